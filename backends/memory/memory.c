@@ -1,0 +1,852 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store `memory:`: records of this process, gone with it.
+ *
+ * Scopes are spread over shards by the hash of their names; a transaction holds the lock
+ * of one shard.  A scope keeps, for each kind, its records in a table by id, in a tree by
+ * id, and in a tree for each slot; texts that lists are made for (owner, group) are kept
+ * once, as a `name` with the trees of its lists.
+ *
+ * write() is all or nothing without an undo: it first gets all the memory that it could
+ * need and resolves all texts (which may point into records that it is about to change),
+ * and from then on cannot fail.
+ *
+ * Everything is owned by its scope, a scope by its shard.
+ */
+#include "config.h"
+
+#include "memory.h"
+
+#include <pthread.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "table.h"
+#include "tree.h"
+
+#define SHARDS 16
+#define NOUNS 8
+/* Spare nodes that a shard keeps between writes. */
+#define SPARE_NODES 32
+
+struct name {
+    uint32_t refs;             /* records and writes under way that carry it */
+    struct usher__tree list[2]; /* of a group: slots 0 and 1; of an owner: slot 2, none */
+    struct usher__table_head head;
+};
+
+struct record {
+    uint8_t kind, state, slots;
+    uint32_t data_size;
+    uint64_t rank, order, token;
+    int64_t until_ms;
+    int64_t n[4];
+    struct name *owner, *group;
+    char *data;
+    struct usher__table_head head;
+};
+
+struct kind {
+    struct usher__table ids, owners, groups;
+    struct usher__tree by_id;
+    struct usher__tree slot[USHER_SLOTS];
+};
+
+struct scope {
+    uint8_t noun;
+    uint64_t epoch, version;
+    int64_t clock_ms, due_ms;
+    int64_t counts[USHER_COUNTS];
+    int64_t settings[USHER_SETTINGS];
+    struct kind kinds[USHER_KINDS];
+    struct usher__table_head head;
+};
+
+struct memory;
+
+/* Also the transaction. */
+struct shard {
+    pthread_mutex_t lock;
+    bool ready;
+    struct memory *memory;
+    struct usher__table scopes[NOUNS];
+    struct usher__tree_pool pool;
+} __attribute__((aligned(64)));
+
+struct memory {
+    struct usher_record_store base;
+    const struct usher_allocator *alloc;
+    void *block; /* as allocated, before alignment */
+    size_t block_size;
+    struct shard shards[SHARDS];
+};
+
+static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
+{
+    return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
+}
+
+static struct usher_text text_of(const struct usher__table_head *head)
+{
+    struct usher_text text = {(const char *)head->bytes, head->len};
+
+    return text;
+}
+
+/* An object of @size bytes and a key behind it. */
+static size_t keyed_size(size_t offset, size_t len)
+{
+    return offset + sizeof(struct usher__table_head) + len;
+}
+
+#define SCOPE_SIZE(len) keyed_size(offsetof(struct scope, head), len)
+#define RECORD_SIZE(len) keyed_size(offsetof(struct record, head), len)
+#define NAME_SIZE(len) keyed_size(offsetof(struct name, head), len)
+
+static void *keyed_new(const struct usher_allocator *alloc, size_t offset,
+                       const struct usher_text *key, uint32_t hash)
+{
+    char *object = resize(alloc, NULL, 0, keyed_size(offset, key->size));
+    struct usher__table_head *head;
+
+    if (object == NULL)
+        return NULL;
+    memset(object, 0, offset);
+    head = (struct usher__table_head *)(void *)(object + offset);
+    head->hash = hash;
+    head->len = (uint16_t)key->size;
+    memcpy(head->bytes, key->data, key->size);
+    return object;
+}
+
+/* The sign of a text against the id of a record, in byte order. */
+static int compare_id(const void *probe, const void *ref)
+{
+    const struct usher_text *text = probe;
+    const struct usher__table_head *head = &((const struct record *)ref)->head;
+    size_t n = text->size < head->len ? text->size : head->len;
+    int order = n != 0 ? memcmp(text->data, head->bytes, n) : 0;
+
+    if (order != 0)
+        return order;
+    return (text->size > head->len) - (text->size < head->len);
+}
+
+/* ---- scopes ----------------------------------------------------------------------- */
+
+static void scope_init(struct scope *s, const struct shard *shard)
+{
+    const struct usher_allocator *alloc = shard->memory->alloc;
+    uint64_t seed = shard->scopes[0].seed;
+
+    for (unsigned k = 0; k < USHER_KINDS; k++) {
+        struct kind *kind = &s->kinds[k];
+
+        usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
+        usher__table_init(&kind->owners, alloc, offsetof(struct name, head), seed);
+        usher__table_init(&kind->groups, alloc, offsetof(struct name, head), seed);
+        usher__tree_init(&kind->by_id, compare_id);
+        for (unsigned i = 0; i < USHER_SLOTS; i++)
+            usher__tree_init(&kind->slot[i], NULL);
+    }
+}
+
+static void record_free(const struct usher_allocator *alloc, struct record *r)
+{
+    (void)resize(alloc, r->data, r->data_size, 0);
+    (void)resize(alloc, r, RECORD_SIZE(r->head.len), 0);
+}
+
+static void names_done(struct usher__table *names, struct shard *shard)
+{
+    uint64_t cursor = 0;
+    struct name *name;
+
+    while ((name = usher__table_next(names, &cursor)) != NULL) {
+        usher__tree_done(&name->list[0], &shard->pool);
+        usher__tree_done(&name->list[1], &shard->pool);
+        (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
+    }
+    usher__table_done(names);
+}
+
+static void scope_free(struct scope *s, struct shard *shard)
+{
+    const struct usher_allocator *alloc = shard->memory->alloc;
+
+    for (unsigned k = 0; k < USHER_KINDS; k++) {
+        struct kind *kind = &s->kinds[k];
+        uint64_t cursor = 0;
+        struct record *r;
+
+        usher__tree_done(&kind->by_id, &shard->pool);
+        for (unsigned i = 0; i < USHER_SLOTS; i++)
+            usher__tree_done(&kind->slot[i], &shard->pool);
+        while ((r = usher__table_next(&kind->ids, &cursor)) != NULL)
+            record_free(alloc, r);
+        usher__table_done(&kind->ids);
+        names_done(&kind->owners, shard);
+        names_done(&kind->groups, shard);
+    }
+    (void)resize(alloc, s, SCOPE_SIZE(s->head.len), 0);
+}
+
+static void scope_show(const struct scope *from, struct usher_scope *to)
+{
+    to->noun = from->noun;
+    to->epoch = from->epoch;
+    to->version = from->version;
+    to->clock_ms = from->clock_ms;
+    to->due_ms = from->due_ms;
+    memcpy(to->counts, from->counts, sizeof to->counts);
+    memcpy(to->settings, from->settings, sizeof to->settings);
+    to->ref = (void *)(uintptr_t)from;
+}
+
+static void record_show(const struct record *from, uint8_t kind, struct usher_record *to)
+{
+    to->kind = kind;
+    to->state = from->state;
+    to->slots = from->slots;
+    to->rank = from->rank;
+    to->order = from->order;
+    to->token = from->token;
+    to->until_ms = from->until_ms;
+    memcpy(to->n, from->n, sizeof to->n);
+    to->id = text_of(&from->head);
+    memset(&to->owner, 0, sizeof to->owner);
+    memset(&to->group, 0, sizeof to->group);
+    if (from->owner != NULL)
+        to->owner = text_of(&from->owner->head);
+    if (from->group != NULL)
+        to->group = text_of(&from->group->head);
+    to->data.data = from->data;
+    to->data.size = from->data_size;
+    to->ref = (void *)(uintptr_t)from;
+}
+
+/* ---- transactions and reads ------------------------------------------------------- */
+
+static struct shard *shard_of(struct usher_txn *txn)
+{
+    return (struct shard *)(void *)txn;
+}
+
+static struct kind *kind_of(const struct usher_scope *scope, uint8_t kind)
+{
+    return &((struct scope *)scope->ref)->kinds[kind];
+}
+
+static struct shard *shard_for(struct memory *m, const struct usher_text *scope)
+{
+    uint32_t hash = usher__table_hash(&m->shards[0].scopes[0], scope->data, scope->size);
+
+    /* not the low bits: the tables use them */
+    return &m->shards[(hash >> 16) % SHARDS];
+}
+
+static enum usher_status begin(struct usher_record_store *s, enum usher_noun noun,
+                               const struct usher_text *scope, bool write, int64_t deadline_ms,
+                               struct usher_txn **ret_txn)
+{
+    struct shard *shard = shard_for((struct memory *)s, scope);
+
+    (void)noun;
+    (void)write;
+    (void)deadline_ms; /* nobody holds a lock for long */
+    (void)pthread_mutex_lock(&shard->lock);
+    *ret_txn = (struct usher_txn *)(void *)shard;
+    return USHER_OK;
+}
+
+static enum usher_status commit(struct usher_txn *txn)
+{
+    (void)pthread_mutex_unlock(&shard_of(txn)->lock);
+    return USHER_OK;
+}
+
+static void rollback(struct usher_txn *txn)
+{
+    (void)pthread_mutex_unlock(&shard_of(txn)->lock);
+}
+
+static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
+                                    const struct usher_text *name,
+                                    struct usher_scope *ret_scope)
+{
+    const struct usher__table *scopes = &shard_of(txn)->scopes[(unsigned)noun % NOUNS];
+    const struct scope *s =
+        usher__table_find(scopes, name->data, name->size,
+                          usher__table_hash(scopes, name->data, name->size));
+
+    if (s == NULL)
+        return USHER_MISSING;
+    scope_show(s, ret_scope);
+    return USHER_OK;
+}
+
+static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, const struct usher_text *id,
+                              struct usher_record *ret_record)
+{
+    const struct usher__table *ids = &kind_of(scope, kind)->ids;
+    const struct record *r = usher__table_find(
+        ids, id->data, id->size, usher__table_hash(ids, id->data, id->size));
+
+    (void)txn;
+    if (r == NULL)
+        return USHER_MISSING;
+    record_show(r, kind, ret_record);
+    return USHER_OK;
+}
+
+/* The list of slot @slot for the text @by; NULL: it is empty. */
+static const struct usher__tree *list_of(const struct kind *kind, uint8_t slot,
+                                         const struct usher_text *by)
+{
+    const struct usher__table *names = slot == 2 ? &kind->owners : &kind->groups;
+    const struct name *name;
+
+    if (by == NULL)
+        return &kind->slot[slot];
+    name = usher__table_find(names, by->data, by->size,
+                             usher__table_hash(names, by->data, by->size));
+    return name != NULL ? &name->list[slot == 2 ? 0 : slot] : NULL;
+}
+
+static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, uint8_t slot, const struct usher_text *by,
+                              uint64_t after_hi, uint64_t after_order, bool back,
+                              struct usher_record *ret_record)
+{
+    const struct usher__tree *list = list_of(kind_of(scope, kind), slot, by);
+    struct usher__tree_entry entry;
+    bool there;
+
+    (void)txn;
+    if (list == NULL)
+        return USHER_MISSING;
+    if (!back)
+        there = after_hi == 0 && after_order == 0
+                    ? usher__tree_first(list, &entry)
+                    : usher__tree_next(list, usher__tree_key(after_hi, after_order), &entry);
+    else
+        there = after_hi == UINT64_MAX
+                    ? usher__tree_last(list, &entry)
+                    : usher__tree_prev(list, usher__tree_key(after_hi, after_order), &entry);
+    if (!there)
+        return USHER_MISSING;
+    record_show(entry.ref, kind, ret_record);
+    return USHER_OK;
+}
+
+static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, const struct usher_text *after,
+                              struct usher_record *ret_record)
+{
+    const struct usher__tree *by_id = &kind_of(scope, kind)->by_id;
+    struct usher__tree_entry entry;
+
+    (void)txn;
+    if (after->size == 0 ? !usher__tree_first(by_id, &entry)
+                         : !usher__tree_next(by_id, usher__tree_probe(after), &entry))
+        return USHER_MISSING;
+    record_show(entry.ref, kind, ret_record);
+    return USHER_OK;
+}
+
+/* ---- write ------------------------------------------------------------------------ */
+
+/* What one write needs, all got before anything is changed. */
+struct plan {
+    struct record *record; /* to be changed or erased; NULL: nothing to do */
+    struct record *fresh;  /* the same one when it is new */
+    struct name *owner, *group;
+    char *data;
+    size_t data_size;
+};
+
+/* The name of @text in @names, made if need be, with a reference for the plan. */
+static struct name *name_ref(struct shard *shard, struct usher__table *names,
+                             const struct usher_text *text)
+{
+    uint32_t hash = usher__table_hash(names, text->data, text->size);
+    struct name *name = usher__table_find(names, text->data, text->size, hash);
+
+    if (name == NULL) {
+        if (!usher__table_reserve(names, 1))
+            return NULL;
+        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
+        if (name == NULL)
+            return NULL;
+        usher__tree_init(&name->list[0], NULL);
+        usher__tree_init(&name->list[1], NULL);
+        (void)usher__table_insert(names, name);
+    }
+    name->refs++;
+    return name;
+}
+
+static void name_unref(struct shard *shard, struct usher__table *names, struct name *name)
+{
+    if (name == NULL || --name->refs > 0)
+        return;
+    (void)usher__table_erase(names, name);
+    (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
+}
+
+/* The number of @slot's order that is not the version. */
+static uint64_t hi_of(unsigned slot, uint64_t rank, int64_t until_ms)
+{
+    return slot == 0 ? rank : slot == 1 ? (uint64_t)until_ms : 0;
+}
+
+static struct usher__tree *name_list(struct name *owner, struct name *group, unsigned slot)
+{
+    if (slot == 2)
+        return owner != NULL ? &owner->list[0] : NULL;
+    return group != NULL ? &group->list[slot] : NULL;
+}
+
+/* Does @r keep its places in @slot when it becomes @to under the same @name? */
+static bool stays(const struct record *r, const struct usher_record *to, unsigned slot)
+{
+    return (r->slots >> slot & 1u) == (to->slots >> slot & 1u) && r->order == to->order &&
+           hi_of(slot, r->rank, r->until_ms) == hi_of(slot, to->rank, to->until_ms);
+}
+
+static enum usher_status plan_one(struct shard *shard, struct scope *s,
+                                  const struct usher_write *write, struct plan *p,
+                                  size_t *nodes)
+{
+    const struct usher_record *to = &write->record;
+    struct kind *kind = &s->kinds[to->kind];
+    const struct usher_allocator *alloc = shard->memory->alloc;
+
+    memset(p, 0, sizeof *p);
+    p->record = to->ref;
+    if (write->erase)
+        return USHER_OK;
+    if (p->record == NULL) {
+        if (!usher__table_reserve(&kind->ids, 1))
+            return USHER_NOMEM;
+        p->fresh = keyed_new(alloc, offsetof(struct record, head), &to->id,
+                             usher__table_hash(&kind->ids, to->id.data, to->id.size));
+        if (p->fresh == NULL)
+            return USHER_NOMEM;
+        p->record = p->fresh;
+        *nodes += usher__tree_need(&kind->by_id, 1);
+    }
+    if (to->owner.size != 0 &&
+        (p->owner = name_ref(shard, &kind->owners, &to->owner)) == NULL)
+        return USHER_NOMEM;
+    if (to->group.size != 0 &&
+        (p->group = name_ref(shard, &kind->groups, &to->group)) == NULL)
+        return USHER_NOMEM;
+    if (to->data.size != 0) {
+        p->data = resize(alloc, NULL, 0, to->data.size);
+        if (p->data == NULL)
+            return USHER_NOMEM;
+        memcpy(p->data, to->data.data, to->data.size);
+        p->data_size = to->data.size;
+    }
+    for (unsigned slot = 0; slot < USHER_SLOTS; slot++) {
+        struct usher__tree *list = name_list(p->owner, p->group, slot);
+
+        if ((to->slots >> slot & 1u) == 0)
+            continue;
+        *nodes += usher__tree_need(&kind->slot[slot], 1);
+        if (list != NULL)
+            *nodes += usher__tree_need(list, 1);
+    }
+    return USHER_OK;
+}
+
+static void unplan(struct shard *shard, struct scope *s, const struct usher_write *write,
+                   struct plan *p)
+{
+    struct kind *kind = &s->kinds[write->record.kind];
+    const struct usher_allocator *alloc = shard->memory->alloc;
+
+    name_unref(shard, &kind->owners, p->owner);
+    name_unref(shard, &kind->groups, p->group);
+    (void)resize(alloc, p->data, p->data_size, 0);
+    if (p->fresh != NULL)
+        record_free(alloc, p->fresh);
+}
+
+/* From here on nothing can fail. */
+static void apply(struct shard *shard, struct scope *s, const struct usher_write *write,
+                  const struct plan *p)
+{
+    const struct usher_record *to = &write->record;
+    struct kind *kind = &s->kinds[to->kind];
+    struct record *r = p->record;
+    struct name *owner, *group;
+
+    if (r == NULL)
+        return; /* erased before it was ever stored */
+    owner = r->owner;
+    group = r->group;
+    for (unsigned slot = 0; slot < USHER_SLOTS; slot++) {
+        union usher__tree_key was =
+            usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
+        union usher__tree_key key =
+            usher__tree_key(hi_of(slot, to->rank, to->until_ms), to->order);
+        struct usher__tree *old_list = name_list(owner, group, slot);
+        struct usher__tree *new_list = name_list(p->owner, p->group, slot);
+        bool in = !write->erase && (to->slots >> slot & 1u) != 0;
+
+        if (!write->erase && stays(r, to, slot) && old_list == new_list)
+            continue;
+        if ((r->slots >> slot & 1u) != 0) {
+            (void)usher__tree_erase(&kind->slot[slot], &shard->pool, was);
+            if (old_list != NULL)
+                (void)usher__tree_erase(old_list, &shard->pool, was);
+        }
+        if (in) {
+            (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
+            if (new_list != NULL)
+                (void)usher__tree_insert(new_list, &shard->pool, key, r);
+        }
+    }
+    if (write->erase) {
+        struct usher_text id = text_of(&r->head);
+
+        (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
+        (void)usher__table_erase(&kind->ids, r);
+        name_unref(shard, &kind->owners, owner);
+        name_unref(shard, &kind->groups, group);
+        record_free(shard->memory->alloc, r);
+        usher__table_trim(&kind->ids);
+        return;
+    }
+    r->kind = to->kind;
+    r->state = to->state;
+    r->slots = to->slots;
+    r->rank = to->rank;
+    r->order = to->order;
+    r->token = to->token;
+    r->until_ms = to->until_ms;
+    memcpy(r->n, to->n, sizeof r->n);
+    r->owner = p->owner;
+    r->group = p->group;
+    if (p->fresh != NULL) {
+        struct usher_text id = text_of(&r->head);
+
+        (void)usher__table_insert(&kind->ids, r);
+        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
+    }
+    name_unref(shard, &kind->owners, owner);
+    name_unref(shard, &kind->groups, group);
+    (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
+    r->data = p->data;
+    r->data_size = (uint32_t)p->data_size;
+}
+
+static enum usher_status write_change(struct usher_txn *txn, struct usher_scope *scope,
+                                      const struct usher_write *writes, size_t n)
+{
+    struct shard *shard = shard_of(txn);
+    struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
+    struct scope *s = scope->ref;
+    struct plan plans[USHER_CHANGE_MAX];
+    size_t nodes = 0, planned = 0;
+    enum usher_status status = USHER_OK;
+
+    if (s == NULL) {
+        if (!usher__table_reserve(scopes, 1))
+            return USHER_NOMEM;
+        s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name,
+                      usher__table_hash(scopes, scope->name.data, scope->name.size));
+        if (s == NULL)
+            return USHER_NOMEM;
+        scope_init(s, shard);
+    }
+    while (planned < n && status == USHER_OK) {
+        status = plan_one(shard, s, &writes[planned], &plans[planned], &nodes);
+        planned++;
+    }
+    if (status == USHER_OK && !usher__tree_reserve(&shard->pool, nodes))
+        status = USHER_NOMEM;
+    if (status != USHER_OK) {
+        while (planned-- > 0)
+            unplan(shard, s, &writes[planned], &plans[planned]);
+        if (scope->ref == NULL)
+            scope_free(s, shard);
+        return status;
+    }
+
+    for (size_t i = 0; i < n; i++)
+        apply(shard, s, &writes[i], &plans[i]);
+    s->noun = scope->noun;
+    s->epoch = scope->epoch;
+    s->version = scope->version;
+    s->clock_ms = scope->clock_ms;
+    s->due_ms = scope->due_ms;
+    memcpy(s->counts, scope->counts, sizeof s->counts);
+    memcpy(s->settings, scope->settings, sizeof s->settings);
+    if (scope->ref == NULL) {
+        (void)usher__table_insert(scopes, s);
+        scope->ref = s;
+    }
+    if (shard->pool.n > SPARE_NODES * 2)
+        usher__tree_pool_trim(&shard->pool, SPARE_NODES);
+    return USHER_OK;
+}
+
+/* ---- scan ------------------------------------------------------------------------- */
+
+static enum usher_status scan_list(const struct usher__tree *list, struct usher_entry *entry,
+                                   usher_scan_fn *fn, void *payload)
+{
+    struct usher_item item = {.kind = USHER_ITEM_ENTRY, .entry = entry};
+    struct usher__tree_entry page[64];
+    union usher__tree_key after = usher__tree_key(0, 0);
+    size_t n;
+
+    do {
+        n = usher__tree_page(list, after.lo != 0 || after.hi != 0 ? &after : NULL, page, 64);
+        for (size_t i = 0; i < n; i++) {
+            enum usher_status status;
+
+            entry->hi = page[i].hi;
+            entry->order = page[i].lo;
+            entry->id = text_of(&((const struct record *)page[i].ref)->head);
+            status = fn(payload, &item);
+            if (status != USHER_OK)
+                return status;
+            after = usher__tree_key(page[i].hi, page[i].lo);
+        }
+    } while (n == 64);
+    return USHER_OK;
+}
+
+static enum usher_status scan_names(const struct usher__table *names, struct usher_entry *entry,
+                                    unsigned first, unsigned last, usher_scan_fn *fn,
+                                    void *payload)
+{
+    uint64_t cursor = 0;
+    const struct name *name;
+
+    while ((name = usher__table_next(names, &cursor)) != NULL) {
+        entry->by = text_of(&name->head);
+        for (unsigned slot = first; slot <= last; slot++) {
+            enum usher_status status;
+
+            entry->slot = (uint8_t)slot;
+            status = scan_list(&name->list[slot - first], entry, fn, payload);
+            if (status != USHER_OK)
+                return status;
+        }
+    }
+    return USHER_OK;
+}
+
+static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, void *payload)
+{
+    struct usher_scope shown = {.name = text_of(&s->head)};
+    struct usher_item item = {.kind = USHER_ITEM_SCOPE, .scope = &shown};
+    enum usher_status status;
+
+    scope_show(s, &shown);
+    status = fn(payload, &item);
+    for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
+        struct usher__tree_entry page[64];
+        struct usher_text id = {NULL, 0};
+        union usher__tree_key after = usher__tree_probe(&id);
+        size_t n;
+
+        do {
+            n = usher__tree_page(&s->kinds[k].by_id, id.size != 0 ? &after : NULL, page, 64);
+            for (size_t i = 0; i < n && status == USHER_OK; i++) {
+                struct usher_record r;
+
+                record_show(page[i].ref, (uint8_t)k, &r);
+                item = (struct usher_item){.kind = USHER_ITEM_RECORD, .record = &r};
+                status = fn(payload, &item);
+                id = r.id;
+            }
+        } while (n == 64 && status == USHER_OK);
+    }
+    for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
+        const struct kind *kind = &s->kinds[k];
+        struct usher_entry entry = {.kind = (uint8_t)k};
+
+        for (unsigned slot = 0; slot < USHER_SLOTS && status == USHER_OK; slot++) {
+            entry.slot = (uint8_t)slot;
+            status = scan_list(&kind->slot[slot], &entry, fn, payload);
+        }
+        if (status == USHER_OK)
+            status = scan_names(&kind->groups, &entry, 0, 1, fn, payload);
+        if (status == USHER_OK)
+            status = scan_names(&kind->owners, &entry, 2, 2, fn, payload);
+    }
+    return status;
+}
+
+static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload)
+{
+    struct memory *m = (struct memory *)store;
+    enum usher_status status = USHER_OK;
+
+    (void)deadline_ms;
+    for (unsigned i = 0; i < SHARDS && status == USHER_OK; i++) {
+        struct shard *shard = &m->shards[i];
+
+        (void)pthread_mutex_lock(&shard->lock);
+        for (unsigned k = 0; k < NOUNS && status == USHER_OK; k++) {
+            uint64_t cursor = 0;
+            const struct scope *s;
+
+            if ((unsigned)noun != 0 && k != (unsigned)noun)
+                continue;
+            while (status == USHER_OK &&
+                   (s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
+                if (scope == NULL ||
+                    (s->head.len == scope->size &&
+                     memcmp(s->head.bytes, scope->data, scope->size) == 0))
+                    status = scan_scope(s, fn, payload);
+        }
+        (void)pthread_mutex_unlock(&shard->lock);
+    }
+    return status;
+}
+
+/* ---- open and close --------------------------------------------------------------- */
+
+static const char *message(struct usher_record_store *s)
+{
+    (void)s;
+    return "";
+}
+
+static void close_memory(struct usher_record_store *store)
+{
+    struct memory *m = (struct memory *)store;
+
+    for (unsigned i = 0; i < SHARDS; i++) {
+        struct shard *shard = &m->shards[i];
+
+        if (!shard->ready)
+            continue;
+        for (unsigned k = 0; k < NOUNS; k++) {
+            uint64_t cursor = 0;
+            struct scope *s;
+
+            while ((s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
+                scope_free(s, shard);
+            usher__table_done(&shard->scopes[k]);
+        }
+        usher__tree_pool_done(&shard->pool);
+        (void)pthread_mutex_destroy(&shard->lock);
+    }
+    (void)resize(m->alloc, m->block, m->block_size, 0);
+}
+
+static const struct usher_record_store_ops ops = {
+    .size = sizeof(struct usher_record_store_ops),
+    .name = "memory",
+    .caps = USHER_CAP_CONCURRENT,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .scope = find_scope,
+    .find = find,
+    .walk = walk,
+    .next = next,
+    .write = write_change,
+    .scan = scan,
+    .message = message,
+    .close = close_memory,
+};
+
+/* Critical sections take well under a microsecond: spin a little before sleeping. */
+static bool lock_init(pthread_mutex_t *lock)
+{
+    pthread_mutexattr_t attr;
+    int error = pthread_mutexattr_init(&attr);
+
+    if (error != 0)
+        return false;
+#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
+    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
+#endif
+    error = pthread_mutex_init(lock, &attr);
+    (void)pthread_mutexattr_destroy(&attr);
+    return error == 0;
+}
+
+/* So that nobody can choose names that fall into one bucket. */
+static uint64_t random_seed(const void *salt)
+{
+    uint64_t seed;
+    struct timespec ts;
+
+    if (getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed)
+        return seed;
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (uint64_t)ts.tv_nsec * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)(uintptr_t)salt;
+}
+
+static enum usher_status memory_new(const struct usher_allocator *alloc,
+                                    struct usher_record_store **ret_store)
+{
+    size_t size = sizeof(struct memory) + _Alignof(struct memory);
+    char *block = resize(alloc, NULL, 0, size);
+    struct memory *m;
+    uint64_t seed;
+
+    if (block == NULL)
+        return USHER_NOMEM;
+    m = (struct memory *)(void *)(((uintptr_t)block + _Alignof(struct memory) - 1) /
+                                  _Alignof(struct memory) * _Alignof(struct memory));
+    memset(m, 0, sizeof *m);
+    m->base.ops = &ops;
+    m->alloc = alloc;
+    m->block = block;
+    m->block_size = size;
+    seed = random_seed(m);
+    for (unsigned i = 0; i < SHARDS; i++) {
+        struct shard *shard = &m->shards[i];
+
+        if (!lock_init(&shard->lock)) {
+            close_memory(&m->base);
+            return USHER_NOMEM;
+        }
+        shard->ready = true;
+        shard->memory = m;
+        usher__tree_pool_init(&shard->pool, alloc);
+        for (unsigned k = 0; k < NOUNS; k++)
+            usher__table_init(&shard->scopes[k], alloc, offsetof(struct scope, head), seed);
+    }
+    *ret_store = &m->base;
+    return USHER_OK;
+}
+
+enum usher_status usher__memory_open(void *payload, struct usher_url *url,
+                                     const struct usher_options *opt, int64_t deadline_ms,
+                                     struct usher_store **ret_store, char message_line[192])
+{
+    struct usher_record_store *records;
+    enum usher_status status;
+
+    (void)payload;
+    (void)deadline_ms;
+    if (url->rest[0] != '\0') {
+        static const char text[] = "memory: takes nothing after the colon";
+
+        memcpy(message_line, text, sizeof text);
+        return USHER_INVALID;
+    }
+    status = memory_new(opt->alloc, &records);
+    if (status != USHER_OK)
+        return status;
+    status = usher_local_store(records, opt->alloc, ret_store);
+    if (status != USHER_OK)
+        records->ops->close(records);
+    return status;
+}

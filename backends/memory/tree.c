@@ -1,0 +1,839 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * tree -- see tree.h for the idea and the layout of nodes.
+ *
+ * One body of code serves both orders: the functions marked TEMPLATE take the order as
+ * @text, a constant, and are compiled once for each value.
+ *
+ * Shape.  All leaves are on level 0.  Every node but the first and the last of its level
+ * is filled to two fifths at least.  Those two may hold a single slot, so that taking from
+ * the ends needs no repair and an append makes one node with one slot beside a full one.
+ * An inner node that loses a child is repaired at the ends, too: a drained tree gets low.
+ *
+ * Why trees are low: below the root, whose children are two at least, a level of two nodes
+ * only has at most one that is filled less than that.  For a split leaves the other one
+ * full or half full, and when it then loses children the two are merged or levelled.  So
+ * the next level has 9 nodes or more, and from there on each has 8 times the nodes that
+ * the one above has between its ends.
+ *
+ * Exact separators: when the smallest entry of a leaf goes, the key above it is replaced.
+ * Else a tree by record would compare with a freed record.
+ */
+#include "config.h"
+
+#include <string.h>
+
+#include "tree.h"
+
+#define TEMPLATE static inline __attribute__((always_inline))
+
+_Static_assert(USHER__TREE_WORDS >= 12 && USHER__TREE_WORDS % 6 == 0, "slots fill a node");
+_Static_assert(sizeof(struct usher__tree) <= 40, "an empty tree is small");
+
+typedef struct usher__tree_node node;
+typedef union usher__tree_word word;
+typedef union usher__tree_key key;
+
+/* The way from the root to a leaf, by level; at: the child taken (level 0: unused). */
+struct path {
+    node *node[USHER__TREE_LEVELS];
+    unsigned at[USHER__TREE_LEVELS];
+};
+
+/* Words of a slot, and of the key in it. */
+TEMPLATE unsigned slot_words(bool text, unsigned level)
+{
+    return !text ? 3 : level == 0 ? 1 : 2;
+}
+
+TEMPLATE unsigned key_words(bool text)
+{
+    return text ? 1 : 2;
+}
+
+TEMPLATE unsigned slots_max(bool text, unsigned level)
+{
+    return USHER__TREE_WORDS / slot_words(text, level);
+}
+
+TEMPLATE unsigned slots_min(bool text, unsigned level)
+{
+    unsigned least = slots_max(text, level) * 2 / 5;
+
+    return least < 2 ? 2 : least;
+}
+
+TEMPLATE unsigned few_max(bool text)
+{
+    return text ? USHER__TREE_FEW_REFS : USHER__TREE_FEW_KEYS;
+}
+
+TEMPLATE bool is_few(const struct usher__tree *t, bool text)
+{
+    return t->count <= few_max(text);
+}
+
+TEMPLATE const word *slot_const(const node *x, bool text, unsigned i)
+{
+    return x->word + (size_t)(x->begin + i) * slot_words(text, x->level);
+}
+
+TEMPLATE word *slot(node *x, bool text, unsigned i)
+{
+    return x->word + (size_t)(x->begin + i) * slot_words(text, x->level);
+}
+
+TEMPLATE node *child(const node *x, bool text, unsigned i)
+{
+    return slot_const(x, text, i)[key_words(text)].p;
+}
+
+TEMPLATE void slot_key_set(word *s, bool text, const word *from)
+{
+    memcpy(s, from, key_words(text) * sizeof *s);
+}
+
+/* The sign of @k minus the key of @s. */
+TEMPLATE int slot_compare(const struct usher__tree *t, bool text, const word *s, key k)
+{
+    if (text)
+        return t->compare(k.probe, s->p);
+    if (s[0].u != k.hi)
+        return k.hi < s[0].u ? -1 : 1;
+    return (k.lo > s[1].u) - (k.lo < s[1].u);
+}
+
+TEMPLATE void entry_get(bool text, const word *s, struct usher__tree_entry *ret)
+{
+    if (text)
+        *ret = (struct usher__tree_entry){ 0, 0, s[0].p };
+    else
+        *ret = (struct usher__tree_entry){ s[0].u, s[1].u, s[2].p };
+}
+
+TEMPLATE void entry_put(bool text, word *s, key k, void *ref)
+{
+    if (text) {
+        s[0].p = ref;
+    } else {
+        s[0].u = k.hi;
+        s[1].u = k.lo;
+        s[2].p = ref;
+    }
+}
+
+/* ---- slots of a node ---- */
+
+/* The number of slots of @x whose key is before @k, or is @k if @or_equal; the first
+ * @from slots count unseen.  *@ret_same is set if @k was met. */
+TEMPLATE unsigned node_rank(const struct usher__tree *t, bool text, const node *x, unsigned level,
+                            key k, unsigned from, bool or_equal, bool *ret_same)
+{
+    unsigned w = slot_words(text, level), i = from, len = x->n - from, half;
+    const word *s = x->word + (size_t)x->begin * w, *m;
+
+    if (text) {
+        while (len > 0) {
+            int c;
+
+            half = len / 2;
+            c = slot_compare(t, true, s + (size_t)(i + half) * w, k);
+            if (c == 0) {
+                *ret_same = true;
+                return i + half + or_equal;
+            }
+            if (c > 0) {
+                i += half + 1;
+                len -= half + 1;
+            } else {
+                len = half;
+            }
+        }
+        return i;
+    }
+    /* No branch depends on a key: each would be mispredicted half the time. */
+    while (len > 0) {
+        unsigned below;
+
+        half = len > 1 ? len / 2 : 1;
+        m = s + (size_t)(i + half - 1) * w;
+        below = (unsigned)(m[0].u < k.hi) |
+                ((unsigned)(m[0].u == k.hi) &
+                 (or_equal ? (unsigned)(m[1].u <= k.lo) : (unsigned)(m[1].u < k.lo)));
+        i += below ? half : 0;
+        len -= half;
+    }
+    if (!or_equal && i < x->n && slot_compare(t, false, s + (size_t)i * w, k) == 0)
+        *ret_same = true;
+    return i;
+}
+
+/* Make room for a slot at @at of @x, which is not full; the shorter side moves. */
+TEMPLATE word *slot_open(node *x, bool text, unsigned at)
+{
+    unsigned w = slot_words(text, x->level), max = slots_max(text, x->level);
+    word *s = x->word + (size_t)x->begin * w;
+    bool at_end = x->begin + x->n == max;
+
+    if (x->begin == 0 || (at * 2 >= x->n && !at_end)) {
+        if (at == 0 && x->n > 0) { /* the next ones will come in front of it: make room once */
+            memmove(x->word + (size_t)(max - x->n) * w, s, (size_t)x->n * w * sizeof *s);
+            x->begin = (uint16_t)(max - x->n - 1);
+        } else {
+            memmove(s + (size_t)(at + 1) * w, s + (size_t)at * w,
+                    (size_t)(x->n - at) * w * sizeof *s);
+        }
+    } else if (at == x->n && at_end && at > 0) { /* likewise behind it */
+        memmove(x->word, s, (size_t)x->n * w * sizeof *s);
+        x->begin = 0;
+    } else {
+        memmove(s - w, s, (size_t)at * w * sizeof *s);
+        x->begin--;
+    }
+    x->n++;
+    return slot(x, text, at);
+}
+
+TEMPLATE void slot_close(node *x, bool text, unsigned at)
+{
+    unsigned w = slot_words(text, x->level);
+    word *s = x->word + (size_t)x->begin * w;
+
+    x->n--;
+    if (at * 2 < x->n) {
+        memmove(s + w, s, (size_t)at * w * sizeof *s);
+        x->begin++;
+    } else {
+        memmove(s + (size_t)at * w, s + (size_t)(at + 1) * w,
+                (size_t)(x->n - at) * w * sizeof *s);
+    }
+}
+
+/* Move the first @k slots of @from behind those of @to. */
+TEMPLATE void slots_to_left(node *to, node *from, bool text, unsigned k)
+{
+    unsigned w = slot_words(text, to->level), max = slots_max(text, to->level);
+
+    if (to->begin + to->n + k > max) {
+        memmove(to->word, to->word + (size_t)to->begin * w, (size_t)to->n * w * sizeof(word));
+        to->begin = 0;
+    }
+    memcpy(to->word + (size_t)(to->begin + to->n) * w, from->word + (size_t)from->begin * w,
+           (size_t)k * w * sizeof(word));
+    to->n += k;
+    from->begin = (uint16_t)(from->begin + k);
+    from->n -= k;
+}
+
+/* Move the last @k slots of @from in front of those of @to. */
+TEMPLATE void slots_to_right(node *from, node *to, bool text, unsigned k)
+{
+    unsigned w = slot_words(text, to->level), max = slots_max(text, to->level);
+
+    if (to->begin < k) {
+        memmove(to->word + (size_t)(max - to->n) * w, to->word + (size_t)to->begin * w,
+                (size_t)to->n * w * sizeof(word));
+        to->begin = (uint16_t)(max - to->n);
+    }
+    from->n -= k;
+    to->begin = (uint16_t)(to->begin - k);
+    to->n += k;
+    memcpy(to->word + (size_t)to->begin * w, from->word + (size_t)(from->begin + from->n) * w,
+           (size_t)k * w * sizeof(word));
+}
+
+/* ---- nodes ---- */
+
+void usher__tree_pool_init(struct usher__tree_pool *pool, const struct usher_allocator *alloc)
+{
+    pool->alloc = alloc;
+    pool->spare = NULL;
+    pool->n = 0;
+}
+
+bool usher__tree_reserve(struct usher__tree_pool *pool, size_t n)
+{
+    while (pool->n < n) {
+        node *x = pool->alloc->resize(pool->alloc->payload, NULL, 0, sizeof *x);
+
+        if (x == NULL)
+            return false;
+        x->next = pool->spare;
+        pool->spare = x;
+        pool->n++;
+    }
+    return true;
+}
+
+static void node_free(struct usher__tree_pool *pool, node *x)
+{
+    pool->alloc->resize(pool->alloc->payload, x, sizeof *x, 0);
+}
+
+void usher__tree_pool_trim(struct usher__tree_pool *pool, size_t keep)
+{
+    while (pool->n > keep) {
+        node *x = pool->spare;
+
+        pool->spare = x->next;
+        pool->n--;
+        node_free(pool, x);
+    }
+}
+
+void usher__tree_pool_done(struct usher__tree_pool *pool)
+{
+    usher__tree_pool_trim(pool, 0);
+}
+
+/* The pool is not empty: insert() has counted. */
+static inline node *node_take(struct usher__tree_pool *pool, unsigned level)
+{
+    node *x = pool->spare;
+
+    pool->spare = x->next;
+    pool->n--;
+    x->prev = x->next = NULL;
+    x->n = 0;
+    x->begin = 0;
+    x->level = (uint16_t)level;
+    return x;
+}
+
+static inline void node_give(struct usher__tree_pool *pool, node *x)
+{
+    x->next = pool->spare;
+    pool->spare = x;
+    pool->n++;
+}
+
+static void node_link_after(struct usher__tree *t, node *x, node *y)
+{
+    y->prev = x;
+    y->next = x->next;
+    if (y->next != NULL)
+        y->next->prev = y;
+    else if (y->level == 0)
+        t->last = y;
+    x->next = y;
+}
+
+static void node_unlink(struct usher__tree *t, const node *x)
+{
+    if (x->prev != NULL)
+        x->prev->next = x->next;
+    else if (x->level == 0)
+        t->first = x->next;
+    if (x->next != NULL)
+        x->next->prev = x->prev;
+    else if (x->level == 0)
+        t->last = x->prev;
+}
+
+/* Along the levels, not down the children: this needs no stack. */
+static void nodes_free(struct usher__tree *t, struct usher__tree_pool *pool, bool to_pool)
+{
+    node *x, *next, *down;
+
+    for (down = t->root; down != NULL;) {
+        x = down;
+        down = x->level == 0 ? NULL : child(x, t->compare != NULL, 0);
+        for (; x != NULL; x = next) {
+            next = x->next;
+            if (to_pool)
+                node_give(pool, x);
+            else
+                node_free(pool, x);
+        }
+    }
+}
+
+void usher__tree_init(struct usher__tree *t, usher__tree_compare_fn *compare)
+{
+    memset(t, 0, sizeof *t);
+    t->compare = compare;
+}
+
+void usher__tree_done(struct usher__tree *t, struct usher__tree_pool *pool)
+{
+    if (!is_few(t, t->compare != NULL))
+        nodes_free(t, pool, false);
+    usher__tree_init(t, t->compare);
+}
+
+size_t usher__tree_need(const struct usher__tree *t, size_t n)
+{
+    size_t levels = is_few(t, t->compare != NULL) ? 0 : (size_t)t->root->level + 1;
+
+    /* A root that has been split has two children; it must get as many new ones as fill
+     * it before it is split again. */
+    return n * (levels + 1 + n / (USHER__TREE_WORDS / 3 - 1));
+}
+
+/* ---- search ---- */
+
+/* Start to load all of @x at once: a search would wait for it line by line. */
+TEMPLATE void node_prefetch(const node *x)
+{
+    const char *p = (const char *)x;
+    size_t i;
+
+    for (i = 0; i < sizeof *x; i += 64)
+        __builtin_prefetch(p + i);
+}
+
+/* Down to the leaf where @k is or would be.  @path may be NULL. */
+TEMPLATE node *descend(const struct usher__tree *t, bool text, key k, struct path *path)
+{
+    node *x = t->root;
+    bool same;
+
+    while (x->level > 0) {
+        unsigned i = node_rank(t, text, x, 1, k, 1, true, &same) - 1;
+
+        if (path != NULL) {
+            path->node[x->level] = x;
+            path->at[x->level] = i;
+        }
+        x = child(x, text, i);
+        if (!text)
+            node_prefetch(x);
+    }
+    if (path != NULL)
+        path->node[0] = x;
+    return x;
+}
+
+TEMPLATE node *descend_last(const struct usher__tree *t, bool text, struct path *path)
+{
+    node *x = t->root;
+
+    while (x->level > 0) {
+        path->node[x->level] = x;
+        path->at[x->level] = x->n - 1;
+        x = child(x, text, x->n - 1);
+    }
+    path->node[0] = x;
+    return x;
+}
+
+/* The number of entries kept without nodes that are before @k, or are @k if @or_equal. */
+TEMPLATE unsigned few_rank(const struct usher__tree *t, bool text, key k, bool or_equal,
+                           bool *ret_same)
+{
+    unsigned i, w = slot_words(text, 0);
+
+    for (i = 0; i < t->count; i++) {
+        int c = slot_compare(t, text, t->few + (size_t)i * w, k);
+
+        if (c == 0)
+            *ret_same = true;
+        if (c < 0 || (c == 0 && !or_equal))
+            break;
+    }
+    return i;
+}
+
+TEMPLATE bool tree_find(const struct usher__tree *t, bool text, key k,
+                        struct usher__tree_entry *ret)
+{
+    const word *s;
+    unsigned i;
+    bool same = false;
+
+    if (is_few(t, text)) {
+        i = few_rank(t, text, k, false, &same);
+        s = t->few + (size_t)i * slot_words(text, 0);
+    } else {
+        const node *x = descend(t, text, k, NULL);
+
+        i = node_rank(t, text, x, 0, k, 0, false, &same);
+        s = x->word + (size_t)(x->begin + i) * slot_words(text, 0);
+    }
+    if (same)
+        entry_get(text, s, ret);
+    return same;
+}
+
+bool usher__tree_find(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
+{
+    return t->compare != NULL ? tree_find(t, true, k, ret) : tree_find(t, false, k, ret);
+}
+
+TEMPLATE size_t tree_page(const struct usher__tree *t, bool text, const key *after,
+                          struct usher__tree_entry *ret, size_t max)
+{
+    const unsigned w = slot_words(text, 0);
+    const node *x;
+    unsigned i = 0;
+    size_t got = 0;
+    bool same;
+
+    if (is_few(t, text)) {
+        if (after != NULL)
+            i = few_rank(t, text, *after, true, &same);
+        for (; i < t->count && got < max; i++)
+            entry_get(text, t->few + (size_t)i * w, &ret[got++]);
+        return got;
+    }
+    x = t->first;
+    if (after != NULL) {
+        x = descend(t, text, *after, NULL);
+        i = node_rank(t, text, x, 0, *after, 0, true, &same);
+    }
+    for (; x != NULL && got < max; x = x->next, i = 0) {
+        const word *s = x->word + (size_t)x->begin * w;
+
+        for (; i < x->n && got < max; i++)
+            entry_get(text, s + (size_t)i * w, &ret[got++]);
+    }
+    return got;
+}
+
+size_t usher__tree_page(const struct usher__tree *t, const key *after,
+                        struct usher__tree_entry *ret, size_t max)
+{
+    return t->compare != NULL ? tree_page(t, true, after, ret, max)
+                              : tree_page(t, false, after, ret, max);
+}
+
+bool usher__tree_next(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
+{
+    return usher__tree_page(t, &k, ret, 1) == 1;
+}
+
+TEMPLATE bool tree_prev(const struct usher__tree *t, bool text, key k,
+                        struct usher__tree_entry *ret)
+{
+    const word *s;
+    unsigned i;
+    bool same;
+
+    if (is_few(t, text)) {
+        i = few_rank(t, text, k, false, &same);
+        s = t->few;
+    } else {
+        const node *x = descend(t, text, k, NULL);
+
+        i = node_rank(t, text, x, 0, k, 0, false, &same);
+        if (i == 0) {
+            x = x->prev;
+            if (x == NULL)
+                return false;
+            i = x->n;
+        }
+        s = x->word + (size_t)x->begin * slot_words(text, 0);
+    }
+    if (i == 0)
+        return false;
+    entry_get(text, s + (size_t)(i - 1) * slot_words(text, 0), ret);
+    return true;
+}
+
+bool usher__tree_prev(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
+{
+    return t->compare != NULL ? tree_prev(t, true, k, ret) : tree_prev(t, false, k, ret);
+}
+
+/* ---- insert ---- */
+
+/* How many of the slots of @x, which is full, and of the new one at @at stay in @x. */
+TEMPLATE unsigned split_point(const node *x, bool text, unsigned at)
+{
+    unsigned max = slots_max(text, x->level);
+
+    /* Growth at an end of the tree: leave a full node behind.  An inner node grows at
+     * the front behind its first slot. */
+    if (at == max && x->next == NULL)
+        return max;
+    if (at <= (x->level > 0) && x->prev == NULL)
+        return 1;
+    /* Growth at the end of a run of keys: leave as full a node as the rule allows. */
+    if (at == max)
+        return max + 1 - slots_min(text, x->level);
+    return (max + 1) / 2;
+}
+
+/* Insert a slot into @x, which is full, and split it.  Returns the new right half. */
+TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
+                          node *x, unsigned at, const word *s)
+{
+    unsigned keep = split_point(x, text, at), w = slot_words(text, x->level);
+    node *y = node_take(pool, x->level);
+
+    node_link_after(t, x, y);
+    slots_to_right(x, y, text, x->n - keep + (at < keep));
+    if (x->n == 0)
+        x->begin = (uint16_t)slots_max(text, x->level); /* room in front */
+    if (at < keep)
+        memcpy(slot_open(x, text, at), s, w * sizeof *s);
+    else
+        memcpy(slot_open(y, text, at - keep), s, w * sizeof *s);
+    return y;
+}
+
+/* Insert at @at of the leaf at the end of @path, which is full. */
+TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t,
+                                               struct usher__tree_pool *pool, bool text,
+                                               struct path *path, unsigned at, const word *leaf_slot)
+{
+    unsigned level = 0, top = t->root->level;
+    size_t need = 0;
+    word s[3];
+    node *x, *y;
+
+    while (need <= top && path->node[need]->n == slots_max(text, need > 0))
+        need++;
+    if (need > top)
+        need++;
+    if (pool->n < need)
+        return USHER__TREE_SHORT;
+
+    memcpy(s, leaf_slot, slot_words(text, 0) * sizeof *s);
+    for (;;) {
+        x = path->node[level];
+        if (x->n < slots_max(text, level > 0)) {
+            memcpy(slot_open(x, text, at), s, slot_words(text, 1) * sizeof *s);
+            break;
+        }
+        y = node_split(t, pool, text, x, at, s);
+        slot_key_set(s, text, slot(y, text, 0));
+        s[key_words(text)].p = y;
+        if (level == top) {
+            node *root = node_take(pool, top + 1);
+            word *r = root->word;
+
+            memcpy(r, s, slot_words(text, 1) * sizeof *s); /* the key is never read */
+            r[key_words(text)].p = x;
+            memcpy(r + slot_words(text, 1), s, slot_words(text, 1) * sizeof *s);
+            root->n = 2;
+            t->root = root;
+            break;
+        }
+        level++;
+        at = path->at[level] + 1;
+    }
+    t->count++;
+    return USHER__TREE_PUT;
+}
+
+TEMPLATE enum usher__tree_put insert_few(struct usher__tree *t, struct usher__tree_pool *pool,
+                                         bool text, key k, void *ref)
+{
+    unsigned w = slot_words(text, 0), n = (unsigned)t->count, i;
+    bool same = false;
+    word *s = t->few;
+    node *x;
+
+    i = few_rank(t, text, k, false, &same);
+    if (same)
+        return USHER__TREE_SAME;
+    if (n == few_max(text)) {
+        if (pool->n == 0)
+            return USHER__TREE_SHORT;
+        x = node_take(pool, 0);
+        memcpy(x->word, t->few, n * w * sizeof *s);
+        x->n = n;
+        s = slot_open(x, text, i);
+        t->root = t->first = t->last = x;
+    } else {
+        s += (size_t)i * w;
+        memmove(s + w, s, (size_t)(n - i) * w * sizeof *s);
+    }
+    entry_put(text, s, k, ref);
+    t->count++;
+    return USHER__TREE_PUT;
+}
+
+TEMPLATE enum usher__tree_put tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
+                                          bool text, key k, void *ref)
+{
+    struct path path;
+    word s[3];
+    node *x;
+    unsigned at;
+    bool same = false;
+
+    if (is_few(t, text))
+        return insert_few(t, pool, text, k, ref);
+
+    x = t->last;
+    at = x->n;
+    if (slot_compare(t, text, slot(x, text, at - 1), k) > 0) {
+        if (at == slots_max(text, 0))
+            descend_last(t, text, &path);
+    } else {
+        x = descend(t, text, k, &path);
+        at = node_rank(t, text, x, 0, k, 0, false, &same);
+        if (same)
+            return USHER__TREE_SAME;
+    }
+    if (x->n == slots_max(text, 0)) {
+        entry_put(text, s, k, ref);
+        return insert_splitting(t, pool, text, &path, at, s);
+    }
+    entry_put(text, slot_open(x, text, at), k, ref);
+    t->count++;
+    return USHER__TREE_PUT;
+}
+
+enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
+                                        key k, void *ref)
+{
+    return t->compare != NULL ? tree_insert(t, pool, true, k, ref)
+                              : tree_insert(t, pool, false, k, ref);
+}
+
+/* ---- erase ---- */
+
+/* The first slot of the leaf of @path has become another: correct the key above it. */
+TEMPLATE void separator_correct(const struct usher__tree *t, bool text, struct path *path)
+{
+    unsigned level;
+
+    for (level = 1; level <= t->root->level; level++) {
+        if (path->at[level] > 0) {
+            slot_key_set(slot(path->node[level], text, path->at[level]), text,
+                         slot(path->node[0], text, 0));
+            break;
+        }
+    }
+}
+
+/* Merge the @i-th child of @p with the one before it, or level the two.  True: merged. */
+TEMPLATE bool node_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
+                          node *p, unsigned i)
+{
+    node *x = child(p, text, i - 1), *y = child(p, text, i);
+    unsigned sum = x->n + y->n;
+    word *sep = slot(p, text, i);
+
+    if (x->level > 0)
+        slot_key_set(slot(y, text, 0), text, sep);
+    if (sum <= slots_max(text, x->level) * 4 / 5) {
+        slots_to_left(x, y, text, y->n);
+        node_unlink(t, y);
+        node_give(pool, y);
+        slot_close(p, text, i);
+        return true;
+    }
+    if (x->n < y->n)
+        slots_to_left(x, y, text, sum / 2 - x->n);
+    else
+        slots_to_right(x, y, text, sum / 2 - y->n);
+    slot_key_set(sep, text, slot(y, text, 0));
+    return false;
+}
+
+/* A slot of the leaf of @path is gone: restore the shape, upwards. */
+TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
+                          struct path *path)
+{
+    unsigned level;
+    node *x, *p;
+
+    for (level = 0;; level++) {
+        x = path->node[level];
+        if (x == t->root) {
+            while (x->level > 0 && x->n == 1) {
+                t->root = child(x, text, 0);
+                node_give(pool, x);
+                x = t->root;
+            }
+            break;
+        }
+        p = path->node[level + 1];
+        if (x->n == 0) { /* the first or last of its level: no key above changes */
+            node_unlink(t, x);
+            node_give(pool, x);
+            slot_close(p, text, path->at[level + 1]);
+            continue;
+        }
+        if (x->n >= slots_min(text, level) || p->n == 1 ||
+            (level == 0 && (x->prev == NULL || x->next == NULL)))
+            break;
+        if (!node_repair(t, pool, text, p, path->at[level + 1] + (path->at[level + 1] == 0)))
+            break;
+    }
+}
+
+/* So few entries are left that they need no node. */
+TEMPLATE void tree_shrink_to_few(struct usher__tree *t, struct usher__tree_pool *pool, bool text)
+{
+    unsigned w = slot_words(text, 0);
+    word few[3];
+    size_t got = 0;
+    const node *x;
+
+    for (x = t->first; x != NULL; x = x->next) {
+        memcpy(few + got, x->word + (size_t)x->begin * w, (size_t)x->n * w * sizeof *few);
+        got += (size_t)x->n * w;
+    }
+    nodes_free(t, pool, true);
+    memcpy(t->few, few, got * sizeof *few);
+}
+
+TEMPLATE bool erase_few(struct usher__tree *t, bool text, key k)
+{
+    unsigned w = slot_words(text, 0), i;
+    bool same = false;
+    word *s = t->few;
+
+    i = few_rank(t, text, k, false, &same);
+    if (!same)
+        return false;
+    t->count--;
+    s += (size_t)i * w;
+    memmove(s, s + w, (size_t)(t->count - i) * w * sizeof *s);
+    return true;
+}
+
+TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, bool text, key k)
+{
+    struct path path;
+    node *x;
+    unsigned at;
+    bool same = false;
+
+    if (is_few(t, text))
+        return erase_few(t, text, k);
+
+    /* Either end, without a search.  By record it would cost each erase two comparisons,
+     * that is two records to load. */
+    if (!text && t->count > few_max(text) + 1) {
+        x = t->first;
+        if (x->n > 1 && slot_compare(t, text, slot(x, text, 0), k) == 0) {
+            x->begin++;
+            x->n--;
+            t->count--;
+            return true;
+        }
+        x = t->last;
+        if (x->n > 1 && slot_compare(t, text, slot(x, text, x->n - 1), k) == 0) {
+            x->n--;
+            t->count--;
+            return true;
+        }
+    }
+
+    x = descend(t, text, k, &path);
+    at = node_rank(t, text, x, 0, k, 0, false, &same);
+    if (!same)
+        return false;
+    slot_close(x, text, at);
+    t->count--;
+    if (is_few(t, text)) {
+        tree_shrink_to_few(t, pool, text);
+        return true;
+    }
+    if (at == 0 && x->n > 0)
+        separator_correct(t, text, &path);
+    if (x->n < slots_min(text, 0))
+        tree_repair(t, pool, text, &path);
+    return true;
+}
+
+bool usher__tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, key k)
+{
+    return t->compare != NULL ? tree_erase(t, pool, true, k) : tree_erase(t, pool, false, k);
+}

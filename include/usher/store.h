@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * For authors of stores.  There are two ways to write one:
+ *
+ *  - a *record store* (memory, SQLite, examples/own_store.c): keeps records and ordered
+ *    lists of them, knows nothing of pools or calls.  usher_local_store() makes a store of it.
+ *  - a *store* (Redis): takes whole commands and does the work where the data are.
+ *
+ * Everything here is as stable as usher.h.  Since 0.1.
+ */
+#ifndef USHER_STORE_H
+#define USHER_STORE_H
+
+#include <usher/usher.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- store: the narrow waist ------------------------------------------------------ */
+
+/* What a store may say of itself. */
+enum usher_capability {
+    USHER_CAP_DURABLE = 1u << 0,   /* an answer given survives the process */
+    USHER_CAP_SHARED = 1u << 1,    /* other processes may use the same data */
+    USHER_CAP_CONCURRENT = 1u << 2 /* execute() may run on several threads at once, and
+                                    * gains nothing from batches: the engine calls it
+                                    * directly.  Without it the engine calls it on one
+                                    * thread at a time with what has queued up. */
+};
+
+/* One command with the place for its answer.  The engine has checked the arguments and
+ * zeroed the reply (all but its texts); reply->alloc is set. */
+struct usher_task {
+    const struct usher_command *command;
+    struct usher_reply *reply;
+};
+
+/* What all commands of one execute() have in common. */
+struct usher_context {
+    int64_t deadline_ms; /* CLOCK_MONOTONIC, ms */
+    int64_t now_ms;      /* for commands without USHER_GIVEN_NOW; 0: the store's clock */
+    /* Tell of each change, in order of version per scope, as soon as it is made; NULL:
+     * nobody listens.  The texts need to live during the call only.  Cheap; never calls
+     * back. */
+    void (*notify)(void *payload, const struct usher_notice *notice);
+    /* One line for the host's log; NULL: nobody listens. */
+    void (*log)(void *payload, enum usher_log_level level, const char *line);
+    void *payload;
+};
+
+struct usher_store;
+struct usher_scope;
+struct usher_record;
+
+/* One thing that scan() shows. */
+enum usher_item_kind {
+    USHER_ITEM_SCOPE,  /* a scope; its records and entries follow */
+    USHER_ITEM_RECORD, /* a record of the last scope, in order of (kind, id) */
+    USHER_ITEM_ENTRY   /* an entry of an ordered list of the last scope, any order */
+};
+struct usher_entry {
+    uint8_t kind, slot;
+    struct usher_text by; /* size 0: the list of all */
+    uint64_t hi, order;
+    struct usher_text id; /* of the record it stands for */
+};
+struct usher_item {
+    enum usher_item_kind kind;
+    const struct usher_scope *scope;
+    const struct usher_record *record;
+    const struct usher_entry *entry;
+};
+/* Texts live during the call only.  A status other than USHER_OK stops the scan. */
+typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *item);
+
+struct usher_store_ops {
+    size_t size;      /* sizeof(struct usher_store_ops) of the author's compiler */
+    const char *name; /* in messages: "sqlite" */
+    unsigned caps;    /* enum usher_capability */
+    /* Must.  Apply @n tasks, each wholly or not at all, those on one scope in order;
+     * durable on return.  May block until the deadline.  Fills in every reply (status,
+     * epoch, version, rest); a failure is a reply that says UNAVAILABLE (surely not
+     * applied), UNKNOWN (may have been) or NOMEM (not applied), with a message. */
+    void (*execute)(struct usher_store *s, struct usher_task *tasks, size_t n,
+                    const struct usher_context *context);
+    /* Must.  Show every scope (@noun 0), or those of @noun, or the one named @scope, each
+     * as one consistent moment.  @message takes a line on failure. */
+    enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192]);
+    /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
+    void (*close)(struct usher_store *s);
+};
+
+/* A store's own struct begins with this one. */
+struct usher_store {
+    const struct usher_store_ops *ops;
+};
+
+/**
+ * An engine on @store, which it owns from then on (on failure it is still the caller's).
+ * USHER_OK, USHER_INVALID, USHER_NOMEM.
+ */
+USHER_API enum usher_status usher_open_store(struct usher_store *store,
+                                             const struct usher_options *opt,
+                                             struct usher_engine **ret_engine);
+
+/* ---- record store ----------------------------------------------------------------- */
+
+/*
+ * A record has an id, a state, a few numbers and texts, all the same for every kind, so
+ * that a store needs one table.  What the numbers mean: src/steps/.
+ *
+ * Order.  A record stands in up to USHER_SLOTS ordered lists ("slots").  Which ones is
+ * computed from its state by the library and put into `slots`; the store only has to keep
+ * them in order:
+ *
+ *   slot 0, the ready ones   by (rank, order)       and again for each `group`
+ *   slot 1, the due ones     by (until_ms, order)   and again for each `group`
+ *   slot 2, the held ones    by (0, order)          and again for each `owner`
+ *
+ * That is: a slot of a kind is one list of all its records that have the bit, and one list
+ * for each text they carry in `group` or `owner`, where that text is not empty.  The pair
+ * is unique within a slot of a kind of a scope; below it is called (hi, order).
+ */
+enum usher_kind {
+    USHER_KIND_NUMBER = 1,
+    USHER_KIND_GROUP = 2,   /* counts of one group of numbers */
+    USHER_KIND_STICKY = 3,  /* the number last used for a peer */
+    USHER_KIND_REQUEST = 4, /* the answer to a request id */
+    USHER_KINDS = 5
+};
+
+#define USHER_SLOTS 3
+#define USHER_COUNTS 12
+#define USHER_SETTINGS 12
+#define USHER_CHANGE_MAX 12 /* writes of one change, at most */
+
+struct usher_record {
+    uint8_t kind, state;
+    uint8_t slots;             /* bit s: stands in slot s */
+    uint64_t rank;             /* its place in slot 0; 0 outside of it.  < 2^53 */
+    uint64_t order;            /* < 2^53 */
+    uint64_t token;
+    int64_t until_ms;
+    int64_t n[4];
+    struct usher_text id, owner, group;
+    struct usher_text data;    /* at most USHER_VALUE_MAX */
+    void *ref;                 /* the store's own; NULL: not stored yet */
+};
+
+struct usher_scope {
+    uint8_t noun;
+    struct usher_text name;
+    uint64_t epoch, version;
+    int64_t clock_ms;          /* time of the last change */
+    int64_t due_ms;            /* nothing is due before; INT64_MAX: nothing at all */
+    int64_t counts[USHER_COUNTS];
+    int64_t settings[USHER_SETTINGS];
+    void *ref;                 /* the store's own; NULL: not stored yet */
+};
+
+struct usher_write {
+    bool erase;
+    struct usher_record record; /* as find() or walk() gave it, then changed */
+};
+
+struct usher_txn; /* the store's own */
+
+struct usher_record_store;
+
+struct usher_record_store_ops {
+    size_t size;
+    const char *name;
+    unsigned caps; /* with USHER_CAP_CONCURRENT a transaction holds one scope (@scope of
+                    * begin), else any number of them (@scope NULL) */
+    /* Must.  Statuses below: OK; MISSING where it says so; UNAVAILABLE or NOMEM, after
+     * which the library calls rollback().  @write false: nothing will be written. */
+    enum usher_status (*begin)(struct usher_record_store *s, enum usher_noun noun,
+                               const struct usher_text *scope, bool write,
+                               int64_t deadline_ms, struct usher_txn **ret_txn);
+    /* Must.  Durable on return.  UNKNOWN: it may have been. */
+    enum usher_status (*commit)(struct usher_txn *txn);
+    /* Must.  Cannot fail.  With USHER_CAP_CONCURRENT, write() has already taken effect and
+     * rollback() only ends the transaction. */
+    void (*rollback)(struct usher_txn *txn);
+    /* Must.  MISSING.  ret_scope->name stays as the caller gave it. */
+    enum usher_status (*scope)(struct usher_txn *txn, enum usher_noun noun,
+                               const struct usher_text *name, struct usher_scope *ret_scope);
+    /* Must.  MISSING.  Texts of records live until the next write(), commit() or
+     * rollback() of the transaction. */
+    enum usher_status (*find)(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, const struct usher_text *id,
+                              struct usher_record *ret_record);
+    /* Must.  The first record in slot @slot (of those that carry @by; NULL: of all) behind
+     * (after_hi, after_order), or with @back the last one before it.  To begin:
+     * (0, 0), or back from (UINT64_MAX, UINT64_MAX).  MISSING: no more. */
+    enum usher_status (*walk)(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, uint8_t slot, const struct usher_text *by,
+                              uint64_t after_hi, uint64_t after_order, bool back,
+                              struct usher_record *ret_record);
+    /* Must.  The record of @kind with the smallest id greater (in byte order) than @after
+     * (size 0: the very first).  MISSING: no more. */
+    enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope,
+                              uint8_t kind, const struct usher_text *after,
+                              struct usher_record *ret_record);
+    /* Must.  One change: store @scope (create it when its ref is NULL, and set ref) and do
+     * @n <= USHER_CHANGE_MAX writes, all or nothing.  Texts in @writes may come from
+     * records of this transaction. */
+    enum usher_status (*write)(struct usher_txn *txn, struct usher_scope *scope,
+                               const struct usher_write *writes, size_t n);
+    /* Must.  As scan() of a store. */
+    enum usher_status (*scan)(struct usher_record_store *s, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload);
+    /* Must.  Why the last operation of the calling transaction failed, one line, or "". */
+    const char *(*message)(struct usher_record_store *s);
+    /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
+    void (*close)(struct usher_record_store *s);
+};
+
+struct usher_record_store {
+    const struct usher_record_store_ops *ops;
+};
+
+/**
+ * A store that executes commands on @records, which it owns from then on (on failure it is
+ * still the caller's).  USHER_OK, USHER_INVALID, USHER_NOMEM.
+ */
+USHER_API enum usher_status usher_local_store(struct usher_record_store *records,
+                                              const struct usher_allocator *alloc,
+                                              struct usher_store **ret_store);
+
+/**
+ * Append a copy of @row to the rows of @reply.  USHER_OK, USHER_NOMEM (@reply unchanged).
+ */
+USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply,
+                                                const struct usher_number_row *row);
+
+/**
+ * May @command be sent again when its answer was lost, without having an effect twice?  So
+ * with a request id, for reads, and for verbs that come out the same (src/core/verbs.def).
+ */
+USHER_API bool usher_command_repeatable(const struct usher_command *command);
+
+/* ---- URL schemes ------------------------------------------------------------------ */
+
+/*
+ * One option of a store URL after `?`, unescaped.
+ */
+struct usher_url_option {
+    const char *key, *value;
+    bool used; /* set by open() for those it knows; one left unused is USHER_INVALID */
+};
+
+struct usher_url {
+    const char *scheme; /* "sqlite" */
+    const char *rest;   /* between "scheme:" and "?", not unescaped */
+    struct usher_url_option *options;
+    size_t n_options;
+};
+
+/* Put into usher_options.drivers; must outlive usher_open(). */
+struct usher_driver {
+    const char *scheme;
+    enum usher_status (*open)(void *payload, struct usher_url *url,
+                              const struct usher_options *opt, int64_t deadline_ms,
+                              struct usher_store **ret_store, char message[192]);
+    void *payload;
+    const struct usher_driver *next;
+};
+
+/**
+ * Replace %XX and write at most @size bytes with a NUL.  USHER_INVALID: a bad escape, a NUL
+ * byte, or too long.
+ */
+USHER_API enum usher_status usher_url_unescape(const char *from, size_t length, char *to,
+                                               size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher: hands out scarce things one at a time, never twice.
+ *
+ * A program opens an engine on a store (memory, SQLite, Redis) by URL and gives it
+ * commands.  A command names one scope (here: a number pool), is applied wholly or not at
+ * all, and gets one reply with a status, the scope's epoch and its version.
+ *
+ * Rules that hold for every function here:
+ *  - Threads: an engine may be used from any number of threads at once.  It starts none.
+ *  - fork(): a child must not use an engine opened by its parent; it is told so
+ *    (USHER_INVALID) and opens its own.
+ *  - Strings given in are copied or used during the call only.  Results are written into
+ *    the caller's memory, on success only unless said otherwise.
+ *  - Times are Unix milliseconds, durations milliseconds.
+ *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
+ *    valid UTF-8 without control characters; scope names also without '{' and '}'.
+ *  - The library never prints, exits, raises signals, or changes the locale.
+ *
+ * Since 0.1.
+ */
+#ifndef USHER_USHER_H
+#define USHER_USHER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(USHER_BUILD) && defined(__GNUC__)
+#define USHER_API __attribute__((visibility("default")))
+#else
+#define USHER_API
+#endif
+
+#define USHER_VERSION "0.1.0"
+
+#define USHER_NAME_MAX 255          /* bytes of a name, without the closing NUL */
+#define USHER_VALUE_MAX 65536       /* bytes of a value */
+#define USHER_GROUPS_MAX 16         /* groups in one `group=` list of a call */
+#define USHER_LIST_TEXT_MAX 4096    /* bytes of such a list */
+#define USHER_TIME_MAX INT64_C(253402300799999) /* the last ms of the year 9999 */
+#define USHER_SPAN_MAX INT64_C(3153600000000)   /* a hundred years in ms */
+#define USHER_BATCH_MAX 65536       /* commands of one usher_execute() */
+#define USHER_LIST_MAX 10000        /* rows of one list, records moved by one sweep */
+#define USHER_LIST_DEFAULT 100
+#define USHER_TIMEOUT_DEFAULT 5000  /* ms */
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+/* name, code (ABI: append, never reuse), word, meaning */
+#define USHER_STATUS_MAP(X)                                                                \
+    X(OK, 0, "ok", "done")                                                                 \
+    X(SAME, 1, "same", "already so; nothing changed")                                      \
+    X(MISSING, 2, "missing", "no such thing in this scope")                                \
+    X(REFUSED, 3, "refused", "not allowed from the current state")                         \
+    X(EMPTY, 4, "empty", "nothing is free")                                                \
+    X(FULL, 5, "full", "a limit is reached")                                               \
+    X(STALE, 6, "stale", "the token, version or expected value is not the current one")    \
+    X(INVALID, 7, "invalid", "the arguments are wrong; the message says which")            \
+    X(UNAVAILABLE, 8, "unavailable", "no store; nothing was applied")                      \
+    X(UNKNOWN, 9, "unknown", "sent but not answered; it may have been applied")            \
+    X(LOST, 10, "lost", "the store went back in time")                                     \
+    X(NOMEM, 11, "nomem", "out of memory; nothing was applied")
+
+enum usher_status {
+#define USHER__S(name, code, word, text) USHER_##name = code,
+    USHER_STATUS_MAP(USHER__S)
+#undef USHER__S
+};
+
+/** The word of @status ("ok", "same", …), "?" if there is none.  Static. */
+USHER_API const char *usher_status_word(enum usher_status status);
+/** What @status means, one line.  Static. */
+USHER_API const char *usher_status_text(enum usher_status status);
+
+/** "0.1.0": the version of the library in use, which may be newer than USHER_VERSION. */
+USHER_API const char *usher_version(void);
+
+/* ---- hooks and options ------------------------------------------------------------ */
+
+/*
+ * Memory.  resize(payload, NULL, 0, n) allocates, (p, old, n) resizes, (p, old, 0) frees
+ * and returns NULL; `old` is exact.  Called from any thread that uses the engine.
+ * NULL for the whole struct: malloc.  hiredis' reply reader and SQLite allocate for
+ * themselves (their allocators are process-wide and theirs to configure).
+ */
+struct usher_allocator {
+    void *(*resize)(void *payload, void *p, size_t old, size_t size);
+    void *payload;
+};
+
+enum usher_log_level { USHER_LOG_DEBUG, USHER_LOG_INFO, USHER_LOG_WARNING, USHER_LOG_ERROR };
+
+struct usher_command;
+struct usher_reply;
+struct usher_driver; /* store.h: a URL scheme of one's own */
+
+struct usher_options {
+    size_t size;                           /* set by USHER_OPTIONS_INIT */
+    const struct usher_allocator *alloc;   /* must outlive the engine */
+    int64_t timeout_ms;                    /* per call; 0: USHER_TIMEOUT_DEFAULT */
+    /* The application's clock, Unix ms; NULL: the store's own. */
+    int64_t (*now_ms)(void *payload);
+    /* One line, no newline; a connection lost, a store that may lose writes, … */
+    void (*log)(void *payload, enum usher_log_level level, const char *line);
+    /* Each command with its answer, on the thread that executed it.  Must not call the
+     * engine. */
+    void (*trace)(void *payload, const struct usher_command *command,
+                  const struct usher_reply *reply);
+    void *payload;                         /* of the three hooks above */
+    const struct usher_driver *drivers;    /* further URL schemes, a linked list */
+};
+#ifdef __cplusplus
+#define USHER_OPTIONS_INIT { sizeof(struct usher_options) }
+#else
+#define USHER_OPTIONS_INIT { .size = sizeof(struct usher_options) }
+#endif
+
+/* ---- engine ----------------------------------------------------------------------- */
+
+struct usher_engine;
+
+/**
+ * Open an engine on the store named by @url:
+ *
+ *   memory:                                    this process only
+ *   sqlite:PATH[?sync=full|normal|off]         one file, any number of processes
+ *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
+ *   redis+unix:///path                         the same over a socket file
+ *
+ * Options follow `?` and are joined by `&`: `timeout=MS` for all, `sync=` for SQLite,
+ * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
+ * @opt may be NULL.  Redis is connected here.
+ *
+ * USHER_INVALID      the URL or an option is wrong, or the file is not ours
+ * USHER_UNAVAILABLE  the store cannot be opened or reached
+ * USHER_NOMEM
+ * usher_message(NULL) says why.
+ *
+ * Cost: memory < 1 ms, SQLite some ms, Redis a few round trips.
+ */
+USHER_API enum usher_status usher_open(const char *url, const struct usher_options *opt,
+                                       struct usher_engine **ret_engine);
+
+/**
+ * Close @e and its store.  NULL is fine.  No call on @e may be under way.  In a child of
+ * fork() it leaves the parent's store alone and gives nothing back.
+ */
+USHER_API void usher_close(struct usher_engine *e);
+
+/**
+ * What the calling thread's last call of this library has to say: one line, outermost
+ * layer first, "" after success.  Never NULL; valid until the thread's next call.
+ * @e is not used and may be NULL.
+ */
+USHER_API const char *usher_message(const struct usher_engine *e);
+
+/* ---- commands and replies --------------------------------------------------------- */
+
+/* Bytes that belong to somebody else.  data NULL: not given. */
+struct usher_text {
+    const char *data;
+    size_t size;
+};
+
+enum usher_noun { USHER_NUMBER = 1 };
+
+/* Codes are ABI and stored with request ids: append, never reuse. */
+enum usher_verb {
+    USHER_NUMBER_ADD = 0x101,
+    USHER_NUMBER_DEL,
+    USHER_NUMBER_REG,
+    USHER_NUMBER_UNREG,
+    USHER_NUMBER_CALL,
+    USHER_NUMBER_HANGUP,
+    USHER_NUMBER_RENEW,
+    USHER_NUMBER_FREE,
+    USHER_NUMBER_SHOW,
+    USHER_NUMBER_LIST,
+    USHER_NUMBER_STATS,
+    USHER_NUMBER_SET,
+    USHER_NUMBER_SWEEP,
+    USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself */
+    USHER_NUMBER_REST    /* in notices only: it has had its calls of the day */
+};
+
+/* Of one number.  Codes are stored. */
+enum usher_number_state {
+    USHER_NUMBER_NODATA = 0,
+    USHER_NUMBER_IDLE_DOWN = 1,
+    USHER_NUMBER_IDLE_UP = 2,
+    USHER_NUMBER_BUSY_DOWN = 3,
+    USHER_NUMBER_BUSY_UP = 4
+};
+
+/* Why a call got no number. */
+enum usher_number_why {
+    USHER_WHY_NONE = 0,    /* the pool (or the groups asked for) has no number */
+    USHER_WHY_BUSY = 1,    /* at least one is busy and registered: it will come back */
+    USHER_WHY_DOWN = 2,    /* all are unregistered */
+    USHER_WHY_RESTING = 3, /* none busy, at least one rests */
+    USHER_WHY_GIVEN = 255  /* no such question: a number was given, or not a call */
+};
+
+enum usher_number_order {
+    USHER_ORDER_LONGEST_IDLE = 0, /* first in, first out, by release */
+    USHER_ORDER_MOST_RECENT = 1,
+    USHER_ORDER_RANDOM = 2        /* uniform, drawn from the version; alike on all stores */
+};
+
+/* Which integer arguments of a command are given (texts: data is not NULL). */
+enum usher_given {
+    USHER_GIVEN_NOW = 1u << 0,
+    USHER_GIVEN_TOKEN = 1u << 1,
+    USHER_GIVEN_LEASE = 1u << 2,
+    USHER_GIVEN_REST = 1u << 3,
+    USHER_GIVEN_STATE = 1u << 4,
+    USHER_GIVEN_MAX = 1u << 5,
+    USHER_GIVEN_ORDER = 1u << 6,
+    USHER_GIVEN_DAILY = 1u << 7,
+    USHER_GIVEN_ZONE = 1u << 8,
+    USHER_GIVEN_STRICT = 1u << 9,
+    USHER_GIVEN_STICKY_MS = 1u << 10,
+    USHER_GIVEN_STICKY_MAX = 1u << 11,
+    USHER_GIVEN_REQUESTS = 1u << 12
+};
+
+/* Arguments of the number verbs; which verb takes which: src/core/verbs.def. */
+struct usher_number_args {
+    struct usher_text number;
+    struct usher_text owner;
+    struct usher_text group;  /* add: one group; call: a list, "A,B,*" */
+    struct usher_text sticky; /* call: the peer to be called */
+    struct usher_text after;  /* list: the last number of the page before */
+    uint64_t token;
+    int64_t lease_ms, rest_ms;
+    int64_t daily, zone_min, strict, order;
+    int64_t sticky_ms, sticky_max, requests;
+    int64_t state; /* list: enum usher_number_state */
+    int64_t max;   /* list, free, sweep: rows or changes at most */
+};
+
+/* One command.  Zero it first; a zero field is one not given. */
+struct usher_command {
+    enum usher_verb verb;
+    uint32_t given; /* USHER_GIVEN_… */
+    struct usher_text scope;
+    struct usher_text request; /* request id: a repeat gets the first answer */
+    int64_t now_ms;            /* with USHER_GIVEN_NOW */
+    union {
+        struct usher_number_args number;
+        uint64_t reserve[40]; /* so that later nouns do not change the size */
+    } arg;
+};
+
+struct usher_number_settings {
+    int64_t order;      /* enum usher_number_order */
+    int64_t lease_ms;   /* of a call that names none; 0: until hangup */
+    int64_t rest_ms;    /* after a call */
+    int64_t daily;      /* calls of one number per local day; 0: no cap */
+    int64_t zone_min;   /* the pool's local time, minutes east of UTC */
+    int64_t strict;     /* 1: hangup needs the token */
+    int64_t sticky_ms;  /* how long a callee's number is remembered */
+    int64_t sticky_max; /* how many callees */
+    int64_t requests;   /* how many answers are kept for request ids */
+};
+
+/* All due expiries applied. */
+struct usher_number_stats {
+    int64_t total, idle_up, idle_down, busy_up, busy_down;
+    int64_t resting;         /* of idle_up */
+    int64_t calls_today;     /* numbers given out since local midnight */
+    int64_t refused_today;   /* calls answered `empty` or `refused` since then */
+    int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
+};
+
+struct usher_number_row {
+    struct usher_text number, group, owner; /* size 0: none */
+    enum usher_number_state state;
+    bool resting;
+    uint64_t token;      /* of the current or the last hold, 0: never held */
+    int64_t until_ms;    /* busy: end of the hold; idle: end of the rest; 0: none */
+    int64_t calls_today;
+    int64_t used_ms;     /* the last call began, 0: never */
+};
+
+struct usher_number_reply {
+    enum usher_number_state state; /* of the number, after the command */
+    enum usher_number_why why;     /* empty and refused calls, else USHER_WHY_GIVEN */
+    uint64_t token;                /* of the hold; `stale`: the current one */
+    int64_t until_ms;
+    int64_t next_ms;               /* a number may be free then; -1: not known */
+    uint64_t count;                /* free, sweep: how many */
+    bool more;                     /* free, sweep, list: not all yet, ask again */
+    size_t number_size;
+    char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list: where to go on, or "" */
+    size_t n_rows;                   /* show: 0 or 1; list */
+    const struct usher_number_row *rows; /* owned by the reply */
+    union {
+        struct usher_number_settings settings; /* set */
+        struct usher_number_stats stats;       /* stats */
+    } of;
+};
+
+/* The answer to one command.  Filled by usher_execute(); give back what it owns with
+ * usher_reply_done(). */
+struct usher_reply {
+    enum usher_status status;
+    bool repeated;    /* the kept answer of an earlier command with this request id */
+    uint64_t epoch;   /* 0: the scope does not exist */
+    uint64_t version; /* after the command */
+    union {
+        struct usher_number_reply number;
+        uint64_t reserve[96];
+    } of;
+    char message[192]; /* one line, "" when there is nothing to say */
+    void *block;       /* private */
+    size_t block_size;
+    const struct usher_allocator *alloc;
+};
+
+/**
+ * Execute @n commands; @replies[i] answers @commands[i].  Commands on one scope are applied
+ * in the order given.  Commands of several threads that wait at the same time share one
+ * transaction (SQLite) or one pipeline (Redis).  Each command is atomic; the batch is not.
+ *
+ * All @n replies are always filled in.  Returns the worst of: USHER_OK (whatever the
+ * replies say), USHER_INVALID (this call itself: NULL, @n of 0 or > USHER_BATCH_MAX, an
+ * engine of the parent process; replies are then not touched),
+ * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_LOST, USHER_NOMEM when at least one reply says so.
+ *
+ * Blocks at most for the engine's timeout.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_execute(struct usher_engine *e,
+                                          const struct usher_command *commands,
+                                          struct usher_reply *replies, size_t n);
+
+/** Free what @reply owns (rows); the rest of it stays readable.  NULL is fine. */
+USHER_API void usher_reply_done(struct usher_reply *reply);
+
+/** Words for the codes in replies; "?" if there is none.  Static. */
+USHER_API const char *usher_verb_word(enum usher_verb verb);
+USHER_API const char *usher_noun_word(enum usher_noun noun);
+USHER_API const char *usher_number_state_word(enum usher_number_state state);
+USHER_API const char *usher_number_why_word(enum usher_number_why why);
+USHER_API const char *usher_number_order_word(enum usher_number_order order);
+
+/* ---- numbers: a shared pool ------------------------------------------------------- */
+
+/* One number held for one call. */
+struct usher_hold {
+    uint64_t token;   /* fencing token: larger for every later hold of the pool */
+    int64_t until_ms; /* 0: until hangup */
+    uint64_t epoch, version;
+    char number[USHER_NAME_MAX + 1];
+};
+
+/*
+ * Statuses common to all number functions: USHER_INVALID (an argument; or the engine was
+ * opened before a fork), USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: may
+ * have been applied), USHER_NOMEM.  Each function names the others.
+ * The transition table is src/core/number.def (`usher tables number`).
+ */
+
+/** Put @number into @pool, idle+down; the pool comes into being with its first number.
+ *  @group may be NULL.  USHER_OK; USHER_SAME if it is there (its group stays). O(log n). */
+USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char *pool,
+                                             const char *number, const char *group);
+
+/** Take @number out of @pool, even in a call.  USHER_OK; USHER_SAME if it is not there.
+ *  O(log n). */
+USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char *pool,
+                                             const char *number);
+
+/** Register: @number may be given out.  USHER_OK, USHER_SAME, USHER_MISSING.  O(log n). */
+USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char *pool,
+                                             const char *number);
+
+/** Unregister; a call under way goes on.  USHER_OK, USHER_SAME, USHER_MISSING. O(log n). */
+USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
+                                               const char *number);
+
+struct usher_call_options {
+    size_t size;          /* set by USHER_CALL_OPTIONS_INIT */
+    const char *number;   /* this one, or NULL: the pool's order decides */
+    const char *groups;   /* "A,B,*": tried in order, * is any; NULL: any */
+    const char *sticky;   /* the callee: prefer the number last used for it; or NULL */
+    int64_t lease_ms;     /* 0: the pool's; < 0: until hangup */
+    const char *request;  /* request id or NULL */
+};
+#ifdef __cplusplus
+#define USHER_CALL_OPTIONS_INIT { sizeof(struct usher_call_options) }
+#else
+#define USHER_CALL_OPTIONS_INIT { .size = sizeof(struct usher_call_options) }
+#endif
+
+/**
+ * Take a free number of @pool for one call of @owner (may be NULL: nobody in particular).
+ *
+ * The number stays busy until usher_number_hangup(), or until the lease ends after the last
+ * usher_number_renew() if there is a lease.  Asking again with the same @owner returns the
+ * number already held (USHER_SAME).  @opt may be NULL.
+ *
+ * USHER_OK, USHER_SAME  *@ret_hold is written
+ * USHER_EMPTY           nothing is free; usher_message() says why and until when
+ * USHER_MISSING         opt->number is not in the pool
+ * USHER_REFUSED         opt->number is busy, unregistered or resting
+ * USHER_UNKNOWN         no answer: ask again with the same @owner or request id
+ *
+ * Cost: O(log n).  Threads: any.  Since 0.1.  Table: event `call`.
+ */
+USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char *pool,
+                                              const char *owner,
+                                              const struct usher_call_options *opt,
+                                              struct usher_hold *ret_hold);
+
+/**
+ * End the call on @number.  @token 0: not given (refused by a strict pool).  @rest_ms is how
+ * long the number rests before it is offered again, < 0: the pool's.
+ * USHER_OK; USHER_STALE if @token is not the current one: somebody else's call goes on;
+ * USHER_REFUSED if it is not busy; USHER_MISSING.  O(log n).
+ */
+USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
+                                                const char *number, uint64_t token,
+                                                int64_t rest_ms);
+
+/**
+ * Extend a hold: it ends @lease_ms from now (0: as long as its last lease; < 0: at hangup).
+ * USHER_OK, USHER_SAME; USHER_STALE, USHER_REFUSED, USHER_MISSING as for hangup.
+ * @ret_until_ms may be NULL.  O(log n).
+ */
+USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
+                                               const char *number, uint64_t token,
+                                               int64_t lease_ms, int64_t *ret_until_ms);
+
+/**
+ * For operators: end calls by force.  Those of @owner, or that on @number, or (both NULL)
+ * all.  Works in bounded steps until none is left.  @ret_freed may be NULL.
+ * USHER_OK; USHER_SAME if there was nothing to free; USHER_MISSING: no such pool or number.
+ */
+USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
+                                              const char *owner, const char *number,
+                                              uint64_t *ret_freed);
+
+/** One number, as it is with all due expiries applied; texts live in *@ret_reply until
+ *  usher_reply_done().  USHER_OK, USHER_MISSING. */
+USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
+                                              const char *number,
+                                              struct usher_reply *ret_reply);
+
+/** Numbers in byte order after @after (NULL: from the start), at most @max (0: 100) rows.
+ *  @state -1: all.  @owner not NULL: only what it holds, oldest first (then @after must be
+ *  NULL).  When reply.of.number.more, go on after reply.of.number.number.
+ *  USHER_OK, USHER_MISSING (no such pool).  One command looks at USHER_LIST_MAX numbers
+ *  at most. */
+USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool,
+                                              int state, const char *owner,
+                                              const char *after, size_t max,
+                                              struct usher_reply *ret_reply);
+
+/** USHER_OK, USHER_MISSING.  O(1) plus expiries that are due. */
+USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
+                                               struct usher_number_stats *ret_stats);
+
+/** Change those settings of @pool that @given names (USHER_GIVEN_…; 0: just read them); the
+ *  pool comes into being if need be.  A change of order holds for numbers as they become
+ *  idle; those idle before go first.  @inout has all of them on return.
+ *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such pool). */
+USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
+                                             uint32_t given,
+                                             struct usher_number_settings *inout);
+
+/** Apply due expiries now, in bounded steps until none is left.  Never needed for
+ *  correctness.  @ret_expired may be NULL.  USHER_OK, USHER_SAME, USHER_MISSING. */
+USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
+                                               uint64_t *ret_expired);
+
+/* What usher_number_bulk() did, by answer. */
+struct usher_bulk_counts {
+    uint64_t ok, same, other; /* other: missing or refused */
+};
+
+/**
+ * @verb (USHER_NUMBER_ADD, _DEL, _REG or _UNREG) for each of @n numbers, in batches.
+ * @group is for ADD, or NULL.  Stops at the first failure; *@ret_counts (may be NULL) then
+ * says how far it came.
+ */
+USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
+                                              const char *pool,
+                                              const char *const *numbers, size_t n,
+                                              const char *group,
+                                              struct usher_bulk_counts *ret_counts);
+
+/* ---- notices ---------------------------------------------------------------------- */
+
+/* One change of one scope.  Dense in version among the changes of the scope. */
+struct usher_notice {
+    enum usher_noun noun;
+    struct usher_text scope;
+    uint64_t epoch, version;
+    int64_t now_ms;
+    enum usher_verb verb;
+    struct usher_text subject; /* the number; none for `set` */
+    uint8_t from, to;          /* states (enum usher_number_state); 0,0 for `set` */
+    uint64_t token;
+    int64_t until_ms;
+    struct usher_text owner;
+};
+
+typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
+struct usher_watch;
+
+/**
+ * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
+ * scope), in order of version, after the change is durable and on a thread that uses the
+ * engine.  @fn may use the engine; its changes are told afterwards.  A notice that cannot be
+ * kept for lack of memory is dropped and logged: the gap in version shows it.
+ * USHER_OK, USHER_INVALID, USHER_NOMEM.
+ */
+USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
+                                        const char *scope, usher_watch_fn *fn,
+                                        void *payload, struct usher_watch **ret_watch);
+
+/** Stop; when it returns, @fn is not running (unless called from @fn) and never will. */
+USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
+
+/* ---- looking inside --------------------------------------------------------------- */
+
+/** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
+ *  count).  USHER_OK even when faults were found; *@ret_faults counts them. */
+typedef void usher_audit_fn(void *payload, const char *line);
+USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn,
+                                        void *payload, uint64_t *ret_faults);
+
+/** 128 bits over the whole state of scope @scope but for its epoch, as 32 hex digits and a
+ *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the
+ *  digest of nothing.  O(records). */
+USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun,
+                                         const char *scope, char ret_digest[33]);
+
+/**
+ * The Redis script of @noun ("number"), complete, as the library loads it.  Writes at most
+ * @size bytes including the NUL and always the full length (without NUL) to *@ret_length,
+ * like snprintf.  USHER_OK, USHER_INVALID (no such noun, or built without Redis).
+ */
+USHER_API enum usher_status usher_lua(const char *noun, char *buffer, size_t size,
+                                      size_t *ret_length);
+
+/* LUA: the constants that the Redis script of the noun begins with. */
+enum usher_table_format { USHER_TABLE_MARKDOWN, USHER_TABLE_DOT, USHER_TABLE_LUA };
+
+/** The transition table of @noun ("number"), in the way of usher_lua(). */
+USHER_API enum usher_status usher_table(const char *noun, enum usher_table_format format,
+                                        char *buffer, size_t size, size_t *ret_length);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules of a number pool, as pure functions: facts in, decision out.  Nothing here
+ * allocates, does I/O, or knows the time.  Tables: number.def.
+ */
+#ifndef USHER_CORE_NUMBER_H
+#define USHER_CORE_NUMBER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+enum usher__number_event {
+#define E(name, code, word, text) USHER__NUMBER_##name = code,
+#include "number.def"
+    USHER__NUMBER_EVENTS = 10
+};
+
+enum usher__claim {
+    USHER__CLAIM_NONE,
+    USHER__CLAIM_HOLDER,
+    USHER__CLAIM_OTHER,
+    USHER__CLAIM_STRICT,
+    USHER__CLAIM_RESTING,
+    USHER__CLAIMS
+};
+
+#define USHER__NUMBER_STATES 5
+
+struct usher__number_move {
+    uint8_t to;     /* enum usher_number_state */
+    uint8_t status; /* enum usher_status */
+    bool row;       /* false: the table has no such row (never; the tests see to it) */
+};
+
+/* What @event does to a number in state @from.  Total for valid arguments. */
+struct usher__number_move usher__number_move(unsigned from, unsigned event, unsigned claim);
+
+const char *usher__number_event_word(unsigned event);
+const char *usher__number_event_text(unsigned event);
+const char *usher__number_state_text(unsigned state);
+const char *usher__claim_word(unsigned claim);
+
+/* Rows in file order, for printing: false when @i is past the last. */
+struct usher__number_row {
+    uint8_t from, event, claim, to, status; /* claim USHER__CLAIMS: any */
+    const char *why;
+};
+bool usher__number_row(unsigned i, struct usher__number_row *ret_row);
+
+/* The lists (store.h: slots) that a number stands in, by its state alone.  Nobody adds a
+ * number to a list or takes it out by hand. */
+enum usher__number_slot {
+    USHER__NUMBER_IDLE, /* free, registered and rested: call takes from here */
+    USHER__NUMBER_DUE,  /* something ends by itself at until_ms */
+    USHER__NUMBER_HELD  /* in a call */
+};
+uint8_t usher__number_slots(unsigned state, int64_t until_ms);
+
+/*
+ * Rank in the idle list.  Numbers that became idle while the pool was in random order have
+ * a rank below USHER__RANK_QUEUED, drawn from the version at which they became idle, so
+ * that the head of the list is a fair draw and no store has to count.  All others share
+ * that rank and stand in order of version.
+ */
+#define USHER__RANK_QUEUED (UINT64_C(1) << 32)
+uint64_t usher__number_rank(int64_t order, uint64_t version);
+
+/* 32 well mixed bits of @version; 32-bit arithmetic only, for Lua does it as well. */
+uint32_t usher__draw(uint64_t version);
+
+/* Local days: number of the day of @now_ms, and when the next one begins. */
+int64_t usher__day(int64_t now_ms, int64_t zone_min);
+int64_t usher__day_end(int64_t now_ms, int64_t zone_min);
+
+/* How long a number rests that becomes idle at @now_ms: until @now_ms + @rest_ms, or until
+ * the next local day if it has had its @daily calls of day @day.  0: not at all. */
+int64_t usher__number_rest(int64_t now_ms, int64_t rest_ms, int64_t daily, int64_t calls,
+                           int64_t day, int64_t zone_min);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT */
+#include "text.h"
+
+#define ONES UINT64_C(0x0101010101010101)
+#define HIGHS UINT64_C(0x8080808080808080)
+
+/* Eight bytes at once: none is < 0x20, 0x7f, or >= 0x80. */
+static bool plain8(const char *p)
+{
+    uint64_t x;
+
+    memcpy(&x, p, 8);
+    return ((x | (x - ONES * 0x20) | ((x ^ ONES * 0x7f) - ONES)) & HIGHS) == 0;
+}
+
+/* Length of the valid UTF-8 sequence at @p that is no control character, 0 if there is
+ * none.  Table 3-7 of the Unicode standard: no overlong forms, no surrogates. */
+static size_t sequence(const unsigned char *p, size_t left)
+{
+    unsigned c = p[0];
+
+    if (c < 0x80)
+        return c >= 0x20 && c != 0x7f;
+    if (c < 0xc2 || left < 2 || (p[1] & 0xc0) != 0x80)
+        return 0;
+    if (c < 0xe0)
+        return c == 0xc2 && p[1] < 0xa0 ? 0 : 2; /* U+0080..9F are controls */
+    if (left < 3 || (p[2] & 0xc0) != 0x80)
+        return 0;
+    if (c < 0xf0)
+        return (c == 0xe0 && p[1] < 0xa0) || (c == 0xed && p[1] >= 0xa0) ? 0 : 3;
+    if (c > 0xf4 || left < 4 || (p[3] & 0xc0) != 0x80)
+        return 0;
+    return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90) ? 0 : 4;
+}
+
+static bool clean(const char *data, size_t size)
+{
+    size_t i = 0;
+
+    while (i < size) {
+        size_t n;
+
+        if (size - i >= 8 && plain8(data + i)) {
+            i += 8;
+            continue;
+        }
+        n = sequence((const unsigned char *)data + i, size - i);
+        if (n == 0)
+            return false;
+        i += n;
+    }
+    return true;
+}
+
+const char *usher__name_fault(const char *data, size_t size)
+{
+    if (size == 0)
+        return "is empty";
+    if (size > USHER_NAME_MAX)
+        return "is longer than 255 bytes";
+    if (!clean(data, size))
+        return "is not UTF-8 without control characters";
+    return NULL;
+}
+
+const char *usher__scope_fault(const char *data, size_t size)
+{
+    const char *fault = usher__name_fault(data, size);
+
+    if (fault == NULL && (memchr(data, '{', size) != NULL || memchr(data, '}', size) != NULL))
+        fault = "has a brace in it";
+    return fault;
+}
+
+const char *usher__group_fault(const char *data, size_t size)
+{
+    const char *fault = usher__name_fault(data, size);
+
+    if (fault == NULL && memchr(data, ',', size) != NULL)
+        fault = "has a comma in it";
+    if (fault == NULL && size == 1 && data[0] == '*')
+        fault = "is *, which stands for any group";
+    return fault;
+}
+
+bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group)
+{
+    const char *comma;
+
+    if (list->data == NULL)
+        return false;
+    comma = memchr(list->data, ',', list->size);
+    ret_group->data = list->data;
+    if (comma == NULL) {
+        ret_group->size = list->size;
+        list->data = NULL;
+        list->size = 0;
+    } else {
+        ret_group->size = (size_t)(comma - list->data);
+        list->size -= ret_group->size + 1;
+        list->data = comma + 1;
+    }
+    return true;
+}
+
+const char *usher__groups_fault(const char *data, size_t size)
+{
+    struct usher_text list = {data, size}, group;
+    unsigned n = 0;
+
+    if (size == 0)
+        return "is empty";
+    if (size > USHER_LIST_TEXT_MAX)
+        return "is longer than 4096 bytes";
+    while (usher__groups_next(&list, &group)) {
+        const char *fault = usher__name_fault(group.data, group.size);
+
+        if (fault != NULL)
+            return group.size == 0 ? "names an empty group" : fault;
+        if (++n > USHER_GROUPS_MAX)
+            return "names more than 16 groups";
+    }
+    return NULL;
+}

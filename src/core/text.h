@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/* What may be a name. */
+#ifndef USHER_CORE_TEXT_H
+#define USHER_CORE_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <usher/usher.h>
+
+/* NULL: @data is a name.  Else what is wrong with it: "is empty", … */
+const char *usher__name_fault(const char *data, size_t size);
+
+/* The same for the name of a scope: no braces, for Redis places keys by what is in them. */
+const char *usher__scope_fault(const char *data, size_t size);
+
+/* The same for one group: no comma, not "*". */
+const char *usher__group_fault(const char *data, size_t size);
+
+/* The same for a list "A,B,*" of groups. */
+const char *usher__groups_fault(const char *data, size_t size);
+
+/* Take the next group off @list (at most USHER_GROUPS_MAX); false when there is none. */
+bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group);
+
+static inline bool usher__text_equal(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+#endif

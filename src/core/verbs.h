@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs and their arguments as tables: verbs.def. */
+#ifndef USHER_CORE_VERBS_H
+#define USHER_CORE_VERBS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+enum usher__arg_type {
+    USHER__ARG_NAME,
+    USHER__ARG_GROUP,
+    USHER__ARG_GROUPS,
+    USHER__ARG_INT,
+    USHER__ARG_TOKEN,
+    USHER__ARG_STATE,
+    USHER__ARG_ORDER
+};
+
+struct usher__arg {
+    const char *word;
+    uint8_t type;    /* enum usher__arg_type */
+    uint16_t offset; /* in struct usher_command */
+    uint32_t given;  /* bit, 0 for texts */
+    int64_t min, max;
+};
+
+enum usher__verb_flag {
+    USHER__WRITES = 1u << 0,
+    USHER__CREATES = 1u << 1,
+    USHER__AGAIN = 1u << 2,
+    USHER__IF_OWNER = 1u << 3,
+    USHER__NEEDS_TOKEN = 1u << 4
+};
+
+struct usher__verb {
+    uint16_t verb; /* enum usher_verb */
+    const char *word;
+    uint32_t order; /* arguments that must be given, in the order of args[] */
+    uint32_t keys;  /* arguments that may be given */
+    uint32_t texts; /* of all those, the texts */
+    uint32_t given; /* bits of usher_command.given that may be set */
+    uint8_t flags;
+    const char *help;
+};
+
+struct usher__noun {
+    uint8_t noun;
+    const char *word;
+    const char *scope; /* what a scope of it is called in help: "POOL" */
+    const struct usher__arg *args;
+    unsigned n_args; /* bit i of the masks above is args[i] */
+    const struct usher__verb *verbs;
+    unsigned n_verbs;
+};
+
+/* NULL: no such noun or verb. */
+const struct usher__noun *usher__noun(unsigned noun);
+const struct usher__noun *usher__noun_by_word(const char *word);
+const struct usher__verb *usher__verb(unsigned verb);
+const struct usher__noun *usher__noun_at(unsigned i);
+
+/* Words of codes: index in a NULL-terminated list. */
+extern const char *const usher__order_words[];
+
+#endif

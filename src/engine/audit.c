@@ -1,0 +1,359 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The audit (like fsck) and the digest, both over what a store's scan() shows.
+ *
+ * The lists of a scope are compared with what its records say as two sums: each entry that
+ * a record should have is hashed into one, each entry found into the other.  Equal sums
+ * and counts mean equal sets (but for one chance in 2^64); so the audit needs no memory
+ * for the entries and does not mind their order.
+ */
+#include "config.h"
+
+#include "engine/engine.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/number.h"
+#include "core/text.h"
+#include "core/verbs.h"
+#include "steps/work.h"
+
+/* ---- audit ------------------------------------------------------------------------ */
+
+struct tally {
+    uint64_t n, sum;
+};
+
+struct audit {
+    usher_audit_fn *fn;
+    void *payload;
+    uint64_t faults;
+    bool open; /* a scope is being looked at */
+    char name[USHER_NAME_MAX + 1];
+    struct usher_scope scope;
+    int64_t counts[USHER_COUNTS];
+    int64_t groups, group_counts[3], grouped[3];
+    struct tally should[USHER_KINDS][USHER_SLOTS][2], is[USHER_KINDS][USHER_SLOTS][2];
+    uint8_t last_kind;
+    size_t last_size;
+    char last[USHER_NAME_MAX];
+};
+
+static void fault(struct audit *a, const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+#include <stdarg.h>
+static void fault(struct audit *a, const char *format, ...)
+{
+    char line[1024];
+    int n;
+    va_list ap;
+
+    a->faults++;
+    if (a->fn == NULL)
+        return;
+    n = snprintf(line, sizeof line, "%s/%s: ", usher_noun_word((enum usher_noun)a->scope.noun),
+                 a->name);
+    va_start(ap, format);
+    (void)vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
+    va_end(ap);
+    a->fn(a->payload, line);
+}
+
+static uint64_t entry_hash(const struct usher_entry *e)
+{
+    char bytes[2 * (USHER_NAME_MAX + 1) + 16];
+    size_t n = 16;
+
+    memcpy(bytes, &e->hi, 8);
+    memcpy(bytes + 8, &e->order, 8);
+    memcpy(bytes + n, e->by.data != NULL ? e->by.data : "", e->by.size);
+    n += e->by.size;
+    bytes[n++] = '\0';
+    memcpy(bytes + n, e->id.data, e->id.size);
+    return XXH3_64bits(bytes, n + e->id.size);
+}
+
+static void tally_add(struct tally *t, const struct usher_entry *e)
+{
+    t->n++;
+    t->sum += entry_hash(e);
+}
+
+static const char *const kind_words[USHER_KINDS] = {"?", "number", "group", "sticky",
+                                                    "request"};
+static const char *const slot_words[USHER_SLOTS] = {"idle", "due", "held"};
+
+static void audit_close(struct audit *a)
+{
+    if (!a->open)
+        return;
+    a->open = false;
+    for (unsigned k = 1; k < USHER_KINDS; k++)
+        for (unsigned s = 0; s < USHER_SLOTS; s++)
+            for (unsigned by = 0; by < 2; by++)
+                if (a->should[k][s][by].n != a->is[k][s][by].n ||
+                    a->should[k][s][by].sum != a->is[k][s][by].sum)
+                    fault(a,
+                          "the %s list of %s records%s and their states disagree: %" PRIu64
+                          " entries, %" PRIu64 " records",
+                          slot_words[s], kind_words[k], by != 0 ? " by text" : "",
+                          a->is[k][s][by].n, a->should[k][s][by].n);
+    for (int i = 1; i <= USHER__COUNT_REQUESTS; i++)
+        if (a->counts[i] != a->scope.counts[i])
+            fault(a, "count %d is %" PRId64 ", but there are %" PRId64, i, a->scope.counts[i],
+                  a->counts[i]);
+    for (int i = 0; i < 3; i++)
+        if (a->group_counts[i] != a->grouped[i])
+            fault(a, "counts of groups add up to %" PRId64 ", but there are %" PRId64,
+                  a->group_counts[i], a->grouped[i]);
+}
+
+static void audit_scope(struct audit *a, const struct usher_scope *s)
+{
+    audit_close(a);
+    memset(a->counts, 0, sizeof a->counts);
+    memset(a->group_counts, 0, sizeof a->group_counts);
+    memset(a->grouped, 0, sizeof a->grouped);
+    memset(a->should, 0, sizeof a->should);
+    memset(a->is, 0, sizeof a->is);
+    a->open = true;
+    a->last_kind = 0;
+    a->last_size = 0;
+    a->scope = *s;
+    memcpy(a->name, s->name.data, s->name.size);
+    a->name[s->name.size] = '\0';
+    if (s->epoch == 0)
+        fault(a, "has no epoch");
+    if (s->version == 0 || s->version >= UINT64_C(1) << 53)
+        fault(a, "has version %" PRIu64, s->version);
+    if (usher__scope_fault(s->name.data, s->name.size) != NULL)
+        fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
+}
+
+static void audit_order(struct audit *a, const struct usher_record *r)
+{
+    size_t n = a->last_size < r->id.size ? a->last_size : r->id.size;
+    int order = a->last_kind < r->kind ? -1 : a->last_kind > r->kind;
+
+    if (order == 0)
+        order = memcmp(a->last, r->id.data, n);
+    if (order == 0)
+        order = a->last_size < r->id.size ? -1 : 1;
+    if (a->last_kind != 0 && order >= 0)
+        fault(a, "record %.*s stands out of order, or twice", (int)r->id.size, r->id.data);
+    a->last_kind = r->kind;
+    a->last_size = r->id.size;
+    memcpy(a->last, r->id.data, r->id.size);
+}
+
+static void audit_record(struct audit *a, const struct usher_record *r)
+{
+    const char *what = r->kind == 0 || r->kind >= USHER_KINDS
+                           ? "is of no known kind"
+                           : usher__name_fault(r->id.data, r->id.size);
+
+    if (what != NULL) {
+        fault(a, "a record %s", what);
+        return;
+    }
+    audit_order(a, r);
+    what = usher__number_record_fault(&a->scope, r);
+    if (what != NULL)
+        fault(a, "%s %.*s %s", kind_words[r->kind], (int)r->id.size, r->id.data, what);
+    for (unsigned s = 0; s < USHER_SLOTS; s++) {
+        const struct usher_text *by = s == 2 ? &r->owner : &r->group;
+        struct usher_entry e = {.kind = r->kind, .slot = (uint8_t)s, .order = r->order};
+
+        if ((r->slots >> s & 1u) == 0)
+            continue;
+        e.id = r->id;
+        e.hi = s == 0 ? r->rank : s == 1 ? (uint64_t)r->until_ms : 0;
+        tally_add(&a->should[r->kind][s][0], &e);
+        e.by = *by;
+        if (by->size != 0)
+            tally_add(&a->should[r->kind][s][1], &e);
+        if (s == 1 && r->until_ms < a->scope.due_ms)
+            fault(a, "number %.*s is due before the scope's next due time", (int)r->id.size,
+                  r->id.data);
+    }
+    switch (r->kind) {
+    case USHER_KIND_NUMBER: {
+        bool resting = r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0;
+
+        if (r->state < USHER__NUMBER_STATES)
+            a->counts[r->state]++;
+        a->counts[USHER__COUNT_RESTING] += resting;
+        if (r->group.size != 0) {
+            a->grouped[USHER__N_TOTAL]++;
+            a->grouped[USHER__N_BUSY_UP] += r->state == USHER_NUMBER_BUSY_UP;
+            a->grouped[USHER__N_RESTING] += resting;
+        }
+        break;
+    }
+    case USHER_KIND_GROUP:
+        if (r->n[USHER__N_TOTAL] <= 0)
+            fault(a, "group %.*s is empty", (int)r->id.size, r->id.data);
+        for (int i = 0; i < 3; i++)
+            a->group_counts[i] += r->n[i];
+        break;
+    case USHER_KIND_STICKY:
+        a->counts[USHER__COUNT_STICKY]++;
+        break;
+    default:
+        a->counts[USHER__COUNT_REQUESTS]++;
+        break;
+    }
+}
+
+static enum usher_status audit_item(void *payload, const struct usher_item *item)
+{
+    struct audit *a = payload;
+
+    switch (item->kind) {
+    case USHER_ITEM_SCOPE:
+        audit_scope(a, item->scope);
+        break;
+    case USHER_ITEM_RECORD:
+        audit_record(a, item->record);
+        break;
+    default: {
+        const struct usher_entry *e = item->entry;
+
+        if (e->kind == 0 || e->kind >= USHER_KINDS || e->slot >= USHER_SLOTS ||
+            e->by.size > USHER_NAME_MAX || e->id.size > USHER_NAME_MAX)
+            fault(a, "there is an entry of no known list");
+        else
+            tally_add(&a->is[e->kind][e->slot][e->by.size != 0], e);
+        break;
+    }
+    }
+    return USHER_OK;
+}
+
+static enum usher_status scan(struct usher_engine *e, const char *verb, enum usher_noun noun,
+                              const struct usher_text *scope, usher_scan_fn *fn, void *payload)
+{
+    char why[192] = "";
+    enum usher_status status =
+        e->store->ops->scan(e->store, noun, scope, usher__monotonic_ms() + e->timeout_ms, fn,
+                            payload, why);
+
+    if (status != USHER_OK)
+        usher__message_set("%s: %s: %s", verb, e->store->ops->name,
+                           why[0] != '\0' ? why : usher_status_text(status));
+    return status;
+}
+
+enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
+                              uint64_t *ret_faults)
+{
+    struct audit a;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (ret_faults == NULL) {
+        usher__message_set("audit: ret_faults is NULL");
+        return USHER_INVALID;
+    }
+    memset(&a, 0, sizeof a);
+    a.fn = fn;
+    a.payload = payload;
+    status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
+    if (status != USHER_OK)
+        return status;
+    audit_close(&a);
+    *ret_faults = a.faults;
+    return USHER_OK;
+}
+
+/* ---- digest ----------------------------------------------------------------------- */
+
+static void hash_int(XXH3_state_t *h, uint64_t value)
+{
+    unsigned char bytes[8];
+
+    for (int i = 0; i < 8; i++)
+        bytes[i] = (unsigned char)(value >> (8 * i));
+    (void)XXH3_128bits_update(h, bytes, sizeof bytes);
+}
+
+static void hash_text(XXH3_state_t *h, const struct usher_text *text)
+{
+    hash_int(h, text->size);
+    if (text->size != 0)
+        (void)XXH3_128bits_update(h, text->data, text->size);
+}
+
+static enum usher_status digest_item(void *payload, const struct usher_item *item)
+{
+    XXH3_state_t *h = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        const struct usher_scope *s = item->scope;
+
+        hash_int(h, s->noun);
+        hash_text(h, &s->name);
+        hash_int(h, s->version);
+        hash_int(h, (uint64_t)s->clock_ms);
+        for (int i = 0; i < USHER_COUNTS; i++)
+            if (i != USHER__COUNT_REFUSED && i != USHER__COUNT_REFUSED_DAY)
+                hash_int(h, (uint64_t)s->counts[i]);
+        for (int i = 0; i < USHER_SETTINGS; i++)
+            hash_int(h, (uint64_t)s->settings[i]);
+    } else if (item->kind == USHER_ITEM_RECORD) {
+        const struct usher_record *r = item->record;
+
+        hash_int(h, r->kind);
+        hash_text(h, &r->id);
+        hash_int(h, r->state);
+        hash_int(h, r->slots);
+        hash_int(h, r->rank);
+        hash_int(h, r->order);
+        hash_int(h, r->token);
+        hash_int(h, (uint64_t)r->until_ms);
+        for (int i = 0; i < 4; i++)
+            hash_int(h, (uint64_t)r->n[i]);
+        hash_text(h, &r->owner);
+        hash_text(h, &r->group);
+        hash_text(h, &r->data);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                               char ret_digest[33])
+{
+    XXH3_state_t h;
+    XXH128_canonical_t canonical;
+    struct usher_text name;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (usher__noun((unsigned)noun) == NULL || scope == NULL || ret_digest == NULL ||
+        usher__scope_fault(scope, strlen(scope)) != NULL) {
+        usher__message_set("digest: noun, scope or ret_digest is wrong");
+        return USHER_INVALID;
+    }
+    name.data = scope;
+    name.size = strlen(scope);
+    XXH3_INITSTATE(&h);
+    (void)XXH3_128bits_reset(&h);
+    status = scan(e, "digest", noun, &name, digest_item, &h);
+    if (status != USHER_OK)
+        return status;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
+    for (int i = 0; i < 16; i++)
+        (void)snprintf(ret_digest + 2 * i, 3, "%02x", canonical.digest[i]);
+    return USHER_OK;
+}

@@ -1,0 +1,354 @@
+/* SPDX-License-Identifier: MIT */
+/* The typed functions: each makes one command, executes it, and unpacks the reply. */
+#include "config.h"
+
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/verbs.h"
+#include "engine/memory.h"
+
+static struct usher_text text(const char *string)
+{
+    struct usher_text t = {string, string != NULL ? strlen(string) : 0};
+
+    return t;
+}
+
+static struct usher_command command_new(enum usher_verb verb, const char *scope,
+                                        const char *number)
+{
+    struct usher_command c;
+
+    memset(&c, 0, sizeof c);
+    c.verb = verb;
+    c.scope = text(scope);
+    c.arg.number.number = text(number);
+    return c;
+}
+
+/* Why a call got nothing, for usher_message(). */
+static void explain_empty(const struct usher_reply *reply)
+{
+    const struct usher_number_reply *n = &reply->of.number;
+
+    if (n->why == USHER_WHY_GIVEN)
+        return;
+    if (n->next_ms >= 0)
+        usher__message_set("number call: %s: %s, next at %lld", usher_status_text(reply->status),
+                           usher_number_why_word(n->why), (long long)n->next_ms);
+    else
+        usher__message_set("number call: %s: %s", usher_status_text(reply->status),
+                           usher_number_why_word(n->why));
+}
+
+static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
+                                 struct usher_reply *reply)
+{
+    enum usher_status status = usher_execute(e, c, reply, 1);
+
+    if (status == USHER_INVALID)
+        return status; /* the engine itself: the reply was not touched */
+    if (reply->status != USHER_OK && reply->status != USHER_SAME) {
+        usher__message_set("number %s: %s", usher_verb_word(c->verb),
+                           reply->message[0] != '\0' ? reply->message
+                                                     : usher_status_text(reply->status));
+        if (c->verb == USHER_NUMBER_CALL)
+            explain_empty(reply);
+    }
+    return reply->status;
+}
+
+static enum usher_status simple(struct usher_engine *e, enum usher_verb verb,
+                                const char *pool, const char *number, const char *group)
+{
+    struct usher_command c = command_new(verb, pool, number);
+    struct usher_reply reply;
+
+    c.arg.number.group = text(group);
+    return execute(e, &c, &reply);
+}
+
+enum usher_status usher_number_add(struct usher_engine *e, const char *pool, const char *number,
+                                   const char *group)
+{
+    return simple(e, USHER_NUMBER_ADD, pool, number, group);
+}
+
+enum usher_status usher_number_del(struct usher_engine *e, const char *pool, const char *number)
+{
+    return simple(e, USHER_NUMBER_DEL, pool, number, NULL);
+}
+
+enum usher_status usher_number_reg(struct usher_engine *e, const char *pool, const char *number)
+{
+    return simple(e, USHER_NUMBER_REG, pool, number, NULL);
+}
+
+enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
+                                     const char *number)
+{
+    return simple(e, USHER_NUMBER_UNREG, pool, number, NULL);
+}
+
+enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
+                                    const struct usher_call_options *opt,
+                                    struct usher_hold *ret_hold)
+{
+    struct usher_command c = command_new(USHER_NUMBER_CALL, pool, NULL);
+    struct usher_number_args *a = &c.arg.number;
+    struct usher_reply reply;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (ret_hold == NULL) {
+        usher__message_set("number call: ret_hold is NULL");
+        return USHER_INVALID;
+    }
+    a->owner = text(owner);
+    if (opt != NULL) {
+        if (opt->size != sizeof *opt) {
+            usher__message_set("number call: options.size is not set by "
+                               "USHER_CALL_OPTIONS_INIT");
+            return USHER_INVALID;
+        }
+        a->number = text(opt->number);
+        a->group = text(opt->groups);
+        a->sticky = text(opt->sticky);
+        c.request = text(opt->request);
+        if (opt->lease_ms != 0) {
+            c.given |= USHER_GIVEN_LEASE;
+            a->lease_ms = opt->lease_ms > 0 ? opt->lease_ms : 0;
+        }
+    }
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK || status == USHER_SAME) {
+        const struct usher_number_reply *n = &reply.of.number;
+
+        ret_hold->token = n->token;
+        ret_hold->until_ms = n->until_ms;
+        ret_hold->epoch = reply.epoch;
+        ret_hold->version = reply.version;
+        memcpy(ret_hold->number, n->number, n->number_size + 1);
+    }
+    return status;
+}
+
+enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
+                                      const char *number, uint64_t token, int64_t rest_ms)
+{
+    struct usher_command c = command_new(USHER_NUMBER_HANGUP, pool, number);
+    struct usher_reply reply;
+
+    if (token != 0) {
+        c.given |= USHER_GIVEN_TOKEN;
+        c.arg.number.token = token;
+    }
+    if (rest_ms >= 0) {
+        c.given |= USHER_GIVEN_REST;
+        c.arg.number.rest_ms = rest_ms;
+    }
+    return execute(e, &c, &reply);
+}
+
+enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
+                                     const char *number, uint64_t token, int64_t lease_ms,
+                                     int64_t *ret_until_ms)
+{
+    struct usher_command c = command_new(USHER_NUMBER_RENEW, pool, number);
+    struct usher_reply reply;
+    enum usher_status status;
+
+    c.given |= USHER_GIVEN_TOKEN;
+    c.arg.number.token = token;
+    if (lease_ms != 0) {
+        c.given |= USHER_GIVEN_LEASE;
+        c.arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
+    }
+    status = execute(e, &c, &reply);
+    if (ret_until_ms != NULL && (status == USHER_OK || status == USHER_SAME))
+        *ret_until_ms = reply.of.number.until_ms;
+    return status;
+}
+
+/* A command that works in bounded steps, until it says that there is no more. */
+static enum usher_status in_steps(struct usher_engine *e, const struct usher_command *c,
+                                  uint64_t *ret_count)
+{
+    struct usher_reply reply;
+    uint64_t count = 0;
+    enum usher_status status;
+
+    do {
+        status = execute(e, c, &reply);
+        if (status == USHER_OK)
+            count += reply.of.number.count;
+    } while (status == USHER_OK && reply.of.number.more);
+    if (status == USHER_SAME && count > 0)
+        status = USHER_OK;
+    if (ret_count != NULL && (status == USHER_OK || status == USHER_SAME))
+        *ret_count = count;
+    return status;
+}
+
+enum usher_status usher_number_free(struct usher_engine *e, const char *pool, const char *owner,
+                                    const char *number, uint64_t *ret_freed)
+{
+    struct usher_command c = command_new(USHER_NUMBER_FREE, pool, number);
+
+    c.arg.number.owner = text(owner);
+    return in_steps(e, &c, ret_freed);
+}
+
+enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
+                                     uint64_t *ret_expired)
+{
+    struct usher_command c = command_new(USHER_NUMBER_SWEEP, pool, NULL);
+
+    return in_steps(e, &c, ret_expired);
+}
+
+enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
+                                    const char *number, struct usher_reply *ret_reply)
+{
+    struct usher_command c = command_new(USHER_NUMBER_SHOW, pool, number);
+
+    if (ret_reply == NULL) {
+        usher__message_set("number show: ret_reply is NULL");
+        return USHER_INVALID;
+    }
+    return execute(e, &c, ret_reply);
+}
+
+enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
+                                    const char *owner, const char *after, size_t max,
+                                    struct usher_reply *ret_reply)
+{
+    struct usher_command c = command_new(USHER_NUMBER_LIST, pool, NULL);
+
+    if (ret_reply == NULL) {
+        usher__message_set("number list: ret_reply is NULL");
+        return USHER_INVALID;
+    }
+    c.arg.number.owner = text(owner);
+    c.arg.number.after = text(after);
+    if (state >= 0) {
+        c.given |= USHER_GIVEN_STATE;
+        c.arg.number.state = state;
+    }
+    if (max != 0) {
+        c.given |= USHER_GIVEN_MAX;
+        c.arg.number.max = max <= USHER_LIST_MAX ? (int64_t)max : USHER_LIST_MAX + 1;
+    }
+    return execute(e, &c, ret_reply);
+}
+
+enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
+                                     struct usher_number_stats *ret_stats)
+{
+    struct usher_command c = command_new(USHER_NUMBER_STATS, pool, NULL);
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (ret_stats == NULL) {
+        usher__message_set("number stats: ret_stats is NULL");
+        return USHER_INVALID;
+    }
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK)
+        *ret_stats = reply.of.number.of.stats;
+    return status;
+}
+
+enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uint32_t given,
+                                   struct usher_number_settings *inout)
+{
+    struct usher_command c = command_new(USHER_NUMBER_SET, pool, NULL);
+    struct usher_number_args *a = &c.arg.number;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (inout == NULL) {
+        usher__message_set("number set: inout is NULL");
+        return USHER_INVALID;
+    }
+    c.given = given & ~(uint32_t)USHER_GIVEN_NOW;
+    a->order = inout->order;
+    a->lease_ms = inout->lease_ms;
+    a->rest_ms = inout->rest_ms;
+    a->daily = inout->daily;
+    a->zone_min = inout->zone_min;
+    a->strict = inout->strict;
+    a->sticky_ms = inout->sticky_ms;
+    a->sticky_max = inout->sticky_max;
+    a->requests = inout->requests;
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK || status == USHER_SAME)
+        *inout = reply.of.number.of.settings;
+    return status;
+}
+
+#define BULK 64
+
+enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
+                                    const char *pool, const char *const *numbers, size_t n,
+                                    const char *group, struct usher_bulk_counts *ret_counts)
+{
+    struct usher_bulk_counts counts = {0, 0, 0};
+    enum usher_status status = usher__engine_check(e);
+    struct usher_command *commands;
+    struct usher_reply *replies;
+
+    if (status != USHER_OK)
+        return status;
+    if ((verb != USHER_NUMBER_ADD && verb != USHER_NUMBER_DEL && verb != USHER_NUMBER_REG &&
+         verb != USHER_NUMBER_UNREG) ||
+        (numbers == NULL && n != 0)) {
+        usher__message_set("number bulk: %s", numbers == NULL ? "numbers is NULL"
+                                                              : "verb is not for bulk work");
+        return USHER_INVALID;
+    }
+    /* too large for small stacks */
+    commands = usher__resize(e->opt.alloc, NULL, 0, BULK * sizeof *commands);
+    replies = usher__resize(e->opt.alloc, NULL, 0, BULK * sizeof *replies);
+    if (commands == NULL || replies == NULL) {
+        usher__message_set("number bulk: out of memory");
+        status = USHER_NOMEM;
+    }
+    for (size_t from = 0; from < n && status == USHER_OK;) {
+        size_t k = n - from < BULK ? n - from : BULK;
+
+        for (size_t i = 0; i < k; i++) {
+            commands[i] = command_new(verb, pool, numbers[from + i]);
+            commands[i].arg.number.group = text(group);
+        }
+        status = usher_execute(e, commands, replies, k);
+        if (status == USHER_INVALID)
+            break;
+        for (size_t i = 0; i < k; i++) {
+            if (replies[i].status == USHER_OK)
+                counts.ok++;
+            else if (replies[i].status == USHER_SAME)
+                counts.same++;
+            else if (replies[i].status == USHER_MISSING || replies[i].status == USHER_REFUSED)
+                counts.other++;
+            else if (status == USHER_OK) {
+                status = replies[i].status;
+                usher__message_set("number %s: number %zu: %s", usher_verb_word(verb),
+                                   from + i + 1,
+                                   replies[i].message[0] != '\0'
+                                       ? replies[i].message
+                                       : usher_status_text(replies[i].status));
+            }
+        }
+        from += k;
+    }
+    (void)usher__resize(e->opt.alloc, commands, BULK * sizeof *commands, 0);
+    (void)usher__resize(e->opt.alloc, replies, BULK * sizeof *replies, 0);
+    if (ret_counts != NULL)
+        *ret_counts = counts;
+    return status;
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+/* Are the arguments of a command what its verb takes? */
+#ifndef USHER_ENGINE_CHECK_H
+#define USHER_ENGINE_CHECK_H
+
+#include <usher/usher.h>
+
+/* USHER_OK, or USHER_INVALID with the argument and what is wrong with it in
+ * reply->message.  A given argument that the verb does not take is wrong, too. */
+enum usher_status usher__command_check(const struct usher_command *command,
+                                       struct usher_reply *reply);
+
+#endif

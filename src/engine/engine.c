@@ -1,0 +1,526 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The engine: opens a store, checks what it is asked, and gives it to the store.
+ *
+ * A store that handles one scope at a time (memory) is called directly.  One that gains
+ * from batches (SQLite: one transaction; Redis: one pipeline) is called by one thread at a
+ * time: whoever finds nobody at it becomes the leader, executes everything that has queued
+ * up, wakes the others, and hands the lead to the first that came meanwhile.
+ */
+#include "config.h"
+
+#include "engine/engine.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "../backends/memory/memory.h"
+#include "core/text.h"
+#include "core/verbs.h"
+#include "engine/check.h"
+#include "engine/memory.h"
+#include "engine/url.h"
+#include "steps/work.h"
+#ifdef WITH_SQLITE
+#include "../backends/sqlite/sqlite.h"
+#endif
+#ifdef WITH_REDIS
+#include "../backends/redis/redis.h"
+#endif
+
+/* Tasks that one call hands to the store at once, and that one leader collects. */
+#define CHUNK 256
+#define GATHER 512
+
+struct usher__waiter {
+    struct usher__waiter *next;
+    struct usher_task *tasks;
+    size_t n;
+    int64_t deadline_ms;
+    bool done, lead;
+    pthread_cond_t wake;
+};
+
+/* Each thread's own: what usher_message() returns.  No thread sees another's. */
+static _Thread_local char message[256];
+
+void usher__message_set(const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, sizeof message, format, ap);
+    va_end(ap);
+}
+
+const char *usher_message(const struct usher_engine *e)
+{
+    (void)e;
+    return message;
+}
+
+const char *usher_version(void)
+{
+    return USHER_VERSION;
+}
+
+int64_t usher__monotonic_ms(void)
+{
+    struct timespec ts;
+
+#ifdef CLOCK_MONOTONIC_COARSE
+    (void)clock_gettime(CLOCK_MONOTONIC_COARSE, &ts);
+#else
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+#endif
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* ---- open and close --------------------------------------------------------------- */
+
+/* A page that the kernel wipes in the child of a fork; NULL where it cannot. */
+static const volatile char *page_open(void)
+{
+#ifdef MADV_WIPEONFORK
+    size_t size = (size_t)sysconf(_SC_PAGESIZE);
+    char *page = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (page == MAP_FAILED)
+        return NULL;
+    if (madvise(page, size, MADV_WIPEONFORK) != 0) {
+        (void)munmap(page, size);
+        return NULL;
+    }
+    *page = 1;
+    return page;
+#else
+    return NULL;
+#endif
+}
+
+static void page_close(const volatile char *page)
+{
+    if (page != NULL)
+        (void)munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
+}
+
+/* Takes half-open engines; the store is closed by usher_close(). */
+static void engine_free(struct usher_engine *e)
+{
+    const struct usher_allocator *alloc = e->opt.alloc;
+
+    usher__watches_done(&e->watches);
+    if (e->locks)
+        (void)pthread_mutex_destroy(&e->lock);
+    page_close(e->here);
+    e->magic = 0;
+    (void)usher__resize(alloc, e, sizeof *e, 0);
+}
+
+/* Options of a caller built against an older header are shorter: the rest is default. */
+static enum usher_status options_import(struct usher_options *to,
+                                        const struct usher_options *from)
+{
+    memset(to, 0, sizeof *to);
+    to->size = sizeof *to;
+    if (from != NULL) {
+        if (from->size < sizeof *to || from->size > sizeof *to) {
+            usher__message_set("open: options.size is %zu, not %zu: set it with "
+                               "USHER_OPTIONS_INIT",
+                               from->size, sizeof *to);
+            return USHER_INVALID;
+        }
+        memcpy(to, from, from->size);
+        if (to->timeout_ms < 0 || to->timeout_ms > USHER_SPAN_MAX) {
+            usher__message_set("open: options.timeout_ms is out of range");
+            return USHER_INVALID;
+        }
+        if (to->alloc != NULL && to->alloc->resize == NULL) {
+            usher__message_set("open: options.alloc has no resize");
+            return USHER_INVALID;
+        }
+    }
+    to->alloc = usher__allocator(to->alloc);
+    if (to->timeout_ms == 0)
+        to->timeout_ms = USHER_TIMEOUT_DEFAULT;
+    return USHER_OK;
+}
+
+static enum usher_status engine_new(struct usher_store *store, const struct usher_options *opt,
+                                    struct usher_engine **ret_engine)
+{
+    struct usher_engine *e = usher__resize(opt->alloc, NULL, 0, sizeof *e);
+    enum usher_status status;
+
+    if (e == NULL)
+        return USHER_NOMEM;
+    memset(e, 0, sizeof *e);
+    e->opt = *opt;
+    e->timeout_ms = opt->timeout_ms;
+    e->pid = getpid();
+    e->here = page_open();
+    e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
+    e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
+    status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
+    if (status != USHER_OK) {
+        engine_free(e);
+        return status;
+    }
+    e->magic = USHER__ENGINE_MAGIC;
+    e->store = store;
+    *ret_engine = e;
+    return USHER_OK;
+}
+
+enum usher_status usher_open_store(struct usher_store *store, const struct usher_options *opt,
+                                   struct usher_engine **ret_engine)
+{
+    struct usher_options options;
+    enum usher_status status;
+
+    message[0] = '\0';
+    if (ret_engine == NULL || store == NULL || store->ops == NULL ||
+        store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
+        store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL) {
+        usher__message_set("open: the store lacks a method that it must have");
+        return USHER_INVALID;
+    }
+    status = options_import(&options, opt);
+    if (status == USHER_OK) {
+        status = engine_new(store, &options, ret_engine);
+        if (status == USHER_NOMEM)
+            usher__message_set("open: out of memory");
+    }
+    return status;
+}
+
+static const struct usher_driver builtin[] = {
+#ifdef WITH_REDIS
+    {"redis", usher__redis_open, NULL, NULL},
+    {"redis+unix", usher__redis_open, NULL, NULL},
+#endif
+#ifdef WITH_SQLITE
+    {"sqlite", usher__sqlite_open, NULL, NULL},
+#endif
+    {"memory", usher__memory_open, NULL, NULL},
+};
+
+static const struct usher_driver *driver_of(const char *scheme, const struct usher_options *opt)
+{
+    for (const struct usher_driver *d = opt->drivers; d != NULL; d = d->next)
+        if (strcmp(d->scheme, scheme) == 0)
+            return d;
+    for (size_t i = 0; i < sizeof builtin / sizeof *builtin; i++)
+        if (strcmp(builtin[i].scheme, scheme) == 0)
+            return &builtin[i];
+    return NULL;
+}
+
+static enum usher_status open_url(struct usher__url *u, struct usher_options *opt,
+                                  struct usher_engine **ret_engine)
+{
+    char why[192] = "";
+    const char *timeout = usher__url_option(&u->url, "timeout");
+    const struct usher_driver *driver = driver_of(u->url.scheme, opt);
+    struct usher_store *store = NULL;
+    enum usher_status status;
+
+    if (driver == NULL) {
+        usher__message_set("open: no store of the kind `%.40s:` is known here", u->url.scheme);
+        return USHER_INVALID;
+    }
+    if (timeout != NULL && !usher__decimal(timeout, 1, USHER_SPAN_MAX, &opt->timeout_ms)) {
+        usher__message_set("open: timeout is no number of milliseconds");
+        return USHER_INVALID;
+    }
+    status = driver->open(driver->payload, &u->url, opt,
+                          usher__monotonic_ms() + opt->timeout_ms, &store, why);
+    if (status != USHER_OK) {
+        usher__message_set("open: %s",
+                           why[0] != '\0' ? why : usher_status_text(status));
+        return status;
+    }
+    for (size_t i = 0; i < u->url.n_options && status == USHER_OK; i++) {
+        if (!u->options[i].used) {
+            usher__message_set("open: %s: has no option `%.40s`", u->url.scheme,
+                               u->options[i].key);
+            status = USHER_INVALID;
+        }
+    }
+    if (status == USHER_OK) {
+        status = engine_new(store, opt, ret_engine);
+        if (status != USHER_OK)
+            usher__message_set("open: out of memory");
+    }
+    if (status != USHER_OK)
+        store->ops->close(store);
+    return status;
+}
+
+enum usher_status usher_open(const char *url, const struct usher_options *opt,
+                             struct usher_engine **ret_engine)
+{
+    struct usher_options options;
+    struct usher__url u;
+    char why[192];
+    enum usher_status status;
+
+    message[0] = '\0';
+    if (url == NULL || ret_engine == NULL) {
+        usher__message_set("open: %s is NULL", url == NULL ? "url" : "ret_engine");
+        return USHER_INVALID;
+    }
+    status = options_import(&options, opt);
+    if (status != USHER_OK)
+        return status;
+    status = usher__url_parse(url, &u, why);
+    if (status != USHER_OK) {
+        usher__message_set("open: %s", why);
+        return status;
+    }
+    return open_url(&u, &options, ret_engine);
+}
+
+static bool forked(const struct usher_engine *e)
+{
+    return e->here != NULL ? *e->here == 0 : e->pid != getpid();
+}
+
+enum usher_status usher__engine_check(const struct usher_engine *e)
+{
+    message[0] = '\0';
+    if (e == NULL || e->magic != USHER__ENGINE_MAGIC) {
+        usher__message_set("the engine is NULL or closed");
+        return USHER_INVALID;
+    }
+    if (forked(e)) {
+        usher__message_set("the engine was opened before a fork: open one in the child");
+        return USHER_INVALID;
+    }
+    return USHER_OK;
+}
+
+void usher_close(struct usher_engine *e)
+{
+    if (e == NULL || e->magic != USHER__ENGINE_MAGIC || forked(e))
+        return;
+    e->store->ops->close(e->store);
+    engine_free(e);
+}
+
+/* ---- execute ---------------------------------------------------------------------- */
+
+static void log_line(void *payload, enum usher_log_level level, const char *line)
+{
+    const struct usher_engine *e = payload;
+
+    if (e->opt.log != NULL)
+        e->opt.log(e->opt.payload, level, line);
+}
+
+static void notify(void *payload, const struct usher_notice *notice)
+{
+    struct usher_engine *e = payload;
+
+    usher__watches_queue(&e->watches, notice);
+}
+
+static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                          int64_t deadline_ms)
+{
+    struct usher_context context;
+
+    context.deadline_ms = deadline_ms;
+    context.now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
+    context.notify =
+        atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 ? notify : NULL;
+    context.log = log_line;
+    context.payload = e;
+    e->store->ops->execute(e->store, tasks, n, &context);
+}
+
+/* As leader: execute what is queued, mine first, up to GATHER tasks.  Locked on entry and
+ * on return. */
+static void lead(struct usher_engine *e, struct usher__waiter *me)
+{
+    struct usher_task gathered[GATHER];
+    struct usher_task *tasks = me->tasks;
+    struct usher__waiter *end = me->next;
+    size_t n = me->n;
+    int64_t deadline_ms = me->deadline_ms;
+
+    if (end != NULL && n + end->n <= GATHER) {
+        memcpy(gathered, me->tasks, n * sizeof *gathered);
+        tasks = gathered;
+        for (; end != NULL && n + end->n <= GATHER; end = end->next) {
+            memcpy(gathered + n, end->tasks, end->n * sizeof *gathered);
+            n += end->n;
+            /* nobody waits longer than he asked for */
+            if (end->deadline_ms < deadline_ms)
+                deadline_ms = end->deadline_ms;
+        }
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    give_to_store(e, tasks, n, deadline_ms);
+    (void)pthread_mutex_lock(&e->lock);
+
+    while (e->first != end) {
+        struct usher__waiter *waiter = e->first;
+
+        e->first = waiter->next;
+        waiter->done = true;
+        if (waiter != me) /* gone as soon as it sees `done` */
+            (void)pthread_cond_signal(&waiter->wake);
+    }
+    if (e->first == NULL) {
+        e->last = NULL;
+        e->led = false;
+    } else {
+        e->first->lead = true;
+        (void)pthread_cond_signal(&e->first->wake);
+    }
+}
+
+static void combine(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                    int64_t deadline_ms)
+{
+    struct usher__waiter me = {
+        .tasks = tasks, .n = n, .deadline_ms = deadline_ms, .wake = PTHREAD_COND_INITIALIZER};
+
+    (void)pthread_mutex_lock(&e->lock);
+    if (e->last != NULL)
+        e->last->next = &me;
+    else
+        e->first = &me;
+    e->last = &me;
+    if (!e->led) {
+        e->led = true;
+        me.lead = true;
+    }
+    while (!me.done && !me.lead)
+        (void)pthread_cond_wait(&me.wake, &e->lock);
+    if (!me.done)
+        lead(e, &me);
+    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_cond_destroy(&me.wake);
+}
+
+static void execute_tasks(struct usher_engine *e, struct usher_task *tasks, size_t n)
+{
+    int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+
+    if (e->combines)
+        combine(e, tasks, n, deadline_ms);
+    else
+        give_to_store(e, tasks, n, deadline_ms);
+}
+
+/* All but the texts, which are long and have a size or a NUL. */
+static void reply_init(const struct usher_engine *e, struct usher_reply *reply)
+{
+    struct usher_number_reply *n = &reply->of.number;
+
+    memset(reply, 0, offsetof(struct usher_reply, of));
+    memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
+    memset(&n->n_rows, 0, sizeof *n - offsetof(struct usher_number_reply, n_rows));
+    reply->message[0] = '\0';
+    reply->block = NULL;
+    reply->block_size = 0;
+    reply->alloc = e->opt.alloc;
+}
+
+static int badness(enum usher_status status)
+{
+    switch (status) {
+    case USHER_NOMEM:
+        return 1;
+    case USHER_UNAVAILABLE:
+        return 2;
+    case USHER_LOST:
+        return 3;
+    case USHER_UNKNOWN:
+        return 4;
+    default:
+        return 0;
+    }
+}
+
+enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
+                                struct usher_reply *replies, size_t n)
+{
+    struct usher_task tasks[CHUNK];
+    enum usher_status worst = usher__engine_check(e);
+
+    if (worst != USHER_OK)
+        return worst;
+    if (commands == NULL || replies == NULL || n == 0 || n > USHER_BATCH_MAX) {
+        usher__message_set("execute: %s", n == 0 || n > USHER_BATCH_MAX
+                                              ? "n is not from 1 to 65536"
+                                              : "commands or replies is NULL");
+        return USHER_INVALID;
+    }
+    for (size_t from = 0; from < n;) {
+        size_t n_tasks = 0, to = from;
+
+        for (; to < n && n_tasks < CHUNK; to++) {
+            reply_init(e, &replies[to]);
+            if (usher__command_check(&commands[to], &replies[to]) == USHER_OK) {
+                tasks[n_tasks].command = &commands[to];
+                tasks[n_tasks++].reply = &replies[to];
+            }
+        }
+        if (n_tasks > 0)
+            execute_tasks(e, tasks, n_tasks);
+        for (; from < to; from++) {
+            if (badness(replies[from].status) > badness(worst)) {
+                worst = replies[from].status;
+                usher__message_set("%s", replies[from].message);
+            }
+            if (e->opt.trace != NULL)
+                e->opt.trace(e->opt.payload, &commands[from], &replies[from]);
+        }
+    }
+    if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
+        usher__watches_deliver(&e->watches))
+        log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");
+    return worst;
+}
+
+/* ---- watch ------------------------------------------------------------------------ */
+
+enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
+                              usher_watch_fn *fn, void *payload,
+                              struct usher_watch **ret_watch)
+{
+    enum usher_status status = usher__engine_check(e);
+    const char *fault = NULL;
+
+    if (status != USHER_OK)
+        return status;
+    if (fn == NULL || ret_watch == NULL)
+        fault = "fn or ret_watch is NULL";
+    else if (scope != NULL && usher__noun((unsigned)noun) == NULL)
+        fault = "noun is not known";
+    if (fault == NULL && scope != NULL && usher__scope_fault(scope, strlen(scope)) != NULL) {
+        usher__message_set("watch: scope %s", usher__scope_fault(scope, strlen(scope)));
+        return USHER_INVALID;
+    }
+    if (fault != NULL) {
+        usher__message_set("watch: %s", fault);
+        return USHER_INVALID;
+    }
+    status = usher__watches_add(&e->watches, noun, scope, fn, payload, ret_watch);
+    if (status != USHER_OK)
+        usher__message_set("watch: out of memory");
+    return status;
+}
+
+void usher_unwatch(struct usher_engine *e, struct usher_watch *watch)
+{
+    if (usher__engine_check(e) == USHER_OK && watch != NULL)
+        usher__watches_remove(&e->watches, watch);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store made of a record store: runs the steps of each noun inside its transactions.
+ *
+ * A batch is one transaction.  When it fails, whatever the reason, it is rolled back and
+ * its commands are tried again one by one, each in a transaction of its own, so that one
+ * command that cannot be applied takes nobody with it.
+ */
+#include "config.h"
+
+#include <usher/store.h>
+
+#include <errno.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "core/verbs.h"
+#include "engine/memory.h"
+#include "steps/work.h"
+
+struct local {
+    struct usher_store base;
+    struct usher_store_ops ops;
+    struct usher_record_store *records;
+    const struct usher_allocator *alloc;
+};
+
+/* Notices of changes that are not durable yet: told after the commit, forgotten after a
+ * rollback. */
+struct pending {
+    const struct usher_allocator *alloc;
+    const struct usher_context *context;
+    char *bytes;
+    size_t size, room;
+    bool dropped;
+};
+
+/* Room for a notice and its texts, each notice aligned like the struct. */
+static size_t packed_size(const struct usher_notice *n)
+{
+    size_t size = sizeof *n + n->scope.size + n->subject.size + n->owner.size;
+
+    return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
+}
+
+static void pending_add(void *payload, const struct usher_notice *n)
+{
+    struct pending *p = payload;
+    size_t need = packed_size(n);
+    struct usher_notice copy = *n;
+    char *at;
+
+    if (p->room - p->size < need) {
+        size_t room = (p->room + need) * 2;
+        char *bytes = usher__resize(p->alloc, p->bytes, p->room, room);
+
+        if (bytes == NULL) {
+            p->dropped = true;
+            return;
+        }
+        p->bytes = bytes;
+        p->room = room;
+    }
+    at = p->bytes + p->size;
+    p->size += need;
+    memcpy(at, &copy, sizeof copy);
+    at += sizeof copy;
+    memcpy(at, n->scope.data, n->scope.size);
+    at += n->scope.size;
+    if (n->subject.size != 0)
+        memcpy(at, n->subject.data, n->subject.size);
+    at += n->subject.size;
+    if (n->owner.size != 0)
+        memcpy(at, n->owner.data, n->owner.size);
+}
+
+static void pending_tell(struct pending *p)
+{
+    for (size_t i = 0; i < p->size;) {
+        struct usher_notice n;
+        const char *texts = p->bytes + i + sizeof n;
+
+        memcpy(&n, p->bytes + i, sizeof n);
+        i += packed_size(&n);
+        n.scope.data = texts;
+        n.subject.data = texts + n.scope.size;
+        n.owner.data = n.subject.data + n.subject.size;
+        p->context->notify(p->context->payload, &n);
+    }
+    if (p->dropped && p->context->log != NULL)
+        p->context->log(p->context->payload, USHER_LOG_WARNING,
+                        "out of memory: notices were dropped");
+}
+
+static int64_t wall_clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Never 0: that stands for a scope that does not exist. */
+static uint64_t new_epoch(const void *salt)
+{
+    uint64_t epoch = 0;
+    struct timespec ts;
+
+    if (getrandom(&epoch, sizeof epoch, GRND_NONBLOCK) != (ssize_t)sizeof epoch) {
+        (void)clock_gettime(CLOCK_REALTIME, &ts);
+        epoch = ((uint64_t)ts.tv_sec * UINT64_C(1000000000) + (uint64_t)ts.tv_nsec) *
+                    UINT64_C(0x9e3779b97f4a7c15) ^
+                (uint64_t)(uintptr_t)salt;
+    }
+    return epoch != 0 ? epoch : 1;
+}
+
+/* One command inside a transaction.  A failure of the store is returned, not answered. */
+static enum usher_status run(struct local *l, struct usher_txn *txn, struct usher_task *task,
+                             const struct usher_context *context)
+{
+    const struct usher_command *command = task->command;
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    struct usher__work w;
+    enum usher_status status;
+
+    w.ops = l->records->ops;
+    w.txn = txn;
+    w.context = context;
+    w.command = command;
+    w.reply = task->reply;
+    w.now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms
+            : context->now_ms != 0                  ? context->now_ms
+                                                    : wall_clock_ms();
+    w.scope.name = command->scope;
+    w.scope.noun = (uint8_t)((unsigned)command->verb >> 8);
+    status = w.ops->scope(txn, (enum usher_noun)w.scope.noun, &command->scope, &w.scope);
+    if (status == USHER_OK) {
+        task->reply->epoch = w.scope.epoch;
+        task->reply->version = w.scope.version;
+        if (w.now < w.scope.clock_ms)
+            w.now = w.scope.clock_ms;
+    } else if (status == USHER_MISSING) {
+        w.scope.ref = NULL;
+        w.scope.epoch = (verb->flags & USHER__CREATES) != 0 ? new_epoch(&w) : 0;
+        w.scope.version = 0;
+        w.scope.clock_ms = 0;
+        w.scope.due_ms = INT64_MAX;
+        usher__number_defaults(&w.scope);
+    } else {
+        return status;
+    }
+    return usher__number_run(&w);
+}
+
+static void clear_reply(struct usher_reply *reply)
+{
+    const struct usher_allocator *alloc = reply->alloc;
+
+    usher_reply_done(reply);
+    memset(reply, 0, sizeof *reply);
+    reply->alloc = alloc;
+}
+
+static void failed(struct local *l, struct usher_task *task, enum usher_status status)
+{
+    const char *why = l->records->ops->message(l->records);
+
+    clear_reply(task->reply);
+    usher__say(task->reply, status, "%s: %s", l->records->ops->name,
+               why[0] != '\0' ? why : usher_status_text(status));
+}
+
+static bool any_writes(const struct usher_task *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((usher__verb((unsigned)tasks[i].command->verb)->flags & USHER__WRITES) != 0)
+            return true;
+    return false;
+}
+
+/* All @n tasks in one transaction.  OK: all answered. */
+static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t n,
+                               const struct usher_context *context)
+{
+    const struct usher_record_store_ops *ops = l->records->ops;
+    struct usher_context inner = *context;
+    struct pending pending = {l->alloc, context, NULL, 0, 0, false};
+    struct usher_txn *txn;
+    enum usher_status status;
+
+    if (context->notify != NULL) {
+        inner.notify = pending_add;
+        inner.payload = &pending;
+        inner.log = NULL;
+    }
+    status = ops->begin(l->records, (enum usher_noun)0, NULL, any_writes(tasks, n),
+                        context->deadline_ms, &txn);
+    if (status == USHER_OK) {
+        for (size_t i = 0; i < n && status == USHER_OK; i++)
+            status = run(l, txn, &tasks[i], &inner);
+        if (status == USHER_OK)
+            status = ops->commit(txn);
+        else
+            ops->rollback(txn);
+    }
+    if (status == USHER_OK && context->notify != NULL)
+        pending_tell(&pending);
+    (void)usher__resize(l->alloc, pending.bytes, pending.room, 0);
+    return status;
+}
+
+static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
+                    const struct usher_context *context)
+{
+    struct local *l = (struct local *)s;
+    enum usher_status status = batch(l, tasks, n, context);
+
+    if (status == USHER_OK)
+        return;
+    /* After a commit that may have happened, trying again might apply commands twice. */
+    for (size_t i = 0; i < n; i++) {
+        if (n > 1 && status != USHER_UNKNOWN) {
+            enum usher_status alone;
+
+            clear_reply(tasks[i].reply);
+            alone = batch(l, &tasks[i], 1, context);
+            if (alone != USHER_OK)
+                failed(l, &tasks[i], alone);
+        } else {
+            failed(l, &tasks[i], status);
+        }
+    }
+}
+
+/* For stores that lock one scope at a time: a transaction is one command. */
+static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
+                         const struct usher_context *context)
+{
+    struct local *l = (struct local *)s;
+    const struct usher_record_store_ops *ops = l->records->ops;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_command *command = tasks[i].command;
+        struct usher_txn *txn;
+        enum usher_status status =
+            ops->begin(l->records, (enum usher_noun)((unsigned)command->verb >> 8),
+                       &command->scope, true, context->deadline_ms, &txn);
+
+        if (status == USHER_OK) {
+            status = run(l, txn, &tasks[i], context);
+            if (status == USHER_OK)
+                status = ops->commit(txn);
+            else
+                ops->rollback(txn);
+        }
+        if (status != USHER_OK)
+            failed(l, &tasks[i], status);
+    }
+}
+
+static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct local *l = (struct local *)s;
+    enum usher_status status =
+        l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload);
+
+    if (status != USHER_OK)
+        usher__copy_line(message, 192, l->records->ops->message(l->records));
+    return status;
+}
+
+static void close_local(struct usher_store *s)
+{
+    struct local *l = (struct local *)s;
+
+    l->records->ops->close(l->records);
+    (void)usher__resize(l->alloc, l, sizeof *l, 0);
+}
+
+enum usher_status usher_local_store(struct usher_record_store *records,
+                                    const struct usher_allocator *alloc,
+                                    struct usher_store **ret_store)
+{
+    const struct usher_record_store_ops *ops;
+    struct local *l;
+
+    if (records == NULL || records->ops == NULL || ret_store == NULL)
+        return USHER_INVALID;
+    ops = records->ops;
+    if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL ||
+        ops->commit == NULL || ops->rollback == NULL || ops->scope == NULL ||
+        ops->find == NULL || ops->walk == NULL || ops->next == NULL || ops->write == NULL ||
+        ops->scan == NULL || ops->message == NULL || ops->close == NULL)
+        return USHER_INVALID;
+    alloc = usher__allocator(alloc);
+    l = usher__resize(alloc, NULL, 0, sizeof *l);
+    if (l == NULL)
+        return USHER_NOMEM;
+    memset(l, 0, sizeof *l);
+    l->ops.size = sizeof l->ops;
+    l->ops.name = ops->name;
+    l->ops.caps = ops->caps;
+    l->ops.execute = (ops->caps & USHER_CAP_CONCURRENT) != 0 ? execute_each : execute;
+    l->ops.scan = scan;
+    l->ops.close = close_local;
+    l->base.ops = &l->ops;
+    l->records = records;
+    l->alloc = alloc;
+    *ret_store = &l->base;
+    return USHER_OK;
+}

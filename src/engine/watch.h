@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Watchers inside the process.
+ *
+ * Stores tell of changes while they hold their locks, so notices are only queued then, in
+ * order of version.  After the command, one thread at a time takes them off the queue and
+ * calls the watchers, with no lock held that a watcher could need.
+ */
+#ifndef USHER_ENGINE_WATCH_H
+#define USHER_ENGINE_WATCH_H
+
+#include <usher/usher.h>
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+struct usher_watch;
+struct usher__queued;
+
+struct usher__watches {
+    const struct usher_allocator *alloc;
+    pthread_mutex_t lock;
+    pthread_cond_t idle;           /* a watcher's call has ended */
+    bool ready;                    /* the two above are initialised */
+    struct usher_watch *first;
+    atomic_int n;                  /* of watchers: nobody pays when it is 0 */
+    struct usher__queued *head, *tail;
+    bool delivering;               /* a thread is calling watchers */
+    pthread_t deliverer;
+    atomic_bool dropped;           /* a notice was lost for lack of memory */
+};
+
+enum usher_status usher__watches_init(struct usher__watches *w,
+                                      const struct usher_allocator *alloc);
+void usher__watches_done(struct usher__watches *w);
+
+/* For usher_context.notify; @payload is the struct usher__watches. */
+void usher__watches_queue(void *payload, const struct usher_notice *notice);
+
+/* Call the watchers for what is queued, unless another thread (or a watcher further up on
+ * this one) is at it: then that one goes on with it.  Returns true when a notice has been
+ * lost since the last time. */
+bool usher__watches_deliver(struct usher__watches *w);
+
+enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun noun,
+                                     const char *scope, usher_watch_fn *fn, void *payload,
+                                     struct usher_watch **ret_watch);
+void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch);
+
+#endif

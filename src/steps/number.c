@@ -1,0 +1,1239 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of a number pool as steps on a record store: load, ask the core's tables, save.
+ *
+ * Records: NUMBER (id, group; owner, token, order = version of the call or of becoming
+ * idle; until_ms = end of the hold or of the rest), GROUP (counts of one group, so that a
+ * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST.
+ */
+#include "config.h"
+
+#include "work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/text.h"
+
+typedef struct usher__work work;
+typedef struct usher__change change;
+
+#define STICKY_MS (INT64_C(7) * 86400000)
+#define STICKY_MAX 10000
+
+void usher__number_defaults(struct usher_scope *scope)
+{
+    memset(scope->counts, 0, sizeof scope->counts);
+    memset(scope->settings, 0, sizeof scope->settings);
+    scope->settings[USHER__SET_STICKY_MS] = STICKY_MS;
+    scope->settings[USHER__SET_STICKY_MAX] = STICKY_MAX;
+    scope->settings[USHER__SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
+}
+
+/* ---- one number ------------------------------------------------------------------- */
+
+static bool busy(unsigned state)
+{
+    return state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
+}
+
+static bool resting(const struct usher_record *r)
+{
+    return !busy(r->state) && r->until_ms != 0;
+}
+
+/* Calls that @r has had on the local day of @at. */
+static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
+{
+    return r->n[USHER__N_DAY] == usher__day(at, s->settings[USHER__SET_ZONE])
+               ? r->n[USHER__N_CALLS]
+               : 0;
+}
+
+static bool capped(const struct usher_scope *s, const struct usher_record *r, int64_t at)
+{
+    return s->settings[USHER__SET_DAILY] > 0 &&
+           calls_on(s, r, at) >= s->settings[USHER__SET_DAILY];
+}
+
+/*
+ * Put @r into state @to at version @version.  What has to follow from the state follows
+ * here and nowhere else: the lists, the order in them, who holds it.
+ */
+static void settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
+                   int64_t until_ms, uint64_t version)
+{
+    uint8_t was = r->slots;
+
+    r->state = (uint8_t)to;
+    r->until_ms = until_ms;
+    r->slots = usher__number_slots(to, until_ms);
+    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0) {
+        r->rank = 0;
+    } else if ((was & (1u << USHER__NUMBER_IDLE)) == 0) {
+        r->rank = usher__number_rank(s->settings[USHER__SET_ORDER], version);
+        r->order = version;
+    }
+    if (!busy(to)) {
+        r->owner.data = NULL;
+        r->owner.size = 0;
+    }
+}
+
+/* @r becomes idle (state @to) at the time @at: by hangup, by an operator, by itself. */
+static void release(const struct usher_scope *s, struct usher_record *r, unsigned to,
+                    int64_t at, int64_t rest_ms, uint64_t version)
+{
+    const int64_t *set = s->settings;
+
+    settle(s, r, to,
+           usher__number_rest(at, rest_ms, set[USHER__SET_DAILY], r->n[USHER__N_CALLS],
+                              r->n[USHER__N_DAY], set[USHER__SET_ZONE]),
+           version);
+}
+
+/*
+ * What happens to @r by itself at r->until_ms: the hold ends as by hangup, or the rest is
+ * over.  Timed by the deadline, so that it comes to the same whenever it is noticed.
+ */
+static void expire(const struct usher_scope *s, struct usher_record *r, uint64_t version)
+{
+    unsigned to = usher__number_move(r->state, USHER__NUMBER_EXPIRE, USHER__CLAIM_NONE).to;
+
+    if (busy(r->state))
+        release(s, r, to, r->until_ms, s->settings[USHER__SET_REST], version);
+    else
+        settle(s, r, to, 0, version);
+}
+
+static bool due(const struct usher_record *r, int64_t now)
+{
+    return r->until_ms != 0 && r->until_ms <= now;
+}
+
+/* Count @r in (@by 1) or out (@by -1) of the pool's and its group's counts. */
+static void count(int64_t *counts, const struct usher_record *r, int64_t by)
+{
+    counts[r->state] += by;
+    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0)
+        counts[USHER__COUNT_RESTING] += by;
+}
+
+static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
+{
+    n[USHER__N_TOTAL] += by;
+    if (r->state == USHER_NUMBER_BUSY_UP)
+        n[USHER__N_BUSY_UP] += by;
+    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0)
+        n[USHER__N_RESTING] += by;
+}
+
+/* Put the move of a number from @before to @after (NULL: not in the pool) into @c. */
+static enum usher_status save(work *w, change *c, const struct usher_record *before,
+                              const struct usher_record *after)
+{
+    const struct usher_record *any = after != NULL ? after : before;
+    struct usher_record group;
+    int64_t n[3] = {0, 0, 0};
+    enum usher_status status;
+
+    if (before != NULL) {
+        count(c->scope.counts, before, -1);
+        count_group(n, before, -1);
+    }
+    if (after != NULL) {
+        count(c->scope.counts, after, 1);
+        count_group(n, after, 1);
+        usher__change_save(c, after);
+    } else {
+        usher__change_erase(c, before);
+    }
+    if (any->group.size == 0 || (n[0] == 0 && n[1] == 0 && n[2] == 0))
+        return USHER_OK;
+
+    status = USHER_MISSING;
+    if (w->scope.ref != NULL)
+        status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, &any->group, &group);
+    if (status == USHER_MISSING) {
+        memset(&group, 0, sizeof group);
+        group.kind = USHER_KIND_GROUP;
+        group.id = any->group;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    for (int i = 0; i < 3; i++)
+        group.n[i] += n[i];
+    if (group.n[USHER__N_TOTAL] == 0)
+        usher__change_erase(c, &group);
+    else
+        usher__change_save(c, &group);
+    return USHER_OK;
+}
+
+/* One expiry as a change of its own. */
+static enum usher_status expire_one(work *w, struct usher_record *r)
+{
+    change c;
+    struct usher_record before = *r;
+    enum usher_status status;
+
+    usher__change_begin(w, &c);
+    expire(&w->scope, r, c.scope.version);
+    status = save(w, &c, &before, r);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &c, USHER_NUMBER_EXPIRE, before.state, r->state, r);
+    return status;
+}
+
+/* Apply up to @max due expiries; *@ret_n says how many it were. */
+static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+{
+    struct usher_record r;
+    enum usher_status status;
+
+    *ret_n = 0;
+    *ret_more = false;
+    while (w->scope.due_ms <= w->now) {
+        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL,
+                              0, 0, false, &r);
+        if (status == USHER_MISSING) {
+            w->scope.due_ms = INT64_MAX;
+            break;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (r.until_ms > w->now) {
+            w->scope.due_ms = r.until_ms;
+            break;
+        }
+        if ((int64_t)*ret_n >= max) {
+            *ret_more = true;
+            break;
+        }
+        status = expire_one(w, &r);
+        if (status != USHER_OK)
+            return status;
+        ++*ret_n;
+    }
+    return USHER_OK;
+}
+
+/* Find number @id with its own due expiries applied.  MISSING. */
+static enum usher_status load(work *w, const struct usher_text *id, struct usher_record *r)
+{
+    enum usher_status status;
+
+    if (w->scope.ref == NULL)
+        return USHER_MISSING;
+    for (;;) {
+        status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, id, r);
+        if (status != USHER_OK || !due(r, w->now))
+            return status;
+        status = expire_one(w, r);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* ---- replies ---------------------------------------------------------------------- */
+
+static void answer(work *w, enum usher_status status, const struct usher_record *r)
+{
+    struct usher_number_reply *n = &w->reply->of.number;
+
+    w->reply->status = status;
+    n->state = (enum usher_number_state)r->state;
+    n->token = r->token;
+    n->until_ms = r->until_ms;
+    n->number_size = r->id.size;
+    memcpy(n->number, r->id.data, r->id.size);
+    n->number[r->id.size] = '\0';
+}
+
+/* Of a number that is not in the pool. */
+static void answer_nodata(work *w, enum usher_status status)
+{
+    const struct usher_text *number = &w->command->arg.number.number;
+    struct usher_record r;
+
+    memset(&r, 0, sizeof r);
+    r.id = *number;
+    answer(w, status, &r);
+}
+
+/* The change @c moves @before to @after: finish it with the answer @status OK. */
+static enum usher_status finish(work *w, change *c, const struct usher_record *before,
+                                const struct usher_record *after, unsigned to)
+{
+    enum usher_status status = save(w, c, before, after);
+
+    if (status == USHER_OK)
+        status = usher__request_keep(w, c, &c->scope.counts[USHER__COUNT_REQUESTS],
+                                     c->scope.settings[USHER__SET_REQUESTS]);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, c, w->command->verb,
+                                      before != NULL ? before->state : USHER_NUMBER_NODATA,
+                                      to, after != NULL ? after : before);
+    return status;
+}
+
+/* ---- add, del, reg, unreg --------------------------------------------------------- */
+
+static enum usher_status simple(work *w, unsigned event)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_record r, before;
+    struct usher__number_move move;
+    change c;
+    enum usher_status status = load(w, &a->number, &r);
+
+    if (status == USHER_MISSING) {
+        memset(&r, 0, sizeof r);
+        r.kind = USHER_KIND_NUMBER;
+        r.id = a->number;
+        if (a->group.data != NULL)
+            r.group = a->group;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    move = usher__number_move(r.state, event, USHER__CLAIM_NONE);
+    if (move.status != USHER_OK) {
+        answer(w, (enum usher_status)move.status, &r);
+        return USHER_OK;
+    }
+    before = r;
+    usher__change_begin(w, &c);
+    if (move.to == USHER_NUMBER_NODATA) {
+        answer_nodata(w, USHER_OK);
+        return finish(w, &c, &before, NULL, move.to);
+    }
+    settle(&w->scope, &r, move.to, r.until_ms, c.scope.version);
+    if (before.state == USHER_NUMBER_NODATA)
+        r.order = c.scope.version;
+    answer(w, USHER_OK, &r);
+    return finish(w, &c, before.state == USHER_NUMBER_NODATA ? NULL : &before, &r, move.to);
+}
+
+/* ---- call ------------------------------------------------------------------------- */
+
+/* A call that gets nothing is counted; that is no change and has no version. */
+static enum usher_status count_refusal(work *w)
+{
+    struct usher_scope s = w->scope;
+    int64_t today = usher__day(w->now, s.settings[USHER__SET_ZONE]);
+    enum usher_status status;
+
+    if (s.ref == NULL)
+        return USHER_OK;
+    if (s.counts[USHER__COUNT_REFUSED_DAY] != today) {
+        s.counts[USHER__COUNT_REFUSED_DAY] = today;
+        s.counts[USHER__COUNT_REFUSED] = 0;
+    }
+    s.counts[USHER__COUNT_REFUSED]++;
+    status = w->ops->write(w->txn, &s, NULL, 0);
+    if (status == USHER_OK)
+        w->scope = s;
+    return status;
+}
+
+/* When @r may be free: its rest or its hold ends (and it rests again); 0: not known. */
+static int64_t free_at(const struct usher_scope *s, const struct usher_record *r)
+{
+    struct usher_record copy = *r;
+
+    if (copy.until_ms == 0 ||
+        (copy.state != USHER_NUMBER_BUSY_UP && copy.state != USHER_NUMBER_IDLE_UP))
+        return 0;
+    if (copy.state == USHER_NUMBER_BUSY_UP) {
+        int64_t end = copy.until_ms;
+
+        expire(s, &copy, copy.order);
+        return copy.until_ms != 0 ? copy.until_ms : end;
+    }
+    return copy.until_ms;
+}
+
+/* The earliest time at which a number of @group (NULL: any) may be free: looks at the first
+ * USHER__EXPIRE_MAX that end by themselves. */
+static enum usher_status next_free(work *w, const struct usher_text *group, int64_t *best)
+{
+    struct usher_record r;
+    uint64_t hi = 0, order = 0;
+
+    for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, group, hi,
+                         order, false, &r);
+        int64_t at;
+
+        if (status == USHER_MISSING)
+            break;
+        if (status != USHER_OK)
+            return status;
+        if (*best >= 0 && r.until_ms >= *best)
+            break;
+        at = free_at(&w->scope, &r);
+        if (at > 0 && (*best < 0 || at < *best))
+            *best = at;
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+    }
+    return USHER_OK;
+}
+
+static bool any_group(const struct usher_text *group)
+{
+    return group->size == 1 && group->data[0] == '*';
+}
+
+/* Nothing is free in the groups asked for: say why, and when it may be otherwise. */
+static enum usher_status exhausted(work *w)
+{
+    struct usher_text list = w->command->arg.number.group, group;
+    const int64_t *counts = w->scope.counts;
+    struct usher_number_reply *n = &w->reply->of.number;
+    int64_t total = 0, busy_up = 0, rests = 0, next = -1;
+    bool all = list.data == NULL;
+    enum usher_status status = USHER_OK;
+
+    while (!all && usher__groups_next(&list, &group))
+        all = any_group(&group);
+    list = w->command->arg.number.group;
+    if (w->scope.ref == NULL) {
+        /* an unknown pool has no numbers */
+    } else if (all) {
+        for (int state = USHER_NUMBER_IDLE_DOWN; state <= USHER_NUMBER_BUSY_UP; state++)
+            total += counts[state];
+        busy_up = counts[USHER_NUMBER_BUSY_UP];
+        rests = counts[USHER__COUNT_RESTING];
+        status = next_free(w, NULL, &next);
+    } else {
+        while (status == USHER_OK && usher__groups_next(&list, &group)) {
+            struct usher_record r;
+
+            status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, &group, &r);
+            if (status == USHER_OK) {
+                total += r.n[USHER__N_TOTAL];
+                busy_up += r.n[USHER__N_BUSY_UP];
+                rests += r.n[USHER__N_RESTING];
+                status = next_free(w, &group, &next);
+            } else if (status == USHER_MISSING) {
+                status = USHER_OK;
+            }
+        }
+    }
+    if (status == USHER_OK)
+        status = count_refusal(w);
+    if (status != USHER_OK)
+        return status;
+    w->reply->status = USHER_EMPTY;
+    n->why = total == 0    ? USHER_WHY_NONE
+             : busy_up > 0 ? USHER_WHY_BUSY
+             : rests > 0   ? USHER_WHY_RESTING
+                           : USHER_WHY_DOWN;
+    n->next_ms = next;
+    return USHER_OK;
+}
+
+/* The number asked for cannot be had now. */
+static enum usher_status turned_down(work *w, const struct usher_record *r)
+{
+    struct usher_number_reply *n = &w->reply->of.number;
+    int64_t at = free_at(&w->scope, r);
+
+    answer(w, USHER_REFUSED, r);
+    n->token = 0; /* somebody else's */
+    n->why = busy(r->state)                        ? USHER_WHY_BUSY
+             : r->state == USHER_NUMBER_IDLE_DOWN  ? USHER_WHY_DOWN
+                                                   : USHER_WHY_RESTING;
+    n->next_ms = at > 0 ? at : -1;
+    return count_refusal(w);
+}
+
+/* Remember @number for the peer of this call. */
+static enum usher_status stick(work *w, change *c, const struct usher_text *number)
+{
+    const struct usher_text *peer = &w->command->arg.number.sticky;
+    const int64_t *set = w->scope.settings;
+    struct usher_record r;
+    enum usher_status status;
+
+    if (peer->data == NULL || set[USHER__SET_STICKY_MS] == 0 || set[USHER__SET_STICKY_MAX] == 0)
+        return USHER_OK;
+    status = w->ops->find(w->txn, &w->scope, USHER_KIND_STICKY, peer, &r);
+    if (status == USHER_MISSING) {
+        memset(&r, 0, sizeof r);
+        r.kind = USHER_KIND_STICKY;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    r.id = *peer;
+    r.owner = *number;
+    r.until_ms = w->now + set[USHER__SET_STICKY_MS];
+    return usher__change_remember(w, c, &r, &c->scope.counts[USHER__COUNT_STICKY],
+                                  set[USHER__SET_STICKY_MAX]);
+}
+
+/* Give @r, which is free, to this call. */
+static enum usher_status take(work *w, struct usher_record *r)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    const int64_t *set = w->scope.settings;
+    struct usher_record before = *r;
+    int64_t today = usher__day(w->now, set[USHER__SET_ZONE]);
+    int64_t lease =
+        (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
+    int64_t *counts;
+    change c;
+    enum usher_status status;
+
+    usher__change_begin(w, &c);
+    settle(&w->scope, r,
+           usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
+           lease > 0 ? w->now + lease : 0, c.scope.version);
+    r->token = r->order = c.scope.version;
+    r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
+    r->n[USHER__N_DAY] = today;
+    r->n[USHER__N_USED] = w->now;
+    r->n[USHER__N_LEASE] = lease;
+    if (a->owner.data != NULL)
+        r->owner = a->owner;
+
+    counts = c.scope.counts;
+    if (counts[USHER__COUNT_CALLS_DAY] != today) {
+        counts[USHER__COUNT_CALLS_DAY] = today;
+        counts[USHER__COUNT_CALLS] = 0;
+    }
+    counts[USHER__COUNT_CALLS]++;
+
+    answer(w, USHER_OK, r);
+    status = stick(w, &c, &r->id);
+    if (status == USHER_OK)
+        status = finish(w, &c, &before, r, r->state);
+    return status;
+}
+
+/* @r stands first in the idle list but has had its calls of the day (the cap was lowered
+ * meanwhile): it rests until tomorrow, a change of its own. */
+static enum usher_status rest_today(work *w, struct usher_record *r)
+{
+    struct usher_record before = *r;
+    change c;
+    enum usher_status status;
+
+    usher__change_begin(w, &c);
+    settle(&w->scope, r,
+           usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
+           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), c.scope.version);
+    status = save(w, &c, &before, r);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &c, USHER_NUMBER_REST, before.state, r->state, r);
+    return status;
+}
+
+/*
+ * The number that the pool's order puts first in @group (NULL: any).  Numbers that became
+ * idle under another kind of order (random or not) go before all others.  MISSING.
+ */
+static enum usher_status head(work *w, const struct usher_text *group,
+                              struct usher_record *r)
+{
+    const struct usher_record_store_ops *ops = w->ops;
+    bool back = false;
+    enum usher_status status;
+
+    if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_RANDOM) {
+        status = ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
+                           USHER__RANK_QUEUED, 0, false, r);
+        if (status != USHER_MISSING)
+            return status;
+    } else if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_MOST_RECENT) {
+        status = ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
+                           0, 0, false, r);
+        if (status != USHER_OK || r->rank < USHER__RANK_QUEUED)
+            return status;
+        back = true;
+    }
+    return ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
+                     back ? UINT64_MAX : 0, back ? UINT64_MAX : 0, back, r);
+}
+
+/* Give the first number of @group (NULL: any) to this call.  MISSING: there is none. */
+static enum usher_status take_first(work *w, const struct usher_text *group)
+{
+    struct usher_record r;
+
+    for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
+        enum usher_status status = head(w, group, &r);
+
+        if (status != USHER_OK)
+            return status;
+        if (!capped(&w->scope, &r, w->now))
+            return take(w, &r);
+        status = rest_today(w, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+    return USHER_MISSING;
+}
+
+/* Does the command's list of groups let @r be used? */
+static bool group_fits(work *w, const struct usher_record *r)
+{
+    struct usher_text list = w->command->arg.number.group, group;
+
+    if (list.data == NULL)
+        return true;
+    while (usher__groups_next(&list, &group))
+        if (any_group(&group) || usher__text_equal(&group, &r->group))
+            return true;
+    return false;
+}
+
+/* Give the number last used for this call's peer.  MISSING: not known, or not free. */
+static enum usher_status take_sticky(work *w)
+{
+    const struct usher_text *peer = &w->command->arg.number.sticky;
+    struct usher_record memory, r;
+    char copy[USHER_NAME_MAX]; /* load() may write, and then the memory's texts are gone */
+    struct usher_text number = {copy, 0};
+    enum usher_status status;
+
+    if (peer->data == NULL)
+        return USHER_MISSING;
+    status = w->ops->find(w->txn, &w->scope, USHER_KIND_STICKY, peer, &memory);
+    if (status != USHER_OK)
+        return status;
+    if (memory.until_ms <= w->now)
+        return USHER_MISSING;
+    number.size = memory.owner.size;
+    memcpy(copy, memory.owner.data, number.size);
+    status = load(w, &number, &r);
+    if (status != USHER_OK)
+        return status;
+    if ((r.slots & (1u << USHER__NUMBER_IDLE)) == 0 || capped(&w->scope, &r, w->now) ||
+        !group_fits(w, &r))
+        return USHER_MISSING;
+    return take(w, &r);
+}
+
+/* The oldest hold of this call's owner, due expiries applied.  MISSING. */
+static enum usher_status held(work *w, const struct usher_text *owner, struct usher_record *r)
+{
+    if (owner->data == NULL)
+        return USHER_MISSING;
+    for (;;) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD, owner, 0,
+                         0, false, r);
+
+        if (status != USHER_OK || !due(r, w->now))
+            return status;
+        status = expire_one(w, r);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+static enum usher_status call_this(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_record r;
+    struct usher__number_move move;
+    unsigned claim = USHER__CLAIM_NONE;
+    enum usher_status status = load(w, &a->number, &r);
+
+    if (status == USHER_MISSING) {
+        answer_nodata(w, USHER_MISSING);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    if (r.state == USHER_NUMBER_IDLE_UP && r.until_ms == 0 && capped(&w->scope, &r, w->now)) {
+        status = rest_today(w, &r);
+        if (status == USHER_OK)
+            status = load(w, &a->number, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+    if (resting(&r))
+        claim = USHER__CLAIM_RESTING;
+    else if (a->owner.data != NULL)
+        claim = busy(r.state) && usher__text_equal(&a->owner, &r.owner)
+                    ? USHER__CLAIM_HOLDER
+                    : USHER__CLAIM_OTHER;
+    move = usher__number_move(r.state, USHER__NUMBER_CALL, claim);
+    if (move.status == USHER_OK)
+        return take(w, &r);
+    if (move.status == USHER_REFUSED)
+        return turned_down(w, &r);
+    answer(w, (enum usher_status)move.status, &r);
+    return USHER_OK;
+}
+
+static enum usher_status call(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_text list = a->group, group;
+    struct usher_record r;
+    enum usher_status status;
+
+    if (a->number.data != NULL)
+        return call_this(w);
+    if (w->scope.ref == NULL)
+        return exhausted(w);
+    status = held(w, &a->owner, &r);
+    if (status == USHER_OK) {
+        answer(w, USHER_SAME, &r);
+        return USHER_OK;
+    }
+    if (status == USHER_MISSING)
+        status = take_sticky(w);
+    if (status == USHER_MISSING && list.data == NULL)
+        status = take_first(w, NULL);
+    while (status == USHER_MISSING && usher__groups_next(&list, &group))
+        status = take_first(w, any_group(&group) ? NULL : &group);
+    return status == USHER_MISSING ? exhausted(w) : status;
+}
+
+/* ---- hangup, renew, free ---------------------------------------------------------- */
+
+static enum usher_status hangup(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_record r, before;
+    struct usher__number_move move;
+    unsigned claim = USHER__CLAIM_NONE;
+    change c;
+    enum usher_status status = load(w, &a->number, &r);
+
+    if (status == USHER_MISSING) {
+        answer_nodata(w, USHER_MISSING);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    if ((w->command->given & USHER_GIVEN_TOKEN) != 0)
+        claim = a->token == r.token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;
+    else if (w->scope.settings[USHER__SET_STRICT] != 0)
+        claim = USHER__CLAIM_STRICT;
+    move = usher__number_move(r.state, USHER__NUMBER_HANGUP, claim);
+    if (move.status != USHER_OK) {
+        answer(w, (enum usher_status)move.status, &r);
+        return USHER_OK;
+    }
+    before = r;
+    usher__change_begin(w, &c);
+    release(&w->scope, &r, move.to, w->now,
+            (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
+                                                        : w->scope.settings[USHER__SET_REST],
+            c.scope.version);
+    answer(w, USHER_OK, &r);
+    return finish(w, &c, &before, &r, move.to);
+}
+
+static enum usher_status renew(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_record r, before;
+    struct usher__number_move move;
+    unsigned claim = USHER__CLAIM_OTHER;
+    change c;
+    enum usher_status status = load(w, &a->number, &r);
+
+    if (status == USHER_MISSING) {
+        answer_nodata(w, USHER_MISSING);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    if (a->token == r.token)
+        claim = USHER__CLAIM_HOLDER;
+    move = usher__number_move(r.state, USHER__NUMBER_RENEW, claim);
+    if (move.status == USHER_OK) {
+        before = r;
+        if ((w->command->given & USHER_GIVEN_LEASE) != 0)
+            r.n[USHER__N_LEASE] = a->lease_ms;
+        usher__change_begin(w, &c);
+        settle(&w->scope, &r, move.to,
+               r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0, c.scope.version);
+        if (r.until_ms != before.until_ms || r.n[USHER__N_LEASE] != before.n[USHER__N_LEASE]) {
+            answer(w, USHER_OK, &r);
+            return finish(w, &c, &before, &r, move.to);
+        }
+        move.status = USHER_SAME;
+    }
+    answer(w, (enum usher_status)move.status, &r);
+    return USHER_OK;
+}
+
+/* The answer to a command that made several changes is kept by a write of its own. */
+static enum usher_status keep_answer(work *w)
+{
+    change c;
+    enum usher_status status;
+
+    if (w->command->request.data == NULL)
+        return USHER_OK;
+    usher__change_begin(w, &c);
+    c.scope.version = w->scope.version;
+    status = usher__request_keep(w, &c, &c.scope.counts[USHER__COUNT_REQUESTS],
+                                 c.scope.settings[USHER__SET_REQUESTS]);
+    if (status == USHER_OK)
+        status = w->ops->write(w->txn, &c.scope, c.writes, c.n);
+    if (status == USHER_OK)
+        w->scope = c.scope;
+    return status;
+}
+
+static enum usher_status several(work *w, enum usher_status status, uint64_t n, bool more)
+{
+    if (status != USHER_OK)
+        return status;
+    w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
+    w->reply->of.number.count = n;
+    w->reply->of.number.more = more;
+    return n > 0 ? keep_answer(w) : USHER_OK;
+}
+
+static enum usher_status free_one(work *w, struct usher_record *r)
+{
+    struct usher_record before = *r;
+    change c;
+    enum usher_status status;
+
+    usher__change_begin(w, &c);
+    release(&w->scope, r,
+            usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to, w->now,
+            w->scope.settings[USHER__SET_REST], c.scope.version);
+    status = save(w, &c, &before, r);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &c, USHER_NUMBER_FREE, before.state, r->state, r);
+    return status;
+}
+
+/* Changes made by one `free` or `sweep`: a bounded step, so that nobody waits for long. */
+#define STEP_MAX 1000
+
+static enum usher_status free_holds(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_record r;
+    uint64_t n = 0;
+    bool more = false;
+    enum usher_status status = USHER_OK;
+
+    if (a->number.data != NULL) {
+        status = load(w, &a->number, &r);
+        if (status == USHER_MISSING) {
+            answer_nodata(w, USHER_MISSING);
+            return USHER_OK;
+        }
+        if (status == USHER_OK && busy(r.state) &&
+            (a->owner.data == NULL || usher__text_equal(&a->owner, &r.owner))) {
+            status = free_one(w, &r);
+            n = 1;
+        }
+        return several(w, status, n, false);
+    }
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    while (status == USHER_OK) {
+        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
+                              a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, &r);
+        if (status == USHER_OK && n == STEP_MAX) {
+            more = true;
+            break;
+        }
+        if (status == USHER_OK)
+            status = free_one(w, &r);
+        if (status == USHER_OK)
+            n++;
+    }
+    return several(w, status == USHER_MISSING ? USHER_OK : status, n, more);
+}
+
+static enum usher_status sweep(work *w)
+{
+    uint64_t n;
+    bool more;
+    int64_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max
+                                                             : STEP_MAX;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    status = expire_due(w, max, &n, &more);
+    return several(w, status, n, more);
+}
+
+/* ---- settings --------------------------------------------------------------------- */
+
+static void settings_from(const int64_t *set, struct usher_number_settings *s)
+{
+    s->order = set[USHER__SET_ORDER];
+    s->lease_ms = set[USHER__SET_LEASE];
+    s->rest_ms = set[USHER__SET_REST];
+    s->daily = set[USHER__SET_DAILY];
+    s->zone_min = set[USHER__SET_ZONE];
+    s->strict = set[USHER__SET_STRICT];
+    s->sticky_ms = set[USHER__SET_STICKY_MS];
+    s->sticky_max = set[USHER__SET_STICKY_MAX];
+    s->requests = set[USHER__SET_REQUESTS];
+}
+
+static enum usher_status set(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    int64_t new[USHER_SETTINGS];
+    const struct {
+        uint32_t bit;
+        int64_t value;
+    } args[USHER__SETTINGS] = {
+        [USHER__SET_ORDER] = {USHER_GIVEN_ORDER, a->order},
+        [USHER__SET_LEASE] = {USHER_GIVEN_LEASE, a->lease_ms},
+        [USHER__SET_REST] = {USHER_GIVEN_REST, a->rest_ms},
+        [USHER__SET_DAILY] = {USHER_GIVEN_DAILY, a->daily},
+        [USHER__SET_ZONE] = {USHER_GIVEN_ZONE, a->zone_min},
+        [USHER__SET_STRICT] = {USHER_GIVEN_STRICT, a->strict},
+        [USHER__SET_STICKY_MS] = {USHER_GIVEN_STICKY_MS, a->sticky_ms},
+        [USHER__SET_STICKY_MAX] = {USHER_GIVEN_STICKY_MAX, a->sticky_max},
+        [USHER__SET_REQUESTS] = {USHER_GIVEN_REQUESTS, a->requests},
+    };
+    change c;
+    enum usher_status status;
+
+    memcpy(new, w->scope.settings, sizeof new);
+    for (int i = 0; i < USHER__SETTINGS; i++)
+        if ((given & args[i].bit) != 0)
+            new[i] = args[i].value;
+    settings_from(new, &w->reply->of.number.of.settings);
+    if (given == 0 || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
+        w->reply->status = given != 0            ? USHER_SAME
+                           : w->scope.ref != NULL ? USHER_OK
+                                                  : USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    usher__change_begin(w, &c);
+    memcpy(c.scope.settings, new, sizeof new);
+    status = usher__request_keep(w, &c, &c.scope.counts[USHER__COUNT_REQUESTS],
+                                 new[USHER__SET_REQUESTS]);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
+    return status;
+}
+
+/* ---- reads ------------------------------------------------------------------------ */
+
+/* As it is once everything due has happened; nothing is written. */
+static void look(work *w, struct usher_record *r)
+{
+    while (due(r, w->now))
+        expire(&w->scope, r, r->order);
+}
+
+static enum usher_status add_row(work *w, const struct usher_record *r)
+{
+    struct usher_number_row row;
+
+    memset(&row, 0, sizeof row);
+    row.number = r->id;
+    row.group = r->group;
+    row.owner = r->owner;
+    row.state = (enum usher_number_state)r->state;
+    row.resting = r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0;
+    row.token = r->token;
+    row.until_ms = r->until_ms;
+    row.calls_today = calls_on(&w->scope, r, w->now);
+    row.used_ms = r->n[USHER__N_USED];
+    return usher_reply_add_row(w->reply, &row);
+}
+
+static enum usher_status show(work *w)
+{
+    const struct usher_text *number = &w->command->arg.number.number;
+    struct usher_record r;
+    enum usher_status status = USHER_MISSING;
+
+    if (w->scope.ref != NULL)
+        status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, number, &r);
+    if (status == USHER_MISSING) {
+        answer_nodata(w, USHER_MISSING);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    look(w, &r);
+    answer(w, USHER_OK, &r);
+    return add_row(w, &r);
+}
+
+static enum usher_status list(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    struct usher_number_reply *n = &w->reply->of.number;
+    size_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max
+                                                            : USHER_LIST_DEFAULT;
+    struct usher_text after = a->after;
+    uint64_t order = 0;
+    struct usher_record r;
+    enum usher_status status = USHER_OK;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (int looked = 0;; looked++) {
+        if (a->owner.data != NULL)
+            status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
+                                  &a->owner, 0, order, false, &r);
+        else
+            status = w->ops->next(w->txn, &w->scope, USHER_KIND_NUMBER, &after, &r);
+        if (status != USHER_OK)
+            break;
+        if (n->n_rows == max || looked == USHER_LIST_MAX) {
+            n->more = true; /* after n->number */
+            return USHER_OK;
+        }
+        after = r.id;
+        order = r.order;
+        memcpy(n->number, r.id.data, r.id.size);
+        n->number[r.id.size] = '\0';
+        n->number_size = r.id.size;
+        look(w, &r);
+        if (((w->command->given & USHER_GIVEN_STATE) == 0 || r.state == (unsigned)a->state) &&
+            (a->owner.data == NULL || busy(r.state)))
+            status = add_row(w, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+    if (status == USHER_MISSING) {
+        n->number_size = 0;
+        n->number[0] = '\0';
+        status = USHER_OK;
+    }
+    return status;
+}
+
+static enum usher_status stats(work *w)
+{
+    struct usher_number_stats *s = &w->reply->of.number.of.stats;
+    int64_t counts[USHER_COUNTS];
+    int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    memcpy(counts, w->scope.counts, sizeof counts);
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE,
+                                  NULL, hi, order, false, &r)) == USHER_OK &&
+           due(&r, w->now)) {
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        count(counts, &r, -1);
+        look(w, &r);
+        count(counts, &r, 1);
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    s->idle_down = counts[USHER_NUMBER_IDLE_DOWN];
+    s->idle_up = counts[USHER_NUMBER_IDLE_UP];
+    s->busy_down = counts[USHER_NUMBER_BUSY_DOWN];
+    s->busy_up = counts[USHER_NUMBER_BUSY_UP];
+    s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
+    s->resting = counts[USHER__COUNT_RESTING];
+    if (counts[USHER__COUNT_CALLS_DAY] == today)
+        s->calls_today = counts[USHER__COUNT_CALLS];
+    if (counts[USHER__COUNT_REFUSED_DAY] == today)
+        s->refused_today = counts[USHER__COUNT_REFUSED];
+    order = 0;
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
+                                  NULL, 0, order, false, &r)) == USHER_OK) {
+        order = r.order;
+        if (!due(&r, w->now)) {
+            s->longest_hold_ms = w->now - r.n[USHER__N_USED];
+            break;
+        }
+    }
+    if (status == USHER_MISSING)
+        status = USHER_OK;
+    w->reply->status = USHER_OK;
+    return status;
+}
+
+/* ---- answers kept for request ids -------------------------------------------------- */
+
+/* The same text as in backends/redis/lua/number.lua; the digests would tell. */
+size_t usher__number_reply_write(const struct usher_command *command,
+                                 const struct usher_reply *reply, uint64_t version,
+                                 char text[USHER__REPLY_TEXT])
+{
+    const struct usher_number_reply *n = &reply->of.number;
+    int size = snprintf(text, USHER__REPLY_TEXT,
+                        "%d %d %" PRIu64 " %d %d %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64
+                        " %d ",
+                        (int)command->verb, (int)reply->status, version, (int)n->state,
+                        (int)n->why, n->token, n->until_ms, n->next_ms, n->count, n->more);
+
+    if (command->verb == USHER_NUMBER_SET) {
+        const struct usher_number_settings *s = &n->of.settings;
+
+        size += snprintf(text + size, USHER__REPLY_TEXT - (size_t)size,
+                         "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                         " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                         s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
+                         s->sticky_ms, s->sticky_max, s->requests);
+    } else {
+        memcpy(text + size, n->number, n->number_size);
+        size += (int)n->number_size;
+    }
+    return (size_t)size;
+}
+
+/* Take a decimal number and one blank (or the end) off @text. */
+static bool take_int(struct usher_text *text, int64_t *ret)
+{
+    uint64_t value = 0;
+    size_t i = 0;
+    bool minus = text->size > 0 && text->data[0] == '-';
+
+    for (i = minus; i < text->size && text->data[i] >= '0' && text->data[i] <= '9'; i++) {
+        unsigned digit = (unsigned)(text->data[i] - '0');
+
+        if (value > ((uint64_t)INT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    if (i == (size_t)minus || (i < text->size && text->data[i] != ' '))
+        return false;
+    *ret = minus ? -(int64_t)value : (int64_t)value;
+    i += i < text->size;
+    text->data += i;
+    text->size -= i;
+    return true;
+}
+
+bool usher__number_reply_read(const struct usher_text *text, struct usher_reply *reply,
+                              unsigned *ret_verb)
+{
+    struct usher_number_reply *n = &reply->of.number;
+    struct usher_text rest = *text;
+    int64_t v[10];
+    int64_t set[USHER__SETTINGS];
+
+    for (int i = 0; i < 10; i++)
+        if (!take_int(&rest, &v[i]))
+            return false;
+    *ret_verb = (unsigned)v[0];
+    if (v[0] == USHER_NUMBER_SET) {
+        for (int i = 0; i < USHER__SETTINGS; i++)
+            if (!take_int(&rest, &set[i]))
+                return false;
+        settings_from(set, &n->of.settings);
+    } else {
+        if (rest.size > USHER_NAME_MAX)
+            return false;
+        memcpy(n->number, rest.data, rest.size);
+        n->number[rest.size] = '\0';
+        n->number_size = rest.size;
+    }
+    reply->status = (enum usher_status)v[1];
+    reply->version = (uint64_t)v[2];
+    n->state = (enum usher_number_state)v[3];
+    n->why = (enum usher_number_why)v[4];
+    n->token = (uint64_t)v[5];
+    n->until_ms = v[6];
+    n->next_ms = v[7];
+    n->count = (uint64_t)v[8];
+    n->more = v[9] != 0;
+    return true;
+}
+
+/* ---- all together ----------------------------------------------------------------- */
+
+enum usher_status usher__number_run(work *w)
+{
+    uint64_t n;
+    bool more;
+    enum usher_status status;
+
+    w->reply->of.number.why = USHER_WHY_GIVEN;
+    w->reply->of.number.next_ms = -1;
+    switch (w->command->verb) {
+    case USHER_NUMBER_SHOW:
+        return show(w);
+    case USHER_NUMBER_LIST:
+        return list(w);
+    case USHER_NUMBER_STATS:
+        return stats(w);
+    default:
+        break;
+    }
+    status = usher__request_find(w);
+    if (status != USHER_MISSING)
+        return status;
+    if (w->command->verb == USHER_NUMBER_SWEEP)
+        return sweep(w);
+    if (w->scope.due_ms <= w->now) {
+        status = expire_due(w, USHER__EXPIRE_MAX, &n, &more);
+        if (status != USHER_OK)
+            return status;
+    }
+    switch (w->command->verb) {
+    case USHER_NUMBER_ADD:
+        return simple(w, USHER__NUMBER_ADD);
+    case USHER_NUMBER_DEL:
+        return simple(w, USHER__NUMBER_DEL);
+    case USHER_NUMBER_REG:
+        return simple(w, USHER__NUMBER_REG);
+    case USHER_NUMBER_UNREG:
+        return simple(w, USHER__NUMBER_UNREG);
+    case USHER_NUMBER_CALL:
+        return call(w);
+    case USHER_NUMBER_HANGUP:
+        return hangup(w);
+    case USHER_NUMBER_RENEW:
+        return renew(w);
+    case USHER_NUMBER_FREE:
+        return free_holds(w);
+    default:
+        return set(w);
+    }
+}
+
+const char *usher__number_record_fault(const struct usher_scope *scope,
+                                       const struct usher_record *r)
+{
+    if (r->order > scope->version || r->token > scope->version)
+        return "is newer than its scope";
+    if (r->kind != USHER_KIND_NUMBER)
+        return NULL;
+    if (r->state == USHER_NUMBER_NODATA || r->state >= USHER__NUMBER_STATES)
+        return "has no known state";
+    if (r->slots != usher__number_slots(r->state, r->until_ms))
+        return "stands in lists that do not follow from its state";
+    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0
+            ? r->rank != 0
+            : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
+        return "has a rank that was not drawn from its version";
+    if (!busy(r->state) && r->owner.size != 0)
+        return "is idle and has an owner";
+    if (busy(r->state) && r->token != r->order)
+        return "is held under a token that is not its version";
+    if (busy(r->state) && (r->n[USHER__N_LEASE] == 0) != (r->until_ms == 0))
+        return "is held for a lease without a deadline, or the other way round";
+    return NULL;
+}

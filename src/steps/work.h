@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What all nouns have in common when they run on a record store: the scope's header, its
+ * clock and version, request ids, and the making of changes.
+ *
+ * A command is decided by reading only, then written as one change: usher__change_begin(),
+ * usher__change_save() …, usher__change_commit().  A change is all or nothing, adds 1 to the
+ * version and makes one notice.  An expiry that a command meets on its way is a change of
+ * its own.  The same steps in the same order, with the same names, are in
+ * backends/redis/lua.
+ */
+#ifndef USHER_STEPS_WORK_H
+#define USHER_STEPS_WORK_H
+
+#include <usher/store.h>
+
+struct usher__work {
+    const struct usher_record_store_ops *ops;
+    struct usher_txn *txn;
+    const struct usher_context *context;
+    const struct usher_command *command;
+    struct usher_reply *reply;
+    struct usher_scope scope; /* ref NULL: does not exist (yet) */
+    int64_t now;              /* never before scope.clock_ms */
+};
+
+/* Room for the text of an answer that is kept for its request id. */
+#define USHER__REPLY_TEXT 640
+
+struct usher__change {
+    struct usher_scope scope; /* as it will be */
+    size_t n;
+    struct usher_write writes[USHER_CHANGE_MAX];
+    char answer[USHER__REPLY_TEXT];
+};
+
+/* How long the answer to a request id is kept, at most; how many by default. */
+#define USHER__REQUEST_MS INT64_C(3600000)
+#define USHER__REQUESTS_DEFAULT 10000
+/* Expiries that one command applies on its way. */
+#define USHER__EXPIRE_MAX 64
+
+/* The version that the change being made will have. */
+static inline uint64_t usher__version_next(const struct usher__work *w)
+{
+    return w->scope.version + 1;
+}
+
+void usher__change_begin(const struct usher__work *w, struct usher__change *c);
+/* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
+void usher__change_save(struct usher__change *c, const struct usher_record *r);
+void usher__change_erase(struct usher__change *c, const struct usher_record *r);
+
+/*
+ * Write it and tell of it.  @verb, @from, @to and @r (NULL: the scope itself) are for the
+ * notice.  On USHER_OK w->scope is the new one; else nothing has changed.
+ */
+enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
+                                       enum usher_verb verb, unsigned from, unsigned to,
+                                       const struct usher_record *r);
+
+/*
+ * Save @r as the newest of a bounded memory (a kind whose records stand in slot 0 in order
+ * of version): at most two of the oldest go for it when there are more than @limit of them
+ * or their time is over.  @count is the entry of c->scope.counts that counts them.
+ */
+enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
+                                         struct usher_record *r, int64_t *count,
+                                         int64_t limit);
+
+/*
+ * Add to @c what makes a repeat of this command's request id get the answer in w->reply,
+ * which is complete but for the version.  Nothing without a request id.
+ */
+enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c,
+                                      int64_t *count, int64_t limit);
+
+/* Answer from an earlier command with the same request id: MISSING if there is none. */
+enum usher_status usher__request_find(struct usher__work *w);
+
+/* A message for the reply; cut to fit.  Returns @status. */
+enum usher_status usher__say(struct usher_reply *reply, enum usher_status status,
+                             const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 3, 4)))
+#endif
+    ;
+
+/* The texts of answers to request ids; number.c. */
+size_t usher__number_reply_write(const struct usher_command *command,
+                                 const struct usher_reply *reply, uint64_t version,
+                                 char text[USHER__REPLY_TEXT]);
+bool usher__number_reply_read(const struct usher_text *text, struct usher_reply *reply,
+                              unsigned *ret_verb);
+
+/* ---- number.c ---- */
+
+/* The order of scope.counts.  1..4 are states. */
+enum usher__number_count {
+    USHER__COUNT_RESTING = 5,
+    USHER__COUNT_STICKY,
+    USHER__COUNT_REQUESTS,
+    USHER__COUNT_CALLS,     /* of the day below */
+    USHER__COUNT_CALLS_DAY,
+    USHER__COUNT_REFUSED,   /* a statistic: changes without a version, not in the digest */
+    USHER__COUNT_REFUSED_DAY
+};
+
+/* The order of scope.settings. */
+enum usher__number_setting {
+    USHER__SET_ORDER,
+    USHER__SET_LEASE,
+    USHER__SET_REST,
+    USHER__SET_DAILY,
+    USHER__SET_ZONE,
+    USHER__SET_STRICT,
+    USHER__SET_STICKY_MS,
+    USHER__SET_STICKY_MAX,
+    USHER__SET_REQUESTS,
+    USHER__SETTINGS
+};
+
+/* record.n of a number. */
+enum usher__number_n {
+    USHER__N_CALLS, /* of day N_DAY */
+    USHER__N_DAY,
+    USHER__N_USED,  /* when the last call began */
+    USHER__N_LEASE  /* of the hold */
+};
+
+/* record.n of a group. */
+enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
+
+void usher__number_defaults(struct usher_scope *scope);
+
+/* Run w->command, a number verb, and fill in the reply.  Returns a status only when the
+ * store failed (UNAVAILABLE, NOMEM): nothing of the command was applied then. */
+enum usher_status usher__number_run(struct usher__work *w);
+
+/* Whether @r may stand in the store as it is: NULL, or what is wrong.  For the audit. */
+const char *usher__number_record_fault(const struct usher_scope *scope,
+                                       const struct usher_record *r);
+
+#endif

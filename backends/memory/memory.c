@@ -25,10 +25,14 @@
 #include "table.h"
 #include "tree.h"
 
-#define SHARDS 16
+#define SHARDS 64
 #define NOUNS 8
 /* Spare nodes that a shard keeps between writes. */
+#ifdef USHER_HOSTILE
+#define SPARE_NODES 1
+#else
 #define SPARE_NODES 32
+#endif
 
 struct name {
     uint32_t refs;             /* records and writes under way that carry it */
@@ -69,6 +73,7 @@ struct memory;
 struct shard {
     pthread_mutex_t lock;
     bool ready;
+    uint32_t hash; /* of the name of the transaction's scope */
     struct memory *memory;
     struct usher__table scopes[NOUNS];
     struct usher__tree_pool pool;
@@ -238,24 +243,20 @@ static struct kind *kind_of(const struct usher_scope *scope, uint8_t kind)
     return &((struct scope *)scope->ref)->kinds[kind];
 }
 
-static struct shard *shard_for(struct memory *m, const struct usher_text *scope)
-{
-    uint32_t hash = usher__table_hash(&m->shards[0].scopes[0], scope->data, scope->size);
-
-    /* not the low bits: the tables use them */
-    return &m->shards[(hash >> 16) % SHARDS];
-}
-
 static enum usher_status begin(struct usher_record_store *s, enum usher_noun noun,
                                const struct usher_text *scope, bool write, int64_t deadline_ms,
                                struct usher_txn **ret_txn)
 {
-    struct shard *shard = shard_for((struct memory *)s, scope);
+    struct memory *m = (struct memory *)s;
+    uint32_t hash = usher__table_hash(&m->shards[0].scopes[0], scope->data, scope->size);
+    /* not the low bits: the tables use them */
+    struct shard *shard = &m->shards[(hash >> 16) % SHARDS];
 
     (void)noun;
     (void)write;
     (void)deadline_ms; /* nobody holds a lock for long */
     (void)pthread_mutex_lock(&shard->lock);
+    shard->hash = hash;
     *ret_txn = (struct usher_txn *)(void *)shard;
     return USHER_OK;
 }
@@ -275,10 +276,9 @@ static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
                                     const struct usher_text *name,
                                     struct usher_scope *ret_scope)
 {
-    const struct usher__table *scopes = &shard_of(txn)->scopes[(unsigned)noun % NOUNS];
-    const struct scope *s =
-        usher__table_find(scopes, name->data, name->size,
-                          usher__table_hash(scopes, name->data, name->size));
+    const struct shard *shard = shard_of(txn);
+    const struct scope *s = usher__table_find(&shard->scopes[(unsigned)noun % NOUNS],
+                                              name->data, name->size, shard->hash);
 
     if (s == NULL)
         return USHER_MISSING;
@@ -361,31 +361,43 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
 /* What one write needs, all got before anything is changed. */
 struct plan {
     struct record *record; /* to be changed or erased; NULL: nothing to do */
-    struct record *fresh;  /* the same one when it is new */
-    struct name *owner, *group;
+    struct name *owner, *group; /* each with a reference */
     char *data;
     size_t data_size;
+    unsigned leaves, joins; /* slots, by bit */
+    bool fresh;             /* @record is new */
 };
 
-/* The name of @text in @names, made if need be, with a reference for the plan. */
-static struct name *name_ref(struct shard *shard, struct usher__table *names,
-                             const struct usher_text *text)
+/* The name that a record will carry instead of @old: that of @text, made if need be, with a
+ * reference.  False: out of memory. */
+static bool name_ref(struct shard *shard, struct usher__table *names, struct name *old,
+                     const struct usher_text *text, struct name **ret_name)
 {
-    uint32_t hash = usher__table_hash(names, text->data, text->size);
-    struct name *name = usher__table_find(names, text->data, text->size, hash);
+    struct name *name = old;
 
-    if (name == NULL) {
-        if (!usher__table_reserve(names, 1))
-            return NULL;
-        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
-        if (name == NULL)
-            return NULL;
-        usher__tree_init(&name->list[0], NULL);
-        usher__tree_init(&name->list[1], NULL);
-        (void)usher__table_insert(names, name);
+    *ret_name = NULL;
+    if (text->size == 0)
+        return true;
+    /* mostly it is the text that record_show() gave */
+    if (old == NULL || text->data != (const char *)old->head.bytes ||
+        text->size != old->head.len) {
+        uint32_t hash = usher__table_hash(names, text->data, text->size);
+
+        name = usher__table_find(names, text->data, text->size, hash);
+        if (name == NULL) {
+            if (!usher__table_reserve(names, 1))
+                return false;
+            name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
+            if (name == NULL)
+                return false;
+            usher__tree_init(&name->list[0], NULL);
+            usher__tree_init(&name->list[1], NULL);
+            (void)usher__table_insert(names, name);
+        }
     }
     name->refs++;
-    return name;
+    *ret_name = name;
+    return true;
 }
 
 static void name_unref(struct shard *shard, struct usher__table *names, struct name *name)
@@ -409,40 +421,64 @@ static struct usher__tree *name_list(struct name *owner, struct name *group, uns
     return group != NULL ? &group->list[slot] : NULL;
 }
 
-/* Does @r keep its places in @slot when it becomes @to under the same @name? */
-static bool stays(const struct record *r, const struct usher_record *to, unsigned slot)
+/* The slots that @r leaves or joins, or in which it changes its place, when it becomes @to
+ * as @p says. */
+static unsigned moves(const struct record *r, const struct usher_record *to,
+                      const struct plan *p)
 {
-    return (r->slots >> slot & 1u) == (to->slots >> slot & 1u) && r->order == to->order &&
-           hi_of(slot, r->rank, r->until_ms) == hi_of(slot, to->rank, to->until_ms);
+    unsigned either = r->slots | to->slots, slots = r->slots ^ to->slots;
+
+    if (r->order != to->order)
+        return either;
+    if (r->rank != to->rank)
+        slots |= 1u << 0;
+    if (r->until_ms != to->until_ms)
+        slots |= 1u << 1;
+    if (r->group != p->group)
+        slots |= 1u << 0 | 1u << 1;
+    if (r->owner != p->owner)
+        slots |= 1u << 2;
+    return slots & either;
 }
 
+static unsigned take_bit(unsigned *bits)
+{
+    unsigned bit = (unsigned)__builtin_ctz(*bits);
+
+    *bits &= *bits - 1;
+    return bit;
+}
+
+/* Adds to *@nodes what the trees may need, and 1 to *@fresh if the record is new. */
 static enum usher_status plan_one(struct shard *shard, struct scope *s,
                                   const struct usher_write *write, struct plan *p,
-                                  size_t *nodes)
+                                  size_t *nodes, size_t fresh[USHER_KINDS])
 {
     const struct usher_record *to = &write->record;
     struct kind *kind = &s->kinds[to->kind];
     const struct usher_allocator *alloc = shard->memory->alloc;
+    struct record *r = to->ref;
+    unsigned slots;
 
     memset(p, 0, sizeof *p);
-    p->record = to->ref;
-    if (write->erase)
+    p->record = r;
+    if (write->erase) {
+        p->leaves = r != NULL ? r->slots : 0;
         return USHER_OK;
-    if (p->record == NULL) {
-        if (!usher__table_reserve(&kind->ids, 1))
+    }
+    if (r == NULL) {
+        if (!usher__table_reserve(&kind->ids, ++fresh[to->kind]))
             return USHER_NOMEM;
-        p->fresh = keyed_new(alloc, offsetof(struct record, head), &to->id,
-                             usher__table_hash(&kind->ids, to->id.data, to->id.size));
-        if (p->fresh == NULL)
+        r = keyed_new(alloc, offsetof(struct record, head), &to->id,
+                      usher__table_hash(&kind->ids, to->id.data, to->id.size));
+        if (r == NULL)
             return USHER_NOMEM;
-        p->record = p->fresh;
+        p->record = r;
+        p->fresh = true;
         *nodes += usher__tree_need(&kind->by_id, 1);
     }
-    if (to->owner.size != 0 &&
-        (p->owner = name_ref(shard, &kind->owners, &to->owner)) == NULL)
-        return USHER_NOMEM;
-    if (to->group.size != 0 &&
-        (p->group = name_ref(shard, &kind->groups, &to->group)) == NULL)
+    if (!name_ref(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
+        !name_ref(shard, &kind->groups, r->group, &to->group, &p->group))
         return USHER_NOMEM;
     if (to->data.size != 0) {
         p->data = resize(alloc, NULL, 0, to->data.size);
@@ -451,11 +487,13 @@ static enum usher_status plan_one(struct shard *shard, struct scope *s,
         memcpy(p->data, to->data.data, to->data.size);
         p->data_size = to->data.size;
     }
-    for (unsigned slot = 0; slot < USHER_SLOTS; slot++) {
-        struct usher__tree *list = name_list(p->owner, p->group, slot);
+    slots = moves(r, to, p);
+    p->leaves = slots & r->slots;
+    p->joins = slots & to->slots;
+    for (slots = p->joins; slots != 0;) {
+        unsigned slot = take_bit(&slots);
+        const struct usher__tree *list = name_list(p->owner, p->group, slot);
 
-        if ((to->slots >> slot & 1u) == 0)
-            continue;
         *nodes += usher__tree_need(&kind->slot[slot], 1);
         if (list != NULL)
             *nodes += usher__tree_need(list, 1);
@@ -472,56 +510,64 @@ static void unplan(struct shard *shard, struct scope *s, const struct usher_writ
     name_unref(shard, &kind->owners, p->owner);
     name_unref(shard, &kind->groups, p->group);
     (void)resize(alloc, p->data, p->data_size, 0);
-    if (p->fresh != NULL)
-        record_free(alloc, p->fresh);
+    if (p->fresh)
+        record_free(alloc, p->record);
 }
 
 /* From here on nothing can fail. */
+static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
+{
+    struct usher_text id = text_of(&r->head);
+
+    (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
+    (void)usher__table_erase(&kind->ids, r);
+    name_unref(shard, &kind->owners, r->owner);
+    name_unref(shard, &kind->groups, r->group);
+    record_free(shard->memory->alloc, r);
+}
+
 static void apply(struct shard *shard, struct scope *s, const struct usher_write *write,
                   const struct plan *p)
 {
     const struct usher_record *to = &write->record;
     struct kind *kind = &s->kinds[to->kind];
     struct record *r = p->record;
-    struct name *owner, *group;
+    unsigned slots;
 
     if (r == NULL)
         return; /* erased before it was ever stored */
-    owner = r->owner;
-    group = r->group;
-    for (unsigned slot = 0; slot < USHER_SLOTS; slot++) {
-        union usher__tree_key was =
-            usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
-        union usher__tree_key key =
-            usher__tree_key(hi_of(slot, to->rank, to->until_ms), to->order);
-        struct usher__tree *old_list = name_list(owner, group, slot);
-        struct usher__tree *new_list = name_list(p->owner, p->group, slot);
-        bool in = !write->erase && (to->slots >> slot & 1u) != 0;
+    for (slots = p->leaves; slots != 0;) {
+        unsigned slot = take_bit(&slots);
+        union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
+        struct usher__tree *list = name_list(r->owner, r->group, slot);
 
-        if (!write->erase && stays(r, to, slot) && old_list == new_list)
-            continue;
-        if ((r->slots >> slot & 1u) != 0) {
-            (void)usher__tree_erase(&kind->slot[slot], &shard->pool, was);
-            if (old_list != NULL)
-                (void)usher__tree_erase(old_list, &shard->pool, was);
-        }
-        if (in) {
-            (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
-            if (new_list != NULL)
-                (void)usher__tree_insert(new_list, &shard->pool, key, r);
-        }
+        (void)usher__tree_erase(&kind->slot[slot], &shard->pool, key);
+        if (list != NULL)
+            (void)usher__tree_erase(list, &shard->pool, key);
     }
     if (write->erase) {
-        struct usher_text id = text_of(&r->head);
-
-        (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
-        (void)usher__table_erase(&kind->ids, r);
-        name_unref(shard, &kind->owners, owner);
-        name_unref(shard, &kind->groups, group);
-        record_free(shard->memory->alloc, r);
-        usher__table_trim(&kind->ids);
+        record_erase(shard, kind, r);
         return;
     }
+    for (slots = p->joins; slots != 0;) {
+        unsigned slot = take_bit(&slots);
+        union usher__tree_key key =
+            usher__tree_key(hi_of(slot, to->rank, to->until_ms), to->order);
+        struct usher__tree *list = name_list(p->owner, p->group, slot);
+
+        (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
+        if (list != NULL)
+            (void)usher__tree_insert(list, &shard->pool, key, r);
+    }
+    if (p->fresh) {
+        struct usher_text id = text_of(&r->head);
+
+        (void)usher__table_insert(&kind->ids, r);
+        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
+    }
+    name_unref(shard, &kind->owners, r->owner);
+    name_unref(shard, &kind->groups, r->group);
+    (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
     r->kind = to->kind;
     r->state = to->state;
     r->slots = to->slots;
@@ -532,15 +578,6 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     memcpy(r->n, to->n, sizeof r->n);
     r->owner = p->owner;
     r->group = p->group;
-    if (p->fresh != NULL) {
-        struct usher_text id = text_of(&r->head);
-
-        (void)usher__table_insert(&kind->ids, r);
-        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
-    }
-    name_unref(shard, &kind->owners, owner);
-    name_unref(shard, &kind->groups, group);
-    (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
     r->data = p->data;
     r->data_size = (uint32_t)p->data_size;
 }
@@ -552,20 +589,20 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
     struct scope *s = scope->ref;
     struct plan plans[USHER_CHANGE_MAX];
-    size_t nodes = 0, planned = 0;
+    size_t nodes = 0, planned = 0, fresh[USHER_KINDS] = {0};
     enum usher_status status = USHER_OK;
 
     if (s == NULL) {
         if (!usher__table_reserve(scopes, 1))
             return USHER_NOMEM;
         s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name,
-                      usher__table_hash(scopes, scope->name.data, scope->name.size));
+                      shard->hash);
         if (s == NULL)
             return USHER_NOMEM;
         scope_init(s, shard);
     }
     while (planned < n && status == USHER_OK) {
-        status = plan_one(shard, s, &writes[planned], &plans[planned], &nodes);
+        status = plan_one(shard, s, &writes[planned], &plans[planned], &nodes, fresh);
         planned++;
     }
     if (status == USHER_OK && !usher__tree_reserve(&shard->pool, nodes))
@@ -580,6 +617,10 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
 
     for (size_t i = 0; i < n; i++)
         apply(shard, s, &writes[i], &plans[i]);
+    /* not before: it takes back what was reserved */
+    for (size_t i = 0; i < n; i++)
+        if (writes[i].erase)
+            usher__table_trim(&s->kinds[writes[i].record.kind].ids);
     s->noun = scope->noun;
     s->epoch = scope->epoch;
     s->version = scope->version;

@@ -236,7 +236,7 @@ void usher__table_trim(struct usher__table *t)
         usher__table_done(t);
         return;
     }
-    if (t->next.block != NULL || t->cur.mask == 0 || t->count >= array_room(&t->cur) / 8)
+    if (t->next.block != NULL || t->count >= array_room(&t->cur) / 8)
         return;
     if (!array_alloc(t->alloc, t->count * 2, &t->next))
         memset(&t->next, 0, sizeof t->next);

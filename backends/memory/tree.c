@@ -575,7 +575,8 @@ TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, 
 /* Insert at @at of the leaf at the end of @path, which is full. */
 TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t,
                                                struct usher__tree_pool *pool, bool text,
-                                               struct path *path, unsigned at, const word *leaf_slot)
+                                               struct path *path, unsigned at,
+                                               const word *leaf_slot)
 {
     unsigned level = 0, top = t->root->level;
     size_t need = 0;
@@ -735,10 +736,10 @@ TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, 
     for (level = 0;; level++) {
         x = path->node[level];
         if (x == t->root) {
-            while (x->level > 0 && x->n == 1) {
+            /* Its child has two at least, see the file's head. */
+            if (x->level > 0 && x->n == 1) {
                 t->root = child(x, text, 0);
                 node_give(pool, x);
-                x = t->root;
             }
             break;
         }

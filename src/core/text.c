@@ -4,13 +4,45 @@
 #define ONES UINT64_C(0x0101010101010101)
 #define HIGHS UINT64_C(0x8080808080808080)
 
+/* A bit in each byte of @x that is 0. */
+static uint64_t zeroes(uint64_t x)
+{
+    return (x - ONES) & ~x & HIGHS;
+}
+
 /* Eight bytes at once: none is < 0x20, 0x7f, or >= 0x80. */
-static bool plain8(const char *p)
+static bool plain8(uint64_t x)
+{
+    return ((x | (x - ONES * 0x20) | ((x ^ ONES * 0x7f) - ONES)) & HIGHS) == 0;
+}
+
+static uint64_t load8(const char *p)
 {
     uint64_t x;
 
-    memcpy(&x, p, 8);
-    return ((x | (x - ONES * 0x20) | ((x ^ ONES * 0x7f) - ONES)) & HIGHS) == 0;
+    memcpy(&x, p, sizeof x);
+    return x;
+}
+
+/* The bytes from @i on, at most eight.  If there are fewer, some come twice: nobody who
+ * asks whether all or any are such and such minds. */
+static uint64_t word_at(const char *data, size_t size, size_t i)
+{
+    uint32_t low, high;
+    uint64_t three;
+
+    if (size - i >= 8)
+        return load8(data + i);
+    if (size >= 8)
+        return load8(data + size - 8);
+    if (size >= 4) {
+        memcpy(&low, data, 4);
+        memcpy(&high, data + size - 4, 4);
+        return (uint64_t)high << 32 | low;
+    }
+    three = (unsigned char)data[0] | (uint64_t)(unsigned char)data[size / 2] << 8 |
+            (uint64_t)(unsigned char)data[size - 1] << 16;
+    return three << 40 | three << 16 | (three & 0xffff);
 }
 
 /* Length of the valid UTF-8 sequence at @p that is no control character, 0 if there is
@@ -41,7 +73,7 @@ static bool clean(const char *data, size_t size)
     while (i < size) {
         size_t n;
 
-        if (size - i >= 8 && plain8(data + i)) {
+        if (plain8(word_at(data, size, i))) {
             i += 8;
             continue;
         }
@@ -51,6 +83,18 @@ static bool clean(const char *data, size_t size)
         i += n;
     }
     return true;
+}
+
+/* Is @a or @b one of the bytes? */
+static bool has(const char *data, size_t size, char a, char b)
+{
+    for (size_t i = 0; i < size; i += 8) {
+        uint64_t x = word_at(data, size, i);
+
+        if ((zeroes(x ^ ONES * (unsigned char)a) | zeroes(x ^ ONES * (unsigned char)b)) != 0)
+            return true;
+    }
+    return false;
 }
 
 const char *usher__name_fault(const char *data, size_t size)
@@ -68,7 +112,7 @@ const char *usher__scope_fault(const char *data, size_t size)
 {
     const char *fault = usher__name_fault(data, size);
 
-    if (fault == NULL && (memchr(data, '{', size) != NULL || memchr(data, '}', size) != NULL))
+    if (fault == NULL && (has(data, size, '{', '}')))
         fault = "has a brace in it";
     return fault;
 }
@@ -77,7 +121,7 @@ const char *usher__group_fault(const char *data, size_t size)
 {
     const char *fault = usher__name_fault(data, size);
 
-    if (fault == NULL && memchr(data, ',', size) != NULL)
+    if (fault == NULL && has(data, size, ',', ','))
         fault = "has a comma in it";
     if (fault == NULL && size == 1 && data[0] == '*')
         fault = "is *, which stands for any group";

@@ -27,7 +27,10 @@ static const struct usher__arg number_args[] = {
 
 enum {
     TEXTS = A(NUMBER) | A(OWNER) | A(GROUP) | A(GROUPS) | A(STICKY) | A(AFTER),
+    SHARED = A(GROUP) | A(GROUPS), /* one field */
 };
+
+#define EMPTY(mask) (TEXTS & ~(mask) & ~((mask)&SHARED ? (uint32_t)SHARED : A(GROUPS)))
 
 #define GIVEN(mask, name) ((mask)&A(name) ? (uint32_t)USHER_GIVEN_##name : 0)
 #define GIVENS(mask)                                                                       \
@@ -39,7 +42,7 @@ enum {
 static const struct usher__verb number_verbs[] = {
 #define VERB(noun, name, word, order, keys, flags, help)                                   \
     {USHER_##noun##_##name, word,  order, keys, ((order) | (keys)) & TEXTS,                \
-     GIVENS((order) | (keys)), flags, help},
+     EMPTY((order) | (keys)), GIVENS((order) | (keys)), flags, help},
 #include "verbs.def"
 };
 

@@ -40,6 +40,7 @@ struct usher__verb {
     uint32_t order; /* arguments that must be given, in the order of args[] */
     uint32_t keys;  /* arguments that may be given */
     uint32_t texts; /* of all those, the texts */
+    uint32_t empty; /* texts that must not be given: one for each other field */
     uint32_t given; /* bits of usher_command.given that may be set */
     uint8_t flags;
     const char *help;

@@ -17,16 +17,15 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-static struct usher_command command_new(enum usher_verb verb, const char *scope,
-                                        const char *number)
+/* Not what later nouns would use: nobody reads it. */
+static void command_init(struct usher_command *c, enum usher_verb verb, const char *scope,
+                         const char *number)
 {
-    struct usher_command c;
-
-    memset(&c, 0, sizeof c);
-    c.verb = verb;
-    c.scope = text(scope);
-    c.arg.number.number = text(number);
-    return c;
+    memset(c, 0, offsetof(struct usher_command, arg));
+    memset(&c->arg.number, 0, sizeof c->arg.number);
+    c->verb = verb;
+    c->scope = text(scope);
+    c->arg.number.number = text(number);
 }
 
 /* Why a call got nothing, for usher_message(). */
@@ -64,9 +63,10 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 static enum usher_status simple(struct usher_engine *e, enum usher_verb verb,
                                 const char *pool, const char *number, const char *group)
 {
-    struct usher_command c = command_new(verb, pool, number);
+    struct usher_command c;
     struct usher_reply reply;
 
+    command_init(&c, verb, pool, number);
     c.arg.number.group = text(group);
     return execute(e, &c, &reply);
 }
@@ -97,24 +97,21 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
                                     const struct usher_call_options *opt,
                                     struct usher_hold *ret_hold)
 {
-    struct usher_command c = command_new(USHER_NUMBER_CALL, pool, NULL);
+    struct usher_command c;
     struct usher_number_args *a = &c.arg.number;
     struct usher_reply reply;
-    enum usher_status status = usher__engine_check(e);
+    enum usher_status status;
 
-    if (status != USHER_OK)
-        return status;
-    if (ret_hold == NULL) {
-        usher__message_set("number call: ret_hold is NULL");
+    if (ret_hold == NULL || (opt != NULL && opt->size != sizeof *opt)) {
+        usher__message_set("number call: %s", ret_hold == NULL
+                                                  ? "ret_hold is NULL"
+                                                  : "options.size is not set by "
+                                                    "USHER_CALL_OPTIONS_INIT");
         return USHER_INVALID;
     }
+    command_init(&c, USHER_NUMBER_CALL, pool, NULL);
     a->owner = text(owner);
     if (opt != NULL) {
-        if (opt->size != sizeof *opt) {
-            usher__message_set("number call: options.size is not set by "
-                               "USHER_CALL_OPTIONS_INIT");
-            return USHER_INVALID;
-        }
         a->number = text(opt->number);
         a->group = text(opt->groups);
         a->sticky = text(opt->sticky);
@@ -140,9 +137,10 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
 enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
                                       const char *number, uint64_t token, int64_t rest_ms)
 {
-    struct usher_command c = command_new(USHER_NUMBER_HANGUP, pool, number);
+    struct usher_command c;
     struct usher_reply reply;
 
+    command_init(&c, USHER_NUMBER_HANGUP, pool, number);
     if (token != 0) {
         c.given |= USHER_GIVEN_TOKEN;
         c.arg.number.token = token;
@@ -158,10 +156,11 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
                                      const char *number, uint64_t token, int64_t lease_ms,
                                      int64_t *ret_until_ms)
 {
-    struct usher_command c = command_new(USHER_NUMBER_RENEW, pool, number);
+    struct usher_command c;
     struct usher_reply reply;
     enum usher_status status;
 
+    command_init(&c, USHER_NUMBER_RENEW, pool, number);
     c.given |= USHER_GIVEN_TOKEN;
     c.arg.number.token = token;
     if (lease_ms != 0) {
@@ -197,8 +196,9 @@ static enum usher_status in_steps(struct usher_engine *e, const struct usher_com
 enum usher_status usher_number_free(struct usher_engine *e, const char *pool, const char *owner,
                                     const char *number, uint64_t *ret_freed)
 {
-    struct usher_command c = command_new(USHER_NUMBER_FREE, pool, number);
+    struct usher_command c;
 
+    command_init(&c, USHER_NUMBER_FREE, pool, number);
     c.arg.number.owner = text(owner);
     return in_steps(e, &c, ret_freed);
 }
@@ -206,16 +206,18 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
 enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                      uint64_t *ret_expired)
 {
-    struct usher_command c = command_new(USHER_NUMBER_SWEEP, pool, NULL);
+    struct usher_command c;
 
+    command_init(&c, USHER_NUMBER_SWEEP, pool, NULL);
     return in_steps(e, &c, ret_expired);
 }
 
 enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
                                     const char *number, struct usher_reply *ret_reply)
 {
-    struct usher_command c = command_new(USHER_NUMBER_SHOW, pool, number);
+    struct usher_command c;
 
+    command_init(&c, USHER_NUMBER_SHOW, pool, number);
     if (ret_reply == NULL) {
         usher__message_set("number show: ret_reply is NULL");
         return USHER_INVALID;
@@ -227,8 +229,9 @@ enum usher_status usher_number_list(struct usher_engine *e, const char *pool, in
                                     const char *owner, const char *after, size_t max,
                                     struct usher_reply *ret_reply)
 {
-    struct usher_command c = command_new(USHER_NUMBER_LIST, pool, NULL);
+    struct usher_command c;
 
+    command_init(&c, USHER_NUMBER_LIST, pool, NULL);
     if (ret_reply == NULL) {
         usher__message_set("number list: ret_reply is NULL");
         return USHER_INVALID;
@@ -249,10 +252,11 @@ enum usher_status usher_number_list(struct usher_engine *e, const char *pool, in
 enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
                                      struct usher_number_stats *ret_stats)
 {
-    struct usher_command c = command_new(USHER_NUMBER_STATS, pool, NULL);
+    struct usher_command c;
     struct usher_reply reply;
     enum usher_status status;
 
+    command_init(&c, USHER_NUMBER_STATS, pool, NULL);
     if (ret_stats == NULL) {
         usher__message_set("number stats: ret_stats is NULL");
         return USHER_INVALID;
@@ -266,11 +270,12 @@ enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
 enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uint32_t given,
                                    struct usher_number_settings *inout)
 {
-    struct usher_command c = command_new(USHER_NUMBER_SET, pool, NULL);
+    struct usher_command c;
     struct usher_number_args *a = &c.arg.number;
     struct usher_reply reply;
     enum usher_status status;
 
+    command_init(&c, USHER_NUMBER_SET, pool, NULL);
     if (inout == NULL) {
         usher__message_set("number set: inout is NULL");
         return USHER_INVALID;
@@ -322,7 +327,7 @@ enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb
         size_t k = n - from < BULK ? n - from : BULK;
 
         for (size_t i = 0; i < k; i++) {
-            commands[i] = command_new(verb, pool, numbers[from + i]);
+            command_init(&commands[i], verb, pool, numbers[from + i]);
             commands[i].arg.number.group = text(group);
         }
         status = usher_execute(e, commands, replies, k);

@@ -48,13 +48,74 @@ static const char *conflict(const struct usher_command *command)
     return NULL;
 }
 
+/* The lowest argument of *@mask, taken off it. */
+static const struct usher__arg *next_arg(const struct usher__noun *noun, uint32_t *mask)
+{
+    const struct usher__arg *arg = &noun->args[__builtin_ctz(*mask)];
+
+    *mask &= *mask - 1;
+    return arg;
+}
+
+static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
+                                   struct usher_reply *reply)
+{
+    return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word,
+                      verb->word);
+}
+
+/* Texts that the verb takes: those that it must have, and each as its type says. */
+static enum usher_status texts_check(const struct usher__noun *noun,
+                                     const struct usher__verb *verb,
+                                     const struct usher_command *command,
+                                     struct usher_reply *reply)
+{
+    for (uint32_t left = verb->texts; left != 0;) {
+        uint32_t bit = left & -left;
+        const struct usher__arg *arg = next_arg(noun, &left);
+        const struct usher_text *text = text_of(command, arg);
+        const char *fault = NULL;
+
+        if (text->data != NULL)
+            fault = text_fault(arg, text);
+        else if ((verb->order & bit) != 0)
+            fault = "is missing";
+        if (fault != NULL)
+            return usher__say(reply, USHER_INVALID, "%s %s", arg->word, fault);
+    }
+    return USHER_OK;
+}
+
+/* Numbers that the verb takes, and those given that it does not take. */
+static enum usher_status ints_check(const struct usher__noun *noun,
+                                    const struct usher__verb *verb,
+                                    const struct usher_command *command,
+                                    struct usher_reply *reply)
+{
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+        int64_t value;
+
+        if ((command->given & verb->given & arg->given) == 0 || arg->type == USHER__ARG_TOKEN)
+            continue;
+        value = int_of(command, arg);
+        if (value < arg->min || value > arg->max)
+            return usher__say(reply, USHER_INVALID, "%s is not from %" PRId64 " to %" PRId64,
+                              arg->word, arg->min, arg->max);
+    }
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((command->given & ~verb->given & noun->args[i].given) != 0)
+            return not_taken(verb, &noun->args[i], reply);
+    return USHER_OK;
+}
+
 enum usher_status usher__command_check(const struct usher_command *command,
                                        struct usher_reply *reply)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     const struct usher__noun *noun;
     const char *fault;
-    uint32_t taken;
+    enum usher_status status;
 
     if (verb == NULL)
         return usher__say(reply, USHER_INVALID, "verb %d is not known", (int)command->verb);
@@ -73,53 +134,20 @@ enum usher_status usher__command_check(const struct usher_command *command,
         (command->now_ms < 0 || command->now_ms > USHER_TIME_MAX))
         return usher__say(reply, USHER_INVALID, "now is not from 0 to %" PRId64,
                           USHER_TIME_MAX);
+    status = texts_check(noun, verb, command, reply);
+    if (status != USHER_OK)
+        return status;
+    for (uint32_t left = verb->empty; left != 0;) {
+        const struct usher__arg *arg = next_arg(noun, &left);
 
-    taken = verb->order | verb->keys;
-    for (unsigned i = 0; i < noun->n_args; i++) {
-        const struct usher__arg *arg = &noun->args[i];
-        bool takes = (taken >> i & 1u) != 0;
-
-        if (arg->given == 0) {
-            const struct usher_text *text = text_of(command, arg);
-
-            if (text->data == NULL) {
-                if ((verb->order >> i & 1u) != 0)
-                    return usher__say(reply, USHER_INVALID, "%s is missing", arg->word);
-            } else if (takes) {
-                fault = text_fault(arg, text);
-                if (fault != NULL)
-                    return usher__say(reply, USHER_INVALID, "%s %s", arg->word, fault);
-            }
-        } else if (takes && (command->given & arg->given) != 0 &&
-                   arg->type != USHER__ARG_TOKEN) {
-            int64_t value = int_of(command, arg);
-
-            if (value < arg->min || value > arg->max)
-                return usher__say(reply, USHER_INVALID, "%s is not from %" PRId64 " to %" PRId64,
-                                  arg->word, arg->min, arg->max);
-        }
+        if (text_of(command, arg)->data != NULL)
+            return not_taken(verb, arg, reply);
     }
-    /* Texts of other rows may share a field (group), so look at the fields taken. */
-    for (unsigned i = 0; i < noun->n_args; i++) {
-        const struct usher__arg *arg = &noun->args[i];
-        bool shared = false;
-
-        if ((taken >> i & 1u) != 0)
-            continue;
-        if (arg->given != 0) {
-            if ((command->given & arg->given) != 0)
-                return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`",
-                                  arg->word, verb->word);
-            continue;
-        }
-        if (text_of(command, arg)->data == NULL)
-            continue;
-        for (unsigned j = 0; j < noun->n_args; j++)
-            if ((taken >> j & 1u) != 0 && noun->args[j].offset == arg->offset)
-                shared = true;
-        if (!shared)
-            return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`",
-                              arg->word, verb->word);
+    if ((command->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_TOKEN)) != 0 ||
+        (command->given & ~verb->given) != 0) {
+        status = ints_check(noun, verb, command, reply);
+        if (status != USHER_OK)
+            return status;
     }
     if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & USHER_GIVEN_TOKEN) == 0)
         return usher__say(reply, USHER_INVALID, "token is missing");

@@ -33,8 +33,13 @@
 #endif
 
 /* Tasks that one call hands to the store at once, and that one leader collects. */
+#ifdef USHER_HOSTILE
+#define CHUNK 2
+#define GATHER 3
+#else
 #define CHUNK 256
 #define GATHER 512
+#endif
 
 struct usher__waiter {
     struct usher__waiter *next;
@@ -349,31 +354,32 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
 {
     struct usher_task gathered[GATHER];
     struct usher_task *tasks = me->tasks;
-    struct usher__waiter *end = me->next;
+    struct usher__waiter *last = me; /* of those whose tasks are taken: others come meanwhile */
     size_t n = me->n;
     int64_t deadline_ms = me->deadline_ms;
 
-    if (end != NULL && n + end->n <= GATHER) {
+    if (me->next != NULL && n + me->next->n <= GATHER) {
         memcpy(gathered, me->tasks, n * sizeof *gathered);
         tasks = gathered;
-        for (; end != NULL && n + end->n <= GATHER; end = end->next) {
-            memcpy(gathered + n, end->tasks, end->n * sizeof *gathered);
-            n += end->n;
+        for (; last->next != NULL && n + last->next->n <= GATHER; last = last->next) {
+            memcpy(gathered + n, last->next->tasks, last->next->n * sizeof *gathered);
+            n += last->next->n;
             /* nobody waits longer than he asked for */
-            if (end->deadline_ms < deadline_ms)
-                deadline_ms = end->deadline_ms;
+            if (last->next->deadline_ms < deadline_ms)
+                deadline_ms = last->next->deadline_ms;
         }
     }
     (void)pthread_mutex_unlock(&e->lock);
     give_to_store(e, tasks, n, deadline_ms);
     (void)pthread_mutex_lock(&e->lock);
 
-    while (e->first != end) {
+    for (bool more = true; more;) {
         struct usher__waiter *waiter = e->first;
 
+        more = waiter != last;
         e->first = waiter->next;
-        waiter->done = true;
-        if (waiter != me) /* gone as soon as it sees `done` */
+        waiter->done = true; /* from the next unlock on, it may be gone */
+        if (waiter != me)
             (void)pthread_cond_signal(&waiter->wake);
     }
     if (e->first == NULL) {
@@ -426,7 +432,9 @@ static void reply_init(const struct usher_engine *e, struct usher_reply *reply)
 
     memset(reply, 0, offsetof(struct usher_reply, of));
     memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
-    memset(&n->n_rows, 0, sizeof *n - offsetof(struct usher_number_reply, n_rows));
+    n->n_rows = 0;
+    n->rows = NULL;
+    memset(&n->of, 0, sizeof n->of);
     reply->message[0] = '\0';
     reply->block = NULL;
     reply->block_size = 0;

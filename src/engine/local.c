@@ -121,7 +121,6 @@ static enum usher_status run(struct local *l, struct usher_txn *txn, struct ushe
                              const struct usher_context *context)
 {
     const struct usher_command *command = task->command;
-    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     struct usher__work w;
     enum usher_status status;
 
@@ -143,7 +142,9 @@ static enum usher_status run(struct local *l, struct usher_txn *txn, struct ushe
             w.now = w.scope.clock_ms;
     } else if (status == USHER_MISSING) {
         w.scope.ref = NULL;
-        w.scope.epoch = (verb->flags & USHER__CREATES) != 0 ? new_epoch(&w) : 0;
+        w.scope.epoch = (usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0
+                            ? new_epoch(&w)
+                            : 0;
         w.scope.version = 0;
         w.scope.clock_ms = 0;
         w.scope.due_ms = INT64_MAX;

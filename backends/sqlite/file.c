@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Opening the file.
+ *
+ * It is in WAL mode, so that readers and a writer do not stop each other.  Its header names
+ * its owner (application_id) and its format (user_version).  A file of somebody else is
+ * looked at by SQLite and nothing more.
+ *
+ * To change the format:
+ *   1. add 1 to USHER__SQLITE_FORMAT;
+ *   2. add the step from the one before to the end of `steps`; never touch the others;
+ *   3. add a file of the old format to tests/data/ and open it in test_sqlite.c.
+ * Steps run in one transaction with the writer's lock, so that of several processes that
+ * open an old (or a new) file at once one takes them and the others find them taken.
+ *
+ * Nothing read from the file is trusted: its triggers and views are not run, what its
+ * schema says cannot call functions, and no value of it may be longer than VALUE_LIMIT.
+ * What is in its rows is checked where it is read (sqlite.c).
+ */
+#include "config.h"
+
+#include "file.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Bytes of a value, a row or a statement. */
+#define VALUE_LIMIT (1 << 20)
+
+/* ---- the format ------------------------------------------------------------------- */
+
+/* clang-format off */
+
+/*
+ * scope: one pool.  c0..c11 and s0..s11 are its counts and settings in the order of
+ * src/steps/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
+ *
+ * record: see store.h.  list is scope.ref * 8 + kind: one number to compare where an index
+ * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
+ * The ordered lists are partial indices over `slots`: which lists a record stands in is
+ * said by that number and nowhere else.
+ *
+ * The views are for people.  They show what is stored: a hold or a rest that has ended and
+ * that no command has met since is still there.
+ */
+static const char create[] =
+    "CREATE TABLE scope("
+    " ref INTEGER PRIMARY KEY,"
+    " noun INTEGER NOT NULL,"
+    " name TEXT NOT NULL,"
+    " epoch INTEGER NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " clock_ms INTEGER NOT NULL,"
+    " due_ms INTEGER,"
+    " c0 INTEGER NOT NULL, c1 INTEGER NOT NULL, c2 INTEGER NOT NULL, c3 INTEGER NOT NULL,"
+    " c4 INTEGER NOT NULL, c5 INTEGER NOT NULL, c6 INTEGER NOT NULL, c7 INTEGER NOT NULL,"
+    " c8 INTEGER NOT NULL, c9 INTEGER NOT NULL, c10 INTEGER NOT NULL, c11 INTEGER NOT NULL,"
+    " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
+    " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
+    " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL);"
+    "CREATE UNIQUE INDEX scope_name ON scope(noun, name);"
+
+    "CREATE TABLE record("
+    " ref INTEGER PRIMARY KEY,"
+    " list INTEGER NOT NULL,"
+    " id TEXT NOT NULL,"
+    " state INTEGER NOT NULL,"
+    " slots INTEGER NOT NULL,"
+    " rank INTEGER NOT NULL,"
+    " ord INTEGER NOT NULL,"
+    " token INTEGER NOT NULL,"
+    " until_ms INTEGER NOT NULL,"
+    " n0 INTEGER NOT NULL, n1 INTEGER NOT NULL, n2 INTEGER NOT NULL, n3 INTEGER NOT NULL,"
+    " owner TEXT,"
+    " grp TEXT,"
+    " data BLOB);"
+    "CREATE UNIQUE INDEX record_id ON record(list, id);"
+    "CREATE INDEX record_ready ON record(list, rank, ord) WHERE slots & 1;"
+    "CREATE INDEX record_ready_by ON record(list, grp, rank, ord)"
+    " WHERE slots & 1 AND grp IS NOT NULL;"
+    "CREATE INDEX record_due ON record(list, until_ms, ord) WHERE slots & 2;"
+    "CREATE INDEX record_due_by ON record(list, grp, until_ms, ord)"
+    " WHERE slots & 2 AND grp IS NOT NULL;"
+    "CREATE INDEX record_held ON record(list, ord) WHERE slots & 4;"
+    "CREATE INDEX record_held_by ON record(list, owner, ord)"
+    " WHERE slots & 4 AND owner IS NOT NULL;"
+
+    "CREATE VIEW pool AS SELECT name AS pool, version, printf('%016x', epoch) AS epoch,"
+    " strftime('%Y-%m-%d %H:%M:%f', clock_ms / 1000.0, 'unixepoch') AS changed,"
+    " c1 AS idle_down, c2 AS idle_up, c3 AS busy_down, c4 AS busy_up, c5 AS resting,"
+    " c6 AS peers, c7 AS requests, c8 AS calls, c10 AS refused,"
+    " CASE s0 WHEN 0 THEN 'longest-idle' WHEN 1 THEN 'most-recent' WHEN 2 THEN 'random'"
+    " END AS \"order\","
+    " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
+    " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests_max"
+    " FROM scope WHERE noun = 1;"
+    "CREATE VIEW number AS SELECT s.name AS pool, r.id AS number,"
+    " CASE r.state WHEN 1 THEN 'idle+down' WHEN 2 THEN 'idle+up' WHEN 3 THEN 'busy+down'"
+    " WHEN 4 THEN 'busy+up' END AS state,"
+    " r.grp AS \"group\", r.owner AS owner, r.token AS token,"
+    " CASE WHEN r.until_ms <> 0 THEN"
+    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') END AS until,"
+    " CASE WHEN r.n2 <> 0 THEN"
+    " strftime('%Y-%m-%d %H:%M:%f', r.n2 / 1000.0, 'unixepoch') END AS used,"
+    " r.n0 AS calls, date(r.n1 * 86400, 'unixepoch') AS calls_day"
+    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 1 WHERE s.noun = 1;"
+    "CREATE VIEW sticky AS SELECT s.name AS pool, r.id AS peer, r.owner AS number,"
+    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
+    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 3 WHERE s.noun = 1;"
+    "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request,"
+    " CAST(r.data AS TEXT) AS answer,"
+    " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
+    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 4 WHERE s.noun = 1;";
+
+/* clang-format on */
+
+/* steps[n] leads from format n to n + 1. */
+static const char *const steps[USHER__SQLITE_FORMAT] = { create };
+
+/* ---- messages --------------------------------------------------------------------- */
+
+void usher__sqlite_say(char message[192], const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, 192, format, ap);
+    va_end(ap);
+    /* a schema may put anything into SQLite's messages */
+    for (char *p = message; *p != '\0'; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            *p = ' ';
+}
+
+/* What the system said, in words that do not follow the locale; NULL: it said nothing. */
+static const char *system_text(sqlite3 *db)
+{
+    switch (db != NULL ? sqlite3_system_errno(db) : 0) {
+    case EACCES:
+    case EPERM:
+        return "permission denied";
+    case EISDIR:
+        return "it is a directory";
+    case EMFILE:
+    case ENFILE:
+        return "too many open files";
+    case ENOENT:
+    case ENOTDIR:
+        return "no such directory";
+    case ENOSPC:
+    case EDQUOT:
+        return "no space left";
+    case EROFS:
+        return "the file system is read-only";
+    default:
+        return NULL;
+    }
+}
+
+enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192])
+{
+    switch (rc & 0xff) {
+    case SQLITE_NOMEM:
+        usher__sqlite_say(message, "out of memory");
+        return USHER_NOMEM;
+    case SQLITE_BUSY:
+    case SQLITE_LOCKED:
+    case SQLITE_PROTOCOL:
+        usher__sqlite_say(message, "another process keeps the file locked");
+        break;
+    case SQLITE_CANTOPEN: {
+        const char *text = system_text(db);
+
+        usher__sqlite_say(message, "cannot be opened: %s",
+                          text != NULL ? text : "it is no file, or has no place for its log");
+        break;
+    }
+    case SQLITE_FULL:
+        usher__sqlite_say(message, "no space left for the file or its log");
+        break;
+    case SQLITE_READONLY:
+        usher__sqlite_say(message, "the file or its directory is read-only");
+        break;
+    case SQLITE_CORRUPT:
+    case SQLITE_NOTADB:
+    case SQLITE_TOOBIG:
+    case SQLITE_CONSTRAINT:
+        usher__sqlite_say(message, "corrupt file: %s (%d)", sqlite3_errmsg(db), rc);
+        break;
+    default:
+        usher__sqlite_say(message, "%s (%d)", sqlite3_errmsg(db), rc);
+        break;
+    }
+    return USHER_UNAVAILABLE;
+}
+
+/* ---- waiting for other processes -------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* File locks have no queue to wait in: ask again after 50 µs, later after up to 3 ms. */
+static int busy(void *payload, int times)
+{
+    const int64_t *deadline_ms = payload;
+    struct timespec ts = { 0, 50000L << (times < 6 ? times : 6) };
+
+    if (*deadline_ms <= now_ms())
+        return 0;
+    (void)nanosleep(&ts, NULL);
+    return 1;
+}
+
+/* ---- small statements ------------------------------------------------------------- */
+
+static int execute(sqlite3 *db, const char *sql)
+{
+    return sqlite3_exec(db, sql, NULL, NULL, NULL);
+}
+
+/* The first column of the first row. */
+static int ask(sqlite3 *db, const char *sql, int64_t *ret_value)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret_value = sqlite3_column_int64(st, 0);
+    else if (rc == SQLITE_DONE)
+        rc = SQLITE_CORRUPT;
+    (void)sqlite3_finalize(st);
+    return rc == SQLITE_ROW ? SQLITE_OK : rc;
+}
+
+/* SQLite does not wait for others in all cases when it changes the mode. */
+static int wal_mode(sqlite3 *db, const int64_t *deadline_ms, bool *ret_wal)
+{
+    for (int times = 0;; times++) {
+        sqlite3_stmt *st;
+        int rc = sqlite3_prepare_v2(db, "PRAGMA journal_mode = WAL", -1, &st, NULL);
+
+        if (rc == SQLITE_OK) {
+            rc = sqlite3_step(st);
+            if (rc == SQLITE_ROW) {
+                const unsigned char *mode = sqlite3_column_text(st, 0);
+
+                *ret_wal = mode != NULL && strcmp((const char *)mode, "wal") == 0;
+                rc = SQLITE_OK;
+            }
+            (void)sqlite3_finalize(st);
+        }
+        if ((rc & 0xff) != SQLITE_BUSY || !busy((void *)(uintptr_t)deadline_ms, times))
+            return rc;
+    }
+}
+
+/* ---- opening ---------------------------------------------------------------------- */
+
+/* What must hold before anything is read from the file. */
+static int connect(const char *path, int flags, const int64_t *deadline_ms, sqlite3 **ret_db)
+{
+    sqlite3 *db = NULL;
+    /* one thread at a time uses a connection: no locks needed in it */
+    int rc = sqlite3_open_v2(path, &db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | flags, NULL);
+
+    *ret_db = db;
+    if (rc != SQLITE_OK)
+        return rc;
+    (void)sqlite3_extended_result_codes(db, 1);
+    (void)sqlite3_busy_handler(db, busy, (void *)(uintptr_t)deadline_ms);
+    (void)sqlite3_limit(db, SQLITE_LIMIT_LENGTH, VALUE_LIMIT);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    return SQLITE_OK;
+}
+
+/* Whose file is it?  *@ret_format is 0 for an empty one. */
+static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message[192])
+{
+    int64_t objects = 0, application = 0, format = 0;
+    int rc = ask(db, "SELECT count(*) FROM sqlite_master", &objects);
+
+    if (rc == SQLITE_OK)
+        rc = ask(db, "PRAGMA application_id", &application);
+    if (rc == SQLITE_OK)
+        rc = ask(db, "PRAGMA user_version", &format);
+    if (rc == SQLITE_NOTADB) {
+        usher__sqlite_say(message, "the file is not a database");
+        return USHER_INVALID;
+    }
+    if (rc != SQLITE_OK)
+        return usher__sqlite_failed(db, rc, message);
+    if (objects == 0 && application == 0 && format == 0) {
+        *ret_format = 0;
+        return USHER_OK;
+    }
+    if (application != USHER__SQLITE_APPLICATION || format < 1) {
+        usher__sqlite_say(message, "the database belongs to another program");
+        return USHER_INVALID;
+    }
+    if (format > USHER__SQLITE_FORMAT) {
+        usher__sqlite_say(message, "the file has format %lld, this version knows up to %d",
+                          (long long)format, USHER__SQLITE_FORMAT);
+        return USHER_INVALID;
+    }
+    *ret_format = format;
+    return USHER_OK;
+}
+
+/* identify() at one moment. */
+static enum usher_status identify_at_once(sqlite3 *db, int64_t *ret_format, char message[192])
+{
+    int rc = execute(db, "BEGIN");
+    enum usher_status status =
+        rc == SQLITE_OK ? identify(db, ret_format, message) : usher__sqlite_failed(db, rc, message);
+
+    (void)execute(db, "ROLLBACK");
+    return status;
+}
+
+static enum usher_status migrate(sqlite3 *db, char message[192])
+{
+    int64_t format = 0;
+    char marks[80];
+    enum usher_status status;
+    int rc = execute(db, "BEGIN IMMEDIATE");
+
+    if (rc != SQLITE_OK)
+        return usher__sqlite_failed(db, rc, message);
+    /* somebody may have been faster */
+    status = identify(db, &format, message);
+    if (status == USHER_OK && format < USHER__SQLITE_FORMAT) {
+        while (rc == SQLITE_OK && format < USHER__SQLITE_FORMAT)
+            rc = execute(db, steps[format++]);
+        (void)snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
+                       USHER__SQLITE_APPLICATION, USHER__SQLITE_FORMAT);
+        if (rc == SQLITE_OK)
+            rc = execute(db, marks);
+    }
+    if (status == USHER_OK && rc == SQLITE_OK)
+        rc = execute(db, "COMMIT");
+    if (rc != SQLITE_OK)
+        status = usher__sqlite_failed(db, rc, message);
+    if (!sqlite3_get_autocommit(db))
+        (void)execute(db, "ROLLBACK");
+    return status;
+}
+
+/* How we want it, once it is known to be ours. */
+static enum usher_status settle(sqlite3 *db, enum usher__sqlite_sync sync, char message[192])
+{
+    static const char *const synchronous[] = {
+        [USHER__SYNC_FULL] = "PRAGMA synchronous = FULL",
+        [USHER__SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
+        [USHER__SYNC_OFF] = "PRAGMA synchronous = OFF",
+    };
+    int rc = execute(db, synchronous[sync]);
+
+    if (rc == SQLITE_OK)
+        rc = execute(db, "PRAGMA cache_size = -16384; PRAGMA secure_delete = OFF;"
+                         "PRAGMA cell_size_check = ON");
+    return rc == SQLITE_OK ? USHER_OK : usher__sqlite_failed(db, rc, message);
+}
+
+static enum usher_status prepare(sqlite3 *db, enum usher__sqlite_sync sync,
+                                 const int64_t *deadline_ms, char message[192])
+{
+    int64_t format = 0;
+    bool wal = false;
+    enum usher_status status;
+    int rc;
+
+    if (sqlite3_db_readonly(db, "main") == 1) {
+        usher__sqlite_say(message, "the file is read-only");
+        return USHER_UNAVAILABLE;
+    }
+    status = identify_at_once(db, &format, message);
+    if (status != USHER_OK)
+        return status;
+    rc = wal_mode(db, deadline_ms, &wal);
+    if (rc != SQLITE_OK)
+        return usher__sqlite_failed(db, rc, message);
+    if (!wal) {
+        usher__sqlite_say(message, "the file system cannot share memory, as WAL mode needs");
+        return USHER_UNAVAILABLE;
+    }
+    status = settle(db, sync, message);
+    if (status == USHER_OK && format < USHER__SQLITE_FORMAT)
+        status = migrate(db, message);
+    return status;
+}
+
+enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_sync sync,
+                                          const int64_t *deadline_ms, sqlite3 **ret_db,
+                                          char message[192])
+{
+    sqlite3 *db;
+    int rc = connect(path, SQLITE_OPEN_CREATE, deadline_ms, &db);
+    enum usher_status status = rc == SQLITE_OK ? prepare(db, sync, deadline_ms, message)
+                                               : usher__sqlite_failed(db, rc, message);
+
+    if (status == USHER_OK)
+        *ret_db = db;
+    else
+        (void)sqlite3_close(db);
+    return status;
+}
+
+enum usher_status usher__sqlite_file_moved(sqlite3 *db, char message[192])
+{
+    int moved = 0;
+
+    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0)
+        return USHER_OK;
+    usher__sqlite_say(message, "the file has been moved or deleted: open it anew");
+    return USHER_UNAVAILABLE;
+}
+
+enum usher_status usher__sqlite_file_again(sqlite3 *db, const int64_t *deadline_ms,
+                                           sqlite3 **ret_db, char message[192])
+{
+    /* a full path, whatever the working directory is by now */
+    const char *path = sqlite3_db_filename(db, "main");
+    sqlite3 *again = NULL;
+    enum usher_status status = usher__sqlite_file_moved(db, message);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    rc = connect(path, 0, deadline_ms, &again);
+    if (rc == SQLITE_OK)
+        rc = execute(again, "PRAGMA cell_size_check = ON");
+    if (rc == SQLITE_OK) {
+        *ret_db = again;
+        return USHER_OK;
+    }
+    status = usher__sqlite_failed(again, rc, message);
+    (void)sqlite3_close(again);
+    return status;
+}

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: MIT */
+/* Our file as SQLite sees it: opening, the format and its history, what errors mean. */
+#ifndef USHER_SQLITE_FILE_H
+#define USHER_SQLITE_FILE_H
+
+#include <sqlite3.h>
+
+#include <usher/store.h>
+
+#include "sqlite.h"
+
+/* In the file's header: whose it is ("ushr"), and the format of what is in it. */
+#define USHER__SQLITE_APPLICATION 0x75736872
+#define USHER__SQLITE_FORMAT 1
+
+/*
+ * Open @path; a file that does not exist, or has nothing in it, becomes one of ours, an
+ * older one is brought up to date.  Waits for other processes until *@deadline_ms, which has
+ * to outlive the connection: every later wait looks there as well.
+ *
+ * Statuses of usher__sqlite_open().  *@ret_db is the caller's on USHER_OK only.
+ */
+enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_sync sync,
+                                          const int64_t *deadline_ms, sqlite3 **ret_db,
+                                          char message[192]);
+
+/*
+ * One more connection to the file that @db has open, to read from.  It must not have been
+ * moved meanwhile.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM.
+ */
+enum usher_status usher__sqlite_file_again(sqlite3 *db, const int64_t *deadline_ms,
+                                           sqlite3 **ret_db, char message[192]);
+
+/* USHER_OK; USHER_UNAVAILABLE if the file that @db has open is no longer where it was:
+ * somebody else would open another one by the same name. */
+enum usher_status usher__sqlite_file_moved(sqlite3 *db, char message[192]);
+
+/* What the error @rc of @db means, said in @message: USHER_NOMEM or USHER_UNAVAILABLE. */
+enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);
+
+/* @text as the one line that a message is, cut to fit. */
+void usher__sqlite_say(char message[192], const char *format, ...)
+#ifdef __GNUC__
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+#endif

@@ -1,0 +1,1183 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The record store on SQLite.
+ *
+ * A connection serves one transaction at a time, on whatever thread.  scan() has one of its
+ * own, so that a long look at everything holds up nobody.
+ *
+ * Two things are remembered: headers of scopes, which a transaction of many commands reads
+ * once and writes once, at its commit; and short records that were found or written, for
+ * what is taken now will be given back.  Other processes write as well, so all of that is
+ * only as good as the pages that SQLite has in its memory: a transaction that finds them
+ * changed by somebody else (SQLITE_FCNTL_DATA_VERSION), or a rollback, begins a new
+ * generation, and what belongs to an older one is not looked at.  Lists are always asked
+ * from SQLite.
+ *
+ * Every record that is read has its texts copied into the arena, and is noted: a write that
+ * knows what was there names only the columns that it changes.
+ *
+ * Memory: the store owns its connection, prepared statements and arena.  SQLite allocates
+ * for itself.
+ */
+#include "config.h"
+
+#include "sqlite.h"
+
+#include <sqlite3.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "file.h"
+#include "statements.h"
+
+#ifdef USHER_HOSTILE
+#define SCOPES 2u
+#define RECORDS 2u
+#define SEEN 1u
+#define BLOCK ((size_t)1)
+#else
+#define SCOPES 64u            /* headers remembered */
+#define RECORDS 1024u         /* records remembered */
+#define SEEN 16u              /* records noted as read */
+#define BLOCK ((size_t)16384) /* room for texts that is always kept */
+#endif
+
+/* Bytes of all texts of a record that is remembered. */
+#define SHORT ((size_t)112)
+
+/* Larger integers are none of ours (epoch but for); sums of a few of them do not overflow. */
+#define NUMBER_LIMIT (INT64_C(1) << 53)
+
+enum statement {
+#define X(name, text, via) ST_##name,
+    STATEMENTS(X)
+#undef X
+        ST_N
+};
+
+static const char *const texts[ST_N] = {
+#define X(name, text, via) [ST_##name] = text,
+    STATEMENTS(X)
+#undef X
+};
+
+static const char *const vias[ST_N] = {
+#define X(name, text, via) [ST_##name] = via,
+    STATEMENTS(X)
+#undef X
+};
+
+struct connection {
+    sqlite3 *db;
+    int64_t deadline_ms; /* SQLite waits for other processes until then */
+    sqlite3_stmt *statements[ST_N];
+    char message[192]; /* of the first failure since begin */
+    bool failed;
+};
+
+struct header {
+    uint64_t generation;
+    bool changed, set; /* to be written: all but the settings; the settings */
+    struct usher_scope scope;
+    char name[USHER_NAME_MAX];
+};
+
+/* As it is in the file. */
+struct cached {
+    uint64_t generation;
+    int64_t list;
+    struct usher_record record;
+    char texts[SHORT];
+};
+
+/* Texts of records; the bytes follow. */
+struct block {
+    struct block *next;
+    size_t size, used;
+};
+
+/* The one that is under way; its parts stay for the next one. */
+struct usher_txn {
+    struct connection c;
+    const struct usher_allocator *alloc;
+    unsigned pages;      /* of SQLite: changes when another connection has written */
+    uint64_t generation; /* from 1 */
+    struct header scopes[SCOPES];
+    struct cached records[RECORDS];
+    struct block *arena; /* the newest block first */
+    struct usher_record seen[SEEN];
+    size_t n_seen; /* of all since the arena was empty */
+};
+
+struct sqlite {
+    struct usher_record_store base;
+    struct usher_txn txn;
+};
+
+static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
+{
+    if (alloc != NULL)
+        return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    return realloc(p, size);
+}
+
+/* ---- connection ------------------------------------------------------------------- */
+
+/* The first failure counts; later ones come of it. */
+static enum usher_status failed(struct connection *c, int rc)
+{
+    char ignored[192];
+
+    enum usher_status status = usher__sqlite_failed(c->db, rc, c->failed ? ignored : c->message);
+
+    c->failed = true;
+    return status;
+}
+
+static enum usher_status corrupt(struct connection *c, const char *what)
+{
+    if (!c->failed)
+        usher__sqlite_say(c->message, "corrupt file: %s", what);
+    c->failed = true;
+    return USHER_UNAVAILABLE;
+}
+
+static enum usher_status no_memory(struct connection *c)
+{
+    return failed(c, SQLITE_NOMEM);
+}
+
+/* Statement @i, ready to be bound; NULL: see c->message. */
+static enum usher_status get(struct connection *c, enum statement i, sqlite3_stmt **ret_st)
+{
+    int rc;
+
+    if (c->statements[i] == NULL) {
+        rc = sqlite3_prepare_v3(c->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &c->statements[i],
+                                NULL);
+        if (rc != SQLITE_OK)
+            return failed(c, rc);
+    }
+    *ret_st = c->statements[i];
+    return USHER_OK;
+}
+
+/* Run a statement that has no rows. */
+static enum usher_status run(struct connection *c, sqlite3_stmt *st)
+{
+    int rc = sqlite3_step(st);
+    enum usher_status status = rc == SQLITE_DONE ? USHER_OK : failed(c, rc);
+
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+static enum usher_status run_plain(struct connection *c, enum statement i)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(c, i, &st);
+
+    return status == USHER_OK ? run(c, st) : status;
+}
+
+/* Run one that must change one row. */
+static enum usher_status run_one(struct connection *c, sqlite3_stmt *st)
+{
+    enum usher_status status = run(c, st);
+
+    if (status == USHER_OK && sqlite3_changes(c->db) != 1)
+        status = corrupt(c, "a row that was read is not there");
+    return status;
+}
+
+/*
+ * Binding cannot fail: the indices are those of the statements, nothing is copied, and the
+ * library's texts are far shorter than the limit of SQLite.  The texts must live until the
+ * statement has run.
+ */
+static void bind_int(sqlite3_stmt *st, int i, int64_t value)
+{
+    (void)sqlite3_bind_int64(st, i, value);
+}
+
+static void bind_text(sqlite3_stmt *st, int i, const struct usher_text *text)
+{
+    (void)sqlite3_bind_text(st, i, text->size != 0 ? text->data : "", (int)text->size,
+                            SQLITE_STATIC);
+}
+
+static void bind_text_or_null(sqlite3_stmt *st, int i, const struct usher_text *text)
+{
+    if (text->size != 0)
+        bind_text(st, i, text);
+    else
+        (void)sqlite3_bind_null(st, i);
+}
+
+static void connection_close(struct connection *c)
+{
+    for (int i = 0; i < ST_N; i++)
+        (void)sqlite3_finalize(c->statements[i]);
+    (void)sqlite3_close(c->db);
+}
+
+/* A row's number as a reference; NULL: it cannot be one. */
+static void *ref_of(int64_t row)
+{
+    return row > 0 && row <= NUMBER_LIMIT && (uint64_t)row <= (uint64_t)UINTPTR_MAX
+               ? (void *)(uintptr_t)row
+               : NULL;
+}
+
+static int64_t row_of(const void *ref)
+{
+    return (int64_t)(uintptr_t)ref;
+}
+
+static int64_t list_of(const void *scope_ref, uint8_t kind)
+{
+    return row_of(scope_ref) * 8 + kind;
+}
+
+/* FNV-1a. */
+static uint32_t hash_of(uint64_t seed, const struct usher_text *text)
+{
+    uint32_t hash = UINT32_C(2166136261) + (uint32_t)seed;
+
+    for (size_t i = 0; i < text->size; i++)
+        hash = (hash ^ (unsigned char)text->data[i]) * UINT32_C(16777619);
+    return hash ^ hash >> 16;
+}
+
+/* ---- reading rows ----------------------------------------------------------------- */
+
+/* An integer from @min to @max; else *@sound becomes false. */
+static int64_t read_int(sqlite3_stmt *st, int i, int64_t min, int64_t max, bool *sound)
+{
+    int64_t value = sqlite3_column_int64(st, i);
+
+    if (value < min || value > max) {
+        *sound = false;
+        return min;
+    }
+    return value;
+}
+
+/* A text of @min to @max bytes, which lives until the statement goes on. */
+static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct usher_text *ret_text,
+                      bool *sound, bool *memory)
+{
+    size_t size = (size_t)sqlite3_column_bytes(st, i);
+    const void *data = sqlite3_column_blob(st, i);
+
+    ret_text->data = data;
+    ret_text->size = size;
+    if (size < min || size > max)
+        *sound = false;
+    else if (size != 0 && data == NULL)
+        *memory = false;
+}
+
+/* SCOPE_COLUMNS; the name is read when @name is true. */
+static enum usher_status read_scope(struct connection *c, sqlite3_stmt *st, bool name,
+                                    struct usher_scope *s)
+{
+    bool sound = true, memory = true;
+
+    s->ref = ref_of(sqlite3_column_int64(st, 0));
+    s->noun = (uint8_t)read_int(st, 1, 1, UINT8_MAX, &sound);
+    if (name)
+        read_text(st, 2, 1, USHER_NAME_MAX, &s->name, &sound, &memory);
+    s->epoch = (uint64_t)sqlite3_column_int64(st, 3);
+    s->version = (uint64_t)read_int(st, 4, 0, NUMBER_LIMIT, &sound);
+    s->clock_ms = read_int(st, 5, 0, NUMBER_LIMIT, &sound);
+    s->due_ms = INT64_MAX;
+    if (sqlite3_column_type(st, 6) != SQLITE_NULL)
+        s->due_ms = read_int(st, 6, 0, NUMBER_LIMIT, &sound);
+    for (int i = 0; i < USHER_COUNTS; i++)
+        s->counts[i] = read_int(st, 7 + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        s->settings[i] = read_int(st, 7 + USHER_COUNTS + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
+    if (!memory)
+        return no_memory(c);
+    return sound && s->ref != NULL && s->epoch != 0 ? USHER_OK : corrupt(c, "a scope");
+}
+
+/* RECORD_COLUMNS; the texts live until @st goes on. */
+static enum usher_status read_record(struct connection *c, sqlite3_stmt *st, struct usher_record *r)
+{
+    bool sound = true, memory = true;
+
+    r->ref = ref_of(sqlite3_column_int64(st, 0));
+    r->kind = (uint8_t)(sqlite3_column_int64(st, 1) & 7);
+    sound = r->kind >= 1 && r->kind < USHER_KINDS;
+    r->state = (uint8_t)read_int(st, 2, 0, UINT8_MAX, &sound);
+    r->slots = (uint8_t)read_int(st, 3, 0, (1 << USHER_SLOTS) - 1, &sound);
+    r->rank = (uint64_t)read_int(st, 4, 0, NUMBER_LIMIT, &sound);
+    r->order = (uint64_t)read_int(st, 5, 0, NUMBER_LIMIT, &sound);
+    r->token = (uint64_t)read_int(st, 6, 0, NUMBER_LIMIT, &sound);
+    r->until_ms = read_int(st, 7, 0, NUMBER_LIMIT, &sound);
+    for (int i = 0; i < 4; i++)
+        r->n[i] = read_int(st, 8 + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
+    read_text(st, 12, 1, USHER_NAME_MAX, &r->id, &sound, &memory);
+    read_text(st, 13, 0, USHER_NAME_MAX, &r->owner, &sound, &memory);
+    read_text(st, 14, 0, USHER_NAME_MAX, &r->group, &sound, &memory);
+    read_text(st, 15, 0, USHER_VALUE_MAX, &r->data, &sound, &memory);
+    if (!memory)
+        return no_memory(c);
+    return sound && r->ref != NULL ? USHER_OK : corrupt(c, "a record");
+}
+
+/* ---- texts of records ------------------------------------------------------------- */
+
+static void arena_reset(struct usher_txn *t)
+{
+    /* the oldest block stays */
+    while (t->arena != NULL && t->arena->next != NULL) {
+        struct block *next = t->arena->next;
+
+        (void)resize(t->alloc, t->arena, sizeof *t->arena + t->arena->size, 0);
+        t->arena = next;
+    }
+    if (t->arena != NULL)
+        t->arena->used = 0;
+    t->n_seen = 0;
+}
+
+static char *arena_get(struct usher_txn *t, size_t size)
+{
+    struct block *b = t->arena;
+
+    if (b == NULL || b->size - b->used < size) {
+        size_t room = size > BLOCK ? size : BLOCK;
+
+        b = resize(t->alloc, NULL, 0, sizeof *b + room);
+        if (b == NULL)
+            return NULL;
+        b->next = t->arena;
+        b->size = room;
+        b->used = 0;
+        t->arena = b;
+    }
+    b->used += size;
+    return (char *)(b + 1) + (b->used - size);
+}
+
+static bool same_text(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size &&
+           (a->size == 0 || a->data == b->data || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static char *copy_text(struct usher_text *text, char *to)
+{
+    if (text->size != 0)
+        memcpy(to, text->data, text->size);
+    text->data = to;
+    return to + text->size;
+}
+
+/* The texts of @r move into the arena; @r is noted as read. */
+static enum usher_status keep(struct usher_txn *t, struct usher_record *r)
+{
+    char *to = arena_get(t, r->id.size + r->owner.size + r->group.size + r->data.size);
+
+    if (to == NULL)
+        return no_memory(&t->c);
+    to = copy_text(&r->id, to);
+    to = copy_text(&r->owner, to);
+    to = copy_text(&r->group, to);
+    (void)copy_text(&r->data, to);
+    t->seen[t->n_seen++ % SEEN] = *r;
+    return USHER_OK;
+}
+
+/* What was read of the record of @ref; NULL: nothing, or too long ago. */
+static const struct usher_record *seen(const struct usher_txn *t, const void *ref)
+{
+    for (size_t i = t->n_seen; i > 0 && t->n_seen - i < SEEN; i--)
+        if (t->seen[(i - 1) % SEEN].ref == ref)
+            return &t->seen[(i - 1) % SEEN];
+    return NULL;
+}
+
+/* ---- headers of scopes ------------------------------------------------------------ */
+
+static enum usher_status header_write(struct usher_txn *t, struct header *h)
+{
+    const struct usher_scope *s = &h->scope;
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = USHER_OK;
+
+    if (h->changed) {
+        status = get(&t->c, ST_SCOPE_CHANGE, &st);
+        if (status != USHER_OK)
+            return status;
+        bind_int(st, 1, row_of(s->ref));
+        bind_int(st, 4, (int64_t)s->epoch);
+        bind_int(st, 5, (int64_t)s->version);
+        bind_int(st, 6, s->clock_ms);
+        if (s->due_ms != INT64_MAX)
+            bind_int(st, 7, s->due_ms);
+        else
+            (void)sqlite3_bind_null(st, 7);
+        for (int i = 0; i < USHER_COUNTS; i++)
+            bind_int(st, 8 + i, s->counts[i]);
+        status = run_one(&t->c, st);
+        h->changed = false;
+    }
+    if (status == USHER_OK && h->set) {
+        status = get(&t->c, ST_SCOPE_SET, &st);
+        if (status != USHER_OK)
+            return status;
+        bind_int(st, 1, row_of(s->ref));
+        for (int i = 0; i < USHER_SETTINGS; i++)
+            bind_int(st, 8 + USHER_COUNTS + i, s->settings[i]);
+        status = run_one(&t->c, st);
+        h->set = false;
+    }
+    return status;
+}
+
+static bool header_is(const struct usher_txn *t, const struct header *h, unsigned noun,
+                      const struct usher_text *name)
+{
+    return h->generation == t->generation && h->scope.noun == noun &&
+           h->scope.name.size == name->size && memcmp(h->name, name->data, name->size) == 0;
+}
+
+/* The place of a scope's header; who stands there may be another. */
+static struct header *header_place(struct usher_txn *t, unsigned noun,
+                                   const struct usher_text *name)
+{
+    return &t->scopes[hash_of(noun, name) % SCOPES];
+}
+
+/* Put @s into @h, whoever is there now. */
+static enum usher_status header_put(struct usher_txn *t, struct header *h,
+                                    const struct usher_scope *s)
+{
+    enum usher_status status = USHER_OK;
+
+    if (h->generation == t->generation)
+        status = header_write(t, h);
+    if (status != USHER_OK)
+        return status;
+    h->generation = t->generation;
+    h->changed = false;
+    h->set = false;
+    h->scope = *s;
+    h->scope.name.data = memcpy(h->name, s->name.data, s->name.size);
+    return USHER_OK;
+}
+
+static enum usher_status header_read(struct usher_txn *t, struct header *h, unsigned noun,
+                                     const struct usher_text *name)
+{
+    struct usher_scope s;
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_SCOPE_FIND, &st);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, noun);
+    bind_text(st, 2, name);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        status = read_scope(&t->c, st, false, &s);
+    else
+        status = rc == SQLITE_DONE ? USHER_MISSING : failed(&t->c, rc);
+    (void)sqlite3_reset(st);
+    if (status != USHER_OK)
+        return status;
+    s.name = *name;
+    return header_put(t, h, &s);
+}
+
+static enum usher_status scope(struct usher_txn *t, enum usher_noun noun,
+                               const struct usher_text *name, struct usher_scope *ret_scope)
+{
+    struct header *h = header_place(t, (unsigned)noun, name);
+    struct usher_text given = ret_scope->name;
+
+    if (!header_is(t, h, (unsigned)noun, name)) {
+        enum usher_status status = header_read(t, h, (unsigned)noun, name);
+
+        if (status != USHER_OK)
+            return status;
+    }
+    *ret_scope = h->scope;
+    ret_scope->name = given;
+    return USHER_OK;
+}
+
+/* ---- remembered records ----------------------------------------------------------- */
+
+static struct cached *cached_place(struct usher_txn *t, int64_t list, const struct usher_text *id)
+{
+    return &t->records[hash_of((uint64_t)list, id) % RECORDS];
+}
+
+static bool cached_is(const struct usher_txn *t, const struct cached *c, int64_t list,
+                      const struct usher_text *id)
+{
+    return c->generation == t->generation && c->list == list && same_text(&c->record.id, id);
+}
+
+static void cached_put(struct usher_txn *t, int64_t list, const struct usher_record *r)
+{
+    struct cached *c = cached_place(t, list, &r->id);
+    char *to = c->texts;
+
+    if (r->data.size != 0 || r->id.size + r->owner.size + r->group.size > SHORT) {
+        if (cached_is(t, c, list, &r->id))
+            c->generation = 0;
+        return;
+    }
+    c->generation = t->generation;
+    c->list = list;
+    c->record = *r;
+    to = copy_text(&c->record.id, to);
+    to = copy_text(&c->record.owner, to);
+    (void)copy_text(&c->record.group, to);
+}
+
+static void cached_drop(struct usher_txn *t, int64_t list, const struct usher_text *id)
+{
+    struct cached *c = cached_place(t, list, id);
+
+    if (cached_is(t, c, list, id))
+        c->generation = 0;
+}
+
+/* ---- records ---------------------------------------------------------------------- */
+
+/* The record that the bound @st finds; it must stand in @list, and in all of @slots. */
+static enum usher_status fetch(struct usher_txn *t, sqlite3_stmt *st, int64_t list, unsigned slots,
+                               struct usher_record *ret_record)
+{
+    struct usher_record r;
+    enum usher_status status;
+    int rc = sqlite3_step(st);
+
+    if (rc == SQLITE_ROW) {
+        status = read_record(&t->c, st, &r);
+        if (status == USHER_OK &&
+            (sqlite3_column_int64(st, 1) != list || (r.slots & slots) != slots))
+            status = corrupt(&t->c, "an index and its table disagree");
+        if (status == USHER_OK)
+            status = keep(t, &r);
+        if (status == USHER_OK)
+            *ret_record = r;
+    } else {
+        status = rc == SQLITE_DONE ? USHER_MISSING : failed(&t->c, rc);
+    }
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+static enum usher_status find(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
+                              const struct usher_text *id, struct usher_record *ret_record)
+{
+    int64_t list = list_of(s->ref, kind);
+    const struct cached *c = cached_place(t, list, id);
+    sqlite3_stmt *st = NULL;
+    enum usher_status status;
+
+    if (cached_is(t, c, list, id)) {
+        struct usher_record r = c->record;
+
+        status = keep(t, &r);
+        if (status == USHER_OK)
+            *ret_record = r;
+        return status;
+    }
+    status = get(&t->c, ST_FIND, &st);
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_text(st, 3, id);
+    status = fetch(t, st, list, 0, ret_record);
+    if (status == USHER_OK)
+        cached_put(t, list, ret_record);
+    return status;
+}
+
+static int64_t as_bound(uint64_t value)
+{
+    return value <= INT64_MAX ? (int64_t)value : INT64_MAX;
+}
+
+static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t after_hi,
+                              uint64_t after_order, bool back, struct usher_record *ret_record)
+{
+    static const enum statement walks[USHER_SLOTS][4] = {
+        { ST_READY, ST_READY_BACK, ST_READY_BY, ST_READY_BY_BACK },
+        { ST_DUE, ST_DUE_BACK, ST_DUE_BY, ST_DUE_BY_BACK },
+        { ST_HELD, ST_HELD_BACK, ST_HELD_BY, ST_HELD_BY_BACK },
+    };
+    int64_t list = list_of(s->ref, kind);
+    sqlite3_stmt *st = NULL;
+    enum usher_status status;
+
+    if (slot == 2 && after_hi != 0) { /* all of them are before */
+        if (!back)
+            return USHER_MISSING;
+        after_order = UINT64_MAX;
+    }
+    status = get(&t->c, walks[slot][(by != NULL ? 2 : 0) + (back ? 1 : 0)], &st);
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    if (slot != 2)
+        bind_int(st, 3, as_bound(after_hi));
+    bind_int(st, 4, as_bound(after_order));
+    if (by != NULL)
+        bind_text(st, 5, by);
+    return fetch(t, st, list, 1u << slot, ret_record);
+}
+
+static enum usher_status next(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
+                              const struct usher_text *after, struct usher_record *ret_record)
+{
+    int64_t list = list_of(s->ref, kind);
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_NEXT, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_text(st, 3, after);
+    return fetch(t, st, list, 0, ret_record);
+}
+
+/* ---- write ------------------------------------------------------------------------ */
+
+/* The shortest statement that makes @to of @was (NULL: not known). */
+static enum statement change_of(const struct usher_record *was, const struct usher_record *to)
+{
+    if (was == NULL || !same_text(&was->group, &to->group) || !same_text(&was->data, &to->data))
+        return ST_CHANGE_ALL;
+    if (was->slots != to->slots || was->rank != to->rank || was->order != to->order ||
+        !same_text(&was->owner, &to->owner))
+        return ST_CHANGE_LISTS;
+    return was->until_ms != to->until_ms ? ST_CHANGE_UNTIL : ST_CHANGE_PLAIN;
+}
+
+static enum usher_status record_write(struct usher_txn *t, const void *scope_ref,
+                                      const struct usher_write *w)
+{
+    struct usher_record r = w->record;
+    int64_t list = list_of(scope_ref, r.kind);
+    enum statement i = r.ref == NULL ? ST_ADD : w->erase ? ST_ERASE : change_of(seen(t, r.ref), &r);
+    sqlite3_stmt *st = NULL;
+    enum usher_status status;
+
+    if (r.ref == NULL && w->erase) /* before it was ever stored */
+        return USHER_OK;
+    status = get(&t->c, i, &st);
+    if (status != USHER_OK)
+        return status;
+    if (i == ST_ADD) {
+        bind_int(st, 2, list);
+        bind_text(st, 13, &r.id);
+    } else {
+        bind_int(st, 1, row_of(r.ref));
+    }
+    if (i != ST_ERASE) {
+        bind_int(st, 3, r.state);
+        bind_int(st, 7, (int64_t)r.token);
+        for (int k = 0; k < 4; k++)
+            bind_int(st, 9 + k, r.n[k]);
+    }
+    if (i != ST_ERASE && i != ST_CHANGE_PLAIN)
+        bind_int(st, 8, r.until_ms);
+    if (i == ST_ADD || i == ST_CHANGE_LISTS || i == ST_CHANGE_ALL) {
+        bind_int(st, 4, r.slots);
+        bind_int(st, 5, (int64_t)r.rank);
+        bind_int(st, 6, (int64_t)r.order);
+        bind_text_or_null(st, 14, &r.owner);
+    }
+    if (i == ST_ADD || i == ST_CHANGE_ALL) {
+        bind_text_or_null(st, 15, &r.group);
+        if (r.data.size != 0)
+            (void)sqlite3_bind_blob(st, 16, r.data.data, (int)r.data.size, SQLITE_STATIC);
+        else
+            (void)sqlite3_bind_null(st, 16);
+    }
+    status = run_one(&t->c, st);
+    if (status != USHER_OK)
+        return status;
+    if (i == ST_ERASE) {
+        cached_drop(t, list, &r.id);
+        return USHER_OK;
+    }
+    if (i == ST_ADD) {
+        r.ref = ref_of(sqlite3_last_insert_rowid(t->c.db));
+        if (r.ref == NULL)
+            return corrupt(&t->c, "no number is left for a record");
+    }
+    cached_put(t, list, &r);
+    return USHER_OK;
+}
+
+static enum usher_status scope_add(struct usher_txn *t, struct usher_scope *s)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_SCOPE_ADD, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 2, s->noun);
+    bind_text(st, 3, &s->name);
+    bind_int(st, 4, (int64_t)s->epoch);
+    bind_int(st, 5, (int64_t)s->version);
+    bind_int(st, 6, s->clock_ms);
+    if (s->due_ms != INT64_MAX)
+        bind_int(st, 7, s->due_ms);
+    else
+        (void)sqlite3_bind_null(st, 7);
+    for (int i = 0; i < USHER_COUNTS; i++)
+        bind_int(st, 8 + i, s->counts[i]);
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        bind_int(st, 8 + USHER_COUNTS + i, s->settings[i]);
+    status = run_one(&t->c, st);
+    if (status != USHER_OK)
+        return status;
+    s->ref = ref_of(sqlite3_last_insert_rowid(t->c.db));
+    return s->ref != NULL ? USHER_OK : corrupt(&t->c, "no number is left for a scope");
+}
+
+/* A failure on the way leaves the change half made: no commit() after that. */
+static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s,
+                                      const struct usher_write *writes, size_t n)
+{
+    struct usher_scope new = *s;
+    struct header *h = header_place(t, s->noun, &s->name);
+    bool is_new = s->ref == NULL;
+    enum usher_status status = USHER_OK;
+
+    if (is_new)
+        status = scope_add(t, &new);
+    for (size_t i = 0; i < n && status == USHER_OK; i++)
+        status = record_write(t, new.ref, &writes[i]);
+    if (status != USHER_OK)
+        return status;
+    if (is_new || !header_is(t, h, s->noun, &s->name)) {
+        status = header_put(t, h, &new);
+        if (status != USHER_OK)
+            return status;
+        h->set = !is_new;
+    } else {
+        h->set |= memcmp(h->scope.settings, new.settings, sizeof new.settings) != 0;
+        new.name = h->scope.name;
+        h->scope = new;
+    }
+    h->changed = !is_new;
+    s->ref = new.ref;
+    arena_reset(t);
+    return USHER_OK;
+}
+
+/* ---- transactions ----------------------------------------------------------------- */
+
+static void rollback(struct usher_txn *t)
+{
+    /* some failures have rolled back already */
+    if (!sqlite3_get_autocommit(t->c.db)) {
+        bool failed_before = t->c.failed;
+
+        t->c.failed = true; /* keeps the message */
+        (void)run_plain(&t->c, ST_ROLLBACK);
+        t->c.failed = failed_before;
+    }
+    t->generation++;
+    arena_reset(t);
+}
+
+/* Has another connection written since the last transaction? */
+static enum usher_status look(struct usher_txn *t, bool write)
+{
+    unsigned pages = 0;
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = USHER_OK;
+
+    if (!write) { /* until something is read, there is no transaction */
+        int rc;
+
+        status = get(&t->c, ST_LOOK, &st);
+        if (status != USHER_OK)
+            return status;
+        rc = sqlite3_step(st);
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+            status = failed(&t->c, rc);
+        (void)sqlite3_reset(st);
+    }
+    if (sqlite3_file_control(t->c.db, "main", SQLITE_FCNTL_DATA_VERSION, &pages) != SQLITE_OK ||
+        pages != t->pages)
+        t->generation++;
+    t->pages = pages;
+    return status;
+}
+
+static enum usher_status begin(struct usher_record_store *store, enum usher_noun noun,
+                               const struct usher_text *scope_name, bool write, int64_t deadline_ms,
+                               struct usher_txn **ret_txn)
+{
+    struct usher_txn *t = &((struct sqlite *)store)->txn;
+    struct connection *c = &t->c;
+    enum usher_status status;
+
+    (void)noun;
+    (void)scope_name;
+    c->message[0] = '\0';
+    c->failed = false;
+    c->deadline_ms = deadline_ms;
+    if (!sqlite3_get_autocommit(c->db)) /* a rollback that failed */
+        rollback(t);
+    status = usher__sqlite_file_moved(c->db, c->message);
+    if (status != USHER_OK)
+        return status;
+    status = run_plain(c, write ? ST_BEGIN_WRITE : ST_BEGIN_READ);
+    if (status == USHER_OK) {
+        status = look(t, write);
+        if (status != USHER_OK)
+            rollback(t);
+    }
+    if (status == USHER_OK)
+        *ret_txn = t;
+    return status;
+}
+
+/*
+ * Did a COMMIT that failed with @rc take effect?
+ *
+ * SQLite writes the pages to the log, the last one with a mark that makes the transaction
+ * valid, syncs, and then tells other connections by shared memory.  Where it is still in the
+ * transaction, nothing was written (busy).  Where it found no space, the mark is not
+ * complete.  All else may have happened behind the mark: SQLite forgets the transaction
+ * then, but should everybody crash before the log is written over, whoever reads it next
+ * finds a transaction that is valid.
+ */
+static enum usher_status commit_failed(struct usher_txn *t, int rc)
+{
+    enum usher_status status = failed(&t->c, rc);
+    bool within = !sqlite3_get_autocommit(t->c.db);
+
+    rollback(t);
+    if (within)
+        return sqlite3_get_autocommit(t->c.db) ? status : USHER_UNKNOWN;
+    return (rc & 0xff) == SQLITE_FULL ? status : USHER_UNKNOWN;
+}
+
+static enum usher_status commit(struct usher_txn *t)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = t->c.failed ? USHER_UNAVAILABLE : USHER_OK;
+    int rc;
+
+    for (size_t i = 0; i < SCOPES && status == USHER_OK; i++)
+        if (t->scopes[i].generation == t->generation)
+            status = header_write(t, &t->scopes[i]);
+    if (status == USHER_OK)
+        status = get(&t->c, ST_COMMIT, &st);
+    if (status != USHER_OK) {
+        rollback(t);
+        return status;
+    }
+    rc = sqlite3_step(st);
+    if (rc != SQLITE_DONE)
+        status = commit_failed(t, rc);
+    (void)sqlite3_reset(st);
+    arena_reset(t);
+    return status;
+}
+
+/* ---- scan ------------------------------------------------------------------------- */
+
+/* Go through the rows of @st; @row shows one. */
+struct scanner {
+    struct connection *c;
+    usher_scan_fn *fn;
+    void *payload;
+};
+
+static enum usher_status scan_records(const struct scanner *sc, const struct usher_scope *s)
+{
+    struct usher_record r;
+    struct usher_item item = { .kind = USHER_ITEM_RECORD, .record = &r };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(sc->c, ST_EACH, &st);
+    int rc = SQLITE_DONE;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list_of(s->ref, 0));
+    bind_int(st, 2, list_of(s->ref, 7));
+    while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        status = read_record(sc->c, st, &r);
+        if (status == USHER_OK)
+            status = sc->fn(sc->payload, &item);
+    }
+    if (status == USHER_OK && rc != SQLITE_DONE)
+        status = failed(sc->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+static enum usher_status scan_list(const struct scanner *sc, const struct usher_scope *s,
+                                   enum statement list, uint8_t slot)
+{
+    struct usher_entry e = { .slot = slot };
+    struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(sc->c, list, &st);
+    int rc = SQLITE_DONE;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list_of(s->ref, 0));
+    bind_int(st, 2, list_of(s->ref, 7));
+    while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        bool sound = true, memory = true;
+
+        e.kind = (uint8_t)(sqlite3_column_int64(st, 0) & 7);
+        e.hi = (uint64_t)read_int(st, 1, 0, NUMBER_LIMIT, &sound);
+        e.order = (uint64_t)read_int(st, 2, 0, NUMBER_LIMIT, &sound);
+        read_text(st, 3, 1, USHER_NAME_MAX, &e.id, &sound, &memory);
+        read_text(st, 4, 0, USHER_NAME_MAX, &e.by, &sound, &memory);
+        if (!memory)
+            status = no_memory(sc->c);
+        else
+            status = sound ? sc->fn(sc->payload, &item) : corrupt(sc->c, "an index entry");
+    }
+    if (status == USHER_OK && rc != SQLITE_DONE)
+        status = failed(sc->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+/* @st stands on the row of a scope. */
+static enum usher_status scan_scope(const struct scanner *sc, sqlite3_stmt *st,
+                                    const struct usher_text *only)
+{
+    struct usher_scope s;
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &s };
+    enum usher_status status = read_scope(sc->c, st, true, &s);
+
+    if (status == USHER_OK && only != NULL && !same_text(&s.name, only))
+        return USHER_OK;
+    if (status == USHER_OK)
+        status = sc->fn(sc->payload, &item);
+    if (status == USHER_OK)
+        status = scan_records(sc, &s);
+    for (unsigned i = 0; i < 2 * USHER_SLOTS && status == USHER_OK; i++)
+        status =
+            scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
+    return status;
+}
+
+static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun,
+                                  const struct usher_text *only)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = run_plain(sc->c, ST_BEGIN_READ);
+    int rc = SQLITE_DONE;
+
+    if (status == USHER_OK && (unsigned)noun != 0 && only != NULL) {
+        status = get(sc->c, ST_SCOPE_FIND, &st);
+        if (status == USHER_OK)
+            bind_text(st, 2, only);
+    } else if (status == USHER_OK) {
+        status = get(sc->c, ST_SCOPE_EACH, &st);
+        if (status == USHER_OK)
+            bind_int(st, 2, (unsigned)noun != 0 ? (int64_t)noun : UINT8_MAX);
+    }
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, (int64_t)noun);
+    while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
+        status = scan_scope(sc, st, only);
+    if (status == USHER_OK && rc != SQLITE_DONE)
+        status = failed(sc->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+/* The deadline is for waiting: a large file may take longer to be looked at. */
+static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
+                              const struct usher_text *only, int64_t deadline_ms, usher_scan_fn *fn,
+                              void *payload)
+{
+    struct usher_txn *t = &((struct sqlite *)store)->txn;
+    struct connection c;
+    struct scanner sc = { &c, fn, payload };
+    enum usher_status status;
+
+    memset(&c, 0, sizeof c);
+    c.deadline_ms = deadline_ms;
+    status = usher__sqlite_file_again(t->c.db, &c.deadline_ms, &c.db, c.message);
+    if (status == USHER_OK)
+        status = scan_all(&sc, noun, only);
+    connection_close(&c);
+    memcpy(t->c.message, c.message, sizeof c.message);
+    return status;
+}
+
+/* ---- open and close --------------------------------------------------------------- */
+
+static const char *message_of(struct usher_record_store *store)
+{
+    return ((struct sqlite *)store)->txn.c.message;
+}
+
+static void close_store(struct usher_record_store *store)
+{
+    struct sqlite *s = (struct sqlite *)store;
+    struct usher_txn *t = &s->txn;
+
+    arena_reset(t);
+    if (t->arena != NULL)
+        (void)resize(t->alloc, t->arena, sizeof *t->arena + t->arena->size, 0);
+    connection_close(&t->c);
+    (void)resize(t->alloc, s, sizeof *s, 0);
+}
+
+static const struct usher_record_store_ops ops = {
+    .size = sizeof(struct usher_record_store_ops),
+    .name = "sqlite",
+    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED,
+    .begin = begin,
+    .commit = commit,
+    .rollback = rollback,
+    .scope = scope,
+    .find = find,
+    .walk = walk,
+    .next = next,
+    .write = write_change,
+    .scan = scan,
+    .message = message_of,
+    .close = close_store,
+};
+
+enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,
+                                        const struct usher_allocator *alloc, int64_t deadline_ms,
+                                        struct usher_record_store **ret_records, char message[192])
+{
+    struct sqlite *s = resize(alloc, NULL, 0, sizeof *s);
+    enum usher_status status;
+
+    if (s == NULL) {
+        usher__sqlite_say(message, "out of memory");
+        return USHER_NOMEM;
+    }
+    memset(s, 0, sizeof *s);
+    s->base.ops = &ops;
+    s->txn.alloc = alloc;
+    s->txn.generation = 1;
+    s->txn.c.deadline_ms = deadline_ms;
+    status = usher__sqlite_file_open(path, sync, &s->txn.c.deadline_ms, &s->txn.c.db, message);
+    if (status != USHER_OK) {
+        close_store(&s->base);
+        return status;
+    }
+    *ret_records = &s->base;
+    return USHER_OK;
+}
+
+/* "./" before a path that does not begin with a slash: SQLite gives names like ":memory:"
+ * and "file:x" a meaning of their own. */
+static enum usher_status path_of(const struct usher_url *url, char *path, size_t size,
+                                 char message[192])
+{
+    size_t length = strlen(url->rest);
+
+    memcpy(path, "./", 2);
+    if (usher_url_unescape(url->rest, length, path + 2, size - 2) != USHER_OK) {
+        usher__sqlite_say(message, "sqlite: the path has a bad %%XX in it");
+        return USHER_INVALID;
+    }
+    if (path[2] == '\0') {
+        usher__sqlite_say(message, "sqlite: a path has to follow (as in `sqlite:usher.db`)");
+        return USHER_INVALID;
+    }
+    if (path[2] == '/')
+        memmove(path, path + 2, strlen(path + 2) + 1);
+    return USHER_OK;
+}
+
+static enum usher_status sync_of(struct usher_url *url, enum usher__sqlite_sync *ret_sync,
+                                 char message[192])
+{
+    static const char *const words[] = {
+        [USHER__SYNC_FULL] = "full",
+        [USHER__SYNC_NORMAL] = "normal",
+        [USHER__SYNC_OFF] = "off",
+    };
+
+    *ret_sync = USHER__SYNC_FULL;
+    for (size_t i = 0; i < url->n_options; i++) {
+        struct usher_url_option *option = &url->options[i];
+        unsigned sync = 0;
+
+        if (strcmp(option->key, "sync") != 0)
+            continue;
+        option->used = true;
+        while (sync <= USHER__SYNC_OFF && strcmp(option->value, words[sync]) != 0)
+            sync++;
+        if (sync > USHER__SYNC_OFF) {
+            usher__sqlite_say(message, "sqlite: sync is none of full, normal and off");
+            return USHER_INVALID;
+        }
+        *ret_sync = (enum usher__sqlite_sync)sync;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
+                                     const struct usher_options *opt, int64_t deadline_ms,
+                                     struct usher_store **ret_store, char message[192])
+{
+    const struct usher_allocator *alloc = opt != NULL ? opt->alloc : NULL;
+    size_t size = strlen(url->rest) + 3;
+    char *path = resize(alloc, NULL, 0, size);
+    struct usher_record_store *records;
+    char why[192] = "";
+    enum usher__sqlite_sync sync;
+    enum usher_status status;
+
+    (void)payload;
+    if (path == NULL) {
+        usher__sqlite_say(message, "out of memory");
+        return USHER_NOMEM;
+    }
+    status = path_of(url, path, size, message);
+    if (status == USHER_OK)
+        status = sync_of(url, &sync, message);
+    if (status == USHER_OK) {
+        status = usher__sqlite_records(path, sync, alloc, deadline_ms, &records, why);
+        if (status == USHER_OK) {
+            status = usher_local_store(records, alloc, ret_store);
+            if (status != USHER_OK)
+                records->ops->close(records);
+        } else {
+            usher__sqlite_say(message, "sqlite: %.80s: %.100s", path, why);
+        }
+    }
+    (void)resize(alloc, path, size, 0);
+    return status;
+}
+
+const char *usher__sqlite_statement(unsigned i, const char **ret_via)
+{
+    if (i >= ST_N)
+        return NULL;
+    *ret_via = vias[i];
+    return texts[i];
+}

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The store `sqlite:PATH[?sync=full|normal|off]`: one file, any number of processes.
+ */
+#ifndef USHER_SQLITE_SQLITE_H
+#define USHER_SQLITE_SQLITE_H
+
+#include <usher/store.h>
+
+/*
+ * The driver of `sqlite:`.  Comes with an example for @message in mind:
+ *
+ *   USHER_INVALID      PATH is empty or badly escaped, `sync` is no known word; the file is no
+ *                      database, that of another program, or of a newer usher
+ *   USHER_UNAVAILABLE  it cannot be opened or written, is damaged, or stays locked
+ *   USHER_NOMEM
+ *
+ * A file that is not ours is left as it is.
+ */
+enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
+                                     const struct usher_options *opt, int64_t deadline_ms,
+                                     struct usher_store **ret_store, char message[192]);
+
+/* What `sync` says: an answer given survives the loss of power; it may not, but what is
+ * there is sound; not even that. */
+enum usher__sqlite_sync { USHER__SYNC_FULL, USHER__SYNC_NORMAL, USHER__SYNC_OFF };
+
+/* The record store alone, on the file @path, for at most until @deadline_ms; statuses as
+ * above.  @alloc NULL: malloc. */
+enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,
+                                        const struct usher_allocator *alloc, int64_t deadline_ms,
+                                        struct usher_record_store **ret_records, char message[192]);
+
+/*
+ * Statement @i of all that the store ever prepares, for the test that looks at their plans;
+ * NULL past the last.  *@ret_via is the index that it has to be served by, "rowid", or NULL
+ * for one that reads no table.
+ */
+const char *usher__sqlite_statement(unsigned i, const char **ret_via);
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every statement: X(NAME, text, via).
+ *
+ * `via` is what serves it: the index, "rowid", or NULL if it reads no table.  INDEXED BY
+ * makes SQLite refuse a statement rather than serve it otherwise, and test_sqlite.c looks
+ * at the plans.  A query of a list repeats the condition of its partial index; SQLite then
+ * does not look at `slots` itself, so sqlite.c does.
+ */
+#ifndef USHER_SQLITE_STATEMENTS_H
+#define USHER_SQLITE_STATEMENTS_H
+
+/* clang-format off */
+
+#define SCOPE_COLUMNS                                                                          \
+    "ref, noun, name, epoch, version, clock_ms, due_ms,"                                       \
+    " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11,"                                       \
+    " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11"
+#define RECORD_COLUMNS                                                                         \
+    "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data"
+
+/* ?1 list, ?3 after_hi, ?4 after_order, ?5 by */
+#define WALK(index, conditions, hi, than, way)                                                 \
+    "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
+    " WHERE list = ?1 AND " conditions " AND (" hi ", ord) " than " (?3, ?4)"   \
+    " ORDER BY " hi way ", ord" way
+
+/* The four walks of a list in order of (hi, ord), in the order of enum: all and by @by,
+ * onward and back. */
+#define WALKS(X, NAME, index, slots, hi, by)                                                   \
+    X(NAME, WALK(index, slots, hi, ">", ""), index)                                            \
+    X(NAME##_BACK, WALK(index, slots, hi, "<", " DESC"), index)                                \
+    X(NAME##_BY, WALK(index "_by", slots " AND " by " = ?5", hi, ">", ""), index "_by")        \
+    X(NAME##_BY_BACK, WALK(index "_by", slots " AND " by " = ?5", hi, "<", " DESC"),           \
+      index "_by")
+
+/* Of those whose hi is 0: ?3 is not there. */
+#define WALK_HELD(index, conditions, than, way)                                                \
+    "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
+    " WHERE list = ?1 AND " conditions " AND ord " than " ?4 ORDER BY ord" way
+
+/* An index as it is: list, hi, ord, id, by. */
+#define ENTRIES(index, conditions, hi, by)                                                     \
+    "SELECT list, " hi ", ord, id, " by " FROM record INDEXED BY " index                       \
+    " WHERE list BETWEEN ?1 AND ?2 AND " conditions
+
+#define STATEMENTS(X)                                                                          \
+    X(BEGIN_READ, "BEGIN", NULL)                                                               \
+    X(BEGIN_WRITE, "BEGIN IMMEDIATE", NULL)                                                    \
+    X(LOOK, "SELECT 1 FROM scope", "scope_name")                                               \
+    X(COMMIT, "COMMIT", NULL)                                                                  \
+    X(ROLLBACK, "ROLLBACK", NULL)                                                              \
+                                                                                               \
+    X(SCOPE_FIND,                                                                              \
+      "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
+      " WHERE noun = ?1 AND name = ?2", "scope_name")                                          \
+    X(SCOPE_ADD,                                                                               \
+      "INSERT INTO scope(" SCOPE_COLUMNS ") VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7,"              \
+      " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"                             \
+      " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)", NULL)                    \
+    X(SCOPE_CHANGE,                                                                            \
+      "UPDATE scope SET epoch = ?4, version = ?5, clock_ms = ?6, due_ms = ?7,"                 \
+      " c0 = ?8, c1 = ?9, c2 = ?10, c3 = ?11, c4 = ?12, c5 = ?13, c6 = ?14, c7 = ?15,"         \
+      " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19 WHERE ref = ?1", "rowid")                     \
+    X(SCOPE_SET,                                                                               \
+      "UPDATE scope SET s0 = ?20, s1 = ?21, s2 = ?22, s3 = ?23, s4 = ?24, s5 = ?25,"           \
+      " s6 = ?26, s7 = ?27, s8 = ?28, s9 = ?29, s10 = ?30, s11 = ?31 WHERE ref = ?1", "rowid") \
+    X(SCOPE_EACH,                                                                              \
+      "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
+      " WHERE noun BETWEEN ?1 AND ?2 ORDER BY noun, name", "scope_name")                       \
+                                                                                               \
+    X(FIND,                                                                                    \
+      "SELECT " RECORD_COLUMNS " FROM record INDEXED BY record_id"                             \
+      " WHERE list = ?1 AND id = ?3", "record_id")                              \
+    X(NEXT,                                                                                    \
+      "SELECT " RECORD_COLUMNS " FROM record INDEXED BY record_id"                             \
+      " WHERE list = ?1 AND id > ?3 ORDER BY id", "record_id")                  \
+    X(EACH,                                                                                    \
+      "SELECT " RECORD_COLUMNS " FROM record INDEXED BY record_id"                             \
+      " WHERE list BETWEEN ?1 AND ?2 ORDER BY list, id", "record_id")                                      \
+                                                                                               \
+    WALKS(X, READY, "record_ready", "slots & 1", "rank", "grp")                                \
+    WALKS(X, DUE, "record_due", "slots & 2", "until_ms", "grp")                                \
+    X(HELD, WALK_HELD("record_held", "slots & 4", ">", ""), "record_held")                     \
+    X(HELD_BACK, WALK_HELD("record_held", "slots & 4", "<", " DESC"), "record_held")           \
+    X(HELD_BY, WALK_HELD("record_held_by", "slots & 4 AND owner = ?5", ">", ""),               \
+      "record_held_by")                                                                        \
+    X(HELD_BY_BACK, WALK_HELD("record_held_by", "slots & 4 AND owner = ?5", "<", " DESC"),     \
+      "record_held_by")                                                                        \
+                                                                                               \
+    /* in the order of (slot, by) */                                                           \
+    X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "NULL"), "record_ready")     \
+    X(READY_BY_ENTRIES,                                                                        \
+      ENTRIES("record_ready_by", "slots & 1 AND grp IS NOT NULL", "rank", "grp"),              \
+      "record_ready_by")                                                                       \
+    X(DUE_ENTRIES, ENTRIES("record_due", "slots & 2", "until_ms", "NULL"), "record_due")       \
+    X(DUE_BY_ENTRIES,                                                                          \
+      ENTRIES("record_due_by", "slots & 2 AND grp IS NOT NULL", "until_ms", "grp"),            \
+      "record_due_by")                                                                         \
+    X(HELD_ENTRIES, ENTRIES("record_held", "slots & 4", "0", "NULL"), "record_held")           \
+    X(HELD_BY_ENTRIES,                                                                         \
+      ENTRIES("record_held_by", "slots & 4 AND owner IS NOT NULL", "0", "owner"),              \
+      "record_held_by")                                                                        \
+                                                                                               \
+    X(ADD,                                                                                     \
+      "INSERT INTO record(" RECORD_COLUMNS ")"                                                 \
+      " VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)", NULL)\
+    X(ERASE, "DELETE FROM record WHERE ref = ?1", "rowid")                                     \
+    /* Naming an indexed column has its price even where it stays as it is: a change takes     \
+     * the shortest of these that says it. */                                                  \
+    X(CHANGE_PLAIN,                                                                            \
+      "UPDATE record SET state = ?3, token = ?7, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12"        \
+      " WHERE ref = ?1", "rowid")                                                              \
+    X(CHANGE_UNTIL,                                                                            \
+      "UPDATE record SET state = ?3, token = ?7, until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11,"  \
+      " n3 = ?12 WHERE ref = ?1", "rowid")                                                     \
+    X(CHANGE_LISTS,                                                                            \
+      "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
+      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, owner = ?14"                     \
+      " WHERE ref = ?1", "rowid")                                                              \
+    X(CHANGE_ALL,                                                                              \
+      "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
+      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, owner = ?14, grp = ?15,"         \
+      " data = ?16 WHERE ref = ?1", "rowid")
+
+/* clang-format on */
+
+#endif

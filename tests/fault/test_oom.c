@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every allocation of every public call fails once, then for ever.
+ *
+ * For n = 1, 2, … the whole scenario runs with the n-th allocation failing, until a run in
+ * which none failed.  Every call either does what it says or answers NOMEM (or UNAVAILABLE)
+ * and has changed nothing, which is asked by digest; repeated with memory it succeeds;
+ * nothing leaks, every size given back is the size taken, and the audit is clean.
+ */
+#include "config.h"
+
+#include <usher/usher.h>
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+struct faulty {
+    unsigned long n;       /* allocations so far */
+    unsigned long fail_at; /* 0: never */
+    bool for_ever, fired;
+    size_t bytes; /* outstanding */
+};
+
+static void *faulty_resize(void *payload, void *p, size_t old, size_t size)
+{
+    struct faulty *f = payload;
+    void *q;
+
+    if (size == 0) {
+        f->bytes -= old;
+        free(p);
+        return NULL;
+    }
+    f->n++;
+    if (f->fail_at != 0 && (f->n == f->fail_at || (f->for_ever && f->n > f->fail_at))) {
+        f->fired = true;
+        return NULL;
+    }
+    q = realloc(p, size);
+    assert_non_null(q);
+    f->bytes += size - old;
+    return q;
+}
+
+static void arm(struct faulty *f, unsigned long after, bool for_ever)
+{
+    f->fail_at = after != 0 ? f->n + after : 0;
+    f->for_ever = for_ever;
+    f->fired = false;
+}
+
+/* ---- the calls --------------------------------------------------------------------- */
+
+struct world {
+    struct usher_engine *e;
+    struct usher_hold hold;
+    unsigned notices;
+    char owner[32];
+};
+
+static void watcher(void *payload, const struct usher_notice *notice)
+{
+    (void)notice;
+    ++*(unsigned *)payload;
+}
+
+typedef enum usher_status call_fn(struct world *w);
+
+static enum usher_status do_set(struct world *w)
+{
+    struct usher_number_settings s = {.lease_ms = 50000, .daily = 5};
+
+    return usher_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
+}
+
+static enum usher_status do_add(struct world *w)
+{
+    return usher_number_add(w->e, "p", "n1", NULL);
+}
+
+static enum usher_status do_add_grouped(struct world *w)
+{
+    return usher_number_add(w->e, "p", "n2", "a group with a long name: longer than small");
+}
+
+static enum usher_status do_reg(struct world *w)
+{
+    return usher_number_reg(w->e, "p", "n1");
+}
+
+static enum usher_status do_reg_grouped(struct world *w)
+{
+    return usher_number_reg(w->e, "p", "n2");
+}
+
+static enum usher_status do_call(struct world *w)
+{
+    return usher_number_call(w->e, "p", "ann", NULL, &w->hold);
+}
+
+static enum usher_status do_renew(struct world *w)
+{
+    return usher_number_renew(w->e, "p", w->hold.number, w->hold.token, 90000, NULL);
+}
+
+static enum usher_status do_call_sticky(struct world *w)
+{
+    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_hold hold;
+
+    opt.sticky = "peer";
+    opt.request = "request 1";
+    opt.groups = "none,*";
+    return usher_number_call(w->e, "p", "bob", &opt, &hold);
+}
+
+static enum usher_status do_show(struct world *w)
+{
+    struct usher_reply reply;
+    enum usher_status status = usher_number_show(w->e, "p", "n1", &reply);
+
+    if (status == USHER_OK)
+        usher_reply_done(&reply);
+    return status;
+}
+
+static enum usher_status do_list(struct world *w)
+{
+    struct usher_reply reply;
+    enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, 0, &reply);
+
+    if (status == USHER_OK)
+        usher_reply_done(&reply);
+    return status;
+}
+
+static enum usher_status do_stats(struct world *w)
+{
+    struct usher_number_stats stats;
+
+    return usher_number_stats(w->e, "p", &stats);
+}
+
+static enum usher_status do_hangup(struct world *w)
+{
+    return usher_number_hangup(w->e, "p", w->hold.number, w->hold.token, 1000);
+}
+
+static enum usher_status do_free(struct world *w)
+{
+    return usher_number_free(w->e, "p", "bob", NULL, NULL);
+}
+
+static enum usher_status do_sweep(struct world *w)
+{
+    return usher_number_sweep(w->e, "p", NULL);
+}
+
+static enum usher_status do_bulk(struct world *w)
+{
+    static const char *const numbers[] = {"b1", "b2", "b3"};
+
+    return usher_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
+}
+
+static enum usher_status do_del(struct world *w)
+{
+    return usher_number_del(w->e, "p", "n2");
+}
+
+static enum usher_status do_audit(struct world *w)
+{
+    uint64_t faults = 1;
+    enum usher_status status = usher_audit(w->e, NULL, NULL, &faults);
+
+    assert_true(status != USHER_OK || faults == 0);
+    return status;
+}
+
+static const struct {
+    const char *name;
+    call_fn *fn;
+    bool atomic; /* one command: nothing changed unless it succeeded */
+} calls[] = {
+    {"set", do_set, true},
+    {"add", do_add, true},
+    {"add with a group", do_add_grouped, true},
+    {"reg", do_reg, true},
+    {"reg with a group", do_reg_grouped, true},
+    {"call", do_call, true},
+    {"renew", do_renew, true},
+    {"call, sticky, with a request id", do_call_sticky, true},
+    {"show", do_show, true},
+    {"list", do_list, true},
+    {"stats", do_stats, true},
+    {"hangup", do_hangup, true},
+    {"free", do_free, false},
+    {"sweep", do_sweep, false},
+    {"bulk", do_bulk, false},
+    {"del", do_del, true},
+    {"audit", do_audit, true},
+};
+#define CALLS (sizeof calls / sizeof *calls)
+
+static bool done(enum usher_status status)
+{
+    return status == USHER_OK || status == USHER_SAME;
+}
+
+static void digest(struct world *w, char d[33])
+{
+    assert_int_equal(usher_digest(w->e, USHER_NUMBER, "p", d), USHER_OK);
+}
+
+/* The scenario with the @nth allocation of call @which failing.  Returns whether one did. */
+static bool scenario(const char *url, size_t which, unsigned long nth, bool for_ever)
+{
+    struct faulty f = {0};
+    struct usher_allocator alloc = {faulty_resize, &f};
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_watch *watch;
+    struct world w;
+    bool fired = false;
+    uint64_t faults = 1;
+
+    memset(&w, 0, sizeof w);
+    options.alloc = &alloc;
+    assert_int_equal(usher_open(url, &options, &w.e), USHER_OK);
+    assert_int_equal(usher_watch(w.e, USHER_NUMBER, NULL, watcher, &w.notices, &watch),
+                     USHER_OK);
+    for (size_t i = 0; i < CALLS; i++) {
+        char before[33], after[33];
+        enum usher_status status;
+
+        digest(&w, before);
+        if (i == which)
+            arm(&f, nth, for_ever);
+        status = calls[i].fn(&w);
+        if (i == which) {
+            fired = f.fired;
+            arm(&f, 0, false);
+            if (!done(status)) {
+                assert_true(fired);
+                assert_true(status == USHER_NOMEM || status == USHER_UNAVAILABLE);
+                assert_string_not_equal(usher_message(w.e), "");
+                if (calls[i].atomic) {
+                    digest(&w, after);
+                    assert_string_equal(before, after);
+                }
+                assert_int_equal(usher_audit(w.e, NULL, NULL, &faults), USHER_OK);
+                assert_true(faults == 0);
+                status = calls[i].fn(&w);
+            }
+        }
+        if (!done(status))
+            fail_msg("%s: %s", calls[i].name, usher_message(w.e));
+    }
+    usher_unwatch(w.e, watch);
+    assert_int_equal(usher_audit(w.e, NULL, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+    usher_close(w.e);
+    assert_true(f.bytes == 0);
+    return fired;
+}
+
+static void each_call(const char *url, const char *file)
+{
+    for (size_t which = 0; which < CALLS; which++) {
+        for (int for_ever = 0; for_ever <= 1; for_ever++) {
+            unsigned long nth = 0;
+
+            do {
+                if (file != NULL) {
+                    char side[256];
+
+                    (void)unlink(file);
+                    (void)snprintf(side, sizeof side, "%s-wal", file);
+                    (void)unlink(side);
+                    (void)snprintf(side, sizeof side, "%s-shm", file);
+                    (void)unlink(side);
+                }
+                nth++;
+            } while (scenario(url, which, nth, for_ever != 0));
+        }
+    }
+}
+
+static void each_open(const char *url)
+{
+    for (int for_ever = 0; for_ever <= 1; for_ever++) {
+        for (unsigned long nth = 1;; nth++) {
+            struct faulty f = {0};
+            struct usher_allocator alloc = {faulty_resize, &f};
+            struct usher_options options = USHER_OPTIONS_INIT;
+            struct usher_engine *e = NULL;
+            enum usher_status status;
+
+            options.alloc = &alloc;
+            arm(&f, nth, for_ever != 0);
+            status = usher_open(url, &options, &e);
+            if (status == USHER_OK)
+                usher_close(e);
+            else
+                assert_true(status == USHER_NOMEM && f.fired && e == NULL);
+            assert_true(f.bytes == 0);
+            if (!f.fired)
+                break;
+        }
+    }
+}
+
+static void memory_survives_the_loss_of_any_allocation(void **state)
+{
+    (void)state;
+    each_open("memory:");
+    each_call("memory:", NULL);
+}
+
+#ifdef WITH_SQLITE
+static void sqlite_survives_the_loss_of_any_allocation(void **state)
+{
+    char dir[] = "/tmp/usher-oom.XXXXXX", url[128], file[128];
+
+    (void)state;
+    assert_non_null(mkdtemp(dir));
+    (void)snprintf(file, sizeof file, "%s/pool.db", dir);
+    (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", file);
+    each_open(url);
+    each_call(url, file);
+    (void)unlink(file);
+    (void)rmdir(dir);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(memory_survives_the_loss_of_any_allocation),
+#ifdef WITH_SQLITE
+        cmocka_unit_test(sqlite_survives_the_loss_of_any_allocation),
+#endif
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * servers -- real Redis servers for tests.
+ *
+ * Each server gets a free port of 127.0.0.1 and a directory of its own under $TMPDIR; both
+ * are gone after redis_server_stop().  The executable is $USHER_REDIS_SERVER, else
+ * redis-server in PATH, else redis-check-rdb in PATH: that is the same program, which
+ * looks at the name it is run by, and on Debian it comes without the daemon's package.
+ *
+ * Whoever starts a server owns it and stops it.  A server dies with the *thread* that
+ * started it, so start servers from the main thread.  Nothing here is thread-safe for one
+ * server; other threads use redis_server_connect() and their own context.
+ *
+ * Functions that can fail for an outside reason return NULL, false or -1 and leave one
+ * line in redis_reason().
+ */
+#ifndef USHER_TESTS_SERVERS_H
+#define USHER_TESTS_SERVERS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sys/types.h>
+
+#include <hiredis/hiredis.h>
+
+enum redis_aof { REDIS_AOF_OFF, REDIS_AOF_EVERYSEC, REDIS_AOF_ALWAYS };
+
+struct redis_server;
+
+/* All members may be zero.  Nothing is referred to after redis_server_start(). */
+struct redis_server_options {
+    const char *password;     /* of the user "default" */
+    const char *const *users; /* ACL rules "name rule ...", ends with NULL */
+    enum redis_aof aof;
+    bool unixsocket; /* listen on one as well */
+    bool cluster;    /* a cluster node that knows no other */
+    const struct redis_server *replica_of;
+    const char *const *config; /* further redis.conf lines, ends with NULL */
+    const char *dir;           /* use this directory, which stays the caller's */
+    int port;                  /* use this port */
+};
+
+/* Room for every URL made here, of clusters up to 16 nodes. */
+#define REDIS_URL_MAX 1024
+
+/* Why the last call of this thread failed; never NULL. */
+const char *redis_reason(void);
+
+/* After a start that failed: prints the reason and returns what main() must return.  77
+ * (skip) if no server is installed, 1 if one is but does not work or where
+ * USHER_NO_SKIP=1 says that nothing may be skipped. */
+int redis_skip(void);
+
+/* Returns when the server answers and has loaded its data; NULL on failure. */
+struct redis_server *redis_server_start(const struct redis_server_options *opt);
+
+/* Kills the server, removes its directory unless the caller gave it.  Takes NULL. */
+void redis_server_stop(struct redis_server *s);
+
+/* Sends @sig.  After SIGKILL and SIGTERM returns only when the process is gone; its
+ * directory stays for redis_server_restart().  Its port is free to anybody meanwhile. */
+int redis_server_kill(struct redis_server *s, int sig);
+
+/* Starts it again with the same directory, port and options, after SIGTERM if it still
+ * runs.  Returns when it answers and has loaded its data. */
+bool redis_server_restart(struct redis_server *s);
+
+int redis_server_port(const struct redis_server *s);
+pid_t redis_server_pid(const struct redis_server *s); /* 0: not running */
+const char *redis_server_dir(const struct redis_server *s);
+const char *redis_server_socket(const struct redis_server *s); /* NULL: none */
+
+/* redis://[:password@]127.0.0.1:port; returns @buf. */
+const char *redis_server_url(const struct redis_server *s, char buf[REDIS_URL_MAX]);
+
+/* 70015 for 7.0.15. */
+int redis_server_version(const struct redis_server *s);
+
+/* A new blocking connection with every right; the caller frees it.  Replies are awaited
+ * for at most 10 s. */
+redisContext *redis_server_connect(const struct redis_server *s);
+
+/* One command on the server's own connection: words, then NULL.  The reply is the
+ * caller's, an error reply is a reply.  NULL when the server did not answer; nothing
+ * is repeated. */
+redisReply *redis_do(struct redis_server *s, ...) __attribute__((sentinel));
+redisReply *redis_do_argv(struct redis_server *s, int argc, const char **argv, const size_t *len);
+
+/* As redis_do(), but for commands of which only success matters: any error reply is a
+ * failure. */
+bool redis_do_ok(struct redis_server *s, ...) __attribute__((sentinel));
+
+/* Waits until INFO @section contains @text. */
+bool redis_server_wait_info(struct redis_server *s, const char *section, const char *text,
+                            int timeout_ms);
+
+/* A port that was free a moment ago, with port + 10000 free too; 0: none found. */
+int redis_free_port(void);
+
+struct redis_cluster {
+    int primaries;
+    int nodes;                  /* primaries come first, then the replicas */
+    struct redis_server **node; /* each may be killed and restarted */
+};
+
+/* @replicas in total: replica i follows primary i % @primaries.  Primaries share the slots
+ * evenly in order.  @opt (may be NULL) is for every node; its port, dir and replica_of are
+ * ignored.  Returns when every node says cluster_state:ok and shows every replica. */
+struct redis_cluster *redis_cluster_start(int primaries, int replicas,
+                                          const struct redis_server_options *opt);
+void redis_cluster_stop(struct redis_cluster *c); /* takes NULL */
+
+/* Waits until every node that runs and is not paused by SIGSTOP says cluster_state:ok. */
+bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms);
+
+/* The node that serves @slot in the eyes of @asked; NULL: nobody does. */
+struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
+                                         int slot);
+
+/* A node's name in the cluster, 40 digits. */
+bool redis_node_id(struct redis_server *s, char id[41]);
+
+/* redis+cluster://[:password@]127.0.0.1:port,127.0.0.1:port...; returns @buf. */
+const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_MAX]);
+
+#endif

@@ -27,17 +27,29 @@
 
 #define SHARDS 64
 #define NOUNS 8
-/* Spare nodes that a shard keeps between writes. */
+/* Spare nodes that a shard keeps between writes; names that are kept for each kind, if there
+ * are twice as many records. */
 #ifdef USHER_HOSTILE
 #define SPARE_NODES 1
+#define SPARE_NAMES 1
 #else
 #define SPARE_NODES 32
+#define SPARE_NAMES 4096
 #endif
 
 struct name {
-    uint32_t refs;             /* records and writes under way that carry it */
+    uint32_t refs; /* records and writes under way that carry it */
+    bool spare;    /* in the list of those that may go; so it may be while it has refs */
+    struct name *next_spare;
     struct usher__tree list[2]; /* of a group: slots 0 and 1; of an owner: slot 2, none */
     struct usher__table_head head;
+};
+
+/* Names without references are kept for a while: most owners call again. */
+struct names {
+    struct usher__table table;
+    struct name *first_spare, *last_spare;
+    size_t n_spare;
 };
 
 struct record {
@@ -52,7 +64,8 @@ struct record {
 };
 
 struct kind {
-    struct usher__table ids, owners, groups;
+    struct usher__table ids;
+    struct names owners, groups;
     struct usher__tree by_id;
     struct usher__tree slot[USHER_SLOTS];
 };
@@ -149,8 +162,8 @@ static void scope_init(struct scope *s, const struct shard *shard)
         struct kind *kind = &s->kinds[k];
 
         usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
-        usher__table_init(&kind->owners, alloc, offsetof(struct name, head), seed);
-        usher__table_init(&kind->groups, alloc, offsetof(struct name, head), seed);
+        usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
+        usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
         usher__tree_init(&kind->by_id, compare_id);
         for (unsigned i = 0; i < USHER_SLOTS; i++)
             usher__tree_init(&kind->slot[i], NULL);
@@ -163,17 +176,17 @@ static void record_free(const struct usher_allocator *alloc, struct record *r)
     (void)resize(alloc, r, RECORD_SIZE(r->head.len), 0);
 }
 
-static void names_done(struct usher__table *names, struct shard *shard)
+static void names_done(struct names *names, struct shard *shard)
 {
     uint64_t cursor = 0;
     struct name *name;
 
-    while ((name = usher__table_next(names, &cursor)) != NULL) {
+    while ((name = usher__table_next(&names->table, &cursor)) != NULL) {
         usher__tree_done(&name->list[0], &shard->pool);
         usher__tree_done(&name->list[1], &shard->pool);
         (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
     }
-    usher__table_done(names);
+    usher__table_done(&names->table);
 }
 
 static void scope_free(struct scope *s, struct shard *shard)
@@ -305,7 +318,7 @@ static enum usher_status find(struct usher_txn *txn, const struct usher_scope *s
 static const struct usher__tree *list_of(const struct kind *kind, uint8_t slot,
                                          const struct usher_text *by)
 {
-    const struct usher__table *names = slot == 2 ? &kind->owners : &kind->groups;
+    const struct usher__table *names = slot == 2 ? &kind->owners.table : &kind->groups.table;
     const struct name *name;
 
     if (by == NULL)
@@ -370,7 +383,7 @@ struct plan {
 
 /* The name that a record will carry instead of @old: that of @text, made if need be, with a
  * reference.  False: out of memory. */
-static bool name_ref(struct shard *shard, struct usher__table *names, struct name *old,
+static bool name_ref(struct shard *shard, struct names *names, struct name *old,
                      const struct usher_text *text, struct name **ret_name)
 {
     struct name *name = old;
@@ -381,18 +394,18 @@ static bool name_ref(struct shard *shard, struct usher__table *names, struct nam
     /* mostly it is the text that record_show() gave */
     if (old == NULL || text->data != (const char *)old->head.bytes ||
         text->size != old->head.len) {
-        uint32_t hash = usher__table_hash(names, text->data, text->size);
+        uint32_t hash = usher__table_hash(&names->table, text->data, text->size);
 
-        name = usher__table_find(names, text->data, text->size, hash);
+        name = usher__table_find(&names->table, text->data, text->size, hash);
         if (name == NULL) {
-            if (!usher__table_reserve(names, 1))
+            if (!usher__table_reserve(&names->table, 1))
                 return false;
             name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
             if (name == NULL)
                 return false;
             usher__tree_init(&name->list[0], NULL);
             usher__tree_init(&name->list[1], NULL);
-            (void)usher__table_insert(names, name);
+            (void)usher__table_insert(&names->table, name);
         }
     }
     name->refs++;
@@ -400,12 +413,33 @@ static bool name_ref(struct shard *shard, struct usher__table *names, struct nam
     return true;
 }
 
-static void name_unref(struct shard *shard, struct usher__table *names, struct name *name)
+static void name_unref(struct shard *shard, struct kind *kind, struct names *names,
+                       struct name *name)
 {
-    if (name == NULL || --name->refs > 0)
+    size_t limit = usher__table_count(&kind->ids) / 2;
+
+    if (name == NULL || --name->refs > 0 || name->spare)
         return;
-    (void)usher__table_erase(names, name);
-    (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
+    name->spare = true;
+    name->next_spare = NULL;
+    if (names->last_spare != NULL)
+        names->last_spare->next_spare = name;
+    else
+        names->first_spare = name;
+    names->last_spare = name;
+    names->n_spare++;
+    while (names->n_spare > (limit < SPARE_NAMES ? limit : SPARE_NAMES)) {
+        name = names->first_spare;
+        names->first_spare = name->next_spare;
+        if (names->first_spare == NULL)
+            names->last_spare = NULL;
+        names->n_spare--;
+        name->spare = false;
+        if (name->refs == 0) {
+            (void)usher__table_erase(&names->table, name);
+            (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
+        }
+    }
 }
 
 /* The number of @slot's order that is not the version. */
@@ -507,8 +541,8 @@ static void unplan(struct shard *shard, struct scope *s, const struct usher_writ
     struct kind *kind = &s->kinds[write->record.kind];
     const struct usher_allocator *alloc = shard->memory->alloc;
 
-    name_unref(shard, &kind->owners, p->owner);
-    name_unref(shard, &kind->groups, p->group);
+    name_unref(shard, kind, &kind->owners, p->owner);
+    name_unref(shard, kind, &kind->groups, p->group);
     (void)resize(alloc, p->data, p->data_size, 0);
     if (p->fresh)
         record_free(alloc, p->record);
@@ -521,8 +555,8 @@ static void record_erase(struct shard *shard, struct kind *kind, struct record *
 
     (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
     (void)usher__table_erase(&kind->ids, r);
-    name_unref(shard, &kind->owners, r->owner);
-    name_unref(shard, &kind->groups, r->group);
+    name_unref(shard, kind, &kind->owners, r->owner);
+    name_unref(shard, kind, &kind->groups, r->group);
     record_free(shard->memory->alloc, r);
 }
 
@@ -565,8 +599,8 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
         (void)usher__table_insert(&kind->ids, r);
         (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
     }
-    name_unref(shard, &kind->owners, r->owner);
-    name_unref(shard, &kind->groups, r->group);
+    name_unref(shard, kind, &kind->owners, r->owner);
+    name_unref(shard, kind, &kind->groups, r->group);
     (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
     r->kind = to->kind;
     r->state = to->state;
@@ -720,9 +754,9 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
             status = scan_list(&kind->slot[slot], &entry, fn, payload);
         }
         if (status == USHER_OK)
-            status = scan_names(&kind->groups, &entry, 0, 1, fn, payload);
+            status = scan_names(&kind->groups.table, &entry, 0, 1, fn, payload);
         if (status == USHER_OK)
-            status = scan_names(&kind->owners, &entry, 2, 2, fn, payload);
+            status = scan_names(&kind->owners.table, &entry, 2, 2, fn, payload);
     }
     return status;
 }

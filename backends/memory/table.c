@@ -12,6 +12,7 @@
  */
 #include "config.h"
 
+#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include "table.h"
@@ -242,8 +243,16 @@ void usher__table_trim(struct usher__table *t)
         memset(&t->next, 0, sizeof t->next);
 }
 
+static uint32_t __attribute__((noinline)) hash_long(const void *bytes, size_t len, uint64_t seed)
+{
+    return (uint32_t)XXH3_64bits_withSeed(bytes, len, seed);
+}
+
+/* Short keys without the registers that long ones need. */
 uint32_t usher__table_hash(const struct usher__table *t, const void *bytes, size_t len)
 {
+    if (len > 16)
+        return hash_long(bytes, len, t->seed);
     return (uint32_t)XXH3_64bits_withSeed(bytes, len, t->seed);
 }
 

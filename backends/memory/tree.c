@@ -26,6 +26,7 @@
 #include "tree.h"
 
 #define TEMPLATE static inline __attribute__((always_inline))
+#define NOINLINE __attribute__((noinline))
 
 _Static_assert(USHER__TREE_WORDS >= 12 && USHER__TREE_WORDS % 6 == 0, "slots fill a node");
 _Static_assert(sizeof(struct usher__tree) <= 40, "an empty tree is small");
@@ -678,11 +679,38 @@ TEMPLATE enum usher__tree_put tree_insert(struct usher__tree *t, struct usher__t
     return USHER__TREE_PUT;
 }
 
-enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
-                                        key k, void *ref)
+static enum usher__tree_put NOINLINE insert_any(struct usher__tree *t,
+                                                struct usher__tree_pool *pool, key k, void *ref)
 {
     return t->compare != NULL ? tree_insert(t, pool, true, k, ref)
                               : tree_insert(t, pool, false, k, ref);
+}
+
+/* The common case, apart from the rest, which needs all registers: behind the last entry,
+ * where there is room.  By number only. */
+static inline bool append(struct usher__tree *t, key k, void *ref)
+{
+    word *s = t->few;
+
+    if (t->count != 0) {
+        node *x = t->last;
+
+        if (is_few(t, false) || x->begin + x->n == slots_max(false, 0) ||
+            slot_compare(t, false, slot(x, false, x->n - 1), k) <= 0)
+            return false;
+        s = slot(x, false, x->n++);
+    }
+    entry_put(false, s, k, ref);
+    t->count++;
+    return true;
+}
+
+enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
+                                        key k, void *ref)
+{
+    if (t->compare == NULL && append(t, k, ref))
+        return USHER__TREE_PUT;
+    return insert_any(t, pool, k, ref);
 }
 
 /* ---- erase ---- */
@@ -799,24 +827,6 @@ TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, b
     if (is_few(t, text))
         return erase_few(t, text, k);
 
-    /* Either end, without a search.  By record it would cost each erase two comparisons,
-     * that is two records to load. */
-    if (!text && t->count > few_max(text) + 1) {
-        x = t->first;
-        if (x->n > 1 && slot_compare(t, text, slot(x, text, 0), k) == 0) {
-            x->begin++;
-            x->n--;
-            t->count--;
-            return true;
-        }
-        x = t->last;
-        if (x->n > 1 && slot_compare(t, text, slot(x, text, x->n - 1), k) == 0) {
-            x->n--;
-            t->count--;
-            return true;
-        }
-    }
-
     x = descend(t, text, k, &path);
     at = node_rank(t, text, x, 0, k, 0, false, &same);
     if (!same)
@@ -834,7 +844,39 @@ TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, b
     return true;
 }
 
-bool usher__tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, key k)
+static bool NOINLINE erase_any(struct usher__tree *t, struct usher__tree_pool *pool, key k)
 {
     return t->compare != NULL ? tree_erase(t, pool, true, k) : tree_erase(t, pool, false, k);
+}
+
+/* Likewise: at either end, without a search.  By record it would cost each erase two
+ * comparisons, that is two records to load. */
+static inline bool erase_end(struct usher__tree *t, key k)
+{
+    node *x;
+
+    if (t->count <= few_max(false) + 1) {
+        if (t->count != 1 || slot_compare(t, false, t->few, k) != 0)
+            return false;
+        t->count = 0;
+        return true;
+    }
+    x = t->first;
+    if (x->n > 1 && slot_compare(t, false, slot(x, false, 0), k) == 0) {
+        x->begin++;
+    } else {
+        x = t->last;
+        if (x->n == 1 || slot_compare(t, false, slot(x, false, x->n - 1), k) != 0)
+            return false;
+    }
+    x->n--;
+    t->count--;
+    return true;
+}
+
+bool usher__tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, key k)
+{
+    if (t->compare == NULL && erase_end(t, k))
+        return true;
+    return erase_any(t, pool, k);
 }

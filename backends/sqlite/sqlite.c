@@ -568,7 +568,8 @@ static enum usher_status fetch(struct usher_txn *t, sqlite3_stmt *st, int64_t li
     if (rc == SQLITE_ROW) {
         status = read_record(&t->c, st, &r);
         if (status == USHER_OK &&
-            (sqlite3_column_int64(st, 1) != list || (r.slots & slots) != slots))
+            (sqlite3_column_int64(st, 1) != list || (r.slots & slots) != slots ||
+             (slots != 0 && r.order == 0)))
             status = corrupt(&t->c, "an index and its table disagree");
         if (status == USHER_OK)
             status = keep(t, &r);
@@ -617,27 +618,34 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
                               uint8_t slot, const struct usher_text *by, uint64_t after_hi,
                               uint64_t after_order, bool back, struct usher_record *ret_record)
 {
-    static const enum statement walks[USHER_SLOTS][4] = {
-        { ST_READY, ST_READY_BACK, ST_READY_BY, ST_READY_BY_BACK },
-        { ST_DUE, ST_DUE_BACK, ST_DUE_BY, ST_DUE_BY_BACK },
-        { ST_HELD, ST_HELD_BACK, ST_HELD_BY, ST_HELD_BY_BACK },
+    /* the others of a list follow in the order of WALKS */
+    static const enum statement walks[USHER_SLOTS][2] = {
+        { ST_READY, ST_READY_BY },
+        { ST_DUE, ST_DUE_BY },
+        { ST_HELD, ST_HELD_BY },
     };
     int64_t list = list_of(s->ref, kind);
+    unsigned way = back ? 1 : 0;
     sqlite3_stmt *st = NULL;
     enum usher_status status;
 
-    if (slot == 2 && after_hi != 0) { /* all of them are before */
-        if (!back)
-            return USHER_MISSING;
-        after_order = UINT64_MAX;
+    if (slot == 2) {
+        if (after_hi != 0) { /* all of them are before */
+            if (!back)
+                return USHER_MISSING;
+            after_order = UINT64_MAX;
+        }
+    } else if (back ? after_hi == UINT64_MAX : after_hi == 0 && after_order == 0) {
+        way += 2;
     }
-    status = get(&t->c, walks[slot][(by != NULL ? 2 : 0) + (back ? 1 : 0)], &st);
+    status = get(&t->c, (enum statement)((unsigned)walks[slot][by != NULL] + way), &st);
     if (status != USHER_OK)
         return status;
     bind_int(st, 1, list);
-    if (slot != 2)
+    if (slot != 2 && way < 2)
         bind_int(st, 3, as_bound(after_hi));
-    bind_int(st, 4, as_bound(after_order));
+    if (slot == 2 || way < 2)
+        bind_int(st, 4, as_bound(after_order));
     if (by != NULL)
         bind_text(st, 5, by);
     return fetch(t, st, list, 1u << slot, ret_record);
@@ -801,10 +809,18 @@ static void rollback(struct usher_txn *t)
     arena_reset(t);
 }
 
-/* Has another connection written since the last transaction? */
-static enum usher_status look(struct usher_txn *t, bool write)
+/* SQLite counts the changes of its pages, by others as they are noticed, and by our commits. */
+static unsigned pages_now(const struct usher_txn *t)
 {
     unsigned pages = 0;
+
+    (void)sqlite3_file_control(t->c.db, "main", SQLITE_FCNTL_DATA_VERSION, &pages);
+    return pages;
+}
+
+/* Has another connection written since our last transaction? */
+static enum usher_status look(struct usher_txn *t, bool write)
+{
     sqlite3_stmt *st = NULL;
     enum usher_status status = USHER_OK;
 
@@ -819,10 +835,9 @@ static enum usher_status look(struct usher_txn *t, bool write)
             status = failed(&t->c, rc);
         (void)sqlite3_reset(st);
     }
-    if (sqlite3_file_control(t->c.db, "main", SQLITE_FCNTL_DATA_VERSION, &pages) != SQLITE_OK ||
-        pages != t->pages)
+    if (pages_now(t) != t->pages)
         t->generation++;
-    t->pages = pages;
+    t->pages = pages_now(t);
     return status;
 }
 
@@ -895,6 +910,7 @@ static enum usher_status commit(struct usher_txn *t)
     if (rc != SQLITE_DONE)
         status = commit_failed(t, rc);
     (void)sqlite3_reset(st);
+    t->pages = pages_now(t);
     arena_reset(t);
     return status;
 }

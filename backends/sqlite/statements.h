@@ -20,24 +20,29 @@
     "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data"
 
 /* ?1 list, ?3 after_hi, ?4 after_order, ?5 by */
-#define WALK(index, conditions, hi, than, way)                                                 \
+#define WALK(index, conditions, bound, hi, way)                                                \
     "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
-    " WHERE list = ?1 AND " conditions " AND (" hi ", ord) " than " (?3, ?4)"   \
-    " ORDER BY " hi way ", ord" way
+    " WHERE list = ?1 AND " conditions bound " ORDER BY " hi way ", ord" way
 
-/* The four walks of a list in order of (hi, ord), in the order of enum: all and by @by,
- * onward and back. */
+/* Of those in order of (hi, ord): onward and back, the same from either end, which needs no
+ * comparing and is what calls do most; and again by @by. */
+#define WALKS_OF(X, NAME, index, conditions, hi)                                               \
+    X(NAME, WALK(index, conditions, " AND (" hi ", ord) > (?3, ?4)", hi, ""), index)           \
+    X(NAME##_BACK, WALK(index, conditions, " AND (" hi ", ord) < (?3, ?4)", hi, " DESC"),      \
+      index)                                                                                   \
+    X(NAME##_FIRST, WALK(index, conditions, "", hi, ""), index)                                \
+    X(NAME##_LAST, WALK(index, conditions, "", hi, " DESC"), index)
 #define WALKS(X, NAME, index, slots, hi, by)                                                   \
-    X(NAME, WALK(index, slots, hi, ">", ""), index)                                            \
-    X(NAME##_BACK, WALK(index, slots, hi, "<", " DESC"), index)                                \
-    X(NAME##_BY, WALK(index "_by", slots " AND " by " = ?5", hi, ">", ""), index "_by")        \
-    X(NAME##_BY_BACK, WALK(index "_by", slots " AND " by " = ?5", hi, "<", " DESC"),           \
-      index "_by")
+    WALKS_OF(X, NAME, index, slots, hi)                                                        \
+    WALKS_OF(X, NAME##_BY, index "_by", slots " AND " by " = ?5", hi)
 
 /* Of those whose hi is 0: ?3 is not there. */
 #define WALK_HELD(index, conditions, than, way)                                                \
     "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
     " WHERE list = ?1 AND " conditions " AND ord " than " ?4 ORDER BY ord" way
+#define WALKS_HELD(X, NAME, index, conditions)                                                 \
+    X(NAME, WALK_HELD(index, conditions, ">", ""), index)                                      \
+    X(NAME##_BACK, WALK_HELD(index, conditions, "<", " DESC"), index)
 
 /* An index as it is: list, hi, ord, id, by. */
 #define ENTRIES(index, conditions, hi, by)                                                     \
@@ -81,12 +86,8 @@
                                                                                                \
     WALKS(X, READY, "record_ready", "slots & 1", "rank", "grp")                                \
     WALKS(X, DUE, "record_due", "slots & 2", "until_ms", "grp")                                \
-    X(HELD, WALK_HELD("record_held", "slots & 4", ">", ""), "record_held")                     \
-    X(HELD_BACK, WALK_HELD("record_held", "slots & 4", "<", " DESC"), "record_held")           \
-    X(HELD_BY, WALK_HELD("record_held_by", "slots & 4 AND owner = ?5", ">", ""),               \
-      "record_held_by")                                                                        \
-    X(HELD_BY_BACK, WALK_HELD("record_held_by", "slots & 4 AND owner = ?5", "<", " DESC"),     \
-      "record_held_by")                                                                        \
+    WALKS_HELD(X, HELD, "record_held", "slots & 4")                                            \
+    WALKS_HELD(X, HELD_BY, "record_held_by", "slots & 4 AND owner = ?5")                       \
                                                                                                \
     /* in the order of (slot, by) */                                                           \
     X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "NULL"), "record_ready")     \

@@ -239,6 +239,13 @@ USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply,
                                                 const struct usher_number_row *row);
 
 /**
+ * Make @reply say @status and @message (cut to fit) and nothing else, whatever it says now;
+ * with USHER_OK and "" it is as the engine gave it to the store.
+ */
+USHER_API void usher_reply_fail(struct usher_reply *reply, enum usher_status status,
+                                const char *message);
+
+/**
  * May @command be sent again when its answer was lost, without having an effect twice?  So
  * with a request id, for reads, and for verbs that come out the same (src/core/verbs.def).
  */

@@ -24,25 +24,20 @@ static uint64_t load8(const char *p)
     return x;
 }
 
-/* The bytes from @i on, at most eight.  If there are fewer, some come twice: nobody who
- * asks whether all or any are such and such minds. */
-static uint64_t word_at(const char *data, size_t size, size_t i)
+/* The last eight bytes.  If there are fewer, some come twice, or blanks are added: nobody
+ * who asks whether all or any are such and such minds. */
+static inline uint64_t tail8(const char *data, size_t size)
 {
     uint32_t low, high;
-    uint64_t three;
 
-    if (size - i >= 8)
-        return load8(data + i);
     if (size >= 8)
         return load8(data + size - 8);
-    if (size >= 4) {
-        memcpy(&low, data, 4);
-        memcpy(&high, data + size - 4, 4);
-        return (uint64_t)high << 32 | low;
-    }
-    three = (unsigned char)data[0] | (uint64_t)(unsigned char)data[size / 2] << 8 |
-            (uint64_t)(unsigned char)data[size - 1] << 16;
-    return three << 40 | three << 16 | (three & 0xffff);
+    if (size < 4)
+        return (ONES * ' ') << 24 | (uint64_t)(unsigned char)data[size - 1] << 16 |
+               (uint64_t)(unsigned char)data[size / 2] << 8 | (unsigned char)data[0];
+    memcpy(&low, data, 4);
+    memcpy(&high, data + size - 4, 4);
+    return (uint64_t)high << 32 | low;
 }
 
 /* Length of the valid UTF-8 sequence at @p that is no control character, 0 if there is
@@ -66,18 +61,12 @@ static size_t sequence(const unsigned char *p, size_t left)
     return (c == 0xf0 && p[1] < 0x90) || (c == 0xf4 && p[1] >= 0x90) ? 0 : 4;
 }
 
-static bool clean(const char *data, size_t size)
+/* Valid UTF-8 without control characters. */
+static bool __attribute__((noinline)) clean_utf8(const char *data, size_t size)
 {
-    size_t i = 0;
+    for (size_t i = 0; i < size;) {
+        size_t n = sequence((const unsigned char *)data + i, size - i);
 
-    while (i < size) {
-        size_t n;
-
-        if (plain8(word_at(data, size, i))) {
-            i += 8;
-            continue;
-        }
-        n = sequence((const unsigned char *)data + i, size - i);
         if (n == 0)
             return false;
         i += n;
@@ -85,19 +74,30 @@ static bool clean(const char *data, size_t size)
     return true;
 }
 
-/* Is @a or @b one of the bytes? */
-static bool has(const char *data, size_t size, char a, char b)
+/* The same, fast for what is ASCII only.  Not empty. */
+static inline bool clean(const char *data, size_t size)
 {
-    for (size_t i = 0; i < size; i += 8) {
-        uint64_t x = word_at(data, size, i);
+    bool plain = plain8(tail8(data, size));
 
-        if ((zeroes(x ^ ONES * (unsigned char)a) | zeroes(x ^ ONES * (unsigned char)b)) != 0)
-            return true;
-    }
-    return false;
+    for (size_t i = 0; i + 8 < size; i += 8)
+        plain &= plain8(load8(data + i));
+    return plain || clean_utf8(data, size);
 }
 
-const char *usher__name_fault(const char *data, size_t size)
+/* Is @a or @b one of the bytes, which are not none? */
+static inline bool has(const char *data, size_t size, char a, char b)
+{
+    uint64_t every_a = ONES * (unsigned char)a, every_b = ONES * (unsigned char)b;
+    uint64_t x = tail8(data, size), found = zeroes(x ^ every_a) | zeroes(x ^ every_b);
+
+    for (size_t i = 0; i + 8 < size; i += 8) {
+        x = load8(data + i);
+        found |= zeroes(x ^ every_a) | zeroes(x ^ every_b);
+    }
+    return found != 0;
+}
+
+static inline const char *name_fault(const char *data, size_t size)
 {
     if (size == 0)
         return "is empty";
@@ -108,11 +108,16 @@ const char *usher__name_fault(const char *data, size_t size)
     return NULL;
 }
 
+const char *usher__name_fault(const char *data, size_t size)
+{
+    return name_fault(data, size);
+}
+
 const char *usher__scope_fault(const char *data, size_t size)
 {
-    const char *fault = usher__name_fault(data, size);
+    const char *fault = name_fault(data, size);
 
-    if (fault == NULL && (has(data, size, '{', '}')))
+    if (fault == NULL && has(data, size, '{', '}'))
         fault = "has a brace in it";
     return fault;
 }

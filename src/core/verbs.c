@@ -30,7 +30,7 @@ enum {
     SHARED = A(GROUP) | A(GROUPS), /* one field */
 };
 
-#define EMPTY(mask) (TEXTS & ~(mask) & ~((mask)&SHARED ? (uint32_t)SHARED : A(GROUPS)))
+#define EMPTY(mask) (TEXTS & ~(mask) & ~((mask)&SHARED ? (uint32_t)SHARED : 0))
 
 #define GIVEN(mask, name) ((mask)&A(name) ? (uint32_t)USHER_GIVEN_##name : 0)
 #define GIVENS(mask)                                                                       \
@@ -46,8 +46,23 @@ static const struct usher__verb number_verbs[] = {
 #include "verbs.def"
 };
 
+static uint32_t number_texts(const struct usher_command *command)
+{
+    const char *at = (const char *)command;
+    uint32_t given = 0;
+
+#define ARG(noun, name, word, type, field, bit, min, max)                                  \
+    if (USHER_GIVEN_##bit == 0 &&                                                          \
+        ((const struct usher_text *)(const void *)(                                        \
+             at + offsetof(struct usher_command, arg.number.field)))                       \
+                ->data != NULL)                                                            \
+        given |= A(name);
+#include "verbs.def"
+    return given;
+}
+
 static const struct usher__noun nouns[] = {
-    {USHER_NUMBER, "number", "POOL", number_args, NUMBER_ARGS, number_verbs,
+    {USHER_NUMBER, "number", "POOL", number_args, NUMBER_ARGS, number_texts, number_verbs,
      sizeof number_verbs / sizeof *number_verbs},
 };
 

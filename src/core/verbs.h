@@ -40,7 +40,7 @@ struct usher__verb {
     uint32_t order; /* arguments that must be given, in the order of args[] */
     uint32_t keys;  /* arguments that may be given */
     uint32_t texts; /* of all those, the texts */
-    uint32_t empty; /* texts that must not be given: one for each other field */
+    uint32_t empty; /* texts whose fields it does not take */
     uint32_t given; /* bits of usher_command.given that may be set */
     uint8_t flags;
     const char *help;
@@ -52,6 +52,8 @@ struct usher__noun {
     const char *scope; /* what a scope of it is called in help: "POOL" */
     const struct usher__arg *args;
     unsigned n_args; /* bit i of the masks above is args[i] */
+    /* Bits of the texts that @command gives. */
+    uint32_t (*texts)(const struct usher_command *command);
     const struct usher__verb *verbs;
     unsigned n_verbs;
 };

@@ -48,15 +48,6 @@ static const char *conflict(const struct usher_command *command)
     return NULL;
 }
 
-/* The lowest argument of *@mask, taken off it. */
-static const struct usher__arg *next_arg(const struct usher__noun *noun, uint32_t *mask)
-{
-    const struct usher__arg *arg = &noun->args[__builtin_ctz(*mask)];
-
-    *mask &= *mask - 1;
-    return arg;
-}
-
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
                                    struct usher_reply *reply)
 {
@@ -64,26 +55,27 @@ static enum usher_status not_taken(const struct usher__verb *verb, const struct 
                       verb->word);
 }
 
-/* Texts that the verb takes: those that it must have, and each as its type says. */
+/* Those that must be there, each as its type says, and no others. */
 static enum usher_status texts_check(const struct usher__noun *noun,
                                      const struct usher__verb *verb,
                                      const struct usher_command *command,
                                      struct usher_reply *reply)
 {
-    for (uint32_t left = verb->texts; left != 0;) {
-        uint32_t bit = left & -left;
-        const struct usher__arg *arg = next_arg(noun, &left);
-        const struct usher_text *text = text_of(command, arg);
-        const char *fault = NULL;
+    uint32_t given = noun->texts(command), bits;
+    uint32_t missing = verb->order & verb->texts & ~given;
 
-        if (text->data != NULL)
-            fault = text_fault(arg, text);
-        else if ((verb->order & bit) != 0)
-            fault = "is missing";
+    if (missing != 0)
+        return usher__say(reply, USHER_INVALID, "%s is missing",
+                          noun->args[__builtin_ctz(missing)].word);
+    for (bits = verb->texts & given; bits != 0; bits &= bits - 1) {
+        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
+        const char *fault = text_fault(arg, text_of(command, arg));
+
         if (fault != NULL)
             return usher__say(reply, USHER_INVALID, "%s %s", arg->word, fault);
     }
-    return USHER_OK;
+    bits = verb->empty & given;
+    return bits == 0 ? USHER_OK : not_taken(verb, &noun->args[__builtin_ctz(bits)], reply);
 }
 
 /* Numbers that the verb takes, and those given that it does not take. */
@@ -137,12 +129,6 @@ enum usher_status usher__command_check(const struct usher_command *command,
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;
-    for (uint32_t left = verb->empty; left != 0;) {
-        const struct usher__arg *arg = next_arg(noun, &left);
-
-        if (text_of(command, arg)->data != NULL)
-            return not_taken(verb, arg, reply);
-    }
     if ((command->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_TOKEN)) != 0 ||
         (command->given & ~verb->given) != 0) {
         status = ints_check(noun, verb, command, reply);

@@ -23,12 +23,13 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/memory.h"
+#include "engine/reply.h"
 #include "engine/url.h"
 #include "steps/work.h"
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
 #include "../backends/sqlite/sqlite.h"
 #endif
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
 #include "../backends/redis/redis.h"
 #endif
 
@@ -204,11 +205,11 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
 }
 
 static const struct usher_driver builtin[] = {
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
     {"redis", usher__redis_open, NULL, NULL},
     {"redis+unix", usher__redis_open, NULL, NULL},
 #endif
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
     {"sqlite", usher__sqlite_open, NULL, NULL},
 #endif
     {"memory", usher__memory_open, NULL, NULL},
@@ -391,7 +392,7 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
     }
 }
 
-static void combine(struct usher_engine *e, struct usher_task *tasks, size_t n,
+static void __attribute__((noinline)) combine(struct usher_engine *e, struct usher_task *tasks, size_t n,
                     int64_t deadline_ms)
 {
     struct usher__waiter me = {
@@ -415,32 +416,6 @@ static void combine(struct usher_engine *e, struct usher_task *tasks, size_t n,
     (void)pthread_cond_destroy(&me.wake);
 }
 
-static void execute_tasks(struct usher_engine *e, struct usher_task *tasks, size_t n)
-{
-    int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
-
-    if (e->combines)
-        combine(e, tasks, n, deadline_ms);
-    else
-        give_to_store(e, tasks, n, deadline_ms);
-}
-
-/* All but the texts, which are long and have a size or a NUL. */
-static void reply_init(const struct usher_engine *e, struct usher_reply *reply)
-{
-    struct usher_number_reply *n = &reply->of.number;
-
-    memset(reply, 0, offsetof(struct usher_reply, of));
-    memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
-    n->n_rows = 0;
-    n->rows = NULL;
-    memset(&n->of, 0, sizeof n->of);
-    reply->message[0] = '\0';
-    reply->block = NULL;
-    reply->block_size = 0;
-    reply->alloc = e->opt.alloc;
-}
-
 static int badness(enum usher_status status)
 {
     switch (status) {
@@ -457,10 +432,53 @@ static int badness(enum usher_status status)
     }
 }
 
+/* The worse of @worst and what @replies say. */
+static enum usher_status replies_look(const struct usher_engine *e,
+                                      const struct usher_command *commands,
+                                      const struct usher_reply *replies, size_t n,
+                                      enum usher_status worst)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (badness(replies[i].status) > badness(worst)) {
+            worst = replies[i].status;
+            usher__message_set("%s", replies[i].message);
+        }
+        if (e->opt.trace != NULL)
+            e->opt.trace(e->opt.payload, &commands[i], &replies[i]);
+    }
+    return worst;
+}
+
+/* At most CHUNK commands. */
+static enum usher_status execute_some(struct usher_engine *e,
+                                      const struct usher_command *commands,
+                                      struct usher_reply *replies, size_t n,
+                                      enum usher_status worst)
+{
+    struct usher_task tasks[CHUNK];
+    size_t n_tasks = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        usher__reply_init(&replies[i], e->opt.alloc);
+        if (usher__command_check(&commands[i], &replies[i]) == USHER_OK) {
+            tasks[n_tasks].command = &commands[i];
+            tasks[n_tasks++].reply = &replies[i];
+        }
+    }
+    if (n_tasks > 0) {
+        int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+
+        if (e->combines)
+            combine(e, tasks, n_tasks, deadline_ms);
+        else
+            give_to_store(e, tasks, n_tasks, deadline_ms);
+    }
+    return replies_look(e, commands, replies, n, worst);
+}
+
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
                                 struct usher_reply *replies, size_t n)
 {
-    struct usher_task tasks[CHUNK];
     enum usher_status worst = usher__engine_check(e);
 
     if (worst != USHER_OK)
@@ -471,27 +489,13 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
                                               : "commands or replies is NULL");
         return USHER_INVALID;
     }
-    for (size_t from = 0; from < n;) {
-        size_t n_tasks = 0, to = from;
-
-        for (; to < n && n_tasks < CHUNK; to++) {
-            reply_init(e, &replies[to]);
-            if (usher__command_check(&commands[to], &replies[to]) == USHER_OK) {
-                tasks[n_tasks].command = &commands[to];
-                tasks[n_tasks++].reply = &replies[to];
-            }
-        }
-        if (n_tasks > 0)
-            execute_tasks(e, tasks, n_tasks);
-        for (; from < to; from++) {
-            if (badness(replies[from].status) > badness(worst)) {
-                worst = replies[from].status;
-                usher__message_set("%s", replies[from].message);
-            }
-            if (e->opt.trace != NULL)
-                e->opt.trace(e->opt.payload, &commands[from], &replies[from]);
-        }
+    while (n > CHUNK) {
+        worst = execute_some(e, commands, replies, CHUNK, worst);
+        commands += CHUNK;
+        replies += CHUNK;
+        n -= CHUNK;
     }
+    worst = execute_some(e, commands, replies, n, worst);
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

@@ -10,7 +10,7 @@
 
 #include <usher/store.h>
 
-#include <errno.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
 #include <time.h>
@@ -155,22 +155,14 @@ static enum usher_status run(struct local *l, struct usher_txn *txn, struct ushe
     return usher__number_run(&w);
 }
 
-static void clear_reply(struct usher_reply *reply)
-{
-    const struct usher_allocator *alloc = reply->alloc;
-
-    usher_reply_done(reply);
-    memset(reply, 0, sizeof *reply);
-    reply->alloc = alloc;
-}
-
 static void failed(struct local *l, struct usher_task *task, enum usher_status status)
 {
     const char *why = l->records->ops->message(l->records);
+    char line[192];
 
-    clear_reply(task->reply);
-    usher__say(task->reply, status, "%s: %s", l->records->ops->name,
-               why[0] != '\0' ? why : usher_status_text(status));
+    (void)snprintf(line, sizeof line, "%s: %s", l->records->ops->name,
+                   why[0] != '\0' ? why : usher_status_text(status));
+    usher_reply_fail(task->reply, status, line);
 }
 
 static bool any_writes(const struct usher_task *tasks, size_t n)
@@ -225,7 +217,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
         if (n > 1 && status != USHER_UNKNOWN) {
             enum usher_status alone;
 
-            clear_reply(tasks[i].reply);
+            usher_reply_fail(tasks[i].reply, USHER_OK, "");
             alone = batch(l, &tasks[i], 1, context);
             if (alone != USHER_OK)
                 failed(l, &tasks[i], alone);

@@ -11,6 +11,7 @@
 
 #include "core/verbs.h"
 #include "engine/memory.h"
+#include "engine/reply.h"
 
 struct block {
     size_t rows, room_rows;
@@ -106,6 +107,32 @@ void usher_reply_done(struct usher_reply *reply)
     reply->block_size = 0;
     reply->of.number.rows = NULL;
     reply->of.number.n_rows = 0;
+}
+
+/* All but the texts, which are long and have a size or a NUL. */
+void usher__reply_init(struct usher_reply *reply, const struct usher_allocator *alloc)
+{
+    struct usher_number_reply *n = &reply->of.number;
+
+    memset(reply, 0, offsetof(struct usher_reply, of));
+    memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
+    n->why = USHER_WHY_GIVEN;
+    n->next_ms = -1;
+    n->n_rows = 0;
+    n->rows = NULL;
+    memset(&n->of, 0, sizeof n->of);
+    reply->message[0] = '\0';
+    reply->block = NULL;
+    reply->block_size = 0;
+    reply->alloc = alloc;
+}
+
+void usher_reply_fail(struct usher_reply *reply, enum usher_status status, const char *message)
+{
+    usher_reply_done(reply);
+    usher__reply_init(reply, reply->alloc);
+    reply->status = status;
+    usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
 bool usher_command_repeatable(const struct usher_command *command)

@@ -140,11 +140,11 @@ static enum usher_status save(work *w, change *c, const struct usher_record *bef
     enum usher_status status;
 
     if (before != NULL) {
-        count(c->scope.counts, before, -1);
+        count(c->scope->counts, before, -1);
         count_group(n, before, -1);
     }
     if (after != NULL) {
-        count(c->scope.counts, after, 1);
+        count(c->scope->counts, after, 1);
         count_group(n, after, 1);
         usher__change_save(c, after);
     } else {
@@ -180,7 +180,7 @@ static enum usher_status expire_one(work *w, struct usher_record *r)
     enum usher_status status;
 
     usher__change_begin(w, &c);
-    expire(&w->scope, r, c.scope.version);
+    expire(&w->scope, r, c.scope->version);
     status = save(w, &c, &before, r);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_EXPIRE, before.state, r->state, r);
@@ -270,8 +270,8 @@ static enum usher_status finish(work *w, change *c, const struct usher_record *b
     enum usher_status status = save(w, c, before, after);
 
     if (status == USHER_OK)
-        status = usher__request_keep(w, c, &c->scope.counts[USHER__COUNT_REQUESTS],
-                                     c->scope.settings[USHER__SET_REQUESTS]);
+        status = usher__request_keep(w, c, &c->scope->counts[USHER__COUNT_REQUESTS],
+                                     c->scope->settings[USHER__SET_REQUESTS]);
     if (status == USHER_OK)
         status = usher__change_commit(w, c, w->command->verb,
                                       before != NULL ? before->state : USHER_NUMBER_NODATA,
@@ -309,9 +309,9 @@ static enum usher_status simple(work *w, unsigned event)
         answer_nodata(w, USHER_OK);
         return finish(w, &c, &before, NULL, move.to);
     }
-    settle(&w->scope, &r, move.to, r.until_ms, c.scope.version);
+    settle(&w->scope, &r, move.to, r.until_ms, c.scope->version);
     if (before.state == USHER_NUMBER_NODATA)
-        r.order = c.scope.version;
+        r.order = c.scope->version;
     answer(w, USHER_OK, &r);
     return finish(w, &c, before.state == USHER_NUMBER_NODATA ? NULL : &before, &r, move.to);
 }
@@ -321,21 +321,17 @@ static enum usher_status simple(work *w, unsigned event)
 /* A call that gets nothing is counted; that is no change and has no version. */
 static enum usher_status count_refusal(work *w)
 {
-    struct usher_scope s = w->scope;
-    int64_t today = usher__day(w->now, s.settings[USHER__SET_ZONE]);
-    enum usher_status status;
+    struct usher_scope *s = &w->scope;
+    int64_t today = usher__day(w->now, s->settings[USHER__SET_ZONE]);
 
-    if (s.ref == NULL)
+    if (s->ref == NULL)
         return USHER_OK;
-    if (s.counts[USHER__COUNT_REFUSED_DAY] != today) {
-        s.counts[USHER__COUNT_REFUSED_DAY] = today;
-        s.counts[USHER__COUNT_REFUSED] = 0;
+    if (s->counts[USHER__COUNT_REFUSED_DAY] != today) {
+        s->counts[USHER__COUNT_REFUSED_DAY] = today;
+        s->counts[USHER__COUNT_REFUSED] = 0;
     }
-    s.counts[USHER__COUNT_REFUSED]++;
-    status = w->ops->write(w->txn, &s, NULL, 0);
-    if (status == USHER_OK)
-        w->scope = s;
-    return status;
+    s->counts[USHER__COUNT_REFUSED]++;
+    return w->ops->write(w->txn, s, NULL, 0);
 }
 
 /* When @r may be free: its rest or its hold ends (and it rests again); 0: not known. */
@@ -472,7 +468,7 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
     r.id = *peer;
     r.owner = *number;
     r.until_ms = w->now + set[USHER__SET_STICKY_MS];
-    return usher__change_remember(w, c, &r, &c->scope.counts[USHER__COUNT_STICKY],
+    return usher__change_remember(w, c, &r, &c->scope->counts[USHER__COUNT_STICKY],
                                   set[USHER__SET_STICKY_MAX]);
 }
 
@@ -492,8 +488,8 @@ static enum usher_status take(work *w, struct usher_record *r)
     usher__change_begin(w, &c);
     settle(&w->scope, r,
            usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
-           lease > 0 ? w->now + lease : 0, c.scope.version);
-    r->token = r->order = c.scope.version;
+           lease > 0 ? w->now + lease : 0, c.scope->version);
+    r->token = r->order = c.scope->version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
     r->n[USHER__N_USED] = w->now;
@@ -501,7 +497,7 @@ static enum usher_status take(work *w, struct usher_record *r)
     if (a->owner.data != NULL)
         r->owner = a->owner;
 
-    counts = c.scope.counts;
+    counts = c.scope->counts;
     if (counts[USHER__COUNT_CALLS_DAY] != today) {
         counts[USHER__COUNT_CALLS_DAY] = today;
         counts[USHER__COUNT_CALLS] = 0;
@@ -526,7 +522,7 @@ static enum usher_status rest_today(work *w, struct usher_record *r)
     usher__change_begin(w, &c);
     settle(&w->scope, r,
            usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
-           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), c.scope.version);
+           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), c.scope->version);
     status = save(w, &c, &before, r);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_REST, before.state, r->state, r);
@@ -729,7 +725,7 @@ static enum usher_status hangup(work *w)
     release(&w->scope, &r, move.to, w->now,
             (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
                                                         : w->scope.settings[USHER__SET_REST],
-            c.scope.version);
+            c.scope->version);
     answer(w, USHER_OK, &r);
     return finish(w, &c, &before, &r, move.to);
 }
@@ -756,10 +752,11 @@ static enum usher_status renew(work *w)
         before = r;
         if ((w->command->given & USHER_GIVEN_LEASE) != 0)
             r.n[USHER__N_LEASE] = a->lease_ms;
-        usher__change_begin(w, &c);
         settle(&w->scope, &r, move.to,
-               r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0, c.scope.version);
+               r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0,
+               w->scope.version + 1);
         if (r.until_ms != before.until_ms || r.n[USHER__N_LEASE] != before.n[USHER__N_LEASE]) {
+            usher__change_begin(w, &c);
             answer(w, USHER_OK, &r);
             return finish(w, &c, &before, &r, move.to);
         }
@@ -778,13 +775,11 @@ static enum usher_status keep_answer(work *w)
     if (w->command->request.data == NULL)
         return USHER_OK;
     usher__change_begin(w, &c);
-    c.scope.version = w->scope.version;
-    status = usher__request_keep(w, &c, &c.scope.counts[USHER__COUNT_REQUESTS],
-                                 c.scope.settings[USHER__SET_REQUESTS]);
+    c.scope->version--; /* that of the last of them */
+    status = usher__request_keep(w, &c, &c.scope->counts[USHER__COUNT_REQUESTS],
+                                 c.scope->settings[USHER__SET_REQUESTS]);
     if (status == USHER_OK)
-        status = w->ops->write(w->txn, &c.scope, c.writes, c.n);
-    if (status == USHER_OK)
-        w->scope = c.scope;
+        status = w->ops->write(w->txn, c.scope, c.writes, c.n);
     return status;
 }
 
@@ -798,7 +793,8 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     return n > 0 ? keep_answer(w) : USHER_OK;
 }
 
-static enum usher_status free_one(work *w, struct usher_record *r)
+/* @told: the answer is about @r. */
+static enum usher_status free_one(work *w, struct usher_record *r, bool told)
 {
     struct usher_record before = *r;
     change c;
@@ -807,7 +803,9 @@ static enum usher_status free_one(work *w, struct usher_record *r)
     usher__change_begin(w, &c);
     release(&w->scope, r,
             usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to, w->now,
-            w->scope.settings[USHER__SET_REST], c.scope.version);
+            w->scope.settings[USHER__SET_REST], c.scope->version);
+    if (told)
+        answer(w, USHER_OK, r);
     status = save(w, &c, &before, r);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_FREE, before.state, r->state, r);
@@ -831,9 +829,11 @@ static enum usher_status free_holds(work *w)
             answer_nodata(w, USHER_MISSING);
             return USHER_OK;
         }
+        if (status == USHER_OK)
+            answer(w, USHER_SAME, &r);
         if (status == USHER_OK && busy(r.state) &&
             (a->owner.data == NULL || usher__text_equal(&a->owner, &r.owner))) {
-            status = free_one(w, &r);
+            status = free_one(w, &r, true);
             n = 1;
         }
         return several(w, status, n, false);
@@ -850,7 +850,7 @@ static enum usher_status free_holds(work *w)
             break;
         }
         if (status == USHER_OK)
-            status = free_one(w, &r);
+            status = free_one(w, &r, false);
         if (status == USHER_OK)
             n++;
     }
@@ -923,8 +923,8 @@ static enum usher_status set(work *w)
     }
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
-    memcpy(c.scope.settings, new, sizeof new);
-    status = usher__request_keep(w, &c, &c.scope.counts[USHER__COUNT_REQUESTS],
+    memcpy(c.scope->settings, new, sizeof new);
+    status = usher__request_keep(w, &c, &c.scope->counts[USHER__COUNT_REQUESTS],
                                  new[USHER__SET_REQUESTS]);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
@@ -1170,8 +1170,6 @@ enum usher_status usher__number_run(work *w)
     bool more;
     enum usher_status status;
 
-    w->reply->of.number.why = USHER_WHY_GIVEN;
-    w->reply->of.number.next_ms = -1;
     switch (w->command->verb) {
     case USHER_NUMBER_SHOW:
         return show(w);

@@ -9,11 +9,11 @@
 
 #include "core/text.h"
 
-void usher__change_begin(const struct usher__work *w, struct usher__change *c)
+void usher__change_begin(struct usher__work *w, struct usher__change *c)
 {
-    c->scope = w->scope;
-    c->scope.version++;
-    c->scope.clock_ms = w->now;
+    c->scope = &w->scope;
+    c->scope->version++;
+    c->scope->clock_ms = w->now;
     c->n = 0;
 }
 
@@ -23,8 +23,8 @@ void usher__change_save(struct usher__change *c, const struct usher_record *r)
 
     write->erase = false;
     write->record = *r;
-    if ((r->slots & 2u) != 0 && r->until_ms < c->scope.due_ms)
-        c->scope.due_ms = r->until_ms;
+    if ((r->slots & 2u) != 0 && r->until_ms < c->scope->due_ms)
+        c->scope->due_ms = r->until_ms;
 }
 
 void usher__change_erase(struct usher__change *c, const struct usher_record *r)
@@ -46,9 +46,9 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
     if (w->context->notify != NULL) {
         /* write() may free what the texts of @r point to */
         memset(&notice, 0, sizeof notice);
-        notice.noun = (enum usher_noun)c->scope.noun;
-        notice.scope = c->scope.name;
-        notice.version = c->scope.version;
+        notice.noun = (enum usher_noun)c->scope->noun;
+        notice.scope = c->scope->name;
+        notice.version = c->scope->version;
         notice.now_ms = w->now;
         notice.verb = verb;
         notice.from = (uint8_t)from;
@@ -64,14 +64,13 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
             }
         }
     }
-    status = w->ops->write(w->txn, &c->scope, c->writes, c->n);
+    status = w->ops->write(w->txn, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
-    w->scope = c->scope;
-    w->reply->epoch = c->scope.epoch;
-    w->reply->version = c->scope.version;
+    w->reply->epoch = c->scope->epoch;
+    w->reply->version = c->scope->version;
     if (w->context->notify != NULL) {
-        notice.epoch = c->scope.epoch;
+        notice.epoch = c->scope->epoch;
         w->context->notify(w->context->payload, &notice);
     }
     return USHER_OK;
@@ -105,7 +104,7 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     }
     r->slots = 1u;
     r->rank = 0;
-    r->order = c->scope.version;
+    r->order = c->scope->version;
     usher__change_save(c, r);
     return USHER_OK;
 }
@@ -133,10 +132,10 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
     r.until_ms = w->now + USHER__REQUEST_MS;
     r.data.data = c->answer;
     r.data.size =
-        usher__number_reply_write(w->command, w->reply, c->scope.version, c->answer);
+        usher__number_reply_write(w->command, w->reply, c->scope->version, c->answer);
     if (w->scope.ref == NULL) { /* nothing there to walk over */
         r.slots = 1u;
-        r.order = c->scope.version;
+        r.order = c->scope->version;
         usher__change_save(c, &r);
         ++*count;
         return USHER_OK;
@@ -160,8 +159,11 @@ enum usher_status usher__request_find(struct usher__work *w)
     if (!usher__number_reply_read(&r.data, w->reply, &verb))
         return usher__say(w->reply, USHER_UNAVAILABLE, "a kept answer cannot be read");
     if (verb != (unsigned)w->command->verb) {
-        usher__say(w->reply, USHER_INVALID, "request id was used for `%s`",
-                   usher_verb_word((enum usher_verb)verb));
+        char line[64];
+
+        (void)snprintf(line, sizeof line, "request id was used for `%s`",
+                       usher_verb_word((enum usher_verb)verb));
+        usher_reply_fail(w->reply, USHER_INVALID, line);
         return USHER_OK;
     }
     w->reply->repeated = true;

@@ -28,7 +28,7 @@ struct usher__work {
 #define USHER__REPLY_TEXT 640
 
 struct usher__change {
-    struct usher_scope scope; /* as it will be */
+    struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     char answer[USHER__REPLY_TEXT];
@@ -40,20 +40,14 @@ struct usher__change {
 /* Expiries that one command applies on its way. */
 #define USHER__EXPIRE_MAX 64
 
-/* The version that the change being made will have. */
-static inline uint64_t usher__version_next(const struct usher__work *w)
-{
-    return w->scope.version + 1;
-}
-
-void usher__change_begin(const struct usher__work *w, struct usher__change *c);
+void usher__change_begin(struct usher__work *w, struct usher__change *c);
 /* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
 void usher__change_save(struct usher__change *c, const struct usher_record *r);
 void usher__change_erase(struct usher__change *c, const struct usher_record *r);
 
 /*
  * Write it and tell of it.  @verb, @from, @to and @r (NULL: the scope itself) are for the
- * notice.  On USHER_OK w->scope is the new one; else nothing has changed.
+ * notice.  A change that was begun is committed, or else the command has failed.
  */
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,

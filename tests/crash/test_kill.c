@@ -35,7 +35,7 @@
 
 #include <cmocka.h>
 
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
 
@@ -244,7 +244,7 @@ static void wait_for(const struct diary *d, pid_t pid, uint64_t n, uint64_t spin
     }
 }
 
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
 static void a_killed_program_leaves_sqlite_whole(void **state)
 {
     char dir[] = "/tmp/usher-kill.XXXXXX", url[128], command[128];
@@ -271,7 +271,7 @@ static void a_killed_program_leaves_sqlite_whole(void **state)
 }
 #endif
 
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 
 static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
@@ -301,10 +301,10 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
         cmocka_unit_test(a_killed_program_leaves_sqlite_whole),
 #endif
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
         cmocka_unit_test(a_killed_redis_comes_back_with_all_it_acknowledged),
 #endif
     };
@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
     {
         struct redis_server_options options = {.aof = REDIS_AOF_ALWAYS};
 
@@ -322,7 +322,7 @@ int main(int argc, char **argv)
     }
 #endif
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
     redis_server_stop(server);
 #endif
     return failed;

@@ -33,7 +33,7 @@
 
 #include <cmocka.h>
 
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
 
@@ -321,7 +321,7 @@ static void eight_threads_on_memory_never_hold_a_number_twice(void **state)
     check_history("memory:", 1, operations(400000));
 }
 
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
 static void eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice(void **state)
 {
     char dir[] = "/tmp/usher-history.XXXXXX", url[128], command[128];
@@ -335,7 +335,7 @@ static void eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twi
 }
 #endif
 
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 
 static void eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice(void **state)
@@ -351,11 +351,11 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_threads_on_memory_never_hold_a_number_twice),
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
         cmocka_unit_test(
             eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice),
 #endif
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
         cmocka_unit_test(
             eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice),
 #endif
@@ -364,13 +364,13 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
     server = redis_server_start(NULL);
     if (server == NULL)
         return redis_skip();
 #endif
     failed = cmocka_run_group_tests(tests, NULL, NULL);
-#ifdef WITH_REDIS
+#ifdef USHER_WITH_REDIS
     redis_server_stop(server);
 #endif
     return failed;

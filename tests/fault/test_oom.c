@@ -324,7 +324,7 @@ static void memory_survives_the_loss_of_any_allocation(void **state)
     each_call("memory:", NULL);
 }
 
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
 static void sqlite_survives_the_loss_of_any_allocation(void **state)
 {
     char dir[] = "/tmp/usher-oom.XXXXXX", url[128], file[128];
@@ -344,7 +344,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_survives_the_loss_of_any_allocation),
-#ifdef WITH_SQLITE
+#ifdef USHER_WITH_SQLITE
         cmocka_unit_test(sqlite_survives_the_loss_of_any_allocation),
 #endif
     };

@@ -31,7 +31,6 @@
 #define READ_MAX 65536
 #define HELD_MAX ((size_t)8 << 20) /* stop reading one side while the other lags */
 #define MATCH_MAX 256
-#define REPLY_MAX 1024
 
 struct bytes {
     char *p;
@@ -82,7 +81,8 @@ struct proxy {
     enum proxy_fault_kind kind;
     unsigned skip, times, fired, arming;
     size_t bytes;
-    char match[MATCH_MAX], answer[REPLY_MAX];
+    char match[MATCH_MAX];
+    struct bytes answer;
     uint64_t asked, turns; /* the loop has done all that was asked before @turns */
     struct proxy_counts counts;
 };
@@ -315,7 +315,7 @@ static void take_requests(struct proxy *p, struct conn *c)
 static void give_answers(struct proxy *p, struct conn *c)
 {
     while (c->count > 0 && c->marks[c->first].kind == MARK_ANSWER) {
-        bytes_put(&c->down, p->answer, strlen(p->answer));
+        bytes_put(&c->down, p->answer.p, p->answer.n);
         p->counts.replies++;
         if (c->marks[c->first].arming == p->arming)
             p->fired++;
@@ -695,6 +695,7 @@ void proxy_stop(struct proxy *p)
     close_fd(&p->listener);
     close_fd(&p->wake[0]);
     close_fd(&p->wake[1]);
+    free(p->answer.p);
     free(p);
 }
 
@@ -715,14 +716,15 @@ void proxy_arm(struct proxy *p, const struct proxy_fault *f)
     const char *match = f->match != NULL ? f->match : "";
     const char *reply = f->reply != NULL ? f->reply : "";
 
-    if (strlen(match) >= MATCH_MAX || strlen(reply) >= REPLY_MAX) {
+    if (strlen(match) >= MATCH_MAX) {
         errno = EINVAL;
         die("proxy_arm");
     }
     pthread_mutex_lock(&p->lock);
     p->kind = f->kind;
     snprintf(p->match, sizeof p->match, "%s", match);
-    snprintf(p->answer, sizeof p->answer, "%s", reply);
+    p->answer.n = 0;
+    bytes_put(&p->answer, reply, f->reply_size > 0 ? f->reply_size : strlen(reply));
     p->skip = f->skip;
     p->times = f->times > 0 ? f->times : 1;
     p->bytes = f->bytes;

@@ -44,6 +44,7 @@ struct proxy_fault {
     unsigned times;    /* then hit so many; 0 means 1 */
     size_t bytes;      /* more than there are: the whole; a request then runs */
     const char *reply; /* of PROXY_ANSWER: complete RESP text.  Copied */
+    size_t reply_size; /* 0: up to its NUL */
 };
 
 /* @port 0: none yet, connections are closed at once.  NULL on failure. */

@@ -1,0 +1,1226 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * conn -- see conn.h for the contract.
+ *
+ * hiredis is the codec only: its reader makes the reply objects.  The socket is ours, so that
+ * deadlines hold, no SIGPIPE is raised and what was sent is known to the byte; requests are
+ * formatted here.  Built with hiredis 0.14 and 1.x.
+ *
+ * What comes from the server passes through the frame scanner first, which accepts RESP2
+ * within the limits of conn.h and nothing else, and finds where each reply ends.  hiredis sees
+ * whole, checked replies only: it would allocate whatever length is announced, does not look
+ * at the end of a bulk, and understands more types than we do from version 1 on.
+ *
+ * Sending never waits.  read sends on while it waits for its reply, so a server that stops
+ * reading until somebody takes its answers cannot lock up with us, and nothing but one input
+ * buffer has to be kept for it.
+ *
+ * Memory: the connection, its output and the table of requests come from the allocator.
+ * hiredis' reader and its replies come from malloc, or from what the process told hiredis 1.x
+ * to use; at most the limits of conn.h, about twice over.  getaddrinfo() uses malloc.
+ *
+ * A socket is closed, never shut down: after fork() the parent may go on using it.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <hiredis/hiredis.h>
+
+#include "conn.h"
+
+#define INPUT_SIZE ((size_t)32 << 10)
+#define OUTPUT_FIRST ((size_t)4 << 10)
+#define OUTPUT_KEEP ((size_t)1 << 20)   /* a larger buffer is not kept for the next batch */
+#define READER_KEEP ((size_t)256 << 10) /* nor a reader that had a longer reply */
+#define REQUESTS_FIRST ((size_t)64)
+#define HEADER_MAX ((size_t)24) /* type, 20 digits, CR LF */
+
+#define KEEPALIVE_IDLE 15 /* seconds */
+#define KEEPALIVE_INTERVAL 5
+#define KEEPALIVE_COUNT 3
+
+#define BACKOFF_FIRST 10 /* ms */
+#define BACKOFF_MAX 500
+
+/* What io_read() and io_write() say besides a number of bytes; the end of the stream is 0. */
+#define IO_AGAIN ((ssize_t)-1)
+#define IO_FAILED ((ssize_t)-2) /* see io_errno */
+
+enum frame { FRAME_MORE, FRAME_DONE, FRAME_BAD };
+
+/* How far a reply has come.  Between replies all is zero. */
+struct scanner {
+    enum { AT_TYPE, AT_LINE, AT_LINE_END, AT_BULK, AT_BULK_CR, AT_BULK_LF } at;
+    char type;
+    bool minus;
+    uint64_t number; /* of a $ or * header; then what is left of a bulk */
+    size_t line;     /* bytes of the current line */
+    size_t bytes;    /* of the whole reply */
+    size_t elements; /* announced by its arrays */
+    unsigned depth;
+    size_t left[USHER__REDIS_MAX_DEPTH]; /* elements to come of each open array, > 0 */
+};
+
+enum batch {
+    BATCH_OPEN, /* requests are being appended */
+    BATCH_SENT, /* flushed; replies are outstanding */
+    BATCH_OVER  /* answered or failed; kept for questions about it */
+};
+
+struct usher__redis_conn {
+    const struct usher_allocator *alloc;
+    struct usher__redis_conn_options opt;
+    int fd; /* -1: not connected */
+    int io_errno;
+    redisReader *reader; /* NULL: made when needed */
+    size_t reader_peak;  /* longest reply it has held */
+    struct scanner scan;
+
+    enum batch batch;
+    enum usher_status failed; /* OK, or what flush has to return */
+    size_t args_left;         /* of the request being appended */
+    char *out;
+    size_t out_len, out_size;
+    size_t sent;      /* bytes handed to the kernel */
+    bool send_failed; /* no more can be sent; what was answered can still be read */
+    size_t *start;    /* where in @out each request begins */
+    size_t requests, requests_size;
+    size_t answered;
+
+    bool more; /* the last read filled @in: try again before waiting */
+    size_t in_pos, in_len;
+    char in[INPUT_SIZE];
+    char message[USHER__REDIS_MESSAGE_SIZE];
+};
+
+/* ---- time -------------------------------------------------------------------------- */
+
+int64_t usher__redis_clock_ms(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+/* Waits for @events on @fd (-1: for the time only).  What is ready, 0 when the deadline has
+ * passed, -1 with errno. */
+static int wait_for(int fd, short events, int64_t deadline)
+{
+    for (;;) {
+        struct pollfd p = { .fd = fd, .events = events };
+        int64_t now = usher__redis_clock_ms();
+        int64_t left = deadline > now ? deadline - now : 0;
+        int n = poll(&p, 1, left > 3600000 ? 3600000 : (int)left);
+
+        if (n > 0)
+            return p.revents;
+        if (n == 0 && left == 0)
+            return 0;
+        if (n < 0 && errno != EINTR)
+            return -1;
+    }
+}
+
+/* Doubles *@delay, for the next time. */
+static void back_off(int fd, int64_t *delay, int64_t deadline)
+{
+    int64_t until = usher__redis_clock_ms() + *delay;
+
+    (void)wait_for(fd, POLLIN, until < deadline ? until : deadline);
+    *delay = *delay * 2 < BACKOFF_MAX ? *delay * 2 : BACKOFF_MAX;
+}
+
+/* ---- messages ---------------------------------------------------------------------- */
+
+/* strerror() belongs to the locale and, on some systems, to one thread. */
+static const char *errno_text(int e)
+{
+    /* clang-format off */
+    switch (e) {
+    case ECONNREFUSED:  return "connection refused";
+    case ECONNRESET:    return "connection reset by the server";
+    case ECONNABORTED:  return "connection aborted";
+    case EPIPE:         return "connection closed by the server";
+    case ETIMEDOUT:     return "timed out";
+    case EHOSTUNREACH:  return "no route to the host";
+    case ENETUNREACH:   return "network unreachable";
+    case EADDRNOTAVAIL: return "address not available";
+    case EAFNOSUPPORT:  return "address family not supported";
+    case ENOENT:        return "no such socket file";
+    case ENOTSOCK:      return "not a socket";
+    case EACCES:
+    case EPERM:         return "permission denied";
+    case EMFILE:
+    case ENFILE:        return "too many open files";
+    case ENOBUFS:
+    case ENOMEM:        return "the system is out of memory";
+    default:            return "system error";
+    }
+    /* clang-format on */
+}
+
+struct line {
+    char *text;
+    size_t size, len;
+};
+
+static void line_add(struct line *l, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n && l->len + 1 < l->size; i++) {
+        if (p[i] == '\r' || p[i] == '\n' || p[i] == '\t')
+            l->text[l->len++] = ' ';
+        else if (p[i] >= 0x20 && p[i] < 0x7f)
+            l->text[l->len++] = p[i];
+        else
+            l->text[l->len++] = '?';
+    }
+    l->text[l->len] = '\0';
+}
+
+static void line_add_str(struct line *l, const char *s)
+{
+    line_add(l, s, strlen(s));
+}
+
+/* Puts the up to 20 digits of @v before @end.  Not snprintf(): this is once an argument. */
+static char *digits(char *end, uint64_t v)
+{
+    do
+        *--end = (char)('0' + v % 10);
+    while ((v /= 10) != 0);
+    return end;
+}
+
+static void line_add_u64(struct line *l, uint64_t v)
+{
+    char buf[20];
+    char *p = digits(buf + sizeof buf, v);
+
+    line_add(l, p, (size_t)(buf + sizeof buf - p));
+}
+
+static struct line message_begin(struct usher__redis_conn *c)
+{
+    struct line l = { c->message, sizeof c->message / 2, 0 };
+
+    /* An endless host name must leave room for what happened. */
+    line_add_str(&l, "redis ");
+    if (c->opt.unix_path != NULL) {
+        line_add_str(&l, c->opt.unix_path);
+    } else {
+        bool v6 = strchr(c->opt.host, ':') != NULL;
+
+        line_add_str(&l, v6 ? "[" : "");
+        line_add_str(&l, c->opt.host);
+        line_add_str(&l, v6 ? "]:" : ":");
+        line_add_u64(&l, c->opt.port);
+    }
+    l.size = sizeof c->message;
+    line_add_str(&l, ": ");
+    return l;
+}
+
+static void say(struct usher__redis_conn *c, const char *what, const char *detail)
+{
+    struct line l = message_begin(c);
+
+    line_add_str(&l, what);
+    line_add_str(&l, detail);
+}
+
+static void say_errno(struct usher__redis_conn *c, const char *what, int e)
+{
+    struct line l = message_begin(c);
+
+    line_add_str(&l, what);
+    line_add_str(&l, errno_text(e));
+    line_add_str(&l, " (errno ");
+    line_add_u64(&l, e < 0 ? 0 : (uint64_t)e);
+    line_add_str(&l, ")");
+}
+
+static bool contains(const char *text, size_t len, const char *word, size_t word_len)
+{
+    for (size_t i = 0; word_len <= len && i <= len - word_len; i++)
+        if (memcmp(text + i, word, word_len) == 0)
+            return true;
+    return false;
+}
+
+/* Servers and proxies repeat the arguments of commands that they do not like. */
+static void say_reply(struct usher__redis_conn *c, const char *text, size_t len)
+{
+    const char *secret = c->opt.password;
+    struct line l = message_begin(c);
+    size_t begin = l.len;
+
+    line_add(&l, text, len);
+    if (secret == NULL || secret[0] == '\0')
+        return;
+    if (contains(text, len, secret, strlen(secret)) ||
+        contains(l.text + begin, l.len - begin, secret, strlen(secret))) {
+        l.len = begin;
+        line_add_str(&l, "an error that repeats the password");
+    }
+}
+
+const char *usher__redis_conn_message(const struct usher__redis_conn *c)
+{
+    return c->message;
+}
+
+const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct redisReply *reply)
+{
+    if (reply->type == REDIS_REPLY_ERROR)
+        say_reply(c, reply->str, reply->len);
+    else
+        say(c, "an answer of the wrong type", "");
+    return c->message;
+}
+
+/* ---- memory ------------------------------------------------------------------------ */
+
+static void *resize(struct usher__redis_conn *c, void *p, size_t old, size_t size)
+{
+    return c->alloc->resize(c->alloc->payload, p, old, size);
+}
+
+/* A bigger size for a buffer of @size that needs @used + @need; 0: there is none. */
+static size_t size_for(size_t size, size_t first, size_t used, size_t need)
+{
+    if (need > SIZE_MAX / 4 - used)
+        return 0;
+    if (size < first)
+        size = first;
+    while (size < used + need)
+        size *= 2;
+    return size;
+}
+
+/* ---- socket ------------------------------------------------------------------------ */
+
+/* These two are all that touches the stream.  A layer between (TLS) that holds bytes back
+ * has to keep `more` set, too. */
+static ssize_t io_read(struct usher__redis_conn *c, void *p, size_t size)
+{
+    ssize_t n;
+
+    do
+        n = recv(c->fd, p, size, 0);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return IO_AGAIN;
+    c->io_errno = errno;
+    return IO_FAILED;
+}
+
+static ssize_t io_write(struct usher__redis_conn *c, const void *p, size_t size)
+{
+    ssize_t n;
+
+    do
+        n = send(c->fd, p, size, MSG_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    if (n >= 0)
+        return n;
+    if (errno == EAGAIN || errno == EWOULDBLOCK)
+        return IO_AGAIN;
+    c->io_errno = errno;
+    return IO_FAILED;
+}
+
+bool usher__redis_conn_is_connected(const struct usher__redis_conn *c)
+{
+    return c->fd >= 0;
+}
+
+void usher__redis_conn_discard(struct usher__redis_conn *c)
+{
+    if (c->fd >= 0)
+        close(c->fd);
+    c->fd = -1;
+    if (c->reader != NULL)
+        redisReaderFree(c->reader);
+    c->reader = NULL;
+    c->scan = (struct scanner){ 0 };
+    c->in_pos = c->in_len = 0;
+    c->more = false;
+    if (c->batch == BATCH_SENT)
+        c->batch = BATCH_OVER;
+}
+
+static void set_option(int fd, int level, int name, int value)
+{
+    /* None of them is worth failing for. */
+    (void)setsockopt(fd, level, name, &value, sizeof value);
+}
+
+/* A connected socket, or -1 with errno. */
+static int socket_connect(int family, const struct sockaddr *to, socklen_t to_len, int64_t deadline)
+{
+    int fd = socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    int64_t delay = 1;
+    int e = 0;
+    socklen_t e_len = sizeof e;
+
+    if (fd < 0)
+        return -1;
+    while (connect(fd, to, to_len) != 0) {
+        int n;
+
+        e = errno;
+        if (e == EAGAIN && family == AF_UNIX) {
+            /* The listener's queue is full, and there is nothing to poll for. */
+            e = usher__redis_clock_ms() < deadline ? 0 : ETIMEDOUT;
+            if (e != 0)
+                break;
+            back_off(-1, &delay, deadline);
+            continue;
+        }
+        if (e != EINPROGRESS && e != EINTR)
+            break;
+        n = wait_for(fd, POLLOUT, deadline);
+        if (n == 0)
+            e = ETIMEDOUT;
+        else if (n < 0 || getsockopt(fd, SOL_SOCKET, SO_ERROR, &e, &e_len) != 0)
+            e = errno;
+        break;
+    }
+    if (e != 0) {
+        close(fd);
+        errno = e;
+        return -1;
+    }
+    if (family != AF_UNIX) {
+        set_option(fd, IPPROTO_TCP, TCP_NODELAY, 1);
+        set_option(fd, SOL_SOCKET, SO_KEEPALIVE, 1);
+#ifdef TCP_KEEPIDLE
+        set_option(fd, IPPROTO_TCP, TCP_KEEPIDLE, KEEPALIVE_IDLE);
+#endif
+#ifdef TCP_KEEPINTVL
+        set_option(fd, IPPROTO_TCP, TCP_KEEPINTVL, KEEPALIVE_INTERVAL);
+#endif
+#ifdef TCP_KEEPCNT
+        set_option(fd, IPPROTO_TCP, TCP_KEEPCNT, KEEPALIVE_COUNT);
+#endif
+    }
+    return fd;
+}
+
+static enum usher_status connect_unix(struct usher__redis_conn *c, int64_t deadline)
+{
+    struct sockaddr_un to = { .sun_family = AF_UNIX };
+
+    memcpy(to.sun_path, c->opt.unix_path, strlen(c->opt.unix_path) + 1);
+    c->fd = socket_connect(AF_UNIX, (const struct sockaddr *)&to, (socklen_t)sizeof to, deadline);
+    if (c->fd >= 0)
+        return USHER_OK;
+    say_errno(c, "cannot connect: ", errno);
+    return USHER_UNAVAILABLE;
+}
+
+static enum usher_status connect_tcp(struct usher__redis_conn *c, int64_t deadline)
+{
+    struct addrinfo hints = { .ai_family = AF_UNSPEC,
+                              .ai_socktype = SOCK_STREAM,
+                              .ai_flags = AI_NUMERICSERV };
+    struct addrinfo *list = NULL;
+    char port[21] = { 0 };
+    char *p = digits(port + sizeof port - 1, c->opt.port);
+    int64_t n_left = 0;
+    int rc = getaddrinfo(c->opt.host, p, &hints, &list);
+
+    if (rc == EAI_MEMORY) {
+        say(c, "out of memory", "");
+        return USHER_NOMEM;
+    }
+    if (rc != 0) {
+        say(c, "cannot connect: ",
+            rc == EAI_AGAIN ? "the name cannot be resolved now" : "no such host");
+        return USHER_UNAVAILABLE;
+    }
+    for (struct addrinfo *a = list; a != NULL; a = a->ai_next)
+        n_left++;
+    for (struct addrinfo *a = list; a != NULL && c->fd < 0; a = a->ai_next, n_left--) {
+        /* Each address gets its share of the time, or a dead first one would take all. */
+        int64_t now = usher__redis_clock_ms();
+        int64_t until = deadline > now ? now + (deadline - now) / n_left : now;
+
+        c->fd = socket_connect(a->ai_family, a->ai_addr, a->ai_addrlen, until);
+        if (c->fd < 0)
+            say_errno(c, "cannot connect: ", errno);
+    }
+    freeaddrinfo(list);
+    return c->fd >= 0 ? USHER_OK : USHER_UNAVAILABLE;
+}
+
+/* ---- frames ------------------------------------------------------------------------ */
+
+/* The header line of a $ or * is complete. */
+static enum frame frame_value(struct scanner *s);
+
+static enum frame frame_header(struct scanner *s)
+{
+    if (s->line == 0)
+        return FRAME_BAD;
+    if (s->minus)
+        return s->number == 1 ? frame_value(s) : FRAME_BAD; /* -1: nil */
+    if (s->type == '$') {
+        s->at = s->number > 0 ? AT_BULK : AT_BULK_CR;
+        return FRAME_MORE;
+    }
+    if (s->number == 0)
+        return frame_value(s);
+    if (s->number > USHER__REDIS_MAX_ELEMENTS - s->elements || s->depth == USHER__REDIS_MAX_DEPTH)
+        return FRAME_BAD;
+    s->elements += (size_t)s->number;
+    s->left[s->depth++] = (size_t)s->number;
+    s->at = AT_TYPE;
+    return FRAME_MORE;
+}
+
+/* A value is complete; perhaps the arrays that it ends as well. */
+static enum frame frame_value(struct scanner *s)
+{
+    s->at = AT_TYPE;
+    while (s->depth > 0) {
+        if (--s->left[s->depth - 1] > 0)
+            return FRAME_MORE;
+        s->depth--;
+    }
+    return FRAME_DONE;
+}
+
+/* One byte of a line, its type byte and its end apart. */
+static bool frame_line(struct scanner *s, char ch)
+{
+    if (ch == '\n' || ++s->line > USHER__REDIS_MAX_LINE)
+        return false;
+    if (s->type == '+' || s->type == '-')
+        return true;
+    if (s->type == ':')
+        return s->line <= 20; /* hiredis reads the number, strictly */
+    if (ch == '-' && s->line == 1) {
+        s->minus = true;
+        return true;
+    }
+    if (ch < '0' || ch > '9' || (s->line > (s->minus ? 2u : 1u) && s->number == 0))
+        return false;
+    s->number = s->number * 10 + (uint64_t)(ch - '0');
+    return s->number <= USHER__REDIS_MAX_REPLY;
+}
+
+/* Looks at up to @n bytes, and not beyond the end of a reply. */
+static enum frame frame_scan(struct scanner *s, const char *p, size_t n, size_t *ret_used)
+{
+    enum frame is = FRAME_MORE;
+    size_t i = 0;
+
+    while (is == FRAME_MORE && i < n) {
+        size_t step = 1;
+        char ch = p[i];
+
+        switch (s->at) {
+        case AT_TYPE:
+            s->type = ch;
+            s->minus = false;
+            s->number = 0;
+            s->line = 0;
+            s->at = AT_LINE;
+            if (ch == '\0' || strchr("+-:$*", ch) == NULL)
+                is = FRAME_BAD;
+            break;
+        case AT_LINE:
+            if (ch == '\r')
+                s->at = AT_LINE_END;
+            else if (!frame_line(s, ch))
+                is = FRAME_BAD;
+            break;
+        case AT_LINE_END:
+            if (ch != '\n')
+                is = FRAME_BAD;
+            else if (s->type == '$' || s->type == '*')
+                is = frame_header(s);
+            else
+                is = frame_value(s);
+            break;
+        case AT_BULK:
+            step = s->number < n - i ? (size_t)s->number : n - i;
+            s->number -= step;
+            if (s->number == 0)
+                s->at = AT_BULK_CR;
+            break;
+        case AT_BULK_CR:
+            s->at = AT_BULK_LF;
+            if (ch != '\r')
+                is = FRAME_BAD;
+            break;
+        case AT_BULK_LF:
+            is = ch == '\n' ? frame_value(s) : FRAME_BAD;
+            break;
+        }
+        if (step > USHER__REDIS_MAX_REPLY - s->bytes)
+            is = FRAME_BAD;
+        else
+            s->bytes += step;
+        i += step;
+    }
+    *ret_used = i;
+    return is;
+}
+
+/* ---- replies ----------------------------------------------------------------------- */
+
+/* A reader for the next batch, not grown beyond what is worth keeping. */
+static bool reader_ready(struct usher__redis_conn *c)
+{
+    if (c->reader != NULL && c->reader_peak > READER_KEEP) {
+        redisReaderFree(c->reader);
+        c->reader = NULL;
+    }
+    if (c->reader == NULL) {
+        c->reader = redisReaderCreate();
+        c->reader_peak = 0;
+        if (c->reader == NULL)
+            return false;
+        /* Shrinking its buffer, hiredis 0.14 asserts that there is memory. */
+        c->reader->maxbuf = 0;
+    }
+    return true;
+}
+
+/* Takes the next reply out of the input buffer.  With FRAME_MORE the buffer is used up, with
+ * FRAME_BAD the message says why. */
+static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
+{
+    while (c->in_pos < c->in_len) {
+        const char *p = c->in + c->in_pos;
+        void *reply = NULL;
+        size_t used;
+        enum frame is = frame_scan(&c->scan, p, c->in_len - c->in_pos, &used);
+
+        if (is == FRAME_BAD) {
+            say(c, "protocol error: not an answer of Redis, or too big", "");
+            return FRAME_BAD;
+        }
+        c->in_pos += used;
+        if (redisReaderFeed(c->reader, p, used) == REDIS_OK && is == FRAME_MORE)
+            continue;
+        if (redisReaderGetReply(c->reader, &reply) != REDIS_OK || reply == NULL) {
+            if (c->reader->err == REDIS_ERR_OOM)
+                say(c, "out of memory for the answer", "");
+            else
+                say(c, "protocol error: ", c->reader->errstr);
+            return FRAME_BAD;
+        }
+        if (c->scan.bytes > c->reader_peak)
+            c->reader_peak = c->scan.bytes;
+        c->scan = (struct scanner){ 0 };
+        *ret_reply = reply;
+        return FRAME_DONE;
+    }
+    return FRAME_MORE;
+}
+
+/* The input buffer is used up.  false: the stream has ended, and the message says how. */
+static bool fill(struct usher__redis_conn *c)
+{
+    ssize_t n = io_read(c, c->in, sizeof c->in);
+
+    c->more = n == (ssize_t)sizeof c->in;
+    c->in_pos = 0;
+    c->in_len = n > 0 ? (size_t)n : 0;
+    if (n == 0)
+        say(c, "connection closed by the server", "");
+    else if (n == IO_FAILED)
+        say_errno(c, "", c->io_errno);
+    return n > 0 || n == IO_AGAIN;
+}
+
+/* Between two batches nothing comes from a server but its farewell, perhaps with a word
+ * of why.  Without this check the first command after a long rest would be `unknown`. */
+static bool is_quiet(struct usher__redis_conn *c)
+{
+    redisReply *reply = NULL;
+    enum frame is;
+
+    if (c->in_pos == c->in_len && !fill(c))
+        return false;
+    if (c->in_pos == c->in_len)
+        return true;
+    is = take(c, &reply);
+    if (is == FRAME_DONE && reply->type == REDIS_REPLY_ERROR)
+        usher__redis_conn_explain(c, reply);
+    else if (is != FRAME_BAD)
+        say(c, "protocol error: an answer to nothing", "");
+    freeReplyObject(reply);
+    return false;
+}
+
+/* ---- requests ---------------------------------------------------------------------- */
+
+static bool out_reserve(struct usher__redis_conn *c, size_t need)
+{
+    size_t size;
+    char *p;
+
+    if (need <= c->out_size - c->out_len)
+        return true;
+    size = size_for(c->out_size, OUTPUT_FIRST, c->out_len, need);
+    p = size == 0 ? NULL : resize(c, c->out, c->out_size, size);
+    if (p == NULL) {
+        c->failed = USHER_NOMEM;
+        return false;
+    }
+    c->out = p;
+    c->out_size = size;
+    return true;
+}
+
+static bool start_reserve(struct usher__redis_conn *c)
+{
+    size_t size;
+    size_t *p;
+
+    if (c->requests < c->requests_size)
+        return true;
+    size = c->requests_size == 0 ? REQUESTS_FIRST : c->requests_size * 2;
+    p = size > SIZE_MAX / sizeof *p
+            ? NULL
+            : resize(c, c->start, c->requests_size * sizeof *p, size * sizeof *p);
+    if (p == NULL) {
+        c->failed = USHER_NOMEM;
+        return false;
+    }
+    c->start = p;
+    c->requests_size = size;
+    return true;
+}
+
+/* There is room for HEADER_MAX. */
+static void out_header(struct usher__redis_conn *c, char type, uint64_t v)
+{
+    char buf[20];
+    char *p = digits(buf + sizeof buf, v);
+    size_t n = (size_t)(buf + sizeof buf - p);
+
+    c->out[c->out_len++] = type;
+    memcpy(c->out + c->out_len, p, n);
+    c->out_len += n;
+    c->out[c->out_len++] = '\r';
+    c->out[c->out_len++] = '\n';
+}
+
+static void batch_reset(struct usher__redis_conn *c)
+{
+    if (c->out_size > OUTPUT_KEEP) {
+        resize(c, c->out, c->out_size, 0);
+        c->out = NULL;
+        c->out_size = 0;
+    }
+    c->out_len = c->sent = 0;
+    c->send_failed = false;
+    c->requests = c->answered = 0;
+    c->args_left = 0;
+    c->failed = USHER_OK;
+    c->batch = BATCH_OPEN;
+}
+
+void usher__redis_conn_begin(struct usher__redis_conn *c, size_t argc)
+{
+    if (c->batch == BATCH_OVER)
+        batch_reset(c);
+    if (c->failed != USHER_OK)
+        return;
+    if (c->batch == BATCH_SENT || c->args_left != 0 || argc == 0) {
+        c->failed = USHER_INVALID;
+        return;
+    }
+    if (!start_reserve(c) || !out_reserve(c, HEADER_MAX))
+        return;
+    c->start[c->requests++] = c->out_len;
+    c->args_left = argc;
+    out_header(c, '*', argc);
+}
+
+void usher__redis_conn_arg(struct usher__redis_conn *c, const void *p, size_t len)
+{
+    if (c->failed != USHER_OK)
+        return;
+    if (c->batch != BATCH_OPEN || c->args_left == 0) {
+        c->failed = USHER_INVALID;
+        return;
+    }
+    if (len > SIZE_MAX / 8) {
+        c->failed = USHER_NOMEM;
+        return;
+    }
+    if (!out_reserve(c, HEADER_MAX + len + 2))
+        return;
+    c->args_left--;
+    out_header(c, '$', len);
+    if (len > 0)
+        memcpy(c->out + c->out_len, p, len);
+    c->out_len += len;
+    c->out[c->out_len++] = '\r';
+    c->out[c->out_len++] = '\n';
+}
+
+void usher__redis_conn_arg_str(struct usher__redis_conn *c, const char *s)
+{
+    usher__redis_conn_arg(c, s, strlen(s));
+}
+
+void usher__redis_conn_arg_i64(struct usher__redis_conn *c, int64_t v)
+{
+    char buf[21];
+    char *p = digits(buf + sizeof buf, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+
+    if (v < 0)
+        *--p = '-';
+    usher__redis_conn_arg(c, p, (size_t)(buf + sizeof buf - p));
+}
+
+static void send_some(struct usher__redis_conn *c)
+{
+    while (c->sent < c->out_len) {
+        ssize_t n = io_write(c, c->out + c->sent, c->out_len - c->sent);
+
+        if (n == IO_FAILED)
+            c->send_failed = true; /* replies may be waiting: the reading side ends it */
+        if (n <= 0)
+            return;
+        c->sent += (size_t)n;
+    }
+}
+
+enum usher_status usher__redis_conn_flush(struct usher__redis_conn *c)
+{
+    enum usher_status status = c->failed;
+
+    if (c->batch == BATCH_SENT) {
+        c->failed = USHER_OK;
+        if (status != USHER_OK) {
+            say(c, "request not made: replies are outstanding", "");
+            return status;
+        }
+        if (!c->send_failed)
+            send_some(c);
+        return USHER_OK;
+    }
+    if (status == USHER_OK && (c->batch == BATCH_OVER || c->requests == 0))
+        return USHER_OK;
+    c->batch = BATCH_OVER;
+    if (status == USHER_OK && c->args_left != 0)
+        status = USHER_INVALID;
+    if (status == USHER_OK && c->fd >= 0 && !reader_ready(c))
+        status = USHER_NOMEM;
+    if (status != USHER_OK) {
+        c->failed = USHER_OK;
+        say(c, status == USHER_NOMEM ? "out of memory" : "request with a wrong argument count", "");
+        return status;
+    }
+    if (c->fd < 0) {
+        say(c, "not connected", "");
+        return USHER_UNAVAILABLE;
+    }
+    if (is_quiet(c)) {
+        send_some(c);
+        if (!c->send_failed || c->sent > 0) {
+            c->batch = BATCH_SENT;
+            return USHER_OK;
+        }
+        if (is_quiet(c))
+            say_errno(c, "", c->io_errno);
+    }
+    usher__redis_conn_discard(c);
+    return USHER_UNAVAILABLE;
+}
+
+size_t usher__redis_conn_requests(const struct usher__redis_conn *c)
+{
+    return c->requests;
+}
+
+size_t usher__redis_conn_answered(const struct usher__redis_conn *c)
+{
+    return c->answered;
+}
+
+size_t usher__redis_conn_unsent_from(const struct usher__redis_conn *c)
+{
+    size_t lo = 0, hi = c->requests;
+
+    while (lo < hi) {
+        size_t mid = lo + (hi - lo) / 2;
+
+        if (c->start[mid] < c->sent)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo;
+}
+
+/* The connection is of no use any more; the message says why. */
+static enum usher_status lose(struct usher__redis_conn *c)
+{
+    usher__redis_conn_discard(c);
+    return c->start[c->answered] < c->sent ? USHER_UNKNOWN : USHER_UNAVAILABLE;
+}
+
+/* @reply is the next one from the server. */
+static enum usher_status answer(struct usher__redis_conn *c, redisReply *reply,
+                                redisReply **ret_reply)
+{
+    size_t end = c->answered + 1 < c->requests ? c->start[c->answered + 1] : c->out_len;
+
+    if (end > c->sent) {
+        /* Before it has seen all of the request, a server only has errors to tell. */
+        if (reply->type == REDIS_REPLY_ERROR)
+            usher__redis_conn_explain(c, reply);
+        else
+            say(c, "protocol error: an answer to nothing", "");
+        freeReplyObject(reply);
+        return lose(c);
+    }
+    if (++c->answered == c->requests)
+        c->batch = BATCH_OVER;
+    *ret_reply = reply;
+    return USHER_OK;
+}
+
+enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t deadline_ms,
+                                         struct redisReply **ret_reply)
+{
+    bool late = false;
+
+    if (c->batch != BATCH_SENT) {
+        say(c, "no reply is outstanding", "");
+        return USHER_INVALID;
+    }
+    for (;;) {
+        redisReply *reply = NULL;
+        enum frame is = take(c, &reply);
+        int ready = POLLIN;
+
+        if (is == FRAME_DONE)
+            return answer(c, reply, ret_reply);
+        if (is == FRAME_BAD)
+            return lose(c);
+        if (usher__redis_clock_ms() >= deadline_ms) {
+            /* Once more for what has arrived already; not for what drips in. */
+            if (late) {
+                say(c, "no answer in time", "");
+                return lose(c);
+            }
+            late = true;
+        }
+        if (!c->more) {
+            bool to_send = c->sent < c->out_len && !c->send_failed;
+
+            ready = wait_for(c->fd, to_send ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+            if (ready < 0) {
+                say_errno(c, "", errno);
+                return lose(c);
+            }
+            if ((ready & POLLOUT) != 0)
+                send_some(c);
+        }
+        if ((ready & ~POLLOUT) != 0 && !fill(c))
+            return lose(c);
+    }
+}
+
+/* ---- handshake --------------------------------------------------------------------- */
+
+enum step { STEP_AUTH, STEP_SELECT, STEP_NAME, STEP_PING, STEPS };
+
+static bool code_is(const redisReply *r, const char *code)
+{
+    size_t n = strlen(code);
+
+    return r->len >= n && memcmp(r->str, code, n) == 0 && (r->len == n || r->str[n] == ' ');
+}
+
+/* Errors that do not keep the connection from working. */
+static bool step_tolerates(enum step step, const redisReply *r)
+{
+    if (step == STEP_NAME)
+        return true; /* what is serious, PING says as well */
+    return step == STEP_PING &&
+           (code_is(r, "NOPERM") || code_is(r, "MASTERDOWN") || code_is(r, "MISCONF"));
+}
+
+/* An unknown AUTH is answered with its arguments, cut to some length: what is left of the
+ * password would not be recognised.  They are in quotes. */
+static size_t auth_words(const redisReply *r)
+{
+    size_t n = 0;
+
+    while (n < r->len && strchr("'\"`", r->str[n]) == NULL)
+        n++;
+    return n;
+}
+
+/* One round.  *@ret_again: the server is not ready yet, and the message is what it said. */
+static enum usher_status handshake(struct usher__redis_conn *c, int64_t deadline, bool *ret_again)
+{
+    const struct usher__redis_conn_options *o = &c->opt;
+    enum usher_status status, verdict = USHER_OK;
+    char said[USHER__REDIS_MESSAGE_SIZE];
+    enum step steps[STEPS];
+    size_t n = 0;
+
+    if (o->password != NULL) {
+        steps[n++] = STEP_AUTH;
+        usher__redis_conn_begin(c, o->user != NULL ? 3 : 2);
+        usher__redis_conn_arg_str(c, "AUTH");
+        if (o->user != NULL)
+            usher__redis_conn_arg_str(c, o->user);
+        usher__redis_conn_arg_str(c, o->password);
+    }
+    if (o->db != 0) {
+        steps[n++] = STEP_SELECT;
+        usher__redis_conn_begin(c, 2);
+        usher__redis_conn_arg_str(c, "SELECT");
+        usher__redis_conn_arg_i64(c, o->db);
+    }
+    if (o->client_name != NULL) {
+        steps[n++] = STEP_NAME;
+        usher__redis_conn_begin(c, 3);
+        usher__redis_conn_arg_str(c, "CLIENT");
+        usher__redis_conn_arg_str(c, "SETNAME");
+        usher__redis_conn_arg_str(c, o->client_name);
+    }
+    /* The commands before are accepted while a server loads its data; this one is not. */
+    steps[n++] = STEP_PING;
+    usher__redis_conn_begin(c, 1);
+    usher__redis_conn_arg_str(c, "PING");
+
+    status = usher__redis_conn_flush(c);
+    for (size_t i = 0; i < n && status == USHER_OK; i++) {
+        redisReply *r = NULL;
+        bool bad;
+
+        status = usher__redis_conn_read(c, deadline, &r);
+        if (status != USHER_OK)
+            break;
+        bad = r->type == REDIS_REPLY_ERROR ? !step_tolerates(steps[i], r)
+                                           : r->type != REDIS_REPLY_STATUS;
+        /* The first error is the cause of those after it. */
+        if (bad && verdict == USHER_OK) {
+            enum usher__redis_class is = usher__redis_classify(r);
+
+            verdict = USHER_UNAVAILABLE;
+            *ret_again = is == USHER__REDIS_RETRY;
+            if (r->type == REDIS_REPLY_ERROR && steps[i] == STEP_AUTH)
+                say_reply(c, r->str, auth_words(r));
+            else
+                usher__redis_conn_explain(c, r);
+            memcpy(said, c->message, sizeof said);
+        }
+        freeReplyObject(r);
+    }
+    if (status == USHER_OK)
+        return verdict;
+    /* Of a server that refuses and hangs up, the refusal is the news. */
+    if (verdict != USHER_OK)
+        memcpy(c->message, said, sizeof said);
+    *ret_again = false;
+    return status == USHER_NOMEM ? USHER_NOMEM : USHER_UNAVAILABLE;
+}
+
+enum usher_status usher__redis_conn_connect(struct usher__redis_conn *c, int64_t deadline_ms)
+{
+    enum usher_status status;
+    int64_t delay = BACKOFF_FIRST;
+    bool again;
+
+    usher__redis_conn_discard(c);
+    batch_reset(c);
+    status = c->opt.unix_path != NULL ? connect_unix(c, deadline_ms) : connect_tcp(c, deadline_ms);
+    if (status != USHER_OK)
+        return status;
+    for (;;) {
+        again = false;
+        status = handshake(c, deadline_ms, &again);
+        if (!again)
+            break;
+        back_off(c->fd, &delay, deadline_ms);
+        if (usher__redis_clock_ms() >= deadline_ms)
+            break;
+    }
+    if (status != USHER_OK)
+        usher__redis_conn_discard(c);
+    return status;
+}
+
+enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
+                                         const struct usher__redis_conn_options *opt,
+                                         struct usher__redis_conn **ret_conn)
+{
+    struct usher__redis_conn *c;
+
+    if (opt->unix_path != NULL) {
+        size_t n = strlen(opt->unix_path);
+
+        if (n == 0 || n >= sizeof((struct sockaddr_un *)NULL)->sun_path)
+            return USHER_INVALID;
+    } else if (opt->host == NULL || opt->host[0] == '\0' || opt->port == 0) {
+        return USHER_INVALID;
+    }
+    if ((opt->user != NULL && opt->password == NULL) || opt->db < 0)
+        return USHER_INVALID;
+    c = alloc->resize(alloc->payload, NULL, 0, sizeof *c);
+    if (c == NULL)
+        return USHER_NOMEM;
+    memset(c, 0, sizeof *c);
+    c->alloc = alloc;
+    c->opt = *opt;
+    c->fd = -1;
+    *ret_conn = c;
+    return USHER_OK;
+}
+
+void usher__redis_conn_close(struct usher__redis_conn *c)
+{
+    if (c == NULL)
+        return;
+    usher__redis_conn_discard(c);
+    if (c->out != NULL)
+        resize(c, c->out, c->out_size, 0);
+    if (c->start != NULL)
+        resize(c, c->start, c->requests_size * sizeof *c->start, 0);
+    c->alloc->resize(c->alloc->payload, c, sizeof *c, 0);
+}
+
+/* ---- classes ----------------------------------------------------------------------- */
+
+struct text {
+    const char *p;
+    size_t n;
+};
+
+static bool skip(struct text *t, const char *prefix)
+{
+    size_t n = strlen(prefix);
+
+    if (t->n < n || memcmp(t->p, prefix, n) != 0)
+        return false;
+    t->p += n;
+    t->n -= n;
+    return true;
+}
+
+static bool skip_number(struct text *t)
+{
+    size_t n = 0;
+
+    while (n < t->n && t->p[n] >= '0' && t->p[n] <= '9')
+        n++;
+    t->p += n;
+    t->n -= n;
+    return n > 0;
+}
+
+/* The first word of @t is one of those in @list, which are separated and enclosed by spaces. */
+static bool word_in(const struct text *t, const char *list)
+{
+    size_t n = 0;
+    const char *end;
+
+    while (n < t->n && t->p[n] != ' ')
+        n++;
+    for (const char *s = list + 1; *s != '\0'; s = end + 1) {
+        end = strchr(s, ' ');
+        if ((size_t)(end - s) == n && memcmp(s, t->p, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+static bool begins_with_one_of(const struct text *t, const char *const *list, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct text rest = *t;
+
+        if (skip(&rest, list[i]))
+            return true;
+    }
+    return false;
+}
+
+/* The state of the server, which redis.call() of a write looks at before the first write of
+ * a script only: READONLY, OOM, MISCONF and NOREPLICAS in Redis 7; OOM in 6.2, where the
+ * others are looked at each time but cannot change while a script runs. */
+static enum usher__redis_class classify_inside(const struct text *t)
+{
+    if (word_in(t, " NOREPLICAS "))
+        return USHER__REDIS_RETRY;
+    return word_in(t, " READONLY OOM MISCONF ") ? USHER__REDIS_REFUSED : USHER__REDIS_SCRIPT_ERROR;
+}
+
+enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
+{
+    /* clang-format off */
+    static const char *const never_ran[] = {
+        "ERR unknown command",
+        "ERR wrong number of arguments",
+        "ERR Error compiling script",
+        "ERR Protocol error",
+        "ERR max number of clients",
+        "ERR This instance has cluster support disabled",
+    };
+    /* clang-format on */
+    struct text t = { reply->str, reply->len };
+
+    if (reply->type != REDIS_REPLY_ERROR)
+        return USHER__REDIS_OK;
+
+    /* 7.0: "CODE text script: <sha>, on @user_script:1." */
+    if (contains(t.p, t.n, ", on @user_script", 17) && contains(t.p, t.n, " script: ", 9))
+        return classify_inside(&t);
+
+    /* 6.2: "ERR Error running script (call to f_<sha>): @user_script:1: @user_script: 1:
+     * -CODE text", with the dash for errors of redis.call() itself only. */
+    if (skip(&t, "ERR Error running script")) {
+        const char *colon;
+
+        if (!skip(&t, " (call to f_") || (colon = memchr(t.p, ')', t.n)) == NULL)
+            return USHER__REDIS_SCRIPT_ERROR;
+        t.n -= (size_t)(colon - t.p);
+        t.p = colon;
+        if (skip(&t, "): @user_script:") && skip_number(&t) && skip(&t, ": @user_script: ") &&
+            skip_number(&t) && skip(&t, ": -"))
+            return classify_inside(&t);
+        return USHER__REDIS_SCRIPT_ERROR;
+    }
+
+    if (word_in(&t, " LOADING BUSY TRYAGAIN CLUSTERDOWN MASTERDOWN NOREPLICAS "))
+        return USHER__REDIS_RETRY;
+    if (word_in(&t, " NOSCRIPT "))
+        return USHER__REDIS_NOSCRIPT;
+    if (word_in(&t, " MOVED "))
+        return USHER__REDIS_MOVED;
+    if (word_in(&t, " ASK "))
+        return USHER__REDIS_ASK;
+    if (word_in(&t, " READONLY OOM MISCONF NOAUTH WRONGPASS NOPERM CROSSSLOT DENIED ") ||
+        begins_with_one_of(&t, never_ran, sizeof never_ran / sizeof *never_ran))
+        return USHER__REDIS_REFUSED;
+    return USHER__REDIS_SCRIPT_ERROR;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/* What the files of the Redis store share. */
+#ifndef USHER_REDIS_STORE_H
+#define USHER_REDIS_STORE_H
+
+#include <usher/store.h>
+
+#include "conn.h"
+
+#define USHER__REDIS_PREFIX_MAX 64
+/* prefix{pool}:number:index */
+#define USHER__REDIS_KEY_MAX (USHER__REDIS_PREFIX_MAX + USHER_NAME_MAX + 32)
+
+struct usher__redis {
+    struct usher_store base;
+    const struct usher_allocator *alloc;
+    struct usher__redis_conn *conn;
+    char *script; /* the text, and what the server calls it */
+    size_t script_size;
+    char sha[41]; /* "": to be loaded */
+    uint64_t random;
+    void (*log)(void *payload, enum usher_log_level level, const char *line);
+    void *log_payload;
+    bool looked; /* at how durable the server is */
+    char prefix[USHER__REDIS_PREFIX_MAX + 1];
+    /* of the connection */
+    char host[256], user[256], password[512], client_name[256];
+};
+
+/* A key of @scope; "" or ":index" is @suffix.  Returns its size. */
+size_t usher__redis_key(const struct usher__redis *r, const struct usher_text *scope,
+                        const char *suffix, char key[USHER__REDIS_KEY_MAX]);
+
+/* Connect and load the script, if that is not so.  UNAVAILABLE, NOMEM: message in
+ * usher__redis_conn_message(). */
+enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);
+
+/* Wait a little before trying again, longer each time; false when the deadline is near. */
+bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms);
+
+/* answer.c: what the script answered to @command, into @reply.  False: not understood. */
+bool usher__redis_answer(const struct usher_command *command, const struct redisReply *from,
+                         struct usher_reply *reply, const struct usher_context *context);
+
+/* Take a number and the blank (or the end) behind it off @text. */
+bool usher__redis_take_int(struct usher_text *text, int64_t *ret);
+bool usher__redis_take_word(struct usher_text *text, struct usher_text *ret);
+int usher__redis_state(const struct usher_text *word); /* -1: none */
+
+/* scan.c */
+enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192]);
+
+#endif

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers of the store as one line: an object, or words for people. */
+#ifndef USHER_CLI_ANSWER_H
+#define USHER_CLI_ANSWER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+#include "cli/json.h"
+
+/* Did a store or the arguments fail, so that there is a message and no more? */
+bool usher__answer_failed(enum usher_status status);
+
+/* {"status":…,"epoch":…,"version":… and no end yet */
+void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch,
+                         uint64_t version);
+
+void usher__answer_json(FILE *out, const struct usher_command *command,
+                        const struct usher_reply *reply);
+void usher__answer_plain(FILE *out, const struct usher_command *command,
+                         const struct usher_reply *reply);
+
+/* A moment as 2026-11-21T06:38:00.000Z. */
+#define CLI_TIME_MAX 40
+const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms);
+
+#endif

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: MIT */
+/* The keys and their order are a public interface: spec of the command line, `usher help json`.
+ * New keys go behind the old ones. */
+#include "config.h"
+
+#include "cli/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+bool usher__answer_failed(enum usher_status status)
+{
+    switch (status) {
+    case USHER_INVALID:
+    case USHER_UNAVAILABLE:
+    case USHER_UNKNOWN:
+    case USHER_LOST:
+    case USHER_NOMEM:
+        return true;
+    default:
+        return false;
+    }
+}
+
+void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version)
+{
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_text(j, "status", usher_status_word(status));
+    usher__json_key(j, "epoch");
+    fprintf(j->out, "\"%016" PRIx64 "\"", epoch);
+    usher__json_uint(j, "version", version);
+}
+
+static void key_state(struct json *j, enum usher_number_state state)
+{
+    usher__json_text(j, "state", usher_number_state_word(state));
+}
+
+/* Always a string: it is compared, not counted with. */
+static void key_token(struct json *j, uint64_t token)
+{
+    usher__json_key(j, "token");
+    fprintf(j->out, "\"%" PRIu64 "\"", token);
+}
+
+/* null where @value is below zero. */
+static void key_next(struct json *j, int64_t value)
+{
+    if (value >= 0) {
+        usher__json_int(j, "next", value);
+        return;
+    }
+    usher__json_key(j, "next");
+    fputs("null", j->out);
+}
+
+static void row(struct json *j, const struct usher_number_row *r)
+{
+    usher__json_name(j, "number", &r->number);
+    key_state(j, r->state);
+    usher__json_name(j, "group", &r->group);
+    usher__json_name(j, "owner", &r->owner);
+    key_token(j, r->token);
+    usher__json_int(j, "until", r->until_ms);
+    usher__json_int(j, "calls_today", r->calls_today);
+    usher__json_int(j, "used", r->used_ms);
+    usher__json_bool(j, "resting", r->resting);
+}
+
+static void call(struct json *j, enum usher_status status, const struct usher_command *command,
+                 const struct usher_number_reply *n)
+{
+    struct usher_text number = { n->number, n->number_size };
+
+    switch (status) {
+    case USHER_OK:
+    case USHER_SAME:
+        usher__json_name(j, "number", &number);
+        key_token(j, n->token);
+        usher__json_int(j, "until", n->until_ms);
+        key_state(j, n->state);
+        break;
+    case USHER_EMPTY:
+        usher__json_text(j, "why", usher_number_why_word(n->why));
+        key_next(j, n->next_ms);
+        break;
+    default:
+        usher__json_name(j, "number", &command->arg.number.number);
+        key_state(j, n->state);
+        if (status == USHER_REFUSED) {
+            usher__json_text(j, "why", usher_number_why_word(n->why));
+            key_next(j, n->next_ms);
+        }
+        break;
+    }
+}
+
+static void list(struct json *j, const struct usher_number_reply *n)
+{
+    struct usher_text next = { n->number, n->more ? n->number_size : 0 };
+
+    usher__json_key(j, "numbers");
+    putc('[', j->out);
+    for (size_t i = 0; i < n->n_rows; i++) {
+        fputs(i > 0 ? ",{" : "{", j->out);
+        j->comma = false;
+        row(j, &n->rows[i]);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+    j->comma = true;
+    usher__json_name(j, "next", &next);
+}
+
+static void stats(struct json *j, const struct usher_number_stats *s)
+{
+    usher__json_int(j, "total", s->total);
+    usher__json_int(j, "idle_up", s->idle_up);
+    usher__json_int(j, "idle_down", s->idle_down);
+    usher__json_int(j, "busy_up", s->busy_up);
+    usher__json_int(j, "busy_down", s->busy_down);
+    usher__json_int(j, "resting", s->resting);
+    usher__json_int(j, "calls_today", s->calls_today);
+    usher__json_int(j, "refused_today", s->refused_today);
+    usher__json_int(j, "longest_hold", s->longest_hold_ms);
+}
+
+static void settings(struct json *j, const struct usher_number_settings *s)
+{
+    usher__json_text(j, "order", usher_number_order_word((enum usher_number_order)s->order));
+    usher__json_int(j, "lease", s->lease_ms);
+    usher__json_int(j, "rest", s->rest_ms);
+    usher__json_int(j, "daily", s->daily);
+    usher__json_int(j, "zone", s->zone_min);
+    usher__json_int(j, "strict", s->strict);
+    usher__json_int(j, "sticky", s->sticky_ms);
+    usher__json_int(j, "sticky_max", s->sticky_max);
+    usher__json_int(j, "requests", s->requests);
+}
+
+static void number(struct json *j, const struct usher_command *command,
+                   const struct usher_reply *reply)
+{
+    const struct usher_number_reply *n = &reply->of.number;
+    bool there = reply->status != USHER_MISSING;
+
+    switch (command->verb) {
+    case USHER_NUMBER_CALL:
+        call(j, reply->status, command, n);
+        break;
+    case USHER_NUMBER_HANGUP:
+    case USHER_NUMBER_RENEW:
+        key_state(j, n->state);
+        usher__json_int(j, "until", n->until_ms);
+        if (reply->status == USHER_STALE)
+            key_token(j, n->token);
+        break;
+    case USHER_NUMBER_FREE:
+    case USHER_NUMBER_SWEEP:
+        usher__json_uint(j, command->verb == USHER_NUMBER_FREE ? "freed" : "expired", n->count);
+        usher__json_bool(j, "more", n->more);
+        break;
+    case USHER_NUMBER_SHOW:
+        if (there && n->n_rows == 1) {
+            row(j, n->rows);
+        } else {
+            usher__json_name(j, "number", &command->arg.number.number);
+            key_state(j, USHER_NUMBER_NODATA);
+        }
+        break;
+    case USHER_NUMBER_LIST:
+        list(j, n);
+        break;
+    case USHER_NUMBER_STATS:
+        if (there)
+            stats(j, &n->of.stats);
+        break;
+    case USHER_NUMBER_SET:
+        if (there)
+            settings(j, &n->of.settings);
+        break;
+    default: /* add, del, reg, unreg */
+        key_state(j, n->state);
+        break;
+    }
+}
+
+void usher__answer_json(FILE *out, const struct usher_command *command,
+                        const struct usher_reply *reply)
+{
+    struct json j = { out, false };
+
+    if (usher__answer_failed(reply->status)) {
+        putc('{', out);
+        usher__json_text(&j, "status", usher_status_word(reply->status));
+        usher__json_text(&j, "message",
+                         reply->message[0] != '\0' ? reply->message
+                                                   : usher_status_text(reply->status));
+    } else {
+        usher__answer_begin(&j, reply->status, reply->epoch, reply->version);
+        number(&j, command, reply);
+        if (reply->repeated)
+            usher__json_bool(&j, "repeated", true);
+    }
+    fputs("}\n", out);
+}

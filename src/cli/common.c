@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: MIT */
+/* What the parts of the program share: memory, exit codes, failures. */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/json.h"
+
+void *usher__cli_resize(void *p, size_t size)
+{
+    void *more;
+
+    if (size == 0) {
+        free(p);
+        return NULL;
+    }
+    more = realloc(p, size);
+    if (more == NULL) {
+        fputs("usher: nomem: out of memory\n", stderr);
+        exit(usher__cli_exit_code(USHER_NOMEM));
+    }
+    return more;
+}
+
+int usher__cli_exit_code(enum usher_status status)
+{
+    switch (status) {
+    case USHER_OK:
+    case USHER_SAME:
+        return 0;
+    case USHER_INVALID:
+        return 2;
+    case USHER_UNAVAILABLE:
+    case USHER_UNKNOWN:
+    case USHER_LOST:
+    case USHER_NOMEM:
+        return 3;
+    default:
+        return 1;
+    }
+}
+
+int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)
+{
+    char message[CLI_MESSAGE_MAX];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, sizeof message, format, ap);
+    va_end(ap);
+    if (cli->json || cli->shell) {
+        struct json j = { stdout, false };
+
+        putchar('{');
+        usher__json_text(&j, "status", usher_status_word(status));
+        usher__json_text(&j, "message", message);
+        puts("}");
+    } else {
+        fprintf(stderr, "usher: %s: ", usher_status_word(status));
+        usher__plain_text(stderr, message, strlen(message));
+        putc('\n', stderr);
+    }
+    return usher__cli_exit_code(status);
+}

@@ -1,0 +1,311 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher help [TOPIC]: nouns, verbs and their arguments from the tables, and some prose
+ * (help_topics.c).  A topic is a word there, a noun, a verb, or a noun with a verb.
+ */
+#include "config.h"
+
+#include "cli/help.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/cli.h"
+#include "cli/closest.h"
+#include "cli/json.h"
+#include "cli/parse.h"
+#include "core/number.h"
+#include "core/verbs.h"
+
+/* ---- arguments -------------------------------------------------------------------- */
+
+/* What an argument is called in usage lines, and what it does. */
+static const struct {
+    const char *word;
+    enum usher__arg_type type;
+    const char *value, *help;
+} arguments[] = {
+    { "number", USHER__ARG_NAME, "NUMBER", "the number" },
+    { "owner", USHER__ARG_NAME, "OWNER", "who holds it: a call, a person, a server" },
+    { "group", USHER__ARG_GROUP, "GROUP", "of a new number: an area, a brand" },
+    { "group", USHER__ARG_GROUPS, "A,B,*", "groups to take from, tried in order; * is any" },
+    { "sticky", USHER__ARG_NAME, "PEER", "prefer the number last used for this peer" },
+    { "after", USHER__ARG_NAME, "NUMBER", "go on behind this one" },
+    { "token", USHER__ARG_TOKEN, "TOKEN", "as given by call; if it is not current: stale" },
+    { "lease", USHER__ARG_INT, "MS", "a hold ends by itself after this time; 0: never" },
+    { "rest", USHER__ARG_INT, "MS", "not given out for this time after a call" },
+    { "state", USHER__ARG_STATE, "STATE", "only idle+up, idle+down, busy+up or busy+down" },
+    { "max", USHER__ARG_INT, "N", "at most so many" },
+    { "order", USHER__ARG_ORDER, "longest-idle|most-recent|random",
+      "which number comes first; those idle already go before" },
+    { "daily", USHER__ARG_INT, "N", "calls of a number in a local day; 0: any" },
+    { "zone", USHER__ARG_INT, "MIN", "local time, minutes east of UTC" },
+    { "strict", USHER__ARG_INT, "0|1", "1: hangup needs the token" },
+    { "sticky", USHER__ARG_INT, "MS", "how long the number of a peer is remembered" },
+    { "sticky-max", USHER__ARG_INT, "N", "how many peers are remembered" },
+    { "requests", USHER__ARG_INT, "N", "how many answers are kept for request ids" },
+};
+
+/* The row of @arg; one that is in no row is called by its word. */
+static void describe(const struct usher__arg *arg, const char **ret_value, const char **ret_help)
+{
+    *ret_value = arg->type == USHER__ARG_INT ? "N" : "TEXT";
+    *ret_help = arg->word;
+    for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
+        if (arguments[i].type == arg->type && strcmp(arguments[i].word, arg->word) == 0) {
+            *ret_value = arguments[i].value;
+            *ret_help = arguments[i].help;
+        }
+    }
+}
+
+static bool must(const struct usher__verb *verb, const struct usher__arg *arg)
+{
+    return arg->type == USHER__ARG_TOKEN && (verb->flags & USHER__NEEDS_TOKEN) != 0;
+}
+
+#define WIDTH 92
+
+/* Returns the column behind it; long lines go on below. */
+static int usage_word(FILE *out, int column, const char *before, const char *word,
+                      const char *value, const char *behind)
+{
+    int size = snprintf(NULL, 0, " %s%s%s%s", before, word, value, behind);
+
+    if (column + size > WIDTH)
+        column = fprintf(out, "\n         ") - 1;
+    return column + fprintf(out, " %s%s%s%s", before, word, value, behind);
+}
+
+static void usage(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
+{
+    int column = fprintf(out, "%s %s %s", noun->word, verb->word, noun->scope);
+    const char *value, *help;
+    char key[32];
+
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        describe(&noun->args[i], &value, &help);
+        if ((verb->order >> i & 1u) != 0)
+            column = usage_word(out, column, "", "", value, "");
+    }
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+
+        if ((verb->keys >> i & 1u) == 0)
+            continue;
+        describe(arg, &value, &help);
+        (void)snprintf(key, sizeof key, "%s=", arg->word);
+        if (must(verb, arg))
+            column = usage_word(out, column, "", key, value, "");
+        else
+            column = usage_word(out, column, "[", key, value, "]");
+    }
+    putc('\n', out);
+}
+
+/* ---- one verb --------------------------------------------------------------------- */
+
+/* The rows of the transition table for the event that is called like the verb. */
+static void moves(FILE *out, const char *verb)
+{
+    struct usher__number_row row;
+    bool first = true;
+
+    for (unsigned i = 0; usher__number_row(i, &row); i++) {
+        if (strcmp(usher__number_event_word(row.event), verb) != 0)
+            continue;
+        if (first)
+            fprintf(out, "\n  %-10s %-8s %-10s %s\n", "from", "given", "to", "answer");
+        first = false;
+        fprintf(out, "  %-10s %-8s %-10s %-8s",
+                usher_number_state_word((enum usher_number_state)row.from),
+                usher__claim_word(row.claim),
+                usher_number_state_word((enum usher_number_state)row.to),
+                usher_status_word((enum usher_status)row.status));
+        fprintf(out, row.why[0] != '\0' ? " (%s)\n" : "%s\n", row.why);
+    }
+    if (!first)
+        fputs(
+            "\n  given: the owner or token of the hold (holder), another one (other), none, none\n"
+            "  though the pool is strict (strict), or anything while the number rests\n",
+            out);
+}
+
+static void help_verb(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
+{
+    const char *value, *help;
+
+    fputs("usher ", out);
+    usage(out, noun, verb);
+    fprintf(out, "\n%s.\n", verb->help);
+    if ((verb->order | verb->keys) != 0)
+        putc('\n', out);
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+
+        if (((verb->order | verb->keys) >> i & 1u) == 0)
+            continue;
+        describe(arg, &value, &help);
+        fprintf(out, "  %-11s %s", arg->word, help);
+        if (arg->type == USHER__ARG_INT)
+            fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, arg->max);
+        putc('\n', out);
+    }
+    if (noun->noun == USHER_NUMBER)
+        moves(out, verb->word);
+}
+
+/* ---- overview --------------------------------------------------------------------- */
+
+static void help_noun(FILE *out, const struct usher__noun *noun)
+{
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
+        fputs("  ", out);
+        usage(out, noun, &noun->verbs[i]);
+        fprintf(out, "      %s\n", noun->verbs[i].help);
+    }
+    for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
+        if (strcmp(v->noun, noun->word) == 0)
+            fprintf(out, "  %s %s %s\n      %s\n", v->noun, v->word, v->usage, v->help);
+    fputs("\nEvery command takes now=MS and req=ID (`usher help arguments`).\n", out);
+}
+
+static void overview(FILE *out)
+{
+    const struct usher__noun *noun;
+
+    fputs("usher hands out scarce things one at a time, never twice.\n"
+          "\n"
+          "  usher [-s STORE] [--json] NOUN VERB [ARGUMENT...] [key=value...]\n"
+          "\n",
+          out);
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
+        fprintf(out, "  %-8s", noun->word);
+        for (unsigned j = 0; j < noun->n_verbs; j++)
+            fprintf(out, " %s", noun->verbs[j].word);
+        for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
+            if (strcmp(v->noun, noun->word) == 0)
+                fprintf(out, " %s", v->word);
+        putc('\n', out);
+    }
+    fputs("\nOther commands:\n\n", out);
+    for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++)
+        fprintf(out, "  %-8s %s\n", p->word, p->help);
+    fputs("\nOptions:\n\n"
+          "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST (or $USHER_STORE)\n"
+          "  --json             one object a line instead of words for people\n"
+          "  -e                 shell: stop at the first line that is not ok\n"
+          "  -h, --help, --version\n"
+          "\nMore: usher help TOPIC, where TOPIC is one of\n\n",
+          out);
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
+        fprintf(out, "  %-10s its verbs, and `usher help %s VERB` for one of them\n", noun->word,
+                noun->word);
+    for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++)
+        fprintf(out, t->title[0] != '\0' ? "  %-10s %s\n" : "  %s%s\n", t->word, t->title);
+}
+
+/* ---- which one -------------------------------------------------------------------- */
+
+static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *verb)
+{
+    if (verb == NULL) {
+        help_noun(out, noun);
+        return true;
+    }
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
+        if (strcmp(noun->verbs[i].word, verb) == 0) {
+            help_verb(out, noun, &noun->verbs[i]);
+            return true;
+        }
+    }
+    for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++) {
+        if (strcmp(v->noun, noun->word) == 0 && strcmp(v->word, verb) == 0) {
+            fprintf(out, "usher %s %s %s\n\n%s.\n", v->noun, v->word, v->usage, v->help);
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool topic(FILE *out, const char *word, const char *verb)
+{
+    const struct usher__noun *noun = usher__noun_by_word(word);
+
+    if (noun != NULL)
+        return noun_topic(out, noun, verb);
+    if (verb != NULL)
+        return false;
+    for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++) {
+        if (strcmp(t->word, word) == 0) {
+            fputs(t->text, out);
+            return true;
+        }
+    }
+    for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++) {
+        if (strcmp(p->word, word) == 0) {
+            fprintf(out, "usher %s%s%s\n\n%s.\n", p->word, *p->usage != '\0' ? " " : "", p->usage,
+                    p->help);
+            return true;
+        }
+    }
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
+        if (noun_topic(out, noun, word))
+            return true;
+    return false;
+}
+
+static int no_topic(const struct cli *cli, const char *word)
+{
+    struct closest closest = { word, NULL, 0 };
+    const struct usher__noun *noun;
+    char quoted[CLI_QUOTE_MAX];
+
+    for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++)
+        usher__closest_try(&closest, t->word);
+    for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++)
+        usher__closest_try(&closest, p->word);
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
+        usher__closest_try(&closest, noun->word);
+        for (unsigned j = 0; j < noun->n_verbs; j++)
+            usher__closest_try(&closest, noun->verbs[j].word);
+    }
+    usher__quote(quoted, word);
+    if (closest.best != NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "no help on `%s`; did you mean `%s`?", quoted,
+                               closest.best);
+    return usher__cli_fail(cli, USHER_INVALID, "no help on `%s`; `usher help` lists topics",
+                           quoted);
+}
+
+int usher__cli_help(struct cli *cli, char *const *words, size_t n)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    bool found = n <= 3;
+
+    if (out == NULL)
+        return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));
+    if (n == 1)
+        overview(out);
+    else if (found)
+        found = topic(out, words[1], n == 3 ? words[2] : NULL);
+    if (fclose(out) != 0 || text == NULL) {
+        free(text);
+        return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));
+    }
+    if (found && (cli->json || cli->shell) && !cli->terminal) {
+        struct json j = { stdout, false };
+
+        putchar('{');
+        usher__json_text(&j, "status", usher_status_word(USHER_OK));
+        usher__json_text(&j, "text", text);
+        puts("}");
+    } else if (found) {
+        fwrite(text, 1, size, stdout);
+    }
+    free(text);
+    return found ? 0 : no_topic(cli, words[n == 3 ? 2 : 1]);
+}

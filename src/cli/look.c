@@ -1,0 +1,247 @@
+/* SPDX-License-Identifier: MIT */
+/* What only looks: lua, tables, check, version, number digest. */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/closest.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+#include "core/text.h"
+
+/* ---- lua, tables ------------------------------------------------------------------ */
+
+struct source {
+    const char *noun;
+    bool table;
+    enum usher_table_format format;
+};
+
+static enum usher_status fetch(const struct source *s, char *buffer, size_t size,
+                               size_t *ret_length)
+{
+    return s->table ? usher_table(s->noun, s->format, buffer, size, ret_length)
+                    : usher_lua(s->noun, buffer, size, ret_length);
+}
+
+static int print_text(const struct cli *cli, const struct source *s)
+{
+    size_t length = 0;
+    char *text;
+    enum usher_status status = fetch(s, NULL, 0, &length);
+
+    if (status != USHER_OK)
+        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    text = usher__cli_resize(NULL, length + 1);
+    status = fetch(s, text, length + 1, &length);
+    if (status == USHER_OK && (cli->json || cli->shell)) {
+        struct json j = { stdout, false };
+
+        putchar('{');
+        usher__json_text(&j, "status", usher_status_word(status));
+        usher__json_text(&j, "text", text);
+        puts("}");
+    } else if (status == USHER_OK) {
+        fwrite(text, 1, length, stdout);
+        if (length == 0 || text[length - 1] != '\n')
+            putchar('\n');
+    }
+    (void)usher__cli_resize(text, 0);
+    if (status != USHER_OK)
+        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    return 0;
+}
+
+static int one_noun(const struct cli *cli, char *const *words, size_t n, struct source *s)
+{
+    char quoted[CLI_QUOTE_MAX];
+
+    for (size_t i = 1; i < n; i++) {
+        if (s->table && strcmp(words[i], "--dot") == 0)
+            s->format = USHER_TABLE_DOT;
+        else if (s->table && strcmp(words[i], "--markdown") == 0)
+            s->format = USHER_TABLE_MARKDOWN;
+        else if (s->table && strcmp(words[i], "--lua") == 0)
+            s->format = USHER_TABLE_LUA;
+        else if (words[i][0] == '-' || s->noun != NULL)
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `%s`",
+                                   usher__quote(quoted, words[i]), words[0]);
+        else
+            s->noun = words[i];
+    }
+    if (s->noun == NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "noun is missing: usher %s number", words[0]);
+    return print_text(cli, s);
+}
+
+int usher__cli_lua(struct cli *cli, char *const *words, size_t n)
+{
+    struct source s = { NULL, false, USHER_TABLE_LUA };
+
+    return one_noun(cli, words, n, &s);
+}
+
+int usher__cli_tables(struct cli *cli, char *const *words, size_t n)
+{
+    struct source s = { NULL, true, USHER_TABLE_MARKDOWN };
+
+    return one_noun(cli, words, n, &s);
+}
+
+/* ---- check ------------------------------------------------------------------------ */
+
+#define FOUND_MAX 100u /* faults that the object lists */
+
+struct faults {
+    bool lines; /* as lines on standard error */
+    size_t n;
+    char *found[FOUND_MAX];
+};
+
+static void fault(void *payload, const char *line)
+{
+    struct faults *f = payload;
+
+    if (f->lines) {
+        fputs("usher: ", stderr);
+        usher__plain_text(stderr, line, strlen(line));
+        putc('\n', stderr);
+    } else if (f->n < FOUND_MAX) {
+        size_t size = strlen(line) + 1;
+
+        f->found[f->n++] = memcpy(usher__cli_resize(NULL, size), line, size);
+    }
+}
+
+int usher__cli_check(struct cli *cli, char *const *words, size_t n)
+{
+    struct faults f;
+    uint64_t faults = 0;
+    enum usher_status status;
+    struct json j = { stdout, false };
+    int rc;
+
+    if (n > 1)
+        return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
+    rc = usher__cli_open(cli);
+    if (rc != 0)
+        return rc;
+    memset(&f, 0, sizeof f);
+    f.lines = !cli->json && !cli->shell;
+    status = usher_audit(cli->engine, fault, &f, &faults);
+    if (status != USHER_OK) {
+        for (size_t i = 0; i < f.n; i++)
+            (void)usher__cli_resize(f.found[i], 0);
+        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+    }
+    if (faults > 0)
+        status = USHER_REFUSED;
+    if (f.lines) {
+        printf("%s: %" PRIu64 " faults\n", usher_status_word(status), faults);
+        return usher__cli_exit_code(status);
+    }
+    putchar('{');
+    usher__json_text(&j, "status", usher_status_word(status));
+    usher__json_uint(&j, "faults", faults);
+    usher__json_key(&j, "found");
+    putchar('[');
+    for (size_t i = 0; i < f.n; i++) {
+        if (i > 0)
+            putchar(',');
+        usher__json_string(stdout, f.found[i], strlen(f.found[i]));
+        (void)usher__cli_resize(f.found[i], 0);
+    }
+    puts("]}");
+    return usher__cli_exit_code(status);
+}
+
+/* ---- version ---------------------------------------------------------------------- */
+
+static const char *const stores[] = {
+    "memory",
+#ifdef USHER_WITH_SQLITE
+    "sqlite",
+#endif
+#ifdef USHER_WITH_REDIS
+    "redis",
+#endif
+};
+
+int usher__cli_version(struct cli *cli, char *const *words, size_t n)
+{
+    size_t n_stores = sizeof stores / sizeof *stores;
+    struct json j = { stdout, false };
+
+    if (n > 1)
+        return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
+    if (cli->json || cli->shell) {
+        putchar('{');
+        usher__json_text(&j, "status", usher_status_word(USHER_OK));
+        usher__json_text(&j, "version", usher_version());
+        usher__json_key(&j, "stores");
+        for (size_t i = 0; i < n_stores; i++)
+            printf("%s\"%s\"", i == 0 ? "[" : ",", stores[i]);
+        puts("]}");
+        return 0;
+    }
+    printf("usher %s (stores:", usher_version());
+    for (size_t i = 0; i < n_stores; i++)
+        printf(" %s", stores[i]);
+    puts(")");
+    return 0;
+}
+
+/* ---- number digest ---------------------------------------------------------------- */
+
+int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
+{
+    struct json j = { stdout, false };
+    struct usher_command c;
+    struct usher_reply r;
+    char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
+    const char *wrong;
+    enum usher_status status;
+    bool taken;
+    int rc;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_NUMBER_STATS;
+    if (n < 3)
+        return usher__cli_fail(cli, USHER_INVALID, "pool is missing");
+    wrong = usher__scope_fault(words[2], strlen(words[2]));
+    if (wrong != NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "pool %s", wrong);
+    for (size_t i = 3; i < n; i++) {
+        if (!usher__parse_common(words[i], &c, &taken, message))
+            return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+        if (!taken)
+            return usher__cli_fail(cli, USHER_INVALID,
+                                   "`%s` is one word too many for `number digest`",
+                                   usher__quote(quoted, words[i]));
+    }
+    c.scope.data = words[2];
+    c.scope.size = strlen(words[2]);
+    rc = usher__cli_open(cli);
+    if (rc != 0)
+        return rc;
+    usher__run_batch(cli->engine, &c, &r, 1);
+    if (usher__answer_failed(r.status))
+        return usher__run_answer(cli, &c, &r);
+    usher_reply_done(&r);
+    status = usher_digest(cli->engine, USHER_NUMBER, words[2], digest);
+    if (status != USHER_OK)
+        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+    if (!cli->json && !cli->shell) {
+        printf("%s: %s\n", usher_status_word(r.status), digest);
+    } else {
+        usher__answer_begin(&j, r.status, r.epoch, r.version);
+        usher__json_text(&j, "digest", digest);
+        puts("}");
+    }
+    return usher__cli_exit_code(r.status);
+}

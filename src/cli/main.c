@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: MIT */
+/* Options of the program, and who does what by its first word. */
+#include "config.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/cli.h"
+#include "cli/parse.h"
+#include "core/verbs.h"
+
+static int shell_words(struct cli *cli, char *const *words, size_t n)
+{
+    char quoted[CLI_QUOTE_MAX];
+    int rc;
+
+    if (cli->shell)
+        return usher__cli_fail(cli, USHER_INVALID, "this is the shell");
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(words[i], "-e") != 0)
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `shell`",
+                                   usher__quote(quoted, words[i]));
+        cli->strict = true;
+    }
+    cli->shell = true;
+    rc = usher__cli_open(cli);
+    return rc != 0 ? rc : usher__cli_shell(cli);
+}
+
+const struct cli_program usher__cli_programs[] = {
+    { "shell", shell_words, "[-e]",
+      "one command a line from standard input; -e: stop at the first that is not ok" },
+    { "check", usher__cli_check, "", "look for broken invariants in the whole store" },
+    { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
+      "the transition table of a noun" },
+    { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },
+    { "replay", usher__cli_replay,
+      "FILE [--format=technion|csv] [--report=text|json] [--pool=NAME] [--batch=N]",
+      "run recorded calls through the store in virtual time" },
+    { "trace", usher__cli_trace,
+      "[--calls=N | --lambda=PER_HOUR] [--lines=N] [--service=S] [--patience=S] "
+      "[--start=YYYY-MM-DD] [--seed=N]",
+      "a made-up day of calls for replay, as CSV" },
+    { "version", usher__cli_version, "", "of the program, and the stores built in" },
+    { "help", usher__cli_help, "[TOPIC]", "this, or more of one thing" },
+    { NULL, NULL, NULL, NULL },
+};
+
+const struct cli_verb usher__cli_verbs[] = {
+    { "number", "import", usher__cli_import, "POOL FILE [up=0|1] [group=G]",
+      "add the numbers in a file, one a line (- is standard input); up=1 registers them, too" },
+    { "number", "digest", usher__cli_digest, "POOL",
+      "128 bits over all that is stored of the pool; alike on every store" },
+    { NULL, NULL, NULL, NULL, NULL },
+};
+
+const struct cli_verb *usher__cli_verb(const char *noun, const char *word)
+{
+    for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
+        if (strcmp(v->noun, noun) == 0 && strcmp(v->word, word) == 0)
+            return v;
+    return NULL;
+}
+
+/* What the library has to say goes to standard error, if somebody is to read it. */
+static void log_line(void *payload, enum usher_log_level level, const char *line)
+{
+    (void)payload;
+    if (level >= USHER_LOG_WARNING)
+        fprintf(stderr, "usher: %s\n", line);
+}
+
+int usher__cli_open(struct cli *cli)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    enum usher_status status;
+
+    if (cli->engine != NULL)
+        return 0;
+    opt.log = log_line;
+    status = usher_open(cli->store, &opt, &cli->engine);
+    if (status != USHER_OK)
+        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    return 0;
+}
+
+static int run(struct cli *cli, char *const *words, size_t n)
+{
+    const struct cli_program *p = usher__cli_programs;
+    int rc;
+
+    while (p->word != NULL && strcmp(p->word, words[0]) != 0)
+        p++;
+    rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);
+    usher_close(cli->engine);
+    cli->engine = NULL;
+    return rc;
+}
+
+/* -1: go on with the words. */
+static int options(struct cli *cli, int argc, char **argv)
+{
+    static const struct option longs[] = {
+        { "store", required_argument, NULL, 's' },
+        { "json", no_argument, NULL, 'j' },
+        { "help", no_argument, NULL, 'h' },
+        { "version", no_argument, NULL, 'V' },
+        { NULL, 0, NULL, 0 },
+    };
+    char quoted[CLI_QUOTE_MAX];
+    char *const help = (char[]){ "help" };
+    int c;
+
+    opterr = 0;
+    while ((c = getopt_long(argc, argv, "+:s:ehV", longs, NULL)) != -1) {
+        switch (c) {
+        case 's':
+            cli->store = optarg;
+            break;
+        case 'j':
+            cli->json = true;
+            break;
+        case 'e':
+            cli->strict = true;
+            break;
+        case 'h':
+            return usher__cli_help(cli, &help, 1);
+        case 'V':
+            cli->json = false;
+            return usher__cli_version(cli, &help, 1);
+        case ':':
+            return usher__cli_fail(cli, USHER_INVALID, "option %s needs a value", argv[optind - 1]);
+        default:
+            if (optopt != 0) /* perhaps one of several letters in a word */
+                (void)snprintf(quoted, sizeof quoted, "-%c", optopt);
+            else
+                usher__quote(quoted, argv[optind - 1]);
+            return usher__cli_fail(cli, USHER_INVALID,
+                                   "unknown option %s; `usher help` lists what there is", quoted);
+        }
+    }
+    return -1;
+}
+
+int main(int argc, char **argv)
+{
+    struct cli cli;
+    const char *store = getenv("USHER_STORE");
+    int rc;
+
+    memset(&cli, 0, sizeof cli);
+    cli.store = store != NULL && *store != '\0' ? store : CLI_STORE_DEFAULT;
+    rc = options(&cli, argc, argv);
+    if (rc < 0 && optind == argc) {
+        rc = usher__cli_fail(&cli, USHER_INVALID, "command is missing; try `usher help`");
+    } else if (rc < 0) {
+        rc = run(&cli, argv + optind, (size_t)(argc - optind));
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fputs("usher: unavailable: standard output cannot be written\n", stderr);
+        return usher__cli_exit_code(USHER_UNAVAILABLE);
+    }
+    return rc;
+}

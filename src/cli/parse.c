@@ -1,0 +1,365 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * NOUN VERB SCOPE, then the arguments that must be given in their order, then the others as
+ * key=value.  Every argument may be given by its key.  A word that is KEY=value with a key
+ * of the verb is never taken for one in order, so that a forgotten number is found missing.
+ */
+#include "config.h"
+
+#include "cli/parse.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/closest.h"
+#include "cli/json.h"
+#include "core/text.h"
+
+bool usher__parse_uint(const char *text, uint64_t *ret_value)
+{
+    uint64_t value = 0;
+
+    if (*text == '\0')
+        return false;
+    for (; *text != '\0'; text++) {
+        unsigned digit = (unsigned)((unsigned char)*text - '0');
+
+        if (digit > 9 || value > (UINT64_MAX - digit) / 10)
+            return false;
+        value = value * 10 + digit;
+    }
+    *ret_value = value;
+    return true;
+}
+
+bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value)
+{
+    bool minus = min < 0 && *text == '-';
+    uint64_t magnitude;
+    int64_t value;
+
+    if (!usher__parse_uint(text + minus, &magnitude) || magnitude > (uint64_t)INT64_MAX)
+        return false;
+    value = minus ? -(int64_t)magnitude : (int64_t)magnitude;
+    if (value < min || value > max)
+        return false;
+    *ret_value = value;
+    return true;
+}
+
+const char *usher__quote(char to[CLI_QUOTE_MAX], const char *word)
+{
+    size_t size = strlen(word);
+
+    if (size < CLI_QUOTE_MAX) {
+        memcpy(to, word, size + 1);
+        return to;
+    }
+    size = CLI_QUOTE_MAX - sizeof "…";
+    /* not in the middle of a character */
+    for (int i = 0; i < 3 && ((unsigned char)word[size] & 0xc0) == 0x80; i++)
+        size--;
+    (void)snprintf(to, CLI_QUOTE_MAX, "%.*s…", (int)size, word);
+    return to;
+}
+
+static bool wrong(char message[CLI_MESSAGE_MAX], const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+static bool wrong(char message[CLI_MESSAGE_MAX], const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(message, CLI_MESSAGE_MAX, format, ap);
+    va_end(ap);
+    return false;
+}
+
+const char *usher__key_value(const char *word, const char *key)
+{
+    for (; *key != '\0'; word++, key++)
+        if (*word != *key && !(*word == '_' && *key == '-'))
+            return NULL;
+    return *word == '=' ? word + 1 : NULL;
+}
+
+bool usher__parse_common(const char *word, struct usher_command *command, bool *ret_taken,
+                         char message[CLI_MESSAGE_MAX])
+{
+    const char *value = usher__key_value(word, "now");
+    const char *fault;
+
+    *ret_taken = true;
+    if (value != NULL) {
+        if ((command->given & USHER_GIVEN_NOW) != 0)
+            return wrong(message, "now is given twice");
+        if (!usher__parse_int(value, 0, USHER_TIME_MAX, &command->now_ms))
+            return wrong(message, "now is not a number from 0 to %" PRId64, USHER_TIME_MAX);
+        command->given |= USHER_GIVEN_NOW;
+        return true;
+    }
+    value = usher__key_value(word, "req");
+    if (value != NULL) {
+        if (command->request.data != NULL)
+            return wrong(message, "req is given twice");
+        command->request.data = value;
+        command->request.size = strlen(value);
+        fault = usher__name_fault(value, command->request.size);
+        return fault == NULL || wrong(message, "req %s", fault);
+    }
+    *ret_taken = false;
+    return true;
+}
+
+static bool text_argument(const struct usher__arg *arg, const char *value, void *field,
+                          char message[CLI_MESSAGE_MAX])
+{
+    struct usher_text text = { value, strlen(value) };
+    const char *fault;
+
+    memcpy(field, &text, sizeof text);
+    switch (arg->type) {
+    case USHER__ARG_GROUP:
+        fault = usher__group_fault(text.data, text.size);
+        break;
+    case USHER__ARG_GROUPS:
+        fault = usher__groups_fault(text.data, text.size);
+        break;
+    default:
+        fault = usher__name_fault(text.data, text.size);
+        break;
+    }
+    return fault == NULL || wrong(message, "%s %s", arg->word, fault);
+}
+
+static bool state_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
+                           char message[CLI_MESSAGE_MAX])
+{
+    for (int64_t state = arg->min; state <= arg->max; state++) {
+        if (strcmp(value, usher_number_state_word((enum usher_number_state)state)) == 0) {
+            *ret = state;
+            return true;
+        }
+    }
+    return wrong(message, "%s is none of idle+up, idle+down, busy+up, busy+down", arg->word);
+}
+
+static bool order_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
+                           char message[CLI_MESSAGE_MAX])
+{
+    for (int i = 0; usher__order_words[i] != NULL; i++) {
+        if (strcmp(value, usher__order_words[i]) == 0) {
+            *ret = i;
+            return true;
+        }
+    }
+    return wrong(message, "%s is none of longest-idle, most-recent, random", arg->word);
+}
+
+static bool is_given(const struct usher_command *command, const struct usher__arg *arg)
+{
+    struct usher_text text;
+
+    if (arg->given != 0)
+        return (command->given & arg->given) != 0;
+    memcpy(&text, (const char *)command + arg->offset, sizeof text);
+    return text.data != NULL;
+}
+
+static bool argument(struct usher_command *command, const struct usher__arg *arg, const char *value,
+                     char message[CLI_MESSAGE_MAX])
+{
+    void *field = (char *)command + arg->offset;
+    int64_t number;
+    uint64_t token;
+
+    if (is_given(command, arg))
+        return wrong(message, "%s is given twice", arg->word);
+    command->given |= arg->given;
+    switch (arg->type) {
+    case USHER__ARG_INT:
+        if (!usher__parse_int(value, arg->min, arg->max, &number))
+            return wrong(message, "%s is not a number from %" PRId64 " to %" PRId64, arg->word,
+                         arg->min, arg->max);
+        break;
+    case USHER__ARG_TOKEN:
+        if (!usher__parse_uint(value, &token))
+            return wrong(message, "%s is not a number from 0 to %" PRIu64, arg->word, UINT64_MAX);
+        memcpy(field, &token, sizeof token);
+        return true;
+    case USHER__ARG_STATE:
+        if (!state_argument(arg, value, &number, message))
+            return false;
+        break;
+    case USHER__ARG_ORDER:
+        if (!order_argument(arg, value, &number, message))
+            return false;
+        break;
+    default:
+        return text_argument(arg, value, field, message);
+    }
+    memcpy(field, &number, sizeof number);
+    return true;
+}
+
+/* The argument of @verb that @word names by key, and its value. */
+static const struct usher__arg *by_key(const struct usher__noun *noun,
+                                       const struct usher__verb *verb, const char *word,
+                                       const char **ret_value)
+{
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        if (((verb->order | verb->keys) >> i & 1u) == 0)
+            continue;
+        *ret_value = usher__key_value(word, noun->args[i].word);
+        if (*ret_value != NULL)
+            return &noun->args[i];
+    }
+    return NULL;
+}
+
+/* The first argument in order that is not given yet. */
+static const struct usher__arg *missing(const struct usher__noun *noun,
+                                        const struct usher__verb *verb,
+                                        const struct usher_command *command)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->order >> i & 1u) != 0 && !is_given(command, &noun->args[i]))
+            return &noun->args[i];
+    return NULL;
+}
+
+/* @word is no argument of @verb. */
+static bool unknown(const struct usher__noun *noun, const struct usher__verb *verb,
+                    const char *word, char message[CLI_MESSAGE_MAX])
+{
+    char quoted[CLI_QUOTE_MAX], key[2 * CLI_QUOTE_MAX]; /* long ones are cut by quote */
+    struct closest closest = { key, NULL, 0 };
+    size_t size = strcspn(word, "=");
+
+    usher__quote(quoted, word);
+    if (word[size] == '\0' || size == 0)
+        return wrong(message, "`%s` is one word too many for `%s %s`", quoted, noun->word,
+                     verb->word);
+    if (size >= sizeof key)
+        size = sizeof key - 1;
+    memcpy(key, word, size);
+    key[size] = '\0';
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (((verb->order | verb->keys) >> i & 1u) != 0)
+            usher__closest_try(&closest, noun->args[i].word);
+    usher__closest_try(&closest, "now");
+    usher__closest_try(&closest, "req");
+    usher__quote(quoted, key);
+    if (closest.best != NULL)
+        return wrong(message, "%s is not an argument of `%s %s`; did you mean %s=?", quoted,
+                     noun->word, verb->word, closest.best);
+    return wrong(message, "%s is not an argument of `%s %s`", quoted, noun->word, verb->word);
+}
+
+static const struct usher__noun *find_noun(const char *word, char message[CLI_MESSAGE_MAX])
+{
+    const struct usher__noun *noun = usher__noun_by_word(word);
+    struct closest closest = { word, NULL, 0 };
+    char quoted[CLI_QUOTE_MAX];
+
+    if (noun != NULL)
+        return noun;
+    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
+        usher__closest_try(&closest, noun->word);
+    for (unsigned i = 0; usher__cli_programs[i].word != NULL; i++)
+        usher__closest_try(&closest, usher__cli_programs[i].word);
+    usher__quote(quoted, word);
+    if (closest.best != NULL)
+        wrong(message, "unknown command `%s`; did you mean `%s`?", quoted, closest.best);
+    else
+        wrong(message, "unknown command `%s`; `usher help` lists what there is", quoted);
+    return NULL;
+}
+
+static const struct usher__verb *find_verb(const struct usher__noun *noun, const char *word,
+                                           char message[CLI_MESSAGE_MAX])
+{
+    struct closest closest = { word, NULL, 0 };
+    char quoted[CLI_QUOTE_MAX];
+
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            return &noun->verbs[i];
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        usher__closest_try(&closest, noun->verbs[i].word);
+    for (unsigned i = 0; usher__cli_verbs[i].word != NULL; i++)
+        if (strcmp(usher__cli_verbs[i].noun, noun->word) == 0)
+            usher__closest_try(&closest, usher__cli_verbs[i].word);
+    usher__quote(quoted, word);
+    if (closest.best != NULL)
+        wrong(message, "`%s` has no verb `%s`; did you mean `%s`?", noun->word, quoted,
+              closest.best);
+    else
+        wrong(message, "`%s` has no verb `%s`; `usher help %s` lists them", noun->word, quoted,
+              noun->word);
+    return NULL;
+}
+
+bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+                          char message[CLI_MESSAGE_MAX])
+{
+    const struct usher__noun *noun;
+    const struct usher__verb *verb;
+    const struct usher__arg *arg;
+    const char *fault, *value;
+    char scope[16];
+    bool taken;
+
+    memset(ret_command, 0, sizeof *ret_command);
+    noun = find_noun(words[0], message);
+    if (noun == NULL)
+        return false;
+    if (n < 2)
+        return wrong(message, "verb is missing: usher %s VERB %s …", noun->word, noun->scope);
+    verb = find_verb(noun, words[1], message);
+    if (verb == NULL)
+        return false;
+    ret_command->verb = (enum usher_verb)verb->verb;
+
+    /* "POOL" is called pool in messages */
+    for (size_t i = 0; i < sizeof scope; i++) {
+        char c = noun->scope[i];
+
+        scope[i] = (char)(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+        if (c == '\0')
+            break;
+    }
+    if (n < 3 || by_key(noun, verb, words[2], &value) != NULL ||
+        usher__key_value(words[2], "now") != NULL || usher__key_value(words[2], "req") != NULL)
+        return wrong(message, "%s is missing", scope);
+    ret_command->scope.data = words[2];
+    ret_command->scope.size = strlen(words[2]);
+    fault = usher__scope_fault(words[2], ret_command->scope.size);
+    if (fault != NULL)
+        return wrong(message, "%s %s", scope, fault);
+
+    for (size_t i = 3; i < n; i++) {
+        if (!usher__parse_common(words[i], ret_command, &taken, message))
+            return false;
+        if (taken)
+            continue;
+        arg = by_key(noun, verb, words[i], &value);
+        if (arg == NULL) {
+            arg = missing(noun, verb, ret_command);
+            value = words[i];
+        }
+        if (arg == NULL)
+            return unknown(noun, verb, words[i], message);
+        if (!argument(ret_command, arg, value, message))
+            return false;
+    }
+    arg = missing(noun, verb, ret_command);
+    if (arg != NULL)
+        return wrong(message, "%s is missing", arg->word);
+    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (ret_command->given & USHER_GIVEN_TOKEN) == 0)
+        return wrong(message, "token is missing");
+    return true;
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/* Words into a command, by the tables of core/verbs.def. */
+#ifndef USHER_CLI_PARSE_H
+#define USHER_CLI_PARSE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "cli/cli.h"
+#include "core/verbs.h"
+
+/* Decimal digits, a minus where @min is below zero, nothing else; false when it is none or
+ * out of range. */
+bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
+bool usher__parse_uint(const char *text, uint64_t *ret_value);
+
+/* @word as it stands in a message: cut if it is long. */
+#define CLI_QUOTE_MAX 64
+const char *usher__quote(char to[CLI_QUOTE_MAX], const char *word);
+
+/* If @word is KEY=value, and KEY is @key (`_` counts as `-`): where the value begins. */
+const char *usher__key_value(const char *word, const char *key);
+
+/* now=MS and req=ID, which every command takes.  *@ret_taken: @word was one of them.  False:
+ * it was, and is wrong; @message says how. */
+bool usher__parse_common(const char *word, struct usher_command *command, bool *ret_taken,
+                         char message[CLI_MESSAGE_MAX]);
+
+/*
+ * @words are NOUN VERB SCOPE ….  The texts of *@ret_command are those words.  False: wrong,
+ * and @message says what.
+ */
+bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+                          char message[CLI_MESSAGE_MAX]);
+
+#endif

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* How far long work has come: on standard error, if that is a terminal, else nothing. */
+#ifndef USHER_CLI_PROGRESS_H
+#define USHER_CLI_PROGRESS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct progress {
+    const char *what;
+    bool on, shown;
+    int64_t next_ms; /* not before then again */
+};
+
+void usher__progress_begin(struct progress *p, const char *what);
+/* @total 0: not known. */
+void usher__progress_show(struct progress *p, uint64_t done, uint64_t total);
+/* Leaves no trace. */
+void usher__progress_end(struct progress *p);
+
+/* CLOCK_MONOTONIC in microseconds. */
+int64_t usher__clock_us(void);
+
+#endif

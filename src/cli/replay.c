@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher replay FILE: recorded calls through a pool of numbers, in virtual time.
+ *
+ * A call is two events.  Of one moment, the ends of earlier calls come first, then the calls
+ * that begin, in the order of the file; one that begins and ends at once does so alone.
+ *
+ * Commands go to the store in batches.  A call ends by `hangup` with its token.  If its begin
+ * stands in the same batch, so that nobody knows the token yet, it ends by `free` of its owner:
+ * nobody else uses the pool, and it comes to the same.  With --batch=1 each command waits for
+ * the answer to the one before.
+ */
+#include "config.h"
+
+#include "cli/replay.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/answer.h"
+#include "cli/parse.h"
+#include "cli/progress.h"
+#include "cli/run.h"
+#include "core/text.h"
+
+#define BATCH_MAX 256u
+#define OWNER_MAX 24
+
+struct event {
+    int64_t at_ms;
+    uint32_t call;
+    bool late; /* not the end of an earlier call */
+    bool end;
+};
+
+/* Of a call in the pass under way. */
+struct progress_of_call {
+    uint64_t token;
+    uint32_t line; /* the one it got */
+    bool waiting;  /* its begin stands in the batch */
+    bool holds;
+};
+
+struct replay {
+    struct cli *cli;
+    const struct calls *calls;
+    struct event *events; /* 2 * calls->n */
+    struct progress_of_call *of;
+    uint32_t *users; /* by line: calls that hold it */
+    uint64_t *uses;  /* by line: calls that got it */
+    uint64_t busy;
+    bool any; /* second pass */
+    char pool[USHER_NAME_MAX + 1];
+    struct replay_pass *pass;
+    struct usher_command commands[BATCH_MAX];
+    struct usher_reply replies[BATCH_MAX];
+    struct event batch[BATCH_MAX];
+    char owners[BATCH_MAX][OWNER_MAX];
+    size_t n, batch_size;
+    enum usher_status failed;
+    char message[CLI_MESSAGE_MAX];
+};
+
+static bool fail(struct replay *r, enum usher_status status, const char *what)
+{
+    r->failed = status;
+    (void)snprintf(r->message, sizeof r->message, "%s", what);
+    return false;
+}
+
+static int compare_events(const void *a, const void *b)
+{
+    const struct event *x = a, *y = b;
+
+    if (x->at_ms != y->at_ms)
+        return x->at_ms < y->at_ms ? -1 : 1;
+    if (x->late != y->late)
+        return x->late ? 1 : -1;
+    if (x->call != y->call)
+        return x->call < y->call ? -1 : 1;
+    return x->end - y->end;
+}
+
+static void make_events(struct replay *r)
+{
+    for (size_t i = 0; i < r->calls->n; i++) {
+        const struct call *call = &r->calls->call[i];
+        struct event *event = &r->events[2 * i];
+
+        event[0].at_ms = call->start_ms;
+        event[1].at_ms = call->end_ms;
+        event[0].call = event[1].call = (uint32_t)i;
+        event[0].late = true;
+        event[1].late = call->end_ms == call->start_ms;
+        event[0].end = false;
+        event[1].end = true;
+    }
+    qsort(r->events, 2 * r->calls->n, sizeof *r->events, compare_events);
+}
+
+/* ---- commands --------------------------------------------------------------------- */
+
+static struct usher_command *command(struct replay *r, enum usher_verb verb, int64_t now_ms)
+{
+    struct usher_command *c = &r->commands[r->n];
+
+    memset(c, 0, sizeof *c);
+    c->verb = verb;
+    c->scope.data = r->pool;
+    c->scope.size = strlen(r->pool);
+    c->given = USHER_GIVEN_NOW;
+    c->now_ms = now_ms;
+    r->n++;
+    return c;
+}
+
+/* A call was answered. */
+static bool began(struct replay *r, const struct event *event, const struct usher_reply *reply)
+{
+    struct progress_of_call *of = &r->of[event->call];
+    const struct calls_line *line;
+
+    of->waiting = false;
+    if (reply->status == USHER_REFUSED || reply->status == USHER_EMPTY) {
+        r->pass->refused++;
+        return true;
+    }
+    line = usher__calls_line(r->calls, reply->of.number.number, reply->of.number.number_size);
+    if (reply->status != USHER_OK || line == NULL)
+        return fail(r, USHER_REFUSED, "somebody else uses the pool");
+    of->holds = true;
+    of->line = line->index;
+    of->token = reply->of.number.token;
+    r->pass->doubles += r->users[of->line]++ > 0;
+    r->uses[of->line]++;
+    if (++r->busy > r->pass->peak)
+        r->pass->peak = r->busy;
+    return true;
+}
+
+static bool ended(struct replay *r, const struct event *event, const struct usher_reply *reply)
+{
+    struct progress_of_call *of = &r->of[event->call];
+
+    if (!of->holds) /* it was refused in this batch, and there was nothing to free */
+        return true;
+    if (reply->status != USHER_OK)
+        return fail(r, USHER_REFUSED, "somebody else uses the pool");
+    of->holds = false;
+    r->users[of->line]--;
+    r->busy--;
+    return true;
+}
+
+static bool flush(struct replay *r)
+{
+    bool good = true;
+
+    if (r->n == 0)
+        return true;
+    usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct usher_reply *reply = &r->replies[i];
+
+        if (good && usher__answer_failed(reply->status))
+            good = fail(r, reply->status, reply->message);
+        r->pass->moves += reply->status == USHER_OK;
+        if (good)
+            good = r->batch[i].end ? ended(r, &r->batch[i], reply) : began(r, &r->batch[i], reply);
+        usher_reply_done(&r->replies[i]);
+    }
+    r->n = 0;
+    return good;
+}
+
+static void name_owner(struct replay *r, struct usher_command *c, const struct call *call)
+{
+    char *owner = r->owners[r->n - 1];
+
+    c->arg.number.owner.data = owner;
+    c->arg.number.owner.size = (size_t)snprintf(owner, OWNER_MAX, "row-%" PRIu32, call->row);
+}
+
+static bool play(struct replay *r, const struct event *event)
+{
+    const struct call *call = &r->calls->call[event->call];
+    struct progress_of_call *of = &r->of[event->call];
+    struct usher_command *c;
+
+    if (event->end && !of->waiting && !of->holds)
+        return true; /* it was refused */
+    r->batch[r->n] = *event;
+    if (!event->end) {
+        c = command(r, USHER_NUMBER_CALL, event->at_ms);
+        name_owner(r, c, call);
+        if (!r->any)
+            c->arg.number.number = r->calls->line[call->line]->name;
+        of->waiting = true;
+    } else if (of->waiting) {
+        c = command(r, USHER_NUMBER_FREE, event->at_ms);
+        name_owner(r, c, call);
+    } else {
+        c = command(r, USHER_NUMBER_HANGUP, event->at_ms);
+        c->arg.number.number = r->calls->line[of->line]->name;
+        c->arg.number.token = of->token;
+        c->given |= USHER_GIVEN_TOKEN;
+    }
+    return r->n < r->batch_size || flush(r);
+}
+
+/* ---- the pool --------------------------------------------------------------------- */
+
+/* Answers that only have to be there. */
+static bool flush_plain(struct replay *r)
+{
+    bool good = true;
+
+    if (r->n == 0)
+        return true;
+    usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        if (good && usher__answer_failed(r->replies[i].status))
+            good = fail(r, r->replies[i].status, r->replies[i].message);
+        usher_reply_done(&r->replies[i]);
+    }
+    r->n = 0;
+    return good;
+}
+
+static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
+{
+    for (size_t i = 0; i < r->calls->n_lines; i++) {
+        command(r, verb, now_ms)->arg.number.number = r->calls->line[i]->name;
+        if (r->n == BATCH_MAX && !flush_plain(r))
+            return false;
+    }
+    return flush_plain(r);
+}
+
+/* A pool of our own, with plain settings and no numbers in it. */
+static bool prepare(struct replay *r, int64_t now_ms)
+{
+    struct usher_command *c = command(r, USHER_NUMBER_STATS, now_ms);
+    int64_t total;
+
+    r->n = 0;
+    usher__run_batch(r->cli->engine, c, r->replies, 1);
+    if (usher__answer_failed(r->replies[0].status))
+        return fail(r, r->replies[0].status, r->replies[0].message);
+    total = r->replies[0].status == USHER_OK ? r->replies[0].of.number.of.stats.total : 0;
+    usher_reply_done(&r->replies[0]);
+    if (total != 0) {
+        (void)snprintf(r->message, sizeof r->message,
+                       "pool %s has numbers in it; choose another with --pool=NAME", r->pool);
+        r->failed = USHER_REFUSED;
+        return false;
+    }
+    c = command(r, USHER_NUMBER_SET, now_ms);
+    c->given |= USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
+                USHER_GIVEN_STRICT;
+    c->arg.number.order = USHER_ORDER_LONGEST_IDLE;
+    return flush_plain(r) && each_line(r, USHER_NUMBER_ADD, now_ms) &&
+           each_line(r, USHER_NUMBER_REG, now_ms);
+}
+
+static bool pass(struct replay *r, const char *pool, bool any, struct replay_pass *result)
+{
+    const struct calls *c = r->calls;
+    size_t n = 2 * c->n;
+    struct progress progress;
+    bool good;
+    int64_t begin;
+
+    memset(result, 0, sizeof *result);
+    result->name = any ? "any line" : "own line";
+    r->pass = result;
+    r->any = any;
+    r->busy = 0;
+    memset(r->of, 0, c->n * sizeof *r->of);
+    memset(r->users, 0, c->n_lines * sizeof *r->users);
+    memset(r->uses, 0, c->n_lines * sizeof *r->uses);
+    (void)snprintf(r->pool, sizeof r->pool, "%s-%s", pool, any ? "any" : "own");
+    if (!prepare(r, r->events[0].at_ms))
+        return false;
+
+    usher__progress_begin(&progress, result->name);
+    begin = usher__clock_us();
+    good = true;
+    for (size_t i = 0; i < n && good; i++) {
+        good = play(r, &r->events[i]);
+        if (i % 1024 == 0)
+            usher__progress_show(&progress, i, n);
+    }
+    good = good && flush(r);
+    result->wall_us = usher__clock_us() - begin;
+    usher__progress_end(&progress);
+    if (!good)
+        return false;
+
+    result->least = UINT64_MAX;
+    for (size_t i = 0; i < c->n_lines; i++) {
+        if (r->uses[i] < result->least)
+            result->least = r->uses[i];
+        if (r->uses[i] > result->most)
+            result->most = r->uses[i];
+    }
+    return each_line(r, USHER_NUMBER_DEL, r->events[n - 1].at_ms);
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+struct replay_options {
+    const char *file, *pool;
+    enum calls_format format;
+    int64_t batch;
+    bool json;
+};
+
+static bool refuse(char message[CLI_MESSAGE_MAX], const char *what, const char *detail)
+{
+    (void)snprintf(message, CLI_MESSAGE_MAX, "%s %s", what, detail);
+    return false;
+}
+
+static bool option(struct replay_options *o, const char *word, char message[CLI_MESSAGE_MAX])
+{
+    const char *value;
+    char quoted[CLI_QUOTE_MAX];
+
+    if ((value = usher__key_value(word, "--format")) != NULL) {
+        if (strcmp(value, "technion") == 0)
+            o->format = CALLS_TECHNION;
+        else if (strcmp(value, "csv") == 0)
+            o->format = CALLS_CSV;
+        else
+            return refuse(message, "format", "is none of technion, csv");
+    } else if ((value = usher__key_value(word, "--report")) != NULL) {
+        o->json = strcmp(value, "json") == 0;
+        if (!o->json && strcmp(value, "text") != 0)
+            return refuse(message, "report", "is none of text, json");
+    } else if ((value = usher__key_value(word, "--batch")) != NULL) {
+        if (!usher__parse_int(value, 1, BATCH_MAX, &o->batch))
+            return refuse(message, "batch", "is not a number from 1 to 256");
+    } else if ((value = usher__key_value(word, "--pool")) != NULL) {
+        const char *fault = usher__scope_fault(value, strlen(value));
+
+        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 4)
+            fault = "is longer than 251 bytes";
+        if (fault != NULL)
+            return refuse(message, "pool", fault);
+        o->pool = value;
+    } else if (o->file == NULL && (word[0] != '-' || word[1] == '\0')) {
+        o->file = word;
+    } else {
+        return refuse(message, usher__quote(quoted, word), "is not an argument of `replay`");
+    }
+    return true;
+}
+
+static int read_calls(struct cli *cli, const struct replay_options *o, struct calls *calls)
+{
+    char message[CLI_MESSAGE_MAX];
+    struct lines lines;
+    int fd = STDIN_FILENO;
+    bool good;
+
+    if (strcmp(o->file, "-") != 0)
+        fd = open(o->file, O_RDONLY | O_CLOEXEC);
+    else if (cli->shell)
+        return usher__cli_fail(cli, USHER_INVALID, "file - is where the shell reads from");
+    if (fd < 0)
+        return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", o->file, strerror(errno));
+    usher__lines_open(&lines, fd, CALLS_LINE_BYTES);
+    good = usher__calls_read(calls, &lines, o->format, message);
+    usher__lines_close(&lines);
+    if (fd != STDIN_FILENO)
+        (void)close(fd);
+    return good ? 0 : usher__cli_fail(cli, USHER_INVALID, "%s:%s", o->file, message);
+}
+
+static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)
+{
+    struct replay *r = usher__cli_resize(NULL, sizeof *r);
+    struct replay_pass passes[2];
+    int rc = 0;
+
+    memset(r, 0, sizeof *r);
+    r->cli = cli;
+    r->calls = calls;
+    r->batch_size = (size_t)o->batch;
+    r->events = usher__cli_resize(NULL, 2 * calls->n * sizeof *r->events);
+    r->of = usher__cli_resize(NULL, calls->n * sizeof *r->of);
+    r->users = usher__cli_resize(NULL, calls->n_lines * sizeof *r->users);
+    r->uses = usher__cli_resize(NULL, calls->n_lines * sizeof *r->uses);
+    make_events(r);
+    if (pass(r, o->pool, false, &passes[0]) && pass(r, o->pool, true, &passes[1]))
+        usher__replay_report(stdout, o->json, o->file, cli->store, calls, passes, 2);
+    else
+        rc = usher__cli_fail(cli, r->failed, "%s", r->message);
+    if (rc == 0 && passes[0].doubles + passes[1].doubles > 0)
+        rc = usher__cli_exit_code(USHER_REFUSED);
+    (void)usher__cli_resize(r->events, 0);
+    (void)usher__cli_resize(r->of, 0);
+    (void)usher__cli_resize(r->users, 0);
+    (void)usher__cli_resize(r->uses, 0);
+    (void)usher__cli_resize(r, 0);
+    return rc;
+}
+
+int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
+{
+    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, cli->json };
+    char message[CLI_MESSAGE_MAX];
+    struct calls calls;
+    int rc;
+
+    for (size_t i = 1; i < n; i++)
+        if (!option(&o, words[i], message))
+            return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+    if (o.file == NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "file is missing: usher replay FILE");
+    if (cli->shell)
+        o.json = true;
+    memset(&calls, 0, sizeof calls);
+    rc = read_calls(cli, &o, &calls);
+    if (rc == 0)
+        rc = usher__cli_open(cli);
+    if (rc == 0)
+        rc = replay(cli, &o, &calls);
+    usher__calls_done(&calls);
+    return rc;
+}

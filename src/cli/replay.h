@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USHER_CLI_REPLAY_H
+#define USHER_CLI_REPLAY_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "cli/calls.h"
+
+/* What one pass over the calls came to. */
+struct replay_pass {
+    const char *name;     /* "own line" */
+    uint64_t refused;     /* calls that got no line */
+    uint64_t doubles;     /* calls that got a line in use: never, or the store is broken */
+    uint64_t peak;        /* lines busy at once, at most */
+    uint64_t moves;       /* commands that changed something */
+    uint64_t least, most; /* calls of the line with the fewest, and the most */
+    int64_t wall_us;
+};
+
+void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
+                          const struct calls *c, const struct replay_pass *passes, size_t n);
+
+#endif

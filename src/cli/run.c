@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "cli/run.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/parse.h"
+
+void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
+                      struct usher_reply *replies, size_t n)
+{
+    memset(replies, 0, n * sizeof *replies);
+    if (usher_execute(e, commands, replies, n) != USHER_INVALID)
+        return;
+    /* the call itself was wrong, and the replies are as they were */
+    for (size_t i = 0; i < n; i++) {
+        replies[i].status = USHER_INVALID;
+        (void)snprintf(replies[i].message, sizeof replies[i].message, "%s", usher_message(e));
+    }
+}
+
+bool usher__run_has_steps(const struct usher_command *command)
+{
+    return (command->verb == USHER_NUMBER_FREE || command->verb == USHER_NUMBER_SWEEP) &&
+           (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
+}
+
+void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
+                      struct usher_reply *ret_reply)
+{
+    uint64_t total = 0;
+
+    for (;;) {
+        usher__run_batch(e, command, ret_reply, 1);
+        if (ret_reply->status != USHER_OK && ret_reply->status != USHER_SAME)
+            return;
+        total += ret_reply->of.number.count;
+        ret_reply->of.number.count = total;
+        if (total > 0)
+            ret_reply->status = USHER_OK;
+        if (!ret_reply->of.number.more)
+            return;
+        usher_reply_done(ret_reply);
+    }
+}
+
+int usher__run_answer(const struct cli *cli, const struct usher_command *command,
+                      struct usher_reply *reply)
+{
+    int rc = usher__cli_exit_code(reply->status);
+
+    if (cli->json || cli->shell)
+        usher__answer_json(stdout, command, reply);
+    else if (usher__answer_failed(reply->status))
+        (void)usher__cli_fail(cli, reply->status, "%s",
+                              reply->message[0] != '\0' ? reply->message
+                                                        : usher_status_text(reply->status));
+    else
+        usher__answer_plain(stdout, command, reply);
+    usher_reply_done(reply);
+    return rc;
+}
+
+int usher__cli_run(struct cli *cli, char *const *words, size_t n)
+{
+    const struct cli_verb *verb = n >= 2 ? usher__cli_verb(words[0], words[1]) : NULL;
+    char message[CLI_MESSAGE_MAX];
+    struct usher_command command;
+    struct usher_reply reply;
+    int rc;
+
+    if (verb != NULL)
+        return verb->run(cli, words, n);
+    if (!usher__parse_command(words, n, &command, message))
+        return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+    rc = usher__cli_open(cli);
+    if (rc != 0)
+        return rc;
+    if (usher__run_has_steps(&command))
+        usher__run_steps(cli->engine, &command, &reply);
+    else
+        usher__run_batch(cli->engine, &command, &reply, 1);
+    return usher__run_answer(cli, &command, &reply);
+}

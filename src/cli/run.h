@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands to the store, answers to the user. */
+#ifndef USHER_CLI_RUN_H
+#define USHER_CLI_RUN_H
+
+#include <usher/usher.h>
+
+#include "cli/cli.h"
+
+/* As usher_execute(), with every reply filled in whatever happens. */
+void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
+                      struct usher_reply *replies, size_t n);
+
+/* `free` and `sweep` work in steps; without a request id (whose repeat would be answered with
+ * the first step) or a number of one's own, all of them are one command here. */
+bool usher__run_has_steps(const struct usher_command *command);
+void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
+                      struct usher_reply *ret_reply);
+
+/* Print the answer, give back what it owns, return its exit code. */
+int usher__run_answer(const struct cli *cli, const struct usher_command *command,
+                      struct usher_reply *reply);
+
+#endif

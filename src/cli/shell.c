@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher shell: one command a line, one object a line.
+ *
+ * Lines that have come already are executed as one batch: the store makes one transaction
+ * or one pipeline of it.  The answers and their order are the same, and nothing waits for a
+ * line that has not come yet, so that a program can talk with us through two pipes.  With -e
+ * a line may stop the next one, so there each goes alone.
+ */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/editor.h"
+#include "cli/lines.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+#include "cli/words.h"
+
+#define BATCH 256u
+#define LINE_BYTES (1u << 20)  /* of one line */
+#define BATCH_BYTES (1u << 20) /* of all lines that wait */
+
+struct shell {
+    struct cli *cli;
+    struct words waiting[BATCH];
+    struct usher_command commands[BATCH];
+    struct usher_reply replies[BATCH];
+    size_t n, bytes;
+    bool stop; /* -e, and a line was not ok */
+    int rc;
+};
+
+static void done(struct shell *sh, int rc)
+{
+    if (rc != 0 && sh->cli->strict) {
+        sh->stop = true;
+        sh->rc = rc;
+    }
+}
+
+static void flush(struct shell *sh)
+{
+    if (sh->n > 0) {
+        usher__run_batch(sh->cli->engine, sh->commands, sh->replies, sh->n);
+        for (size_t i = 0; i < sh->n; i++)
+            done(sh, usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]));
+    }
+    sh->n = sh->bytes = 0;
+    fflush(stdout);
+}
+
+static void fail(struct shell *sh, const char *message)
+{
+    flush(sh);
+    done(sh, usher__cli_fail(sh->cli, USHER_INVALID, "%s", message));
+}
+
+/* What is not one command of the store: its own words, without a batch.  False: it is one. */
+static bool special(struct shell *sh, const struct words *w)
+{
+    const struct cli_program *p = usher__cli_programs;
+
+    while (p->word != NULL && strcmp(p->word, w->word[0]) != 0)
+        p++;
+    if (p->word != NULL) {
+        flush(sh);
+        done(sh, p->run(sh->cli, w->word, w->n));
+        return true;
+    }
+    if (w->n >= 2 && usher__cli_verb(w->word[0], w->word[1]) != NULL) {
+        flush(sh);
+        done(sh, usher__cli_run(sh->cli, w->word, w->n));
+        return true;
+    }
+    return false;
+}
+
+static void take(struct shell *sh, const char *line, size_t size)
+{
+    struct words *w = &sh->waiting[sh->n];
+    struct usher_command *command = &sh->commands[sh->n];
+    char message[CLI_MESSAGE_MAX];
+    const char *fault = usher__words_split(w, line, size);
+
+    if (fault != NULL) {
+        (void)snprintf(message, sizeof message, "line %s", fault);
+        fail(sh, message);
+    } else if (w->n == 0 || special(sh, w)) {
+        return;
+    } else if (!usher__parse_command(w->word, w->n, command, message)) {
+        fail(sh, message);
+    } else if (usher__run_has_steps(command)) {
+        flush(sh); /* the words of @w stay as they are */
+        done(sh, usher__cli_run(sh->cli, w->word, w->n));
+    } else {
+        sh->n++;
+        sh->bytes += size;
+        if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict)
+            flush(sh);
+    }
+}
+
+static void from_file(struct shell *sh)
+{
+    struct lines lines;
+    char *line;
+    size_t size;
+
+    usher__lines_open(&lines, STDIN_FILENO, LINE_BYTES);
+    while (!sh->stop) {
+        enum lines_result result = usher__lines_next(&lines, sh->n == 0, &line, &size);
+
+        if (result == LINES_END)
+            break;
+        if (result == LINES_LINE) {
+            take(sh, line, size);
+        } else if (result == LINES_LONG) {
+            fail(sh, "line is longer than 1048576 bytes");
+        } else if (result == LINES_ERROR) {
+            flush(sh);
+            sh->rc = usher__cli_fail(sh->cli, USHER_INVALID, "standard input: %s",
+                                     strerror(lines.error));
+            break;
+        } else {
+            flush(sh);
+        }
+        if (sh->n == 0)
+            fflush(stdout);
+    }
+    flush(sh);
+    usher__lines_close(&lines);
+}
+
+static void from_terminal(struct shell *sh, struct editor *editor)
+{
+    const char *line;
+    size_t size;
+
+    while (!sh->stop && (line = usher__editor_line(editor, &size)) != NULL) {
+        if ((size == 4 && (memcmp(line, "quit", 4) == 0 || memcmp(line, "exit", 4) == 0)))
+            break;
+        take(sh, line, size);
+        flush(sh);
+    }
+}
+
+int usher__cli_shell(struct cli *cli)
+{
+    struct shell *sh = usher__cli_resize(NULL, sizeof *sh);
+    struct editor *editor = NULL;
+    int rc;
+
+    memset(sh, 0, sizeof *sh);
+    sh->cli = cli;
+    if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
+        editor = usher__editor_open();
+    cli->terminal = editor != NULL;
+    if (editor != NULL)
+        from_terminal(sh, editor);
+    else
+        from_file(sh);
+    usher__editor_close(editor);
+    for (size_t i = 0; i < BATCH; i++)
+        usher__words_done(&sh->waiting[i]);
+    rc = sh->rc;
+    (void)usher__cli_resize(sh, 0);
+    return rc;
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Call centre records of the Technion's "Anonymous Bank" (Guedj and Mandelbaum): 17 columns
+ * between tabs.  A call holds its line from vru_entry to the later of vru_exit and q_exit;
+ * 0:00:00 means that it did not happen.  Times of day without a zone are taken for UTC.
+ *
+ * As they are, the records have rows that are no calls (PHANTOM), exits some seconds before
+ * their entry, and exits past midnight under the date of the entry.
+ */
+#include "config.h"
+
+#include "cli/calls.h"
+
+#include <string.h>
+
+static const char *const technion_columns[] = {
+    "vru+line",  "call_id",   "customer_id", "priority", "type",   "date",
+    "vru_entry", "vru_exit",  "vru_time",    "q_start",  "q_exit", "q_time",
+    "outcome",   "ser_start", "ser_exit",    "ser_time", "server",
+};
+enum {
+    TECHNION_LINE,
+    TECHNION_DATE = 5,
+    TECHNION_ENTRY,
+    TECHNION_EXIT,
+    TECHNION_QUEUE_EXIT = 10,
+    TECHNION_OUTCOME = 12,
+    TECHNION_COLUMNS = 17
+};
+
+#define DAY_S INT64_C(86400)
+
+bool usher__technion_is(const char *row, size_t size)
+{
+    static const char begin[] = "vru+line\t";
+
+    return size >= sizeof begin - 1 && memcmp(row, begin, sizeof begin - 1) == 0;
+}
+
+static bool technion_word(const struct usher_text *field, const char *word)
+{
+    return field->size == strlen(word) && memcmp(field->data, word, field->size) == 0;
+}
+
+const char *usher__technion_header(const struct usher_text *fields, size_t n)
+{
+    if (n != TECHNION_COLUMNS)
+        return "the header has not the 17 columns of a Technion file";
+    for (size_t i = 0; i < n; i++)
+        if (!technion_word(&fields[i], technion_columns[i]))
+            return "the header has not the columns of a Technion file";
+    return NULL;
+}
+
+/* @n digits at @p. */
+static bool technion_digits(const char *p, size_t n, int64_t *ret)
+{
+    *ret = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+        *ret = *ret * 10 + (p[i] - '0');
+    }
+    return true;
+}
+
+/* H:MM:SS or HH:MM:SS. */
+static bool technion_time(const struct usher_text *field, int64_t *ret_s)
+{
+    const char *p = field->data;
+    size_t hours; /* digits of the hour */
+    int64_t h, m, s;
+
+    if (field->size != 7 && field->size != 8)
+        return false;
+    hours = field->size - 6;
+    if (!technion_digits(p, hours, &h) || p[hours] != ':' ||
+        !technion_digits(p + hours + 1, 2, &m) || p[hours + 3] != ':' ||
+        !technion_digits(p + hours + 4, 2, &s) || h > 23 || m > 59 || s > 59)
+        return false;
+    *ret_s = h * 3600 + m * 60 + s;
+    return true;
+}
+
+/* yymmdd */
+static bool technion_date(const struct usher_text *field, int64_t *ret_day)
+{
+    int64_t y, m, d;
+
+    return field->size == 6 && technion_digits(field->data, 2, &y) &&
+           technion_digits(field->data + 2, 2, &m) && technion_digits(field->data + 4, 2, &d) &&
+           usher__calls_day(y >= 70 ? 1900 + y : 2000 + y, m, d, ret_day);
+}
+
+/* An exit more than half a day before the entry was on the next day. */
+static int64_t technion_after(int64_t entry, int64_t exit)
+{
+    return exit < entry - DAY_S / 2 ? exit + DAY_S : exit;
+}
+
+const char *usher__technion_row(struct calls *c, const struct usher_text *fields, size_t n,
+                                uint64_t row)
+{
+    int64_t day, entry, exit, queue_exit;
+
+    (void)n; /* is TECHNION_COLUMNS */
+    if (technion_word(&fields[TECHNION_OUTCOME], "PHANTOM")) {
+        c->left_out++;
+        return NULL;
+    }
+    if (!technion_word(&fields[TECHNION_OUTCOME], "AGENT") &&
+        !technion_word(&fields[TECHNION_OUTCOME], "HANG"))
+        return "outcome is none of AGENT, HANG, PHANTOM";
+    if (!technion_date(&fields[TECHNION_DATE], &day))
+        return "date is not yymmdd";
+    if (!technion_time(&fields[TECHNION_ENTRY], &entry))
+        return "vru_entry is not h:mm:ss";
+    if (!technion_time(&fields[TECHNION_EXIT], &exit))
+        return "vru_exit is not h:mm:ss";
+    if (!technion_time(&fields[TECHNION_QUEUE_EXIT], &queue_exit))
+        return "q_exit is not h:mm:ss";
+
+    if (exit < entry && technion_after(entry, exit) == exit)
+        c->backwards++; /* the queue's exit may yet be behind the entry */
+    exit = technion_after(entry, exit);
+    if (queue_exit != 0 && technion_after(entry, queue_exit) > exit)
+        exit = technion_after(entry, queue_exit);
+    if (exit < entry)
+        exit = entry;
+    if (exit >= DAY_S)
+        c->midnight++;
+    return usher__calls_add(c, fields[TECHNION_LINE].data, fields[TECHNION_LINE].size,
+                            (day * DAY_S + entry) * 1000, (day * DAY_S + exit) * 1000, row);
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher trace: a made-up day of calls, as CSV (csv.c).
+ *
+ * The same options give the same bytes everywhere: integers only, no libm.  Uniform numbers
+ * are splitmix64 (public domain, Sebastiano Vigna), one stream a column, so that an option
+ * that changes one column leaves the others.  Exponential ones are made of uniform ones by
+ * comparing alone (John von Neumann, 1951), which is exact.
+ *
+ * A call takes the lowest free line, as in a group of trunks that is hunted from one end, so
+ * the first lines have much to do and the last ones little.
+ *
+ * Arrivals follow the profile of the day: N of them drawn from it (--calls), or a Poisson
+ * process with it as rate (--lambda), by thinning one of constant rate.
+ */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/calls.h"
+#include "cli/parse.h"
+
+#define HOUR_MS INT64_C(3600000)
+#define DAY_MS (24 * HOUR_MS)
+#define LINES_MAX 100000
+#define SECONDS_MAX 86400
+
+/* Rate in each hour of the day, in percent of the mean; the sum is 2400. */
+static const unsigned profile[24] = { 10,  6,   4,   4,   6,   14,  40,  110, 170, 210, 220, 200,
+                                      180, 170, 180, 180, 170, 150, 120, 100, 70,  50,  24,  12 };
+#define PROFILE_MAX 220u
+#define PROFILE_SUM 2400u
+
+/* ---- random numbers --------------------------------------------------------------- */
+
+struct stream {
+    uint64_t state;
+};
+
+static uint64_t draw(struct stream *s)
+{
+    uint64_t z = (s->state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static struct stream stream(uint64_t seed, uint64_t column)
+{
+    struct stream s = { seed };
+
+    s.state = draw(&s) + column;
+    s.state = draw(&s);
+    return s;
+}
+
+/* 0 to @below - 1; @below < 2^32.  Not quite uniform: the error is below 2^-32. */
+static uint64_t draw_below(struct stream *s, uint64_t below)
+{
+    return ((draw(s) >> 32) * below) >> 32;
+}
+
+/* Exponential with mean @mean < 2^40. */
+static int64_t draw_exponential(struct stream *s, int64_t mean)
+{
+    /* How often uniform numbers fall in a row before one rises: odd with probability
+     * exp(-first).  Each even run adds 1. */
+    for (int64_t whole = 0;; whole++) {
+        uint64_t first = draw(s) >> 32, last = first, next;
+        bool odd = true;
+
+        while ((next = draw(s) >> 32) < last) {
+            last = next;
+            odd = !odd;
+        }
+        if (odd)
+            return whole * mean + (int64_t)(((uint64_t)mean >> 16) * first >> 16) +
+                   (int64_t)(((uint64_t)mean & 0xffff) * first >> 32);
+    }
+}
+
+/* ---- lines ------------------------------------------------------------------------ */
+
+/* A heap: first the earliest, of those the lowest line. */
+struct entry {
+    int64_t at_ms;
+    uint32_t line;
+};
+struct heap {
+    struct entry *entry;
+    size_t n;
+};
+
+static bool before(const struct entry *a, const struct entry *b)
+{
+    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->line < b->line;
+}
+
+static void push(struct heap *h, struct entry e)
+{
+    size_t i = h->n++;
+
+    for (; i > 0 && before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
+        h->entry[i] = h->entry[(i - 1) / 2];
+    h->entry[i] = e;
+}
+
+static struct entry pop(struct heap *h)
+{
+    struct entry top = h->entry[0], last = h->entry[--h->n];
+    size_t i = 0;
+
+    for (;;) {
+        size_t child = 2 * i + 1;
+
+        if (child >= h->n)
+            break;
+        if (child + 1 < h->n && before(&h->entry[child + 1], &h->entry[child]))
+            child++;
+        if (!before(&h->entry[child], &last))
+            break;
+        h->entry[i] = h->entry[child];
+        i = child;
+    }
+    h->entry[i] = last;
+    return top;
+}
+
+struct trunk {
+    struct heap free, busy; /* at_ms 0 in free */
+};
+
+/* The lowest free line for a call from @now_ms to @until_ms; 0: all are busy. */
+static uint32_t take_line(struct trunk *t, int64_t now_ms, int64_t until_ms)
+{
+    struct entry e;
+
+    while (t->busy.n > 0 && t->busy.entry[0].at_ms <= now_ms) {
+        e = pop(&t->busy);
+        e.at_ms = 0;
+        push(&t->free, e);
+    }
+    if (t->free.n == 0)
+        return 0;
+    e = pop(&t->free);
+    e.at_ms = until_ms;
+    push(&t->busy, e);
+    return e.line;
+}
+
+/* ---- the day ---------------------------------------------------------------------- */
+
+struct day {
+    int64_t calls, lines, lambda, service_s, patience_s;
+    uint64_t seed;
+    int64_t start_ms;
+};
+
+static int compare_times(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+/* @d->calls moments drawn from the profile. */
+static int64_t *arrivals_drawn(const struct day *d, size_t *ret_n)
+{
+    struct stream s = stream(d->seed, 1);
+    size_t n = (size_t)d->calls;
+    int64_t *at = usher__cli_resize(NULL, n * sizeof *at);
+
+    for (size_t i = 0; i < n; i++) {
+        uint64_t share = draw_below(&s, PROFILE_SUM);
+        unsigned hour = 0;
+
+        while (share >= profile[hour])
+            share -= profile[hour++];
+        at[i] = hour * HOUR_MS + (int64_t)draw_below(&s, HOUR_MS);
+    }
+    qsort(at, n, sizeof *at, compare_times);
+    *ret_n = n;
+    return at;
+}
+
+/* A Poisson process, in steps of a microsecond. */
+static int64_t *arrivals_poisson(const struct day *d, size_t *ret_n)
+{
+    struct stream s = stream(d->seed, 1);
+    int64_t gap_us = HOUR_MS * 1000 * 100 / (d->lambda * PROFILE_MAX);
+    size_t n = 0, room = 0;
+    int64_t *at = NULL;
+
+    for (int64_t now_us = 0;;) {
+        now_us += draw_exponential(&s, gap_us);
+        if (now_us >= DAY_MS * 1000)
+            break;
+        if (draw_below(&s, PROFILE_MAX) >= profile[now_us / 1000 / HOUR_MS])
+            continue;
+        if (n == room) {
+            room = room * 2 + 1024;
+            at = usher__cli_resize(at, room * sizeof *at);
+        }
+        at[n++] = now_us / 1000;
+    }
+    *ret_n = n;
+    return at;
+}
+
+/* Returns how many calls found no line. */
+static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
+{
+    struct stream service = stream(d->seed, 2), patience = stream(d->seed, 3);
+    struct stream kind = stream(d->seed, 4);
+    struct trunk t;
+    uint64_t id = 0;
+
+    memset(&t, 0, sizeof t);
+    t.free.entry = usher__cli_resize(NULL, (size_t)d->lines * sizeof *t.free.entry);
+    t.busy.entry = usher__cli_resize(NULL, (size_t)d->lines * sizeof *t.busy.entry);
+    for (int64_t i = 1; i <= d->lines; i++)
+        push(&t.free, (struct entry){ 0, (uint32_t)i });
+
+    puts("call,line,arrival_ms,patience_ms,service_ms,priority,lane,release_ms");
+    for (size_t i = 0; i < n; i++) {
+        int64_t service_ms = draw_exponential(&service, d->service_s * 1000);
+        int64_t patience_ms = draw_exponential(&patience, d->patience_s * 1000);
+        uint64_t priority = draw_below(&kind, 100), lane = draw_below(&kind, 100);
+        uint32_t line = take_line(&t, at[i], at[i] + service_ms);
+
+        if (line == 0)
+            continue;
+        printf("%" PRIu64 ",L%05" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%d,%s,%" PRId64 "\n",
+               ++id, line, d->start_ms + at[i], patience_ms, service_ms, priority < 15,
+               lane < 70   ? "service"
+               : lane < 90 ? "sales"
+                           : "support",
+               d->start_ms + at[i] + service_ms);
+    }
+    (void)usher__cli_resize(t.free.entry, 0);
+    (void)usher__cli_resize(t.busy.entry, 0);
+    return n - id;
+}
+
+/* ---- options ---------------------------------------------------------------------- */
+
+static bool start_option(const char *value, int64_t *ret_ms)
+{
+    char parts[3][8];
+    int64_t part[3], day;
+
+    /* YYYY-MM-DD, to the letter */
+    if (strlen(value) != 10 || value[4] != '-' || value[7] != '-')
+        return false;
+    (void)snprintf(parts[0], sizeof parts[0], "%.4s", value);
+    (void)snprintf(parts[1], sizeof parts[1], "%.2s", value + 5);
+    (void)snprintf(parts[2], sizeof parts[2], "%.2s", value + 8);
+    for (int i = 0; i < 3; i++)
+        if (!usher__parse_int(parts[i], 0, 9999, &part[i]))
+            return false;
+    if (!usher__calls_day(part[0], part[1], part[2], &day))
+        return false;
+    *ret_ms = day * DAY_MS;
+    return true;
+}
+
+static bool trace_option(struct day *d, const char *word, char message[CLI_MESSAGE_MAX])
+{
+    const struct {
+        const char *key;
+        int64_t *to;
+        int64_t max;
+    } numbers[] = {
+        { "--calls", &d->calls, CALLS_MAX },         { "--lines", &d->lines, LINES_MAX },
+        { "--lambda", &d->lambda, 200000 }, /* a day of them is below CALLS_MAX */
+        { "--service", &d->service_s, SECONDS_MAX }, { "--patience", &d->patience_s, SECONDS_MAX },
+    };
+    char quoted[CLI_QUOTE_MAX];
+    const char *value;
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        value = usher__key_value(word, numbers[i].key);
+        if (value == NULL)
+            continue;
+        if (usher__parse_int(value, 1, numbers[i].max, numbers[i].to))
+            return true;
+        (void)snprintf(message, CLI_MESSAGE_MAX, "%s is not a number from 1 to %" PRId64,
+                       numbers[i].key + 2, numbers[i].max);
+        return false;
+    }
+    if ((value = usher__key_value(word, "--seed")) != NULL) {
+        if (usher__parse_uint(value, &d->seed))
+            return true;
+        (void)snprintf(message, CLI_MESSAGE_MAX, "seed is not a number from 0 to %" PRIu64,
+                       UINT64_MAX);
+    } else if ((value = usher__key_value(word, "--start")) != NULL) {
+        if (start_option(value, &d->start_ms))
+            return true;
+        (void)snprintf(message, CLI_MESSAGE_MAX, "start is not a day YYYY-MM-DD since 1970");
+    } else {
+        (void)snprintf(message, CLI_MESSAGE_MAX, "`%s` is not an argument of `trace`",
+                       usher__quote(quoted, word));
+    }
+    return false;
+}
+
+int usher__cli_trace(struct cli *cli, char *const *words, size_t n)
+{
+    struct day d = { 0, 50, 0, 180, 300, 1, 0 };
+    char message[CLI_MESSAGE_MAX];
+    int64_t *at;
+    size_t n_at;
+    uint64_t lost;
+
+    if (cli->shell)
+        return usher__cli_fail(cli, USHER_INVALID, "`trace` is not for the shell");
+    (void)start_option("2024-01-01", &d.start_ms);
+    for (size_t i = 1; i < n; i++)
+        if (!trace_option(&d, words[i], message))
+            return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+    if (d.calls != 0 && d.lambda != 0)
+        return usher__cli_fail(cli, USHER_INVALID, "calls and lambda exclude each other");
+    if (d.lambda == 0)
+        d.lambda = 100;
+    at = d.calls != 0 ? arrivals_drawn(&d, &n_at) : arrivals_poisson(&d, &n_at);
+    lost = print_day(&d, at, n_at);
+    (void)usher__cli_resize(at, 0);
+    if (lost > 0)
+        fprintf(stderr, "usher: %" PRIu64 " calls found all lines busy and were left out\n", lost);
+    return 0;
+}

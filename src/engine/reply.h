@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USHER_ENGINE_REPLY_H
+#define USHER_ENGINE_REPLY_H
+
+#include <usher/usher.h>
+
+/* A fresh reply: status OK, nothing said.  Whatever was there is overwritten. */
+void usher__reply_init(struct usher_reply *reply, const struct usher_allocator *alloc);
+
+#endif

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Each public header stands alone, twice, in strict C11 and in C++17, without a warning and
+# without knowing how the library was configured; and it says the version of the package.
+set -eu
+: "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${CXX=c++}"
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+warn='-Wall -Wextra -Wpedantic -Wconversion -Wundef -Werror'
+rc=0
+
+for file in "$top_srcdir"/include/usher/*.h; do
+    name=usher/${file##*/}
+    printf '#include <%s>\n#include <%s>\nint main(void) { return 0; }\n' "$name" "$name" \
+        >"$dir/alone.c"
+    cp "$dir/alone.c" "$dir/alone.cc"
+    # CC and the warnings are several words.
+    # shellcheck disable=SC2086
+    if ! $CC -std=c11 -pedantic-errors $warn -Wshadow -Wstrict-prototypes -I"$top_srcdir/include" \
+        -fsyntax-only "$dir/alone.c"; then
+        echo "$name: not clean in strict C11"
+        rc=1
+    fi
+    [ -n "$CXX" ] || continue
+    # shellcheck disable=SC2086
+    if ! $CXX -std=c++17 $warn -I"$top_srcdir/include" -fsyntax-only "$dir/alone.cc"; then
+        echo "$name: not clean in C++17"
+        rc=1
+    fi
+done
+
+package=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")
+header=$(sed -n 's/^#define USHER_VERSION "\(.*\)"/\1/p' "$top_srcdir/include/usher/usher.h")
+if [ "$package" != "$header" ]; then
+    echo "version: configure.ac says \"$package\", usher.h says \"$header\""
+    rc=1
+fi
+
+if [ -z "$CXX" ] && [ "$rc" = 0 ]; then
+    echo "no C++ compiler: headers were tried as C only"
+    exit 77
+fi
+exit "$rc"

@@ -1,0 +1,64 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Installs into a temporary folder and uses what is there as a stranger would: examples are
+# compiled with pkg-config's words alone, linked with the shared library and the archive, and
+# the program runs.  Then all is uninstalled and nothing may be left.
+set -eu
+: "${top_builddir:=.}" "${MAKE:=make}" "${CC:=cc}" "${PKG_CONFIG:=pkg-config}"
+: "${prefix:=/usr/local}"
+: "${bindir:=$prefix/bin}" "${libdir:=$prefix/lib}" "${docdir:=$prefix/share/doc/usher}"
+
+cd "$top_builddir"
+stage=$(mktemp -d)
+trap 'rm -rf "$stage"' EXIT
+# A make that is called from a test is nobody's child.
+unset MAKEFLAGS MFLAGS MAKELEVEL
+
+$MAKE -s install DESTDIR="$stage" >"$stage/install.log" 2>&1 || {
+    cat "$stage/install.log"
+    exit 1
+}
+
+# Moved to the folder, as a packager would; requirements stay those of the system.
+mkdir "$stage/pc"
+sed "s|=/|=$stage/|" "$stage$libdir/pkgconfig/usher.pc" >"$stage/pc/usher.pc"
+PKG_CONFIG_PATH=$stage/pc${PKG_CONFIG_PATH:+:$PKG_CONFIG_PATH}
+export PKG_CONFIG_PATH
+cflags=$($PKG_CONFIG --cflags usher)
+libs=$($PKG_CONFIG --libs usher)
+# For the archive alone.  --static would ask for all that those libraries are made of, too.
+# shellcheck disable=SC2046
+archive_libs="$stage$libdir/libusher.a
+    $($PKG_CONFIG --libs $($PKG_CONFIG --print-requires-private usher)) -pthread -lm"
+LD_LIBRARY_PATH=$stage$libdir${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export LD_LIBRARY_PATH
+
+count=0
+for source in "$stage$docdir"/examples/*.c; do
+    name=$(basename "$source" .c)
+    echo "example $name"
+    # Several words each.
+    # shellcheck disable=SC2086
+    $CC -std=gnu11 -Wall -Wextra -Werror $cflags -o "$stage/$name" "$source" $libs
+    if [ -f "$stage$libdir/libusher.a" ]; then
+        # shellcheck disable=SC2086
+        $CC -std=gnu11 $cflags -o "$stage/$name-static" "$source" $archive_libs
+    fi
+    count=$((count + 1))
+done
+if [ "$count" = 0 ]; then
+    echo "no examples in $docdir/examples"
+    exit 1
+fi
+
+"$stage$bindir/usher" version
+
+$MAKE -s uninstall DESTDIR="$stage" >"$stage/uninstall.log" 2>&1 || {
+    cat "$stage/uninstall.log"
+    exit 1
+}
+left=$(find "$stage$prefix" ! -type d)
+if [ -n "$left" ]; then
+    printf 'left behind by make uninstall:\n%s\n' "$left"
+    exit 1
+fi

@@ -1,0 +1,61 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# On a terminal, which script(1) makes: the shell edits lines, keeps a history, completes words
+# by Tab; long work shows how far it has come, on standard error alone.
+. "$(dirname "$0")/lib.sh"
+command -v script >/dev/null || {
+    echo 'there is no script(1) to make a terminal'
+    exit 77
+}
+export USHER
+TERM=xterm
+export TERM
+
+# until_said TEXT N: standard output has TEXT at least N times; at most 30 seconds.
+until_said() {
+    n=0
+    while [ "$(grep -oF -e "$1" talk.txt | wc -l)" -lt "$2" ]; do
+        n=$((n + 1))
+        if [ $n -gt 600 ]; then
+            wrong "the terminal shows \`$1' $2 times within 30 seconds"
+            break
+        fi
+        sleep 0.05
+    done
+}
+
+if grep -q '^#define HAVE_LIBEDIT 1' "${top_builddir:-.}/config.h" 2>/dev/null; then
+    number_of_check=$((number_of_check + 1))
+    mkfifo keys
+    : >talk.txt
+    script -qec '"$USHER" -s memory: shell' /dev/null <keys >talk.txt 2>&1 &
+    pid=$!
+    exec 3>keys
+    # Keys come when the prompt is there: before, the terminal would read them as lines.
+    until_said 'usher> ' 1
+    printf 'num\tad\tp 1\n' >&3 # Tab
+    until_said '"version":1,' 1
+    # to the begin, 12 characters on, one back and away, another, to the end
+    printf 'number add q 2\001\006\006\006\006\006\006\006\006\006\006\006\006\177p\005\n' >&3
+    until_said '"version":2,' 1
+    printf 'number call p ow\ta\n' >&3
+    until_said '"why":"down"' 1
+    printf '\020\n' >&3 # the line before
+    until_said '"why":"down"' 2
+    printf 'help exit\n' >&3
+    until_said '  0  ok           done' 1
+    printf 'quit\n' >&3
+    exec 3>&-
+    wait "$pid" || wrong 'quit ends the shell with 0'
+else
+    echo 'built without a line editor: that part is left out'
+fi
+
+awk 'BEGIN { for (i = 0; i < 3000; i++) print i }' >numbers
+number_of_check=$((number_of_check + 1))
+script -qec '"$USHER" -s memory: number import p numbers' /dev/null </dev/null >talk.txt
+holds talk.txt 'import ['
+holds talk.txt 'ok: 3000 added'
+script -qec '"$USHER" -s memory: number import p numbers 2>err.txt' /dev/null </dev/null >talk.txt
+[ ! -s err.txt ] || wrong 'no progress is shown where standard error is no terminal'
+finish

@@ -1,0 +1,123 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What is wrong with an argument is said with its name, nothing is cut to fit, and nothing
+# changes.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+long=$(printf '%0256d' 0)
+fits=$(printf '%0255d' 0)
+
+for store in $STORES; do
+    talk "$store" <<EOF
+> number add p 100 now=1
+{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+> number add a{b}c 1
+{"status":"invalid","message":"pool has a brace in it"}
+> number add $long 1
+{"status":"invalid","message":"pool is longer than 255 bytes"}
+> number add p $long
+{"status":"invalid","message":"number is longer than 255 bytes"}
+> number add p $fits now=1
+{"status":"ok","epoch":"E","version":2,"state":"idle+down"}
+> number add
+{"status":"invalid","message":"pool is missing"}
+> number
+{"status":"invalid","message":"verb is missing: usher number VERB POOL …"}
+> number add p
+{"status":"invalid","message":"number is missing"}
+> number add p group=A
+{"status":"invalid","message":"number is missing"}
+> number add now=5 1
+{"status":"invalid","message":"pool is missing"}
+> number add p 1 2
+{"status":"invalid","message":"\`2\` is one word too many for \`number add\`"}
+> number add p 1 $long
+{"status":"invalid","message":"\`000000000000000000000000000000000000000000000000000000000000…\` is one word too many for \`number add\`"}
+> number add p 1 number=2
+{"status":"invalid","message":"number is given twice"}
+> number add p 1 group=A group=A
+{"status":"invalid","message":"group is given twice"}
+> number add p 1 group=A,B
+{"status":"invalid","message":"group has a comma in it"}
+> number add p 1 group=*
+{"status":"invalid","message":"group is *, which stands for any group"}
+> number add p 1 group=
+{"status":"invalid","message":"group is empty"}
+> number call p group=A,,B
+{"status":"invalid","message":"group names an empty group"}
+> number call p group=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
+{"status":"invalid","message":"group names more than 16 groups"}
+> number call p lease=-1
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=3153600000001
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=99999999999999999999999999999
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=1e3
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=+1
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=0x10
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p "lease= 1"
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=
+{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+> number call p lease=1 lease=1
+{"status":"invalid","message":"lease is given twice"}
+> number call p now=253402300800000
+{"status":"invalid","message":"now is not a number from 0 to 253402300799999"}
+> number call p now=-1
+{"status":"invalid","message":"now is not a number from 0 to 253402300799999"}
+> number call p req=
+{"status":"invalid","message":"req is empty"}
+> number call p req=$long
+{"status":"invalid","message":"req is longer than 255 bytes"}
+> number hangup p 100 token=three
+{"status":"invalid","message":"token is not a number from 0 to 18446744073709551615"}
+> number hangup p 100 token=18446744073709551616
+{"status":"invalid","message":"token is not a number from 0 to 18446744073709551615"}
+> number hangup p 100 token=-1
+{"status":"invalid","message":"token is not a number from 0 to 18446744073709551615"}
+> number renew p 100
+{"status":"invalid","message":"token is missing"}
+> number set p zone=-1441
+{"status":"invalid","message":"zone is not a number from -1440 to 1440"}
+> number set p strict=2
+{"status":"invalid","message":"strict is not a number from 0 to 1"}
+> number set p order=fifo
+{"status":"invalid","message":"order is none of longest-idle, most-recent, random"}
+> number list p state=nodata
+{"status":"invalid","message":"state is none of idle+up, idle+down, busy+up, busy+down"}
+> number list p max=0
+{"status":"invalid","message":"max is not a number from 1 to 10000"}
+> number list p onwer=a
+{"status":"invalid","message":"onwer is not an argument of \`number list\`; did you mean owner=?"}
+> number list p colour=red
+{"status":"invalid","message":"colour is not an argument of \`number list\`"}
+> number list p $long=red
+{"status":"invalid","message":"000000000000000000000000000000000000000000000000000000000000… is not an argument of \`number list\`"}
+> number cal p
+{"status":"invalid","message":"\`number\` has no verb \`cal\`; did you mean \`call\`?"}
+> number dance p
+{"status":"invalid","message":"\`number\` has no verb \`dance\`; \`usher help number\` lists them"}
+> numbr add p 1
+{"status":"invalid","message":"unknown command \`numbr\`; did you mean \`number\`?"}
+> tango
+{"status":"invalid","message":"unknown command \`tango\`; \`usher help\` lists what there is"}
+> shell
+{"status":"invalid","message":"this is the shell"}
+> number stats p now=1
+{"status":"ok","epoch":"E","version":2,"total":2,"idle_up":0,"idle_down":2,"busy_up":0,"busy_down":0,"resting":0,"calls_today":0,"refused_today":0,"longest_hold":0}
+EOF
+done
+
+# Two that exclude each other: the library's word.
+printf 'number call p number=1 group=A\nnumber list p owner=a after=1\n' >in
+lines 0 "$USHER" -s memory: shell <in
+holds out.txt '"status":"invalid"'
+if grep -qv '"status":"invalid"' out.txt; then
+    wrong 'number and group, owner and after exclude each other'
+fi
+finish

@@ -1,0 +1,70 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# help: an overview, every noun, verb, argument and topic; what is close to a wrong word.
+. "$(dirname "$0")/lib.sh"
+
+lines 0 "$USHER" help
+cp out.txt overview
+for word in number check tables lua replay trace version help shell stores json exit import \
+    arguments examples; do
+    grep -q "^  $word " overview || grep -q "^  $word\$" overview ||
+        wrong "the overview tells of $word"
+    lines 0 "$USHER" help $word
+    [ -s out.txt ] || wrong "there is help on $word"
+done
+lines 0 "$USHER" -h
+cmp overview out.txt || wrong 'help, -h and --help are the same'
+lines 0 "$USHER" --help
+cmp overview out.txt || wrong 'help, -h and --help are the same'
+
+verbs=$(sed -n 's/^  number *\(add .*\)/\1/p' overview)
+[ "$(echo "$verbs" | wc -w)" -ge 15 ] || wrong "there are 15 verbs at least: $verbs"
+lines 0 "$USHER" help number
+cp out.txt number
+for verb in $verbs; do
+    holds number "  number $verb POOL"
+    lines 0 "$USHER" help number "$verb"
+    holds out.txt "usher number $verb POOL"
+done
+lines 0 "$USHER" help number set
+for key in order lease rest daily zone strict sticky sticky-max requests; do
+    holds out.txt "$key="
+    # what it does, not its word once more
+    grep -q "^  $key  *[a-z0-9].* .* " out.txt || wrong "set says what $key does"
+done
+lines 0 "$USHER" help call
+holds out.txt '  busy+up    none     busy+up    refused  (two calls never share a number)'
+for file in overview number out.txt; do
+    if grep -q '?' "$file"; then
+        wrong "$file has no ? in it, which stands for a word that is not known"
+    fi
+    if awk 'length > 100' "$file" | grep -q .; then
+        wrong "$file has no line of more than 100 bytes"
+    fi
+done
+
+page=${top_srcdir:-.}/src/cli/usher.1
+for verb in $verbs; do
+    grep -q "Cm number $verb Ar pool" "$page" || wrong "the manual page tells of $verb"
+done
+for word in $(sed -n '/^Other commands/,/^Options/s/^  \([a-z]*\) .*/\1/p' overview); do
+    grep -q "^\.It Cm $word\$" "$page" || wrong "the manual page tells of $word"
+done
+
+expect 2 "$USHER" help nmber <<'EOF'
+! usher: invalid: no help on `nmber`; did you mean `number`?
+EOF
+expect 2 "$USHER" help tango <<'EOF'
+! usher: invalid: no help on `tango`; `usher help` lists topics
+EOF
+expect 2 "$USHER" help number tango <<'EOF'
+! usher: invalid: no help on `tango`; `usher help` lists topics
+EOF
+expect 2 "$USHER" replya day.csv <<'EOF'
+! usher: invalid: unknown command `replya`; did you mean `replay`?
+EOF
+lines 0 "$USHER" version
+grep -q '^usher [0-9]*\.[0-9]*\.[0-9]* (stores: memory.*)$' out.txt || wrong 'version says which'
+lines 0 "$USHER" --version
+grep -q '^usher [0-9]' out.txt || wrong '--version says which'
+finish

@@ -1,0 +1,156 @@
+# SPDX-License-Identifier: MIT
+# What the tests beside this file share: they begin with `. "$(dirname "$0")/lib.sh"` and end
+# with `finish`.  The program is $USHER; everything happens in a directory of its own, which
+# is gone afterwards.
+#
+#   STORES      the stores to try: memory, SQLite, then those in $USHER_TEST_STORES, URLs of
+#               Redis servers without options, each under a prefix of its own
+#   redis_too   adds a Redis server of our own to STORES; on a socket file, gone with us
+set -u
+: "${USHER:=usher}"
+command -v "$USHER" >/dev/null || {
+    echo "no program: $USHER"
+    exit 99
+}
+LC_ALL=C
+export LC_ALL
+unset USHER_STORE NO_COLOR
+dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-cli.XXXXXX") || exit 99
+redis_pid=
+gone() {
+    if [ -n "$redis_pid" ]; then
+        kill "$redis_pid" 2>/dev/null
+        wait "$redis_pid" 2>/dev/null
+    fi
+    rm -rf "$dir"
+}
+trap gone EXIT
+trap 'exit 99' HUP INT TERM
+cd "$dir" || exit 99
+failed=0
+number_of_check=0
+
+STORES=memory:
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    STORES="$STORES sqlite:$dir/store.db"
+fi
+for store in ${USHER_TEST_STORES-}; do
+    STORES="$STORES $store?prefix=cli$$"
+done
+
+# The server is $USHER_REDIS_SERVER, else redis-server, else redis-check-rdb: the same program,
+# which looks at its name, and on Debian comes without the daemon.
+redis_too() {
+    [ "${WITH_REDIS:-yes}" = yes ] || return 0
+    server=${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}
+    if [ -z "$server" ]; then
+        echo 'SKIPPED on Redis, for there is no redis-server'
+        [ "${USHER_NO_SKIP-}" != 1 ] || exit 1
+        return 0
+    fi
+    ln -s "$server" redis-server || exit 99
+    # Dies with us even if we are killed, where there is setpriv.
+    set -- ./redis-server --port 0 --unixsocket "$dir/redis.sock" --dir "$dir" --save '' \
+        --appendonly yes --appendfsync no
+    if command -v setpriv >/dev/null; then
+        set -- setpriv --pdeathsig KILL "$@"
+    fi
+    "$@" >redis.log 2>&1 &
+    redis_pid=$!
+    url=redis+unix://$dir/redis.sock
+    tries=0
+    until "$USHER" -s "$url" number set q >out.txt 2>&1 || [ $? -eq 1 ]; do
+        tries=$((tries + 1))
+        if [ $tries -gt 300 ] || ! kill -0 "$redis_pid" 2>/dev/null; then
+            echo 'the Redis server does not answer:'
+            tail -5 redis.log out.txt
+            exit 1
+        fi
+        sleep 0.1
+    done
+    STORES="$STORES $url"
+}
+
+# mask: epochs are drawn by chance; E is one, 0 is that of a pool which is not there; D is
+# a digest.
+mask() {
+    sed -e 's/"epoch":"0\{16\}"/"epoch":"0"/g' -e 's/"epoch":"[0-9a-f]\{16\}"/"epoch":"E"/g' \
+        -e 's/"digest":"[0-9a-f]\{32\}"/"digest":"D"/g'
+}
+
+wrong() {
+    failed=1
+    printf 'not so: %s\n' "$1"
+}
+
+# expect RC COMMAND...: ends with RC and prints what is on standard input: its standard
+# output, epochs masked, then its standard error, each line behind "! ".  Its own standard
+# input is the file `in' if there is one.
+expect() {
+    number_of_check=$((number_of_check + 1))
+    wanted=$1
+    shift
+    cat >wanted.txt
+    [ -f in ] || : >in
+    "$@" <in >out.txt 2>err.txt
+    got=$?
+    { mask <out.txt && sed 's/^/! /' err.txt; } >got.txt
+    if [ "$got" != "$wanted" ]; then
+        wrong "check $number_of_check ends with $wanted (but with $got): $*"
+    fi
+    if ! cmp -s wanted.txt got.txt; then
+        wrong "check $number_of_check prints the lines marked - (not those marked +): $*"
+        diff -u wanted.txt got.txt | sed 1,2d
+    fi
+}
+
+# talk STORE: a talk with the shell on standard input: what is said, each line behind "> ",
+# and what is answered; epochs and digests masked.
+talk() {
+    number_of_check=$((number_of_check + 1))
+    cat >talk.txt
+    sed -n 's/^> //p' talk.txt >said.txt
+    "$USHER" -s "$1" shell <said.txt >out.txt 2>err.txt
+    got=$?
+    [ "$got" = 0 ] || wrong "talk $number_of_check with $1 ends with 0 (but with $got)"
+    [ ! -s err.txt ] || wrong "talk $number_of_check with $1 says nothing else: $(cat err.txt)"
+    mask <out.txt >got.txt
+    # Each answer behind what it answers.
+    awk 'NR == FNR { if (!sub(/^> /, "")) next; said[++n] = $0; next }
+         { print "> " said[++i]; print }
+         END { while (i < n) print "> " said[++i] }' talk.txt got.txt >both.txt
+    if ! cmp -s talk.txt both.txt; then
+        wrong "talk $number_of_check with $1 has the answers marked - (not those marked +)"
+        diff -u talk.txt both.txt | sed 1,2d
+    fi
+}
+
+# lines RC COMMAND...: standard input is the command's; only its exit code is compared.  What
+# it prints is in out.txt and err.txt.
+lines() {
+    number_of_check=$((number_of_check + 1))
+    wanted=$1
+    shift
+    "$@" >out.txt 2>err.txt
+    got=$?
+    if [ "$got" != "$wanted" ]; then
+        wrong "check $number_of_check ends with $wanted (but with $got): $*"
+        sed 's/^/! /' err.txt
+    fi
+}
+
+# holds FILE TEXT: TEXT stands in FILE.
+holds() {
+    number_of_check=$((number_of_check + 1))
+    if ! grep -qF -e "$2" "$1"; then
+        wrong "check $number_of_check: $1 has \`$2' in it, but:"
+        sed 's/^/    /' "$1" | head -20
+    fi
+}
+
+finish() {
+    if [ "$number_of_check" -eq 0 ]; then
+        wrong 'something was checked'
+    fi
+    exit "$failed"
+}

@@ -1,0 +1,146 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# replay: what a small record comes to, on every store and in batches of any size; what is
+# wrong with a file is said with its line; and, where it is, the month of a real call centre.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+# Without what depends on the machine.
+timeless() {
+    sed -e 's/"seconds":[0-9.]*,"per_second":[0-9]*/"seconds":S/g'
+}
+replayed() {
+    number_of_check=$((number_of_check + 1))
+    cat >wanted.txt
+    "$USHER" "$@" >out.txt 2>err.txt
+    got=$?
+    timeless <out.txt >got.txt
+    cat err.txt >>got.txt
+    [ "$got" = 0 ] || wrong "check $number_of_check ends with 0 (but with $got): $*"
+    cmp -s wanted.txt got.txt || {
+        wrong "check $number_of_check prints the line marked - (not that marked +): $*"
+        diff -u wanted.txt got.txt | sed 1,2d
+    }
+}
+
+# A's second call begins when the first ends; one call has no length; the rows are not in
+# order; D's two calls overlap, which no line can do.
+cat >calls.csv <<'EOF'
+lane,line,call,release_ms,arrival_ms
+x,B,1,5000,1000
+x,A,2,2000,1000
+x,A,3,9000,2000
+y,C,4,3000,3000
+y,C,5,3000,3000
+x,D,6,9000,4000
+x,D,7,8000,5000
+EOF
+cat >wanted.json <<'EOF'
+{"status":"ok","file":"calls.csv","rows":7,"calls":7,"left_out":0,"backwards":0,"midnight":0,"lines":4,"first":1000,"last":9000,"passes":[{"name":"own line","calls":7,"refused":1,"doubles":0,"peak":3,"transitions":12,"least":1,"most":2,"seconds":S},{"name":"any line","calls":7,"refused":0,"doubles":0,"peak":3,"transitions":14,"least":1,"most":3,"seconds":S}]}
+EOF
+for store in $STORES; do
+    for batch in 1 2 3 256; do
+        replayed -s "$store" replay calls.csv --report=json --batch=$batch --pool=r$batch <wanted.json
+        # and again: it leaves no number behind
+        replayed -s "$store" --json replay --format=csv calls.csv --pool=r$batch <wanted.json
+    done
+    if [ "$store" != memory: ]; then
+        lines 0 "$USHER" -s "$store" --json number add r-own 1
+        expect 1 "$USHER" -s "$store" replay calls.csv --pool=r <<'EOF'
+! usher: refused: pool r-own has numbers in it; choose another with --pool=NAME
+EOF
+        lines 0 "$USHER" -s "$store" --json number del r-own 1
+        lines 0 "$USHER" -s "$store" check
+    fi
+done
+printf 'replay calls.csv\n' >in
+lines 0 "$USHER" -s memory: shell <in
+timeless <out.txt | cmp - wanted.json || wrong 'the shell prints the object'
+
+lines 0 "$USHER" -s memory: replay calls.csv
+holds out.txt 'Replay of calls.csv on the memory store'
+holds out.txt '  7 calls on 4 lines, 1970-01-01T00:00 to 1970-01-01T00:00'
+holds out.txt '  refused                                       1            0'
+holds out.txt '  busy at once, at most                         3            3'
+
+# ---- the other format: a phantom, an exit before its entry, one past midnight
+tab=$(printf '\t')
+header='vru+line call_id customer_id priority type date vru_entry vru_exit vru_time q_start q_exit q_time outcome ser_start ser_exit ser_time server'
+{
+    echo "$header"
+    echo 'L1 1 0 0 PS 990201 7:00:00 7:00:10 10 0:00:00 0:00:00 0 AGENT 7:00:10 7:05:00 290 ANN'
+    echo 'L1 2 0 0 PS 990201 7:00:10 7:00:05 -5 7:00:05 7:03:00 175 HANG 0:00:00 0:00:00 0 NO_SERVER'
+    echo 'L1 3 0 0 PS 990201 7:02:00 7:02:10 10 0:00:00 0:00:00 0 PHANTOM 0:00:00 0:00:00 0 NO_SERVER'
+    echo 'L2 1 0 2 NW 990228 23:59:50 0:00:10 20 0:00:00 0:00:00 0 AGENT 0:00:10 0:00:20 10 BOB'
+} | sed "s/ /$tab/g; s/\$/$(printf '\r')/" >bank.tsv
+replayed -s memory: --json replay bank.tsv <<'EOF'
+{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}]}
+EOF
+
+# ---- what is wrong, and where
+bad() {
+    printf '%b' "$2" >bad.csv
+    expect 2 "$USHER" -s memory: replay bad.csv <<EOF
+! usher: invalid: bad.csv:$1
+EOF
+}
+head='line,arrival_ms,release_ms'
+bad '0: no calls up to here, where the file ends' ''
+bad '1: no calls up to here, where the file ends' "$head\n"
+bad '1: the header has no column line' 'a,b\n1,2\n'
+bad '1: the header has no column release_ms' 'line,arrival_ms\n1,2\n'
+bad '1: the header has a column twice' "$head,line\n"
+bad '2: not as many fields as the header has' "$head\n1,2\n"
+bad '3: arrival_ms is not a number from 0 to 253402300799999' "$head\n1,2,3\n1,x,3\n"
+bad '2: release_ms is not a number from 0 to 253402300799999' "$head\n1,2,253402300800000\n"
+bad '2: release_ms is before arrival_ms' "$head\n1,3,2\n"
+bad "2: the line's name is empty, too long or not UTF-8 without control characters" \
+    "$head\n,2,3\n"
+bad '2: a NUL byte' "$head\n1\0000,2,3\n"
+bad '2: longer than 4096 bytes' "$head\n$(printf '%05000d' 1),2,3\n"
+bad '1: the header has more than 64 columns' "$(printf '%0100d' 0 | sed 's/0/a,/g')\n"
+tsv=$(echo "$header" | sed 's/ /\\t/g')
+bad '1: the header has not the columns of a Technion file' \
+    "$(echo "$tsv" | sed 's/server/agent/')\n"
+row='L1\t1\t0\t0\tPS\tDATE\tENTRY\t7:00:10\t10\t0:00:00\t0:00:00\t0\tOUTCOME\t0\t0\t0\tANN\n'
+bad '2: date is not yymmdd' "$tsv\n$(echo "$row" | sed 's/DATE/990229/; s/OUTCOME/HANG/')"
+bad '2: vru_entry is not h:mm:ss' \
+    "$tsv\n$(echo "$row" | sed 's/DATE/990228/; s/OUTCOME/HANG/; s/ENTRY/24:00:00/')"
+bad '2: outcome is none of AGENT, HANG, PHANTOM' "$tsv\n$row"
+
+expect 2 "$USHER" -s memory: replay nowhere.csv <<'EOF'
+! usher: invalid: file nowhere.csv: No such file or directory
+EOF
+expect 2 "$USHER" -s memory: replay . <<'EOF'
+! usher: invalid: .:1: Is a directory
+EOF
+expect 2 "$USHER" -s memory: replay <<'EOF'
+! usher: invalid: file is missing: usher replay FILE
+EOF
+expect 2 "$USHER" -s memory: replay calls.csv --format=xml <<'EOF'
+! usher: invalid: format is none of technion, csv
+EOF
+expect 2 "$USHER" -s memory: replay calls.csv --batch=257 <<'EOF'
+! usher: invalid: batch is not a number from 1 to 256
+EOF
+expect 2 "$USHER" -s memory: replay calls.csv --pool='{x}' <<'EOF'
+! usher: invalid: pool has a brace in it
+EOF
+expect 2 "$USHER" -s memory: replay calls.csv --agents=3 <<'EOF'
+! usher: invalid: --agents=3 is not an argument of `replay`
+EOF
+
+# ---- the real month
+month=${top_srcdir:-.}/../shared/data/technion_bank_feb1999.tsv
+if [ -f "$month" ]; then
+    for store in $STORES; do
+        lines 0 "$USHER" -s "$store" --json replay "$month" --format=technion
+        timeless <out.txt | sed 's/"file":"[^"]*"/"file":F/' >got.txt
+        holds got.txt '"rows":33344,"calls":33066,"left_out":278,"backwards":23,"midnight":4,"lines":27,'
+        holds got.txt '{"name":"own line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,"least":147,"most":1654,'
+        holds got.txt '{"name":"any line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,'
+    done
+else
+    echo "SKIPPED, for it is not there: $month"
+fi
+finish

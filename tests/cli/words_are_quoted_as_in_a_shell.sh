@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Words of shell lines: quotes, backslashes, escapes, comments, CRLF.  The names come back in
+# the answer, so what was understood is seen.
+. "$(dirname "$0")/lib.sh"
+
+sed 's/~$//' >quoted <<'EOF'
+> number show p 'it is, "so"'
+{"status":"missing","epoch":"0","version":0,"number":"it is, \"so\"","state":"nodata"}
+> number show p "a \"b\" \\ \$ \` c"
+{"status":"missing","epoch":"0","version":0,"number":"a \"b\" \\ $ ` c","state":"nodata"}
+> number show p "\x41\xc3\xa9\x42"
+{"status":"missing","epoch":"0","version":0,"number":"AéB","state":"nodata"}
+> number show p a'b'"c"d\ e\'\"\\
+{"status":"missing","epoch":"0","version":0,"number":"abcd e'\"\\","state":"nodata"}
+> number show p 'a\x41'
+{"status":"missing","epoch":"0","version":0,"number":"a\\x41","state":"nodata"}
+> number show p a\x41
+{"status":"missing","epoch":"0","version":0,"number":"ax41","state":"nodata"}
+>   	 number	show   p    $HOME;*|&<>(   	 ~
+{"status":"missing","epoch":"0","version":0,"number":"$HOME;*|&<>(","state":"nodata"}
+> number show p #1
+{"status":"missing","epoch":"0","version":0,"number":"#1","state":"nodata"}
+> number show p number=now=5
+{"status":"missing","epoch":"0","version":0,"number":"now=5","state":"nodata"}
+> number show p a=b
+{"status":"missing","epoch":"0","version":0,"number":"a=b","state":"nodata"}
+> number show p ''
+{"status":"invalid","message":"number is empty"}
+> number show p "\x00"
+{"status":"invalid","message":"line has a NUL byte in it"}
+> number show p "\xg0"
+{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+> number show p "\x4"
+{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+> number show p "\q"
+{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+> number show p "a
+{"status":"invalid","message":"line has an open \""}
+> number show p "a\
+{"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
+> number show p 'a
+{"status":"invalid","message":"line has an open '"}
+> number show p a\
+{"status":"invalid","message":"line ends in a backslash"}
+> number show p "\n"
+{"status":"invalid","message":"number is not UTF-8 without control characters"}
+> number show p "\xff"
+{"status":"invalid","message":"number is not UTF-8 without control characters"}
+> number show "p\xff\x01\x80" 1
+{"status":"invalid","message":"pool is not UTF-8 without control characters"}
+> number "\xff\x01" p
+{"status":"invalid","message":"`number` has no verb `\u00ff\u0001`; `usher help number` lists them"}
+EOF
+talk memory: <quoted
+
+# Comments and blank lines say nothing; CRLF is a line's end; the last line needs none.
+printf '# number\n\n   \t\n  # more\r\nnumber show p 1\r\nnumber show p "2"' >in
+expect 0 "$USHER" -s memory: shell <<'EOF'
+{"status":"missing","epoch":"0","version":0,"number":"1","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"number":"2","state":"nodata"}
+EOF
+finish

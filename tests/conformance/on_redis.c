@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/* One server for all tests; each begins with an empty one. */
+#include "config.h"
+
+#include <stdio.h>
+
+#include "conformance/suite.h"
+#include "lib/servers.h"
+
+static struct redis_server *server;
+
+static int start(void)
+{
+    server = redis_server_start(NULL);
+    return server != NULL ? 0 : redis_skip();
+}
+
+static bool fresh(char url[BACKEND_URL_MAX])
+{
+    char of_server[REDIS_URL_MAX];
+
+    if (!redis_do_ok(server, "FLUSHALL", NULL)) {
+        (void)fprintf(stderr, "%s\n", redis_reason());
+        return false;
+    }
+    (void)snprintf(url, BACKEND_URL_MAX, "%s", redis_server_url(server, of_server));
+    return true;
+}
+
+static void stop(void)
+{
+    redis_server_stop(server);
+}
+
+static const struct backend under_test = {"redis", true, true, start, fresh, stop};
+
+int main(int argc, char **argv)
+{
+    return suite_main(&under_test, argc, argv);
+}

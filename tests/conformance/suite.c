@@ -1,0 +1,2725 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do: spec/numbers.md row by row, and the rules of usher.h.
+ *
+ * Commands are written as on the command line: ok(f, "call desk owner=ann").  The words
+ * before are the answer that is expected; the whole reply is f->r.  A name that words
+ * cannot say goes in by %s between blanks.
+ *
+ * The clock is f->now, given by the engine's hook.  Every test ends with the audit, and
+ * with the digests of the pools "desk" here and in a memory store that was told the same.
+ */
+#include "config.h"
+
+#include "conformance/suite.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "core/number.h"
+#include "core/verbs.h"
+
+#define HOUR INT64_C(3600000)
+#define DAY (24 * HOUR)
+/* 2023-11-14 00:00 UTC plus 10 h */
+#define MORNING (INT64_C(1699920000000) + 10 * HOUR)
+
+/* ---- the fixture --------------------------------------------------------------------------- */
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e;
+    struct usher_engine *twin; /* a memory store that is told the same; NULL: not any more */
+    int64_t now;
+    struct usher_reply r; /* the last answer */
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    const struct fixture *f = payload;
+
+    return f->now;
+}
+
+static struct usher_engine *engine_open(struct fixture *f, const char *url)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    f->now = MORNING;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f, f->url);
+    f->twin = engine_open(f, "memory:");
+    *state = f;
+    return 0;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static void audit(struct usher_engine *e)
+{
+    uint64_t faults = UINT64_MAX;
+
+    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char here[33], there[33];
+
+    usher_reply_done(&f->r);
+    audit(f->e);
+    if (f->twin != NULL) {
+        assert_int_equal(usher_digest(f->e, USHER_NUMBER, "desk", here), USHER_OK);
+        assert_int_equal(usher_digest(f->twin, USHER_NUMBER, "desk", there), USHER_OK);
+        assert_string_equal(here, there);
+    }
+    usher_close(f->e);
+    usher_close(f->twin);
+    free(f);
+    return 0;
+}
+
+/* For tests that do not tell the twin all. */
+static void no_twin(struct fixture *f)
+{
+    usher_close(f->twin);
+    f->twin = NULL;
+}
+
+/* ---- commands in words ---------------------------------------------------------------------- */
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = {s, strlen(s)};
+
+    return t;
+}
+
+static void argument(struct usher_command *c, const struct usher__arg *arg, char *word)
+{
+    char *at = (char *)c + arg->offset;
+    struct usher_text t = text(word);
+    int64_t value = 0;
+    uint64_t token;
+
+    switch (arg->type) {
+    case USHER__ARG_TOKEN:
+        token = strtoull(word, NULL, 10);
+        memcpy(at, &token, sizeof token);
+        c->given |= arg->given;
+        break;
+    case USHER__ARG_STATE:
+        while (strcmp(usher_number_state_word((enum usher_number_state)value), word) != 0)
+            assert_true(++value < 5);
+        memcpy(at, &value, sizeof value);
+        c->given |= arg->given;
+        break;
+    case USHER__ARG_ORDER:
+        while (strcmp(usher__order_words[value], word) != 0)
+            assert_true(++value < 3);
+        memcpy(at, &value, sizeof value);
+        c->given |= arg->given;
+        break;
+    case USHER__ARG_INT:
+        value = strtoll(word, NULL, 10);
+        memcpy(at, &value, sizeof value);
+        c->given |= arg->given;
+        break;
+    default:
+        memcpy(at, &t, sizeof t);
+    }
+}
+
+/* "verb pool positional… key=value…", which is changed and must stay. */
+static struct usher_command command_of(char *line)
+{
+    const struct usher__noun *noun = usher__noun(USHER_NUMBER);
+    const struct usher__verb *verb = NULL;
+    struct usher_command c;
+    char *rest = line, *word = strsep(&rest, " ");
+    uint32_t order;
+
+    memset(&c, 0, sizeof c);
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            verb = &noun->verbs[i];
+    if (verb == NULL)
+        fail_msg("no verb %s", word);
+    c.verb = (enum usher_verb)verb->verb;
+    c.scope = text(strsep(&rest, " "));
+    order = verb->order;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strchr(word, '=');
+        unsigned i = 0;
+
+        if (value == NULL) {
+            while (i < noun->n_args && (order >> i & 1u) == 0)
+                i++;
+            order &= ~(UINT32_C(1) << i);
+            value = word;
+        } else {
+            *value++ = '\0';
+            if (strcmp(word, "req") == 0) {
+                c.request = text(value);
+                continue;
+            }
+            if (strcmp(word, "now") == 0) {
+                c.given |= USHER_GIVEN_NOW;
+                c.now_ms = strtoll(value, NULL, 10);
+                continue;
+            }
+            while (i < noun->n_args && ((verb->keys >> i & 1u) == 0 ||
+                                        strcmp(noun->args[i].word, word) != 0))
+                i++;
+        }
+        if (i == noun->n_args)
+            fail_msg("%s is not an argument of %s", word, verb->word);
+        argument(&c, &noun->args[i], value);
+    }
+    return c;
+}
+
+static enum usher_status execute(struct fixture *f, const struct usher_command *c)
+{
+    struct usher_reply r;
+
+    usher_reply_done(&f->r);
+    assert_int_equal(usher_execute(f->e, c, &f->r, 1), USHER_OK);
+    if (f->twin != NULL) {
+        assert_int_equal(usher_execute(f->twin, c, &r, 1), USHER_OK);
+        usher_reply_done(&r);
+    }
+    return f->r.status;
+}
+
+static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
+                   const char *format, ...)
+{
+    char line[8192], copy[8192];
+    struct usher_command c;
+    va_list args;
+
+    va_start(args, format);
+    assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
+    va_end(args);
+    memcpy(copy, line, sizeof copy);
+    c = command_of(copy);
+    if (execute(f, &c) == want)
+        return;
+    print_error("%s:%d: %s: %s instead of %s (%s)\n", file, at, line,
+                usher_status_word(f->r.status), usher_status_word(want), f->r.message);
+    fail();
+}
+
+#define ok(f, ...) expect(f, __FILE__, __LINE__, USHER_OK, __VA_ARGS__)
+#define same(f, ...) expect(f, __FILE__, __LINE__, USHER_SAME, __VA_ARGS__)
+#define missing(f, ...) expect(f, __FILE__, __LINE__, USHER_MISSING, __VA_ARGS__)
+#define refused(f, ...) expect(f, __FILE__, __LINE__, USHER_REFUSED, __VA_ARGS__)
+#define empty(f, ...) expect(f, __FILE__, __LINE__, USHER_EMPTY, __VA_ARGS__)
+#define stale(f, ...) expect(f, __FILE__, __LINE__, USHER_STALE, __VA_ARGS__)
+#define invalid(f, ...) expect(f, __FILE__, __LINE__, USHER_INVALID, __VA_ARGS__)
+
+/* The number that `call @line` gives, and its token. */
+static const char *given(struct fixture *f, const char *line)
+{
+    ok(f, "call %s", line);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_true(f->r.of.number.token == f->r.version);
+    return f->r.of.number.number;
+}
+#define assert_given(f, line, number) assert_string_equal(given(f, line), number)
+
+static uint64_t token_of(struct fixture *f, const char *number)
+{
+    ok(f, "show desk %s", number);
+    return f->r.of.number.rows[0].token;
+}
+
+static enum usher_number_state state_of(struct fixture *f, const char *number)
+{
+    ok(f, "show desk %s", number);
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    return f->r.of.number.rows[0].state;
+}
+
+static void assert_text(struct usher_text t, const char *want)
+{
+    if (t.size != strlen(want) || memcmp(t.data, want, t.size) != 0)
+        fail_msg("\"%.*s\" instead of \"%s\"", (int)t.size, t.data != NULL ? t.data : "", want);
+}
+
+static void digest(struct fixture *f, const char *pool, char to[33])
+{
+    assert_int_equal(usher_digest(f->e, USHER_NUMBER, pool, to), USHER_OK);
+    assert_int_equal(strlen(to), 32);
+}
+
+static uint64_t version(struct fixture *f)
+{
+    ok(f, "stats desk");
+    return f->r.version;
+}
+
+/* Numbers n1 to n@n, up. */
+static void numbers(struct fixture *f, unsigned n)
+{
+    for (unsigned i = 1; i <= n; i++) {
+        ok(f, "add desk n%u", i);
+        ok(f, "reg desk n%u", i);
+    }
+}
+
+/* ---- N1: the table ---------------------------------------------------------------------------- */
+
+enum { NODATA, IDLE_DOWN, IDLE_UP, BUSY_DOWN, BUSY_UP };
+
+struct cell {
+    int from;
+    const char *command;
+    enum usher_status status;
+    int to;
+};
+
+static const struct cell cells[] = {
+    {NODATA, "add", USHER_OK, IDLE_DOWN},
+    {NODATA, "del", USHER_SAME, NODATA},
+    {NODATA, "reg", USHER_MISSING, NODATA},
+    {NODATA, "unreg", USHER_MISSING, NODATA},
+    {NODATA, "call", USHER_MISSING, NODATA},
+    {NODATA, "hangup", USHER_MISSING, NODATA},
+    {IDLE_UP, "add", USHER_SAME, IDLE_UP},
+    {IDLE_UP, "del", USHER_OK, NODATA},
+    {IDLE_UP, "reg", USHER_SAME, IDLE_UP},
+    {IDLE_UP, "unreg", USHER_OK, IDLE_DOWN},
+    {IDLE_UP, "call", USHER_OK, BUSY_UP},
+    {IDLE_UP, "hangup", USHER_REFUSED, IDLE_UP},
+    {IDLE_DOWN, "add", USHER_SAME, IDLE_DOWN},
+    {IDLE_DOWN, "del", USHER_OK, NODATA},
+    {IDLE_DOWN, "reg", USHER_OK, IDLE_UP},
+    {IDLE_DOWN, "unreg", USHER_SAME, IDLE_DOWN},
+    {IDLE_DOWN, "call", USHER_REFUSED, IDLE_DOWN},
+    {IDLE_DOWN, "hangup", USHER_REFUSED, IDLE_DOWN},
+    {BUSY_UP, "add", USHER_SAME, BUSY_UP},
+    {BUSY_UP, "del", USHER_OK, NODATA},
+    {BUSY_UP, "reg", USHER_SAME, BUSY_UP},
+    {BUSY_UP, "unreg", USHER_OK, BUSY_DOWN},
+    {BUSY_UP, "call", USHER_REFUSED, BUSY_UP},
+    {BUSY_UP, "hangup", USHER_OK, IDLE_UP},
+    {BUSY_DOWN, "add", USHER_SAME, BUSY_DOWN},
+    {BUSY_DOWN, "del", USHER_OK, NODATA},
+    {BUSY_DOWN, "reg", USHER_OK, BUSY_UP},
+    {BUSY_DOWN, "unreg", USHER_SAME, BUSY_DOWN},
+    {BUSY_DOWN, "call", USHER_REFUSED, BUSY_DOWN},
+    {BUSY_DOWN, "hangup", USHER_OK, IDLE_DOWN},
+    /* ours; @: the token of the hold */
+    {NODATA, "renew @", USHER_MISSING, NODATA},
+    {IDLE_UP, "renew @", USHER_REFUSED, IDLE_UP},
+    {IDLE_DOWN, "renew @", USHER_REFUSED, IDLE_DOWN},
+    {BUSY_UP, "renew @", USHER_OK, BUSY_UP},
+    {BUSY_DOWN, "renew @", USHER_OK, BUSY_DOWN},
+    {NODATA, "free", USHER_MISSING, NODATA},
+    {IDLE_UP, "free", USHER_SAME, IDLE_UP},
+    {IDLE_DOWN, "free", USHER_SAME, IDLE_DOWN},
+    {BUSY_UP, "free", USHER_OK, IDLE_UP},
+    {BUSY_DOWN, "free", USHER_OK, IDLE_DOWN},
+    {IDLE_UP, "sweep", USHER_SAME, IDLE_UP},
+    {IDLE_DOWN, "sweep", USHER_SAME, IDLE_DOWN},
+    {BUSY_UP, "sweep", USHER_OK, IDLE_UP}, /* the hold has expired */
+    {BUSY_DOWN, "sweep", USHER_OK, IDLE_DOWN},
+};
+
+/* Number n of pool @pool into @state; "sweep": its hold is over. */
+static void bring(struct fixture *f, const char *pool, int to, const char *command)
+{
+    ok(f, "set %s daily=0", pool);
+    if (to == NODATA)
+        return;
+    ok(f, "add %s n", pool);
+    if (to == IDLE_DOWN)
+        return;
+    ok(f, "reg %s n", pool);
+    if (to == IDLE_UP)
+        return;
+    ok(f, "call %s number=n lease=%d", pool, strcmp(command, "sweep") == 0 ? 1 : 1000);
+    if (to == BUSY_DOWN)
+        ok(f, "unreg %s n", pool);
+}
+
+static void give(struct fixture *f, const char *pool, const struct cell *c)
+{
+    uint64_t token = 0;
+
+    if (strcmp(c->command, "call") == 0 || strcmp(c->command, "free") == 0) {
+        expect(f, __FILE__, __LINE__, c->status, "%s %s number=n", c->command, pool);
+    } else if (strcmp(c->command, "renew @") == 0) {
+        if (c->from != NODATA) {
+            ok(f, "show %s n", pool);
+            token = f->r.of.number.rows[0].token;
+        }
+        f->now++; /* or it would be the same deadline */
+        expect(f, __FILE__, __LINE__, c->status, "renew %s n token=%" PRIu64, pool, token);
+    } else if (strcmp(c->command, "sweep") == 0) {
+        f->now++;
+        expect(f, __FILE__, __LINE__, c->status, "sweep %s", pool);
+    } else {
+        expect(f, __FILE__, __LINE__, c->status, "%s %s n", c->command, pool);
+    }
+}
+
+static void each_cell_of_the_table_does_what_it_says(void **state)
+{
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof cells / sizeof *cells; i++) {
+        const struct cell *c = &cells[i];
+        char pool[32], before[33], after[33];
+        uint64_t was;
+
+        (void)snprintf(pool, sizeof pool, "cell%zu", i);
+        bring(f, pool, c->from, c->command);
+        was = f->r.version;
+        digest(f, pool, before);
+        give(f, pool, c);
+        digest(f, pool, after);
+        /* version: one more for a change, and else the whole state is as it was */
+        assert_int_equal(f->r.version, was + (c->status == USHER_OK));
+        if (c->status == USHER_OK)
+            assert_string_not_equal(before, after);
+        else
+            assert_string_equal(before, after);
+        if (strcmp(c->command, "sweep") != 0)
+            assert_int_equal(f->r.of.number.state, c->to);
+        if (c->to == NODATA) {
+            missing(f, "show %s n", pool);
+        } else {
+            ok(f, "show %s n", pool);
+            assert_int_equal(f->r.of.number.rows[0].state, c->to);
+        }
+        ok(f, "stats %s", pool);
+        assert_int_equal(f->r.of.number.of.stats.total, c->to != NODATA);
+        assert_int_equal(f->r.of.number.of.stats.idle_up, c->to == IDLE_UP);
+        assert_int_equal(f->r.of.number.of.stats.idle_down, c->to == IDLE_DOWN);
+        assert_int_equal(f->r.of.number.of.stats.busy_up, c->to == BUSY_UP);
+        assert_int_equal(f->r.of.number.of.stats.busy_down, c->to == BUSY_DOWN);
+        /* the idle list: a call takes from it */
+        if (c->to == IDLE_UP) {
+            ok(f, "call %s", pool);
+            assert_string_equal(f->r.of.number.number, "n");
+        } else {
+            empty(f, "call %s", pool);
+        }
+    }
+}
+
+/* A number that is taken out and put in again is as new, and is in one list once. */
+static void a_number_that_comes_back_is_new(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "add desk n1 group=a");
+    ok(f, "reg desk n1");
+    ok(f, "call desk owner=ann");
+    ok(f, "del desk n1");
+    empty(f, "call desk owner=ann");
+    ok(f, "add desk n1 group=b");
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_DOWN);
+    assert_text(f->r.of.number.rows[0].group, "b");
+    assert_text(f->r.of.number.rows[0].owner, "");
+    assert_int_equal(f->r.of.number.rows[0].token, 0);
+    assert_int_equal(f->r.of.number.rows[0].used_ms, 0);
+    ok(f, "reg desk n1");
+    empty(f, "call desk group=a");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    assert_given(f, "desk group=b", "n1");
+    empty(f, "call desk");
+}
+
+static void add_again_leaves_the_group(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "add desk n1 group=a");
+    same(f, "add desk n1 group=b");
+    ok(f, "show desk n1");
+    assert_text(f->r.of.number.rows[0].group, "a");
+}
+
+/* ---- pools -------------------------------------------------------------------------------- */
+
+static void a_pool_that_is_not_there_has_nothing(void **state)
+{
+    struct fixture *f = *state;
+    char absent[33], other[33];
+
+    missing(f, "reg desk n1");
+    assert_int_equal(f->r.epoch, 0);
+    assert_int_equal(f->r.version, 0);
+    missing(f, "unreg desk n1");
+    missing(f, "hangup desk n1");
+    missing(f, "renew desk n1 token=1");
+    missing(f, "call desk number=n1");
+    missing(f, "show desk n1");
+    missing(f, "list desk");
+    missing(f, "stats desk");
+    missing(f, "set desk");
+    missing(f, "sweep desk");
+    missing(f, "free desk");
+    missing(f, "free desk number=n1");
+    same(f, "del desk n1");
+    empty(f, "call desk owner=ann");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    assert_int_equal(f->r.of.number.next_ms, -1);
+    assert_int_equal(f->r.epoch, 0);
+    /* and none of these made it */
+    missing(f, "stats desk");
+    digest(f, "desk", absent);
+    digest(f, "never", other);
+    assert_string_equal(absent, other);
+}
+
+static void a_pool_comes_with_its_first_number_or_setting(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch;
+
+    ok(f, "add desk n1");
+    assert_int_equal(f->r.version, 1);
+    epoch = f->r.epoch;
+    assert_true(epoch != 0);
+    ok(f, "set other order=longest-idle"); /* the default; still it makes the pool */
+    assert_int_equal(f->r.version, 1);
+    assert_true(f->r.epoch != 0);
+    assert_true(f->r.epoch != epoch);
+    same(f, "set other order=longest-idle");
+    assert_int_equal(f->r.version, 1);
+    /* it stays when its numbers go */
+    ok(f, "del desk n1");
+    ok(f, "stats desk");
+    assert_true(f->r.epoch == epoch);
+    assert_int_equal(f->r.version, 2);
+    assert_int_equal(f->r.of.number.of.stats.total, 0);
+}
+
+static void pools_do_not_know_of_each_other(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "add desk n1");
+    ok(f, "reg desk n1");
+    ok(f, "add desk2 n1 group=a");
+    ok(f, "reg desk2 n1");
+    assert_given(f, "desk owner=ann req=r", "n1");
+    assert_given(f, "desk2 owner=ann req=r", "n1");
+    assert_false(f->r.repeated);
+    assert_int_equal(f->r.version, 3);
+    ok(f, "set desk2 strict=1 order=random");
+    ok(f, "hangup desk n1");
+    ok(f, "show desk2 n1");
+    assert_int_equal(f->r.of.number.rows[0].state, USHER_NUMBER_BUSY_UP);
+    ok(f, "set desk");
+    assert_int_equal(f->r.of.number.of.settings.strict, 0);
+}
+
+static void settings_are_shown_and_changed_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_settings *s = &f->r.of.number.of.settings;
+
+    ok(f, "set desk lease=5000");
+    assert_int_equal(s->lease_ms, 5000);
+    assert_int_equal(s->order, USHER_ORDER_LONGEST_IDLE);
+    assert_int_equal(s->rest_ms, 0);
+    assert_int_equal(s->daily, 0);
+    assert_int_equal(s->zone_min, 0);
+    assert_int_equal(s->strict, 0);
+    assert_true(s->sticky_ms > 0);
+    assert_true(s->sticky_max > 0);
+    assert_true(s->requests > 0);
+    ok(f, "set desk order=random rest=7 daily=80 zone=-330 strict=1 sticky=9 sticky-max=8 "
+          "requests=6");
+    ok(f, "set desk");
+    assert_int_equal(f->r.version, 2);
+    assert_int_equal(s->lease_ms, 5000);
+    assert_int_equal(s->order, USHER_ORDER_RANDOM);
+    assert_int_equal(s->rest_ms, 7);
+    assert_int_equal(s->daily, 80);
+    assert_int_equal(s->zone_min, -330);
+    assert_int_equal(s->strict, 1);
+    assert_int_equal(s->sticky_ms, 9);
+    assert_int_equal(s->sticky_max, 8);
+    assert_int_equal(s->requests, 6);
+    same(f, "set desk zone=-330 daily=80");
+    assert_int_equal(s->daily, 80);
+    assert_int_equal(f->r.version, 2);
+}
+
+/* ---- N2, N6: holds ------------------------------------------------------------------------- */
+
+static void a_busy_number_is_not_given_twice(void **state)
+{
+    struct fixture *f = *state;
+    bool seen[6] = {false};
+
+    numbers(f, 5);
+    for (int i = 0; i < 5; i++) {
+        const char *n = given(f, "desk");
+
+        assert_false(seen[n[1] - '0']);
+        seen[n[1] - '0'] = true;
+    }
+    empty(f, "call desk");
+    empty(f, "call desk owner=ann");
+    refused(f, "call desk number=n3");
+    refused(f, "call desk number=n3 owner=ann");
+}
+
+static void a_call_gives_number_token_and_deadline(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 3);
+    ok(f, "call desk owner=ann");
+    assert_string_equal(f->r.of.number.number, "n1");
+    assert_int_equal(f->r.of.number.number_size, 2);
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    assert_int_equal(f->r.of.number.why, USHER_WHY_GIVEN);
+    assert_string_equal(f->r.message, "");
+    ok(f, "set desk lease=60000");
+    ok(f, "call desk owner=bob");
+    assert_int_equal(f->r.of.number.until_ms, f->now + 60000);
+    ok(f, "call desk owner=cy lease=1");
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1);
+    ok(f, "hangup desk n3");
+    ok(f, "call desk owner=di lease=0");
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    ok(f, "show desk n2");
+    assert_text(f->r.of.number.rows[0].owner, "bob");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 60000);
+    assert_int_equal(f->r.of.number.rows[0].used_ms, f->now);
+}
+
+static void an_owner_who_asks_again_gets_what_it_holds(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token, v;
+
+    numbers(f, 3);
+    assert_given(f, "desk owner=ann lease=1000", "n1");
+    token = f->r.of.number.token;
+    v = f->r.version;
+    f->now += 10;
+    same(f, "call desk owner=ann lease=9000");
+    assert_string_equal(f->r.of.number.number, "n1");
+    assert_true(f->r.of.number.token == token);
+    assert_int_equal(f->r.of.number.until_ms, f->now - 10 + 1000);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.version, v);
+    same(f, "call desk owner=ann number=n1");
+    same(f, "call desk owner=ann group=none");
+    ok(f, "unreg desk n1");
+    same(f, "call desk owner=ann");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_DOWN);
+    /* nobody in particular is somebody else each time */
+    assert_given(f, "desk", "n2");
+    assert_given(f, "desk", "n3");
+    /* when the hold is over the owner has none */
+    f->now += 1000;
+    empty(f, "call desk owner=ann");
+}
+
+static void an_owner_may_hold_several_by_number(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 3);
+    ok(f, "call desk owner=ann number=n3");
+    ok(f, "call desk owner=ann number=n1");
+    same(f, "call desk owner=ann");
+    assert_string_equal(f->r.of.number.number, "n3"); /* the oldest */
+    ok(f, "list desk owner=ann");
+    assert_int_equal(f->r.of.number.n_rows, 2);
+    assert_text(f->r.of.number.rows[0].number, "n3");
+    assert_text(f->r.of.number.rows[1].number, "n1");
+    ok(f, "hangup desk n3");
+    same(f, "call desk owner=ann");
+    assert_string_equal(f->r.of.number.number, "n1");
+}
+
+static void a_token_that_is_not_current_frees_nobody(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t anns, bobs;
+    static const uint64_t others[] = {0, 1, UINT64_C(1) << 53, (UINT64_C(1) << 53) + 1,
+                                      INT64_MAX, UINT64_C(1) << 63, UINT64_MAX};
+    char before[33], after[33];
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann");
+    anns = f->r.of.number.token;
+    ok(f, "hangup desk n1 token=%" PRIu64, anns);
+    refused(f, "hangup desk n1 token=%" PRIu64, anns); /* again: there is no call */
+    ok(f, "call desk owner=bob");
+    bobs = f->r.of.number.token;
+    assert_true(bobs > anns);
+    digest(f, "desk", before);
+    stale(f, "hangup desk n1 token=%" PRIu64, anns);
+    assert_true(f->r.of.number.token == bobs); /* the current one */
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    stale(f, "renew desk n1 token=%" PRIu64 " lease=5", anns);
+    assert_true(f->r.of.number.token == bobs);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        stale(f, "hangup desk n1 token=%" PRIu64, others[i]);
+        stale(f, "renew desk n1 token=%" PRIu64, others[i]);
+    }
+    stale(f, "hangup desk n1 token=%" PRIu64, bobs + 1);
+    stale(f, "hangup desk n1 token=%" PRIu64, bobs + (UINT64_C(1) << 32));
+    stale(f, "hangup desk n1 token=%" PRIu64, bobs + (UINT64_C(1) << 53));
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+    ok(f, "hangup desk n1 token=%" PRIu64, bobs);
+}
+
+static void tokens_only_grow(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t last = 0;
+
+    numbers(f, 2);
+    for (int i = 0; i < 10; i++) {
+        ok(f, "call desk");
+        assert_true(f->r.of.number.token > last);
+        last = f->r.of.number.token;
+        if (i % 3 == 0)
+            ok(f, "del desk %s", f->r.of.number.number);
+        else
+            ok(f, "hangup desk %s", f->r.of.number.number);
+        (void)execute(f, &(struct usher_command){.verb = USHER_NUMBER_ADD,
+                                                 .scope = text("desk"),
+                                                 .arg.number.number = text("n1")});
+        (void)execute(f, &(struct usher_command){.verb = USHER_NUMBER_REG,
+                                                 .scope = text("desk"),
+                                                 .arg.number.number = text("n1")});
+    }
+    assert_true(token_of(f, "n1") <= last);
+}
+
+static void hangup_without_a_token_is_for_pools_that_are_not_strict(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann");
+    ok(f, "hangup desk n1");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    ok(f, "set desk strict=1");
+    ok(f, "call desk owner=ann");
+    token = f->r.of.number.token;
+    refused(f, "hangup desk n1");
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+    stale(f, "hangup desk n1 token=%" PRIu64, token - 1);
+    ok(f, "hangup desk n1 token=%" PRIu64, token);
+    refused(f, "hangup desk n1");
+}
+
+static void renew_extends_a_hold(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token, v;
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann lease=1000");
+    token = f->r.of.number.token;
+    v = f->r.version;
+    same(f, "renew desk n1 token=%" PRIu64, token); /* the same deadline */
+    assert_int_equal(f->r.version, v);
+    f->now += 600;
+    ok(f, "renew desk n1 token=%" PRIu64, token); /* as long as before */
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
+    assert_true(f->r.of.number.token == token);
+    assert_int_equal(f->r.version, v + 1);
+    f->now += 999;
+    ok(f, "renew desk n1 token=%" PRIu64 " lease=50", token);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 50);
+    same(f, "renew desk n1 token=%" PRIu64, token);
+}
+
+static void a_renewed_lease_is_the_next_renewals_default(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    numbers(f, 1);
+    ok(f, "set desk lease=7000");
+    ok(f, "call desk owner=ann lease=1000");
+    token = f->r.of.number.token;
+    ok(f, "renew desk n1 token=%" PRIu64 " lease=50", token);
+    f->now += 20;
+    ok(f, "renew desk n1 token=%" PRIu64, token);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 50);
+    ok(f, "renew desk n1 token=%" PRIu64 " lease=0", token); /* until hangup */
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    f->now += 100 * DAY;
+    same(f, "renew desk n1 token=%" PRIu64, token);
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    ok(f, "renew desk n1 token=%" PRIu64 " lease=10", token);
+    f->now += 10;
+    refused(f, "renew desk n1 token=%" PRIu64, token); /* too late */
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    missing(f, "renew desk n2 token=%" PRIu64, token);
+}
+
+static void a_hold_that_is_not_renewed_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann lease=1000");
+    v = f->r.version;
+    f->now += 999;
+    empty(f, "call desk owner=bob");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 1);
+    f->now += 1;
+    /* a read shows it as it is, and writes nothing */
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_UP);
+    assert_text(f->r.of.number.rows[0].owner, "");
+    assert_int_equal(f->r.of.number.rows[0].until_ms, 0);
+    assert_int_equal(f->r.version, v);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, 1);
+    assert_int_equal(f->r.of.number.of.stats.busy_up, 0);
+    assert_int_equal(f->r.of.number.of.stats.longest_hold_ms, 0);
+    ok(f, "list desk owner=ann");
+    assert_int_equal(f->r.of.number.n_rows, 0);
+    ok(f, "list desk state=idle+up");
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    /* the expiry is a change of its own */
+    assert_given(f, "desk owner=bob", "n1");
+    assert_int_equal(f->r.version, v + 2);
+}
+
+static void a_hold_that_expires_while_down_stays_down(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 1);
+    ok(f, "call desk lease=10");
+    ok(f, "unreg desk n1");
+    f->now += 10;
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_DOWN);
+    ok(f, "reg desk n1");
+    assert_given(f, "desk", "n1");
+}
+
+static void a_late_hangup_after_the_lease_ends_nobodys_call(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t anns;
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann lease=10");
+    anns = f->r.of.number.token;
+    f->now += 10;
+    refused(f, "hangup desk n1 token=%" PRIu64, anns);
+    ok(f, "call desk owner=bob lease=10");
+    stale(f, "hangup desk n1 token=%" PRIu64, anns);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+}
+
+static void an_operator_sees_and_ends_holds(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    numbers(f, 5);
+    ok(f, "call desk owner=ann number=n2");
+    f->now += 1000;
+    ok(f, "call desk owner=bob number=n4");
+    ok(f, "call desk owner=ann number=n1");
+    ok(f, "call desk number=n5");
+    f->now += 1000;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.longest_hold_ms, 2000);
+    ok(f, "list desk owner=ann");
+    assert_int_equal(f->r.of.number.n_rows, 2);
+    assert_text(f->r.of.number.rows[0].number, "n2");
+    assert_int_equal(f->r.of.number.rows[0].used_ms, f->now - 2000);
+    assert_text(f->r.of.number.rows[1].number, "n1");
+    /* one */
+    ok(f, "free desk number=n5");
+    assert_int_equal(f->r.of.number.count, 1);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    same(f, "free desk number=n5");
+    assert_int_equal(f->r.of.number.count, 0);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    missing(f, "free desk number=n6");
+    same(f, "free desk number=n4 owner=ann"); /* not hers */
+    /* all of an owner, each a change of its own */
+    v = f->r.version;
+    ok(f, "free desk owner=ann");
+    assert_int_equal(f->r.of.number.count, 2);
+    assert_false(f->r.of.number.more);
+    assert_int_equal(f->r.version, v + 2);
+    same(f, "free desk owner=ann");
+    same(f, "free desk owner=nobody");
+    /* all */
+    ok(f, "free desk");
+    assert_int_equal(f->r.of.number.count, 1);
+    same(f, "free desk");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, 5);
+}
+
+/* ---- N7: order ------------------------------------------------------------------------------ */
+
+static void the_longest_idle_number_comes_first(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 4);
+    assert_given(f, "desk", "n1");
+    assert_given(f, "desk", "n2");
+    ok(f, "hangup desk n2");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk", "n3");
+    assert_given(f, "desk", "n4");
+    assert_given(f, "desk", "n2");
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n3");
+    ok(f, "hangup desk n4");
+    ok(f, "unreg desk n3"); /* to register again is to join at the end */
+    ok(f, "reg desk n3");
+    assert_given(f, "desk", "n4");
+    assert_given(f, "desk", "n3");
+}
+
+static void the_most_recent_number_comes_first(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk order=most-recent");
+    numbers(f, 3);
+    assert_given(f, "desk", "n3");
+    assert_given(f, "desk", "n2");
+    ok(f, "hangup desk n3");
+    assert_given(f, "desk", "n3");
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n2");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk", "n1");
+    ok(f, "set desk order=longest-idle"); /* the same list from its other end */
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk", "n2");
+}
+
+static void numbers_idle_before_the_order_became_random_go_first(void **state)
+{
+    struct fixture *f = *state;
+    char first[3];
+
+    numbers(f, 3);
+    ok(f, "set desk order=random");
+    ok(f, "add desk n4");
+    ok(f, "reg desk n4");
+    ok(f, "add desk n5");
+    ok(f, "reg desk n5");
+    assert_given(f, "desk", "n1");
+    assert_given(f, "desk", "n2");
+    assert_given(f, "desk", "n3");
+    ok(f, "set desk order=longest-idle"); /* and the other way round */
+    ok(f, "hangup desk n1");
+    memcpy(first, given(f, "desk"), 3);
+    assert_true(strcmp(first, "n4") == 0 || strcmp(first, "n5") == 0);
+    assert_given(f, "desk", first[1] == '4' ? "n5" : "n4");
+    assert_given(f, "desk", "n1");
+}
+
+/* Each of five numbers equally often, and always the one whose draw is the smallest. */
+static void random_order_is_fair_and_alike_everywhere(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 5, CALLS = 600 };
+    uint64_t idle_since[N + 1], counts[N + 1] = {0};
+    double chi = 0;
+
+    ok(f, "set desk order=random");
+    for (unsigned i = 1; i <= N; i++) {
+        ok(f, "add desk n%u", i);
+        ok(f, "reg desk n%u", i);
+        idle_since[i] = f->r.version;
+    }
+    for (int k = 0; k < CALLS; k++) {
+        unsigned head = 1, got;
+
+        for (unsigned i = 2; i <= N; i++)
+            if (usher__draw(idle_since[i]) < usher__draw(idle_since[head]))
+                head = i;
+        got = (unsigned)(given(f, "desk")[1] - '0');
+        assert_int_equal(got, head);
+        counts[got]++;
+        ok(f, "hangup desk n%u", got);
+        idle_since[got] = f->r.version;
+    }
+    for (unsigned i = 1; i <= N; i++)
+        chi += ((double)counts[i] - CALLS / N) * ((double)counts[i] - CALLS / N) / (CALLS / N);
+    /* 4 degrees of freedom, 1 in 10^6.  Less than a fair draw of all N would give, too: who
+     * has been drawn is back at once. */
+    assert_true(chi < 33.4);
+}
+
+/* ---- N8: rest -------------------------------------------------------------------------------- */
+
+static void a_number_rests_after_a_call(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    ok(f, "set desk rest=1000");
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    v = f->r.version;
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 1000);
+    refused(f, "call desk number=n1");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 1000);
+    refused(f, "call desk number=n1 owner=ann");
+    ok(f, "show desk n1");
+    assert_true(f->r.of.number.rows[0].resting);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, f->now + 1000);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, 1);
+    assert_int_equal(f->r.of.number.of.stats.resting, 1);
+    f->now += 999;
+    empty(f, "call desk");
+    f->now += 1;
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.resting, 0);
+    assert_given(f, "desk", "n1");
+    assert_int_equal(f->r.version, v + 2); /* the end of the rest is a change, too */
+}
+
+static void a_hangup_may_name_another_rest(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk rest=1000");
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1 rest=0");
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n1 rest=5");
+    f->now += 5;
+    assert_given(f, "desk", "n1");
+}
+
+static void an_expired_hold_rests_from_its_deadline_on(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    ok(f, "set desk rest=1000");
+    numbers(f, 1);
+    ok(f, "call desk lease=100");
+    v = f->r.version;
+    f->now += 600; /* noticed 500 ms late */
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 500);
+    assert_int_equal(f->r.version, v + 1);
+    f->now += 500;
+    assert_given(f, "desk lease=100", "n1");
+    v = f->r.version;
+    f->now += 5000; /* hold and rest are both over: two expiries and a call */
+    ok(f, "show desk n1");
+    assert_false(f->r.of.number.rows[0].resting);
+    assert_given(f, "desk", "n1");
+    assert_int_equal(f->r.version, v + 3);
+}
+
+static void a_rest_goes_on_while_unregistered(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk rest=1000");
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "unreg desk n1");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.resting, 0); /* of those that are up */
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    refused(f, "call desk number=n1");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    f->now += 400;
+    ok(f, "reg desk n1");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 600);
+    f->now += 600;
+    assert_given(f, "desk", "n1");
+}
+
+/* ---- N9: daily cap ----------------------------------------------------------------------------- */
+
+static void a_number_has_so_many_calls_a_local_day(void **state)
+{
+    struct fixture *f = *state;
+    /* Beijing: 10:00 UTC is 18:00, midnight is at 16:00 UTC */
+    int64_t midnight = MORNING + 6 * HOUR;
+
+    ok(f, "set desk daily=2 zone=480");
+    numbers(f, 2);
+    for (int i = 0; i < 4; i++) {
+        const char *n = given(f, "desk");
+
+        ok(f, "hangup desk %s", n);
+        f->now += 1000;
+    }
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 2);
+    assert_true(f->r.of.number.rows[0].resting);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, midnight);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.calls_today, 4);
+    assert_int_equal(f->r.of.number.of.stats.resting, 2);
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, midnight);
+    refused(f, "call desk number=n2");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    f->now = midnight - 1;
+    empty(f, "call desk");
+    f->now = midnight;
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 0);
+    assert_given(f, "desk", "n1");
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.calls_today, 1);
+}
+
+static void a_call_over_midnight_counts_for_the_day_it_began(void **state)
+{
+    struct fixture *f = *state;
+    int64_t midnight = MORNING + 14 * HOUR;
+
+    ok(f, "set desk daily=1");
+    numbers(f, 1);
+    f->now = midnight - 1;
+    ok(f, "call desk");
+    f->now = midnight + 1;
+    ok(f, "hangup desk n1");
+    assert_int_equal(f->r.of.number.until_ms, 0); /* it has had none today */
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n1");
+    assert_int_equal(f->r.of.number.until_ms, midnight + DAY);
+}
+
+static void a_number_over_a_cap_that_was_lowered_rests(void **state)
+{
+    struct fixture *f = *state;
+    int64_t midnight = MORNING + 14 * HOUR;
+    uint64_t v;
+
+    numbers(f, 2);
+    assert_given(f, "desk number=n1", "n1");
+    ok(f, "hangup desk n1");
+    ok(f, "call desk number=n2");
+    ok(f, "hangup desk n2");
+    ok(f, "set desk daily=1"); /* both are idle and have had it */
+    v = f->r.version;
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, midnight);
+    assert_int_equal(f->r.version, v + 2); /* each has been put to rest */
+    ok(f, "set desk daily=0");
+    empty(f, "call desk"); /* a rest is a rest */
+    f->now = midnight;
+    assert_given(f, "desk number=n1", "n1");
+    ok(f, "hangup desk n1");
+    ok(f, "set desk daily=1");
+    v = f->r.version;
+    refused(f, "call desk number=n1");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.version, v + 1);
+    assert_given(f, "desk", "n2");
+}
+
+/* ---- N10, N11: groups and callees ---------------------------------------------------------------- */
+
+static void groups(struct fixture *f)
+{
+    ok(f, "add desk a1 group=a");
+    ok(f, "add desk a2 group=a");
+    ok(f, "add desk b1 group=b");
+    ok(f, "add desk none");
+    ok(f, "reg desk none");
+    ok(f, "reg desk b1");
+    ok(f, "reg desk a2");
+    ok(f, "reg desk a1");
+}
+
+static void groups_are_tried_in_order(void **state)
+{
+    struct fixture *f = *state;
+
+    groups(f);
+    assert_given(f, "desk group=a,b,*", "a2"); /* in a group the pool's order decides */
+    assert_given(f, "desk group=a,b,*", "a1");
+    assert_given(f, "desk group=a,b,*", "b1");
+    assert_given(f, "desk group=a,b,*", "none");
+    empty(f, "call desk group=a,b,*");
+    ok(f, "hangup desk none");
+    empty(f, "call desk group=a,b");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    empty(f, "call desk group=c");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    ok(f, "hangup desk b1");
+    assert_given(f, "desk group=c,b,a", "b1");
+    assert_given(f, "desk group=*,a", "none");
+}
+
+static void a_group_says_why_it_has_none(void **state)
+{
+    struct fixture *f = *state;
+
+    groups(f);
+    ok(f, "unreg desk b1");
+    ok(f, "call desk number=a1 lease=500");
+    ok(f, "call desk number=a2 lease=300");
+    empty(f, "call desk group=b");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    assert_int_equal(f->r.of.number.next_ms, -1);
+    empty(f, "call desk group=b,a");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 300);
+    ok(f, "set desk rest=1000");
+    empty(f, "call desk group=a");
+    assert_int_equal(f->r.of.number.next_ms, f->now + 1300); /* and rests */
+    f->now += 400;
+    empty(f, "call desk group=a");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    ok(f, "hangup desk a1");
+    empty(f, "call desk group=a,b,c");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, f->now + 900);
+}
+
+static void a_callee_sees_the_number_it_knows(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 3);
+    assert_given(f, "desk sticky=+49301234", "n1");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk sticky=other", "n2");
+    ok(f, "hangup desk n2");
+    assert_given(f, "desk sticky=+49301234", "n1"); /* though n3 is idle for longer */
+    assert_given(f, "desk sticky=+49301234", "n3"); /* it is busy: as usual, and remembered */
+    ok(f, "hangup desk n1");
+    ok(f, "hangup desk n3");
+    assert_given(f, "desk sticky=+49301234", "n3");
+    /* one that was asked for is remembered, too */
+    ok(f, "call desk number=n1 sticky=other");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk sticky=other", "n1");
+    ok(f, "hangup desk n1");
+    ok(f, "unreg desk n1");
+    assert_given(f, "desk sticky=other", "n2");
+}
+
+static void a_known_number_must_be_of_a_group_asked_for(void **state)
+{
+    struct fixture *f = *state;
+
+    groups(f);
+    ok(f, "call desk number=b1 sticky=p");
+    ok(f, "hangup desk b1");
+    assert_given(f, "desk sticky=p group=a", "a2");
+    ok(f, "hangup desk a2");
+    assert_given(f, "desk sticky=p group=b,a", "a2");
+    ok(f, "hangup desk a2");
+    assert_given(f, "desk sticky=p group=b,*", "a2");
+}
+
+static void a_known_number_may_be_capped_resting_or_gone(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 3);
+    ok(f, "call desk number=n3 sticky=p");
+    ok(f, "hangup desk n3 rest=100");
+    assert_given(f, "desk sticky=p", "n1");
+    ok(f, "hangup desk n1");
+    ok(f, "set desk daily=1");
+    assert_given(f, "desk sticky=p", "n2"); /* n1 has had its call, and is passed over */
+    ok(f, "show desk n1");
+    assert_false(f->r.of.number.rows[0].resting);
+    ok(f, "del desk n2");
+    ok(f, "set desk daily=0");
+    assert_given(f, "desk sticky=p", "n1");
+}
+
+static void callees_are_remembered_for_a_time(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk sticky=1000");
+    numbers(f, 3);
+    ok(f, "call desk number=n3 sticky=p");
+    ok(f, "hangup desk n3");
+    f->now += 999;
+    assert_given(f, "desk sticky=p", "n3"); /* and remembered anew */
+    ok(f, "hangup desk n3");
+    f->now += 1000;
+    assert_given(f, "desk sticky=p", "n1");
+    ok(f, "set desk sticky=0"); /* not at all */
+    ok(f, "hangup desk n1");
+    ok(f, "call desk number=n1 sticky=q");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk sticky=q", "n2");
+}
+
+static void so_many_callees_are_remembered(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk sticky-max=2");
+    numbers(f, 4);
+    for (unsigned i = 1; i <= 3; i++) { /* p1 is forgotten for p3 */
+        ok(f, "call desk number=n%u sticky=p%u", i, i);
+        ok(f, "hangup desk n%u", i);
+    }
+    assert_given(f, "desk sticky=p3", "n3");
+    assert_given(f, "desk sticky=p2", "n2");
+    assert_given(f, "desk sticky=p1", "n4");
+    ok(f, "set desk sticky-max=0");
+    ok(f, "hangup desk n4");
+    ok(f, "hangup desk n2");
+    assert_given(f, "desk sticky=new", "n1");
+    ok(f, "hangup desk n1");
+    assert_given(f, "desk sticky=new", "n4"); /* nothing new is remembered */
+}
+
+/* ---- N12, N13: exhaustion and statistics -------------------------------------------------------- */
+
+static void an_empty_pool_says_why_and_until_when(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_reply *n = &f->r.of.number;
+
+    ok(f, "set desk lease=0");
+    empty(f, "call desk");
+    assert_int_equal(n->why, USHER_WHY_NONE);
+    assert_int_equal(n->next_ms, -1);
+    ok(f, "add desk n1");
+    empty(f, "call desk");
+    assert_int_equal(n->why, USHER_WHY_DOWN);
+    assert_int_equal(n->next_ms, -1);
+    ok(f, "reg desk n1");
+    ok(f, "call desk");
+    empty(f, "call desk");
+    assert_int_equal(n->why, USHER_WHY_BUSY);
+    assert_int_equal(n->next_ms, -1); /* until hangup: nobody knows */
+    ok(f, "unreg desk n1");
+    empty(f, "call desk");
+    assert_int_equal(n->why, USHER_WHY_DOWN); /* busy, but does not come back */
+    ok(f, "add desk n2");
+    ok(f, "reg desk n2");
+    ok(f, "call desk number=n2 lease=700");
+    ok(f, "add desk n3");
+    ok(f, "reg desk n3");
+    ok(f, "call desk number=n3");
+    ok(f, "hangup desk n3 rest=400");
+    empty(f, "call desk");
+    assert_int_equal(n->why, USHER_WHY_BUSY);
+    assert_int_equal(n->next_ms, f->now + 400); /* the rest ends before the hold */
+    ok(f, "unreg desk n3");
+    empty(f, "call desk");
+    assert_int_equal(n->next_ms, f->now + 700);
+    ok(f, "free desk number=n2");
+    assert_given(f, "desk", "n2");
+}
+
+static void statistics_count_calls_and_refusals_of_today(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_stats *s = &f->r.of.number.of.stats;
+    int64_t midnight = MORNING + 14 * HOUR;
+
+    numbers(f, 2);
+    ok(f, "call desk owner=ann");
+    same(f, "call desk owner=ann"); /* no call of its own */
+    f->now += 5000;
+    ok(f, "call desk owner=bob");
+    empty(f, "call desk owner=cy");
+    empty(f, "call desk group=x");
+    refused(f, "call desk number=n1 owner=cy");
+    missing(f, "call desk number=n9");
+    ok(f, "stats desk");
+    assert_int_equal(s->total, 2);
+    assert_int_equal(s->busy_up, 2);
+    assert_int_equal(s->calls_today, 2);
+    assert_int_equal(s->refused_today, 3);
+    assert_int_equal(s->longest_hold_ms, 5000);
+    ok(f, "hangup desk n1");
+    ok(f, "stats desk");
+    assert_int_equal(s->longest_hold_ms, 0);
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
+    assert_int_equal(f->r.of.number.rows[0].used_ms, MORNING);
+    f->now = midnight - 1;
+    ok(f, "stats desk");
+    assert_int_equal(s->calls_today, 2);
+    assert_int_equal(s->refused_today, 3);
+    f->now = midnight;
+    ok(f, "stats desk");
+    assert_int_equal(s->calls_today, 0);
+    assert_int_equal(s->refused_today, 0);
+    empty(f, "call desk group=x");
+    ok(f, "call desk owner=cy");
+    ok(f, "stats desk");
+    assert_int_equal(s->calls_today, 1);
+    assert_int_equal(s->refused_today, 1);
+    ok(f, "show desk n2");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 0); /* that was yesterday */
+    assert_int_equal(f->r.of.number.rows[0].used_ms, MORNING + 5000);
+}
+
+/* ---- lists ------------------------------------------------------------------------------------- */
+
+static void lists_come_in_byte_order_and_in_pages(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_reply *r = &f->r.of.number;
+    static const char *const names[] = {"+1", "+10", "+2", "A", "a", "aa", "b",
+                                        "\xc3\xa9", "\xe5\x8f\xb7", "\xf0\x9f\x93\x9e"};
+    enum { N = sizeof names / sizeof *names };
+
+    for (size_t i = 0; i < N; i++)
+        ok(f, "add desk %s", names[(i * 7 + 3) % N]);
+    ok(f, "list desk");
+    assert_int_equal(r->n_rows, N);
+    assert_false(r->more);
+    assert_string_equal(r->number, "");
+    for (size_t i = 0; i < N; i++)
+        assert_text(r->rows[i].number, names[i]);
+    ok(f, "list desk max=4");
+    assert_int_equal(r->n_rows, 4);
+    assert_true(r->more);
+    assert_string_equal(r->number, "A");
+    ok(f, "list desk max=4 after=A");
+    assert_int_equal(r->n_rows, 4);
+    assert_text(r->rows[0].number, "a");
+    assert_string_equal(r->number, names[7]);
+    ok(f, "list desk max=4 after=%s", names[7]);
+    assert_int_equal(r->n_rows, 2);
+    assert_false(r->more);
+    ok(f, "list desk after=+3"); /* which is not there */
+    assert_int_equal(r->n_rows, N - 3);
+    ok(f, "list desk after=%s", names[N - 1]);
+    assert_int_equal(r->n_rows, 0);
+    ok(f, "reg desk b");
+    ok(f, "reg desk A");
+    ok(f, "call desk number=b owner=ann");
+    ok(f, "list desk state=busy+up");
+    assert_int_equal(r->n_rows, 1);
+    assert_text(r->rows[0].number, "b");
+    assert_text(r->rows[0].owner, "ann");
+    ok(f, "list desk state=idle+up");
+    assert_int_equal(r->n_rows, 1);
+    ok(f, "list desk state=busy+down");
+    assert_int_equal(r->n_rows, 0);
+    ok(f, "list desk state=idle+down owner=ann");
+    assert_int_equal(r->n_rows, 0);
+    ok(f, "list desk state=busy+up owner=ann");
+    assert_int_equal(r->n_rows, 1);
+}
+
+/* Pages of any size add up to all of it. */
+static void pages_neither_repeat_nor_leave_out(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 150 };
+
+    no_twin(f);
+    for (unsigned i = 0; i < N; i++) {
+        ok(f, "add desk n%u", i * 7919 % 1000);
+        if (i % 3 == 0)
+            ok(f, "reg desk n%u", i * 7919 % 1000);
+    }
+    for (unsigned max = 1; max <= 160; max = max * 3 + 1) {
+        char after[USHER_NAME_MAX + 1] = "", last[USHER_NAME_MAX + 1] = "";
+        unsigned n = 0, up = 0;
+        bool more;
+
+        do {
+            ok(f, after[0] != '\0' ? "list desk max=%u after=%s" : "list desk max=%u%s", max,
+               after);
+            assert_true(f->r.of.number.n_rows <= max);
+            for (size_t i = 0; i < f->r.of.number.n_rows; i++, n++) {
+                const struct usher_text *number = &f->r.of.number.rows[i].number;
+
+                assert_true(strlen(last) == 0 ||
+                            strncmp(last, number->data, number->size + 1) < 0);
+                (void)snprintf(last, sizeof last, "%.*s", (int)number->size, number->data);
+            }
+            more = f->r.of.number.more;
+            memcpy(after, f->r.of.number.number, sizeof after);
+        } while (more);
+        assert_int_equal(n, N);
+        after[0] = '\0';
+        do {
+            ok(f, after[0] != '\0' ? "list desk state=idle+up max=%u after=%s"
+                                   : "list desk state=idle+up max=%u%s",
+               max, after);
+            up += (unsigned)f->r.of.number.n_rows;
+            more = f->r.of.number.more;
+            memcpy(after, f->r.of.number.number, sizeof after);
+        } while (more);
+        assert_int_equal(up, N / 3);
+    }
+}
+
+/* ---- N14: many ------------------------------------------------------------------------------------ */
+
+static void many_numbers_in_one_call(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 1000 };
+    static char names[N][16];
+    static const char *list[N];
+    struct usher_bulk_counts counts;
+    struct usher_number_stats s;
+
+    no_twin(f);
+    for (unsigned i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "+4930%u", i);
+        list[i] = names[i];
+    }
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N / 2, "berlin",
+                                       &counts),
+                     USHER_OK);
+    assert_int_equal(counts.ok, N / 2);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &counts),
+                     USHER_OK);
+    assert_int_equal(counts.ok, N / 2);
+    assert_int_equal(counts.same, N / 2);
+    assert_int_equal(counts.other, 0);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
+                     USHER_OK);
+    assert_int_equal(usher_number_stats(f->e, "desk", &s), USHER_OK);
+    assert_int_equal(s.total, N);
+    assert_int_equal(s.idle_up, N);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_DEL, "desk", list, N / 4, NULL,
+                                       &counts),
+                     USHER_OK);
+    assert_int_equal(counts.ok, N / 4);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_UNREG, "desk", list, N, NULL, &counts),
+                     USHER_OK);
+    assert_int_equal(counts.ok, N - N / 4);
+    assert_int_equal(counts.other, N / 4);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, 0, NULL, &counts),
+                     USHER_OK);
+    assert_int_equal(counts.ok + counts.same + counts.other, 0);
+    list[3] = "a\nb";
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, 4, NULL, &counts),
+                     USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "number"));
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_CALL, "desk", list, 1, NULL, NULL),
+                     USHER_INVALID);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", NULL, 1, NULL, NULL),
+                     USHER_INVALID);
+}
+
+/* One command applies 64 expiries on its way, `sweep` and `free` a thousand. */
+static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 1100 };
+    static char names[N][16];
+    static const char *list[N];
+    struct usher_command *calls = calloc(N, sizeof *calls);
+    struct usher_reply *replies = calloc(N, sizeof *replies);
+    uint64_t v, n;
+
+    assert_non_null(calls);
+    assert_non_null(replies);
+    no_twin(f);
+    for (unsigned i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%u", i);
+        list[i] = names[i];
+        calls[i].verb = USHER_NUMBER_CALL;
+        calls[i].scope = text("desk");
+        calls[i].given = USHER_GIVEN_LEASE;
+        calls[i].arg.number.lease_ms = 1000;
+    }
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, NULL),
+                     USHER_OK);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
+                     USHER_OK);
+    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    v = replies[N - 1].version;
+    assert_int_equal(replies[N - 1].status, USHER_OK);
+    f->now += 1000;
+    /* reads are right at once */
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, N);
+    assert_int_equal(f->r.of.number.of.stats.busy_up, 0);
+    assert_int_equal(f->r.version, v);
+    same(f, "reg desk n0");
+    assert_int_equal(f->r.version, v + 64);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, N);
+    /* the number in question is brought up to date however many wait before it */
+    refused(f, "hangup desk n%d", N - 1);
+    assert_int_equal(f->r.version, v + 129);
+    ok(f, "sweep desk max=10");
+    assert_int_equal(f->r.of.number.count, 10);
+    assert_true(f->r.of.number.more);
+    ok(f, "sweep desk");
+    assert_int_equal(f->r.of.number.count, N - 139);
+    assert_false(f->r.of.number.more);
+    same(f, "sweep desk");
+    assert_int_equal(f->r.of.number.count, 0);
+    /* free: the same */
+    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    ok(f, "free desk");
+    assert_int_equal(f->r.of.number.count, 1000);
+    assert_true(f->r.of.number.more);
+    ok(f, "free desk");
+    assert_int_equal(f->r.of.number.count, N - 1000);
+    assert_false(f->r.of.number.more);
+    /* the typed functions go on until all is done */
+    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    assert_int_equal(usher_number_free(f->e, "desk", NULL, NULL, &n), USHER_OK);
+    assert_int_equal(n, N);
+    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    f->now += 1000;
+    assert_int_equal(usher_number_sweep(f->e, "desk", &n), USHER_OK);
+    assert_int_equal(n, N);
+    assert_int_equal(usher_number_sweep(f->e, "desk", &n), USHER_SAME);
+    free(calls);
+    free(replies);
+}
+
+/* ---- N15: notices ---------------------------------------------------------------------------------- */
+
+struct heard {
+    struct usher_engine *e;
+    unsigned n;
+    struct usher_notice last;
+    char scope[64], subject[64], owner[64];
+    uint64_t version; /* of the last one; each must be the next */
+    bool gap;
+    bool calls_back;
+};
+
+static void hear(void *payload, const struct usher_notice *notice)
+{
+    struct heard *h = payload;
+
+    if (h->version != 0 && notice->version != h->version + 1)
+        h->gap = true;
+    h->version = notice->version;
+    h->n++;
+    h->last = *notice;
+    (void)snprintf(h->scope, sizeof h->scope, "%.*s", (int)notice->scope.size,
+                   notice->scope.data);
+    (void)snprintf(h->subject, sizeof h->subject, "%.*s", (int)notice->subject.size,
+                   notice->subject.data != NULL ? notice->subject.data : "");
+    (void)snprintf(h->owner, sizeof h->owner, "%.*s", (int)notice->owner.size,
+                   notice->owner.data != NULL ? notice->owner.data : "");
+    if (h->calls_back) {
+        h->calls_back = false;
+        (void)usher_number_reg(h->e, "desk", "n2");
+    }
+}
+
+static void assert_heard(struct fixture *f, const struct heard *h, unsigned n, const char *verb,
+                         const char *subject, int from, int to)
+{
+    assert_int_equal(h->n, n);
+    assert_false(h->gap);
+    assert_int_equal(h->last.version, f->r.version);
+    assert_true(h->last.epoch == f->r.epoch);
+    assert_int_equal(h->last.noun, USHER_NUMBER);
+    assert_string_equal(h->scope, "desk");
+    assert_string_equal(usher_verb_word(h->last.verb), verb);
+    assert_string_equal(h->subject, subject);
+    assert_int_equal(h->last.from, from);
+    assert_int_equal(h->last.to, to);
+    assert_int_equal(h->last.now_ms, f->now);
+}
+
+static void each_change_is_told_in_order(void **state)
+{
+    struct fixture *f = *state;
+    struct heard h = {.e = f->e};
+    struct usher_watch *watch;
+
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, "desk", hear, &h, &watch), USHER_OK);
+    ok(f, "set desk rest=100");
+    assert_heard(f, &h, 1, "set", "", 0, 0);
+    ok(f, "add desk n1");
+    assert_heard(f, &h, 2, "add", "n1", NODATA, IDLE_DOWN);
+    same(f, "add desk n1");
+    ok(f, "reg desk n1");
+    assert_heard(f, &h, 3, "reg", "n1", IDLE_DOWN, IDLE_UP);
+    ok(f, "call desk owner=ann lease=1000");
+    assert_heard(f, &h, 4, "call", "n1", IDLE_UP, BUSY_UP);
+    assert_string_equal(h.owner, "ann");
+    assert_true(h.last.token == f->r.of.number.token);
+    assert_int_equal(h.last.until_ms, f->now + 1000);
+    same(f, "call desk owner=ann");
+    f->now += 10;
+    ok(f, "renew desk n1 token=%" PRIu64, h.last.token);
+    assert_heard(f, &h, 5, "renew", "n1", BUSY_UP, BUSY_UP);
+    assert_int_equal(h.last.until_ms, f->now + 1000);
+    empty(f, "call desk owner=bob");
+    stale(f, "hangup desk n1 token=1");
+    ok(f, "unreg desk n1");
+    assert_heard(f, &h, 6, "unreg", "n1", BUSY_UP, BUSY_DOWN);
+    ok(f, "hangup desk n1");
+    assert_heard(f, &h, 7, "hangup", "n1", BUSY_DOWN, IDLE_DOWN);
+    assert_int_equal(h.last.until_ms, f->now + 100);
+    ok(f, "reg desk n1");
+    f->now += 100;
+    same(f, "reg desk n1");
+    assert_heard(f, &h, 9, "expire", "n1", IDLE_UP, IDLE_UP);
+    ok(f, "call desk lease=5");
+    f->now += 5;
+    same(f, "reg desk n1");
+    assert_heard(f, &h, 11, "expire", "n1", BUSY_UP, IDLE_UP);
+    f->now += 100;
+    ok(f, "call desk");
+    assert_int_equal(h.n, 13);
+    ok(f, "free desk");
+    assert_heard(f, &h, 14, "free", "n1", BUSY_UP, IDLE_UP);
+    f->now += 100;
+    ok(f, "set desk daily=1");
+    assert_int_equal(h.n, 16);
+    empty(f, "call desk"); /* it has had its call */
+    assert_heard(f, &h, 17, "rest", "n1", IDLE_UP, IDLE_UP);
+    ok(f, "del desk n1");
+    assert_heard(f, &h, 18, "del", "n1", IDLE_UP, NODATA);
+    ok(f, "add other n1"); /* is not watched */
+    assert_int_equal(h.n, 18);
+    usher_unwatch(f->e, watch);
+    ok(f, "add desk n1");
+    assert_int_equal(h.n, 18);
+}
+
+static void a_watcher_may_watch_all_and_use_the_engine(void **state)
+{
+    struct fixture *f = *state;
+    struct heard all = {.e = f->e}, desk = {.e = f->e, .calls_back = true};
+    struct usher_watch *w1, *w2;
+
+    no_twin(f);
+    ok(f, "add desk n2");
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, NULL, hear, &all, &w1), USHER_OK);
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, "desk", hear, &desk, &w2), USHER_OK);
+    ok(f, "add desk n1"); /* whereupon the watcher registers n2 */
+    assert_int_equal(desk.n, 2);
+    assert_false(desk.gap);
+    assert_string_equal(desk.subject, "n2");
+    assert_int_equal(all.n, 2);
+    assert_int_equal(state_of(f, "n2"), USHER_NUMBER_IDLE_UP);
+    ok(f, "add other n1");
+    assert_int_equal(all.n, 3);
+    assert_string_equal(all.scope, "other");
+    assert_int_equal(desk.n, 2);
+    usher_unwatch(f->e, w1);
+    ok(f, "add desk n3");
+    assert_int_equal(all.n, 3);
+    assert_int_equal(desk.n, 3);
+    usher_unwatch(f->e, w2);
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, "a{b", hear, &all, &w1), USHER_INVALID);
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, "a", NULL, &all, &w1), USHER_INVALID);
+}
+
+/* ---- request ids ------------------------------------------------------------------------------------ */
+
+static void a_repeat_gets_the_first_answer(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token, v, first;
+    char before[33], after[33];
+
+    numbers(f, 3);
+    ok(f, "call desk req=r1 lease=1000");
+    assert_false(f->r.repeated);
+    token = f->r.of.number.token;
+    first = f->r.version;
+    ok(f, "call desk req=r2");
+    v = f->r.version;
+    digest(f, "desk", before);
+    ok(f, "call desk req=r1 lease=1000");
+    assert_true(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "n1");
+    assert_true(f->r.of.number.token == token);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.version, first);
+    ok(f, "call desk req=r1 number=n3 owner=ann"); /* whatever it asks for */
+    assert_true(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "n1");
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+    assert_int_equal(version(f), v);
+    /* even when all has changed since */
+    ok(f, "del desk n1");
+    ok(f, "call desk req=r1");
+    assert_true(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "n1");
+}
+
+static void every_verb_that_changes_keeps_its_answer(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "add desk n1 req=add");
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_DOWN);
+        assert_int_equal(f->r.version, 1);
+        assert_int_equal(f->r.repeated, repeat);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "reg desk n1 req=reg");
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "set desk rest=77 req=set");
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.of.settings.rest_ms, 77);
+    }
+    ok(f, "call desk lease=10");
+    token = f->r.of.number.token;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "renew desk n1 token=%" PRIu64 " lease=500 req=renew", token);
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.until_ms, f->now + 500);
+        assert_true(f->r.of.number.token == token);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "hangup desk n1 req=hangup");
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.until_ms, f->now + 77);
+    }
+    f->now += 77;
+    ok(f, "call desk");
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "free desk req=free");
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.count, 1);
+    }
+    f->now += 77;
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "sweep desk req=sweep");
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.count, 1);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "unreg desk n1 req=unreg");
+        assert_int_equal(f->r.repeated, repeat);
+    }
+    for (int repeat = 0; repeat < 2; repeat++) {
+        ok(f, "del desk n1 req=del");
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_NODATA);
+    }
+}
+
+static void answers_without_a_change_are_not_kept(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 1);
+    same(f, "add desk n1 req=r1");
+    ok(f, "call desk req=r2");
+    empty(f, "call desk req=r3");
+    refused(f, "call desk number=n1 req=r4");
+    ok(f, "hangup desk n1");
+    ok(f, "call desk req=r3"); /* now there is one */
+    assert_false(f->r.repeated);
+    ok(f, "hangup desk n1");
+    ok(f, "call desk number=n1 req=r4");
+    assert_false(f->r.repeated);
+    ok(f, "unreg desk n1 req=r1");
+    assert_false(f->r.repeated);
+    /* reads do not look at it */
+    ok(f, "stats desk req=r1");
+    assert_false(f->r.repeated);
+    ok(f, "stats desk req=new");
+}
+
+static void a_request_id_is_for_one_verb(void **state)
+{
+    struct fixture *f = *state;
+    char before[33], after[33];
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann req=r1");
+    digest(f, "desk", before);
+    invalid(f, "hangup desk n1 req=r1");
+    assert_non_null(strstr(f->r.message, "call"));
+    assert_int_equal(f->r.of.number.token, 0); /* nothing of that answer */
+    assert_string_equal(f->r.of.number.number, "");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_NODATA);
+    assert_false(f->r.repeated);
+    invalid(f, "set desk lease=5 req=r1");
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+    ok(f, "hangup desk n1 req=r2");
+}
+
+static void answers_are_kept_for_an_hour_and_up_to_a_count(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 2);
+    ok(f, "call desk req=r1");
+    f->now += HOUR - 1;
+    ok(f, "call desk req=r1");
+    assert_true(f->r.repeated);
+    f->now += 1;
+    ok(f, "call desk req=r1");
+    assert_false(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "n2");
+    ok(f, "set desk requests=2");
+    ok(f, "hangup desk n1 req=r2");
+    ok(f, "call desk req=r3"); /* r1 is forgotten for it */
+    ok(f, "hangup desk n1 req=r2");
+    assert_true(f->r.repeated);
+    ok(f, "call desk req=r3");
+    assert_true(f->r.repeated);
+    empty(f, "call desk req=r1");
+}
+
+static void a_repeat_does_not_expire_anything(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+
+    numbers(f, 1);
+    ok(f, "call desk owner=ann lease=10 req=r1");
+    v = f->r.version;
+    f->now += 100;
+    ok(f, "call desk owner=ann lease=10 req=r1");
+    assert_true(f->r.repeated);
+    assert_int_equal(version(f), v);
+}
+
+/* ---- time -------------------------------------------------------------------------------------------- */
+
+static void time_does_not_go_backwards_in_a_pool(void **state)
+{
+    struct fixture *f = *state;
+    int64_t late;
+
+    numbers(f, 2);
+    f->now += 10000;
+    late = f->now;
+    ok(f, "call desk lease=1000");
+    f->now -= 5000; /* a server whose clock is slow */
+    ok(f, "call desk lease=1000");
+    assert_int_equal(f->r.of.number.until_ms, late + 1000);
+    ok(f, "show desk n2");
+    assert_int_equal(f->r.of.number.rows[0].used_ms, late);
+    /* the command's own time goes before the engine's */
+    ok(f, "hangup desk n2 now=%" PRId64 " rest=5", late + 7);
+    assert_int_equal(f->r.of.number.until_ms, late + 12);
+    /* only changes move the clock */
+    refused(f, "hangup desk n2 now=%" PRId64, late + 20);
+    f->now = late + 10;
+    ok(f, "show desk n2");
+    assert_true(f->r.of.number.rows[0].resting);
+}
+
+static void times_may_be_as_late_as_the_calendar_goes(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now = 0;
+    numbers(f, 1);
+    ok(f, "call desk lease=%" PRId64, USHER_SPAN_MAX);
+    assert_int_equal(f->r.of.number.until_ms, USHER_SPAN_MAX);
+    f->now = USHER_TIME_MAX;
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_UP);
+    ok(f, "call desk lease=%" PRId64, USHER_SPAN_MAX);
+    assert_int_equal(f->r.of.number.until_ms, USHER_TIME_MAX + USHER_SPAN_MAX);
+    ok(f, "hangup desk n1 rest=%" PRId64, USHER_SPAN_MAX);
+    assert_int_equal(f->r.of.number.until_ms, USHER_TIME_MAX + USHER_SPAN_MAX);
+}
+
+/* ---- names -------------------------------------------------------------------------------------------- */
+
+static void every_name_is_only_a_name(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = {
+        "a", "A", "\xc3\xa9", "e\xcc\x81", "0", "00", "-1", "*", ":", "|", "%s", "'", "\"", "\\",
+        "';drop", "$1", "zone", "number", "clock", "epoch", "version", "n:1", "\xc2\xa0",
+        "\xf4\x8f\xbf\xbf", "nil", "1e3", "a,b", "}", "{x}",
+    };
+    enum { N = sizeof names / sizeof *names };
+
+    /* numbers, groups, owners, callees and request ids of the same names */
+    for (size_t i = 0; i < N; i++) {
+        bool group = strchr(names[i], ',') == NULL && strcmp(names[i], "*") != 0;
+
+        ok(f, group ? "add desk %s req=add%s group=%s" : "add desk %s req=add%s", names[i],
+           names[i], names[i]);
+        ok(f, "reg desk %s", names[i]);
+    }
+    for (size_t i = 0; i < N; i++) {
+        ok(f, "call desk number=%s owner=%s sticky=%s req=%s", names[i], names[i], names[i],
+           names[i]);
+        assert_string_equal(f->r.of.number.number, names[i]);
+        assert_false(f->r.repeated);
+    }
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.busy_up, N);
+    for (size_t i = 0; i < N; i++) {
+        bool group = strchr(names[i], ',') == NULL && strcmp(names[i], "*") != 0;
+
+        ok(f, "list desk owner=%s", names[i]);
+        assert_int_equal(f->r.of.number.n_rows, 1);
+        assert_text(f->r.of.number.rows[0].number, names[i]);
+        assert_text(f->r.of.number.rows[0].owner, names[i]);
+        assert_text(f->r.of.number.rows[0].group, group ? names[i] : "");
+        ok(f, "call desk req=%s", names[i]);
+        assert_true(f->r.repeated);
+        assert_string_equal(f->r.of.number.number, names[i]);
+        ok(f, "hangup desk %s", names[i]);
+        if (!group)
+            continue;
+        ok(f, "call desk group=%s", names[i]);
+        assert_string_equal(f->r.of.number.number, names[i]);
+        ok(f, "hangup desk %s", names[i]);
+    }
+    for (size_t i = 0; i < N; i++) {
+        ok(f, "call desk sticky=%s", names[i]);
+        assert_string_equal(f->r.of.number.number, names[i]);
+        ok(f, "hangup desk %s", names[i]);
+    }
+}
+
+static void the_longest_names_are_kept_whole(void **state)
+{
+    struct fixture *f = *state;
+    char name[5][USHER_NAME_MAX + 1];
+
+    for (int i = 0; i < 5; i++) { /* they differ in the last byte; the pool's is plain */
+        for (size_t k = 0; k + 3 <= USHER_NAME_MAX; k += 3)
+            memcpy(name[i] + k, "\xe5\x8f\xb7", 3);
+        memcpy(name[i] + USHER_NAME_MAX - 3, "xx", 2);
+        name[i][USHER_NAME_MAX - 1] = (char)('a' + i);
+        name[i][USHER_NAME_MAX] = '\0';
+    }
+    for (int i = 0; i < 2; i++) {
+        ok(f, "add %s %s group=%s", name[0], name[i], name[2 + i]);
+        ok(f, "reg %s %s", name[0], name[i]);
+    }
+    ok(f, "call %s owner=%s group=%s sticky=%s req=%s", name[0], name[4], name[3], name[0],
+       name[0]);
+    assert_string_equal(f->r.of.number.number, name[1]);
+    assert_int_equal(f->r.of.number.number_size, USHER_NAME_MAX);
+    ok(f, "list %s owner=%s", name[0], name[4]);
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    assert_text(f->r.of.number.rows[0].number, name[1]);
+    assert_text(f->r.of.number.rows[0].group, name[3]);
+    assert_text(f->r.of.number.rows[0].owner, name[4]);
+    ok(f, "call %s req=%s", name[0], name[0]);
+    assert_true(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, name[1]);
+}
+
+/* ---- wrong arguments ------------------------------------------------------------------------------------ */
+
+static void wrong_arguments_are_named(void **state)
+{
+    struct fixture *f = *state;
+    char too_long[USHER_NAME_MAX + 2], groups17[64];
+    char before[33], after[33];
+    const struct {
+        struct usher_command c;
+        const char *names;
+    } wrong[] = {
+#define C(verb_, ...) {.verb = USHER_NUMBER_##verb_, .scope = text("desk"), __VA_ARGS__}
+#define N .arg.number.number = text("n1")
+#define INT(given_, field, value) .given = USHER_GIVEN_##given_, .arg.number.field = (value)
+        {{.verb = USHER_NUMBER_STATS}, "number"}, /* no scope: of the noun number */
+        {{.verb = USHER_NUMBER_STATS, .scope = {"", 0}}, "scope"},
+        {{.verb = USHER_NUMBER_STATS, .scope = text("a{b")}, "scope"},
+        {{.verb = USHER_NUMBER_STATS, .scope = text("a}")}, "scope"},
+        {{.verb = USHER_NUMBER_STATS, .scope = text("a\x01")}, "scope"},
+        {{.verb = (enum usher_verb)0, .scope = text("desk")}, "verb"},
+        {{.verb = USHER_NUMBER_EXPIRE, .scope = text("desk")}, "verb"},
+        {{.verb = USHER_NUMBER_REST, .scope = text("desk")}, "verb"},
+        {{.verb = (enum usher_verb)0x201, .scope = text("desk")}, "verb"},
+        {C(ADD), "number"},
+        {C(DEL), "number"},
+        {C(REG), "number"},
+        {C(UNREG), "number"},
+        {C(HANGUP), "number"},
+        {C(RENEW, .given = USHER_GIVEN_TOKEN), "number"},
+        {C(SHOW), "number"},
+        {C(RENEW, N), "token"},
+        {C(ADD, .arg.number.number = {"", 0}), "number"},
+        {C(ADD, .arg.number.number = text("a\tb")), "number"},
+        {C(ADD, .arg.number.number = text("\xc0\x80")), "number"},
+        {C(ADD, .arg.number.number = text("\xed\xa0\x80")), "number"},
+        {C(ADD, .arg.number.number = text("\xc2\x85")), "number"},
+        {C(ADD, .arg.number.number = {"a\0b", 3}), "number"},
+        {C(ADD, .arg.number.number = {too_long, USHER_NAME_MAX + 1}), "number"},
+        {C(ADD, N, .arg.number.group = text("a,b")), "group"},
+        {C(ADD, N, .arg.number.group = text("*")), "group"},
+        {C(ADD, N, .arg.number.group = text("")), "group"},
+        {C(CALL, .arg.number.group = text("a,,b")), "group"},
+        {C(CALL, .arg.number.group = text("a,")), "group"},
+        {C(CALL, .arg.number.group = {groups17, 33}), "group"},
+        {C(CALL, N, .arg.number.group = text("a")), "group"},
+        {C(CALL, .arg.number.owner = text("\xff")), "owner"},
+        {C(CALL, .arg.number.owner = {"", 0}), "owner"},
+        {C(CALL, .arg.number.sticky = {"", 0}), "sticky"},
+        {C(CALL, .request = {"", 0}), "req"},
+        {C(CALL, .request = {too_long, USHER_NAME_MAX + 1}), "req"},
+        {C(LIST, .arg.number.after = text("\n")), "after"},
+        {C(LIST, .arg.number.after = text("a"), .arg.number.owner = text("b")), "after"},
+        {C(CALL, INT(LEASE, lease_ms, -1)), "lease"},
+        {C(CALL, INT(LEASE, lease_ms, USHER_SPAN_MAX + 1)), "lease"},
+        {C(HANGUP, N, INT(REST, rest_ms, -1)), "rest"},
+        {C(HANGUP, N, INT(REST, rest_ms, INT64_MAX)), "rest"},
+        {C(LIST, INT(STATE, state, 0)), "state"},
+        {C(LIST, INT(STATE, state, 5)), "state"},
+        {C(LIST, INT(MAX, max, 0)), "max"},
+        {C(LIST, INT(MAX, max, USHER_LIST_MAX + 1)), "max"},
+        {C(SWEEP, INT(MAX, max, INT64_MIN)), "max"},
+        {C(SET, INT(ORDER, order, 3)), "order"},
+        {C(SET, INT(ORDER, order, -1)), "order"},
+        {C(SET, INT(DAILY, daily, -1)), "daily"},
+        {C(SET, INT(DAILY, daily, 1000000001)), "daily"},
+        {C(SET, INT(ZONE, zone_min, 1441)), "zone"},
+        {C(SET, INT(ZONE, zone_min, -1441)), "zone"},
+        {C(SET, INT(STRICT, strict, 2)), "strict"},
+        {C(SET, INT(STICKY_MS, sticky_ms, -1)), "sticky"},
+        {C(SET, INT(STICKY_MAX, sticky_max, 1000001)), "sticky-max"},
+        {C(SET, INT(REQUESTS, requests, 0)), "requests"},
+        {C(SET, INT(REQUESTS, requests, 1000001)), "requests"},
+        {C(STATS, .given = USHER_GIVEN_NOW, .now_ms = -1), "now"},
+        {C(STATS, .given = USHER_GIVEN_NOW, .now_ms = USHER_TIME_MAX + 1), "now"},
+        /* what the verb does not take */
+        {C(STATS, N), "number"},
+        {C(ADD, N, .arg.number.owner = text("ann")), "owner"},
+        {C(REG, N, .arg.number.group = text("a")), "group"},
+        {C(HANGUP, N, .arg.number.owner = text("ann")), "owner"},
+        {C(LIST, .arg.number.sticky = text("p")), "sticky"},
+        {C(CALL, .arg.number.after = text("a")), "after"},
+        {C(CALL, .given = USHER_GIVEN_TOKEN), "token"},
+        {C(CALL, .given = USHER_GIVEN_REST), "rest"},
+        {C(FREE, .given = USHER_GIVEN_MAX, .arg.number.max = 5), "max"},
+        {C(HANGUP, N, .given = USHER_GIVEN_LEASE), "lease"},
+        {C(SET, .given = USHER_GIVEN_STATE), "state"},
+#undef C
+#undef N
+#undef INT
+    };
+
+    memset(too_long, 'x', sizeof too_long);
+    for (int i = 0; i < 17; i++) /* seventeen of one letter */
+        memcpy(groups17 + 2 * i, "a,", 2);
+    numbers(f, 1);
+    digest(f, "desk", before);
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        if (execute(f, &wrong[i].c) != USHER_INVALID ||
+            strstr(f->r.message, wrong[i].names) == NULL)
+            fail_msg("wrong[%zu]: %s, \"%s\" does not name %s", i,
+                     usher_status_word(f->r.status), f->r.message, wrong[i].names);
+        assert_int_equal(f->r.epoch, 0);
+        assert_int_equal(f->r.version, 0);
+        assert_int_equal(f->r.of.number.why, USHER_WHY_GIVEN);
+        assert_int_equal(f->r.of.number.next_ms, -1);
+    }
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+}
+
+/* ---- the engine on this store --------------------------------------------------------------------------- */
+
+static void a_batch_is_answered_one_by_one_and_in_order(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 8 };
+    struct usher_command c[N];
+    struct usher_reply r[N];
+    static const enum usher_status want[N] = {USHER_OK,      USHER_OK, USHER_OK,
+                                              USHER_INVALID, USHER_SAME, USHER_EMPTY,
+                                              USHER_OK,      USHER_OK};
+    char lines[N][64] = {"add desk n1", "reg desk n1",        "call desk owner=ann",
+                         "show desk a", "call desk owner=ann", "call desk owner=bob",
+                         "hangup desk n1", "call desk owner=bob"};
+
+    for (size_t i = 0; i < N; i++)
+        c[i] = command_of(lines[i]);
+    c[3].arg.number.number = (struct usher_text){"", 0};
+    for (int k = 0; k < 2; k++) {
+        struct usher_engine *e = k == 0 ? f->e : f->twin;
+
+        assert_int_equal(usher_execute(e, c, r, N), USHER_OK);
+        for (size_t i = 0; i < N; i++) {
+            assert_int_equal(r[i].status, want[i]);
+            usher_reply_done(&r[i]);
+        }
+        assert_true(r[7].of.number.token > r[2].of.number.token);
+    }
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+    assert_text(f->r.of.number.rows[0].owner, "bob");
+}
+
+/* Rows of replies that are alive at once do not get in each other's way. */
+static void each_reply_owns_its_rows(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 40 };
+    static struct usher_command c[N];
+    static struct usher_reply r[N];
+    char names[N][16];
+
+    for (unsigned i = 0; i < N; i++) {
+        ok(f, "add desk n%02u group=g%02u", i, i);
+        (void)snprintf(names[i], sizeof names[i], "n%02u", i);
+        memset(&c[i], 0, sizeof c[i]);
+        c[i].verb = i % 2 == 0 ? USHER_NUMBER_SHOW : USHER_NUMBER_LIST;
+        c[i].scope = text("desk");
+        if (i % 2 == 0)
+            c[i].arg.number.number = text(names[i]);
+    }
+    assert_int_equal(usher_execute(f->e, c, r, N), USHER_OK);
+    for (unsigned i = 0; i < N; i++) {
+        assert_int_equal(r[i].of.number.n_rows, i % 2 == 0 ? 1 : N);
+        for (size_t k = 0; k < r[i].of.number.n_rows; k++) {
+            char group[24];
+
+            assert_text(r[i].of.number.rows[k].number, names[i % 2 == 0 ? i : k]);
+            (void)snprintf(group, sizeof group, "g%02zu", i % 2 == 0 ? i : k);
+            assert_text(r[i].of.number.rows[k].group, group);
+        }
+    }
+    for (unsigned i = 0; i < N; i++)
+        usher_reply_done(&r[i]);
+}
+
+static void the_typed_functions_say_the_same(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_hold hold, again;
+    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_settings set;
+    struct usher_number_stats stats;
+    struct usher_reply r;
+    struct usher_engine *e = f->e;
+    int64_t until = -5;
+    uint64_t n = 77;
+
+    no_twin(f);
+    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_EMPTY);
+    assert_non_null(strstr(usher_message(e), "none"));
+    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_MISSING);
+    assert_int_equal(usher_number_add(e, "desk", "n1", "a"), USHER_OK);
+    assert_string_equal(usher_message(e), "");
+    assert_int_equal(usher_number_add(e, "desk", "n1", NULL), USHER_SAME);
+    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_SAME);
+    opt.lease_ms = 1000;
+    opt.groups = "b,a";
+    assert_int_equal(usher_number_call(e, "desk", "ann", &opt, &hold), USHER_OK);
+    assert_string_equal(hold.number, "n1");
+    assert_int_equal(hold.until_ms, f->now + 1000);
+    assert_true(hold.token == hold.version);
+    assert_true(hold.epoch != 0);
+    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &again), USHER_SAME);
+    assert_memory_equal(&again, &hold, offsetof(struct usher_hold, number));
+    again.token = 4711;
+    assert_int_equal(usher_number_call(e, "desk", "bob", NULL, &again), USHER_EMPTY);
+    assert_int_equal(again.token, 4711); /* written on success only */
+    assert_non_null(strstr(usher_message(e), "busy"));
+    opt = (struct usher_call_options)USHER_CALL_OPTIONS_INIT;
+    opt.number = "n1";
+    assert_int_equal(usher_number_call(e, "desk", "bob", &opt, &again), USHER_REFUSED);
+    opt.number = "n9";
+    assert_int_equal(usher_number_call(e, "desk", "bob", &opt, &again), USHER_MISSING);
+    f->now += 10;
+    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token, 0, &until), USHER_OK);
+    assert_int_equal(until, f->now + 1000);
+    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token + 1, 0, &until),
+                     USHER_STALE);
+    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token, -1, &until), USHER_OK);
+    assert_int_equal(until, 0);
+    assert_int_equal(usher_number_hangup(e, "desk", "n1", hold.token + 1, -1), USHER_STALE);
+    assert_int_equal(usher_number_hangup(e, "desk", "n1", hold.token, 50), USHER_OK);
+    assert_int_equal(usher_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED);
+    assert_int_equal(usher_number_show(e, "desk", "n1", &r), USHER_OK);
+    assert_int_equal(r.of.number.rows[0].until_ms, f->now + 50);
+    assert_text(r.of.number.rows[0].group, "a");
+    usher_reply_done(&r);
+    assert_int_equal(usher_number_show(e, "desk", "n2", &r), USHER_MISSING);
+    usher_reply_done(&r);
+    assert_int_equal(usher_number_list(e, "desk", -1, NULL, NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.of.number.n_rows, 1);
+    usher_reply_done(&r);
+    assert_int_equal(
+        usher_number_list(e, "desk", USHER_NUMBER_BUSY_UP, NULL, NULL, 5, &r), USHER_OK);
+    assert_int_equal(r.of.number.n_rows, 0);
+    usher_reply_done(&r);
+    assert_int_equal(usher_number_stats(e, "desk", &stats), USHER_OK);
+    assert_int_equal(stats.resting, 1);
+    assert_int_equal(stats.calls_today, 1);
+    assert_int_equal(usher_number_stats(e, "none", &stats), USHER_MISSING);
+    memset(&set, 0, sizeof set);
+    assert_int_equal(usher_number_set(e, "desk", 0, &set), USHER_OK);
+    assert_true(set.requests > 0);
+    set.lease_ms = 9;
+    set.strict = 1;
+    assert_int_equal(usher_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_OK);
+    assert_int_equal(set.strict, 1);
+    assert_int_equal(set.lease_ms, 0); /* was not given */
+    assert_int_equal(usher_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_SAME);
+    assert_int_equal(usher_number_set(e, "none", 0, &set), USHER_MISSING);
+    f->now += 50;
+    opt.number = NULL;
+    opt.request = "r1";
+    assert_int_equal(usher_number_call(e, "desk", NULL, &opt, &hold), USHER_OK);
+    assert_int_equal(usher_number_call(e, "desk", NULL, &opt, &again), USHER_OK);
+    assert_true(again.token == hold.token);
+    assert_int_equal(usher_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED); /* strict */
+    assert_int_equal(usher_number_free(e, "desk", NULL, "n1", &n), USHER_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(usher_number_free(e, "desk", NULL, NULL, &n), USHER_SAME);
+    assert_int_equal(n, 0);
+    assert_int_equal(usher_number_free(e, "none", NULL, NULL, NULL), USHER_MISSING);
+    assert_int_equal(usher_number_sweep(e, "desk", NULL), USHER_SAME);
+    assert_int_equal(usher_number_sweep(e, "none", NULL), USHER_MISSING);
+    assert_int_equal(usher_number_unreg(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(usher_number_del(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(usher_number_del(e, "desk", "n1"), USHER_SAME);
+}
+
+static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_command c = {.verb = USHER_NUMBER_STATS, .scope = text("desk")};
+    struct usher_reply r;
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_call_options call = USHER_CALL_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+    struct usher_hold hold;
+    char url[BACKEND_URL_MAX + 32], d[33];
+
+    memset(&r, 0x5a, sizeof r);
+    assert_int_equal(usher_execute(NULL, &c, &r, 1), USHER_INVALID);
+    assert_int_equal(usher_execute(f->e, NULL, &r, 1), USHER_INVALID);
+    assert_int_equal(usher_execute(f->e, &c, NULL, 1), USHER_INVALID);
+    assert_int_equal(usher_execute(f->e, &c, &r, 0), USHER_INVALID);
+    assert_int_equal(usher_execute(f->e, &c, &r, USHER_BATCH_MAX + 1), USHER_INVALID);
+    assert_int_equal((unsigned char)r.message[0], 0x5a); /* not touched */
+    assert_true(strlen(usher_message(f->e)) > 0);
+
+    opt.size--;
+    assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
+    assert_non_null(strstr(usher_message(NULL), "size"));
+    opt.size += 2;
+    assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
+    opt.size = 0;
+    assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
+    call.size++;
+    assert_int_equal(usher_number_call(f->e, "desk", NULL, &call, &hold), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "size"));
+    assert_int_equal(usher_open(NULL, NULL, &e), USHER_INVALID);
+    assert_int_equal(usher_open(f->url, NULL, NULL), USHER_INVALID);
+    (void)snprintf(url, sizeof url, "%s%ctypo=1", f->url,
+                   strchr(f->url, '?') != NULL ? '&' : '?');
+    assert_int_equal(usher_open(url, NULL, &e), USHER_INVALID);
+    assert_non_null(strstr(usher_message(NULL), "typo"));
+    assert_int_equal(usher_open("nosuch:x", NULL, &e), USHER_INVALID);
+    assert_int_equal(usher_open("", NULL, &e), USHER_INVALID);
+    assert_null(e);
+
+    assert_int_equal(usher_number_call(f->e, "desk", NULL, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_number_add(f->e, NULL, "n1", NULL), USHER_INVALID);
+    assert_int_equal(usher_number_add(f->e, "desk", NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_number_stats(f->e, "desk", NULL), USHER_INVALID);
+    assert_int_equal(usher_digest(f->e, USHER_NUMBER, "a{b", d), USHER_INVALID);
+    assert_int_equal(usher_digest(f->e, (enum usher_noun)9, "desk", d), USHER_INVALID);
+    usher_close(NULL);
+    usher_reply_done(NULL);
+}
+
+static void a_digest_tells_states_apart(void **state)
+{
+    struct fixture *f = *state;
+    char d[6][33];
+
+    no_twin(f);
+    digest(f, "desk", d[0]);
+    ok(f, "add desk n1");
+    digest(f, "desk", d[1]);
+    ok(f, "add desk n2");
+    digest(f, "desk", d[2]);
+    ok(f, "del desk n2");
+    digest(f, "desk", d[3]);
+    ok(f, "add other n1");
+    digest(f, "other", d[4]);
+    ok(f, "stats desk");
+    empty(f, "call desk"); /* a refusal is not part of the state */
+    digest(f, "desk", d[5]);
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            assert_string_not_equal(d[i], d[k]);
+    assert_string_equal(d[3], d[5]);
+}
+
+static void a_child_of_fork_is_refused(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t pid;
+
+    numbers(f, 1);
+    pid = fork();
+    if (pid == 0) {
+        struct usher_reply r;
+        struct usher_command c = {.verb = USHER_NUMBER_STATS, .scope = text("desk")};
+        bool good = usher_execute(f->e, &c, &r, 1) == USHER_INVALID &&
+                    strstr(usher_message(f->e), "fork") != NULL &&
+                    usher_number_unreg(f->e, "desk", "n1") == USHER_INVALID;
+
+        usher_close(f->e); /* leaves the parent's store alone */
+        _exit(good ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_given(f, "desk", "n1");
+}
+
+/* A child opens an engine of its own and does as the parent does. */
+static void a_child_opens_its_own(void **state)
+{
+    struct fixture *f = *state;
+    int status;
+    pid_t pid;
+
+    if (!f->b->shared)
+        skip();
+    no_twin(f);
+    numbers(f, 2);
+    assert_given(f, "desk owner=ann", "n1");
+    pid = fork();
+    if (pid == 0) {
+        struct usher_engine *e = NULL;
+        struct usher_hold hold;
+        bool good = usher_open(f->url, NULL, &e) == USHER_OK &&
+                    usher_number_call(e, "desk", "child", NULL, &hold) == USHER_OK &&
+                    strcmp(hold.number, "n2") == 0;
+
+        usher_close(e);
+        _exit(good ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    ok(f, "show desk n2");
+    assert_text(f->r.of.number.rows[0].owner, "child");
+    empty(f, "call desk");
+}
+
+static void what_was_answered_is_there_after_opening_again(void **state)
+{
+    struct fixture *f = *state;
+    char before[33], after[33];
+    uint64_t epoch, token;
+
+    if (!f->b->durable)
+        skip();
+    groups(f);
+    ok(f, "set desk order=random rest=100 daily=5 zone=60 strict=1 lease=9000");
+    ok(f, "call desk owner=ann sticky=p req=r1 group=b");
+    token = f->r.of.number.token;
+    epoch = f->r.epoch;
+    ok(f, "call desk owner=bob lease=0");
+    empty(f, "call desk group=c");
+    digest(f, "desk", before);
+    usher_close(f->e);
+    f->e = engine_open(f, f->url);
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+    ok(f, "stats desk");
+    assert_true(f->r.epoch == epoch);
+    assert_int_equal(f->r.of.number.of.stats.total, 4);
+    assert_int_equal(f->r.of.number.of.stats.busy_up, 2);
+    assert_int_equal(f->r.of.number.of.stats.calls_today, 2);
+    assert_int_equal(f->r.of.number.of.stats.refused_today, 1);
+    ok(f, "call desk req=r1");
+    assert_true(f->r.repeated);
+    same(f, "call desk owner=ann");
+    assert_true(f->r.of.number.token == token);
+    refused(f, "hangup desk b1");
+    ok(f, "hangup desk b1 token=%" PRIu64, token);
+    assert_int_equal(f->r.of.number.until_ms, f->now + 100);
+    f->now += 100;
+    assert_given(f, "desk sticky=p", "b1");
+}
+
+static void two_engines_on_one_store_agree(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *other;
+    struct usher_hold hold;
+    char here[33], there[33];
+
+    if (!f->b->shared)
+        skip();
+    no_twin(f);
+    other = engine_open(f, f->url);
+    numbers(f, 4);
+    for (int i = 0; i < 2; i++) { /* turn by turn */
+        assert_given(f, "desk", i == 0 ? "n1" : "n3");
+        assert_int_equal(usher_number_call(other, "desk", NULL, NULL, &hold), USHER_OK);
+        assert_string_equal(hold.number, i == 0 ? "n2" : "n4");
+        assert_true(hold.epoch == f->r.epoch);
+        assert_int_equal(hold.version, f->r.version + 1);
+    }
+    empty(f, "call desk");
+    assert_int_equal(usher_number_call(other, "desk", NULL, NULL, &hold), USHER_EMPTY);
+    assert_int_equal(usher_number_hangup(other, "desk", "n2", 0, -1), USHER_OK);
+    assert_given(f, "desk owner=ann", "n2");
+    assert_int_equal(usher_number_call(other, "desk", "ann", NULL, &hold), USHER_SAME);
+    digest(f, "desk", here);
+    assert_int_equal(usher_digest(other, USHER_NUMBER, "desk", there), USHER_OK);
+    assert_string_equal(here, there);
+    audit(other);
+    usher_close(other);
+    empty(f, "call desk");
+}
+
+/* ---- threads ---------------------------------------------------------------------------------------------- */
+
+enum { THREADS = 4, ROUNDS = 150, SHARED = 3 };
+
+struct caller {
+    pthread_t thread;
+    struct usher_engine *e;
+    const char *url; /* opens its own engine when not NULL */
+    atomic_int *held; /* by number: 1 while somebody has it */
+    bool twice;
+    enum usher_status wrong;
+    unsigned got;
+};
+
+static void *call_and_hang_up(void *payload)
+{
+    struct caller *c = payload;
+    struct usher_engine *e = c->e;
+
+    if (c->url != NULL && usher_open(c->url, NULL, &e) != USHER_OK) {
+        c->wrong = USHER_UNAVAILABLE;
+        return NULL;
+    }
+    for (int i = 0; i < ROUNDS; i++) {
+        struct usher_hold hold;
+        enum usher_status status = usher_number_call(e, "desk", NULL, NULL, &hold);
+        int n;
+
+        if (status == USHER_EMPTY)
+            continue;
+        if (status != USHER_OK) {
+            c->wrong = status;
+            break;
+        }
+        c->got++;
+        n = hold.number[1] - '0';
+        if (atomic_fetch_add(&c->held[n], 1) != 0)
+            c->twice = true;
+        atomic_fetch_sub(&c->held[n], 1);
+        status = usher_number_hangup(e, "desk", hold.number, hold.token, 0);
+        if (status != USHER_OK) {
+            c->wrong = status;
+            break;
+        }
+    }
+    if (c->url != NULL)
+        usher_close(e);
+    return NULL;
+}
+
+static void no_two_threads_get_one_number(void **state)
+{
+    struct fixture *f = *state;
+    struct caller callers[THREADS];
+    atomic_int held[SHARED + 1];
+    unsigned got = 0;
+
+    no_twin(f);
+    numbers(f, SHARED);
+    for (int i = 0; i <= SHARED; i++)
+        atomic_init(&held[i], 0);
+    memset(callers, 0, sizeof callers);
+    for (int i = 0; i < THREADS; i++) {
+        callers[i].e = f->e;
+        callers[i].url = f->b->shared && i % 2 != 0 ? f->url : NULL;
+        callers[i].held = held;
+        assert_int_equal(
+            pthread_create(&callers[i].thread, NULL, call_and_hang_up, &callers[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+        assert_false(callers[i].twice);
+        assert_int_equal(callers[i].wrong, USHER_OK);
+        got += callers[i].got;
+    }
+    assert_true(got >= ROUNDS);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.idle_up, SHARED);
+    assert_int_equal(f->r.version, 2 * SHARED + 2 * got);
+}
+
+/* ---- all --------------------------------------------------------------------------------------------------- */
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_main(const struct backend *b, int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(each_cell_of_the_table_does_what_it_says),
+        TEST(a_number_that_comes_back_is_new),
+        TEST(add_again_leaves_the_group),
+        TEST(a_pool_that_is_not_there_has_nothing),
+        TEST(a_pool_comes_with_its_first_number_or_setting),
+        TEST(pools_do_not_know_of_each_other),
+        TEST(settings_are_shown_and_changed_one_by_one),
+        TEST(a_busy_number_is_not_given_twice),
+        TEST(a_call_gives_number_token_and_deadline),
+        TEST(an_owner_who_asks_again_gets_what_it_holds),
+        TEST(an_owner_may_hold_several_by_number),
+        TEST(a_token_that_is_not_current_frees_nobody),
+        TEST(tokens_only_grow),
+        TEST(hangup_without_a_token_is_for_pools_that_are_not_strict),
+        TEST(renew_extends_a_hold),
+        TEST(a_renewed_lease_is_the_next_renewals_default),
+        TEST(a_hold_that_is_not_renewed_comes_back),
+        TEST(a_hold_that_expires_while_down_stays_down),
+        TEST(a_late_hangup_after_the_lease_ends_nobodys_call),
+        TEST(an_operator_sees_and_ends_holds),
+        TEST(the_longest_idle_number_comes_first),
+        TEST(the_most_recent_number_comes_first),
+        TEST(numbers_idle_before_the_order_became_random_go_first),
+        TEST(random_order_is_fair_and_alike_everywhere),
+        TEST(a_number_rests_after_a_call),
+        TEST(a_hangup_may_name_another_rest),
+        TEST(an_expired_hold_rests_from_its_deadline_on),
+        TEST(a_rest_goes_on_while_unregistered),
+        TEST(a_number_has_so_many_calls_a_local_day),
+        TEST(a_call_over_midnight_counts_for_the_day_it_began),
+        TEST(a_number_over_a_cap_that_was_lowered_rests),
+        TEST(groups_are_tried_in_order),
+        TEST(a_group_says_why_it_has_none),
+        TEST(a_callee_sees_the_number_it_knows),
+        TEST(a_known_number_must_be_of_a_group_asked_for),
+        TEST(a_known_number_may_be_capped_resting_or_gone),
+        TEST(callees_are_remembered_for_a_time),
+        TEST(so_many_callees_are_remembered),
+        TEST(an_empty_pool_says_why_and_until_when),
+        TEST(statistics_count_calls_and_refusals_of_today),
+        TEST(lists_come_in_byte_order_and_in_pages),
+        TEST(pages_neither_repeat_nor_leave_out),
+        TEST(many_numbers_in_one_call),
+        TEST(work_that_has_piled_up_is_done_in_bounded_steps),
+        TEST(each_change_is_told_in_order),
+        TEST(a_watcher_may_watch_all_and_use_the_engine),
+        TEST(a_repeat_gets_the_first_answer),
+        TEST(every_verb_that_changes_keeps_its_answer),
+        TEST(answers_without_a_change_are_not_kept),
+        TEST(a_request_id_is_for_one_verb),
+        TEST(answers_are_kept_for_an_hour_and_up_to_a_count),
+        TEST(a_repeat_does_not_expire_anything),
+        TEST(time_does_not_go_backwards_in_a_pool),
+        TEST(times_may_be_as_late_as_the_calendar_goes),
+        TEST(every_name_is_only_a_name),
+        TEST(the_longest_names_are_kept_whole),
+        TEST(wrong_arguments_are_named),
+        TEST(a_batch_is_answered_one_by_one_and_in_order),
+        TEST(each_reply_owns_its_rows),
+        TEST(the_typed_functions_say_the_same),
+        TEST(a_call_that_makes_no_sense_is_refused_as_a_whole),
+        TEST(a_digest_tells_states_apart),
+        TEST(a_child_of_fork_is_refused),
+        TEST(a_child_opens_its_own),
+        TEST(what_was_answered_is_there_after_opening_again),
+        TEST(two_engines_on_one_store_agree),
+        TEST(no_two_threads_get_one_number),
+    };
+    int rc;
+
+    backend = b;
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    rc = b->start();
+    if (rc == 0)
+        rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    b->stop();
+    return rc;
+}

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * suite -- what every store must do.
+ *
+ * The tests are written once, against usher.h.  A program of a few lines for each store
+ * says how to make one: on_memory.c, on_sqlite.c, on_redis.c.  Run one test:
+ * ./tests/conformance/on_sqlite 'a_busy*'.
+ */
+#ifndef USHER_TESTS_SUITE_H
+#define USHER_TESTS_SUITE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define BACKEND_URL_MAX 1200
+
+struct backend {
+    const char *name;
+    bool durable; /* what was answered is there when the store is opened again */
+    bool shared;  /* several engines may use it at once */
+    /* Before all tests.  0, or what main() is to return, a reason printed. */
+    int (*start)(void);
+    /* The URL of a store with nothing in it, different from those before. */
+    bool (*fresh)(char url[BACKEND_URL_MAX]);
+    /* After all tests, and after a failed start(). */
+    void (*stop)(void);
+};
+
+/* The tests whose names match argv[1], or all. */
+int suite_main(const struct backend *b, int argc, char **argv);
+
+#endif

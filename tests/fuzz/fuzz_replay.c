@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Bytes are a file of recorded calls, in each format.  What must hold:
+ *
+ *   sorted   calls are in order of (start, row), and none ends before it begins
+ *   lines    each call is on a line, and each line is found by its name
+ *   word     a refusal begins with the number of a line and says something
+ *
+ * The parts of the program are included, for they are in no library.
+ */
+#include "config.h"
+
+#include "cli/calls.c"
+#include "cli/common.c"
+#include "cli/csv.c"
+#include "cli/json.c"
+#include "cli/lines.c"
+#include "cli/technion.c"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must_hold(bool good, const char *what)
+{
+    if (good)
+        return;
+    fprintf(stderr, "does not hold: %s\n", what);
+    abort();
+}
+
+static void read_as(enum calls_format format, const uint8_t *data, size_t size)
+{
+    char message[CLI_MESSAGE_MAX] = "";
+    struct calls calls;
+    struct lines lines;
+
+    memset(&calls, 0, sizeof calls);
+    usher__lines_open_bytes(&lines, data, size, CALLS_LINE_BYTES);
+    if (usher__calls_read(&calls, &lines, format, message)) {
+        must_hold(calls.n > 0 && calls.n <= calls.rows, "sorted: there are calls");
+        for (size_t i = 0; i < calls.n; i++) {
+            const struct call *call = &calls.call[i];
+
+            must_hold(call->start_ms >= 0 && call->start_ms <= call->end_ms, "sorted: times");
+            must_hold(call->end_ms <= USHER_TIME_MAX, "sorted: the last time");
+            must_hold(call->line < calls.n_lines, "lines: of a call");
+            must_hold(i == 0 || calls_compare(call - 1, call) < 0, "sorted");
+        }
+        for (size_t i = 0; i < calls.n_lines; i++) {
+            const struct usher_text *name = &calls.line[i]->name;
+
+            must_hold(usher__calls_line(&calls, name->data, name->size) == calls.line[i],
+                      "lines: by name");
+        }
+    } else {
+        size_t digits = strspn(message, "0123456789");
+
+        must_hold(digits > 0 && message[digits] == ':' && message[digits + 1] == ' ' &&
+                      message[digits + 2] != '\0',
+                  "word");
+    }
+    usher__lines_close(&lines);
+    usher__calls_done(&calls);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    read_as(CALLS_GUESS, data, size);
+    read_as(CALLS_CSV, data, size);
+    read_as(CALLS_TECHNION, data, size);
+    return 0;
+}

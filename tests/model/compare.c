@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: MIT */
+/* See compare.h. */
+#include "config.h"
+
+#include "model/compare.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+struct diff {
+    FILE *f;
+    bool equal;
+};
+
+static void diff_line(struct diff *d, const char *what, size_t row)
+{
+    d->equal = false;
+    if (d->f == NULL)
+        return;
+    if (row != SIZE_MAX)
+        (void)fprintf(d->f, "    row %zu ", row);
+    else
+        (void)fputs("    ", d->f);
+    (void)fprintf(d->f, "%s: ", what);
+}
+
+static void diff_int(struct diff *d, const char *what, size_t row, int64_t a, int64_t b)
+{
+    if (a == b)
+        return;
+    diff_line(d, what, row);
+    if (d->f != NULL)
+        (void)fprintf(d->f, "%" PRId64 " and %" PRId64 "\n", a, b);
+}
+
+static void diff_word(struct diff *d, const char *what, size_t row, const char *a,
+                      const char *b)
+{
+    if (strcmp(a, b) == 0)
+        return;
+    diff_line(d, what, row);
+    if (d->f != NULL)
+        (void)fprintf(d->f, "%s and %s\n", a, b);
+}
+
+static void diff_text(struct diff *d, const char *what, size_t row, struct usher_text a,
+                      struct usher_text b)
+{
+    if (a.size == b.size && (a.size == 0 || memcmp(a.data, b.data, a.size) == 0))
+        return;
+    diff_line(d, what, row);
+    if (d->f != NULL)
+        (void)fprintf(d->f, "\"%.*s\" and \"%.*s\"\n", (int)a.size,
+                      a.data != NULL ? a.data : "", (int)b.size, b.data != NULL ? b.data : "");
+}
+
+#define INT(field) diff_int(&d, #field, SIZE_MAX, (int64_t)a->field, (int64_t)b->field)
+#define OF(field) diff_int(&d, #field, SIZE_MAX, (int64_t)x->field, (int64_t)y->field)
+#define ROW(field) diff_int(&d, #field, i, (int64_t)p->field, (int64_t)q->field)
+
+bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
+                   const struct usher_reply *b, FILE *f)
+{
+    struct diff d = {f, true};
+    const struct usher_number_reply *x = &a->of.number, *y = &b->of.number;
+    bool answered = (a->status == USHER_OK || a->status == USHER_SAME) && a->status == b->status;
+
+    diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status),
+              usher_status_word(b->status));
+    INT(repeated);
+    INT(version);
+    diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
+              b->epoch != 0 ? "some" : "none");
+    diff_word(&d, "state", SIZE_MAX, usher_number_state_word(x->state),
+              usher_number_state_word(y->state));
+    OF(why);
+    OF(token);
+    OF(until_ms);
+    OF(next_ms);
+    OF(count);
+    OF(more);
+    diff_text(&d, "number", SIZE_MAX, (struct usher_text){x->number, x->number_size},
+              (struct usher_text){y->number, y->number_size});
+    diff_int(&d, "NUL after number", SIZE_MAX, x->number[x->number_size],
+             y->number[y->number_size]);
+    OF(n_rows);
+    for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
+        const struct usher_number_row *p = &x->rows[i], *q = &y->rows[i];
+
+        diff_text(&d, "number", i, p->number, q->number);
+        diff_text(&d, "group", i, p->group, q->group);
+        diff_text(&d, "owner", i, p->owner, q->owner);
+        diff_word(&d, "state", i, usher_number_state_word(p->state),
+                  usher_number_state_word(q->state));
+        ROW(resting);
+        ROW(token);
+        ROW(until_ms);
+        ROW(calls_today);
+        ROW(used_ms);
+    }
+    if (verb == USHER_NUMBER_SET && answered) {
+        OF(of.settings.order);
+        OF(of.settings.lease_ms);
+        OF(of.settings.rest_ms);
+        OF(of.settings.daily);
+        OF(of.settings.zone_min);
+        OF(of.settings.strict);
+        OF(of.settings.sticky_ms);
+        OF(of.settings.sticky_max);
+        OF(of.settings.requests);
+    }
+    if (verb == USHER_NUMBER_STATS && answered) {
+        OF(of.stats.total);
+        OF(of.stats.idle_up);
+        OF(of.stats.idle_down);
+        OF(of.stats.busy_up);
+        OF(of.stats.busy_down);
+        OF(of.stats.resting);
+        OF(of.stats.calls_today);
+        OF(of.stats.refused_today);
+        OF(of.stats.longest_hold_ms);
+    }
+    return d.equal;
+}
+
+bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f)
+{
+    struct diff d = {f, true};
+
+    INT(noun);
+    diff_text(&d, "scope", SIZE_MAX, a->scope, b->scope);
+    INT(version);
+    INT(now_ms);
+    diff_word(&d, "verb", SIZE_MAX, usher_verb_word(a->verb), usher_verb_word(b->verb));
+    diff_text(&d, "subject", SIZE_MAX, a->subject, b->subject);
+    INT(from);
+    INT(to);
+    INT(token);
+    INT(until_ms);
+    diff_text(&d, "owner", SIZE_MAX, a->owner, b->owner);
+    return d.equal;
+}
+
+void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+{
+    const struct usher_number_reply *n = &r->of.number;
+
+    (void)fprintf(f, "    %s%s version %" PRIu64 " state %s why %d token %" PRIu64
+                     " until %" PRId64 " next %" PRId64 " count %" PRIu64 "%s number \"%s\"",
+                  usher_status_word(r->status), r->repeated ? " (repeated)" : "", r->version,
+                  usher_number_state_word(n->state), (int)n->why, n->token, n->until_ms,
+                  n->next_ms, n->count, n->more ? " more" : "", n->number);
+    if (r->message[0] != '\0')
+        (void)fprintf(f, " (%s)", r->message);
+    (void)fputc('\n', f);
+    for (size_t i = 0; i < n->n_rows; i++) {
+        const struct usher_number_row *row = &n->rows[i];
+
+        (void)fprintf(f, "      \"%.*s\" group \"%.*s\" owner \"%.*s\" %s%s token %" PRIu64
+                         " until %" PRId64 " calls %" PRId64 " used %" PRId64 "\n",
+                      (int)row->number.size, row->number.data, (int)row->group.size,
+                      row->group.data != NULL ? row->group.data : "", (int)row->owner.size,
+                      row->owner.data != NULL ? row->owner.data : "",
+                      usher_number_state_word(row->state), row->resting ? " resting" : "",
+                      row->token, row->until_ms, row->calls_today, row->used_ms);
+    }
+    if (r->status != USHER_OK && r->status != USHER_SAME)
+        return;
+    if (verb == USHER_NUMBER_SET) {
+        const struct usher_number_settings *s = &n->of.settings;
+
+        (void)fprintf(f,
+                      "      order %" PRId64 " lease %" PRId64 " rest %" PRId64
+                      " daily %" PRId64 " zone %" PRId64 " strict %" PRId64 " sticky %" PRId64
+                      " sticky-max %" PRId64 " requests %" PRId64 "\n",
+                      s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
+                      s->sticky_ms, s->sticky_max, s->requests);
+    }
+    if (verb == USHER_NUMBER_STATS) {
+        const struct usher_number_stats *s = &n->of.stats;
+
+        (void)fprintf(f,
+                      "      total %" PRId64 " idle+up %" PRId64 " idle+down %" PRId64
+                      " busy+up %" PRId64 " busy+down %" PRId64 " resting %" PRId64
+                      " calls %" PRId64 " refused %" PRId64 " longest %" PRId64 "\n",
+                      s->total, s->idle_up, s->idle_down, s->busy_up, s->busy_down, s->resting,
+                      s->calls_today, s->refused_today, s->longest_hold_ms);
+    }
+}
+
+void notice_print(FILE *f, const struct usher_notice *n)
+{
+    (void)fprintf(f, "    %.*s version %" PRIu64 " at %" PRId64 ": %s \"%.*s\" %s -> %s token %"
+                     PRIu64 " until %" PRId64 " owner \"%.*s\"\n",
+                  (int)n->scope.size, n->scope.data, n->version, n->now_ms,
+                  usher_verb_word(n->verb), (int)n->subject.size,
+                  n->subject.data != NULL ? n->subject.data : "",
+                  usher_number_state_word((enum usher_number_state)n->from),
+                  usher_number_state_word((enum usher_number_state)n->to), n->token,
+                  n->until_ms, (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
+}

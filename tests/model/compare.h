@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* compare -- two answers to the same command, and two notices of the same change, field by
+ * field.  Not compared: epochs (but that there is one), messages, who owns what. */
+#ifndef USHER_TESTS_COMPARE_H
+#define USHER_TESTS_COMPARE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+/* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
+bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
+                   const struct usher_reply *b, FILE *f);
+bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);
+
+/* All of it, some lines. */
+void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+void notice_print(FILE *f, const struct usher_notice *n); /* one line */
+
+#endif

@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * gen -- seeded number commands for tests.
+ *
+ * A generator makes a small world (some pools, numbers, owners, groups, peers, request ids,
+ * a clock) from its seed, and commands on it that often meet: few names, times and leases of
+ * the same size, clocks that jump both ways, values at their bounds, now and then arguments
+ * that are wrong.
+ *
+ * Tokens are given by what they mean and resolved against the model as it is when the
+ * command is executed, so that commands mean the same after others have been left out.
+ *
+ * Names live as long as the generator; a gen_command is plain data that refers to them.
+ */
+#ifndef USHER_TESTS_GEN_H
+#define USHER_TESTS_GEN_H
+
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+#include "model/model.h"
+
+/* xoshiro256**, seeded by splitmix64. */
+struct rng {
+    uint64_t s[4];
+};
+void rng_seed(struct rng *r, uint64_t seed);
+uint64_t rng_next(struct rng *r);
+uint64_t rng_below(struct rng *r, uint64_t n); /* n > 0 */
+bool rng_chance(struct rng *r, unsigned percent);
+
+struct gen_command {
+    struct usher_command c;
+    bool token_of_hold; /* c.arg.number.token is to be added to the number's token */
+};
+
+struct gen;
+
+/* @size: 0 at random, else how many numbers. */
+struct gen *gen_open(uint64_t seed, unsigned size);
+void gen_close(struct gen *g);
+const char *gen_about(const struct gen *g); /* one line */
+
+void gen_next(struct gen *g, struct gen_command *ret);
+struct usher_command gen_resolve(const struct gen_command *g, const struct model *m);
+
+/* The scopes that there may be. */
+unsigned gen_pools(const struct gen *g);
+const char *gen_pool(const struct gen *g, unsigned i);
+
+/* In the words of the command line, as `usher shell` takes them. */
+void gen_print(FILE *f, const struct usher_command *c);
+
+#endif

@@ -1,0 +1,1296 @@
+/* SPDX-License-Identifier: MIT */
+/* See model.h.  Every array grows by one and shrinks by moving its tail. */
+#include "config.h"
+
+#include "model/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define MINUTE INT64_C(60000)
+#define DAY INT64_C(86400000)
+#define REQUEST_AGE INT64_C(3600000)
+#define EXPIRE_MOST 64  /* expiries that a command applies on its way */
+#define CAPPED_MOST 64  /* capped numbers put to rest for one group of a call */
+#define DUE_LOOK 64     /* due numbers that are looked at for `next` */
+#define STEP_MOST 1000  /* numbers freed by `free`, expired by `sweep` if it names no max */
+
+static void *grown(void *array, size_t n, size_t size)
+{
+    void *p = realloc(array, (n + 1) * size);
+
+    if (p == NULL)
+        abort();
+    memset((char *)p + n * size, 0, size);
+    return p;
+}
+
+static void removed(void *array, size_t *n, size_t size, size_t at)
+{
+    char *p = array;
+
+    memmove(p + at * size, p + (at + 1) * size, (*n - at - 1) * size);
+    --*n;
+}
+
+static void *copied(const void *array, size_t n, size_t size)
+{
+    void *p = malloc(n * size + 1);
+
+    if (p == NULL)
+        abort();
+    if (n > 0)
+        memcpy(p, array, n * size);
+    return p;
+}
+
+/* ---- texts ------------------------------------------------------------------------ */
+
+static struct model_text text_of(const char *data, size_t size)
+{
+    struct model_text t;
+
+    memset(&t, 0, sizeof t);
+    if (data != NULL) {
+        t.size = size;
+        memcpy(t.data, data, size);
+    }
+    return t;
+}
+
+static bool is(const struct model_text *t, const char *data, size_t size)
+{
+    return t->size == size && memcmp(t->data, data, size) == 0;
+}
+
+static bool same_text(const struct model_text *a, const struct model_text *b)
+{
+    return is(a, b->data, b->size);
+}
+
+/* Byte order; a name before those that begin with it. */
+static int text_compare(const struct model_text *a, const struct model_text *b)
+{
+    int c = memcmp(a->data, b->data, a->size < b->size ? a->size : b->size);
+
+    return c != 0 ? c : (a->size > b->size) - (a->size < b->size);
+}
+
+static struct usher_text text_out(const struct model_text *t)
+{
+    struct usher_text out = {t->data, t->size};
+
+    return out;
+}
+
+/* ---- are the arguments right? ------------------------------------------------------ */
+
+/* Decodes code point by code point, then looks whether it may be and was written short. */
+static bool is_name(const char *data, size_t size)
+{
+    size_t i = 0;
+
+    if (size < 1 || size > USHER_NAME_MAX)
+        return false;
+    while (i < size) {
+        unsigned char c = (unsigned char)data[i++];
+        unsigned more = c < 0x80 ? 0 : c >= 0xf8 ? 9 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2
+                                                   : c >= 0xc0   ? 1
+                                                                 : 9;
+        unsigned long code;
+
+        if (more == 9)
+            return false;
+        code = more == 0 ? c : c & (0x3fu >> more);
+        for (unsigned k = 0; k < more; k++) {
+            if (i == size || ((unsigned char)data[i] & 0xc0) != 0x80)
+                return false;
+            code = code << 6 | ((unsigned char)data[i++] & 0x3fu);
+        }
+        if ((more == 1 && code < 0x80) || (more == 2 && code < 0x800) ||
+            (more == 3 && code < 0x10000))
+            return false; /* overlong */
+        if (code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff))
+            return false;
+        if (code < 0x20 || (code >= 0x7f && code <= 0x9f))
+            return false; /* a control character */
+    }
+    return true;
+}
+
+static bool has(const char *data, size_t size, char c)
+{
+    return memchr(data, c, size) != NULL;
+}
+
+static bool is_scope(const char *data, size_t size)
+{
+    return is_name(data, size) && !has(data, size, '{') && !has(data, size, '}');
+}
+
+static bool is_group(const char *data, size_t size)
+{
+    return is_name(data, size) && !has(data, size, ',') && !(size == 1 && data[0] == '*');
+}
+
+/* The @i-th group of a list, from 0. */
+static bool group_at(const struct usher_text *list, size_t i, struct usher_text *ret)
+{
+    const char *p = list->data, *end = list->data + list->size, *comma;
+
+    for (;;) {
+        comma = memchr(p, ',', (size_t)(end - p));
+        if (i == 0) {
+            ret->data = p;
+            ret->size = (size_t)((comma != NULL ? comma : end) - p);
+            return true;
+        }
+        if (comma == NULL)
+            return false;
+        p = comma + 1;
+        i--;
+    }
+}
+
+static bool is_groups(const char *data, size_t size)
+{
+    struct usher_text list = {data, size}, g;
+    size_t n = 0;
+
+    if (size < 1 || size > USHER_LIST_TEXT_MAX)
+        return false;
+    for (; group_at(&list, n, &g); n++)
+        if (!is_name(g.data, g.size))
+            return false;
+    return n <= USHER_GROUPS_MAX;
+}
+
+static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min,
+               int64_t max)
+{
+    return (c->given & bit) == 0 || (value >= min && value <= max);
+}
+
+/* Letters for arguments: n number, o owner, g group, s sticky, a after. */
+static bool texts_only(const struct usher_number_args *a, const char *which)
+{
+    return (a->number.data == NULL || strchr(which, 'n') != NULL) &&
+           (a->owner.data == NULL || strchr(which, 'o') != NULL) &&
+           (a->group.data == NULL || strchr(which, 'g') != NULL) &&
+           (a->sticky.data == NULL || strchr(which, 's') != NULL) &&
+           (a->after.data == NULL || strchr(which, 'a') != NULL);
+}
+
+static bool name_or_none(const struct usher_text *t)
+{
+    return t->data == NULL || is_name(t->data, t->size);
+}
+
+static bool arguments_right(const struct usher_command *c)
+{
+    const struct usher_number_args *a = &c->arg.number;
+    const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
+                              USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
+                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
+                              USHER_GIVEN_REQUESTS;
+    const char *texts = "";
+    uint32_t may = 0;
+
+    if (c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
+        return false;
+    if (!name_or_none(&c->request) || !name_or_none(&a->number) || !name_or_none(&a->owner) ||
+        !name_or_none(&a->sticky) || !name_or_none(&a->after))
+        return false;
+    if (!in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) ||
+        !in(c, USHER_GIVEN_LEASE, a->lease_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_REST, a->rest_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_STATE, a->state, 1, 4) ||
+        !in(c, USHER_GIVEN_MAX, a->max, 1, USHER_LIST_MAX) ||
+        !in(c, USHER_GIVEN_ORDER, a->order, 0, 2) ||
+        !in(c, USHER_GIVEN_DAILY, a->daily, 0, 1000000000) ||
+        !in(c, USHER_GIVEN_ZONE, a->zone_min, -1440, 1440) ||
+        !in(c, USHER_GIVEN_STRICT, a->strict, 0, 1) ||
+        !in(c, USHER_GIVEN_STICKY_MS, a->sticky_ms, 0, USHER_SPAN_MAX) ||
+        !in(c, USHER_GIVEN_STICKY_MAX, a->sticky_max, 0, 1000000) ||
+        !in(c, USHER_GIVEN_REQUESTS, a->requests, 1, 1000000))
+        return false;
+    switch (c->verb) {
+    case USHER_NUMBER_ADD:
+        texts = "ng";
+        if (a->group.data != NULL && !is_group(a->group.data, a->group.size))
+            return false;
+        break;
+    case USHER_NUMBER_DEL:
+    case USHER_NUMBER_REG:
+    case USHER_NUMBER_UNREG:
+    case USHER_NUMBER_SHOW:
+        texts = "n";
+        break;
+    case USHER_NUMBER_CALL:
+        texts = "nogs";
+        may = USHER_GIVEN_LEASE;
+        if (a->group.data != NULL &&
+            (a->number.data != NULL || !is_groups(a->group.data, a->group.size)))
+            return false;
+        break;
+    case USHER_NUMBER_HANGUP:
+        texts = "n";
+        may = USHER_GIVEN_TOKEN | USHER_GIVEN_REST;
+        break;
+    case USHER_NUMBER_RENEW:
+        texts = "n";
+        may = USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE;
+        if ((c->given & USHER_GIVEN_TOKEN) == 0)
+            return false;
+        break;
+    case USHER_NUMBER_FREE:
+        texts = "no";
+        break;
+    case USHER_NUMBER_LIST:
+        texts = "oa";
+        may = USHER_GIVEN_STATE | USHER_GIVEN_MAX;
+        if (a->owner.data != NULL && a->after.data != NULL)
+            return false;
+        break;
+    case USHER_NUMBER_STATS:
+        break;
+    case USHER_NUMBER_SET:
+        may = settings;
+        break;
+    case USHER_NUMBER_SWEEP:
+        may = USHER_GIVEN_MAX;
+        break;
+    default: /* no command */
+        return false;
+    }
+    if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
+        return false;
+    /* All that take one number need it, but for these two. */
+    return strchr(texts, 'n') == NULL || a->number.data != NULL ||
+           c->verb == USHER_NUMBER_CALL || c->verb == USHER_NUMBER_FREE;
+}
+
+/* ---- days and order ---------------------------------------------------------------- */
+
+static int64_t day_of(const struct model_pool *p, int64_t at)
+{
+    int64_t local = at + p->set.zone_min * MINUTE;
+    int64_t day = 0;
+
+    if (local < 0)
+        while (day * DAY > local) /* zones are a day at most: at most two steps */
+            day--;
+    else
+        day = local / DAY;
+    return day;
+}
+
+static int64_t midnight_after(const struct model_pool *p, int64_t at)
+{
+    return (day_of(p, at) + 1) * DAY - p->set.zone_min * MINUTE;
+}
+
+static uint32_t mixed(uint32_t x)
+{
+    x = (x ^ x >> 16) * UINT32_C(0x85ebca6b);
+    x = (x ^ x >> 13) * UINT32_C(0xc2b2ae35);
+    return x ^ x >> 16;
+}
+
+static uint32_t draw(uint64_t version)
+{
+    return mixed((uint32_t)version ^ mixed((uint32_t)(version >> 32) + UINT32_C(0x9e3779b9)));
+}
+
+/* ---- one number -------------------------------------------------------------------- */
+
+enum usher_number_state model_state(const struct model_number *n)
+{
+    if (n->busy)
+        return n->up ? USHER_NUMBER_BUSY_UP : USHER_NUMBER_BUSY_DOWN;
+    return n->up ? USHER_NUMBER_IDLE_UP : USHER_NUMBER_IDLE_DOWN;
+}
+
+static bool resting(const struct model_number *n)
+{
+    return !n->busy && n->until != 0;
+}
+
+/* Stands in the idle list: a call may take it. */
+static bool free_now(const struct model_number *n)
+{
+    return !n->busy && n->up && n->until == 0;
+}
+
+static bool capped(const struct model_pool *p, const struct model_number *n, int64_t at)
+{
+    return p->set.daily > 0 && n->day == day_of(p, at) && n->calls >= p->set.daily;
+}
+
+/* When a number that becomes idle at @at may be offered again: 0, at once. */
+static int64_t rest_until(const struct model_pool *p, const struct model_number *n, int64_t at,
+                          int64_t rest)
+{
+    int64_t until = rest > 0 ? at + rest : 0;
+
+    if (capped(p, n, at) && midnight_after(p, at) > until)
+        until = midnight_after(p, at);
+    return until;
+}
+
+/* In which order the numbers of the idle list are given out. */
+static bool offered_before(const struct model_pool *p, const struct model_number *a,
+                           const struct model_number *b)
+{
+    if (a->drawn != b->drawn) /* those of the other kind of order go first */
+        return a->drawn != (p->set.order == USHER_ORDER_RANDOM);
+    if (a->drawn && draw(a->order) != draw(b->order))
+        return draw(a->order) < draw(b->order);
+    if (!a->drawn && p->set.order == USHER_ORDER_MOST_RECENT)
+        return a->order > b->order;
+    return a->order < b->order;
+}
+
+/* ---- pools ------------------------------------------------------------------------- */
+
+struct model *model_open(void)
+{
+    return grown(NULL, 0, sizeof(struct model));
+}
+
+static struct model_pool pool_copy(const struct model_pool *p)
+{
+    struct model_pool q = *p;
+
+    q.numbers = copied(p->numbers, p->n_numbers, sizeof *p->numbers);
+    q.stickies = copied(p->stickies, p->n_stickies, sizeof *p->stickies);
+    q.requests = copied(p->requests, p->n_requests, sizeof *p->requests);
+    return q;
+}
+
+static void pool_done(struct model_pool *p)
+{
+    free(p->numbers);
+    free(p->stickies);
+    free(p->requests);
+}
+
+struct model *model_copy(const struct model *m)
+{
+    struct model *copy = model_open();
+
+    for (size_t i = 0; i < m->n_pools; i++) {
+        copy->pools = grown(copy->pools, i, sizeof *copy->pools);
+        copy->pools[i] = pool_copy(&m->pools[i]);
+        copy->n_pools++;
+    }
+    return copy;
+}
+
+void model_close(struct model *m)
+{
+    for (size_t i = 0; i < m->n_pools; i++)
+        pool_done(&m->pools[i]);
+    free(m->pools);
+    free(m);
+}
+
+static struct model_pool *pool_find(const struct model *m, const char *name, size_t size)
+{
+    for (size_t i = 0; i < m->n_pools; i++)
+        if (is(&m->pools[i].name, name, size))
+            return &m->pools[i];
+    return NULL;
+}
+
+static struct model_number *number_find(const struct model_pool *p, const char *id,
+                                        size_t size)
+{
+    for (size_t i = 0; i < p->n_numbers; i++)
+        if (is(&p->numbers[i].id, id, size))
+            return &p->numbers[i];
+    return NULL;
+}
+
+const struct model_pool *model_pool(const struct model *m, const char *name, size_t size)
+{
+    return pool_find(m, name, size);
+}
+
+const struct model_number *model_number(const struct model_pool *p, const char *id,
+                                        size_t size)
+{
+    return number_find(p, id, size);
+}
+
+/* ---- a command at work ------------------------------------------------------------- */
+
+struct work {
+    struct model *m;
+    struct model_pool *p;            /* reads: as it is with all due expiries applied */
+    const struct model_pool *stored; /* as it is without */
+    const struct usher_command *c;
+    const struct usher_number_args *a;
+    struct usher_reply *r;
+    int64_t now;
+};
+
+/* The change that has just been made to @n (NULL: to the pool itself). */
+static void changed(struct work *w, enum usher_verb verb, enum usher_number_state from,
+                    enum usher_number_state to, const struct model_number *n)
+{
+    struct usher_notice notice;
+
+    w->p->version++;
+    w->p->clock = w->now;
+    if (w->m->notify == NULL)
+        return;
+    memset(&notice, 0, sizeof notice);
+    notice.noun = USHER_NUMBER;
+    notice.scope = text_out(&w->p->name);
+    notice.epoch = 1;
+    notice.version = w->p->version;
+    notice.now_ms = w->now;
+    notice.verb = verb;
+    notice.from = (uint8_t)from;
+    notice.to = (uint8_t)to;
+    if (n != NULL) {
+        notice.subject = text_out(&n->id);
+        notice.token = n->token;
+        notice.until_ms = n->until;
+        notice.owner = text_out(&n->owner);
+    }
+    w->m->notify(w->m->payload, &notice);
+}
+
+/* It joins the idle list with the change that is about to be made. */
+static void joins(struct work *w, struct model_number *n)
+{
+    n->order = w->p->version + 1;
+    n->drawn = w->p->set.order == USHER_ORDER_RANDOM;
+}
+
+/* The hold on @n ended at @at. */
+static void ends(struct work *w, struct model_number *n, int64_t at, int64_t rest,
+                 enum usher_verb verb)
+{
+    enum usher_number_state from = model_state(n);
+
+    n->busy = false;
+    n->owner = text_of(NULL, 0);
+    n->lease = 0;
+    n->until = rest_until(w->p, n, at, rest);
+    if (free_now(n))
+        joins(w, n);
+    changed(w, verb, from, model_state(n), n);
+}
+
+/* The number whose hold or rest is to end first, NULL if none has until. */
+static struct model_number *first_due(struct model_pool *p)
+{
+    struct model_number *first = NULL;
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        struct model_number *n = &p->numbers[i];
+
+        if (n->until != 0 && (first == NULL || n->until < first->until ||
+                              (n->until == first->until && n->order < first->order)))
+            first = n;
+    }
+    return first;
+}
+
+static void expire_one(struct work *w, struct model_number *n)
+{
+    if (n->busy) {
+        ends(w, n, n->until, w->p->set.rest_ms, USHER_NUMBER_EXPIRE);
+        return;
+    }
+    n->until = 0;
+    if (free_now(n))
+        joins(w, n);
+    changed(w, USHER_NUMBER_EXPIRE, model_state(n), model_state(n), n);
+}
+
+/* A number that is looked at has its own due expiries applied, however many others there
+ * are that a command has no time for. */
+static void up_to_date(struct work *w, struct model_number *n)
+{
+    while (n != NULL && n->until != 0 && n->until <= w->now)
+        expire_one(w, n);
+}
+
+/* At most @most of what is due; returns how many. */
+static uint64_t expire(struct work *w, uint64_t most)
+{
+    uint64_t done = 0;
+    struct model_number *n;
+
+    for (; done < most && (n = first_due(w->p)) != NULL && n->until <= w->now; done++)
+        expire_one(w, n);
+    return done;
+}
+
+/* ---- memories ---------------------------------------------------------------------- */
+
+static void remember_peer(struct work *w, const struct model_number *n)
+{
+    struct model_pool *p = w->p;
+    struct model_sticky *s;
+    const struct usher_text *peer = &w->a->sticky;
+
+    if (peer->data == NULL || p->set.sticky_ms == 0 || p->set.sticky_max == 0)
+        return;
+    for (size_t i = 0; i < p->n_stickies; i++)
+        if (is(&p->stickies[i].peer, peer->data, peer->size)) {
+            removed(p->stickies, &p->n_stickies, sizeof *p->stickies, i);
+            break;
+        }
+    p->stickies = grown(p->stickies, p->n_stickies, sizeof *p->stickies);
+    s = &p->stickies[p->n_stickies++];
+    s->peer = text_of(peer->data, peer->size);
+    s->number = n->id;
+    s->until = w->now + p->set.sticky_ms;
+    for (int k = 0; k < 2; k++)
+        if (p->n_stickies > 1 && ((int64_t)p->n_stickies > p->set.sticky_max ||
+                                  p->stickies[0].until <= w->now))
+            removed(p->stickies, &p->n_stickies, sizeof *p->stickies, 0);
+}
+
+/* The answer is complete. */
+static void remember_request(struct work *w)
+{
+    struct model_pool *p = w->p;
+    struct model_request *q;
+    const struct usher_text *id = &w->c->request;
+
+    if (id->data == NULL)
+        return;
+    for (size_t i = 0; i < p->n_requests; i++)
+        if (is(&p->requests[i].id, id->data, id->size)) {
+            removed(p->requests, &p->n_requests, sizeof *p->requests, i);
+            break;
+        }
+    p->requests = grown(p->requests, p->n_requests, sizeof *p->requests);
+    q = &p->requests[p->n_requests++];
+    q->id = text_of(id->data, id->size);
+    q->verb = w->c->verb;
+    q->at = w->now;
+    q->answer = *w->r;
+    for (int k = 0; k < 2; k++)
+        if (p->n_requests > 1 && ((int64_t)p->n_requests > p->set.requests ||
+                                  p->requests[0].at + REQUEST_AGE <= w->now))
+            removed(p->requests, &p->n_requests, sizeof *p->requests, 0);
+}
+
+/* ---- verbs that write -------------------------------------------------------------- */
+
+/* The answer is about @n as it is now; NULL: about the given number, which is not there. */
+static enum usher_status tell(struct work *w, enum usher_status status,
+                              const struct model_number *n)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    struct model_text id =
+        n != NULL ? n->id : text_of(w->a->number.data, w->a->number.size);
+
+    r->state = n != NULL ? model_state(n) : USHER_NUMBER_NODATA;
+    r->token = n != NULL ? n->token : 0;
+    r->until_ms = n != NULL ? n->until : 0;
+    r->number_size = id.size;
+    memcpy(r->number, id.data, sizeof r->number);
+    return status;
+}
+
+static enum usher_status verb_add(struct work *w, struct model_number *n)
+{
+    if (n != NULL)
+        return tell(w, USHER_SAME, n);
+    w->p->exists = true;
+    w->p->numbers = grown(w->p->numbers, w->p->n_numbers, sizeof *n);
+    n = &w->p->numbers[w->p->n_numbers++];
+    n->id = text_of(w->a->number.data, w->a->number.size);
+    n->group = text_of(w->a->group.data, w->a->group.size);
+    changed(w, w->c->verb, USHER_NUMBER_NODATA, USHER_NUMBER_IDLE_DOWN, n);
+    return tell(w, USHER_OK, n);
+}
+
+static enum usher_status verb_del(struct work *w, struct model_number *n)
+{
+    struct model_number gone;
+
+    if (n == NULL)
+        return tell(w, USHER_SAME, NULL);
+    gone = *n;
+    removed(w->p->numbers, &w->p->n_numbers, sizeof *n, (size_t)(n - w->p->numbers));
+    changed(w, w->c->verb, model_state(&gone), USHER_NUMBER_NODATA, &gone);
+    return tell(w, USHER_OK, NULL);
+}
+
+static enum usher_status verb_reg(struct work *w, struct model_number *n, bool up)
+{
+    enum usher_number_state from;
+
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    from = model_state(n);
+    if (n->up == up)
+        return tell(w, USHER_SAME, n);
+    n->up = up;
+    if (free_now(n))
+        joins(w, n);
+    changed(w, w->c->verb, from, model_state(n), n);
+    return tell(w, USHER_OK, n);
+}
+
+static enum usher_status take(struct work *w, struct model_number *n)
+{
+    struct model_pool *p = w->p;
+    int64_t today = day_of(p, w->now);
+    int64_t lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : p->set.lease_ms;
+
+    n->busy = true;
+    n->owner = text_of(w->a->owner.data, w->a->owner.size);
+    n->token = n->order = p->version + 1;
+    n->lease = lease;
+    n->until = lease > 0 ? w->now + lease : 0;
+    n->calls = n->day == today ? n->calls + 1 : 1;
+    n->day = today;
+    n->used = w->now;
+    p->calls = p->calls_day == today ? p->calls + 1 : 1;
+    p->calls_day = today;
+    remember_peer(w, n);
+    changed(w, w->c->verb, USHER_NUMBER_IDLE_UP, USHER_NUMBER_BUSY_UP, n);
+    return tell(w, USHER_OK, n);
+}
+
+/* A free number that has had its calls of the day leaves the idle list. */
+static void rests_today(struct work *w, struct model_number *n)
+{
+    n->until = midnight_after(w->p, w->now);
+    changed(w, USHER_NUMBER_REST, USHER_NUMBER_IDLE_UP, USHER_NUMBER_IDLE_UP, n);
+}
+
+static void refused(struct work *w)
+{
+    int64_t today = day_of(w->p, w->now);
+
+    w->p->refused = w->p->refused_day == today ? w->p->refused + 1 : 1;
+    w->p->refused_day = today;
+}
+
+/* Of the group, or of any if @group is "*" or NULL. */
+static bool in_group(const struct model_number *n, const struct usher_text *group)
+{
+    return group == NULL || (group->size == 1 && group->data[0] == '*') ||
+           is(&n->group, group->data, group->size);
+}
+
+static bool in_groups(const struct model_number *n, const struct usher_text *groups)
+{
+    struct usher_text g;
+
+    if (groups->data == NULL)
+        return true;
+    for (size_t i = 0; group_at(groups, i, &g); i++)
+        if (in_group(n, &g))
+            return true;
+    return false;
+}
+
+static bool names_any(const struct usher_text *groups)
+{
+    struct usher_text g;
+
+    for (size_t i = 0; group_at(groups, i, &g); i++)
+        if (g.size == 1 && g.data[0] == '*')
+            return true;
+    return false;
+}
+
+/* The number that a call on @group gets, NULL if none. */
+static struct model_number *pick(struct work *w, const struct usher_text *group)
+{
+    for (int k = 0;; k++) {
+        struct model_number *head = NULL;
+
+        for (size_t i = 0; i < w->p->n_numbers; i++) {
+            struct model_number *n = &w->p->numbers[i];
+
+            if (free_now(n) && in_group(n, group) &&
+                (head == NULL || offered_before(w->p, n, head)))
+                head = n;
+        }
+        if (head == NULL || !capped(w->p, head, w->now))
+            return head;
+        if (k == CAPPED_MOST)
+            return NULL;
+        rests_today(w, head);
+    }
+}
+
+/* When a number that is up may be called again, if that is known, else -1. */
+static int64_t free_again(const struct model_pool *p, const struct model_number *n)
+{
+    int64_t rested = n->busy && n->until != 0 ? rest_until(p, n, n->until, p->set.rest_ms) : 0;
+
+    return rested != 0 ? rested : n->until != 0 ? n->until : -1;
+}
+
+static int64_t soonest(int64_t a, int64_t b)
+{
+    return a < 0 || b < a ? b : a;
+}
+
+/* When a number of @group gets free, as far as the first due ones tell; -1: not known. */
+static int64_t next_free(struct work *w, const struct usher_text *group)
+{
+    struct model_pool rest = pool_copy(w->p);
+    struct model_number *n;
+    int64_t next = -1;
+
+    for (size_t i = rest.n_numbers; i-- > 0;)
+        if (!in_group(&rest.numbers[i], group))
+            removed(rest.numbers, &rest.n_numbers, sizeof *rest.numbers, i);
+    for (int k = 0; k < DUE_LOOK && (n = first_due(&rest)) != NULL; k++) {
+        if (n->up)
+            next = soonest(next, free_again(&rest, n));
+        n->until = 0; /* looked at */
+    }
+    pool_done(&rest);
+    return next;
+}
+
+static enum usher_status nothing_free(struct work *w)
+{
+    const struct usher_text *groups = &w->a->group;
+    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_text g;
+    size_t total = 0, busy_up = 0, rest = 0;
+
+    for (size_t i = 0; i < w->p->n_numbers; i++) {
+        const struct model_number *n = &w->p->numbers[i];
+
+        if (!in_groups(n, groups))
+            continue;
+        total++;
+        busy_up += n->busy && n->up;
+        rest += resting(n) && n->up;
+    }
+    r->why = total == 0    ? USHER_WHY_NONE
+             : busy_up > 0 ? USHER_WHY_BUSY
+             : rest > 0    ? USHER_WHY_RESTING
+                           : USHER_WHY_DOWN;
+    if (groups->data == NULL || names_any(groups))
+        r->next_ms = next_free(w, NULL);
+    else
+        for (size_t i = 0; group_at(groups, i, &g); i++) {
+            int64_t next = next_free(w, &g);
+
+            if (next >= 0)
+                r->next_ms = soonest(r->next_ms, next);
+        }
+    if (w->p->exists)
+        refused(w);
+    return USHER_EMPTY;
+}
+
+static enum usher_status call_given(struct work *w, struct model_number *n)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (n->busy) {
+        if (w->a->owner.data != NULL && is(&n->owner, w->a->owner.data, w->a->owner.size))
+            return tell(w, USHER_SAME, n);
+        r->why = USHER_WHY_BUSY;
+    } else if (!n->up) {
+        r->why = USHER_WHY_DOWN;
+    } else {
+        if (n->until == 0 && capped(w->p, n, w->now))
+            rests_today(w, n);
+        if (n->until == 0)
+            return take(w, n);
+        r->why = USHER_WHY_RESTING;
+    }
+    r->next_ms = n->up ? free_again(w->p, n) : -1;
+    refused(w);
+    (void)tell(w, USHER_REFUSED, n);
+    r->token = 0; /* somebody else's */
+    return USHER_REFUSED;
+}
+
+static struct model_number *oldest_of_owner(struct work *w)
+{
+    for (;;) {
+        struct model_number *oldest = NULL;
+
+        for (size_t i = 0; i < w->p->n_numbers; i++) {
+            struct model_number *n = &w->p->numbers[i];
+
+            if (n->busy && is(&n->owner, w->a->owner.data, w->a->owner.size) &&
+                (oldest == NULL || n->order < oldest->order))
+                oldest = n;
+        }
+        if (oldest == NULL || oldest->until == 0 || oldest->until > w->now)
+            return oldest;
+        up_to_date(w, oldest);
+    }
+}
+
+static enum usher_status verb_call(struct work *w, struct model_number *given)
+{
+    struct model_pool *p = w->p;
+    const struct usher_text *owner = &w->a->owner, *groups = &w->a->group;
+    struct model_number *n = NULL;
+    struct usher_text g;
+
+    if (w->a->number.data != NULL)
+        return call_given(w, given);
+    if (owner->data != NULL && (n = oldest_of_owner(w)) != NULL)
+        return tell(w, USHER_SAME, n);
+    if (w->a->sticky.data != NULL)
+        for (size_t i = 0; i < p->n_stickies; i++) {
+            const struct model_sticky *s = &p->stickies[i];
+
+            if (!is(&s->peer, w->a->sticky.data, w->a->sticky.size) || s->until <= w->now)
+                continue;
+            n = number_find(p, s->number.data, s->number.size);
+            up_to_date(w, n);
+            if (n != NULL && free_now(n) && !capped(p, n, w->now) && in_groups(n, groups))
+                return take(w, n);
+        }
+    n = NULL;
+    if (groups->data == NULL)
+        n = pick(w, NULL);
+    else
+        for (size_t i = 0; n == NULL && group_at(groups, i, &g); i++)
+            n = pick(w, &g);
+    return n != NULL ? take(w, n) : nothing_free(w);
+}
+
+static enum usher_status verb_hangup(struct work *w, struct model_number *n)
+{
+    bool token = (w->c->given & USHER_GIVEN_TOKEN) != 0;
+
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (!n->busy)
+        return tell(w, USHER_REFUSED, n);
+    if (token && w->a->token != n->token)
+        return tell(w, USHER_STALE, n);
+    if (!token && w->p->set.strict)
+        return tell(w, USHER_REFUSED, n);
+    ends(w, n, w->now, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : w->p->set.rest_ms,
+         w->c->verb);
+    return tell(w, USHER_OK, n);
+}
+
+static enum usher_status verb_renew(struct work *w, struct model_number *n)
+{
+    int64_t lease, until;
+
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (!n->busy)
+        return tell(w, USHER_REFUSED, n);
+    if (w->a->token != n->token)
+        return tell(w, USHER_STALE, n);
+    lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : n->lease;
+    until = lease > 0 ? w->now + lease : 0;
+    if (n->lease == lease && n->until == until)
+        return tell(w, USHER_SAME, n);
+    n->lease = lease;
+    n->until = until;
+    changed(w, w->c->verb, model_state(n), model_state(n), n);
+    return tell(w, USHER_OK, n);
+}
+
+static bool free_applies(const struct work *w, const struct model_number *n)
+{
+    const struct usher_text *owner = &w->a->owner, *number = &w->a->number;
+
+    return n->busy && (owner->data == NULL || is(&n->owner, owner->data, owner->size)) &&
+           (number->data == NULL || is(&n->id, number->data, number->size));
+}
+
+/* The oldest hold that `free` is to end. */
+static struct model_number *oldest_to_free(struct work *w)
+{
+    struct model_number *oldest = NULL;
+
+    for (size_t i = 0; i < w->p->n_numbers; i++) {
+        struct model_number *n = &w->p->numbers[i];
+
+        if (free_applies(w, n) && (oldest == NULL || n->order < oldest->order))
+            oldest = n;
+    }
+    return oldest;
+}
+
+static enum usher_status verb_free(struct work *w, struct model_number *given)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    struct model_number *n;
+
+    if (w->a->number.data != NULL && given == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (!w->p->exists)
+        return USHER_MISSING;
+    while (r->count < STEP_MOST && (n = oldest_to_free(w)) != NULL) {
+        ends(w, n, w->now, w->p->set.rest_ms, w->c->verb);
+        r->count++;
+    }
+    r->more = oldest_to_free(w) != NULL;
+    if (given != NULL)
+        (void)tell(w, USHER_OK, given);
+    return r->count > 0 ? USHER_OK : USHER_SAME;
+}
+
+static enum usher_status verb_sweep(struct work *w)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    const struct model_number *n;
+    uint64_t most = STEP_MOST;
+
+    if (!w->p->exists)
+        return USHER_MISSING;
+    if ((w->c->given & USHER_GIVEN_MAX) != 0)
+        most = (uint64_t)w->a->max;
+    r->count = expire(w, most);
+    n = first_due(w->p);
+    r->more = n != NULL && n->until <= w->now;
+    return r->count > 0 ? USHER_OK : USHER_SAME;
+}
+
+static enum usher_status verb_set(struct work *w)
+{
+    struct usher_number_settings *s = &w->p->set, before = *s;
+    const struct usher_number_args *a = w->a;
+    uint32_t given = w->c->given;
+
+    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && !w->p->exists)
+        return USHER_MISSING;
+    if (given & USHER_GIVEN_ORDER)
+        s->order = a->order;
+    if (given & USHER_GIVEN_LEASE)
+        s->lease_ms = a->lease_ms;
+    if (given & USHER_GIVEN_REST)
+        s->rest_ms = a->rest_ms;
+    if (given & USHER_GIVEN_DAILY)
+        s->daily = a->daily;
+    if (given & USHER_GIVEN_ZONE)
+        s->zone_min = a->zone_min;
+    if (given & USHER_GIVEN_STRICT)
+        s->strict = a->strict;
+    if (given & USHER_GIVEN_STICKY_MS)
+        s->sticky_ms = a->sticky_ms;
+    if (given & USHER_GIVEN_STICKY_MAX)
+        s->sticky_max = a->sticky_max;
+    if (given & USHER_GIVEN_REQUESTS)
+        s->requests = a->requests;
+    w->r->of.number.of.settings = *s;
+    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0)
+        return USHER_OK; /* a read */
+    if (w->p->exists && memcmp(s, &before, sizeof before) == 0)
+        return USHER_SAME;
+    w->p->exists = true;
+    changed(w, w->c->verb, 0, 0, NULL);
+    return USHER_OK;
+}
+
+/* ---- verbs that read ---------------------------------------------------------------- */
+
+static const char *kept(const struct model_text *t)
+{
+    return memcpy(grown(NULL, t->size, 1), t->data, t->size);
+}
+
+static void add_row(struct work *w, const struct model_number *n)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_row *row;
+
+    w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
+    r->rows = w->r->block;
+    row = (struct usher_number_row *)w->r->block + r->n_rows++;
+    row->number = (struct usher_text){kept(&n->id), n->id.size};
+    row->group = (struct usher_text){kept(&n->group), n->group.size};
+    row->owner = (struct usher_text){kept(&n->owner), n->owner.size};
+    row->state = model_state(n);
+    row->resting = resting(n) && n->up; /* one that is down rests, too, but to no end */
+    row->token = n->token;
+    row->until_ms = n->until;
+    row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
+    row->used_ms = n->used;
+}
+
+static enum usher_status verb_show(struct work *w, const struct model_number *n)
+{
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    add_row(w, n);
+    return tell(w, USHER_OK, n);
+}
+
+/* The next number to look at: in byte order, or the holds of the owner from the oldest on,
+ * overdue ones too. */
+static const struct model_number *list_next(const struct work *w, const struct model_text *after,
+                                            uint64_t order)
+{
+    const struct model_pool *p = w->stored;
+    const struct usher_text *owner = &w->a->owner;
+    const struct model_number *next = NULL;
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        const struct model_number *n = &p->numbers[i];
+
+        if (owner->data != NULL) {
+            if (n->busy && is(&n->owner, owner->data, owner->size) && n->order > order &&
+                (next == NULL || n->order < next->order))
+                next = n;
+        } else if (text_compare(&n->id, after) > 0 &&
+                   (next == NULL || text_compare(&n->id, &next->id) < 0)) {
+            next = n;
+        }
+    }
+    return next;
+}
+
+/* `more` says that there are numbers that have not been looked at. */
+static enum usher_status verb_list(struct work *w)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    const struct usher_number_args *a = w->a;
+    struct model_text after = text_of(a->after.data, a->after.size);
+    size_t most = w->c->given & USHER_GIVEN_MAX ? (size_t)a->max : USHER_LIST_DEFAULT;
+    const struct model_number *next, *n;
+    uint64_t order = 0;
+    int looked = 0;
+
+    if (!w->p->exists)
+        return USHER_MISSING;
+    while ((next = list_next(w, &after, order)) != NULL) {
+        if (r->n_rows == most || looked++ == USHER_LIST_MAX) {
+            r->more = true;
+            r->number_size = after.size;
+            memcpy(r->number, after.data, sizeof r->number);
+            break;
+        }
+        after = next->id;
+        order = next->order;
+        n = number_find(w->p, next->id.data, next->id.size);
+        if (((w->c->given & USHER_GIVEN_STATE) == 0 || (int64_t)model_state(n) == a->state) &&
+            (a->owner.data == NULL || n->busy))
+            add_row(w, n);
+    }
+    return USHER_OK;
+}
+
+static enum usher_status verb_stats(struct work *w)
+{
+    const struct model_pool *p = w->p;
+    struct usher_number_stats *s = &w->r->of.number.of.stats;
+    int64_t today = day_of(p, w->now);
+
+    if (!p->exists)
+        return USHER_MISSING;
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        const struct model_number *n = &p->numbers[i];
+
+        s->total++;
+        s->idle_up += !n->busy && n->up;
+        s->idle_down += !n->busy && !n->up;
+        s->busy_up += n->busy && n->up;
+        s->busy_down += n->busy && !n->up;
+        s->resting += resting(n) && n->up;
+        if (n->busy && w->now - n->used > s->longest_hold_ms)
+            s->longest_hold_ms = w->now - n->used;
+    }
+    s->calls_today = p->calls_day == today ? p->calls : 0;
+    s->refused_today = p->refused_day == today ? p->refused : 0;
+    return USHER_OK;
+}
+
+/* ---- dispatch ----------------------------------------------------------------------- */
+
+static bool writes(enum usher_verb verb)
+{
+    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
+}
+
+static enum usher_status answer(struct work *w)
+{
+    struct model_number *n =
+        w->a->number.data != NULL
+            ? number_find(w->p, w->a->number.data, w->a->number.size)
+            : NULL;
+
+    up_to_date(w, n);
+    switch (w->c->verb) {
+    case USHER_NUMBER_ADD:
+        return verb_add(w, n);
+    case USHER_NUMBER_DEL:
+        return verb_del(w, n);
+    case USHER_NUMBER_REG:
+        return verb_reg(w, n, true);
+    case USHER_NUMBER_UNREG:
+        return verb_reg(w, n, false);
+    case USHER_NUMBER_CALL:
+        return verb_call(w, n);
+    case USHER_NUMBER_HANGUP:
+        return verb_hangup(w, n);
+    case USHER_NUMBER_RENEW:
+        return verb_renew(w, n);
+    case USHER_NUMBER_FREE:
+        return verb_free(w, n);
+    case USHER_NUMBER_SET:
+        return verb_set(w);
+    case USHER_NUMBER_SWEEP:
+        return verb_sweep(w);
+    case USHER_NUMBER_SHOW:
+        return verb_show(w, n);
+    case USHER_NUMBER_LIST:
+        return verb_list(w);
+    case USHER_NUMBER_STATS:
+        return verb_stats(w);
+    default:
+        abort(); /* arguments_right() */
+    }
+}
+
+static void execute(struct work *w)
+{
+    struct usher_reply *r = w->r;
+    const struct usher_text *id = &w->c->request;
+    uint64_t version = w->p->version;
+
+    if (id->data != NULL)
+        for (size_t i = 0; i < w->p->n_requests; i++) {
+            const struct model_request *q = &w->p->requests[i];
+
+            if (!is(&q->id, id->data, id->size) || q->at + REQUEST_AGE <= w->now)
+                continue;
+            if (q->verb != w->c->verb) {
+                r->status = USHER_INVALID; /* as all of them: about no version */
+                r->version = r->epoch = 0;
+                return;
+            }
+            *r = q->answer;
+            r->repeated = true;
+            return;
+        }
+    if (w->c->verb != USHER_NUMBER_SWEEP)
+        expire(w, EXPIRE_MOST);
+    version = w->p->version;
+    r->status = answer(w);
+    r->version = w->p->version;
+    r->epoch = w->p->exists;
+    if (r->status == USHER_OK && w->p->version > version)
+        remember_request(w);
+}
+
+void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r)
+{
+    struct model nobody = {NULL, 0, NULL, NULL};
+    struct model_pool *p, copy;
+    struct work w = {m, NULL, NULL, c, &c->arg.number, r, c->now_ms};
+
+    memset(r, 0, sizeof *r);
+    r->of.number.why = USHER_WHY_GIVEN;
+    r->of.number.next_ms = -1;
+    if (!arguments_right(c)) {
+        r->status = USHER_INVALID;
+        return;
+    }
+    p = pool_find(m, c->scope.data, c->scope.size);
+    if (p == NULL) {
+        m->pools = grown(m->pools, m->n_pools, sizeof *m->pools);
+        p = &m->pools[m->n_pools++];
+        p->name = text_of(c->scope.data, c->scope.size);
+        p->set.sticky_ms = 7 * DAY;
+        p->set.sticky_max = 10000;
+        p->set.requests = 10000;
+    }
+    w.p = p;
+    w.stored = p;
+    if (w.now < p->clock)
+        w.now = p->clock;
+    r->version = p->version;
+    r->epoch = p->exists;
+    if (writes(c->verb)) {
+        execute(&w);
+        return;
+    }
+    copy = pool_copy(p);
+    w.p = &copy;
+    w.m = &nobody;
+    (void)expire(&w, UINT64_MAX);
+    r->status = answer(&w);
+    pool_done(&copy);
+}
+
+void model_reply_done(struct usher_reply *r)
+{
+    struct usher_number_row *rows = r->block;
+
+    if (rows == NULL)
+        return;
+    for (size_t i = 0; i < r->of.number.n_rows; i++) {
+        free((void *)(uintptr_t)rows[i].number.data);
+        free((void *)(uintptr_t)rows[i].group.data);
+        free((void *)(uintptr_t)rows[i].owner.data);
+    }
+    free(rows);
+    r->block = NULL;
+    r->of.number.rows = NULL;
+    r->of.number.n_rows = 0;
+}
+
+/* ---- invariants ---------------------------------------------------------------------- */
+
+static const char *pool_fault(const struct model_pool *p)
+{
+    if (!p->exists)
+        return p->n_numbers + p->n_stickies + p->n_requests + p->version == 0
+                   ? NULL
+                   : "a pool that does not exist is empty";
+    if (p->version == 0)
+        return "a pool that exists has a version";
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        const struct model_number *n = &p->numbers[i];
+
+        if (n->token > p->version || n->order > p->version)
+            return "no token or order is of a version to come";
+        if (n->busy && n->token != n->order)
+            return "a hold's token is its place among the holds";
+        if (n->busy && (n->until != 0) != (n->lease > 0))
+            return "a hold has a deadline if and only if it has a lease";
+        if (!n->busy && (n->owner.size != 0 || n->lease != 0))
+            return "only holds have owners and leases";
+        if (n->used > p->clock)
+            return "no call began in the future";
+        for (size_t j = 0; j < i; j++) {
+            const struct model_number *o = &p->numbers[j];
+
+            if (same_text(&n->id, &o->id))
+                return "a number is in a pool once";
+            if (n->token != 0 && n->token == o->token)
+                return "no token is given twice";
+            if (free_now(n) && free_now(o) && n->order == o->order)
+                return "no two numbers share a place in the idle list";
+        }
+    }
+    return NULL;
+}
+
+const char *model_fault(const struct model *m)
+{
+    for (size_t i = 0; i < m->n_pools; i++) {
+        const char *fault = pool_fault(&m->pools[i]);
+
+        if (fault != NULL)
+            return fault;
+    }
+    return NULL;
+}

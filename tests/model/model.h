@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * model -- number pools, obviously right rather than fast.
+ *
+ * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
+ * which is 1 for every pool, and `message`, which stays empty).  It shares no code with the
+ * library: arrays, linear search, one `if` a rule.  The time is always the command's.
+ *
+ * The structs are open so that tests can look inside.  Everything in them belongs to the
+ * model; running out of memory aborts.
+ */
+#ifndef USHER_TESTS_MODEL_H
+#define USHER_TESTS_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+/* A name; size 0: none. */
+struct model_text {
+    size_t size;
+    char data[USHER_NAME_MAX + 1];
+};
+
+struct model_number {
+    struct model_text id, group;
+    bool up, busy;
+    /* busy: of the hold.  The token outlives it. */
+    struct model_text owner;
+    uint64_t token;
+    int64_t lease;
+    int64_t until;  /* busy: end of the hold; idle: end of the rest; 0: none */
+    uint64_t order; /* the version at which it was taken, or last joined the idle list */
+    bool drawn;     /* joined while the pool was in random order */
+    /* calls of local day `day` */
+    int64_t calls, day;
+    int64_t used;
+};
+
+struct model_sticky {
+    struct model_text peer, number;
+    int64_t until;
+};
+
+struct model_request {
+    struct model_text id;
+    enum usher_verb verb;
+    int64_t at;
+    struct usher_reply answer; /* without rows */
+};
+
+struct model_pool {
+    struct model_text name;
+    bool exists;
+    uint64_t version;
+    int64_t clock;
+    struct usher_number_settings set;
+    struct model_number *numbers; /* any order */
+    size_t n_numbers;
+    struct model_sticky *stickies; /* oldest first */
+    size_t n_stickies;
+    struct model_request *requests; /* oldest first */
+    size_t n_requests;
+    int64_t calls, calls_day, refused, refused_day;
+};
+
+struct model {
+    struct model_pool *pools;
+    size_t n_pools;
+    /* Told of each change, like a watcher of an engine; may be NULL. */
+    void (*notify)(void *payload, const struct usher_notice *notice);
+    void *payload;
+};
+
+struct model *model_open(void);
+struct model *model_copy(const struct model *m); /* without the watcher */
+void model_close(struct model *m);
+
+/* Rows of the reply go back with model_reply_done(), not with usher_reply_done(). */
+void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r);
+void model_reply_done(struct usher_reply *r);
+
+/* NULL if there is none. */
+const struct model_pool *model_pool(const struct model *m, const char *name, size_t size);
+const struct model_number *model_number(const struct model_pool *p, const char *id,
+                                        size_t size);
+enum usher_number_state model_state(const struct model_number *n);
+
+/* NULL, or the invariant that does not hold. */
+const char *model_fault(const struct model *m);
+
+#endif

@@ -1,0 +1,2103 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The record store on SQLite against an array that does the same, and against everything
+ * that can be wrong with a file.
+ *
+ * Faults come from a VFS ("faulty") that passes everything on to the real one and fails
+ * where it is told to.  Each test has a directory of its own, which is removed when it has
+ * passed.  USHER_TEST_SEED repeats the random part of a run.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <limits.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <sqlite3.h>
+
+#include "sqlite.h"
+
+#define LONG 60000 /* ms; a test that gets there has failed */
+#define SHORT 60   /* ms; of waits that must end by their deadline */
+
+static uint64_t seed_state;
+
+static uint64_t rnd(uint64_t below)
+{
+    uint64_t z = (seed_state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % below;
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static bool equal(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* ---- a directory and stores in it ---- */
+
+struct place {
+    char dir[64];
+    char path[96];
+    char message[192];
+};
+
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *ftw)
+{
+    (void)st;
+    (void)type;
+    (void)ftw;
+    return remove(path);
+}
+
+static int set_up(void **state)
+{
+    struct place *p = calloc(1, sizeof *p);
+    const char *tmp = getenv("TMPDIR");
+
+    if (p == NULL)
+        return -1;
+    (void)snprintf(p->dir, sizeof p->dir, "%.40s/usher-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(p->dir) == NULL)
+        return -1;
+    (void)snprintf(p->path, sizeof p->path, "%s/pool.db", p->dir);
+    *state = p;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct place *p = *state;
+    int failed = nftw(p->dir, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+
+    free(p);
+    return failed;
+}
+
+static struct usher_record_store *open_at(struct place *p)
+{
+    struct usher_record_store *s = NULL;
+
+    p->message[0] = '\0';
+    if (usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, now_ms() + LONG, &s, p->message) !=
+        USHER_OK)
+        fail_msg("open: %s", p->message);
+    return s;
+}
+
+/* Opening must fail with @status, and say @what. */
+static void refuses(struct place *p, enum usher_status status, const char *what)
+{
+    struct usher_record_store *s = NULL;
+
+    p->message[0] = '\0';
+    assert_int_equal(
+        usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, now_ms() + SHORT, &s, p->message),
+        status);
+    assert_null(s);
+    if (strstr(p->message, what) == NULL)
+        fail_msg("says \"%s\", not \"%s\"", p->message, what);
+    assert_null(strchr(p->message, '\n'));
+}
+
+static struct usher_txn *begin(struct usher_record_store *s, bool write)
+{
+    struct usher_txn *t = NULL;
+
+    if (s->ops->begin(s, (enum usher_noun)0, NULL, write, now_ms() + LONG, &t) != USHER_OK)
+        fail_msg("begin: %s", s->ops->message(s));
+    return t;
+}
+
+static void commit(struct usher_record_store *s, struct usher_txn *t)
+{
+    if (s->ops->commit(t) != USHER_OK)
+        fail_msg("commit: %s", s->ops->message(s));
+}
+
+static struct usher_scope new_scope(const char *name)
+{
+    struct usher_scope s;
+
+    memset(&s, 0, sizeof s);
+    s.noun = USHER_NUMBER;
+    s.name = text(name);
+    s.epoch = UINT64_C(0xfedcba9876543210);
+    s.version = 1;
+    s.clock_ms = 1000;
+    s.due_ms = INT64_MAX;
+    return s;
+}
+
+static struct usher_record new_record(const char *id)
+{
+    struct usher_record r;
+
+    memset(&r, 0, sizeof r);
+    r.kind = USHER_KIND_NUMBER;
+    r.state = USHER_NUMBER_IDLE_UP;
+    r.slots = 1;
+    r.rank = UINT64_C(1) << 32;
+    r.order = 1;
+    r.id = text(id);
+    return r;
+}
+
+static struct usher_scope scope_of(struct usher_record_store *s, struct usher_txn *t,
+                                   const char *name)
+{
+    struct usher_text n = text(name);
+    struct usher_scope scope;
+
+    memset(&scope, 0, sizeof scope);
+    scope.name = n;
+    if (s->ops->scope(t, USHER_NUMBER, &n, &scope) != USHER_OK)
+        fail_msg("scope: %s", s->ops->message(s));
+    assert_ptr_equal(scope.name.data, n.data);
+    return scope;
+}
+
+/* Write one record into the scope @name, which is made if need be. */
+static enum usher_status put(struct usher_record_store *s, const char *name,
+                             const struct usher_record *r)
+{
+    struct usher_text n = text(name);
+    struct usher_write w = { false, *r };
+    struct usher_scope scope = new_scope(name);
+    struct usher_txn *t = begin(s, true);
+    enum usher_status status = s->ops->scope(t, USHER_NUMBER, &n, &scope);
+
+    if (status == USHER_MISSING)
+        scope = new_scope(name);
+    if (status == USHER_OK || status == USHER_MISSING)
+        status = s->ops->write(t, &scope, &w, 1);
+    if (status != USHER_OK) {
+        s->ops->rollback(t);
+        return status;
+    }
+    return s->ops->commit(t);
+}
+
+static enum usher_status get(struct usher_record_store *s, const char *name, const char *id,
+                             struct usher_record *ret)
+{
+    struct usher_text n = text(name), i = text(id);
+    struct usher_scope scope;
+    struct usher_txn *t = begin(s, false);
+    enum usher_status status;
+
+    scope.name = n;
+    status = s->ops->scope(t, USHER_NUMBER, &n, &scope);
+    if (status == USHER_OK)
+        status = s->ops->find(t, &scope, USHER_KIND_NUMBER, &i, ret);
+    if (status == USHER_OK || status == USHER_MISSING)
+        commit(s, t);
+    else
+        s->ops->rollback(t);
+    return status;
+}
+
+/* The file as SQLite shows it to anybody. */
+static sqlite3 *raw(struct place *p)
+{
+    sqlite3 *db;
+
+    assert_int_equal(sqlite3_open(p->path, &db), SQLITE_OK);
+    (void)sqlite3_busy_timeout(db, LONG);
+    return db;
+}
+
+static void sql(sqlite3 *db, const char *statements)
+{
+    char *error = NULL;
+
+    if (sqlite3_exec(db, statements, NULL, NULL, &error) != SQLITE_OK)
+        fail_msg("%s: %s", statements, error);
+}
+
+static void raw_sql(struct place *p, const char *statements)
+{
+    sqlite3 *db = raw(p);
+
+    sql(db, statements);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void raw_text(sqlite3 *db, const char *query, char *to, size_t size)
+{
+    sqlite3_stmt *st;
+
+    if (sqlite3_prepare_v2(db, query, -1, &st, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", query, sqlite3_errmsg(db));
+    assert_int_equal(sqlite3_step(st), SQLITE_ROW);
+    (void)snprintf(to, size, "%s",
+                   sqlite3_column_text(st, 0) != NULL ? (const char *)sqlite3_column_text(st, 0)
+                                                      : "");
+    (void)sqlite3_finalize(st);
+}
+
+/* All bytes of a file; the caller frees them. */
+static char *bytes_of(const char *path, size_t *ret_size)
+{
+    struct stat st;
+    int fd = open(path, O_RDONLY);
+    char *bytes;
+
+    assert_true(fd >= 0);
+    assert_int_equal(fstat(fd, &st), 0);
+    bytes = malloc((size_t)st.st_size + 1);
+    assert_non_null(bytes);
+    assert_int_equal(read(fd, bytes, (size_t)st.st_size), st.st_size);
+    (void)close(fd);
+    *ret_size = (size_t)st.st_size;
+    return bytes;
+}
+
+static void write_file(const char *path, const char *bytes, size_t size)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0644);
+
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, bytes, size), size);
+    (void)close(fd);
+}
+
+/* ---- the contract, against a model ---- */
+
+#define IDS 24
+#define MODEL_SCOPES 2
+#define DATA_MAX 300
+
+struct model_record {
+    bool there;
+    struct usher_record r; /* ref not used; texts below */
+    char id[8], data[DATA_MAX];
+};
+
+struct model {
+    struct usher_scope scopes[MODEL_SCOPES];
+    struct model_record records[MODEL_SCOPES][USHER_KINDS][IDS];
+};
+
+static const char *const names[MODEL_SCOPES] = { "desk", "Büro" };
+static const char *const owners[] = { "", "ann", "bob" };
+static const char *const groups[] = { "", "east", "w" };
+
+static void model_init(struct model *m)
+{
+    memset(m, 0, sizeof *m);
+    for (unsigned s = 0; s < MODEL_SCOPES; s++)
+        m->scopes[s].version = 0;
+}
+
+static void model_copy(struct model *to, const struct model *from)
+{
+    *to = *from;
+    for (unsigned s = 0; s < MODEL_SCOPES; s++) {
+        for (unsigned k = 1; k < USHER_KINDS; k++) {
+            for (unsigned i = 0; i < IDS; i++) {
+                struct model_record *r = &to->records[s][k][i];
+
+                r->r.id.data = r->id;
+                r->r.data.data = r->data;
+            }
+        }
+    }
+}
+
+static uint64_t hi_of(const struct usher_record *r, unsigned slot)
+{
+    return slot == 0 ? r->rank : slot == 1 ? (uint64_t)r->until_ms : 0;
+}
+
+static void same_record(const struct usher_record *a, const struct usher_record *b)
+{
+    assert_true(equal(&a->id, &b->id));
+    assert_int_equal(a->kind, b->kind);
+    assert_int_equal(a->state, b->state);
+    assert_int_equal(a->slots, b->slots);
+    assert_true(a->rank == b->rank && a->order == b->order && a->token == b->token);
+    assert_true(a->until_ms == b->until_ms);
+    assert_memory_equal(a->n, b->n, sizeof a->n);
+    assert_true(equal(&a->owner, &b->owner));
+    assert_true(equal(&a->group, &b->group));
+    assert_true(equal(&a->data, &b->data));
+}
+
+/* The record of the model behind (hi, order) in a list, or the last one before. */
+static const struct usher_record *model_walk(const struct model *m, unsigned s, unsigned k,
+                                             unsigned slot, const struct usher_text *by,
+                                             uint64_t hi, uint64_t order, bool back)
+{
+    const struct usher_record *best = NULL;
+
+    for (unsigned i = 0; i < IDS; i++) {
+        const struct model_record *mr = &m->records[s][k][i];
+        const struct usher_record *r = &mr->r;
+        uint64_t h = hi_of(r, slot);
+
+        if (!mr->there || (r->slots >> slot & 1u) == 0 ||
+            (by != NULL && !equal(by, slot == 2 ? &r->owner : &r->group)))
+            continue;
+        if (back ? h > hi || (h == hi && r->order >= order)
+                 : h < hi || (h == hi && r->order <= order))
+            continue;
+        if (best == NULL ||
+            (hi_of(best, slot) < h || (hi_of(best, slot) == h && best->order < r->order)) == back)
+            best = r;
+    }
+    return best;
+}
+
+static void check_walk(struct usher_record_store *st, struct usher_txn *t, const struct model *m,
+                       unsigned s, const struct usher_scope *scope, unsigned k, unsigned slot,
+                       const struct usher_text *by, uint64_t hi, uint64_t order, bool back,
+                       unsigned steps)
+{
+    while (steps-- > 0) {
+        const struct usher_record *want = model_walk(m, s, k, slot, by, hi, order, back);
+        struct usher_record r;
+        enum usher_status status =
+            st->ops->walk(t, scope, (uint8_t)k, (uint8_t)slot, by, hi, order, back, &r);
+
+        if (want == NULL) {
+            assert_int_equal(status, USHER_MISSING);
+            return;
+        }
+        if (status != USHER_OK)
+            fail_msg("walk: %s", st->ops->message(st));
+        same_record(&r, want);
+        hi = hi_of(&r, slot);
+        order = r.order;
+    }
+}
+
+static void check_next(struct usher_record_store *st, struct usher_txn *t, const struct model *m,
+                       unsigned s, const struct usher_scope *scope, unsigned k)
+{
+    struct usher_text after = { NULL, 0 };
+    struct usher_record r;
+
+    for (unsigned i = 0; i < IDS; i++) {
+        if (!m->records[s][k][i].there)
+            continue;
+        assert_int_equal(st->ops->next(t, scope, (uint8_t)k, &after, &r), USHER_OK);
+        same_record(&r, &m->records[s][k][i].r);
+        after = r.id;
+    }
+    assert_int_equal(st->ops->next(t, scope, (uint8_t)k, &after, &r), USHER_MISSING);
+}
+
+static void check_scope(struct usher_record_store *st, struct usher_txn *t, const struct model *m,
+                        unsigned s, bool all)
+{
+    const struct usher_scope *want = &m->scopes[s];
+    struct usher_text name = text(names[s]);
+    struct usher_scope scope;
+    enum usher_status status;
+
+    memset(&scope, 0, sizeof scope);
+    scope.name = name;
+    status = st->ops->scope(t, USHER_NUMBER, &name, &scope);
+    if (want->version == 0) {
+        assert_int_equal(status, USHER_MISSING);
+        return;
+    }
+    assert_int_equal(status, USHER_OK);
+    assert_true(scope.epoch == want->epoch && scope.version == want->version);
+    assert_true(scope.clock_ms == want->clock_ms && scope.due_ms == want->due_ms);
+    assert_memory_equal(scope.counts, want->counts, sizeof scope.counts);
+    assert_memory_equal(scope.settings, want->settings, sizeof scope.settings);
+    for (unsigned k = 1; k < USHER_KINDS; k++) {
+        if (!all && rnd(3) != 0)
+            continue;
+        check_next(st, t, m, s, &scope, k);
+        for (unsigned slot = 0; slot < USHER_SLOTS; slot++) {
+            const char *const *texts = slot == 2 ? owners : groups;
+
+            for (unsigned b = 0; b < 4; b++) {
+                struct usher_text by = text(b < 3 ? texts[b] : "nobody");
+                const struct usher_text *of = b == 0 ? NULL : &by;
+
+                check_walk(st, t, m, s, &scope, k, slot, of, 0, 0, false, IDS);
+                check_walk(st, t, m, s, &scope, k, slot, of, UINT64_MAX, UINT64_MAX, true, IDS);
+                check_walk(st, t, m, s, &scope, k, slot, of, rnd(4), rnd(want->version + 1),
+                           rnd(2) != 0, 3);
+            }
+        }
+    }
+}
+
+/* Change @mr at random: sometimes all of it, sometimes what stands in no index. */
+static void shake(struct model_record *mr, uint64_t version)
+{
+    struct usher_record *r = &mr->r;
+    bool fresh = !mr->there;
+
+    if (fresh || rnd(2) != 0) {
+        r->slots = (uint8_t)rnd(8);
+        r->rank = rnd(4) != 0 ? UINT64_C(1) << 32 : rnd(4);
+        r->order = version;
+        r->owner = text(owners[rnd(3)]);
+    }
+    if (fresh || rnd(2) != 0)
+        r->until_ms = (int64_t)rnd(5);
+    if (fresh || rnd(8) == 0)
+        r->group = text(groups[rnd(3)]);
+    if (fresh || rnd(8) == 0) {
+        r->data.size = rnd(3) == 0 ? rnd(DATA_MAX) : 0;
+        for (size_t i = 0; i < r->data.size; i++)
+            mr->data[i] = (char)rnd(256);
+    }
+    r->state = (uint8_t)rnd(5);
+    r->token = rnd(version + 1);
+    for (int i = 0; i < 4; i++)
+        r->n[i] = (int64_t)rnd(2000) - 1000;
+}
+
+/* One change of scope @s, to the model and by @t. */
+static void change(struct usher_record_store *st, struct usher_txn *t, struct model *m, unsigned s)
+{
+    struct usher_write writes[USHER_CHANGE_MAX];
+    struct usher_scope *scope = &m->scopes[s];
+    struct usher_text name = text(names[s]);
+    struct usher_scope old;
+    size_t n = 0, max = rnd(6);
+    enum usher_status status;
+
+    memset(&old, 0, sizeof old);
+    status = st->ops->scope(t, USHER_NUMBER, &name, &old);
+    assert_int_equal(status, scope->version == 0 ? USHER_MISSING : USHER_OK);
+    if (scope->version == 0)
+        scope->epoch = rnd(UINT64_MAX) + 1;
+    scope->noun = USHER_NUMBER;
+    scope->name = name;
+    scope->ref = status == USHER_OK ? old.ref : NULL;
+    scope->version++;
+    scope->clock_ms++;
+    scope->due_ms = rnd(2) != 0 ? INT64_MAX : (int64_t)rnd(1000);
+    scope->counts[rnd(USHER_COUNTS)] = (int64_t)rnd(1000) - 500;
+    if (rnd(4) == 0)
+        scope->settings[rnd(USHER_SETTINGS)] = (int64_t)rnd(1000);
+
+    for (unsigned i = (unsigned)rnd(IDS); n < max && i < IDS; i += 1 + (unsigned)rnd(4)) {
+        unsigned k = 1 + (unsigned)rnd(USHER_KINDS - 1);
+        struct model_record *mr = &m->records[s][k][i];
+        struct usher_record r;
+
+        memset(&r, 0, sizeof r);
+        if (mr->there && rnd(3) == 0 && mr->r.slots != 0) {
+            unsigned slot = (mr->r.slots & 1) != 0 ? 0 : (mr->r.slots & 2) != 0 ? 1 : 2;
+
+            /* as the first one behind the one before it */
+            assert_int_equal(st->ops->walk(t, &old, (uint8_t)k, (uint8_t)slot, NULL,
+                                           hi_of(&mr->r, slot), mr->r.order - 1, false, &r),
+                             USHER_OK);
+            same_record(&r, &mr->r);
+        } else if (status == USHER_OK) {
+            struct usher_text id = mr->r.id;
+
+            if (id.size == 0)
+                id = text("none");
+            assert_int_equal(st->ops->find(t, &old, (uint8_t)k, &id, &r),
+                             mr->there ? USHER_OK : USHER_MISSING);
+            if (mr->there)
+                same_record(&r, &mr->r);
+        }
+        writes[n].erase = mr->there && rnd(4) == 0;
+        if (!mr->there) {
+            memset(&mr->r, 0, sizeof mr->r);
+            (void)snprintf(mr->id, sizeof mr->id, "n%c%s", 'a' + (int)i, i % 3 ? "" : "é");
+            mr->r.id = text(mr->id);
+            mr->r.kind = (uint8_t)k;
+            mr->r.data.data = mr->data;
+        }
+        if (!writes[n].erase)
+            shake(mr, scope->version * 8 + n);
+        writes[n].record = mr->r;
+        writes[n].record.ref = mr->there ? r.ref : NULL;
+        mr->there = !writes[n].erase;
+        n++;
+    }
+    if (st->ops->write(t, scope, writes, n) != USHER_OK)
+        fail_msg("write: %s", st->ops->message(st));
+    assert_non_null(scope->ref);
+}
+
+struct seen_items {
+    const struct model *m;
+    unsigned scopes, records, entries;
+    unsigned s, last_kind;
+    char last_id[USHER_NAME_MAX];
+    size_t last_size;
+};
+
+static unsigned model_scope(const struct usher_scope *s)
+{
+    for (unsigned i = 0; i < MODEL_SCOPES; i++) {
+        struct usher_text name = text(names[i]);
+
+        if (equal(&name, &s->name))
+            return i;
+    }
+    fail_msg("an unknown scope");
+    return 0;
+}
+
+static enum usher_status see(void *payload, const struct usher_item *item)
+{
+    struct seen_items *v = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        v->s = model_scope(item->scope);
+        v->scopes++;
+        v->last_kind = 0;
+        assert_true(item->scope->epoch == v->m->scopes[v->s].epoch);
+        assert_true(item->scope->version == v->m->scopes[v->s].version);
+    } else if (item->kind == USHER_ITEM_RECORD) {
+        const struct usher_record *r = item->record;
+        bool found = false;
+
+        v->records++;
+        assert_true(r->kind >= v->last_kind);
+        if (r->kind == v->last_kind)
+            assert_true(memcmp(v->last_id, r->id.data,
+                               r->id.size < v->last_size ? r->id.size : v->last_size) <= 0);
+        v->last_kind = r->kind;
+        v->last_size = r->id.size;
+        memcpy(v->last_id, r->id.data, r->id.size);
+        for (unsigned i = 0; i < IDS && !found; i++) {
+            const struct model_record *mr = &v->m->records[v->s][r->kind][i];
+
+            found = mr->there && equal(&mr->r.id, &r->id);
+            if (found)
+                same_record(r, &mr->r);
+        }
+        assert_true(found);
+    } else {
+        const struct usher_entry *e = item->entry;
+        bool found = false;
+
+        v->entries++;
+        for (unsigned i = 0; i < IDS && !found; i++) {
+            const struct model_record *mr = &v->m->records[v->s][e->kind][i];
+            const struct usher_text *by = e->slot == 2 ? &mr->r.owner : &mr->r.group;
+
+            found = mr->there && equal(&mr->r.id, &e->id) && (mr->r.slots >> e->slot & 1u) != 0 &&
+                    e->order == mr->r.order && e->hi == hi_of(&mr->r, e->slot) &&
+                    (e->by.size == 0 || equal(by, &e->by));
+        }
+        assert_true(found);
+    }
+    return USHER_OK;
+}
+
+static void check_scan(struct usher_record_store *st, const struct model *m)
+{
+    struct seen_items v = { .m = m };
+    unsigned records = 0, entries = 0, scopes = 0;
+
+    for (unsigned s = 0; s < MODEL_SCOPES; s++) {
+        scopes += m->scopes[s].version != 0;
+        for (unsigned k = 1; k < USHER_KINDS; k++) {
+            for (unsigned i = 0; i < IDS; i++) {
+                const struct usher_record *r = &m->records[s][k][i].r;
+
+                if (!m->records[s][k][i].there)
+                    continue;
+                records++;
+                for (unsigned slot = 0; slot < USHER_SLOTS; slot++)
+                    if ((r->slots >> slot & 1u) != 0)
+                        entries += (slot == 2 ? r->owner.size : r->group.size) != 0 ? 2 : 1;
+            }
+        }
+    }
+    if (st->ops->scan(st, (enum usher_noun)0, NULL, now_ms() + LONG, see, &v) != USHER_OK)
+        fail_msg("scan: %s", st->ops->message(st));
+    assert_int_equal(v.scopes, scopes);
+    assert_int_equal(v.records, records);
+    assert_int_equal(v.entries, entries);
+}
+
+/* Two connections take turns at random, so that neither may trust what it remembers. */
+static void it_does_what_an_array_does(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *stores[2] = { open_at(p), open_at(p) };
+    struct model *m = malloc(sizeof *m), *before = malloc(sizeof *before);
+
+    assert_non_null(m);
+    assert_non_null(before);
+    model_init(m);
+    for (int round = 0; round < 400; round++) {
+        struct usher_record_store *s = stores[rnd(2)];
+        struct usher_txn *t = begin(s, true);
+
+        model_copy(before, m);
+        for (uint64_t n = rnd(4); n > 0; n--) {
+            change(s, t, m, (unsigned)rnd(MODEL_SCOPES));
+            check_scope(s, t, m, (unsigned)rnd(MODEL_SCOPES), false);
+        }
+        if (rnd(4) == 0) {
+            s->ops->rollback(t);
+            model_copy(m, before);
+        } else {
+            commit(s, t);
+        }
+        s = stores[rnd(2)];
+        t = begin(s, rnd(2) != 0);
+        check_scope(s, t, m, (unsigned)rnd(MODEL_SCOPES), round % 50 == 0);
+        commit(s, t);
+        if (round % 50 == 0)
+            check_scan(s, m);
+    }
+    check_scan(stores[0], m);
+    free(before);
+    free(m);
+    stores[0]->ops->close(stores[0]);
+    stores[1]->ops->close(stores[1]);
+}
+
+static void texts_live_until_the_next_write(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found[40];
+    struct usher_write w = { false, r };
+    struct usher_scope scope = new_scope("desk");
+    struct usher_txn *t = begin(s, true);
+    struct usher_text ids[40];
+    char id[40][8];
+    char big[1000];
+
+    memset(big, 'x', sizeof big);
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(id[i], sizeof id[i], "n%02d", i);
+        ids[i] = text(id[i]);
+        w.record.id = ids[i];
+        w.record.order = (uint64_t)i + 1;
+        w.record.data.data = big; /* more than one block of the arena */
+        w.record.data.size = sizeof big;
+        assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
+    }
+    for (int i = 0; i < 40; i++)
+        assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &ids[i], &found[i]), USHER_OK);
+    for (int i = 0; i < 40; i++) {
+        assert_true(equal(&found[i].id, &ids[i]));
+        assert_memory_equal(found[i].data.data, big, sizeof big);
+    }
+    /* a change may be made of them */
+    w.record = found[3];
+    w.record.owner = found[7].id;
+    assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
+    commit(s, t);
+    assert_int_equal(get(s, "desk", "n03", &r), USHER_OK);
+    assert_true(equal(&r.owner, &ids[7]));
+    s->ops->close(s);
+}
+
+static void the_longest_texts_come_back_as_they_were(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    char name[USHER_NAME_MAX + 1], *data = malloc(USHER_VALUE_MAX);
+    struct usher_record r, found;
+
+    assert_non_null(data);
+    for (int i = 0; i < USHER_NAME_MAX; i += 3)
+        memcpy(name + i, "\xe2\x82\xac", 3); /* € */
+    name[USHER_NAME_MAX] = '\0';
+    for (int i = 0; i < USHER_VALUE_MAX; i++)
+        data[i] = (char)rnd(256);
+    data[0] = '\0';
+    r = new_record(name);
+    r.owner = r.group = r.id;
+    r.slots = 7;
+    r.rank = r.order = r.token = (UINT64_C(1) << 53) - 1;
+    r.until_ms = USHER_TIME_MAX + USHER_SPAN_MAX;
+    r.data.data = data;
+    r.data.size = USHER_VALUE_MAX;
+    assert_int_equal(put(s, name, &r), USHER_OK);
+    s->ops->close(s);
+    s = open_at(p);
+    struct usher_txn *t = begin(s, false);
+    struct usher_scope scope = scope_of(s, t, name);
+
+    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_OK);
+    same_record(&found, &r);
+    assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 2, &r.id, 0, 0, false, &found),
+                     USHER_OK);
+    same_record(&found, &r);
+    commit(s, t);
+    free(data);
+    s->ops->close(s);
+}
+
+static void a_rollback_leaves_nothing(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_text desk = text("desk"), bar = text("bar");
+    struct usher_scope scope, other = new_scope("bar");
+    struct usher_write w;
+    struct usher_txn *t;
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record), USHER_OK);
+    w.erase = false;
+    w.record.state = USHER_NUMBER_BUSY_UP;
+    scope.version = 9;
+    scope.settings[0] = 5;
+    assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
+    w.record = r;
+    assert_int_equal(s->ops->write(t, &other, &w, 1), USHER_OK);
+    s->ops->rollback(t);
+
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    assert_int_equal(scope.version, 1);
+    assert_int_equal(scope.settings[0], 0);
+    assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_OK);
+    same_record(&found, &r);
+    assert_int_equal(s->ops->scope(t, USHER_NUMBER, &bar, &other), USHER_MISSING);
+    commit(s, t);
+    t = begin(s, false);
+    assert_int_equal(s->ops->scope(t, USHER_NUMBER, &desk, &scope), USHER_OK);
+    s->ops->rollback(t);
+    s->ops->close(s);
+}
+
+static void a_change_that_fails_cannot_be_committed(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_write w[2] = { { false, r }, { false, r } };
+    struct usher_scope scope;
+    struct usher_txn *t;
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    w[0].record.id = text("two");
+    assert_int_equal(s->ops->write(t, &scope, w, 2), USHER_UNAVAILABLE); /* one is there */
+    assert_non_null(strstr(s->ops->message(s), "corrupt"));
+    assert_int_equal(s->ops->commit(t), USHER_UNAVAILABLE);
+    assert_int_equal(get(s, "desk", "two", &found), USHER_MISSING);
+    /* a row that is gone */
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    w[0].record.ref = (void *)(uintptr_t)4711;
+    assert_int_equal(s->ops->write(t, &scope, w, 1), USHER_UNAVAILABLE);
+    s->ops->rollback(t);
+    assert_int_equal(put(s, "desk", &w[1].record), USHER_UNAVAILABLE);
+    s->ops->close(s);
+}
+
+static void more_scopes_than_are_remembered(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_txn *t = begin(s, true);
+    char names_of[300][8];
+
+    for (int round = 1; round <= 3; round++) {
+        for (int i = 0; i < 300; i++) {
+            struct usher_scope scope;
+
+            (void)snprintf(names_of[i], sizeof names_of[i], "p%d", i);
+            if (round == 1) {
+                scope = new_scope(names_of[i]);
+                scope.clock_ms = i;
+            } else {
+                scope = scope_of(s, t, names_of[i]);
+                assert_int_equal(scope.version, round - 1);
+                assert_int_equal(scope.clock_ms, i);
+                assert_int_equal(scope.settings[1], (round - 1) / 2 * i);
+            }
+            scope.version = (uint64_t)round;
+            scope.settings[1] = round / 2 * i;
+            assert_int_equal(s->ops->write(t, &scope, NULL, 0), USHER_OK);
+        }
+        if (round == 2) {
+            commit(s, t);
+            t = begin(s, true);
+        }
+    }
+    commit(s, t);
+    s->ops->close(s);
+    s = open_at(p);
+    t = begin(s, false);
+    for (int i = 0; i < 300; i++)
+        assert_int_equal(scope_of(s, t, names_of[i]).version, 3);
+    commit(s, t);
+    s->ops->close(s);
+}
+
+/* ---- plans ---- */
+
+static void every_statement_is_served_by_its_index(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    sqlite3 *db = raw(p);
+    const char *statement, *via;
+    char explain[1200], want[64];
+    unsigned i, n = 0;
+
+    for (i = 0; (statement = usher__sqlite_statement(i, &via)) != NULL; i++) {
+        sqlite3_stmt *st;
+        int rc, rows = 0;
+
+        (void)snprintf(explain, sizeof explain, "EXPLAIN QUERY PLAN %s", statement);
+        if (sqlite3_prepare_v2(db, explain, -1, &st, NULL) != SQLITE_OK)
+            fail_msg("%s: %s", statement, sqlite3_errmsg(db));
+        while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+            const char *plan = (const char *)sqlite3_column_text(st, 3);
+
+            rows++;
+            if (via == NULL)
+                fail_msg("%s: %s", statement, plan);
+            (void)snprintf(want, sizeof want,
+                           strcmp(via, "rowid") == 0 ? "INTEGER PRIMARY KEY" : " INDEX %s", via);
+            if (strstr(plan, want) == NULL || strstr(plan, "TEMP B-TREE") != NULL)
+                fail_msg("%s: %s", statement, plan);
+            /* only the look at any one row of scope begins at the first */
+            if (strncmp(plan, "SEARCH", 6) != 0 && strcmp(statement, "SELECT 1 FROM scope") != 0)
+                fail_msg("%s: %s", statement, plan);
+        }
+        assert_int_equal(rc, SQLITE_DONE);
+        if (via != NULL)
+            assert_int_equal(rows, 1);
+        n += via != NULL;
+        (void)sqlite3_finalize(st);
+    }
+    assert_true(n > 20);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    s->ops->close(s);
+}
+
+/* ---- others ---- */
+
+static void a_writer_waits_for_another_until_its_deadline(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *a = open_at(p), *b = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_txn *t, *u = NULL;
+    int64_t from;
+
+    assert_int_equal(put(a, "desk", &r), USHER_OK);
+    t = begin(a, true);
+    from = now_ms();
+    assert_int_equal(b->ops->begin(b, (enum usher_noun)0, NULL, true, from + SHORT, &u),
+                     USHER_UNAVAILABLE);
+    assert_true(now_ms() - from >= SHORT - 1);
+    assert_true(now_ms() - from < LONG / 2);
+    assert_non_null(strstr(b->ops->message(b), "locked"));
+    /* readers do not wait */
+    assert_int_equal(get(b, "desk", "one", &found), USHER_OK);
+    commit(a, t);
+    u = begin(b, true);
+    assert_string_equal(b->ops->message(b), "");
+    commit(b, u);
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
+static void *commit_now(void *payload)
+{
+    struct usher_record_store *s = payload;
+    struct usher_txn *t = begin(s, true);
+    static const struct timespec while_waited_for = { 0, 20000000 };
+
+    (void)nanosleep(&while_waited_for, NULL); /* so that the other has something to wait for */
+    return s->ops->commit(t) == USHER_OK ? s : NULL;
+}
+
+static void a_writer_that_waits_gets_its_turn(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *a = open_at(p), *b = open_at(p);
+    pthread_t thread;
+    void *done = NULL;
+
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(pthread_create(&thread, NULL, commit_now, a), 0);
+        commit(b, begin(b, true));
+        assert_int_equal(pthread_join(thread, &done), 0);
+        assert_ptr_equal(done, a);
+    }
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
+static void what_others_write_is_seen(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *a = open_at(p), *b = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_txn *t;
+
+    assert_int_equal(put(a, "desk", &r), USHER_OK);
+    for (int i = 0; i < 20; i++) {
+        struct usher_record_store *s = i % 2 == 0 ? a : b;
+        struct usher_scope scope;
+        struct usher_write w = { false, r };
+
+        t = begin(s, true);
+        scope = scope_of(s, t, "desk");
+        assert_int_equal(scope.version, i + 1);
+        assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record), USHER_OK);
+        assert_int_equal(w.record.n[0], i);
+        w.record.n[0]++;
+        scope.version++;
+        assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
+        commit(s, t);
+        assert_int_equal(get(a, "desk", "one", &found), USHER_OK);
+        assert_int_equal(found.n[0], i + 1);
+    }
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
+static void a_reader_sees_one_moment(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *a = open_at(p), *b = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_scope scope;
+    struct usher_txn *t;
+
+    assert_int_equal(put(a, "desk", &r), USHER_OK);
+    t = begin(b, false);
+    r.id = text("two");
+    r.order = 2;
+    assert_int_equal(put(a, "desk", &r), USHER_OK);
+    scope = scope_of(b, t, "desk");
+    assert_int_equal(b->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &found), USHER_MISSING);
+    commit(b, t);
+    assert_int_equal(get(b, "desk", "two", &found), USHER_OK);
+    a->ops->close(a);
+    b->ops->close(b);
+}
+
+/* In a child: one transaction after the other adds 1. */
+static int add_ones(struct place *p, int times)
+{
+    struct usher_record_store *s = open_at(p);
+    struct usher_text one = text("one");
+
+    for (int i = 0; i < times; i++) {
+        struct usher_txn *t = begin(s, true);
+        struct usher_scope scope = scope_of(s, t, "desk");
+        struct usher_write w = { .erase = false };
+
+        if (s->ops->find(t, &scope, USHER_KIND_NUMBER, &one, &w.record) != USHER_OK)
+            return 1;
+        w.record.n[0]++;
+        scope.version++;
+        if (s->ops->write(t, &scope, &w, 1) != USHER_OK || s->ops->commit(t) != USHER_OK)
+            return 1;
+    }
+    s->ops->close(s);
+    return 0;
+}
+
+static void wait_for(pid_t pid)
+{
+    int status = -1;
+
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_true(WIFEXITED(status));
+    assert_int_equal(WEXITSTATUS(status), 0);
+}
+
+static void processes_lose_no_change_of_each_other(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    pid_t pids[3];
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    s->ops->close(s);
+    for (int i = 0; i < 3; i++) {
+        pids[i] = fork();
+        assert_true(pids[i] >= 0);
+        if (pids[i] == 0)
+            _exit(add_ones(p, 200));
+    }
+    for (int i = 0; i < 3; i++)
+        wait_for(pids[i]);
+    s = open_at(p);
+    assert_int_equal(get(s, "desk", "one", &found), USHER_OK);
+    assert_int_equal(found.n[0], 600);
+    s->ops->close(s);
+}
+
+static void processes_may_make_the_file_at_once(void **state)
+{
+    struct place *p = *state;
+    struct usher_record found;
+
+    for (int round = 0; round < 15; round++) {
+        struct usher_record_store *s;
+        int go[2];
+        pid_t pids[4];
+        char name[8];
+
+        (void)snprintf(p->path, sizeof p->path, "%s/new%d.db", p->dir, round);
+        assert_int_equal(pipe(go), 0);
+        for (int i = 0; i < 4; i++) {
+            pids[i] = fork();
+            assert_true(pids[i] >= 0);
+            if (pids[i] == 0) {
+                struct usher_record r = new_record("one");
+                char byte;
+
+                (void)close(go[1]);
+                (void)!read(go[0], &byte, 1); /* until all are there */
+                (void)snprintf(name, sizeof name, "p%d", i);
+                s = open_at(p);
+                if (put(s, name, &r) != USHER_OK)
+                    _exit(1);
+                s->ops->close(s);
+                _exit(0);
+            }
+        }
+        (void)close(go[0]);
+        (void)close(go[1]);
+        for (int i = 0; i < 4; i++)
+            wait_for(pids[i]);
+        s = open_at(p);
+        for (int i = 0; i < 4; i++) {
+            (void)snprintf(name, sizeof name, "p%d", i);
+            assert_int_equal(get(s, name, "one", &found), USHER_OK);
+        }
+        s->ops->close(s);
+    }
+}
+
+/* ---- scan ---- */
+
+struct stopper {
+    struct usher_record_store *writer;
+    unsigned items;
+    enum usher_status answer;
+};
+
+static enum usher_status stop_at_third(void *payload, const struct usher_item *item)
+{
+    struct stopper *st = payload;
+    struct usher_record r = new_record("three");
+
+    (void)item;
+    r.order = 3;
+    /* what is written meanwhile is not waited for, and not seen */
+    if (st->items == 0 && st->writer != NULL)
+        assert_int_equal(put(st->writer, "desk", &r), USHER_OK);
+    return ++st->items == 3 ? st->answer : USHER_OK;
+}
+
+static void a_scan_holds_up_nobody_and_stops_when_told(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one");
+    struct usher_text desk = text("desk"), bar = text("bar");
+    struct stopper st = { .writer = s, .answer = USHER_OK };
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    r.id = text("two");
+    r.order = 2;
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    assert_int_equal(put(s, "bar", &r), USHER_OK);
+    assert_int_equal(s->ops->scan(s, USHER_NUMBER, &desk, now_ms() + LONG, stop_at_third, &st),
+                     USHER_OK);
+    assert_int_equal(st.items, 1 + 2 + 2);
+
+    st = (struct stopper){ .answer = USHER_NOMEM };
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, stop_at_third, &st),
+                     USHER_NOMEM);
+    assert_int_equal(st.items, 3);
+
+    st = (struct stopper){ .answer = USHER_OK };
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, now_ms() + LONG, stop_at_third, &st),
+                     USHER_OK);
+    assert_int_equal(st.items, 3);
+    st.items = 0;
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, now_ms() + LONG, stop_at_third, &st),
+                     USHER_OK);
+    assert_int_equal(st.items, 0);
+    s->ops->close(s);
+}
+
+static enum usher_status count_entries(void *payload, const struct usher_item *item)
+{
+    *(unsigned *)payload += item->kind == USHER_ITEM_ENTRY;
+    return USHER_OK;
+}
+
+/* Take an index out of the schema, change the table, and put it back. */
+static void an_index_that_disagrees_is_noticed(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    struct usher_scope scope;
+    struct usher_txn *t;
+    unsigned entries = 0;
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    s->ops->close(s);
+    raw_sql(p, "CREATE TABLE saved AS SELECT * FROM sqlite_master WHERE name = 'record_ready';"
+               "PRAGMA writable_schema = ON;"
+               "DELETE FROM sqlite_master WHERE name = 'record_ready'");
+    raw_sql(p, "UPDATE record SET slots = 4, state = 4");
+    raw_sql(p, "PRAGMA writable_schema = ON;"
+               "INSERT INTO sqlite_master SELECT * FROM saved;"
+               "DROP TABLE saved");
+    s = open_at(p);
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 0, NULL, 0, 0, false, &found),
+                     USHER_UNAVAILABLE);
+    assert_non_null(strstr(s->ops->message(s), "disagree"));
+    s->ops->rollback(t);
+    assert_int_equal(s->ops->scan(s, USHER_NUMBER, NULL, now_ms() + LONG, count_entries, &entries),
+                     USHER_OK);
+    assert_int_equal(entries, 2); /* the old one and the new one */
+    s->ops->close(s);
+}
+
+/* ---- files that are not what they should be ---- */
+
+static void a_file_of_something_else_is_left_alone(void **state)
+{
+    static const char *const foreign[] = {
+        "CREATE TABLE t(x); INSERT INTO t VALUES('theirs');",
+        "PRAGMA application_id = 7;",
+        "PRAGMA user_version = 7;",
+        "PRAGMA journal_mode = WAL; PRAGMA application_id = 7; CREATE TABLE t(x);",
+        "PRAGMA application_id = 1970497650; CREATE TABLE t(x);",
+    };
+    struct place *p = *state;
+
+    for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++) {
+        size_t size, size_after;
+        char *bytes, *bytes_after;
+
+        (void)snprintf(p->path, sizeof p->path, "%s/other%zu.db", p->dir, i);
+        raw_sql(p, foreign[i]);
+        bytes = bytes_of(p->path, &size);
+        refuses(p, USHER_INVALID, "another program");
+        bytes_after = bytes_of(p->path, &size_after);
+        assert_int_equal(size, size_after);
+        assert_memory_equal(bytes, bytes_after, size);
+        free(bytes);
+        free(bytes_after);
+    }
+}
+
+static void a_newer_format_is_left_alone(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    size_t size, size_after;
+    char *bytes, *bytes_after;
+
+    s->ops->close(s);
+    raw_sql(p, "PRAGMA user_version = 99");
+    bytes = bytes_of(p->path, &size);
+    refuses(p, USHER_INVALID, "format 99");
+    bytes_after = bytes_of(p->path, &size_after);
+    assert_int_equal(size, size_after);
+    assert_memory_equal(bytes, bytes_after, size);
+    free(bytes);
+    free(bytes_after);
+}
+
+static void what_is_no_database_is_left_alone(void **state)
+{
+    struct place *p = *state;
+    char line[8192], *bytes;
+    size_t size;
+
+    memset(line, 'n', sizeof line);
+    write_file(p->path, line, sizeof line);
+    refuses(p, USHER_INVALID, "not a database");
+    bytes = bytes_of(p->path, &size);
+    assert_int_equal(size, sizeof line);
+    assert_memory_equal(bytes, line, size);
+    free(bytes);
+    write_file(p->path, "short\n", 6);
+    refuses(p, USHER_INVALID, "not a database");
+}
+
+static void an_empty_file_becomes_ours(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s;
+    sqlite3 *db;
+    char value[32];
+
+    write_file(p->path, "", 0);
+    s = open_at(p);
+    db = raw(p);
+    raw_text(db, "PRAGMA application_id", value, sizeof value);
+    assert_string_equal(value, "1970497650"); /* "ushr" */
+    raw_text(db, "PRAGMA user_version", value, sizeof value);
+    assert_string_equal(value, "1");
+    raw_text(db, "PRAGMA journal_mode", value, sizeof value);
+    assert_string_equal(value, "wal");
+    raw_text(db, "PRAGMA integrity_check", value, sizeof value);
+    assert_string_equal(value, "ok");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    s->ops->close(s);
+    assert_int_equal(access(p->path, F_OK), 0);
+    (void)snprintf(p->message, sizeof p->message, "%s-wal", p->path);
+    assert_int_equal(access(p->message, F_OK), -1); /* closed, it is one file */
+}
+
+static void a_file_that_cannot_be_opened_says_why(void **state)
+{
+    struct place *p = *state;
+
+    (void)snprintf(p->path, sizeof p->path, "%s/none/pool.db", p->dir);
+    refuses(p, USHER_UNAVAILABLE, "no such directory");
+    (void)snprintf(p->path, sizeof p->path, "%s", p->dir);
+    refuses(p, USHER_UNAVAILABLE, "cannot be opened");
+}
+
+/* In a child that root's rights are taken from. */
+static void a_read_only_file_says_so(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    pid_t pid;
+
+    s->ops->close(s);
+    assert_int_equal(chmod(p->dir, 0777), 0);
+    assert_int_equal(chmod(p->path, 0444), 0);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (geteuid() == 0 && (setgid(65534) != 0 || setuid(65534) != 0))
+            _exit(1);
+        refuses(p, USHER_UNAVAILABLE, "read-only");
+        /* nor can a log be made where nothing may be made */
+        (void)snprintf(p->path, sizeof p->path, "/proc/pool.db");
+        refuses(p, USHER_UNAVAILABLE, "cannot be opened");
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+static void a_locked_file_is_waited_for_until_the_deadline(void **state)
+{
+    struct place *p = *state;
+    sqlite3 *db = raw(p);
+
+    sql(db, "PRAGMA locking_mode = EXCLUSIVE; CREATE TABLE t(x); BEGIN EXCLUSIVE");
+    refuses(p, USHER_UNAVAILABLE, "locked");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+/* Whatever is wrong with its pages, nothing crashes and what is said is an answer. */
+static void damaged_pages_are_answers(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r, found;
+    char *bytes, *damaged;
+    size_t size;
+    unsigned failures = 0;
+
+    for (int i = 0; i < 200; i++) {
+        char id[16];
+
+        (void)snprintf(id, sizeof id, "number%d", i);
+        r = new_record(id);
+        r.order = (uint64_t)i + 1;
+        r.group = text("g");
+        r.owner = text(id);
+        r.slots = 7;
+        assert_int_equal(put(s, "desk", &r), USHER_OK);
+    }
+    s->ops->close(s);
+    bytes = bytes_of(p->path, &size);
+    damaged = malloc(size);
+    assert_non_null(damaged);
+    for (int round = 0; round < 150; round++) {
+        unsigned entries = 0;
+        enum usher_status status;
+        size_t length = size;
+
+        memcpy(damaged, bytes, size);
+        if (round % 10 == 9)
+            length = 1 + rnd(size - 1); /* cut off */
+        else
+            for (uint64_t n = 1 + rnd(40); n > 0; n--)
+                damaged[rnd(4) == 0 ? rnd(size) : rnd(size / 4096) * 4096 + rnd(120)] =
+                    (char)rnd(256);
+        write_file(p->path, damaged, length);
+        s = NULL;
+        p->message[0] = '\0';
+        status =
+            usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, now_ms() + SHORT, &s, p->message);
+        if (status == USHER_OK) {
+            status = s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + SHORT, count_entries,
+                                  &entries);
+            assert_true(status == USHER_OK || status == USHER_UNAVAILABLE);
+            failures += status != USHER_OK;
+            for (int i = 0; i < 5; i++) {
+                char id[16];
+
+                (void)snprintf(id, sizeof id, "number%d", (int)rnd(200));
+                status = get(s, "desk", id, &found);
+                assert_true(status == USHER_OK || status == USHER_MISSING ||
+                            status == USHER_UNAVAILABLE);
+                if (status == USHER_UNAVAILABLE)
+                    assert_true(s->ops->message(s)[0] != '\0');
+                found = new_record(id);
+                found.id = text("new");
+                found.order = 1000;
+                status = put(s, "desk", &found);
+                assert_true(status == USHER_OK || status == USHER_UNAVAILABLE);
+            }
+            s->ops->close(s);
+        } else {
+            failures++;
+            assert_true(status == USHER_UNAVAILABLE || status == USHER_INVALID);
+            assert_true(p->message[0] != '\0');
+        }
+        (void)unlink(p->path);
+        (void)snprintf(p->message, sizeof p->message, "%s-wal", p->path);
+        (void)unlink(p->message);
+        (void)snprintf(p->message, sizeof p->message, "%s-shm", p->path);
+        (void)unlink(p->message);
+    }
+    assert_true(failures > 20);
+    free(damaged);
+    free(bytes);
+}
+
+static void values_that_cannot_be_ours_are_corrupt(void **state)
+{
+    static const char *const records[] = {
+        "UPDATE record SET ord = -1",
+        "UPDATE record SET ord = 0",
+        "UPDATE record SET ord = 1 << 60",
+        "UPDATE record SET rank = -5",
+        "UPDATE record SET token = -1",
+        "UPDATE record SET until_ms = -1",
+        "UPDATE record SET until_ms = 9223372036854775807",
+        "UPDATE record SET n3 = -9223372036854775807",
+        "UPDATE record SET state = 256",
+        "UPDATE record SET slots = 9",
+        "UPDATE record SET owner = CAST(zeroblob(256) AS TEXT)",
+        "UPDATE record SET grp = CAST(zeroblob(256) AS TEXT)",
+        "UPDATE record SET data = zeroblob(65537)",
+        "UPDATE record SET data = zeroblob(2000000)",
+        "UPDATE record SET id = ''",
+        "UPDATE record SET id = CAST(zeroblob(100000) AS TEXT)",
+        "UPDATE record SET ref = -1",
+        "UPDATE record SET ref = 9223372036854775807",
+    };
+    static const char *const scopes[] = {
+        "UPDATE scope SET epoch = 0",
+        "UPDATE scope SET version = -1",
+        "UPDATE scope SET clock_ms = -1",
+        "UPDATE scope SET clock_ms = 9223372036854775807",
+        "UPDATE scope SET due_ms = -1",
+        "UPDATE scope SET c3 = 9223372036854775807",
+        "UPDATE scope SET s11 = -9223372036854775807",
+    };
+    struct place *p = *state;
+
+    for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
+        struct usher_record r = new_record("one"), found;
+        struct usher_record_store *s;
+        struct usher_scope scope;
+        struct usher_txn *t;
+
+        (void)snprintf(p->path, sizeof p->path, "%s/r%zu.db", p->dir, i);
+        s = open_at(p);
+        assert_int_equal(put(s, "desk", &r), USHER_OK);
+        raw_sql(p, records[i]);
+        t = begin(s, true);
+        scope = scope_of(s, t, "desk");
+        assert_int_equal(s->ops->walk(t, &scope, USHER_KIND_NUMBER, 0, NULL, 0, 0, false, &found),
+                         USHER_UNAVAILABLE);
+        if (strstr(s->ops->message(s), "corrupt") == NULL)
+            fail_msg("%s: %s", records[i], s->ops->message(s));
+        s->ops->rollback(t);
+        s->ops->close(s);
+    }
+    for (size_t i = 0; i < sizeof scopes / sizeof *scopes; i++) {
+        struct usher_record r = new_record("one"), found;
+        struct usher_record_store *s;
+
+        (void)snprintf(p->path, sizeof p->path, "%s/s%zu.db", p->dir, i);
+        s = open_at(p);
+        assert_int_equal(put(s, "desk", &r), USHER_OK);
+        raw_sql(p, scopes[i]);
+        assert_int_equal(get(s, "desk", "one", &found), USHER_UNAVAILABLE);
+        if (strstr(s->ops->message(s), "corrupt") == NULL)
+            fail_msg("%s: %s", scopes[i], s->ops->message(s));
+        s->ops->close(s);
+    }
+}
+
+static void a_hostile_schema_does_nothing(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    s->ops->close(s);
+    raw_sql(p, "CREATE TRIGGER t AFTER INSERT ON record BEGIN DELETE FROM record; END;"
+               "CREATE TRIGGER u AFTER UPDATE ON scope BEGIN DELETE FROM scope; END");
+    s = open_at(p);
+    r.id = text("two");
+    r.order = 2;
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    assert_int_equal(get(s, "desk", "one", &found), USHER_OK);
+    s->ops->close(s);
+    raw_sql(p, "ALTER TABLE record RENAME TO other;"
+               "CREATE VIEW record AS SELECT * FROM other");
+    s = open_at(p);
+    assert_int_equal(get(s, "desk", "one", &found), USHER_UNAVAILABLE);
+    assert_true(s->ops->message(s)[0] != '\0');
+    s->ops->close(s);
+}
+
+static void a_file_that_was_moved_is_not_written(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one");
+    struct usher_txn *t = NULL;
+    char to[128];
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    (void)snprintf(to, sizeof to, "%s/elsewhere.db", p->dir);
+    assert_int_equal(rename(p->path, to), 0);
+    for (int write = 0; write < 2; write++) {
+        assert_int_equal(
+            s->ops->begin(s, (enum usher_noun)0, NULL, write != 0, now_ms() + LONG, &t),
+            USHER_UNAVAILABLE);
+        assert_non_null(strstr(s->ops->message(s), "moved"));
+    }
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, see, NULL),
+                     USHER_UNAVAILABLE);
+    assert_int_equal(rename(to, p->path), 0);
+    commit(s, begin(s, true));
+    s->ops->close(s);
+}
+
+/* ---- a VFS that fails ---- */
+
+enum call { CALL_WRITE, CALL_SYNC, CALLS };
+
+/* What is to fail: the @at-th of @call on the log, counted from 1, and if @on all after it. */
+static struct {
+    int at[CALLS], rc[CALLS], count[CALLS];
+    bool on;
+} faults;
+
+struct faulty_file {
+    sqlite3_file base;
+    bool log;
+    sqlite3_file *real; /* right behind */
+};
+
+static sqlite3_file *real_of(sqlite3_file *f)
+{
+    return ((struct faulty_file *)f)->real;
+}
+
+static int fault(sqlite3_file *f, enum call call)
+{
+    if (!((struct faulty_file *)f)->log || faults.at[call] == 0)
+        return SQLITE_OK;
+    faults.count[call]++;
+    if (faults.count[call] == faults.at[call] ||
+        (faults.on && faults.count[call] > faults.at[call]))
+        return faults.rc[call];
+    return SQLITE_OK;
+}
+
+#define PASS(name, params, args)                   \
+    static int faulty_##name params                \
+    {                                              \
+        return real_of(f)->pMethods->x##name args; \
+    }
+PASS(Close, (sqlite3_file * f), (real_of(f)))
+PASS(Read, (sqlite3_file * f, void *b, int n, sqlite3_int64 o), (real_of(f), b, n, o))
+PASS(Truncate, (sqlite3_file * f, sqlite3_int64 n), (real_of(f), n))
+PASS(FileSize, (sqlite3_file * f, sqlite3_int64 *n), (real_of(f), n))
+PASS(Lock, (sqlite3_file * f, int l), (real_of(f), l))
+PASS(Unlock, (sqlite3_file * f, int l), (real_of(f), l))
+PASS(CheckReservedLock, (sqlite3_file * f, int *r), (real_of(f), r))
+PASS(FileControl, (sqlite3_file * f, int op, void *a), (real_of(f), op, a))
+PASS(SectorSize, (sqlite3_file * f), (real_of(f)))
+PASS(DeviceCharacteristics, (sqlite3_file * f), (real_of(f)))
+PASS(ShmMap, (sqlite3_file * f, int p, int n, int e, void volatile **v), (real_of(f), p, n, e, v))
+PASS(ShmLock, (sqlite3_file * f, int o, int n, int l), (real_of(f), o, n, l))
+PASS(ShmUnmap, (sqlite3_file * f, int d), (real_of(f), d))
+
+static void faulty_ShmBarrier(sqlite3_file *f)
+{
+    real_of(f)->pMethods->xShmBarrier(real_of(f));
+}
+
+static int faulty_Write(sqlite3_file *f, const void *b, int n, sqlite3_int64 o)
+{
+    int rc = fault(f, CALL_WRITE);
+
+    if (rc != SQLITE_OK) /* half of it gets there */
+        (void)real_of(f)->pMethods->xWrite(real_of(f), b, n / 2, o);
+    return rc != SQLITE_OK ? rc : real_of(f)->pMethods->xWrite(real_of(f), b, n, o);
+}
+
+static int faulty_Sync(sqlite3_file *f, int flags)
+{
+    int rc = fault(f, CALL_SYNC);
+
+    return rc != SQLITE_OK ? rc : real_of(f)->pMethods->xSync(real_of(f), flags);
+}
+
+static const sqlite3_io_methods faulty_methods = {
+    .iVersion = 2,
+    .xClose = faulty_Close,
+    .xRead = faulty_Read,
+    .xWrite = faulty_Write,
+    .xTruncate = faulty_Truncate,
+    .xSync = faulty_Sync,
+    .xFileSize = faulty_FileSize,
+    .xLock = faulty_Lock,
+    .xUnlock = faulty_Unlock,
+    .xCheckReservedLock = faulty_CheckReservedLock,
+    .xFileControl = faulty_FileControl,
+    .xSectorSize = faulty_SectorSize,
+    .xDeviceCharacteristics = faulty_DeviceCharacteristics,
+    .xShmMap = faulty_ShmMap,
+    .xShmLock = faulty_ShmLock,
+    .xShmBarrier = faulty_ShmBarrier,
+    .xShmUnmap = faulty_ShmUnmap,
+};
+
+static sqlite3_vfs *real_vfs, faulty_vfs;
+
+static int faulty_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *f, int flags, int *out)
+{
+    struct faulty_file *ff = (struct faulty_file *)f;
+    int rc;
+
+    (void)vfs;
+    ff->real = (sqlite3_file *)(void *)(ff + 1);
+    ff->log = (flags & SQLITE_OPEN_WAL) != 0;
+    rc = real_vfs->xOpen(real_vfs, name, ff->real, flags, out);
+    ff->base.pMethods = ff->real->pMethods != NULL ? &faulty_methods : NULL;
+    return rc;
+}
+
+static int faulty_set_up(void **state)
+{
+    memset(&faults, 0, sizeof faults);
+    real_vfs = sqlite3_vfs_find(NULL);
+    faulty_vfs = *real_vfs;
+    faulty_vfs.zName = "faulty";
+    faulty_vfs.szOsFile = (int)sizeof(struct faulty_file) + real_vfs->szOsFile;
+    faulty_vfs.xOpen = faulty_open;
+    return sqlite3_vfs_register(&faulty_vfs, 1) == SQLITE_OK ? set_up(state) : -1;
+}
+
+static int faulty_tear_down(void **state)
+{
+    (void)sqlite3_vfs_unregister(&faulty_vfs);
+    (void)sqlite3_vfs_register(real_vfs, 1);
+    return tear_down(state);
+}
+
+static void fail_at(enum call call, int at, int rc, bool on)
+{
+    memset(&faults, 0, sizeof faults);
+    faults.at[call] = at;
+    faults.rc[call] = rc;
+    faults.on = on;
+}
+
+static struct usher_record_store *open_full(struct place *p)
+{
+    struct usher_record_store *s = NULL;
+
+    if (usher__sqlite_records(p->path, USHER__SYNC_FULL, NULL, now_ms() + LONG, &s, p->message) !=
+        USHER_OK)
+        fail_msg("open: %s", p->message);
+    return s;
+}
+
+/* The file as it would be found if everybody were killed now. */
+static bool killed_now_has(struct place *p, const char *id)
+{
+    static const char *const parts[] = { "", "-wal" };
+    struct place image = *p;
+    struct usher_record_store *s;
+    struct usher_record found;
+    enum usher_status status;
+    char from[128], to[128];
+
+    (void)snprintf(image.path, sizeof image.path, "%s/image.db", p->dir);
+    for (int i = 0; i < 2; i++) {
+        char *bytes;
+        size_t size;
+
+        (void)snprintf(from, sizeof from, "%s%s", p->path, parts[i]);
+        (void)snprintf(to, sizeof to, "%s%s", image.path, parts[i]);
+        bytes = bytes_of(from, &size);
+        write_file(to, bytes, size);
+        free(bytes);
+    }
+    s = open_at(&image);
+    status = get(s, "desk", id, &found);
+    assert_true(status == USHER_OK || status == USHER_MISSING);
+    s->ops->close(s);
+    return status == USHER_OK;
+}
+
+/* Each write and each sync of a transaction fails in each way: what is said to have been
+ * left out is not there, also after everybody was killed, and the next one succeeds. */
+static void a_commit_that_fails_says_what_became_of_it(void **state)
+{
+    static const struct {
+        enum call call;
+        int rc;
+        bool known; /* all failures are sure to have left it out */
+        const char *text;
+    } cases[] = {
+        { CALL_WRITE, SQLITE_FULL, true, "no space" },
+        { CALL_WRITE, SQLITE_IOERR_WRITE, false, "disk I/O error" },
+        { CALL_SYNC, SQLITE_IOERR_FSYNC, false, "disk I/O error" },
+    };
+    struct place *p = *state;
+    struct usher_record_store *s = open_full(p);
+    struct usher_record one = new_record("one"), found;
+    unsigned unknown = 0, n = 0;
+
+    assert_int_equal(put(s, "desk", &one), USHER_OK);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        for (int at = 1;; at++) {
+            struct usher_record r;
+            enum usher_status status;
+            char id[16];
+            bool fired;
+
+            (void)snprintf(id, sizeof id, "n%zu-%d", c, at);
+            r = new_record(id);
+            r.order = ++n + 1;
+            fail_at(cases[c].call, at, cases[c].rc, rnd(2) != 0);
+            status = put(s, "desk", &r);
+            fired = faults.count[cases[c].call] >= at;
+            fail_at(cases[c].call, 0, 0, false);
+            if (!fired) {
+                assert_int_equal(status, USHER_OK);
+                assert_true(killed_now_has(p, id));
+                assert_true(at > 1);
+                break;
+            }
+            if (cases[c].known)
+                assert_int_equal(status, USHER_UNAVAILABLE);
+            assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
+            assert_non_null(strstr(s->ops->message(s), cases[c].text));
+            if (status == USHER_UNAVAILABLE)
+                assert_false(killed_now_has(p, id));
+            unknown += status == USHER_UNKNOWN;
+            assert_int_equal(get(s, "desk", id, &found), USHER_MISSING);
+            r.id = text("after");
+            assert_int_equal(put(s, "desk", &r), USHER_OK);
+            assert_false(killed_now_has(p, id));
+            found = r;
+            {
+                struct usher_txn *t = begin(s, true);
+                struct usher_scope scope = scope_of(s, t, "desk");
+                struct usher_write w = { .erase = true };
+
+                assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record),
+                                 USHER_OK);
+                assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
+                commit(s, t);
+            }
+        }
+    }
+    assert_true(unknown > 0);
+    s->ops->close(s);
+}
+
+/* More than SQLite's cache holds; the first failure. */
+static enum usher_status fill(struct usher_record_store *s, struct usher_txn *t, const char *data)
+{
+    struct usher_scope scope = scope_of(s, t, "desk");
+    enum usher_status status = USHER_OK;
+
+    for (int i = 0; i < 320 && status == USHER_OK; i++) {
+        char id[16];
+        struct usher_write w = { .erase = false };
+
+        (void)snprintf(id, sizeof id, "n%d", i);
+        w.record = new_record(id);
+        w.record.order = (uint64_t)i + 2;
+        w.record.data.data = data;
+        w.record.data.size = USHER_VALUE_MAX;
+        status = s->ops->write(t, &scope, &w, 1);
+    }
+    return status;
+}
+
+static void a_large_transaction_fails_as_a_whole(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_full(p);
+    char *data = calloc(1, USHER_VALUE_MAX);
+    struct usher_record r = new_record("one"), found;
+    struct usher_txn *t;
+    int early;
+
+    assert_non_null(data);
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    fail_at(CALL_WRITE, INT_MAX, SQLITE_FULL, true);
+    t = begin(s, true);
+    assert_int_equal(fill(s, t, data), USHER_OK);
+    early = faults.count[CALL_WRITE];
+    assert_true(early > 0); /* before the commit */
+    s->ops->rollback(t);
+    for (int round = 0; round < 4; round++) {
+        enum usher_status status;
+
+        t = begin(s, true);
+        fail_at(CALL_WRITE,
+                round == 0   ? 1
+                : round == 1 ? early / 2
+                : round == 2 ? early
+                             : early + 1,
+                SQLITE_FULL, true);
+        status = fill(s, t, data);
+        assert_int_equal(status, round < 3 ? USHER_UNAVAILABLE : USHER_OK);
+        if (status == USHER_OK)
+            status = s->ops->commit(t);
+        else
+            s->ops->rollback(t);
+        fail_at(CALL_WRITE, 0, 0, false);
+        assert_int_equal(status, USHER_UNAVAILABLE);
+        assert_non_null(strstr(s->ops->message(s), "no space"));
+        assert_int_equal(get(s, "desk", "n1", &found), USHER_MISSING);
+        assert_int_equal(get(s, "desk", "one", &found), USHER_OK);
+        assert_false(killed_now_has(p, "n1"));
+    }
+    t = begin(s, true);
+    assert_int_equal(fill(s, t, data), USHER_OK);
+    commit(s, t);
+    assert_int_equal(get(s, "desk", "n319", &found), USHER_OK);
+    free(data);
+    s->ops->close(s);
+}
+
+/* ---- opening by URL ---- */
+
+static enum usher_status open_url(const char *rest, const char *sync, struct place *p,
+                                  struct usher_store **ret)
+{
+    struct usher_url_option option = { "sync", sync, false };
+    struct usher_url url = { "sqlite", rest, &option, sync != NULL ? 1 : 0 };
+    enum usher_status status;
+
+    *ret = NULL;
+    p->message[0] = '\0';
+    status = usher__sqlite_open(NULL, &url, NULL, now_ms() + SHORT, ret, p->message);
+    if (status == USHER_OK && sync != NULL)
+        assert_true(option.used);
+    assert_true((status == USHER_OK) == (*ret != NULL));
+    assert_true((status == USHER_OK) == (p->message[0] == '\0'));
+    return status;
+}
+
+static void a_url_names_the_file_and_how_to_sync(void **state)
+{
+    static const char *const syncs[] = { "full", "normal", "off", NULL };
+    struct place *p = *state;
+    struct usher_store *s;
+    char rest[128];
+
+    for (int i = 0; i < 4; i++) {
+        (void)snprintf(rest, sizeof rest, "%s/with%%20space%d.db", p->dir, i);
+        assert_int_equal(open_url(rest, syncs[i], p, &s), USHER_OK);
+        assert_string_equal(s->ops->name, "sqlite");
+        assert_int_equal(s->ops->caps, USHER_CAP_DURABLE | USHER_CAP_SHARED);
+        s->ops->close(s);
+        (void)snprintf(rest, sizeof rest, "%s/with space%d.db", p->dir, i);
+        assert_int_equal(access(rest, F_OK), 0);
+    }
+    assert_int_equal(open_url(p->path, "twice", p, &s), USHER_INVALID);
+    assert_non_null(strstr(p->message, "sync"));
+    assert_int_equal(open_url("", NULL, p, &s), USHER_INVALID);
+    assert_int_equal(open_url("a%zz", NULL, p, &s), USHER_INVALID);
+    assert_int_equal(open_url("a%00b", NULL, p, &s), USHER_INVALID);
+}
+
+/* In a child, for the working directory is the process's. */
+static void names_that_mean_something_to_sqlite_are_files(void **state)
+{
+    static const char *const odd[] = { ":memory:", "file:x", "file:y%3Fmode=memory", "-" };
+    static const char *const files[] = { ":memory:", "file:x", "file:y?mode=memory", "-" };
+    struct place *p = *state;
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        if (chdir(p->dir) != 0)
+            _exit(1);
+        for (int i = 0; i < 4; i++) {
+            struct usher_store *s;
+
+            if (open_url(odd[i], NULL, p, &s) != USHER_OK)
+                _exit(2);
+            if (chdir("/") != 0) /* scan() opens the file again */
+                _exit(1);
+            if (s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, see, NULL, p->message) !=
+                USHER_OK)
+                _exit(3);
+            s->ops->close(s);
+            if (chdir(p->dir) != 0 || access(files[i], F_OK) != 0)
+                _exit(4);
+        }
+        _exit(0);
+    }
+    wait_for(pid);
+}
+
+/* ---- for people ---- */
+
+static void the_views_speak_the_words_of_the_library(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    sqlite3 *db;
+    char got[128], want[160];
+
+    for (int i = 1; i <= 4; i++) {
+        struct usher_record r;
+        char id[8];
+
+        (void)snprintf(id, sizeof id, "n%d", i);
+        r = new_record(id);
+        r.state = (uint8_t)i;
+        r.order = (uint64_t)i;
+        r.token = (uint64_t)i * 10;
+        r.until_ms = i == 4 ? 1700000000123 : 0;
+        r.group = text(i == 2 ? "east" : "");
+        r.owner = text(i == 4 ? "ann" : "");
+        assert_int_equal(put(s, "desk", &r), USHER_OK);
+    }
+    db = raw(p);
+    for (int i = 1; i <= 4; i++) {
+        char query[200];
+
+        (void)snprintf(query, sizeof query,
+                       "SELECT pool || '|' || number || '|' || state || '|' || "
+                       "ifnull(\"group\", '-') || '|' || ifnull(owner, '-') || '|' || token "
+                       "|| '|' || ifnull(until, '-') FROM number WHERE number = 'n%d'",
+                       i);
+        raw_text(db, query, got, sizeof got);
+        (void)snprintf(want, sizeof want, "desk|n%d|%s|%s|%s|%d|%s", i,
+                       usher_number_state_word((enum usher_number_state)i), i == 2 ? "east" : "-",
+                       i == 4 ? "ann" : "-", i * 10, i == 4 ? "2023-11-14 22:13:20.123" : "-");
+        assert_string_equal(got, want);
+    }
+    for (int i = 0; i < 3; i++) {
+        char update[80];
+
+        (void)snprintf(update, sizeof update, "UPDATE scope SET s0 = %d", i);
+        sql(db, update);
+        raw_text(db, "SELECT \"order\" FROM pool WHERE pool = 'desk'", got, sizeof got);
+        assert_string_equal(got, usher_number_order_word((enum usher_number_order)i));
+    }
+    raw_text(db, "SELECT epoch FROM pool", got, sizeof got);
+    assert_string_equal(got, "fedcba9876543210");
+    raw_text(db, "SELECT count(*) FROM sticky, request", got, sizeof got);
+    assert_string_equal(got, "0");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    s->ops->close(s);
+}
+
+/* ---- the host ---- */
+
+struct memory {
+    size_t bytes, calls, fail_at;
+};
+
+static void *counted(void *payload, void *q, size_t old, size_t size)
+{
+    struct memory *m = payload;
+
+    if (size == 0) {
+        m->bytes -= old;
+        free(q);
+        return NULL;
+    }
+    if (++m->calls == m->fail_at)
+        return NULL;
+    m->bytes += size - old;
+    return realloc(q, size);
+}
+
+static void each_failing_allocation_is_survived(void **state)
+{
+    struct place *p = *state;
+    struct memory m = { 0, 0, 0 };
+    struct usher_allocator alloc = { counted, &m };
+
+    for (size_t at = 1;; at++) {
+        struct usher_record_store *s = NULL;
+        struct usher_record r = new_record("one"), found;
+        enum usher_status status;
+
+        m = (struct memory){ 0, 0, at };
+        r.order = at;
+        status = usher__sqlite_records(p->path, USHER__SYNC_OFF, &alloc, now_ms() + LONG, &s,
+                                       p->message);
+        if (status == USHER_OK) {
+            status = get(s, "desk", "one", &found);
+            if (status == USHER_MISSING)
+                status = put(s, "desk", &r);
+            if (status == USHER_OK)
+                status = get(s, "desk", "one", &found);
+            if (status == USHER_NOMEM)
+                assert_string_equal(s->ops->message(s), "out of memory");
+            m.fail_at = 0;
+            if (status != USHER_OK)
+                assert_int_equal(get(s, "desk", "one", &found) == USHER_MISSING, at == 1);
+            s->ops->close(s);
+        }
+        assert_int_equal(m.bytes, 0);
+        if (m.calls < at && status == USHER_OK)
+            break;
+        assert_int_equal(status, USHER_NOMEM);
+        assert_true(at < 100);
+    }
+}
+
+static void *on_a_small_stack(void *payload)
+{
+    struct place *p = payload;
+    struct usher_record_store *s = open_at(p);
+    struct usher_record r = new_record("one"), found;
+    unsigned entries = 0;
+
+    assert_int_equal(put(s, "desk", &r), USHER_OK);
+    assert_int_equal(get(s, "desk", "one", &found), USHER_OK);
+    assert_int_equal(
+        s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_entries, &entries),
+        USHER_OK);
+    s->ops->close(s);
+    return p;
+}
+
+static void a_thread_of_64_kib_will_do(void **state)
+{
+    struct place *p = *state;
+    pthread_attr_t attr;
+    pthread_t thread;
+    void *done = NULL;
+
+    assert_int_equal(pthread_attr_init(&attr), 0);
+    assert_int_equal(pthread_attr_setstacksize(&attr, 65536), 0);
+    assert_int_equal(pthread_create(&thread, &attr, on_a_small_stack, p), 0);
+    assert_int_equal(pthread_join(thread, &done), 0);
+    assert_ptr_equal(done, p);
+    (void)pthread_attr_destroy(&attr);
+}
+
+#define T(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+#define T_FAULTY(name) cmocka_unit_test_setup_teardown(name, faulty_set_up, faulty_tear_down)
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        T(it_does_what_an_array_does),
+        T(texts_live_until_the_next_write),
+        T(the_longest_texts_come_back_as_they_were),
+        T(a_rollback_leaves_nothing),
+        T(a_change_that_fails_cannot_be_committed),
+        T(more_scopes_than_are_remembered),
+        T(every_statement_is_served_by_its_index),
+        T(a_writer_waits_for_another_until_its_deadline),
+        T(a_writer_that_waits_gets_its_turn),
+        T(what_others_write_is_seen),
+        T(a_reader_sees_one_moment),
+        T(processes_lose_no_change_of_each_other),
+        T(processes_may_make_the_file_at_once),
+        T(a_scan_holds_up_nobody_and_stops_when_told),
+        T(an_index_that_disagrees_is_noticed),
+        T(a_file_of_something_else_is_left_alone),
+        T(a_newer_format_is_left_alone),
+        T(what_is_no_database_is_left_alone),
+        T(an_empty_file_becomes_ours),
+        T(a_file_that_cannot_be_opened_says_why),
+        T(a_read_only_file_says_so),
+        T(a_locked_file_is_waited_for_until_the_deadline),
+        T(damaged_pages_are_answers),
+        T(values_that_cannot_be_ours_are_corrupt),
+        T(a_hostile_schema_does_nothing),
+        T(a_file_that_was_moved_is_not_written),
+        T_FAULTY(a_commit_that_fails_says_what_became_of_it),
+        T_FAULTY(a_large_transaction_fails_as_a_whole),
+        T(a_url_names_the_file_and_how_to_sync),
+        T(names_that_mean_something_to_sqlite_are_files),
+        T(the_views_speak_the_words_of_the_library),
+        T(each_failing_allocation_is_survived),
+        T(a_thread_of_64_kib_will_do),
+    };
+    const char *seed = getenv("USHER_TEST_SEED");
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    seed_state = seed != NULL ? strtoull(seed, NULL, 0) : (uint64_t)getpid() * 2654435761u;
+    print_message("USHER_TEST_SEED=%llu\n", (unsigned long long)seed_state);
+    return cmocka_run_group_tests_name("sqlite", tests, NULL, NULL);
+}

@@ -87,6 +87,7 @@ struct shard {
     pthread_mutex_t lock;
     bool ready;
     uint32_t hash; /* of the name of the transaction's scope */
+    const struct scope *recent; /* that of the last one; scopes stay where they are */
     struct memory *memory;
     struct usher__table scopes[NOUNS];
     struct usher__tree_pool pool;
@@ -289,12 +290,16 @@ static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
                                     const struct usher_text *name,
                                     struct usher_scope *ret_scope)
 {
-    const struct shard *shard = shard_of(txn);
-    const struct scope *s = usher__table_find(&shard->scopes[(unsigned)noun % NOUNS],
-                                              name->data, name->size, shard->hash);
+    struct shard *shard = shard_of(txn);
+    const struct scope *s = shard->recent;
 
+    if (s == NULL || s->head.hash != shard->hash || s->noun != (unsigned)noun ||
+        s->head.len != name->size || memcmp(s->head.bytes, name->data, name->size) != 0)
+        s = usher__table_find(&shard->scopes[(unsigned)noun % NOUNS], name->data, name->size,
+                              shard->hash);
     if (s == NULL)
         return USHER_MISSING;
+    shard->recent = s;
     scope_show(s, ret_scope);
     return USHER_OK;
 }
@@ -374,43 +379,61 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
 /* What one write needs, all got before anything is changed. */
 struct plan {
     struct record *record; /* to be changed or erased; NULL: nothing to do */
-    struct name *owner, *group; /* each with a reference */
+    struct name *owner, *group; /* each with a reference if the record has another now */
     char *data;
     size_t data_size;
     unsigned leaves, joins; /* slots, by bit */
     bool fresh;             /* @record is new */
 };
 
-/* The name that a record will carry instead of @old: that of @text, made if need be, with a
- * reference.  False: out of memory. */
-static bool name_ref(struct shard *shard, struct names *names, struct name *old,
-                     const struct usher_text *text, struct name **ret_name)
+/* The name of @text, made if need be, with a reference.  NULL: no memory. */
+static struct name *name_ref(struct shard *shard, struct names *names,
+                             const struct usher_text *text)
 {
-    struct name *name = old;
+    uint32_t hash = usher__table_hash(&names->table, text->data, text->size);
+    struct name *name = usher__table_find(&names->table, text->data, text->size, hash);
 
-    *ret_name = NULL;
-    if (text->size == 0)
-        return true;
-    /* mostly it is the text that record_show() gave */
-    if (old == NULL || text->data != (const char *)old->head.bytes ||
-        text->size != old->head.len) {
-        uint32_t hash = usher__table_hash(&names->table, text->data, text->size);
-
-        name = usher__table_find(&names->table, text->data, text->size, hash);
-        if (name == NULL) {
-            if (!usher__table_reserve(&names->table, 1))
-                return false;
-            name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
-            if (name == NULL)
-                return false;
-            usher__tree_init(&name->list[0], NULL);
-            usher__tree_init(&name->list[1], NULL);
-            (void)usher__table_insert(&names->table, name);
-        }
+    if (name == NULL) {
+        if (!usher__table_reserve(&names->table, 1))
+            return NULL;
+        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
+        if (name == NULL)
+            return NULL;
+        usher__tree_init(&name->list[0], NULL);
+        usher__tree_init(&name->list[1], NULL);
+        (void)usher__table_insert(&names->table, name);
     }
     name->refs++;
-    *ret_name = name;
+    return name;
+}
+
+/* The name that a record will carry which carries @old, or NULL.  False: no memory. */
+static inline bool name_plan(struct shard *shard, struct names *names, struct name *old,
+                             const struct usher_text *text, struct name **ret_name)
+{
+    if (text->size == 0)
+        *ret_name = NULL;
+    else if (old != NULL && text->data == (const char *)old->head.bytes &&
+             text->size == old->head.len)
+        *ret_name = old; /* as record_show() gave it */
+    else
+        return (*ret_name = name_ref(shard, names, text)) != NULL;
     return true;
+}
+
+static void spare_first_drop(struct shard *shard, struct names *names)
+{
+    struct name *name = names->first_spare;
+
+    names->first_spare = name->next_spare;
+    if (names->first_spare == NULL)
+        names->last_spare = NULL;
+    names->n_spare--;
+    name->spare = false;
+    if (name->refs == 0) {
+        (void)usher__table_erase(&names->table, name);
+        (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
+    }
 }
 
 static void name_unref(struct shard *shard, struct kind *kind, struct names *names,
@@ -418,7 +441,7 @@ static void name_unref(struct shard *shard, struct kind *kind, struct names *nam
 {
     size_t limit = usher__table_count(&kind->ids) / 2;
 
-    if (name == NULL || --name->refs > 0 || name->spare)
+    if (--name->refs > 0 || name->spare)
         return;
     name->spare = true;
     name->next_spare = NULL;
@@ -428,18 +451,16 @@ static void name_unref(struct shard *shard, struct kind *kind, struct names *nam
         names->first_spare = name;
     names->last_spare = name;
     names->n_spare++;
-    while (names->n_spare > (limit < SPARE_NAMES ? limit : SPARE_NAMES)) {
-        name = names->first_spare;
-        names->first_spare = name->next_spare;
-        if (names->first_spare == NULL)
-            names->last_spare = NULL;
-        names->n_spare--;
-        name->spare = false;
-        if (name->refs == 0) {
-            (void)usher__table_erase(&names->table, name);
-            (void)resize(shard->memory->alloc, name, NAME_SIZE(name->head.len), 0);
-        }
-    }
+    while (names->n_spare > (limit < SPARE_NAMES ? limit : SPARE_NAMES))
+        spare_first_drop(shard, names);
+}
+
+/* @r carries @to from now on instead of @from, which may be the same. */
+static inline void name_swap(struct shard *shard, struct kind *kind, struct names *names,
+                             struct name *from, const struct name *to)
+{
+    if (from != to && from != NULL)
+        name_unref(shard, kind, names, from);
 }
 
 /* The number of @slot's order that is not the version. */
@@ -483,14 +504,48 @@ static unsigned take_bit(unsigned *bits)
     return bit;
 }
 
-/* Adds to *@nodes what the trees may need, and 1 to *@fresh if the record is new. */
-static enum usher_status plan_one(struct shard *shard, struct scope *s,
-                                  const struct usher_write *write, struct plan *p,
-                                  size_t *nodes, size_t fresh[USHER_KINDS])
+/* A record to be.  NULL: no memory. */
+static struct record *record_new(struct shard *shard, struct kind *kind,
+                                 const struct usher_text *id)
+{
+    /* a change may make as many as it has writes */
+    if (!usher__table_reserve(&kind->ids, USHER_CHANGE_MAX))
+        return NULL;
+    return keyed_new(shard->memory->alloc, offsetof(struct record, head), id,
+                     usher__table_hash(&kind->ids, id->data, id->size));
+}
+
+static bool data_copy(struct shard *shard, const struct usher_text *data, struct plan *p)
+{
+    p->data = resize(shard->memory->alloc, NULL, 0, data->size);
+    if (p->data == NULL)
+        return false;
+    memcpy(p->data, data->data, data->size);
+    p->data_size = data->size;
+    return true;
+}
+
+static inline size_t lists_need(const struct kind *kind, const struct plan *p)
+{
+    size_t nodes = 0;
+
+    for (unsigned slots = p->joins; slots != 0;) {
+        unsigned slot = take_bit(&slots);
+        const struct usher__tree *list = name_list(p->owner, p->group, slot);
+
+        nodes += usher__tree_need(&kind->slot[slot], 1);
+        if (list != NULL)
+            nodes += usher__tree_need(list, 1);
+    }
+    return nodes;
+}
+
+/* Adds to *@nodes what the trees may need. */
+static bool plan_one(struct shard *shard, struct scope *s, const struct usher_write *write,
+                     struct plan *p, size_t *nodes)
 {
     const struct usher_record *to = &write->record;
     struct kind *kind = &s->kinds[to->kind];
-    const struct usher_allocator *alloc = shard->memory->alloc;
     struct record *r = to->ref;
     unsigned slots;
 
@@ -498,41 +553,24 @@ static enum usher_status plan_one(struct shard *shard, struct scope *s,
     p->record = r;
     if (write->erase) {
         p->leaves = r != NULL ? r->slots : 0;
-        return USHER_OK;
+        return true;
     }
     if (r == NULL) {
-        if (!usher__table_reserve(&kind->ids, ++fresh[to->kind]))
-            return USHER_NOMEM;
-        r = keyed_new(alloc, offsetof(struct record, head), &to->id,
-                      usher__table_hash(&kind->ids, to->id.data, to->id.size));
+        p->record = r = record_new(shard, kind, &to->id);
         if (r == NULL)
-            return USHER_NOMEM;
-        p->record = r;
+            return false;
         p->fresh = true;
         *nodes += usher__tree_need(&kind->by_id, 1);
     }
-    if (!name_ref(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
-        !name_ref(shard, &kind->groups, r->group, &to->group, &p->group))
-        return USHER_NOMEM;
-    if (to->data.size != 0) {
-        p->data = resize(alloc, NULL, 0, to->data.size);
-        if (p->data == NULL)
-            return USHER_NOMEM;
-        memcpy(p->data, to->data.data, to->data.size);
-        p->data_size = to->data.size;
-    }
+    if (!name_plan(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
+        !name_plan(shard, &kind->groups, r->group, &to->group, &p->group) ||
+        (to->data.size != 0 && !data_copy(shard, &to->data, p)))
+        return false;
     slots = moves(r, to, p);
     p->leaves = slots & r->slots;
     p->joins = slots & to->slots;
-    for (slots = p->joins; slots != 0;) {
-        unsigned slot = take_bit(&slots);
-        const struct usher__tree *list = name_list(p->owner, p->group, slot);
-
-        *nodes += usher__tree_need(&kind->slot[slot], 1);
-        if (list != NULL)
-            *nodes += usher__tree_need(list, 1);
-    }
-    return USHER_OK;
+    *nodes += lists_need(kind, p);
+    return true;
 }
 
 static void unplan(struct shard *shard, struct scope *s, const struct usher_write *write,
@@ -541,22 +579,59 @@ static void unplan(struct shard *shard, struct scope *s, const struct usher_writ
     struct kind *kind = &s->kinds[write->record.kind];
     const struct usher_allocator *alloc = shard->memory->alloc;
 
-    name_unref(shard, kind, &kind->owners, p->owner);
-    name_unref(shard, kind, &kind->groups, p->group);
+    if (p->record != NULL && !write->erase) {
+        name_swap(shard, kind, &kind->owners, p->owner, p->record->owner);
+        name_swap(shard, kind, &kind->groups, p->group, p->record->group);
+    }
     (void)resize(alloc, p->data, p->data_size, 0);
     if (p->fresh)
         record_free(alloc, p->record);
 }
 
 /* From here on nothing can fail. */
+static void lists_leave(struct shard *shard, struct kind *kind, const struct record *r,
+                        unsigned slots)
+{
+    while (slots != 0) {
+        unsigned slot = take_bit(&slots);
+        union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
+        struct usher__tree *list = name_list(r->owner, r->group, slot);
+
+        (void)usher__tree_erase(&kind->slot[slot], &shard->pool, key);
+        if (list != NULL)
+            (void)usher__tree_erase(list, &shard->pool, key);
+    }
+}
+
+static void lists_join(struct shard *shard, struct kind *kind, struct record *r, unsigned slots)
+{
+    while (slots != 0) {
+        unsigned slot = take_bit(&slots);
+        union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
+        struct usher__tree *list = name_list(r->owner, r->group, slot);
+
+        (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
+        if (list != NULL)
+            (void)usher__tree_insert(list, &shard->pool, key, r);
+    }
+}
+
+static void record_insert(struct shard *shard, struct kind *kind, struct record *r)
+{
+    struct usher_text id = text_of(&r->head);
+
+    (void)usher__table_insert(&kind->ids, r);
+    (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
+}
+
 static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
 
     (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
     (void)usher__table_erase(&kind->ids, r);
-    name_unref(shard, kind, &kind->owners, r->owner);
-    name_unref(shard, kind, &kind->groups, r->group);
+    name_swap(shard, kind, &kind->owners, r->owner, NULL);
+    name_swap(shard, kind, &kind->groups, r->group, NULL);
     record_free(shard->memory->alloc, r);
 }
 
@@ -566,42 +641,20 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     const struct usher_record *to = &write->record;
     struct kind *kind = &s->kinds[to->kind];
     struct record *r = p->record;
-    unsigned slots;
 
     if (r == NULL)
         return; /* erased before it was ever stored */
-    for (slots = p->leaves; slots != 0;) {
-        unsigned slot = take_bit(&slots);
-        union usher__tree_key key = usher__tree_key(hi_of(slot, r->rank, r->until_ms), r->order);
-        struct usher__tree *list = name_list(r->owner, r->group, slot);
-
-        (void)usher__tree_erase(&kind->slot[slot], &shard->pool, key);
-        if (list != NULL)
-            (void)usher__tree_erase(list, &shard->pool, key);
-    }
+    lists_leave(shard, kind, r, p->leaves);
     if (write->erase) {
         record_erase(shard, kind, r);
         return;
     }
-    for (slots = p->joins; slots != 0;) {
-        unsigned slot = take_bit(&slots);
-        union usher__tree_key key =
-            usher__tree_key(hi_of(slot, to->rank, to->until_ms), to->order);
-        struct usher__tree *list = name_list(p->owner, p->group, slot);
-
-        (void)usher__tree_insert(&kind->slot[slot], &shard->pool, key, r);
-        if (list != NULL)
-            (void)usher__tree_insert(list, &shard->pool, key, r);
-    }
-    if (p->fresh) {
-        struct usher_text id = text_of(&r->head);
-
-        (void)usher__table_insert(&kind->ids, r);
-        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
-    }
-    name_unref(shard, kind, &kind->owners, r->owner);
-    name_unref(shard, kind, &kind->groups, r->group);
-    (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
+    if (p->fresh)
+        record_insert(shard, kind, r);
+    name_swap(shard, kind, &kind->owners, r->owner, p->owner);
+    name_swap(shard, kind, &kind->groups, r->group, p->group);
+    if (r->data != NULL)
+        (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
     r->kind = to->kind;
     r->state = to->state;
     r->slots = to->slots;
@@ -614,39 +667,56 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     r->group = p->group;
     r->data = p->data;
     r->data_size = (uint32_t)p->data_size;
+    lists_join(shard, kind, r, p->joins);
+}
+
+/* A scope to be.  NULL: no memory. */
+static struct scope *scope_new(struct shard *shard, const struct usher_scope *scope)
+{
+    struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
+    struct scope *s;
+
+    if (!usher__table_reserve(scopes, 1))
+        return NULL;
+    s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name,
+                  shard->hash);
+    if (s != NULL)
+        scope_init(s, shard);
+    return s;
+}
+
+static void scope_store(struct scope *s, const struct usher_scope *from)
+{
+    s->noun = from->noun;
+    s->epoch = from->epoch;
+    s->version = from->version;
+    s->clock_ms = from->clock_ms;
+    s->due_ms = from->due_ms;
+    memcpy(s->counts, from->counts, sizeof s->counts);
+    memcpy(s->settings, from->settings, sizeof s->settings);
 }
 
 static enum usher_status write_change(struct usher_txn *txn, struct usher_scope *scope,
                                       const struct usher_write *writes, size_t n)
 {
     struct shard *shard = shard_of(txn);
-    struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
-    struct scope *s = scope->ref;
+    struct scope *s = scope->ref != NULL ? scope->ref : scope_new(shard, scope);
     struct plan plans[USHER_CHANGE_MAX];
-    size_t nodes = 0, planned = 0, fresh[USHER_KINDS] = {0};
-    enum usher_status status = USHER_OK;
+    size_t nodes = 0, planned = 0;
+    bool ok = true;
 
-    if (s == NULL) {
-        if (!usher__table_reserve(scopes, 1))
-            return USHER_NOMEM;
-        s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name,
-                      shard->hash);
-        if (s == NULL)
-            return USHER_NOMEM;
-        scope_init(s, shard);
-    }
-    while (planned < n && status == USHER_OK) {
-        status = plan_one(shard, s, &writes[planned], &plans[planned], &nodes, fresh);
+    if (s == NULL)
+        return USHER_NOMEM;
+    while (planned < n && ok) {
+        ok = plan_one(shard, s, &writes[planned], &plans[planned], &nodes);
         planned++;
     }
-    if (status == USHER_OK && !usher__tree_reserve(&shard->pool, nodes))
-        status = USHER_NOMEM;
-    if (status != USHER_OK) {
+    if (!ok || !usher__tree_reserve(&shard->pool, nodes)) {
         while (planned-- > 0)
             unplan(shard, s, &writes[planned], &plans[planned]);
         if (scope->ref == NULL)
             scope_free(s, shard);
-        return status;
+        return USHER_NOMEM;
     }
 
     for (size_t i = 0; i < n; i++)
@@ -655,15 +725,9 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     for (size_t i = 0; i < n; i++)
         if (writes[i].erase)
             usher__table_trim(&s->kinds[writes[i].record.kind].ids);
-    s->noun = scope->noun;
-    s->epoch = scope->epoch;
-    s->version = scope->version;
-    s->clock_ms = scope->clock_ms;
-    s->due_ms = scope->due_ms;
-    memcpy(s->counts, scope->counts, sizeof s->counts);
-    memcpy(s->settings, scope->settings, sizeof s->settings);
+    scope_store(s, scope);
     if (scope->ref == NULL) {
-        (void)usher__table_insert(scopes, s);
+        (void)usher__table_insert(&shard->scopes[scope->noun % NOUNS], s);
         scope->ref = s;
     }
     if (shard->pool.n > SPARE_NODES * 2)
@@ -825,7 +889,7 @@ static void close_memory(struct usher_record_store *store)
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "memory",
-    .caps = USHER_CAP_CONCURRENT,
+    .caps = USHER_CAP_CONCURRENT | USHER_CAP_INSTANT,
     .begin = begin,
     .commit = commit,
     .rollback = rollback,

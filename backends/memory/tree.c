@@ -362,15 +362,6 @@ void usher__tree_done(struct usher__tree *t, struct usher__tree_pool *pool)
     usher__tree_init(t, t->compare);
 }
 
-size_t usher__tree_need(const struct usher__tree *t, size_t n)
-{
-    size_t levels = is_few(t, t->compare != NULL) ? 0 : (size_t)t->root->level + 1;
-
-    /* A root that has been split has two children; it must get as many new ones as fill
-     * it before it is split again. */
-    return n * (levels + 1 + n / (USHER__TREE_WORDS / 3 - 1));
-}
-
 /* ---- search ---- */
 
 /* Start to load all of @x at once: a search would wait for it line by line. */

@@ -140,10 +140,6 @@ void usher__tree_init(struct usher__tree *t, usher__tree_compare_fn *compare);
 /* Free all nodes of @t, through the allocator of @pool.  The tree is empty afterwards. */
 void usher__tree_done(struct usher__tree *t, struct usher__tree_pool *pool);
 
-/* Nodes that @n inserts could take from the pool at most, if nothing is erased in
- * between: n * (levels + 1) for a command's few inserts.  Needs for several trees add up. */
-size_t usher__tree_need(const struct usher__tree *t, size_t n);
-
 /* @key must be the key of @ref.  Cost: O(1) at the maximum, else O(log n). */
 enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
                                         union usher__tree_key key, void *ref);
@@ -165,6 +161,18 @@ bool usher__tree_prev(const struct usher__tree *t, union usher__tree_key key,
  * Returns how many; fewer than @max means that the end is reached.  One search a page. */
 size_t usher__tree_page(const struct usher__tree *t, const union usher__tree_key *after,
                         struct usher__tree_entry *ret, size_t max);
+
+/* Nodes that @n inserts could take from the pool at most, if nothing is erased in
+ * between: n * (levels + 1) for a command's few inserts.  Needs for several trees add up. */
+static inline size_t usher__tree_need(const struct usher__tree *t, size_t n)
+{
+    size_t few = t->compare != NULL ? USHER__TREE_FEW_REFS : USHER__TREE_FEW_KEYS;
+    size_t levels = t->count <= few ? 0 : (size_t)t->root->level + 1;
+
+    /* A root that has been split has two children; it must get as many new ones as fill
+     * it before it is split again. */
+    return n * (levels + 1 + n / (USHER__TREE_WORDS / 3 - 1));
+}
 
 static inline uint64_t usher__tree_count(const struct usher__tree *t)
 {

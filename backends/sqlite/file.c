@@ -25,6 +25,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 /* Bytes of a value, a row or a statement. */
@@ -403,15 +404,36 @@ static enum usher_status prepare(sqlite3 *db, enum usher__sqlite_sync sync,
     return status;
 }
 
+static enum usher_status find_place(sqlite3 *db, struct usher__sqlite_place *place,
+                                    char message[192])
+{
+    const char *path = sqlite3_db_filename(db, "main");
+    struct stat st;
+
+    if (path == NULL || path[0] == '\0' || strlen(path) >= sizeof place->path) {
+        usher__sqlite_say(message, "the path is longer than %d bytes", USHER__SQLITE_PATH - 1);
+        return USHER_UNAVAILABLE;
+    }
+    memcpy(place->path, path, strlen(path) + 1);
+    place->known = stat(path, &st) == 0;
+    if (place->known) {
+        place->device = st.st_dev;
+        place->inode = st.st_ino;
+    }
+    return USHER_OK;
+}
+
 enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_sync sync,
                                           const int64_t *deadline_ms, sqlite3 **ret_db,
-                                          char message[192])
+                                          struct usher__sqlite_place *ret_place, char message[192])
 {
     sqlite3 *db;
     int rc = connect(path, SQLITE_OPEN_CREATE, deadline_ms, &db);
-    enum usher_status status = rc == SQLITE_OK ? prepare(db, sync, deadline_ms, message)
+    enum usher_status status = rc == SQLITE_OK ? find_place(db, ret_place, message)
                                                : usher__sqlite_failed(db, rc, message);
 
+    if (status == USHER_OK)
+        status = prepare(db, sync, deadline_ms, message);
     if (status == USHER_OK)
         *ret_db = db;
     else
@@ -419,35 +441,36 @@ enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_s
     return status;
 }
 
-enum usher_status usher__sqlite_file_moved(sqlite3 *db, char message[192])
+enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *place,
+                                           char message[192])
 {
-    int moved = 0;
+    struct stat st;
 
-    if (sqlite3_file_control(db, "main", SQLITE_FCNTL_HAS_MOVED, &moved) != SQLITE_OK || moved == 0)
+    if (!place->known ||
+        (stat(place->path, &st) == 0 && st.st_dev == place->device && st.st_ino == place->inode))
         return USHER_OK;
     usher__sqlite_say(message, "the file has been moved or deleted: open it anew");
     return USHER_UNAVAILABLE;
 }
 
-enum usher_status usher__sqlite_file_again(sqlite3 *db, const int64_t *deadline_ms,
-                                           sqlite3 **ret_db, char message[192])
+enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *place,
+                                           const int64_t *deadline_ms, sqlite3 **ret_db,
+                                           char message[192])
 {
-    /* a full path, whatever the working directory is by now */
-    const char *path = sqlite3_db_filename(db, "main");
-    sqlite3 *again = NULL;
-    enum usher_status status = usher__sqlite_file_moved(db, message);
+    sqlite3 *db = NULL;
+    enum usher_status status = usher__sqlite_file_moved(place, message);
     int rc;
 
     if (status != USHER_OK)
         return status;
-    rc = connect(path, 0, deadline_ms, &again);
+    rc = connect(place->path, 0, deadline_ms, &db);
     if (rc == SQLITE_OK)
-        rc = execute(again, "PRAGMA cell_size_check = ON");
+        rc = execute(db, "PRAGMA cell_size_check = ON");
     if (rc == SQLITE_OK) {
-        *ret_db = again;
+        *ret_db = db;
         return USHER_OK;
     }
-    status = usher__sqlite_failed(again, rc, message);
-    (void)sqlite3_close(again);
+    status = usher__sqlite_failed(db, rc, message);
+    (void)sqlite3_close(db);
     return status;
 }

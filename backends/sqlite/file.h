@@ -4,6 +4,7 @@
 #define USHER_SQLITE_FILE_H
 
 #include <sqlite3.h>
+#include <sys/types.h>
 
 #include <usher/store.h>
 
@@ -12,6 +13,17 @@
 /* In the file's header: whose it is ("ushr"), and the format of what is in it. */
 #define USHER__SQLITE_APPLICATION 0x75736872
 #define USHER__SQLITE_FORMAT 1
+
+/* Bytes of a full path with its NUL; SQLite has no longer ones. */
+#define USHER__SQLITE_PATH 1024
+
+/* Where the file is, and which one it is; read by any thread. */
+struct usher__sqlite_place {
+    char path[USHER__SQLITE_PATH]; /* full, whatever the working directory is by now */
+    bool known;                    /* the two below; not so if the VFS has files of its own */
+    dev_t device;
+    ino_t inode;
+};
 
 /*
  * Open @path; a file that does not exist, or has nothing in it, becomes one of ours, an
@@ -22,18 +34,17 @@
  */
 enum usher_status usher__sqlite_file_open(const char *path, enum usher__sqlite_sync sync,
                                           const int64_t *deadline_ms, sqlite3 **ret_db,
-                                          char message[192]);
+                                          struct usher__sqlite_place *ret_place, char message[192]);
 
-/*
- * One more connection to the file that @db has open, to read from.  It must not have been
- * moved meanwhile.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM.
- */
-enum usher_status usher__sqlite_file_again(sqlite3 *db, const int64_t *deadline_ms,
-                                           sqlite3 **ret_db, char message[192]);
+/* One more connection, to read from.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM. */
+enum usher_status usher__sqlite_file_again(const struct usher__sqlite_place *place,
+                                           const int64_t *deadline_ms, sqlite3 **ret_db,
+                                           char message[192]);
 
-/* USHER_OK; USHER_UNAVAILABLE if the file that @db has open is no longer where it was:
- * somebody else would open another one by the same name. */
-enum usher_status usher__sqlite_file_moved(sqlite3 *db, char message[192]);
+/* USHER_OK; USHER_UNAVAILABLE if the file is no longer at its place: others would open
+ * another one by the same name, and know nothing of ours. */
+enum usher_status usher__sqlite_file_moved(const struct usher__sqlite_place *place,
+                                           char message[192]);
 
 /* What the error @rc of @db means, said in @message: USHER_NOMEM or USHER_UNAVAILABLE. */
 enum usher_status usher__sqlite_failed(sqlite3 *db, int rc, char message[192]);

@@ -111,6 +111,7 @@ struct usher_txn {
 
 struct sqlite {
     struct usher_record_store base;
+    struct usher__sqlite_place place;
     struct usher_txn txn;
 };
 
@@ -567,9 +568,8 @@ static enum usher_status fetch(struct usher_txn *t, sqlite3_stmt *st, int64_t li
 
     if (rc == SQLITE_ROW) {
         status = read_record(&t->c, st, &r);
-        if (status == USHER_OK &&
-            (sqlite3_column_int64(st, 1) != list || (r.slots & slots) != slots ||
-             (slots != 0 && r.order == 0)))
+        if (status == USHER_OK && (sqlite3_column_int64(st, 1) != list ||
+                                   (r.slots & slots) != slots || (slots != 0 && r.order == 0)))
             status = corrupt(&t->c, "an index and its table disagree");
         if (status == USHER_OK)
             status = keep(t, &r);
@@ -845,7 +845,8 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
                                const struct usher_text *scope_name, bool write, int64_t deadline_ms,
                                struct usher_txn **ret_txn)
 {
-    struct usher_txn *t = &((struct sqlite *)store)->txn;
+    struct sqlite *s = (struct sqlite *)store;
+    struct usher_txn *t = &s->txn;
     struct connection *c = &t->c;
     enum usher_status status;
 
@@ -856,7 +857,7 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
     c->deadline_ms = deadline_ms;
     if (!sqlite3_get_autocommit(c->db)) /* a rollback that failed */
         rollback(t);
-    status = usher__sqlite_file_moved(c->db, c->message);
+    status = usher__sqlite_file_moved(&s->place, c->message);
     if (status != USHER_OK)
         return status;
     status = run_plain(c, write ? ST_BEGIN_WRITE : ST_BEGIN_READ);
@@ -917,7 +918,6 @@ static enum usher_status commit(struct usher_txn *t)
 
 /* ---- scan ------------------------------------------------------------------------- */
 
-/* Go through the rows of @st; @row shows one. */
 struct scanner {
     struct connection *c;
     usher_scan_fn *fn;
@@ -1026,23 +1026,28 @@ static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun
     return status;
 }
 
-/* The deadline is for waiting: a large file may take longer to be looked at. */
+/*
+ * The deadline is for waiting: a large file may take longer to be looked at.  Nothing of the
+ * transaction that may be under way on another thread is touched, but for the message of a
+ * failure, which has no other place.
+ */
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
                               const struct usher_text *only, int64_t deadline_ms, usher_scan_fn *fn,
                               void *payload)
 {
-    struct usher_txn *t = &((struct sqlite *)store)->txn;
+    struct sqlite *s = (struct sqlite *)store;
     struct connection c;
     struct scanner sc = { &c, fn, payload };
     enum usher_status status;
 
     memset(&c, 0, sizeof c);
     c.deadline_ms = deadline_ms;
-    status = usher__sqlite_file_again(t->c.db, &c.deadline_ms, &c.db, c.message);
+    status = usher__sqlite_file_again(&s->place, &c.deadline_ms, &c.db, c.message);
     if (status == USHER_OK)
         status = scan_all(&sc, noun, only);
     connection_close(&c);
-    memcpy(t->c.message, c.message, sizeof c.message);
+    if (status != USHER_OK)
+        memcpy(s->txn.c.message, c.message, sizeof c.message);
     return status;
 }
 
@@ -1098,7 +1103,8 @@ enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_syn
     s->txn.alloc = alloc;
     s->txn.generation = 1;
     s->txn.c.deadline_ms = deadline_ms;
-    status = usher__sqlite_file_open(path, sync, &s->txn.c.deadline_ms, &s->txn.c.db, message);
+    status = usher__sqlite_file_open(path, sync, &s->txn.c.deadline_ms, &s->txn.c.db, &s->place,
+                                     message);
     if (status != USHER_OK) {
         close_store(&s->base);
         return status;

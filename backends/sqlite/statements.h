@@ -11,6 +11,7 @@
 #define USHER_SQLITE_STATEMENTS_H
 
 /* clang-format off */
+/* Texts are made of parts.  NOLINTBEGIN(bugprone-suspicious-missing-comma) */
 
 #define SCOPE_COLUMNS                                                                          \
     "ref, noun, name, epoch, version, clock_ms, due_ms,"                                       \
@@ -124,6 +125,7 @@
       " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, owner = ?14, grp = ?15,"         \
       " data = ?16 WHERE ref = ?1", "rowid")
 
+/* NOLINTEND(bugprone-suspicious-missing-comma) */
 /* clang-format on */
 
 #endif

@@ -23,10 +23,11 @@ extern "C" {
 enum usher_capability {
     USHER_CAP_DURABLE = 1u << 0,   /* an answer given survives the process */
     USHER_CAP_SHARED = 1u << 1,    /* other processes may use the same data */
-    USHER_CAP_CONCURRENT = 1u << 2 /* execute() may run on several threads at once, and
+    USHER_CAP_CONCURRENT = 1u << 2, /* execute() may run on several threads at once, and
                                     * gains nothing from batches: the engine calls it
                                     * directly.  Without it the engine calls it on one
                                     * thread at a time with what has queued up. */
+    USHER_CAP_INSTANT = 1u << 3    /* never waits; it is told no deadlines (0) */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -38,7 +39,7 @@ struct usher_task {
 
 /* What all commands of one execute() have in common. */
 struct usher_context {
-    int64_t deadline_ms; /* CLOCK_MONOTONIC, ms */
+    int64_t deadline_ms; /* CLOCK_MONOTONIC, ms; 0 with USHER_CAP_INSTANT */
     int64_t now_ms;      /* for commands without USHER_GIVEN_NOW; 0: the store's clock */
     /* Tell of each change, in order of version per scope, as soon as it is made; NULL:
      * nobody listens.  The texts need to live during the call only.  Cheap; never calls

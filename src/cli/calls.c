@@ -31,7 +31,8 @@ const struct calls_line *usher__calls_line(const struct calls *c, const char *na
     return node != NULL ? *node : NULL;
 }
 
-static uint32_t calls_line_index(struct calls *c, const char *name, size_t size)
+/* A name has at most 255 bytes. */
+static uint32_t calls_line_index(struct calls *c, const char *name, uint8_t size)
 {
     const struct calls_line *known = usher__calls_line(c, name, size);
     struct calls_line *line;
@@ -77,7 +78,7 @@ const char *usher__calls_add(struct calls *c, const char *line, size_t size, int
     call = &c->call[c->n++];
     call->start_ms = start_ms;
     call->end_ms = end_ms;
-    call->line = calls_line_index(c, line, size);
+    call->line = calls_line_index(c, line, (uint8_t)size);
     call->row = (uint32_t)row;
     return NULL;
 }

@@ -54,7 +54,8 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
 
         if (usher__answer_failed(r->status)) {
             if (failed == USHER_OK)
-                (void)snprintf(message, CLI_MESSAGE_MAX, "%s", r->message);
+                (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
+                               r->message[0] != '\0' ? r->message : usher_status_text(r->status));
             failed = failed == USHER_OK ? r->status : failed;
             continue;
         }
@@ -181,7 +182,8 @@ static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
     m->epoch = r.epoch;
     m->version = r.version;
     status = usher__answer_failed(r.status) ? r.status : USHER_OK;
-    (void)snprintf(message, CLI_MESSAGE_MAX, "%s", r.message);
+    (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
+                   r.message[0] != '\0' ? r.message : usher_status_text(r.status));
     usher_reply_done(&r);
     return status;
 }

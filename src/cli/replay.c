@@ -68,7 +68,8 @@ struct replay {
 static bool fail(struct replay *r, enum usher_status status, const char *what)
 {
     r->failed = status;
-    (void)snprintf(r->message, sizeof r->message, "%s", what);
+    (void)snprintf(r->message, sizeof r->message, "%s",
+                   what[0] != '\0' ? what : usher_status_text(status));
     return false;
 }
 

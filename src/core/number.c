@@ -135,9 +135,21 @@ static uint32_t mix32(uint32_t x)
     return x;
 }
 
+static uint32_t draw(uint64_t version, uint32_t salt)
+{
+    return mix32((uint32_t)version ^
+                 mix32((uint32_t)(version >> 32) + salt + UINT32_C(0x9e3779b9)));
+}
+
 uint32_t usher__draw(uint64_t version)
 {
-    return mix32((uint32_t)version ^ mix32((uint32_t)(version >> 32) + UINT32_C(0x9e3779b9)));
+    return draw(version, 0);
+}
+
+uint32_t usher__draw_step(uint64_t version)
+{
+    /* as of a version that no scope reaches: independent of the draw above */
+    return draw(version, UINT32_C(1) << 21) % USHER__DRAW_STEPS;
 }
 
 uint64_t usher__number_rank(int64_t order, uint64_t version)

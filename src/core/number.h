@@ -60,15 +60,18 @@ uint8_t usher__number_slots(unsigned state, int64_t until_ms);
 
 /*
  * Rank in the idle list.  Numbers that became idle while the pool was in random order have
- * a rank below USHER__RANK_QUEUED, drawn from the version at which they became idle, so
- * that the head of the list is a fair draw and no store has to count.  All others share
- * that rank and stand in order of version.
+ * a rank below USHER__RANK_QUEUED, drawn from the version at which they became idle.  All
+ * others share that rank and stand in order of version.
  */
 #define USHER__RANK_QUEUED (UINT64_C(1) << 32)
 uint64_t usher__number_rank(int64_t order, uint64_t version);
 
 /* 32 well mixed bits of @version; 32-bit arithmetic only, for Lua does it as well. */
 uint32_t usher__draw(uint64_t version);
+
+/* How many numbers a draw at @version passes over: from 0 to USHER__DRAW_STEPS - 1. */
+#define USHER__DRAW_STEPS 16
+uint32_t usher__draw_step(uint64_t version);
 
 /* Local days: number of the day of @now_ms, and when the next one begins. */
 int64_t usher__day(int64_t now_ms, int64_t zone_min);

@@ -170,6 +170,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->pid = getpid();
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
+    e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
     e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
     status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
     if (status != USHER_OK) {
@@ -335,7 +336,7 @@ static void notify(void *payload, const struct usher_notice *notice)
     usher__watches_queue(&e->watches, notice);
 }
 
-static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
+static inline void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           int64_t deadline_ms)
 {
     struct usher_context context;
@@ -450,10 +451,10 @@ static enum usher_status replies_look(const struct usher_engine *e,
 }
 
 /* At most CHUNK commands. */
-static enum usher_status execute_some(struct usher_engine *e,
-                                      const struct usher_command *commands,
-                                      struct usher_reply *replies, size_t n,
-                                      enum usher_status worst)
+static inline enum usher_status execute_some(struct usher_engine *e,
+                                             const struct usher_command *commands,
+                                             struct usher_reply *replies, size_t n,
+                                             enum usher_status worst)
 {
     struct usher_task tasks[CHUNK];
     size_t n_tasks = 0;
@@ -466,7 +467,7 @@ static enum usher_status execute_some(struct usher_engine *e,
         }
     }
     if (n_tasks > 0) {
-        int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+        int64_t deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
 
         if (e->combines)
             combine(e, tasks, n_tasks, deadline_ms);
@@ -489,13 +490,9 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
                                               : "commands or replies is NULL");
         return USHER_INVALID;
     }
-    while (n > CHUNK) {
-        worst = execute_some(e, commands, replies, CHUNK, worst);
-        commands += CHUNK;
-        replies += CHUNK;
-        n -= CHUNK;
-    }
-    worst = execute_some(e, commands, replies, n, worst);
+    for (size_t from = 0; from < n; from += CHUNK)
+        worst = execute_some(e, commands + from, replies + from,
+                             n - from < CHUNK ? n - from : CHUNK, worst);
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

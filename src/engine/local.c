@@ -15,6 +15,7 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "core/text.h"
 #include "core/verbs.h"
 #include "engine/memory.h"
 #include "steps/work.h"
@@ -116,43 +117,67 @@ static uint64_t new_epoch(const void *salt)
     return epoch != 0 ? epoch : 1;
 }
 
-/* One command inside a transaction.  A failure of the store is returned, not answered. */
-static enum usher_status run(struct local *l, struct usher_txn *txn, struct usher_task *task,
-                             const struct usher_context *context)
+static int64_t now_of(const struct usher_context *context)
 {
-    const struct usher_command *command = task->command;
-    struct usher__work w;
+    return context->now_ms != 0 ? context->now_ms : wall_clock_ms();
+}
+
+static bool same_scope(const struct usher_command *a, const struct usher_command *b)
+{
+    return (unsigned)a->verb >> 8 == (unsigned)b->verb >> 8 &&
+           usher__text_equal(&a->scope, &b->scope);
+}
+
+static enum usher_status scope_load(struct usher__work *w, const struct usher_command *command)
+{
     enum usher_status status;
 
-    w.ops = l->records->ops;
-    w.txn = txn;
-    w.context = context;
-    w.command = command;
-    w.reply = task->reply;
-    w.now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms
-            : context->now_ms != 0                  ? context->now_ms
-                                                    : wall_clock_ms();
-    w.scope.name = command->scope;
-    w.scope.noun = (uint8_t)((unsigned)command->verb >> 8);
-    status = w.ops->scope(txn, (enum usher_noun)w.scope.noun, &command->scope, &w.scope);
-    if (status == USHER_OK) {
-        task->reply->epoch = w.scope.epoch;
-        task->reply->version = w.scope.version;
-        if (w.now < w.scope.clock_ms)
-            w.now = w.scope.clock_ms;
-    } else if (status == USHER_MISSING) {
-        w.scope.ref = NULL;
-        w.scope.epoch = (usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0
-                            ? new_epoch(&w)
-                            : 0;
-        w.scope.version = 0;
-        w.scope.clock_ms = 0;
-        w.scope.due_ms = INT64_MAX;
-        usher__number_defaults(&w.scope);
-    } else {
+    w->scope.name = command->scope;
+    w->scope.noun = (uint8_t)((unsigned)command->verb >> 8);
+    status = w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &command->scope, &w->scope);
+    if (status != USHER_MISSING)
         return status;
+    w->scope.ref = NULL;
+    w->scope.version = 0;
+    w->scope.clock_ms = 0;
+    w->scope.due_ms = INT64_MAX;
+    usher__number_defaults(&w->scope);
+    return USHER_OK;
+}
+
+static void work_begin(struct usher__work *w, struct local *l, struct usher_txn *txn,
+                       const struct usher_context *context)
+{
+    w->ops = l->records->ops;
+    w->txn = txn;
+    w->context = context;
+    w->command = NULL;
+}
+
+/* One command inside a transaction; the last one's scope is known already.  A failure of the
+ * store is returned, not answered. */
+static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
+{
+    const struct usher_command *command = task->command;
+
+    if (w->command == NULL || !same_scope(w->command, command)) {
+        enum usher_status status = scope_load(w, command);
+
+        if (status != USHER_OK)
+            return status;
     }
-    return usher__number_run(&w);
+    w->command = command;
+    w->reply = task->reply;
+    w->now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : now;
+    if (w->scope.ref != NULL) {
+        w->reply->epoch = w->scope.epoch;
+        w->reply->version = w->scope.version;
+        if (w->now < w->scope.clock_ms)
+            w->now = w->scope.clock_ms;
+    } else if ((usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0) {
+        w->scope.epoch = new_epoch(w);
+    }
+    return usher__number_run(w);
 }
 
 static void failed(struct local *l, struct usher_task *task, enum usher_status status)
@@ -191,8 +216,11 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
     status = ops->begin(l->records, (enum usher_noun)0, NULL, any_writes(tasks, n),
                         context->deadline_ms, &txn);
     if (status == USHER_OK) {
+        struct usher__work w;
+
+        work_begin(&w, l, txn, &inner);
         for (size_t i = 0; i < n && status == USHER_OK; i++)
-            status = run(l, txn, &tasks[i], &inner);
+            status = run(&w, &tasks[i], now_of(context));
         if (status == USHER_OK)
             status = ops->commit(txn);
         else
@@ -227,29 +255,44 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
     }
 }
 
-/* For stores that lock one scope at a time: a transaction is one command. */
+/* Commands on one scope that share a transaction, at most: others wait for its lock. */
+#define SHARE_MAX 64
+
+/* For stores that lock one scope at a time. */
 static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
     struct local *l = (struct local *)s;
     const struct usher_record_store_ops *ops = l->records->ops;
+    struct usher__work w;
 
-    for (size_t i = 0; i < n; i++) {
-        const struct usher_command *command = tasks[i].command;
+    for (size_t i = 0, from; i < n;) {
+        const struct usher_command *first = tasks[i].command;
         struct usher_txn *txn;
         enum usher_status status =
-            ops->begin(l->records, (enum usher_noun)((unsigned)command->verb >> 8),
-                       &command->scope, true, context->deadline_ms, &txn);
+            ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8), &first->scope,
+                       true, context->deadline_ms, &txn);
 
+        from = i;
         if (status == USHER_OK) {
-            status = run(l, txn, &tasks[i], context);
-            if (status == USHER_OK)
+            int64_t now = now_of(context);
+
+            work_begin(&w, l, txn, context);
+            do
+                status = run(&w, &tasks[i++], now);
+            while (status == USHER_OK && i < n && i - from < SHARE_MAX &&
+                   same_scope(first, tasks[i].command));
+            if (status == USHER_OK) {
                 status = ops->commit(txn);
-            else
+            } else {
                 ops->rollback(txn);
+                from = i - 1; /* those before it have been applied */
+            }
+        } else {
+            i++;
         }
-        if (status != USHER_OK)
-            failed(l, &tasks[i], status);
+        for (; status != USHER_OK && from < i; from++)
+            failed(l, &tasks[from], status);
     }
 }
 

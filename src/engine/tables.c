@@ -171,8 +171,9 @@ static void number_lua(struct out *o)
         put_name(o, c == USHER__CLAIM_RESTING ? "resting" : usher__claim_word(c));
         put(o, " = %u\n", c);
     }
-    put(o, "local QUEUED = '%llu'\nlocal REQUEST_MS = %lld\n",
-        (unsigned long long)USHER__RANK_QUEUED, (long long)USHER__REQUEST_MS);
+    put(o, "local QUEUED = '%llu'\nlocal REQUEST_MS = %lld\nlocal DRAW_STEPS = %d\n",
+        (unsigned long long)USHER__RANK_QUEUED, (long long)USHER__REQUEST_MS,
+        USHER__DRAW_STEPS);
 }
 
 /* ------------------------------------------------------------------------------------ */

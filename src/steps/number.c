@@ -529,6 +529,43 @@ static enum usher_status rest_today(work *w, struct usher_record *r)
     return status;
 }
 
+static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
+                                   uint64_t order, bool back, struct usher_record *r)
+{
+    return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
+                        order, back, r);
+}
+
+/*
+ * A fair draw among the numbers of @group.  They stand on a circle, each at the rank it drew
+ * when it became idle.  A point is drawn from the version of this call, and of the next
+ * USHER__DRAW_STEPS numbers behind it one is taken.  (The first one would not do: its chance
+ * is the gap before it, and always the lowest rank is worse still, since those passed over
+ * have high ranks and stay.)  MISSING: there is none.
+ */
+static enum usher_status draw(work *w, const struct usher_text *group, struct usher_record *r)
+{
+    uint64_t version = w->scope.version + 1;
+    uint32_t left = usher__draw_step(version);
+    uint64_t rank = usher__draw(version), order = 0;
+    bool turned = false;
+
+    for (;;) {
+        enum usher_status status = walk_idle(w, group, rank, order, false, r);
+
+        if (status == USHER_MISSING && !turned) { /* once round, then none means none */
+            turned = true;
+            rank = order = 0;
+            continue;
+        }
+        if (status != USHER_OK || left-- == 0)
+            return status;
+        turned = false;
+        rank = r->rank;
+        order = r->order;
+    }
+}
+
 /*
  * The number that the pool's order puts first in @group (NULL: any).  Numbers that became
  * idle under another kind of order (random or not) go before all others.  MISSING.
@@ -536,24 +573,17 @@ static enum usher_status rest_today(work *w, struct usher_record *r)
 static enum usher_status head(work *w, const struct usher_text *group,
                               struct usher_record *r)
 {
-    const struct usher_record_store_ops *ops = w->ops;
-    bool back = false;
     enum usher_status status;
 
     if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_RANDOM) {
-        status = ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
-                           USHER__RANK_QUEUED, 0, false, r);
-        if (status != USHER_MISSING)
-            return status;
-    } else if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_MOST_RECENT) {
-        status = ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
-                           0, 0, false, r);
-        if (status != USHER_OK || r->rank < USHER__RANK_QUEUED)
-            return status;
-        back = true;
+        status = walk_idle(w, group, USHER__RANK_QUEUED, 0, false, r);
+        return status != USHER_MISSING ? status : draw(w, group, r);
     }
-    return ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group,
-                     back ? UINT64_MAX : 0, back ? UINT64_MAX : 0, back, r);
+    status = walk_idle(w, group, 0, 0, false, r);
+    if (status != USHER_OK || r->rank < USHER__RANK_QUEUED ||
+        w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_LONGEST_IDLE)
+        return status;
+    return walk_idle(w, group, UINT64_MAX, UINT64_MAX, true, r);
 }
 
 /* Give the first number of @group (NULL: any) to this call.  MISSING: there is none. */
@@ -754,7 +784,7 @@ static enum usher_status renew(work *w)
             r.n[USHER__N_LEASE] = a->lease_ms;
         settle(&w->scope, &r, move.to,
                r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0,
-               w->scope.version + 1);
+               usher__version_next(w));
         if (r.until_ms != before.until_ms || r.n[USHER__N_LEASE] != before.n[USHER__N_LEASE]) {
             usher__change_begin(w, &c);
             answer(w, USHER_OK, &r);

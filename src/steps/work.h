@@ -40,6 +40,12 @@ struct usher__change {
 /* Expiries that one command applies on its way. */
 #define USHER__EXPIRE_MAX 64
 
+/* The version of the change that will be begun next. */
+static inline uint64_t usher__version_next(const struct usher__work *w)
+{
+    return w->scope.version + 1;
+}
+
 void usher__change_begin(struct usher__work *w, struct usher__change *c);
 /* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
 void usher__change_save(struct usher__change *c, const struct usher_record *r);

@@ -38,37 +38,53 @@ for store in ${USHER_TEST_STORES-}; do
     STORES="$STORES $store?prefix=cli$$"
 done
 
-# The server is $USHER_REDIS_SERVER, else redis-server, else redis-check-rdb: the same program,
+# start_redis ARGUMENT...: a Redis server in $dir; 1 if it ended at once, as when its port is
+# taken.  It is $USHER_REDIS_SERVER, else redis-server, else redis-check-rdb: the same program,
 # which looks at its name, and on Debian comes without the daemon.
-redis_too() {
-    [ "${WITH_REDIS:-yes}" = yes ] || return 0
+start_redis() {
     server=${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}
-    if [ -z "$server" ]; then
-        echo 'SKIPPED on Redis, for there is no redis-server'
-        [ "${USHER_NO_SKIP-}" != 1 ] || exit 1
-        return 0
-    fi
-    ln -s "$server" redis-server || exit 99
-    # Dies with us even if we are killed, where there is setpriv.
-    set -- ./redis-server --port 0 --unixsocket "$dir/redis.sock" --dir "$dir" --save '' \
-        --appendonly yes --appendfsync no
+    ln -sf "$server" redis-server || exit 99
+    set -- ./redis-server --dir "$dir" --save '' --appendonly yes --appendfsync no "$@"
+    # It dies with us even if we are killed, where there is setpriv.
     if command -v setpriv >/dev/null; then
         set -- setpriv --pdeathsig KILL "$@"
     fi
     "$@" >redis.log 2>&1 &
     redis_pid=$!
-    url=redis+unix://$dir/redis.sock
     tries=0
-    until "$USHER" -s "$url" number set q >out.txt 2>&1 || [ $? -eq 1 ]; do
+    until grep -q 'eady to accept connections' redis.log; do
         tries=$((tries + 1))
-        if [ $tries -gt 300 ] || ! kill -0 "$redis_pid" 2>/dev/null; then
-            echo 'the Redis server does not answer:'
-            tail -5 redis.log out.txt
+        kill -0 "$redis_pid" 2>/dev/null || return 1
+        if [ $tries -gt 600 ]; then
+            echo 'the Redis server does not start within 30 seconds:'
+            tail -5 redis.log
             exit 1
         fi
-        sleep 0.1
+        sleep 0.05
     done
-    STORES="$STORES $url"
+}
+
+# Is there a Redis to test with?  If not, that is said, and it is a failure where nothing may
+# be skipped.
+have_redis() {
+    [ "${WITH_REDIS:-yes}" = yes ] || return 1
+    if [ -n "${USHER_REDIS_SERVER-}" ] || command -v redis-server >/dev/null ||
+        command -v redis-check-rdb >/dev/null; then
+        return 0
+    fi
+    echo 'SKIPPED on Redis, for there is no redis-server'
+    [ "${USHER_NO_SKIP-}" != 1 ] || exit 1
+    return 1
+}
+
+redis_too() {
+    have_redis || return 0
+    if ! start_redis --port 0 --unixsocket "$dir/redis.sock"; then
+        echo 'the Redis server ended at once:'
+        tail -5 redis.log
+        exit 1
+    fi
+    STORES="$STORES redis+unix://$dir/redis.sock"
 }
 
 # mask: epochs are drawn by chance; E is one, 0 is that of a pool which is not there; D is

@@ -327,7 +327,7 @@ static void memory_survives_the_loss_of_any_allocation(void **state)
 #ifdef USHER_WITH_SQLITE
 static void sqlite_survives_the_loss_of_any_allocation(void **state)
 {
-    char dir[] = "/tmp/usher-oom.XXXXXX", url[128], file[128];
+    char dir[] = "/tmp/usher-oom.XXXXXX", file[64], url[96];
 
     (void)state;
     assert_non_null(mkdtemp(dir));

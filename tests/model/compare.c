@@ -33,8 +33,7 @@ static void diff_int(struct diff *d, const char *what, size_t row, int64_t a, in
         (void)fprintf(d->f, "%" PRId64 " and %" PRId64 "\n", a, b);
 }
 
-static void diff_word(struct diff *d, const char *what, size_t row, const char *a,
-                      const char *b)
+static void diff_word(struct diff *d, const char *what, size_t row, const char *a, const char *b)
 {
     if (strcmp(a, b) == 0)
         return;
@@ -50,23 +49,22 @@ static void diff_text(struct diff *d, const char *what, size_t row, struct usher
         return;
     diff_line(d, what, row);
     if (d->f != NULL)
-        (void)fprintf(d->f, "\"%.*s\" and \"%.*s\"\n", (int)a.size,
-                      a.data != NULL ? a.data : "", (int)b.size, b.data != NULL ? b.data : "");
+        (void)fprintf(d->f, "\"%.*s\" and \"%.*s\"\n", (int)a.size, a.data != NULL ? a.data : "",
+                      (int)b.size, b.data != NULL ? b.data : "");
 }
 
 #define INT(field) diff_int(&d, #field, SIZE_MAX, (int64_t)a->field, (int64_t)b->field)
 #define OF(field) diff_int(&d, #field, SIZE_MAX, (int64_t)x->field, (int64_t)y->field)
 #define ROW(field) diff_int(&d, #field, i, (int64_t)p->field, (int64_t)q->field)
 
-bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                   const struct usher_reply *b, FILE *f)
+bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const struct usher_reply *b,
+                   FILE *f)
 {
-    struct diff d = {f, true};
+    struct diff d = { f, true };
     const struct usher_number_reply *x = &a->of.number, *y = &b->of.number;
     bool answered = (a->status == USHER_OK || a->status == USHER_SAME) && a->status == b->status;
 
-    diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status),
-              usher_status_word(b->status));
+    diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
     INT(version);
     diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
@@ -79,8 +77,8 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
     OF(next_ms);
     OF(count);
     OF(more);
-    diff_text(&d, "number", SIZE_MAX, (struct usher_text){x->number, x->number_size},
-              (struct usher_text){y->number, y->number_size});
+    diff_text(&d, "number", SIZE_MAX, (struct usher_text){ x->number, x->number_size },
+              (struct usher_text){ y->number, y->number_size });
     diff_int(&d, "NUL after number", SIZE_MAX, x->number[x->number_size],
              y->number[y->number_size]);
     OF(n_rows);
@@ -125,7 +123,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
 
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f)
 {
-    struct diff d = {f, true};
+    struct diff d = { f, true };
 
     INT(noun);
     diff_text(&d, "scope", SIZE_MAX, a->scope, b->scope);
@@ -145,19 +143,21 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
 {
     const struct usher_number_reply *n = &r->of.number;
 
-    (void)fprintf(f, "    %s%s version %" PRIu64 " state %s why %d token %" PRIu64
-                     " until %" PRId64 " next %" PRId64 " count %" PRIu64 "%s number \"%s\"",
+    (void)fprintf(f,
+                  "    %s%s version %" PRIu64 " state %s why %d token %" PRIu64 " until %" PRId64
+                  " next %" PRId64 " count %" PRIu64 "%s number \"%s\"",
                   usher_status_word(r->status), r->repeated ? " (repeated)" : "", r->version,
-                  usher_number_state_word(n->state), (int)n->why, n->token, n->until_ms,
-                  n->next_ms, n->count, n->more ? " more" : "", n->number);
+                  usher_number_state_word(n->state), (int)n->why, n->token, n->until_ms, n->next_ms,
+                  n->count, n->more ? " more" : "", n->number);
     if (r->message[0] != '\0')
         (void)fprintf(f, " (%s)", r->message);
     (void)fputc('\n', f);
     for (size_t i = 0; i < n->n_rows; i++) {
         const struct usher_number_row *row = &n->rows[i];
 
-        (void)fprintf(f, "      \"%.*s\" group \"%.*s\" owner \"%.*s\" %s%s token %" PRIu64
-                         " until %" PRId64 " calls %" PRId64 " used %" PRId64 "\n",
+        (void)fprintf(f,
+                      "      \"%.*s\" group \"%.*s\" owner \"%.*s\" %s%s token %" PRIu64
+                      " until %" PRId64 " calls %" PRId64 " used %" PRId64 "\n",
                       (int)row->number.size, row->number.data, (int)row->group.size,
                       row->group.data != NULL ? row->group.data : "", (int)row->owner.size,
                       row->owner.data != NULL ? row->owner.data : "",
@@ -170,9 +170,9 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
         const struct usher_number_settings *s = &n->of.settings;
 
         (void)fprintf(f,
-                      "      order %" PRId64 " lease %" PRId64 " rest %" PRId64
-                      " daily %" PRId64 " zone %" PRId64 " strict %" PRId64 " sticky %" PRId64
-                      " sticky-max %" PRId64 " requests %" PRId64 "\n",
+                      "      order %" PRId64 " lease %" PRId64 " rest %" PRId64 " daily %" PRId64
+                      " zone %" PRId64 " strict %" PRId64 " sticky %" PRId64 " sticky-max %" PRId64
+                      " requests %" PRId64 "\n",
                       s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
                       s->sticky_ms, s->sticky_max, s->requests);
     }
@@ -190,12 +190,13 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
 
 void notice_print(FILE *f, const struct usher_notice *n)
 {
-    (void)fprintf(f, "    %.*s version %" PRIu64 " at %" PRId64 ": %s \"%.*s\" %s -> %s token %"
-                     PRIu64 " until %" PRId64 " owner \"%.*s\"\n",
+    (void)fprintf(f,
+                  "    %.*s version %" PRIu64 " at %" PRId64 ": %s \"%.*s\" %s -> %s token %" PRIu64
+                  " until %" PRId64 " owner \"%.*s\"\n",
                   (int)n->scope.size, n->scope.data, n->version, n->now_ms,
                   usher_verb_word(n->verb), (int)n->subject.size,
                   n->subject.data != NULL ? n->subject.data : "",
                   usher_number_state_word((enum usher_number_state)n->from),
-                  usher_number_state_word((enum usher_number_state)n->to), n->token,
-                  n->until_ms, (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
+                  usher_number_state_word((enum usher_number_state)n->to), n->token, n->until_ms,
+                  (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
 }

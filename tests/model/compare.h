@@ -10,8 +10,8 @@
 #include <usher/usher.h>
 
 /* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
-bool replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                   const struct usher_reply *b, FILE *f);
+bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const struct usher_reply *b,
+                   FILE *f);
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);
 
 /* All of it, some lines. */

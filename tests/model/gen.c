@@ -11,8 +11,8 @@
 #include "core/verbs.h"
 
 #define DAY INT64_C(86400000)
-#define SETTINGS                                                                           \
-    (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |        \
+#define SETTINGS                                                                              \
+    (USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |           \
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
      USHER_GIVEN_REQUESTS)
 
@@ -72,22 +72,75 @@ struct gen {
     char (*lists)[USHER_LIST_TEXT_MAX + 1]; /* of groups, some of them wrong */
     char too_long[USHER_NAME_MAX + 2];
     int64_t now;
-    int64_t scale;    /* what a step of the clock, a lease and a rest are like */
+    int64_t scale; /* what a step of the clock, a lease and a rest are like */
     unsigned daily, request, sticky, group, owner, given, lease, set; /* percents */
-    bool big;         /* more numbers than one command brings up to date */
-    bool calm;        /* the clock seldom jumps */
-    uint64_t made;    /* commands so far */
+    bool big;      /* more numbers than one command brings up to date */
+    bool calm;     /* the clock seldom jumps */
+    uint64_t made; /* commands so far */
     char about[160];
 };
 
 /* Names that are easily confused or taken for something else. */
 static const char *const odd[] = {
-    "a", "A", "aa", "a ", " ", "0", "00", "-1", "1e3", "*", "**", "a:b", ":", "|", "\"q\"",
-    "it's", "\\x00", "%s%n", "$1", "=", "a=b", "#", "@", "nil", "NaN", "inf", "~", "!", "/",
-    "\xc2\xa0", "\xc3\xa9", "\xe5\x8f\xb7\xe7\xa0\x81", "\xe2\x80\xae", "\xef\xbf\xbf",
-    "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf", "\xed\x9f\xbf", "\xee\x80\x80", "zone", "number",
-    "meta", "idle", "due", "held", "n:1", "g:1", "v", "epoch", "version", "1234567890123456789",
-    ";", "'); drop table usher; --", "[1]", "(", "<", "\x7e", "a\xcc\x81", "//", "a,b",
+    "a",
+    "A",
+    "aa",
+    "a ",
+    " ",
+    "0",
+    "00",
+    "-1",
+    "1e3",
+    "*",
+    "**",
+    "a:b",
+    ":",
+    "|",
+    "\"q\"",
+    "it's",
+    "\\x00",
+    "%s%n",
+    "$1",
+    "=",
+    "a=b",
+    "#",
+    "@",
+    "nil",
+    "NaN",
+    "inf",
+    "~",
+    "!",
+    "/",
+    "\xc2\xa0",
+    "\xc3\xa9",
+    "\xe5\x8f\xb7\xe7\xa0\x81",
+    "\xe2\x80\xae",
+    "\xef\xbf\xbf",
+    "\xf0\x90\x80\x80",
+    "\xf4\x8f\xbf\xbf",
+    "\xed\x9f\xbf",
+    "\xee\x80\x80",
+    "zone",
+    "number",
+    "meta",
+    "idle",
+    "due",
+    "held",
+    "n:1",
+    "g:1",
+    "v",
+    "epoch",
+    "version",
+    "1234567890123456789",
+    ";",
+    "'); drop table usher; --",
+    "[1]",
+    "(",
+    "<",
+    "\x7e",
+    "a\xcc\x81",
+    "//",
+    "a,b",
 };
 
 static void name_make(struct gen *g, char to[USHER_NAME_MAX + 1], const char *kind, unsigned i)
@@ -148,10 +201,9 @@ static void lists_make(struct gen *g)
 
         for (uint64_t k = 0; k < n; k++) {
             size_t have = strlen(g->lists[i]);
-            const char *name = rng_chance(r, 25) ? "*"
-                               : rng_chance(r, 8)
-                                   ? "nobody's"
-                                   : g->groups.name[rng_below(r, g->groups.n)];
+            const char *name = rng_chance(r, 25)  ? "*"
+                               : rng_chance(r, 8) ? "nobody's"
+                                                  : g->groups.name[rng_below(r, g->groups.n)];
 
             if (have + strlen(name) + 2 > USHER_LIST_TEXT_MAX)
                 break;
@@ -165,10 +217,15 @@ static void lists_make(struct gen *g)
 struct gen *gen_open(uint64_t seed, unsigned size)
 {
     struct gen *g = calloc(1, sizeof *g);
-    static const int64_t scales[] = {1, 1, 10, 10, 1000, 60000, 3600000, DAY};
-    static const int64_t starts[] = {0, 1, DAY - 1, INT64_C(951782399999), /* a leap day */
-                                     INT64_C(1700000000000), INT64_C(1700000000000),
-                                     INT64_C(1700000000000), USHER_TIME_MAX - 3 * DAY};
+    static const int64_t scales[] = { 1, 1, 10, 10, 1000, 60000, 3600000, DAY };
+    static const int64_t starts[] = { 0,
+                                      1,
+                                      DAY - 1,
+                                      INT64_C(951782399999), /* a leap day */
+                                      INT64_C(1700000000000),
+                                      INT64_C(1700000000000),
+                                      INT64_C(1700000000000),
+                                      USHER_TIME_MAX - 3 * DAY };
     struct rng *r;
 
     if (g == NULL)
@@ -180,8 +237,7 @@ struct gen *gen_open(uint64_t seed, unsigned size)
         g->big = rng_chance(r, 5);
         size = (unsigned)(g->big ? 150 + rng_below(r, 150) : 1 + rng_below(r, 8));
     }
-    names_make(g, &g->pools, (unsigned)(1 + rng_below(r, rng_chance(r, 70) ? 1 : 4)), "pool",
-               "{}");
+    names_make(g, &g->pools, (unsigned)(1 + rng_below(r, rng_chance(r, 70) ? 1 : 4)), "pool", "{}");
     names_make(g, &g->numbers, size, "n", "");
     names_make(g, &g->owners, g->big ? size : (unsigned)(1 + rng_below(r, 4)), "owner", "");
     names_make(g, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",");
@@ -190,8 +246,7 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     lists_make(g);
     memset(g->too_long, 'x', sizeof g->too_long - 1);
     g->scale = scales[rng_below(r, sizeof scales / sizeof *scales)];
-    g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] +
-             (int64_t)rng_below(r, 3600000);
+    g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] + (int64_t)rng_below(r, 3600000);
     g->daily = (unsigned)rng_below(r, 2) * 60;
     g->request = (unsigned)rng_below(r, 3) * 15;
     g->sticky = (unsigned)rng_below(r, 3) * 30;
@@ -206,8 +261,8 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     (void)snprintf(g->about, sizeof g->about,
                    "%u pools, %u numbers, %u owners, %u groups, %u peers, %u request ids, "
                    "a step is about %" PRId64 " ms",
-                   g->pools.n, g->numbers.n, g->owners.n, g->groups.n, g->peers.n,
-                   g->requests.n, g->scale);
+                   g->pools.n, g->numbers.n, g->owners.n, g->groups.n, g->peers.n, g->requests.n,
+                   g->scale);
     return g;
 }
 
@@ -242,7 +297,7 @@ const char *gen_pool(const struct gen *g, unsigned i)
 
 static struct usher_text text(const char *s)
 {
-    struct usher_text t = {s, strlen(s)};
+    struct usher_text t = { s, strlen(s) };
 
     return t;
 }
@@ -302,8 +357,15 @@ static void give_token(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
     static const uint64_t values[] = {
-        0, 1, (UINT64_C(1) << 53) - 1, UINT64_C(1) << 53, (UINT64_C(1) << 53) + 1,
-        INT64_MAX, (uint64_t)INT64_MAX + 1, UINT64_MAX, UINT64_MAX - 1,
+        0,
+        1,
+        (UINT64_C(1) << 53) - 1,
+        UINT64_C(1) << 53,
+        (UINT64_C(1) << 53) + 1,
+        INT64_MAX,
+        (uint64_t)INT64_MAX + 1,
+        UINT64_MAX,
+        UINT64_MAX - 1,
     };
 
     q->c.given |= USHER_GIVEN_TOKEN;
@@ -313,8 +375,10 @@ static void give_token(struct gen *g, struct gen_command *q)
     }
     q->token_of_hold = true;
     if (rng_chance(r, 20)) { /* near it, or right but for what a double loses */
-        static const uint64_t off[] = {UINT64_MAX, 1, UINT64_MAX - 4, 5, UINT64_C(1) << 53,
-                                       UINT64_C(1) << 32, UINT64_C(1) << 63};
+        static const uint64_t off[] = { UINT64_MAX,        1,
+                                        UINT64_MAX - 4,    5,
+                                        UINT64_C(1) << 53, UINT64_C(1) << 32,
+                                        UINT64_C(1) << 63 };
 
         q->c.arg.number.token = off[rng_below(r, sizeof off / sizeof *off)];
     }
@@ -324,7 +388,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
     struct usher_number_args *a = &q->c.arg.number;
-    static const int64_t zones[] = {0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840};
+    static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
 
     if (rng_chance(r, 15))
         return; /* only reads */
@@ -367,8 +431,18 @@ static void spoil(struct gen *g, struct gen_command *q)
     struct rng *r = &g->rng;
     struct usher_number_args *a = &q->c.arg.number;
     static const char *const bad[] = {
-        "", "\x01", "\x7f", "\xc2\x85", "\xc0\x80", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff",
-        "\xe5\x8f", "a\nb", "a\xf8\x88\x80\x80\x80", "\x80",
+        "",
+        "\x01",
+        "\x7f",
+        "\xc2\x85",
+        "\xc0\x80",
+        "\xed\xa0\x80",
+        "\xf4\x90\x80\x80",
+        "\xff",
+        "\xe5\x8f",
+        "a\nb",
+        "a\xf8\x88\x80\x80\x80",
+        "\x80",
     };
     struct usher_text wrong = text(bad[rng_below(r, sizeof bad / sizeof *bad)]);
 
@@ -439,10 +513,10 @@ static enum usher_verb any_verb(struct gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        {USHER_NUMBER_CALL, 30}, {USHER_NUMBER_HANGUP, 18}, {USHER_NUMBER_RENEW, 8},
-        {USHER_NUMBER_REG, 12},  {USHER_NUMBER_UNREG, 4},   {USHER_NUMBER_ADD, 8},
-        {USHER_NUMBER_DEL, 3},   {USHER_NUMBER_FREE, 2},    {USHER_NUMBER_SHOW, 5},
-        {USHER_NUMBER_LIST, 4},  {USHER_NUMBER_STATS, 3},   {USHER_NUMBER_SWEEP, 3},
+        { USHER_NUMBER_CALL, 30 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
+        { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
+        { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 5 },
+        { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 3 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 

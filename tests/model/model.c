@@ -10,10 +10,10 @@
 #define MINUTE INT64_C(60000)
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
-#define EXPIRE_MOST 64  /* expiries that a command applies on its way */
-#define CAPPED_MOST 64  /* capped numbers put to rest for one group of a call */
-#define DUE_LOOK 64     /* due numbers that are looked at for `next` */
-#define STEP_MOST 1000  /* numbers freed by `free`, expired by `sweep` if it names no max */
+#define EXPIRE_MOST 64 /* expiries that a command applies on its way */
+#define CAPPED_MOST 64 /* capped numbers put to rest for one group of a call */
+#define DUE_LOOK 64    /* due numbers that are looked at for `next` */
+#define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
 static void *grown(void *array, size_t n, size_t size)
 {
@@ -78,7 +78,7 @@ static int text_compare(const struct model_text *a, const struct model_text *b)
 
 static struct usher_text text_out(const struct model_text *t)
 {
-    struct usher_text out = {t->data, t->size};
+    struct usher_text out = { t->data, t->size };
 
     return out;
 }
@@ -94,9 +94,12 @@ static bool is_name(const char *data, size_t size)
         return false;
     while (i < size) {
         unsigned char c = (unsigned char)data[i++];
-        unsigned more = c < 0x80 ? 0 : c >= 0xf8 ? 9 : c >= 0xf0 ? 3 : c >= 0xe0 ? 2
-                                                   : c >= 0xc0   ? 1
-                                                                 : 9;
+        unsigned more = c < 0x80    ? 0
+                        : c >= 0xf8 ? 9
+                        : c >= 0xf0 ? 3
+                        : c >= 0xe0 ? 2
+                        : c >= 0xc0 ? 1
+                                    : 9;
         unsigned long code;
 
         if (more == 9)
@@ -154,7 +157,7 @@ static bool group_at(const struct usher_text *list, size_t i, struct usher_text 
 
 static bool is_groups(const char *data, size_t size)
 {
-    struct usher_text list = {data, size}, g;
+    struct usher_text list = { data, size }, g;
     size_t n = 0;
 
     if (size < 1 || size > USHER_LIST_TEXT_MAX)
@@ -165,8 +168,7 @@ static bool is_groups(const char *data, size_t size)
     return n <= USHER_GROUPS_MAX;
 }
 
-static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min,
-               int64_t max)
+static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min, int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
@@ -191,8 +193,7 @@ static bool arguments_right(const struct usher_command *c)
     const struct usher_number_args *a = &c->arg.number;
     const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
                               USHER_GIVEN_DAILY | USHER_GIVEN_ZONE | USHER_GIVEN_STRICT |
-                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX |
-                              USHER_GIVEN_REQUESTS;
+                              USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | USHER_GIVEN_REQUESTS;
     const char *texts = "";
     uint32_t may = 0;
 
@@ -266,8 +267,8 @@ static bool arguments_right(const struct usher_command *c)
     if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
         return false;
     /* All that take one number need it, but for these two. */
-    return strchr(texts, 'n') == NULL || a->number.data != NULL ||
-           c->verb == USHER_NUMBER_CALL || c->verb == USHER_NUMBER_FREE;
+    return strchr(texts, 'n') == NULL || a->number.data != NULL || c->verb == USHER_NUMBER_CALL ||
+           c->verb == USHER_NUMBER_FREE;
 }
 
 /* ---- days and order ---------------------------------------------------------------- */
@@ -403,8 +404,7 @@ static struct model_pool *pool_find(const struct model *m, const char *name, siz
     return NULL;
 }
 
-static struct model_number *number_find(const struct model_pool *p, const char *id,
-                                        size_t size)
+static struct model_number *number_find(const struct model_pool *p, const char *id, size_t size)
 {
     for (size_t i = 0; i < p->n_numbers; i++)
         if (is(&p->numbers[i].id, id, size))
@@ -417,8 +417,7 @@ const struct model_pool *model_pool(const struct model *m, const char *name, siz
     return pool_find(m, name, size);
 }
 
-const struct model_number *model_number(const struct model_pool *p, const char *id,
-                                        size_t size)
+const struct model_number *model_number(const struct model_pool *p, const char *id, size_t size)
 {
     return number_find(p, id, size);
 }
@@ -552,8 +551,8 @@ static void remember_peer(struct work *w, const struct model_number *n)
     s->number = n->id;
     s->until = w->now + p->set.sticky_ms;
     for (int k = 0; k < 2; k++)
-        if (p->n_stickies > 1 && ((int64_t)p->n_stickies > p->set.sticky_max ||
-                                  p->stickies[0].until <= w->now))
+        if (p->n_stickies > 1 &&
+            ((int64_t)p->n_stickies > p->set.sticky_max || p->stickies[0].until <= w->now))
             removed(p->stickies, &p->n_stickies, sizeof *p->stickies, 0);
 }
 
@@ -578,8 +577,8 @@ static void remember_request(struct work *w)
     q->at = w->now;
     q->answer = *w->r;
     for (int k = 0; k < 2; k++)
-        if (p->n_requests > 1 && ((int64_t)p->n_requests > p->set.requests ||
-                                  p->requests[0].at + REQUEST_AGE <= w->now))
+        if (p->n_requests > 1 &&
+            ((int64_t)p->n_requests > p->set.requests || p->requests[0].at + REQUEST_AGE <= w->now))
             removed(p->requests, &p->n_requests, sizeof *p->requests, 0);
 }
 
@@ -590,8 +589,7 @@ static enum usher_status tell(struct work *w, enum usher_status status,
                               const struct model_number *n)
 {
     struct usher_number_reply *r = &w->r->of.number;
-    struct model_text id =
-        n != NULL ? n->id : text_of(w->a->number.data, w->a->number.size);
+    struct model_text id = n != NULL ? n->id : text_of(w->a->number.data, w->a->number.size);
 
     r->state = n != NULL ? model_state(n) : USHER_NUMBER_NODATA;
     r->token = n != NULL ? n->token : 0;
@@ -707,19 +705,47 @@ static bool names_any(const struct usher_text *groups)
     return false;
 }
 
+/* Of the @n numbers in @circle, which are on places of a circle that they drew when they
+ * became idle: behind a place drawn now, the k-th, k drawn as well. */
+static struct model_number *drawn_from(const struct work *w, struct model_number **circle,
+                                       size_t n)
+{
+    uint64_t version = w->p->version + 1;
+    uint32_t place = draw(version);
+    size_t k = draw(version + (UINT64_C(1) << 53)) % 16, first = 0;
+
+    for (size_t i = 1; i < n; i++)
+        for (size_t j = i; j > 0 && offered_before(w->p, circle[j], circle[j - 1]); j--) {
+            struct model_number *swap = circle[j];
+
+            circle[j] = circle[j - 1];
+            circle[j - 1] = swap;
+        }
+    while (first < n && draw(circle[first]->order) < place)
+        first++;
+    return circle[(first + k) % n];
+}
+
 /* The number that a call on @group gets, NULL if none. */
 static struct model_number *pick(struct work *w, const struct usher_text *group)
 {
     for (int k = 0;; k++) {
-        struct model_number *head = NULL;
+        struct model_number *head = NULL, **idle = NULL;
+        size_t n_idle = 0;
 
         for (size_t i = 0; i < w->p->n_numbers; i++) {
             struct model_number *n = &w->p->numbers[i];
 
-            if (free_now(n) && in_group(n, group) &&
-                (head == NULL || offered_before(w->p, n, head)))
+            if (!free_now(n) || !in_group(n, group))
+                continue;
+            if (head == NULL || offered_before(w->p, n, head))
                 head = n;
+            idle = grown(idle, n_idle, sizeof *idle);
+            idle[n_idle++] = n;
         }
+        if (head != NULL && head->drawn && w->p->set.order == USHER_ORDER_RANDOM)
+            head = drawn_from(w, idle, n_idle);
+        free(idle);
         if (head == NULL || !capped(w->p, head, w->now))
             return head;
         if (k == CAPPED_MOST)
@@ -1014,9 +1040,9 @@ static void add_row(struct work *w, const struct model_number *n)
     w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
     r->rows = w->r->block;
     row = (struct usher_number_row *)w->r->block + r->n_rows++;
-    row->number = (struct usher_text){kept(&n->id), n->id.size};
-    row->group = (struct usher_text){kept(&n->group), n->group.size};
-    row->owner = (struct usher_text){kept(&n->owner), n->owner.size};
+    row->number = (struct usher_text){ kept(&n->id), n->id.size };
+    row->group = (struct usher_text){ kept(&n->group), n->group.size };
+    row->owner = (struct usher_text){ kept(&n->owner), n->owner.size };
     row->state = model_state(n);
     row->resting = resting(n) && n->up; /* one that is down rests, too, but to no end */
     row->token = n->token;
@@ -1122,9 +1148,7 @@ static bool writes(enum usher_verb verb)
 static enum usher_status answer(struct work *w)
 {
     struct model_number *n =
-        w->a->number.data != NULL
-            ? number_find(w->p, w->a->number.data, w->a->number.size)
-            : NULL;
+        w->a->number.data != NULL ? number_find(w->p, w->a->number.data, w->a->number.size) : NULL;
 
     up_to_date(w, n);
     switch (w->c->verb) {
@@ -1192,9 +1216,9 @@ static void execute(struct work *w)
 
 void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r)
 {
-    struct model nobody = {NULL, 0, NULL, NULL};
+    struct model nobody = { NULL, 0, NULL, NULL };
     struct model_pool *p, copy;
-    struct work w = {m, NULL, NULL, c, &c->arg.number, r, c->now_ms};
+    struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms };
 
     memset(r, 0, sizeof *r);
     r->of.number.why = USHER_WHY_GIVEN;

@@ -84,8 +84,7 @@ void model_reply_done(struct usher_reply *r);
 
 /* NULL if there is none. */
 const struct model_pool *model_pool(const struct model *m, const char *name, size_t size);
-const struct model_number *model_number(const struct model_pool *p, const char *id,
-                                        size_t size);
+const struct model_number *model_number(const struct model_pool *p, const char *id, size_t size);
 enum usher_number_state model_state(const struct model_number *n);
 
 /* NULL, or the invariant that does not hold. */

@@ -125,7 +125,7 @@ static unsigned files;
 
 static void file_remove(void)
 {
-    static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
     char path[128];
 
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
@@ -209,8 +209,7 @@ static bool targets_open(struct target *t, FILE *f)
 
         t[i].store = &stores[i];
         if (!stores[i].url(url, sizeof url) || usher_open(url, NULL, &t[i].e) != USHER_OK ||
-            usher_watch(t[i].e, USHER_NUMBER, NULL, hear, &t[i].heard, &t[i].watch) !=
-                USHER_OK) {
+            usher_watch(t[i].e, USHER_NUMBER, NULL, hear, &t[i].heard, &t[i].watch) != USHER_OK) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
             return false;
         }
@@ -218,8 +217,8 @@ static bool targets_open(struct target *t, FILE *f)
     return true;
 }
 
-static bool same_notices(const struct world *w, const struct target *t,
-                         const struct hearing *model, FILE *f)
+static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
+                         FILE *f)
 {
     for (unsigned k = 0; k < gen_pools(w->gen); k++) {
         size_t i = 0, j = 0;
@@ -252,8 +251,8 @@ static bool same_digests(const struct world *w, const struct target *t, FILE *f)
         char first[33], other[33];
 
         for (unsigned i = 0; i < n_stores; i++) {
-            if (usher_digest(t[i].e, USHER_NUMBER, gen_pool(w->gen, k),
-                             i == 0 ? first : other) != USHER_OK) {
+            if (usher_digest(t[i].e, USHER_NUMBER, gen_pool(w->gen, k), i == 0 ? first : other) !=
+                USHER_OK) {
                 say(f, "%s: no digest: %s\n", t[i].store->name, usher_message(t[i].e));
                 return false;
             }
@@ -323,8 +322,7 @@ static size_t run_batch(const struct world *w, struct target *t,
         if (bad == n && (!replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
                          !same_epoch(w, t, &commands[i], &replies[i]))) {
             bad = i;
-            say(f, "answers of the model and of %s differ (or an epoch changed)\n",
-                t->store->name);
+            say(f, "answers of the model and of %s differ (or an epoch changed)\n", t->store->name);
             if (f != NULL) {
                 (void)replies_equal(commands[i].verb, &model[i], &replies[i], f);
                 say(f, "  the model:\n");
@@ -339,13 +337,13 @@ static size_t run_batch(const struct world *w, struct target *t,
 }
 
 /* Returns the index of the command at which something was wrong, or @n. */
-static size_t run(const struct world *w, const struct gen_command *list, size_t n,
-                  size_t batch, FILE *f)
+static size_t run(const struct world *w, const struct gen_command *list, size_t n, size_t batch,
+                  FILE *f)
 {
     static struct usher_command commands[BATCH_MAX];
     static struct usher_reply model[BATCH_MAX];
     struct target targets[STORES_MAX];
-    struct hearing heard = {NULL, 0, 0};
+    struct hearing heard = { NULL, 0, 0 };
     struct model *m = model_open();
     size_t bad = n, batches = 0;
 
@@ -516,9 +514,8 @@ static void all_stores_answer_like_the_model(void **state)
         world_open(&w, seed);
         bad = run(&w, w.commands, w.n, w.batch, NULL);
         if (bad < w.n) {
-            (void)fprintf(stderr,
-                          "\nUSHER_SEED=%" PRIu64 " (%s; batches of %zu): command %zu:\n", seed,
-                          gen_about(w.gen), w.batch, bad);
+            (void)fprintf(stderr, "\nUSHER_SEED=%" PRIu64 " (%s; batches of %zu): command %zu:\n",
+                          seed, gen_about(w.gen), w.batch, bad);
             (void)run(&w, w.commands, w.n, w.batch, stderr);
             (void)fprintf(stderr, "the last commands up to it:\n");
             print_commands(&w, w.commands, bad >= 19 ? bad - 19 : 0, bad + 1, stderr);
@@ -529,8 +526,7 @@ static void all_stores_answer_like_the_model(void **state)
         steps += w.n;
         world_close(&w);
     }
-    print_message("%u worlds, %" PRIu64 " commands on each of %u stores:", worlds, steps,
-                  n_stores);
+    print_message("%u worlds, %" PRIu64 " commands on each of %u stores:", worlds, steps, n_stores);
     for (unsigned i = 0; i < n_stores; i++)
         print_message(" %s", stores[i].name);
     print_message("\n");
@@ -560,14 +556,14 @@ int main(void)
         perror(directory);
         return 1;
     }
-    stores[n_stores++] = (struct store){"memory", memory_url};
+    stores[n_stores++] = (struct store){ "memory", memory_url };
 #ifdef USHER_WITH_SQLITE
-    stores[n_stores++] = (struct store){"sqlite", sqlite_url};
+    stores[n_stores++] = (struct store){ "sqlite", sqlite_url };
 #endif
 #ifdef USHER_WITH_REDIS
     server = redis_server_start(NULL);
     if (server != NULL)
-        stores[n_stores++] = (struct store){"redis", redis_url};
+        stores[n_stores++] = (struct store){ "redis", redis_url };
     else
         print_message("without Redis: %s\n", redis_reason());
 #endif

@@ -54,7 +54,7 @@
 #define HALF (2 * U)
 #define START (19000 * DAY + 2 * U)
 
-#define COMMANDS 512    /* of the alphabet, at most */
+#define COMMANDS 512 /* of the alphabet, at most */
 #define BATCH 512
 #define POOLS_OPEN 2000 /* pools in a store before it is emptied */
 #define KEY 256
@@ -65,9 +65,9 @@
 
 struct profile {
     const char *name;
-    int64_t unit; /* commands come now, one unit later and three units later */
+    int64_t unit;                     /* commands come now, one unit later and three units later */
     struct usher_number_settings set; /* what is not 0 is set */
-    int64_t leases[2]; /* that calls and renewals name; -1: none */
+    int64_t leases[2];                /* that calls and renewals name; -1: none */
     unsigned n_leases;
     int64_t rests[2]; /* that hangups name; -1: none */
     unsigned n_rests;
@@ -75,17 +75,46 @@ struct profile {
 };
 
 static const struct profile profiles[] = {
-    {"leases", U, {.lease_ms = 0}, {-1, 2 * U}, 2, {-1}, 1, false, false},
-    {"leases and rests", U, {.lease_ms = 2 * U, .rest_ms = U}, {-1, 0}, 2, {-1, 0}, 2, false,
-     false},
-    {"most recent first", U, {.order = USHER_ORDER_MOST_RECENT}, {-1}, 1, {-1, U}, 2, true,
-     false},
-    {"random", U, {.order = USHER_ORDER_RANDOM, .lease_ms = U}, {-1}, 1, {-1}, 1, false, false},
-    {"strict", U, {.strict = 1, .lease_ms = U}, {-1, 0}, 2, {-1}, 1, false, false},
-    {"one call a day", HALF, {.daily = 1}, {-1, HALF}, 2, {-1}, 1, true, false},
-    {"two calls a day", HALF, {.daily = 2, .rest_ms = HALF, .zone_min = -720}, {-1}, 1, {-1, 0},
-     2, false, false},
-    {"sticky", U, {.sticky_ms = 2 * U, .sticky_max = 1}, {-1}, 1, {-1}, 1, true, true},
+    { "leases", U, { .lease_ms = 0 }, { -1, 2 * U }, 2, { -1 }, 1, false, false },
+    { "leases and rests",
+      U,
+      { .lease_ms = 2 * U, .rest_ms = U },
+      { -1, 0 },
+      2,
+      { -1, 0 },
+      2,
+      false,
+      false },
+    { "most recent first",
+      U,
+      { .order = USHER_ORDER_MOST_RECENT },
+      { -1 },
+      1,
+      { -1, U },
+      2,
+      true,
+      false },
+    { "random",
+      U,
+      { .order = USHER_ORDER_RANDOM, .lease_ms = U },
+      { -1 },
+      1,
+      { -1 },
+      1,
+      false,
+      false },
+    { "strict", U, { .strict = 1, .lease_ms = U }, { -1, 0 }, 2, { -1 }, 1, false, false },
+    { "one call a day", HALF, { .daily = 1 }, { -1, HALF }, 2, { -1 }, 1, true, false },
+    { "two calls a day",
+      HALF,
+      { .daily = 2, .rest_ms = HALF, .zone_min = -720 },
+      { -1 },
+      1,
+      { -1, 0 },
+      2,
+      false,
+      false },
+    { "sticky", U, { .sticky_ms = 2 * U, .sticky_max = 1 }, { -1 }, 1, { -1 }, 1, true, true },
 };
 #define PROFILES (sizeof profiles / sizeof *profiles)
 
@@ -98,8 +127,8 @@ struct symbol {
 
 struct state {
     struct model *m;
-    size_t from;              /* the state before; SIZE_MAX: the first */
-    struct usher_command by;  /* the command that led here */
+    size_t from;             /* the state before; SIZE_MAX: the first */
+    struct usher_command by; /* the command that led here */
     char key[KEY];
 };
 
@@ -119,7 +148,7 @@ static const char pool[] = "desk";
 
 static struct usher_text text(const char *s)
 {
-    struct usher_text t = {s, s != NULL ? strlen(s) : 0};
+    struct usher_text t = { s, s != NULL ? strlen(s) : 0 };
 
     return t;
 }
@@ -157,8 +186,8 @@ static void tokens_of(struct symbol *s, uint64_t off)
 
 static void alphabet_make(struct world *w, int64_t later)
 {
-    static const char *const numbers[] = {NULL, "a", "b"};
-    static const char *const owners[] = {NULL, "x", "y"};
+    static const char *const numbers[] = { NULL, "a", "b" };
+    static const char *const owners[] = { NULL, "x", "y" };
     const struct profile *p = w->profile;
     struct symbol *s;
 
@@ -278,7 +307,7 @@ static bool ahead(const struct model_pool *p, const struct model_number *a,
 static void same_state(const struct model *m, char key[KEY])
 {
     const struct model_pool *p = the_pool(m);
-    const struct model_number *both[2] = {model_number(p, "a", 1), model_number(p, "b", 1)};
+    const struct model_number *both[2] = { model_number(p, "a", 1), model_number(p, "b", 1) };
     int64_t day = usher__day(p->clock, p->set.zone_min);
     int n = 0;
 
@@ -346,7 +375,7 @@ static void reached(struct world *w, struct model *m, size_t from, const struct 
 
 static struct usher_command resolved(const struct symbol *s, const struct model *m)
 {
-    struct gen_command q = {s->c, s->token};
+    struct gen_command q = { s->c, s->token };
     struct usher_command c = gen_resolve(&q, m);
 
     c.now_ms += the_pool(m)->clock;
@@ -366,8 +395,7 @@ static void hear(void *payload, const struct usher_notice *notice)
     struct heard *h = payload;
 
     h->n++;
-    h->of_their_own +=
-        notice->verb == USHER_NUMBER_EXPIRE || notice->verb == USHER_NUMBER_REST;
+    h->of_their_own += notice->verb == USHER_NUMBER_EXPIRE || notice->verb == USHER_NUMBER_REST;
     h->dense &= h->last == 0 || notice->version == h->last + 1;
     h->last = notice->version;
 }
@@ -391,8 +419,7 @@ static void print_way(const struct world *w, size_t i, const struct usher_comman
 
 static bool free_before(const struct model_pool *p, const struct usher_reply *r, int64_t now)
 {
-    const struct model_number *n = model_number(p, r->of.number.number,
-                                                r->of.number.number_size);
+    const struct model_number *n = model_number(p, r->of.number.number, r->of.number.number_size);
 
     /* up, and neither a hold nor a rest that goes on */
     return n != NULL && n->up && (n->until == 0 ? !n->busy : n->until <= now);
@@ -428,8 +455,7 @@ static const char *counts_fault(const struct model *m)
     model_reply_done(&list);
     model_close(copy);
     return s.total == t->total && s.idle_up == t->idle_up && s.idle_down == t->idle_down &&
-                   s.busy_up == t->busy_up && s.busy_down == t->busy_down &&
-                   s.resting == t->resting
+                   s.busy_up == t->busy_up && s.busy_down == t->busy_down && s.resting == t->resting
                ? NULL
                : "counts";
 }
@@ -486,7 +512,7 @@ static void explore(struct world *w, const struct profile *profile)
     reached(w, m, SIZE_MAX, &c);
     for (size_t i = 0; i < w->n; i++)
         for (size_t k = 0; k < w->n_symbols; k++) {
-            struct heard h = {0, 0, 0, true};
+            struct heard h = { 0, 0, 0, true };
             const char *fault;
 
             m = model_copy(w->states[i].m);
@@ -742,7 +768,7 @@ static bool memory_url(char *to, size_t size)
 
 static void every_state_in_memory(void **state)
 {
-    static const struct store store = {"memory", memory_url, 0};
+    static const struct store store = { "memory", memory_url, 0 };
 
     (void)state;
     try_store(&store);
@@ -754,7 +780,7 @@ static unsigned files;
 
 static void file_remove(void)
 {
-    static const char *const tails[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
     char path[128];
 
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
@@ -773,7 +799,7 @@ static bool sqlite_url(char *to, size_t size)
 
 static void states_in_sqlite(void **state)
 {
-    static const struct store store = {"sqlite", sqlite_url, SECONDS_SQLITE};
+    static const struct store store = { "sqlite", sqlite_url, SECONDS_SQLITE };
 
     (void)state;
     assert_non_null(mkdtemp(directory));
@@ -798,7 +824,7 @@ static bool redis_url(char *to, size_t size)
 
 static void states_in_redis(void **state)
 {
-    static const struct store store = {"redis", redis_url, SECONDS_REDIS};
+    static const struct store store = { "redis", redis_url, SECONDS_REDIS };
 
     (void)state;
     if (server == NULL) {

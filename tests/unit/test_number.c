@@ -47,7 +47,7 @@ static void every_state_event_and_claim_has_a_row(void **state)
 /* What is printed of the table is what is looked up, and nothing is left out of it. */
 static void the_rows_printed_are_the_rows_followed(void **state)
 {
-    bool seen[USHER__NUMBER_STATES][USHER__NUMBER_EVENTS][USHER__CLAIMS] = {0};
+    bool seen[USHER__NUMBER_STATES][USHER__NUMBER_EVENTS][USHER__CLAIMS] = { 0 };
     struct usher__number_row row;
     unsigned i, n = 0;
 
@@ -79,36 +79,21 @@ struct cell {
 };
 
 static const struct cell thirty[] = {
-    {NODATA, ADD, IDLE_DOWN, USHER_OK},
-    {NODATA, DEL, NODATA, USHER_SAME},
-    {NODATA, REG, NODATA, USHER_MISSING},
-    {NODATA, UNREG, NODATA, USHER_MISSING},
-    {NODATA, CALL, NODATA, USHER_MISSING},
-    {NODATA, HANGUP, NODATA, USHER_MISSING},
-    {IDLE_UP, ADD, IDLE_UP, USHER_SAME},
-    {IDLE_UP, DEL, NODATA, USHER_OK},
-    {IDLE_UP, REG, IDLE_UP, USHER_SAME},
-    {IDLE_UP, UNREG, IDLE_DOWN, USHER_OK},
-    {IDLE_UP, CALL, BUSY_UP, USHER_OK},
-    {IDLE_UP, HANGUP, IDLE_UP, USHER_REFUSED},
-    {IDLE_DOWN, ADD, IDLE_DOWN, USHER_SAME},
-    {IDLE_DOWN, DEL, NODATA, USHER_OK},
-    {IDLE_DOWN, REG, IDLE_UP, USHER_OK},
-    {IDLE_DOWN, UNREG, IDLE_DOWN, USHER_SAME},
-    {IDLE_DOWN, CALL, IDLE_DOWN, USHER_REFUSED},
-    {IDLE_DOWN, HANGUP, IDLE_DOWN, USHER_REFUSED},
-    {BUSY_UP, ADD, BUSY_UP, USHER_SAME},
-    {BUSY_UP, DEL, NODATA, USHER_OK},
-    {BUSY_UP, REG, BUSY_UP, USHER_SAME},
-    {BUSY_UP, UNREG, BUSY_DOWN, USHER_OK},
-    {BUSY_UP, CALL, BUSY_UP, USHER_REFUSED},
-    {BUSY_UP, HANGUP, IDLE_UP, USHER_OK},
-    {BUSY_DOWN, ADD, BUSY_DOWN, USHER_SAME},
-    {BUSY_DOWN, DEL, NODATA, USHER_OK},
-    {BUSY_DOWN, REG, BUSY_UP, USHER_OK},
-    {BUSY_DOWN, UNREG, BUSY_DOWN, USHER_SAME},
-    {BUSY_DOWN, CALL, BUSY_DOWN, USHER_REFUSED},
-    {BUSY_DOWN, HANGUP, IDLE_DOWN, USHER_OK},
+    { NODATA, ADD, IDLE_DOWN, USHER_OK },          { NODATA, DEL, NODATA, USHER_SAME },
+    { NODATA, REG, NODATA, USHER_MISSING },        { NODATA, UNREG, NODATA, USHER_MISSING },
+    { NODATA, CALL, NODATA, USHER_MISSING },       { NODATA, HANGUP, NODATA, USHER_MISSING },
+    { IDLE_UP, ADD, IDLE_UP, USHER_SAME },         { IDLE_UP, DEL, NODATA, USHER_OK },
+    { IDLE_UP, REG, IDLE_UP, USHER_SAME },         { IDLE_UP, UNREG, IDLE_DOWN, USHER_OK },
+    { IDLE_UP, CALL, BUSY_UP, USHER_OK },          { IDLE_UP, HANGUP, IDLE_UP, USHER_REFUSED },
+    { IDLE_DOWN, ADD, IDLE_DOWN, USHER_SAME },     { IDLE_DOWN, DEL, NODATA, USHER_OK },
+    { IDLE_DOWN, REG, IDLE_UP, USHER_OK },         { IDLE_DOWN, UNREG, IDLE_DOWN, USHER_SAME },
+    { IDLE_DOWN, CALL, IDLE_DOWN, USHER_REFUSED }, { IDLE_DOWN, HANGUP, IDLE_DOWN, USHER_REFUSED },
+    { BUSY_UP, ADD, BUSY_UP, USHER_SAME },         { BUSY_UP, DEL, NODATA, USHER_OK },
+    { BUSY_UP, REG, BUSY_UP, USHER_SAME },         { BUSY_UP, UNREG, BUSY_DOWN, USHER_OK },
+    { BUSY_UP, CALL, BUSY_UP, USHER_REFUSED },     { BUSY_UP, HANGUP, IDLE_UP, USHER_OK },
+    { BUSY_DOWN, ADD, BUSY_DOWN, USHER_SAME },     { BUSY_DOWN, DEL, NODATA, USHER_OK },
+    { BUSY_DOWN, REG, BUSY_UP, USHER_OK },         { BUSY_DOWN, UNREG, BUSY_DOWN, USHER_SAME },
+    { BUSY_DOWN, CALL, BUSY_DOWN, USHER_REFUSED }, { BUSY_DOWN, HANGUP, IDLE_DOWN, USHER_OK },
 };
 
 static void the_thirty_cells_are_those_of_the_specification(void **state)
@@ -122,8 +107,7 @@ static void the_thirty_cells_are_those_of_the_specification(void **state)
 
         if (move.to != c->to || move.status != c->status)
             fail_msg("%s, %s: %s, %s", usher_number_state_word((unsigned)c->from),
-                     usher__number_event_word((unsigned)c->event),
-                     usher_number_state_word(move.to),
+                     usher__number_event_word((unsigned)c->event), usher_number_state_word(move.to),
                      usher_status_word((enum usher_status)move.status));
     }
 }
@@ -133,17 +117,17 @@ static const struct {
     struct cell cell;
     unsigned claim;
 } claims[] = {
-    {{IDLE_UP, CALL, IDLE_UP, USHER_REFUSED}, USHER__CLAIM_RESTING},
-    {{BUSY_UP, CALL, BUSY_UP, USHER_SAME}, USHER__CLAIM_HOLDER},
-    {{BUSY_DOWN, CALL, BUSY_DOWN, USHER_SAME}, USHER__CLAIM_HOLDER},
-    {{BUSY_UP, HANGUP, BUSY_UP, USHER_STALE}, USHER__CLAIM_OTHER},
-    {{BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_STALE}, USHER__CLAIM_OTHER},
-    {{BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED}, USHER__CLAIM_STRICT},
-    {{BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED}, USHER__CLAIM_STRICT},
-    {{BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED}, USHER__CLAIM_RESTING}, /* cannot be */
-    {{BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED}, USHER__CLAIM_RESTING},
-    {{BUSY_UP, RENEW, BUSY_UP, USHER_OK}, USHER__CLAIM_HOLDER},
-    {{BUSY_DOWN, RENEW, BUSY_DOWN, USHER_OK}, USHER__CLAIM_HOLDER},
+    { { IDLE_UP, CALL, IDLE_UP, USHER_REFUSED }, USHER__CLAIM_RESTING },
+    { { BUSY_UP, CALL, BUSY_UP, USHER_SAME }, USHER__CLAIM_HOLDER },
+    { { BUSY_DOWN, CALL, BUSY_DOWN, USHER_SAME }, USHER__CLAIM_HOLDER },
+    { { BUSY_UP, HANGUP, BUSY_UP, USHER_STALE }, USHER__CLAIM_OTHER },
+    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_STALE }, USHER__CLAIM_OTHER },
+    { { BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED }, USHER__CLAIM_STRICT },
+    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__CLAIM_STRICT },
+    { { BUSY_UP, HANGUP, BUSY_UP, USHER_REFUSED }, USHER__CLAIM_RESTING }, /* cannot be */
+    { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__CLAIM_RESTING },
+    { { BUSY_UP, RENEW, BUSY_UP, USHER_OK }, USHER__CLAIM_HOLDER },
+    { { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_OK }, USHER__CLAIM_HOLDER },
 };
 
 static void only_these_claims_make_a_difference(void **state)
@@ -152,8 +136,7 @@ static void only_these_claims_make_a_difference(void **state)
     for (unsigned from = 0; from < USHER__NUMBER_STATES; from++)
         for (unsigned event = 0; event < USHER__NUMBER_EVENTS; event++)
             for (unsigned claim = 0; claim < USHER__CLAIMS; claim++) {
-                struct usher__number_move want =
-                    usher__number_move(from, event, USHER__CLAIM_NONE);
+                struct usher__number_move want = usher__number_move(from, event, USHER__CLAIM_NONE);
                 struct usher__number_move move = usher__number_move(from, event, claim);
 
                 for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
@@ -172,16 +155,16 @@ static void only_these_claims_make_a_difference(void **state)
 static void the_events_of_our_own_do_what_they_are_for(void **state)
 {
     static const struct cell cells[] = {
-        {NODATA, RENEW, NODATA, USHER_MISSING},    {NODATA, EXPIRE, NODATA, USHER_MISSING},
-        {NODATA, FREE, NODATA, USHER_MISSING},     {NODATA, REST, NODATA, USHER_MISSING},
-        {IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED},  {IDLE_DOWN, RENEW, IDLE_DOWN, USHER_REFUSED},
-        {BUSY_UP, RENEW, BUSY_UP, USHER_STALE},    {BUSY_DOWN, RENEW, BUSY_DOWN, USHER_STALE},
-        {IDLE_UP, EXPIRE, IDLE_UP, USHER_OK},      {IDLE_DOWN, EXPIRE, IDLE_DOWN, USHER_OK},
-        {BUSY_UP, EXPIRE, IDLE_UP, USHER_OK},      {BUSY_DOWN, EXPIRE, IDLE_DOWN, USHER_OK},
-        {IDLE_UP, FREE, IDLE_UP, USHER_SAME},      {IDLE_DOWN, FREE, IDLE_DOWN, USHER_SAME},
-        {BUSY_UP, FREE, IDLE_UP, USHER_OK},        {BUSY_DOWN, FREE, IDLE_DOWN, USHER_OK},
-        {IDLE_UP, REST, IDLE_UP, USHER_OK},        {IDLE_DOWN, REST, IDLE_DOWN, USHER_SAME},
-        {BUSY_UP, REST, BUSY_UP, USHER_SAME},      {BUSY_DOWN, REST, BUSY_DOWN, USHER_SAME},
+        { NODATA, RENEW, NODATA, USHER_MISSING },   { NODATA, EXPIRE, NODATA, USHER_MISSING },
+        { NODATA, FREE, NODATA, USHER_MISSING },    { NODATA, REST, NODATA, USHER_MISSING },
+        { IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED }, { IDLE_DOWN, RENEW, IDLE_DOWN, USHER_REFUSED },
+        { BUSY_UP, RENEW, BUSY_UP, USHER_STALE },   { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_STALE },
+        { IDLE_UP, EXPIRE, IDLE_UP, USHER_OK },     { IDLE_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
+        { BUSY_UP, EXPIRE, IDLE_UP, USHER_OK },     { BUSY_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
+        { IDLE_UP, FREE, IDLE_UP, USHER_SAME },     { IDLE_DOWN, FREE, IDLE_DOWN, USHER_SAME },
+        { BUSY_UP, FREE, IDLE_UP, USHER_OK },       { BUSY_DOWN, FREE, IDLE_DOWN, USHER_OK },
+        { IDLE_UP, REST, IDLE_UP, USHER_OK },       { IDLE_DOWN, REST, IDLE_DOWN, USHER_SAME },
+        { BUSY_UP, REST, BUSY_UP, USHER_SAME },     { BUSY_DOWN, REST, BUSY_DOWN, USHER_SAME },
     };
 
     (void)state;
@@ -196,10 +179,10 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
 
 static void words_are_those_of_the_specification(void **state)
 {
-    static const char *const states[] = {"nodata", "idle+down", "idle+up", "busy+down",
-                                         "busy+up"};
-    static const char *const events[] = {"add",    "del",   "reg",    "unreg", "call",
-                                         "hangup", "renew", "expire", "free",  "rest"};
+    static const char *const states[] = { "nodata", "idle+down", "idle+up", "busy+down",
+                                          "busy+up" };
+    static const char *const events[] = { "add",    "del",   "reg",    "unreg", "call",
+                                          "hangup", "renew", "expire", "free",  "rest" };
 
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
@@ -261,20 +244,20 @@ static void the_draw_is_the_same_for_ever(void **state)
         uint64_t version;
         uint32_t draw;
     } vectors[] = {
-        {UINT64_C(0x0), UINT32_C(0xaa3e5b61)},
-        {UINT64_C(0x1), UINT32_C(0x6f0b28e6)},
-        {UINT64_C(0x2), UINT32_C(0x226eb3e8)},
-        {UINT64_C(0x3), UINT32_C(0xe7c2db91)},
-        {UINT64_C(0x4), UINT32_C(0x06dee630)},
-        {UINT64_C(0x3e8), UINT32_C(0xb0a396ca)},
-        {UINT64_C(0x80000000), UINT32_C(0x11a4345f)},
-        {UINT64_C(0xffffffff), UINT32_C(0x82f01567)},
-        {UINT64_C(0x100000000), UINT32_C(0x70f6c6d8)},
-        {UINT64_C(0x100000001), UINT32_C(0xd2745ae2)},
-        {UINT64_C(0x10000000000), UINT32_C(0x2d9547bf)},
-        {UINT64_C(0x1fffffffffffff), UINT32_C(0x18f28b78)},
-        {UINT64_C(0x20000000000000), UINT32_C(0x11c8a3a4)},
-        {UINT64_C(0xffffffffffffffff), UINT32_C(0x31e0d324)},
+        { UINT64_C(0x0), UINT32_C(0xaa3e5b61) },
+        { UINT64_C(0x1), UINT32_C(0x6f0b28e6) },
+        { UINT64_C(0x2), UINT32_C(0x226eb3e8) },
+        { UINT64_C(0x3), UINT32_C(0xe7c2db91) },
+        { UINT64_C(0x4), UINT32_C(0x06dee630) },
+        { UINT64_C(0x3e8), UINT32_C(0xb0a396ca) },
+        { UINT64_C(0x80000000), UINT32_C(0x11a4345f) },
+        { UINT64_C(0xffffffff), UINT32_C(0x82f01567) },
+        { UINT64_C(0x100000000), UINT32_C(0x70f6c6d8) },
+        { UINT64_C(0x100000001), UINT32_C(0xd2745ae2) },
+        { UINT64_C(0x10000000000), UINT32_C(0x2d9547bf) },
+        { UINT64_C(0x1fffffffffffff), UINT32_C(0x18f28b78) },
+        { UINT64_C(0x20000000000000), UINT32_C(0x11c8a3a4) },
+        { UINT64_C(0xffffffffffffffff), UINT32_C(0x31e0d324) },
     };
 
     (void)state;
@@ -292,7 +275,7 @@ static void versions_in_a_row_draw_different_numbers(void **state)
 {
     enum { N = 1 << 16 };
     uint32_t *draws = malloc(N * sizeof *draws);
-    uint64_t bits[32] = {0};
+    uint64_t bits[32] = { 0 };
 
     (void)state;
     assert_non_null(draws);
@@ -322,7 +305,7 @@ static void versions_in_a_row_draw_different_numbers(void **state)
  */
 static double chi_square_of_heads(uint64_t from, uint64_t stride, unsigned k, unsigned lists)
 {
-    unsigned heads[64] = {0};
+    unsigned heads[64] = { 0 };
     double expected = (double)lists / k, sum = 0;
 
     for (unsigned i = 0; i < lists; i++) {
@@ -344,8 +327,10 @@ static void the_head_of_a_list_is_a_fair_draw(void **state)
     static const struct {
         unsigned k;
         double most; /* chi-square with k - 1 degrees of freedom, 1 in 10^6 */
-    } cases[] = {{2, 23.93}, {3, 27.63}, {5, 33.38}, {10, 44.81}, {16, 55.4}, {50, 109.0}};
-    static const uint64_t froms[] = {1, 1000000, UINT64_C(1) << 32, (UINT64_C(1) << 53) - 9999999};
+    } cases[] = { { 2, 23.93 },  { 3, 27.63 }, { 5, 33.38 },
+                  { 10, 44.81 }, { 16, 55.4 }, { 50, 109.0 } };
+    static const uint64_t froms[] = { 1, 1000000, UINT64_C(1) << 32,
+                                      (UINT64_C(1) << 53) - 9999999 };
 
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
@@ -354,8 +339,8 @@ static void the_head_of_a_list_is_a_fair_draw(void **state)
                 double chi = chi_square_of_heads(froms[f], stride, cases[i].k, 20000);
 
                 if (!(chi < cases[i].most))
-                    fail_msg("%u numbers, stride %u: chi-square %.1f", cases[i].k,
-                             (unsigned)stride, chi);
+                    fail_msg("%u numbers, stride %u: chi-square %.1f", cases[i].k, (unsigned)stride,
+                             chi);
             }
 }
 
@@ -377,31 +362,31 @@ static void days_begin_at_local_midnight(void **state)
     static const struct {
         int64_t now, zone, day;
     } days[] = {
-        {0, 0, 0},
-        {DAY - 1, 0, 0},
-        {DAY, 0, 1},
-        {-1, 0, -1},
-        {-DAY, 0, -1},
-        {-DAY - 1, 0, -2},
+        { 0, 0, 0 },
+        { DAY - 1, 0, 0 },
+        { DAY, 0, 1 },
+        { -1, 0, -1 },
+        { -DAY, 0, -1 },
+        { -DAY - 1, 0, -2 },
         /* Nepal, 5:45 east */
-        {18 * HOUR + 15 * MINUTE - 1, 345, 0},
-        {18 * HOUR + 15 * MINUTE, 345, 1},
+        { 18 * HOUR + 15 * MINUTE - 1, 345, 0 },
+        { 18 * HOUR + 15 * MINUTE, 345, 1 },
         /* Beijing: midnight is 16:00 UTC of the day before */
-        {16 * HOUR - 1, 480, 0},
-        {16 * HOUR, 480, 1},
+        { 16 * HOUR - 1, 480, 0 },
+        { 16 * HOUR, 480, 1 },
         /* California in winter: it is still the day before 1970 there */
-        {0, -480, -1},
-        {8 * HOUR - 1, -480, -1},
-        {8 * HOUR, -480, 0},
-        {0, -1440, -1},
-        {0, 1440, 1},
-        {DAY - 1, 1440, 1},
-        {USHER_TIME_MAX, 0, 2932896},
-        {USHER_TIME_MAX, 1440, 2932897},
+        { 0, -480, -1 },
+        { 8 * HOUR - 1, -480, -1 },
+        { 8 * HOUR, -480, 0 },
+        { 0, -1440, -1 },
+        { 0, 1440, 1 },
+        { DAY - 1, 1440, 1 },
+        { USHER_TIME_MAX, 0, 2932896 },
+        { USHER_TIME_MAX, 1440, 2932897 },
         /* 2024-02-29 and the day after, UTC */
-        {INT64_C(1709164800000), 0, 19782},
-        {INT64_C(1709251199999), 0, 19782},
-        {INT64_C(1709251200000), 0, 19783},
+        { INT64_C(1709164800000), 0, 19782 },
+        { INT64_C(1709251199999), 0, 19782 },
+        { INT64_C(1709251200000), 0, 19783 },
     };
 
     (void)state;
@@ -411,8 +396,9 @@ static void days_begin_at_local_midnight(void **state)
 
 static void a_day_ends_where_the_next_one_begins(void **state)
 {
-    static const int64_t times[] = {-3 * DAY - 1, -DAY, -1, 0, 1, HOUR, DAY - 1, DAY,
-                                    INT64_C(1709251199999), USHER_TIME_MAX};
+    static const int64_t times[] = {
+        -3 * DAY - 1, -DAY, -1, 0, 1, HOUR, DAY - 1, DAY, INT64_C(1709251199999), USHER_TIME_MAX
+    };
 
     (void)state;
     for (int64_t zone = -1440; zone <= 1440; zone += 15)
@@ -491,24 +477,66 @@ static void names_have_1_to_255_bytes(void **state)
 static void names_are_utf8_without_control_characters(void **state)
 {
     static const char *const good[] = {
-        " ", "~", "a", "\xc2\xa0", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xee\x80\x80",
-        "\xef\xbf\xbf", "\xf0\x90\x80\x80", "\xf4\x8f\xbf\xbf",
-        "\xe5\x8f\xb7\xe7\xa0\x81\xe6\xb1\xa0", "12345678", "1234567\xc3\xa9", "\xe2\x80\xa8",
+        " ",
+        "~",
+        "a",
+        "\xc2\xa0",
+        "\xdf\xbf",
+        "\xe0\xa0\x80",
+        "\xed\x9f\xbf",
+        "\xee\x80\x80",
+        "\xef\xbf\xbf",
+        "\xf0\x90\x80\x80",
+        "\xf4\x8f\xbf\xbf",
+        "\xe5\x8f\xb7\xe7\xa0\x81\xe6\xb1\xa0",
+        "12345678",
+        "1234567\xc3\xa9",
+        "\xe2\x80\xa8",
     };
     static const char *const bad[] = {
-        "\x01", "\x1f", "\x7f", "\t", "\n", "a\r", "1234567\x7f", "12345678\x1f", "1234\x7fxyz",
-        "\xc2\x80", "\xc2\x85", "\xc2\x9f",         /* C1 controls */
-        "\x80", "\xbf", "\xff", "\xfe",             /* no first byte */
-        "\xc0\x80", "\xc0\xaf", "\xc1\xbf",         /* overlong: 2 bytes */
-        "\xe0\x80\x80", "\xe0\x9f\xbf",             /* 3 */
-        "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf",     /* 4 */
-        "\xed\xa0\x80", "\xed\xbf\xbf",             /* surrogates */
-        "\xed\xa0\xbd\xed\xb8\x80",                 /* a pair of them */
-        "\xf4\x90\x80\x80", "\xf5\x80\x80\x80",     /* above U+10FFFF */
-        "\xf8\x88\x80\x80\x80", "\xfc\x84\x80\x80\x80\x80",
-        "\xc3", "\xe5\x8f", "\xf0\x90\x80", "\xe5", "\xf0\x90", /* cut */
-        "\xc3\x28", "\xe5\x28\xb7", "\xe5\x8f\x28", "\xf0\x90\x28\x80", "\xf0\x90\x80\x28",
-        "\xc3\xc3\xa9", "1234567\xc3", "aaaaaaa\xe5\x8f",
+        "\x01",
+        "\x1f",
+        "\x7f",
+        "\t",
+        "\n",
+        "a\r",
+        "1234567\x7f",
+        "12345678\x1f",
+        "1234\x7fxyz",
+        "\xc2\x80",
+        "\xc2\x85",
+        "\xc2\x9f", /* C1 controls */
+        "\x80",
+        "\xbf",
+        "\xff",
+        "\xfe", /* no first byte */
+        "\xc0\x80",
+        "\xc0\xaf",
+        "\xc1\xbf", /* overlong: 2 bytes */
+        "\xe0\x80\x80",
+        "\xe0\x9f\xbf", /* 3 */
+        "\xf0\x80\x80\x80",
+        "\xf0\x8f\xbf\xbf", /* 4 */
+        "\xed\xa0\x80",
+        "\xed\xbf\xbf",             /* surrogates */
+        "\xed\xa0\xbd\xed\xb8\x80", /* a pair of them */
+        "\xf4\x90\x80\x80",
+        "\xf5\x80\x80\x80", /* above U+10FFFF */
+        "\xf8\x88\x80\x80\x80",
+        "\xfc\x84\x80\x80\x80\x80",
+        "\xc3",
+        "\xe5\x8f",
+        "\xf0\x90\x80",
+        "\xe5",
+        "\xf0\x90", /* cut */
+        "\xc3\x28",
+        "\xe5\x28\xb7",
+        "\xe5\x8f\x28",
+        "\xf0\x90\x28\x80",
+        "\xf0\x90\x80\x28",
+        "\xc3\xc3\xa9",
+        "1234567\xc3",
+        "aaaaaaa\xe5\x8f",
     };
 
     (void)state;
@@ -642,8 +670,8 @@ static void lists_of_groups_have_1_to_16_of_them(void **state)
 static void lists_of_groups_are_taken_apart_in_order(void **state)
 {
     static const char text[] = "a,bb,*,\xe5\x8f\xb7";
-    static const char *const want[] = {"a", "bb", "*", "\xe5\x8f\xb7"};
-    struct usher_text list = {text, sizeof text - 1}, group;
+    static const char *const want[] = { "a", "bb", "*", "\xe5\x8f\xb7" };
+    struct usher_text list = { text, sizeof text - 1 }, group;
     size_t n = 0;
 
     (void)state;
@@ -661,8 +689,8 @@ static void lists_of_groups_are_taken_apart_in_order(void **state)
 
 static void verbs_are_found_by_code_and_by_word(void **state)
 {
-    static const char *const words[] = {"add",  "del",  "reg",   "unreg", "call", "hangup", "renew",
-                                        "free", "show", "list", "stats", "set",  "sweep"};
+    static const char *const words[] = { "add",  "del",  "reg",  "unreg", "call", "hangup", "renew",
+                                         "free", "show", "list", "stats", "set",  "sweep" };
     const struct usher__noun *noun = usher__noun(USHER_NUMBER);
 
     (void)state;

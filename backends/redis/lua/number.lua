@@ -76,8 +76,8 @@ local function is_due(r) return r.ends ~= '0' and tonumber(r.ends) <= now end
 local function calls_on(r, at) return tonumber(r.day) == day_of(at) and tonumber(r.calls) or 0 end
 local function capped(r, at) return set_daily > 0 and calls_on(r, at) >= set_daily end
 
--- 32 well mixed bits of a version: usher__draw() in src/core/number.c
-local function draw(v)
+-- 32 well mixed bits of a version: draw() in src/core/number.c
+local function draw(v, salt)
     local function mul(a, b)
         local low, high = a % 65536, math.floor(a / 65536)
         return (high * b % 65536 * 65536 + low * b) % 4294967296
@@ -89,7 +89,7 @@ local function draw(v)
         x = mul(x, 3266489909)
         return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
     end
-    local high = mix((math.floor(v / 4294967296) + 2654435769) % 4294967296)
+    local high = mix((math.floor(v / 4294967296) + salt + 2654435769) % 4294967296)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
@@ -100,7 +100,7 @@ local function settle(r, to, until_ms, v)
     if to ~= IDLE_UP or until_ms ~= 0 then
         r.rank = '0'
     elseif not was then
-        r.rank = set_order == 2 and int(draw(v)) or QUEUED
+        r.rank = set_order == 2 and int(draw(v, 0)) or QUEUED
         r.order = int(v)
     end
     if to < BUSY_DOWN then r.owner = '' end
@@ -373,12 +373,25 @@ local function rest_today(r)
     commit('rest', before.state, r.state, r)
 end
 
+-- a fair draw among the numbers of the list @prefix: see draw() in src/steps/number.c
+local function draw_from(prefix)
+    local v = version + 1
+    local left = draw(v, 2097152) % DRAW_STEPS
+    local from, turned = '(' .. prefix .. format('%010.0f', draw(v, 0)), false
+    while true do
+        local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', 0, left + 1)
+        local n = #got_
+        if n > left then return got_[left + 1] end
+        if n == 0 and turned then return nil end
+        left, from, turned = left - n, '[' .. prefix, true
+    end
+end
+
 -- the number that the pool's order puts first in the list @prefix; numbers that became idle
 -- under another kind of order go before all others
 local function head(prefix)
     if set_order == 2 then
-        local m = walk(prefix, prefix .. QUEUED)
-        return at_member(m or walk(prefix), prefix, 26)
+        return at_member(walk(prefix, prefix .. QUEUED) or draw_from(prefix), prefix, 26)
     end
     local m = walk(prefix)
     if m and set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then

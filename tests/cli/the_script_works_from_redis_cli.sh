@@ -1,0 +1,49 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# What `usher lua number` prints is complete: loaded by hand, it takes the events of a number
+# with the pool's name as the only key, and `usher' sees the same pool.
+. "$(dirname "$0")/lib.sh"
+[ "${WITH_REDIS:-yes}" = yes ] || {
+    echo 'the program is built without Redis'
+    exit 77
+}
+have_redis || exit 77
+command -v redis-cli >/dev/null || {
+    echo 'there is no redis-cli'
+    exit 77
+}
+redis_too
+cli() {
+    redis-cli -s "$dir/redis.sock" "$@"
+}
+sha=$(cli SCRIPT LOAD "$("$USHER" lua number)")
+[ ${#sha} -eq 40 ] || wrong "the script can be loaded: $sha"
+
+# event STATUS STATE WORDS...: what the answer has in it.
+event() {
+    number_of_check=$((number_of_check + 1))
+    status=$1
+    state=$2
+    shift 2
+    got=$(cli EVALSHA "$sha" 1 '{numpool}' "$@")
+    case " $got " in
+    " $status "*" $state "*) ;;
+    *) wrong "$* is answered with $status and $state, not: $got" ;;
+    esac
+}
+event missing nodata reg 123456
+event ok idle+down add 123456
+event same idle+down add 123456
+event refused idle+down call 123456
+event ok idle+up reg 123456
+event ok busy+up call 123456
+event refused busy+up call 123456
+event ok busy+down unreg 123456
+event ok idle+down hangup 123456
+event refused idle+down hangup 123456
+event ok idle+up reg 123456
+event ok busy+up call
+lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number show numpool 123456 now=1
+holds out.txt '"version":7,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"7",'
+lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" check
+finish

@@ -1,0 +1,2554 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The Redis store when the connection, the server or the data are not as they should be.
+ *
+ * A proxy stands before a real server and breaks one chosen command: its request or its
+ * reply, at a chosen byte, or answers in the server's place.  A second engine looks at the
+ * server directly.  A twin in memory gets what was acknowledged.  What must hold each time:
+ *
+ *   answered      the answer is the twin's; the state, by digest, is the twin's
+ *   repeatable    (request id, owner, verbs that come out the same) is always answered
+ *   unknown       only where the command was sent; applied wholly or not at all, once
+ *   unavailable   nothing was applied
+ *   in time       never later than the engine's timeout and a little
+ *   audit         clean
+ *
+ * USHER_LONG=1 cuts at every byte; else at some.  Seeded by USHER_SEED.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <pthread.h>
+#include <sched.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+
+#include <usher/store.h>
+#include <usher/usher.h>
+
+#include "lib/proxy.h"
+#include "lib/servers.h"
+#include "model/compare.h"
+
+#define TIMEOUT 400  /* ms, of an engine that is to be disappointed */
+#define PATIENT 20000 /* of one that is not */
+#define SLACK 1500   /* ms that a loaded machine may add to a deadline */
+#define T0 INT64_C(1700000000000)
+
+static struct redis_server *server;
+static struct proxy *proxy;
+static uint64_t seed;
+
+/* ---- small things ------------------------------------------------------------------------ */
+
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static bool is_long(void)
+{
+    const char *given = getenv("USHER_LONG");
+
+    return given != NULL && strcmp(given, "0") != 0;
+}
+
+static struct usher_engine *open_at(int port, int64_t timeout_ms)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+    char url[64];
+
+    options.timeout_ms = timeout_ms;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
+    if (usher_open(url, &options, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return e;
+}
+
+static struct usher_engine *open_direct(void)
+{
+    return open_at(redis_server_port(server), PATIENT);
+}
+
+static struct usher_engine *open_twin(void)
+{
+    struct usher_engine *e = NULL;
+
+    assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
+    return e;
+}
+
+static void no_fault(void)
+{
+    struct proxy_fault f = {.kind = PROXY_NO_FAULT};
+
+    proxy_arm(proxy, &f);
+}
+
+static void arm(enum proxy_fault_kind kind, const char *match, unsigned times, const char *reply)
+{
+    struct proxy_fault f = {.kind = kind, .match = match, .times = times, .reply = reply};
+
+    proxy_arm(proxy, &f);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    no_fault();
+    proxy_set_target(proxy, redis_server_port(server));
+    proxy_set_drip(proxy, 0);
+    proxy_set_blackhole(proxy, false);
+    proxy_set_paused(proxy, false);
+    proxy_set_refuse(proxy, false);
+    proxy_drop(proxy);
+    return redis_do_ok(server, "CONFIG", "SET", "maxmemory", "0", NULL) &&
+                   redis_do_ok(server, "CONFIG", "SET", "min-replicas-to-write", "0", NULL) &&
+                   redis_do_ok(server, "FLUSHALL", NULL)
+               ? 0
+               : -1;
+}
+
+static void digest_of(struct usher_engine *e, const char *pool, char digest[33])
+{
+    if (usher_digest(e, USHER_NUMBER, pool, digest) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_message("audit: %s\n", line);
+}
+
+static void audit_is_clean(struct usher_engine *e)
+{
+    uint64_t faults = 1;
+
+    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+    assert_true(faults == 0);
+}
+
+static void assert_is_a_line(const char *message)
+{
+    assert_string_not_equal(message, "");
+    for (const char *m = message; *m != '\0'; m++)
+        if ((unsigned char)*m < 0x20 || *m == 0x7f)
+            fail_msg("a control character is in: %s", message);
+}
+
+static enum usher_status run(struct usher_engine *e, const struct usher_command *c,
+                             struct usher_reply *reply)
+{
+    enum usher_status status = usher_execute(e, c, reply, 1);
+
+    assert_true(status != USHER_INVALID);
+    return reply->status;
+}
+
+/* At the time of the world, in which no hold of it has ended. */
+static struct usher_number_stats stats_of(struct usher_engine *e)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_NUMBER_STATS;
+    c.scope.data = "p";
+    c.scope.size = 1;
+    c.given = USHER_GIVEN_NOW;
+    c.now_ms = T0 + 20;
+    assert_int_equal(run(e, &c, &reply), USHER_OK);
+    return reply.of.number.of.stats;
+}
+
+static struct usher_number_row row_of(struct usher_engine *e, const char *pool,
+                                      const char *number)
+{
+    struct usher_reply reply;
+    struct usher_number_row row;
+    enum usher_status status = usher_number_show(e, pool, number, &reply);
+
+    if (status != USHER_OK)
+        fail_msg("show %s: %s", number, usher_message(e));
+    row = reply.of.number.rows[0];
+    usher_reply_done(&reply);
+    row.number.data = row.owner.data = row.group.data = NULL; /* gone with the reply */
+    return row;
+}
+
+/* ---- a world and one command on it --------------------------------------------------------- */
+
+#define TEXT(string) {string, sizeof string - 1}
+#define LINE(verb_, ms, bits, ...)                                                             \
+    {                                                                                          \
+        .verb = USHER_NUMBER_##verb_, .scope = TEXT("p"), .given = USHER_GIVEN_NOW | (bits),   \
+        .now_ms = T0 + (ms), __VA_ARGS__                                                       \
+    }
+#define ARGS(...) .arg = {.number = {__VA_ARGS__}}
+#define REQ(id) .request = TEXT(id)
+#define N(id) .number = TEXT(id)
+
+/* n1 in group g, n2, n3 in h, n4: up; n5: down.  n3 is held by ann with token 11; n4's hold has
+ * ended when the next command comes, and its rest has not. */
+static const struct usher_command world[] = {
+    LINE(SET, 0, USHER_GIVEN_REST, ARGS(.rest_ms = 20)),
+    LINE(ADD, 0, 0, ARGS(N("n1"), .group = TEXT("g"))),
+    LINE(ADD, 0, 0, ARGS(N("n2"))),
+    LINE(ADD, 0, 0, ARGS(N("n3"), .group = TEXT("h"))),
+    LINE(ADD, 0, 0, ARGS(N("n4"))),
+    LINE(ADD, 0, 0, ARGS(N("n5"))),
+    LINE(REG, 0, 0, ARGS(N("n1"))),
+    LINE(REG, 0, 0, ARGS(N("n2"))),
+    LINE(REG, 0, 0, ARGS(N("n3"))),
+    LINE(REG, 0, 0, ARGS(N("n4"))),
+    LINE(CALL, 0, USHER_GIVEN_LEASE,
+         ARGS(N("n3"), .owner = TEXT("ann"), .lease_ms = 100000)),
+    LINE(CALL, 5, USHER_GIVEN_LEASE, ARGS(N("n4"), .owner = TEXT("zoe"), .lease_ms = 10)),
+};
+#define WORLD (sizeof world / sizeof *world)
+
+/* Every verb, with and without what makes it repeatable. */
+static const struct usher_command targets[] = {
+    LINE(ADD, 20, 0, ARGS(N("n6"))),
+    LINE(ADD, 20, 0, ARGS(N("n6"), .group = TEXT("g")), REQ("r")),
+    LINE(ADD, 20, 0, ARGS(N("n1"))),
+    LINE(DEL, 20, 0, ARGS(N("n1"))),
+    LINE(DEL, 20, 0, ARGS(N("n3")), REQ("r")),
+    LINE(REG, 20, 0, ARGS(N("n5"))),
+    LINE(REG, 20, 0, ARGS(N("nowhere"))),
+    LINE(UNREG, 20, 0, ARGS(N("n2"))),
+    LINE(UNREG, 20, 0, ARGS(N("n3")), REQ("r")),
+    LINE(CALL, 20, 0, ARGS(.max = 0)),
+    LINE(CALL, 20, 0, ARGS(.owner = TEXT("bob"))),
+    LINE(CALL, 20, 0, ARGS(.owner = TEXT("ann"))),
+    LINE(CALL, 20, 0, ARGS(.max = 0), REQ("r")),
+    LINE(CALL, 20, 0, ARGS(N("n2"))),
+    LINE(CALL, 20, 0, ARGS(N("n3"))),
+    LINE(CALL, 20, 0, ARGS(.group = TEXT("h")), REQ("r")), /* empty */
+    LINE(CALL, 20, USHER_GIVEN_LEASE,
+         ARGS(.owner = TEXT("carl"), .group = TEXT("h,g,*"), .sticky = TEXT("peer"),
+              .lease_ms = 500)),
+    LINE(HANGUP, 20, 0, ARGS(N("n3"))),
+    LINE(HANGUP, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 11)),
+    LINE(HANGUP, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 10)),
+    LINE(HANGUP, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_REST,
+         ARGS(N("n3"), .token = 11, .rest_ms = 7), REQ("r")),
+    LINE(RENEW, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 11)),
+    LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
+         ARGS(N("n3"), .token = 11, .lease_ms = 5000), REQ("r")),
+    LINE(FREE, 20, 0, ARGS(.max = 0)),
+    LINE(FREE, 20, 0, ARGS(.owner = TEXT("ann")), REQ("r")),
+    LINE(SHOW, 20, 0, ARGS(N("n4"))),
+    LINE(LIST, 20, 0, ARGS(.max = 0)),
+    LINE(STATS, 20, 0, ARGS(.max = 0)),
+    LINE(SET, 20, USHER_GIVEN_ORDER | USHER_GIVEN_DAILY, ARGS(.order = 2, .daily = 9)),
+    LINE(SET, 20, USHER_GIVEN_STRICT, ARGS(.strict = 1), REQ("r")),
+    LINE(SWEEP, 20, 0, ARGS(.max = 0)),
+    LINE(SWEEP, 40, 0, ARGS(.max = 0), REQ("r")),
+};
+#define TARGETS (sizeof targets / sizeof *targets)
+
+/* What a target comes to, by the twin. */
+struct expected {
+    struct usher_reply first, second; /* the second: repeated at once */
+    char before[33], after[33], again[33];
+};
+
+static void make_world(struct usher_engine *e)
+{
+    struct usher_reply replies[WORLD];
+
+    assert_int_equal(usher_execute(e, world, replies, WORLD), USHER_OK);
+    for (size_t i = 0; i < WORLD; i++)
+        assert_int_equal(replies[i].status, USHER_OK);
+    assert_true(replies[WORLD - 2].of.number.token == 11);
+}
+
+static struct expected expect(const struct usher_command *c)
+{
+    struct usher_engine *twin = open_twin();
+    struct expected x;
+
+    make_world(twin);
+    digest_of(twin, "p", x.before);
+    (void)run(twin, c, &x.first);
+    digest_of(twin, "p", x.after);
+    (void)run(twin, c, &x.second);
+    digest_of(twin, "p", x.again);
+    usher_close(twin);
+    return x;
+}
+
+static void expected_done(struct expected *x)
+{
+    usher_reply_done(&x->first);
+    usher_reply_done(&x->second);
+}
+
+/* Equal but for whether it was the kept answer. */
+static bool same_answer(enum usher_verb verb, const struct usher_reply *a,
+                        const struct usher_reply *b, FILE *f)
+{
+    struct usher_reply copy = *a;
+
+    copy.repeated = b->repeated;
+    return replies_equal(verb, &copy, b, f);
+}
+
+enum ran { RAN, DID_NOT_RUN };
+
+/* The command @c through @e with the armed fault, in a fresh world; then look by @direct.
+ * @ran: what happened to it on the server the first time. */
+static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t target,
+                     const struct expected *x, enum ran ran, const char *what, size_t at)
+{
+    const struct usher_command *c = &targets[target];
+    struct usher_reply reply;
+    char now[33];
+    int64_t began = clock_ms();
+    const char *fault = NULL;
+
+    (void)run(e, c, &reply);
+    digest_of(direct, "p", now);
+    if (clock_ms() - began > TIMEOUT + SLACK)
+        fault = "too late";
+    else if (proxy_fired(proxy) != 1)
+        fault = "the fault did not hit";
+    else if (reply.status == USHER_UNKNOWN) {
+        if (usher_command_repeatable(c))
+            fault = "a repeatable command is unknown";
+        else if (strcmp(now, ran == RAN ? x->after : x->before) != 0)
+            fault = "the state is not that of applied once or not at all";
+        else if (reply.message[0] == '\0')
+            fault = "no message";
+    } else if (!same_answer(c->verb, &x->first, &reply, NULL) &&
+               !(usher_command_repeatable(c) &&
+                 same_answer(c->verb, &x->second, &reply, NULL))) {
+        fault = "another answer";
+    } else if (strcmp(now, x->after) != 0) {
+        fault = "the state is not the twin's";
+    }
+    if (fault != NULL) {
+        (void)same_answer(c->verb, &x->first, &reply, stderr);
+        fail_msg("target %zu (%s), %s at byte %zu: %s: %s %s", target, usher_verb_word(c->verb),
+                 what, at, fault, usher_status_word(reply.status), reply.message);
+    }
+    usher_reply_done(&reply);
+    audit_is_clean(direct);
+}
+
+static void fresh_world(struct usher_engine *direct)
+{
+    no_fault();
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    make_world(direct);
+}
+
+static uint64_t connections(void)
+{
+    struct proxy_counts counts;
+
+    proxy_count(proxy, &counts);
+    return counts.connections;
+}
+
+static uint64_t requests(void)
+{
+    struct proxy_counts counts;
+
+    proxy_count(proxy, &counts);
+    return counts.requests;
+}
+
+static void without_faults_the_twin_is_alike(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), PATIENT);
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+        struct usher_reply reply;
+        char now[33];
+
+        fresh_world(direct);
+        digest_of(direct, "p", now);
+        assert_string_equal(now, x.before);
+        (void)run(e, &targets[i], &reply);
+        if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
+            fail_msg("target %zu", i);
+        usher_reply_done(&reply);
+        digest_of(direct, "p", now);
+        assert_string_equal(now, x.after);
+        expected_done(&x);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void an_answer_that_is_swallowed_is_asked_for_again_or_unknown(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+
+        fresh_world(direct);
+        arm(PROXY_SWALLOW_REPLY, "EVALSHA", 1, NULL);
+        one_case(e, direct, i, &x, RAN, "swallowed", 0);
+        expected_done(&x);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_request_that_is_dropped_is_sent_again_or_unknown(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+
+        fresh_world(direct);
+        arm(PROXY_DROP_REQUEST, "EVALSHA", 1, NULL);
+        one_case(e, direct, i, &x, DID_NOT_RUN, "dropped", 0);
+        expected_done(&x);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+        struct usher_reply reply;
+        char now[33];
+
+        fresh_world(direct);
+        proxy_drop(proxy);
+        (void)run(e, &targets[i], &reply);
+        if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
+            fail_msg("target %zu: %s %s", i, usher_status_word(reply.status), reply.message);
+        usher_reply_done(&reply);
+        digest_of(direct, "p", now);
+        assert_string_equal(now, x.after);
+        expected_done(&x);
+    }
+    /* audit and digest are commands, too */
+    {
+        char a[33], b[33];
+
+        proxy_drop(proxy);
+        digest_of(e, "p", a);
+        proxy_drop(proxy);
+        audit_is_clean(e);
+        digest_of(direct, "p", b);
+        assert_string_equal(a, b);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void any_reply_may_be_cut_at_any_byte(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+    size_t step = is_long() ? 1 : 23, cases = 0;
+    uint64_t random = seed;
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+        bool whole = false;
+
+        for (size_t k = next_random(&random) % step; !whole; k += step, cases++) {
+            struct proxy_fault f = {.kind = PROXY_CUT_REPLY, .match = "EVALSHA", .bytes = k};
+            uint64_t before;
+
+            assert_true(k < 10000);
+            fresh_world(direct);
+            before = connections();
+            proxy_arm(proxy, &f);
+            one_case(e, direct, i, &x, RAN, "reply cut", k);
+            whole = connections() == before || (k == 0 && !is_long() && before == 0);
+            /* The case before left no connection, if it was the whole of the last target. */
+            if (whole || connections() == before + 1)
+                continue;
+        }
+        /* make a connection for the next one */
+        no_fault();
+        assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+        expected_done(&x);
+    }
+    print_message("%zu cases\n", cases);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void any_request_may_be_cut_at_any_byte(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+    size_t step = is_long() ? 1 : 41, cases = 0;
+    uint64_t random = seed + 1;
+
+    (void)state;
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+        bool whole = false;
+
+        for (size_t k = next_random(&random) % step; !whole; k += step, cases++) {
+            struct proxy_fault f = {.kind = PROXY_CUT_REQUEST, .match = "EVALSHA", .bytes = k};
+            struct proxy_fault all = {
+                .kind = PROXY_CUT_REQUEST, .match = "EVALSHA", .bytes = SIZE_MAX};
+            uint64_t before, cut, uncut;
+
+            /* How many requests go through when it is cut for sure, and when not? */
+            assert_true(k < 10000);
+            no_fault();
+            assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+            fresh_world(direct);
+            before = requests();
+            proxy_arm(proxy, &f);
+            {
+                struct usher_reply reply;
+
+                (void)run(e, &targets[i], &reply);
+                usher_reply_done(&reply);
+                assert_int_equal(proxy_fired(proxy), 1);
+            }
+            cut = requests() - before;
+            no_fault();
+            assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+            fresh_world(direct);
+            before = requests();
+            proxy_arm(proxy, &all);
+            one_case(e, direct, i, &x, RAN, "request passed", k);
+            uncut = requests() - before;
+            whole = cut == uncut;
+            no_fault();
+            assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+            fresh_world(direct);
+            proxy_arm(proxy, &f);
+            one_case(e, direct, i, &x, whole ? RAN : DID_NOT_RUN, "request cut", k);
+        }
+        expected_done(&x);
+    }
+    print_message("%zu cases\n", cases);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* Every answer is lost until the deadline; then the user asks again. */
+static void a_repeat_by_the_user_gets_the_first_answer(void **state)
+{
+    struct usher_engine *direct = open_direct(),
+                        *e = open_at(proxy_port(proxy), TIMEOUT);
+    struct usher_command c = LINE(CALL, 20, 0, ARGS(.max = 0), REQ("mine"));
+    struct usher_command owned = LINE(CALL, 20, 0, ARGS(.owner = TEXT("bob")));
+    struct usher_reply first, second, third;
+    char before[33], after[33];
+
+    (void)state;
+    fresh_world(direct);
+    digest_of(direct, "p", before);
+    arm(PROXY_SWALLOW_REPLY, "EVALSHA", 1000000, NULL);
+    assert_int_equal(run(e, &c, &first), USHER_UNKNOWN);
+    assert_is_a_line(first.message);
+    assert_true(proxy_fired(proxy) > 1); /* the library asked again by itself */
+    no_fault();
+    digest_of(direct, "p", after);
+    assert_string_not_equal(before, after);
+    assert_int_equal(run(e, &c, &second), USHER_OK);
+    assert_true(second.repeated);
+    assert_int_equal(run(e, &c, &third), USHER_OK);
+    assert_true(third.repeated);
+    assert_true(replies_equal(c.verb, &second, &third, stderr));
+    digest_of(direct, "p", before);
+    assert_string_equal(before, after);
+    assert_int_equal(stats_of(direct).busy_up, 2); /* ann's and this one */
+
+    arm(PROXY_SWALLOW_REPLY, "EVALSHA", 1000000, NULL);
+    assert_int_equal(run(e, &owned, &first), USHER_UNKNOWN);
+    no_fault();
+    assert_int_equal(run(e, &owned, &second), USHER_SAME);
+    assert_int_equal(stats_of(direct).busy_up, 3);
+    audit_is_clean(direct);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* ---- many commands at once -------------------------------------------------------------------- */
+
+#define BATCH 60
+
+/* Commands of which each changes something and none minds the others' being repeated. */
+static void make_batch(struct usher_command *commands, char names[BATCH][16],
+                       char ids[BATCH][16], bool with_ids)
+{
+    for (size_t i = 0; i < BATCH; i++) {
+        struct usher_command *c = &commands[i];
+
+        memset(c, 0, sizeof *c);
+        (void)snprintf(names[i], sizeof names[i], "m%zu", i / 4);
+        (void)snprintf(ids[i], sizeof ids[i], "id%zu", i);
+        c->verb = i % 4 == 0   ? USHER_NUMBER_ADD
+                  : i % 4 == 1 ? USHER_NUMBER_REG
+                  : i % 4 == 2 ? USHER_NUMBER_CALL
+                               : USHER_NUMBER_HANGUP;
+        c->scope.data = "p";
+        c->scope.size = 1;
+        c->given = USHER_GIVEN_NOW;
+        c->now_ms = T0 + 100;
+        c->arg.number.number.data = names[i];
+        c->arg.number.number.size = strlen(names[i]);
+        if (with_ids) {
+            c->request.data = ids[i];
+            c->request.size = strlen(ids[i]);
+        }
+    }
+}
+
+static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **state)
+{
+    static const enum proxy_fault_kind kinds[] = {PROXY_SWALLOW_REPLY, PROXY_CUT_REPLY,
+                                                  PROXY_DROP_REQUEST, PROXY_CUT_REQUEST};
+    static struct usher_command commands[BATCH];
+    static struct usher_reply expected[BATCH], replies[BATCH];
+    static char names[BATCH][16], ids[BATCH][16];
+    struct usher_engine *direct = open_direct(), *twin = open_twin(),
+                        *e = open_at(proxy_port(proxy), PATIENT);
+    uint64_t random = seed + 2;
+    char wanted[33], now[33];
+
+    (void)state;
+    make_batch(commands, names, ids, true);
+    make_world(twin);
+    assert_int_equal(usher_execute(twin, commands, expected, BATCH), USHER_OK);
+    digest_of(twin, "p", wanted);
+    for (unsigned k = 0; k < 4; k++) {
+        for (unsigned skip = 0; skip < BATCH; skip += is_long() ? 1 : 7) {
+            struct proxy_fault f = {.kind = kinds[k],
+                                    .match = "EVALSHA",
+                                    .skip = skip,
+                                    .bytes = next_random(&random) % 60};
+
+            fresh_world(direct);
+            proxy_arm(proxy, &f);
+            assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            assert_int_equal(proxy_fired(proxy), 1);
+            for (size_t i = 0; i < BATCH; i++)
+                if (!same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
+                    fail_msg("fault %u at command %u: command %zu differs", k, skip, i);
+            digest_of(direct, "p", now);
+            assert_string_equal(now, wanted);
+            audit_is_clean(direct);
+        }
+    }
+    usher_close(e);
+    usher_close(twin);
+    usher_close(direct);
+}
+
+/*
+ * Is there an order, that in which they were given, in which the commands come to these
+ * answers?  Those said to be unavailable were left out; no unknown ones.
+ */
+static void answers_are_explained(const struct usher_command *commands,
+                                  const struct usher_reply *replies, size_t n,
+                                  struct usher_engine *direct, const char *what, unsigned at)
+{
+    struct usher_engine *twin = open_twin();
+    struct usher_reply r;
+    char wanted[33], now[33];
+
+    make_world(twin);
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].status == USHER_UNAVAILABLE)
+            continue;
+        (void)run(twin, &commands[i], &r);
+        if (!same_answer(commands[i].verb, &r, &replies[i], stderr))
+            fail_msg("%s at command %u: the answer to command %zu (%s: %s) does not follow from "
+                     "those before",
+                     what, at, i, usher_verb_word(commands[i].verb),
+                     usher_status_word(replies[i].status));
+        usher_reply_done(&r);
+    }
+    digest_of(twin, "p", wanted);
+    digest_of(direct, "p", now);
+    if (strcmp(wanted, now) != 0)
+        fail_msg("%s at command %u: another state", what, at);
+    usher_close(twin);
+}
+
+static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(void **state)
+{
+    static const char *const answers[] = {
+        "-NOSCRIPT No matching script.\r\n",
+        "-BUSY Redis is busy running a script.\r\n",
+        "-LOADING Redis is loading the dataset in memory\r\n",
+        "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+        "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    };
+    static struct usher_command commands[BATCH];
+    static struct usher_reply replies[BATCH];
+    static char names[BATCH][16], ids[BATCH][16];
+    struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
+
+    (void)state;
+    make_batch(commands, names, ids, false);
+    for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
+        for (unsigned skip = 0; skip < BATCH; skip += is_long() ? 1 : 13) {
+            struct proxy_fault f = {.kind = PROXY_ANSWER,
+                                    .match = "EVALSHA",
+                                    .skip = skip,
+                                    .times = 1,
+                                    .reply = answers[k]};
+
+            fresh_world(direct);
+            proxy_arm(proxy, &f);
+            (void)usher_execute(e, commands, replies, BATCH);
+            assert_int_equal(proxy_fired(proxy), 1);
+            answers_are_explained(commands, replies, BATCH, direct, answers[k], skip);
+            audit_is_clean(direct);
+        }
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
+{
+    /* the first is repeated by its nature, the second by its request id */
+    static const struct usher_command pairs[][2] = {
+        {LINE(REG, 100, 0, ARGS(N("n1"))), LINE(UNREG, 100, 0, ARGS(N("n1")), REQ("r"))},
+        {LINE(ADD, 100, 0, ARGS(N("n1"))), LINE(DEL, 100, 0, ARGS(N("n1")), REQ("r"))},
+        {LINE(CALL, 100, 0, ARGS(.owner = TEXT("bob"))),
+         LINE(FREE, 100, 0, ARGS(.owner = TEXT("bob")), REQ("r"))},
+        {LINE(CALL, 100, 0, ARGS(.owner = TEXT("bob"), .group = TEXT("g"))),
+         LINE(HANGUP, 100, 0, ARGS(N("n1")), REQ("r"))},
+        {LINE(DEL, 100, 0, ARGS(N("n9"))), LINE(ADD, 100, 0, ARGS(N("n9")), REQ("r"))},
+        {LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 20)),
+         LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 30), REQ("r"))},
+    };
+    struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
+
+    (void)state;
+    for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
+        struct usher_reply replies[2];
+        struct usher_engine *twin = open_twin();
+        char wanted[33], now[33];
+
+        make_world(twin);
+        (void)usher_execute(twin, pairs[k], replies, 2);
+        digest_of(twin, "p", wanted);
+        usher_close(twin);
+        fresh_world(direct);
+        arm(PROXY_SWALLOW_REPLY, "EVALSHA", 1, NULL);
+        (void)usher_execute(e, pairs[k], replies, 2);
+        assert_int_equal(proxy_fired(proxy), 1);
+        digest_of(direct, "p", now);
+        /* both were applied, in order, before the answers were lost */
+        if (strcmp(now, wanted) != 0)
+            fail_msg("pair %zu (%s: %s, %s: %s): the state is not that after both", k,
+                     usher_verb_word(pairs[k][0].verb), usher_status_word(replies[0].status),
+                     usher_verb_word(pairs[k][1].verb), usher_status_word(replies[1].status));
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_batch_larger_than_all_buffers_gets_through(void **state)
+{
+    enum { LARGE = 12000 };
+    struct usher_command *commands = calloc(LARGE, sizeof *commands);
+    struct usher_reply *replies = calloc(LARGE, sizeof *replies);
+    char(*names)[USHER_NAME_MAX + 1] = calloc(LARGE, sizeof *names);
+    struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
+    struct usher_number_stats stats;
+
+    (void)state;
+    assert_true(commands != NULL && replies != NULL && names != NULL);
+    for (size_t i = 0; i < LARGE; i++) {
+        (void)snprintf(names[i], sizeof names[i], "%0250zu", i);
+        commands[i].verb = USHER_NUMBER_ADD;
+        commands[i].scope.data = "large";
+        commands[i].scope.size = 5;
+        commands[i].arg.number.number.data = names[i];
+        commands[i].arg.number.number.size = 250;
+        commands[i].arg.number.group.data = names[0];
+        commands[i].arg.number.group.size = 250;
+    }
+    assert_int_equal(usher_execute(e, commands, replies, LARGE), USHER_OK);
+    for (size_t i = 0; i < LARGE; i++)
+        assert_int_equal(replies[i].status, USHER_OK);
+    assert_int_equal(usher_number_stats(e, "large", &stats), USHER_OK);
+    assert_int_equal(stats.total, LARGE);
+    audit_is_clean(e);
+    usher_close(e);
+    free(names);
+    free(replies);
+    free(commands);
+}
+
+/* ---- time ------------------------------------------------------------------------------------- */
+
+static void assert_in_time(int64_t began, int64_t timeout)
+{
+    int64_t took = clock_ms() - began;
+
+    if (took > timeout + SLACK)
+        fail_msg("it took %" PRId64 " ms of %" PRId64, took, timeout);
+}
+
+static void slow_answers_are_waited_for_until_the_deadline(void **state)
+{
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
+    struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
+    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_reply reply;
+    struct usher_engine *direct = open_direct();
+    int64_t began;
+
+    (void)state;
+    fresh_world(direct);
+    proxy_set_drip(proxy, 1000); /* some 60 ms an answer */
+    assert_int_equal(run(patient, &call, &reply), USHER_OK);
+    assert_int_equal(run(e, &call, &reply), USHER_OK);
+    proxy_set_drip(proxy, 100000); /* some 6 s */
+    began = clock_ms();
+    assert_int_equal(run(e, &call, &reply), USHER_UNKNOWN);
+    assert_in_time(began, TIMEOUT);
+    began = clock_ms();
+    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_UNAVAILABLE); /* no connection */
+    assert_in_time(began, TIMEOUT);
+    proxy_set_drip(proxy, 0);
+    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    audit_is_clean(e);
+    usher_close(patient);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* What holds of any answer that comes from behind a wall. */
+static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, bool sent)
+{
+    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_command read = LINE(STATS, 20, 0, ARGS(.max = 0));
+    struct usher_reply reply;
+    char before[33], after[33], nobody[33];
+    uint64_t faults;
+    int64_t began = clock_ms();
+
+    digest_of(direct, "p", before);
+    assert_int_equal(run(e, &call, &reply), sent ? USHER_UNKNOWN : USHER_UNAVAILABLE);
+    assert_is_a_line(reply.message);
+    assert_in_time(began, TIMEOUT);
+    began = clock_ms();
+    assert_true(run(e, &read, &reply) == USHER_UNAVAILABLE || reply.status == USHER_UNKNOWN);
+    assert_is_a_line(reply.message);
+    assert_in_time(began, TIMEOUT);
+    began = clock_ms();
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", nobody), USHER_UNAVAILABLE);
+    assert_in_time(began, TIMEOUT);
+    began = clock_ms();
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    assert_is_a_line(usher_message(e));
+    assert_in_time(began, TIMEOUT);
+    digest_of(direct, "p", after);
+    assert_string_equal(before, after);
+}
+
+static void a_black_hole_swallows_no_caller(void **state)
+{
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
+
+    (void)state;
+    fresh_world(direct);
+    proxy_set_blackhole(proxy, true);
+    behind_a_wall(e, direct, true);
+    proxy_set_blackhole(proxy, false);
+    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_refused_connection_is_unavailable_in_time(void **state)
+{
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
+
+    (void)state;
+    fresh_world(direct);
+    proxy_set_refuse(proxy, true);
+    proxy_drop(proxy);
+    behind_a_wall(e, direct, false);
+    proxy_set_refuse(proxy, false);
+    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    /* a connection that is accepted and closed at once */
+    proxy_set_target(proxy, 0);
+    proxy_drop(proxy);
+    behind_a_wall(e, direct, false);
+    proxy_set_target(proxy, redis_server_port(server));
+    proxy_drop(proxy);
+    assert_int_equal(usher_number_add(e, "p", "n7", NULL), USHER_OK);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_batch_of_any_size_has_one_deadline(void **state)
+{
+    enum { LARGE = 3000 };
+    struct usher_command *commands = calloc(LARGE, sizeof *commands);
+    struct usher_reply *replies = calloc(LARGE, sizeof *replies);
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
+    int64_t began;
+
+    (void)state;
+    assert_true(commands != NULL && replies != NULL);
+    for (size_t i = 0; i < LARGE; i++) {
+        commands[i].verb = USHER_NUMBER_ADD;
+        commands[i].scope.data = "p";
+        commands[i].scope.size = 1;
+        commands[i].arg.number.number.data = "n1";
+        commands[i].arg.number.number.size = 2;
+    }
+    proxy_set_blackhole(proxy, true);
+    began = clock_ms();
+    assert_int_equal(usher_execute(e, commands, replies, LARGE), USHER_UNKNOWN);
+    assert_in_time(began, TIMEOUT);
+    for (size_t i = 0; i < LARGE; i++)
+        assert_true(replies[i].status == USHER_UNKNOWN ||
+                    replies[i].status == USHER_UNAVAILABLE);
+    proxy_set_blackhole(proxy, false);
+    usher_close(e);
+    free(replies);
+    free(commands);
+}
+
+static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
+{
+    struct redis_server_options options = {.aof = REDIS_AOF_ALWAYS};
+    struct redis_server *own = redis_server_start(&options);
+    struct usher_engine *e, *direct;
+    struct usher_hold hold;
+    int64_t began;
+
+    (void)state;
+    if (own == NULL)
+        fail_msg("%s", redis_reason());
+    e = open_at(redis_server_port(own), TIMEOUT);
+    direct = open_at(redis_server_port(own), PATIENT);
+    make_world(direct);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(redis_server_kill(own, SIGKILL), 0);
+        began = clock_ms();
+        assert_int_equal(usher_number_call(e, "p", NULL, NULL, &hold), USHER_UNAVAILABLE);
+        assert_in_time(began, TIMEOUT);
+        assert_is_a_line(usher_message(e));
+        assert_true(redis_server_restart(own));
+        assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold),
+                         i == 0 ? USHER_OK : USHER_SAME);
+        audit_is_clean(direct);
+    }
+    /* stopped, not dead: it keeps what it was sent and does it later */
+    assert_int_equal(redis_server_kill(own, SIGSTOP), 0);
+    began = clock_ms();
+    assert_int_equal(usher_number_free(e, "p", "bob", NULL, NULL), USHER_UNKNOWN);
+    assert_in_time(began, TIMEOUT);
+    assert_int_equal(redis_server_kill(own, SIGCONT), 0);
+    assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
+    audit_is_clean(direct);
+    usher_close(direct);
+    usher_close(e);
+    redis_server_stop(own);
+}
+
+/* ---- what servers say when they will not -------------------------------------------------------- */
+
+static const char *const refusals[] = {
+    "-LOADING Redis is loading the dataset in memory\r\n",
+    "-BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.\r\n",
+    "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
+    "-CLUSTERDOWN The cluster is down\r\n",
+    "-MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.\r\n",
+    "-READONLY You can't write against a read only replica.\r\n",
+    "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
+    "-NOREPLICAS Not enough good replicas to write.\r\n",
+    "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
+    "disk.\r\n",
+    "-NOSCRIPT No matching script. Please use EVAL.\r\n",
+};
+
+static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state)
+{
+    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
+    struct usher_reply reply;
+    char before[33], after[33];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof refusals / sizeof *refusals; i++) {
+        int64_t began;
+
+        fresh_world(direct);
+        digest_of(direct, "p", before);
+        arm(PROXY_ANSWER, "EVALSHA", 1000000, refusals[i]);
+        began = clock_ms();
+        if (run(e, &call, &reply) != USHER_UNAVAILABLE)
+            fail_msg("%s: %s %s", refusals[i], usher_status_word(reply.status), reply.message);
+        assert_in_time(began, TIMEOUT);
+        assert_is_a_line(reply.message);
+        assert_true(proxy_fired(proxy) >= 2);
+        digest_of(direct, "p", after);
+        assert_string_equal(before, after);
+        /* it passes: the command is done, once */
+        arm(PROXY_ANSWER, "EVALSHA", 3, refusals[i]);
+        assert_int_equal(run(e, &call, &reply), USHER_OK);
+        assert_int_equal(proxy_fired(proxy), 3);
+        assert_int_equal(stats_of(direct).busy_up, 2);
+        audit_is_clean(direct);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_refusal_that_will_not_pass_is_unavailable_at_once(void **state)
+{
+    static const char *const finals[] = {
+        "-NOAUTH Authentication required.\r\n",
+        "-NOPERM this user has no permissions to run the 'evalsha' command\r\n",
+        "-MOVED 3999 127.0.0.1:6381\r\n",
+        "-ASK 3999 127.0.0.1:6381\r\n",
+        "-CROSSSLOT Keys in request don't hash to the same slot\r\n",
+    };
+    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_engine *e = open_at(proxy_port(proxy), PATIENT), *direct = open_direct();
+    struct usher_reply reply;
+    char before[33], after[33];
+
+    (void)state;
+    fresh_world(direct);
+    digest_of(direct, "p", before);
+    for (size_t i = 0; i < sizeof finals / sizeof *finals; i++) {
+        int64_t began = clock_ms();
+
+        arm(PROXY_ANSWER, "EVALSHA", 1000000, finals[i]);
+        if (run(e, &call, &reply) != USHER_UNAVAILABLE)
+            fail_msg("%s: %s", finals[i], usher_status_word(reply.status));
+        assert_is_a_line(reply.message);
+        assert_in_time(began, 0);
+    }
+    no_fault();
+    digest_of(direct, "p", after);
+    assert_string_equal(before, after);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* By the server itself, not by the proxy.  What only moves things may pass without memory. */
+static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **state)
+{
+    static const char *const settings[][3] = {{"maxmemory", "1", "0"},
+                                              {"min-replicas-to-write", "1", "0"}};
+    struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
+
+    (void)state;
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        unsigned refused = 0;
+
+        for (size_t t = 0; t < TARGETS; t++) {
+            struct usher_command c = targets[t];
+            struct expected x;
+            struct usher_reply reply;
+            char now[33];
+
+            c.now_ms = T0 + 12; /* nothing is due, which would be a change of its own */
+            x = expect(&c);
+            fresh_world(direct);
+            assert_true(redis_do_ok(server, "CONFIG", "SET", settings[i][0], settings[i][1], NULL));
+            (void)run(e, &c, &reply);
+            digest_of(e, "p", now); /* reads go on */
+            if (reply.status == USHER_UNAVAILABLE) {
+                refused++;
+                assert_is_a_line(reply.message);
+                assert_string_equal(now, x.before);
+            } else {
+                if (!same_answer(c.verb, &x.first, &reply, stderr))
+                    fail_msg("%s, target %zu: %s", settings[i][0], t, reply.message);
+                assert_string_equal(now, x.after);
+            }
+            usher_reply_done(&reply);
+            assert_true(redis_do_ok(server, "CONFIG", "SET", settings[i][0], settings[i][2], NULL));
+            audit_is_clean(direct);
+            expected_done(&x);
+        }
+        print_message("%s: %u of %zu refused\n", settings[i][0], refused, TARGETS);
+        assert_true(refused >= 5);
+    }
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* ---- scripts that vanish ------------------------------------------------------------------------ */
+
+struct flusher {
+    _Atomic bool stop;
+    unsigned long flushes;
+};
+
+static void *flush_scripts(void *payload)
+{
+    struct flusher *f = payload;
+    redisContext *c = redis_server_connect(server);
+
+    while (c != NULL && !atomic_load(&f->stop)) {
+        redisReply *reply = redisCommand(c, "SCRIPT FLUSH");
+
+        if (reply == NULL)
+            break;
+        freeReplyObject(reply);
+        f->flushes++;
+    }
+    if (c != NULL)
+        redisFree(c);
+    return NULL;
+}
+
+struct worker {
+    struct usher_engine *e;
+    unsigned index, rounds;
+    char fault[256];
+};
+
+static void blame(struct worker *w, const char *what, enum usher_status status)
+{
+    if (w->fault[0] == '\0')
+        (void)snprintf(w->fault, sizeof w->fault, "thread %u: %s: %s: %s", w->index, what,
+                       usher_status_word(status), usher_message(w->e));
+}
+
+/* On a pool of its own: the answers are known beforehand. */
+static void *work_alone(void *payload)
+{
+    struct worker *w = payload;
+    struct usher_command commands[20];
+    struct usher_reply replies[20];
+    char pool[16], names[5][8];
+
+    (void)snprintf(pool, sizeof pool, "own%u", w->index);
+    for (unsigned round = 0; round < w->rounds && w->fault[0] == '\0'; round++) {
+        size_t n = 0;
+
+        for (unsigned i = 0; i < 5; i++) {
+            static const enum usher_verb verbs[] = {USHER_NUMBER_ADD, USHER_NUMBER_REG,
+                                                    USHER_NUMBER_CALL, USHER_NUMBER_DEL};
+
+            (void)snprintf(names[i], sizeof names[i], "n%u", i);
+            for (unsigned v = 0; v < 4; v++, n++) {
+                memset(&commands[n], 0, sizeof commands[n]);
+                commands[n].verb = verbs[v];
+                commands[n].scope.data = pool;
+                commands[n].scope.size = strlen(pool);
+                commands[n].arg.number.number.data = names[i];
+                commands[n].arg.number.number.size = strlen(names[i]);
+            }
+        }
+        (void)usher_execute(w->e, commands, replies, n);
+        for (size_t i = 0; i < n; i++)
+            if (replies[i].status != USHER_OK)
+                blame(w, usher_verb_word(commands[i].verb), replies[i].status);
+    }
+    return NULL;
+}
+
+#define WORKERS 6
+
+static void scripts_may_be_flushed_at_any_time(void **state)
+{
+    struct flusher flusher = {.flushes = 0};
+    struct worker workers[WORKERS];
+    pthread_t threads[WORKERS], thread;
+    struct usher_engine *engines[2] = {open_direct(), open_direct()};
+
+    (void)state;
+    assert_int_equal(pthread_create(&thread, NULL, flush_scripts, &flusher), 0);
+    for (unsigned i = 0; i < WORKERS; i++) {
+        workers[i] = (struct worker){engines[i % 2], i, is_long() ? 2000 : 60, ""};
+        assert_int_equal(pthread_create(&threads[i], NULL, work_alone, &workers[i]), 0);
+    }
+    for (unsigned i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    atomic_store(&flusher.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        if (workers[i].fault[0] != '\0')
+            fail_msg("%s", workers[i].fault);
+    assert_true(flusher.flushes > 10);
+    audit_is_clean(engines[0]);
+    usher_close(engines[0]);
+    usher_close(engines[1]);
+}
+
+/* ---- a connection that breaks at random under many threads ------------------------------------------ */
+
+#define HOLDS_MAX 4000
+#define POOL_NUMBERS 8
+
+struct hold {
+    uint64_t token, ended; /* versions; ended 0: at one not told */
+    int number;
+};
+
+struct caller {
+    struct usher_engine *e;
+    uint64_t random;
+    unsigned index, rounds;
+    struct hold *holds;
+    size_t n_holds;
+    _Atomic unsigned long *operations;
+    unsigned long unknown, unavailable;
+    int64_t longest_ms;
+    char fault[256];
+};
+
+static enum usher_status timed(struct caller *w, const struct usher_command *c,
+                               struct usher_reply *reply)
+{
+    int64_t began = clock_ms(), took;
+
+    (void)usher_execute(w->e, c, reply, 1);
+    took = clock_ms() - began;
+    if (took > w->longest_ms)
+        w->longest_ms = took;
+    atomic_fetch_add(w->operations, 1);
+    w->unknown += reply->status == USHER_UNKNOWN;
+    w->unavailable += reply->status == USHER_UNAVAILABLE;
+    return reply->status;
+}
+
+#define BLAME(w, ...)                                                                          \
+    do {                                                                                       \
+        if ((w)->fault[0] == '\0')                                                             \
+            (void)snprintf((w)->fault, sizeof(w)->fault, __VA_ARGS__);                         \
+        return NULL;                                                                           \
+    } while (0)
+
+/* Calls and hangs up; asks until it knows. */
+static void *call_and_hang_up(void *payload)
+{
+    struct caller *w = payload;
+
+    for (unsigned round = 0; round < w->rounds; round++) {
+        struct usher_command c;
+        struct usher_reply reply;
+        struct hold *hold = &w->holds[w->n_holds];
+        char owner[32], id[48], number[USHER_NAME_MAX + 1];
+        bool may_be_held = false, with_id = next_random(&w->random) % 3 == 0;
+        enum usher_status status;
+
+        memset(&c, 0, sizeof c);
+        (void)snprintf(owner, sizeof owner, "t%u-%u", w->index, round);
+        (void)snprintf(id, sizeof id, "call-%s", owner);
+        c.verb = USHER_NUMBER_CALL;
+        c.scope.data = "shared";
+        c.scope.size = 6;
+        c.arg.number.owner.data = owner;
+        c.arg.number.owner.size = strlen(owner);
+        if (with_id) {
+            c.request.data = id;
+            c.request.size = strlen(id);
+        }
+        for (int tries = 0;; tries++) {
+            status = timed(w, &c, &reply);
+            if (status == USHER_UNKNOWN)
+                may_be_held = true;
+            else if (status == USHER_EMPTY)
+                (void)sched_yield();
+            else if (status != USHER_UNAVAILABLE)
+                break;
+            if (tries == 10000)
+                BLAME(w, "thread %u: no answer: %s", w->index, reply.message);
+        }
+        if (status == USHER_SAME ? with_id && !may_be_held : status != USHER_OK)
+            BLAME(w, "thread %u: call: %s %s", w->index, usher_status_word(status),
+                  reply.message);
+        hold->token = reply.of.number.token;
+        hold->number = atoi(reply.of.number.number + 1);
+        hold->ended = 0;
+        (void)snprintf(number, sizeof number, "%s", reply.of.number.number);
+
+        memset(&c, 0, sizeof c);
+        (void)snprintf(id, sizeof id, "hangup-%s", owner);
+        c.verb = USHER_NUMBER_HANGUP;
+        c.scope.data = "shared";
+        c.scope.size = 6;
+        c.given = USHER_GIVEN_TOKEN;
+        c.arg.number.token = hold->token;
+        c.arg.number.number.data = number;
+        c.arg.number.number.size = strlen(number);
+        if (with_id) {
+            c.request.data = id;
+            c.request.size = strlen(id);
+        }
+        for (int tries = 0; tries < 10000; tries++) {
+            struct usher_command show = c;
+            bool held;
+
+            status = timed(w, &c, &reply);
+            if (status == USHER_OK) {
+                hold->ended = reply.version;
+                break;
+            }
+            if (status == USHER_UNAVAILABLE)
+                continue; /* not applied: the next one must find it as it is */
+            if (status != USHER_UNKNOWN)
+                BLAME(w, "thread %u: hangup: %s %s", w->index, usher_status_word(status),
+                      reply.message);
+            if (with_id)
+                continue;
+            show.verb = USHER_NUMBER_SHOW;
+            show.given = 0;
+            show.request.data = NULL;
+            while (timed(w, &show, &reply) != USHER_OK)
+                if (++tries == 10000)
+                    BLAME(w, "thread %u: show: %s", w->index, reply.message);
+            held = reply.of.number.state == USHER_NUMBER_BUSY_UP &&
+                   reply.of.number.token == hold->token;
+            usher_reply_done(&reply);
+            if (!held)
+                break;
+        }
+        w->n_holds++;
+    }
+    return NULL;
+}
+
+struct breaker {
+    uint64_t random;
+    _Atomic bool stop;
+    _Atomic unsigned long *operations;
+    unsigned long breaks;
+};
+
+/* Something every few operations. */
+static void *break_things(void *payload)
+{
+    struct breaker *b = payload;
+    redisContext *direct = redis_server_connect(server);
+    redisReply *reply;
+
+    while (!atomic_load(&b->stop) && direct != NULL) {
+        unsigned long at = atomic_load(b->operations) + next_random(&b->random) % 30;
+        struct proxy_fault f = {.match = "EVALSHA",
+                                .skip = (unsigned)(next_random(&b->random) % 4),
+                                .times = 1 + (unsigned)(next_random(&b->random) % 2),
+                                .bytes = next_random(&b->random) % 100,
+                                .reply = refusals[next_random(&b->random) % 4]};
+
+        switch (next_random(&b->random) % 9) {
+        case 0:
+            proxy_drop(proxy);
+            break;
+        case 1:
+            reply = redisCommand(direct, "SCRIPT FLUSH");
+            freeReplyObject(reply);
+            break;
+        case 2:
+            reply = redisCommand(direct, "CLIENT KILL TYPE normal SKIPME yes");
+            freeReplyObject(reply);
+            break;
+        case 3:
+            f.kind = PROXY_SWALLOW_REPLY;
+            break;
+        case 4:
+            f.kind = PROXY_CUT_REPLY;
+            break;
+        case 5:
+            f.kind = PROXY_DROP_REQUEST;
+            break;
+        case 6:
+            f.kind = PROXY_CUT_REQUEST;
+            break;
+        case 7:
+            f.kind = PROXY_ANSWER;
+            break;
+        default:
+            f.kind = PROXY_SWALLOW_REPLY;
+            f.match = NULL; /* perhaps of the handshake */
+            break;
+        }
+        if (f.kind != PROXY_NO_FAULT)
+            proxy_arm(proxy, &f);
+        b->breaks++;
+        while (atomic_load(b->operations) < at && !atomic_load(&b->stop))
+            (void)sched_yield();
+    }
+    if (direct != NULL)
+        redisFree(direct);
+    return NULL;
+}
+
+static int by_number_and_token(const void *a, const void *b)
+{
+    const struct hold *x = a, *y = b;
+
+    if (x->number != y->number)
+        return x->number < y->number ? -1 : 1;
+    return x->token < y->token ? -1 : x->token > y->token;
+}
+
+static void connections_that_break_at_random_confuse_nobody(void **state)
+{
+    struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), 3000);
+    unsigned rounds = is_long() ? HOLDS_MAX / WORKERS : 300;
+    struct hold *holds = calloc((size_t)WORKERS * rounds, sizeof *holds);
+    struct caller callers[WORKERS];
+    struct breaker breaker = {.random = seed + 77};
+    _Atomic unsigned long operations = 0;
+    pthread_t threads[WORKERS], thread;
+    struct usher_number_stats stats;
+    struct usher_command c = LINE(STATS, 0, 0, ARGS(.max = 0));
+    struct usher_reply reply;
+    unsigned long unknown = 0, unavailable = 0;
+    int64_t longest = 0;
+    size_t n = 0;
+
+    (void)state;
+    assert_non_null(holds);
+    for (int i = 0; i < POOL_NUMBERS; i++) {
+        char number[8];
+
+        (void)snprintf(number, sizeof number, "n%d", i);
+        assert_int_equal(usher_number_add(direct, "shared", number, NULL), USHER_OK);
+        assert_int_equal(usher_number_reg(direct, "shared", number), USHER_OK);
+    }
+    breaker.operations = &operations;
+    for (unsigned i = 0; i < WORKERS; i++) {
+        memset(&callers[i], 0, sizeof callers[i]);
+        callers[i].e = e;
+        callers[i].index = i;
+        callers[i].random = seed + i;
+        callers[i].rounds = rounds;
+        callers[i].holds = holds + (size_t)i * rounds;
+        callers[i].operations = &operations;
+        assert_int_equal(pthread_create(&threads[i], NULL, call_and_hang_up, &callers[i]), 0);
+    }
+    assert_int_equal(pthread_create(&thread, NULL, break_things, &breaker), 0);
+    for (unsigned i = 0; i < WORKERS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    atomic_store(&breaker.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    no_fault();
+
+    for (unsigned i = 0; i < WORKERS; i++) {
+        if (callers[i].fault[0] != '\0')
+            fail_msg("%s", callers[i].fault);
+        unknown += callers[i].unknown;
+        unavailable += callers[i].unavailable;
+        longest = callers[i].longest_ms > longest ? callers[i].longest_ms : longest;
+        n += callers[i].n_holds;
+    }
+    print_message("%lu operations, %lu breaks, %lu unknown, %lu unavailable, longest %" PRId64
+                  " ms\n",
+                  atomic_load(&operations), breaker.breaks, unknown, unavailable, longest);
+    assert_true(longest <= 3000 + SLACK);
+    assert_true(n == (size_t)WORKERS * rounds);
+    /* nothing was held twice */
+    qsort(holds, n, sizeof *holds, by_number_and_token);
+    for (size_t i = 0; i < n; i++) {
+        assert_true(holds[i].ended == 0 || holds[i].ended > holds[i].token);
+        if (i + 1 < n && holds[i].number == holds[i + 1].number) {
+            assert_true(holds[i].token < holds[i + 1].token);
+            assert_true(holds[i].ended < holds[i + 1].token);
+        }
+    }
+    /* no change but those that somebody knows of */
+    c.scope.data = "shared";
+    c.scope.size = 6;
+    c.given = 0;
+    assert_int_equal(run(direct, &c, &reply), USHER_OK);
+    assert_true(reply.version == 2 * POOL_NUMBERS + 2 * n);
+    assert_int_equal(usher_number_stats(direct, "shared", &stats), USHER_OK);
+    assert_int_equal(stats.idle_up, POOL_NUMBERS);
+    assert_true(stats.calls_today == (int64_t)n);
+    audit_is_clean(direct);
+    free(holds);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* Audit and digest while others work, on the same engine. */
+static void *look_all_the_time(void *payload)
+{
+    struct worker *w = payload;
+
+    for (unsigned i = 0; i < w->rounds && w->fault[0] == '\0'; i++) {
+        uint64_t faults = 1;
+        char digest[33];
+        enum usher_status status = usher_audit(w->e, NULL, NULL, &faults);
+
+        if (status != USHER_OK || faults != 0)
+            blame(w, "audit", status);
+        status = usher_digest(w->e, USHER_NUMBER, "own0", digest);
+        if (status != USHER_OK)
+            blame(w, "digest", status);
+    }
+    return NULL;
+}
+
+static void the_audit_may_run_while_others_work(void **state)
+{
+    struct worker workers[4];
+    pthread_t threads[4];
+    struct usher_engine *e = open_direct();
+
+    (void)state;
+    for (unsigned i = 0; i < 4; i++) {
+        workers[i] = (struct worker){e, i, i < 2 ? 40 : 20, ""};
+        assert_int_equal(pthread_create(&threads[i], NULL, i < 2 ? work_alone : look_all_the_time,
+                                        &workers[i]),
+                         0);
+    }
+    for (unsigned i = 0; i < 4; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (unsigned i = 0; i < 4; i++)
+        if (workers[i].fault[0] != '\0')
+            fail_msg("%s", workers[i].fault);
+    usher_close(e);
+}
+
+/* ---- what is at the other end ------------------------------------------------------------------------ */
+
+/* Says one thing to everybody who connects and has sent something. */
+struct fake {
+    int listener, port;
+    pthread_t thread;
+    const char *text;
+    size_t size;
+    bool stays; /* does not close */
+    int held[64];
+    int n_held;
+};
+
+static void *fake_run(void *payload)
+{
+    struct fake *f = payload;
+    char buffer[4096];
+    int fd;
+
+    while ((fd = accept(f->listener, NULL, NULL)) >= 0) {
+        if (recv(fd, buffer, sizeof buffer, 0) > 0)
+            for (size_t at = 0; at < f->size;) {
+                ssize_t n = send(fd, f->text + at, f->size - at, MSG_NOSIGNAL);
+
+                if (n <= 0)
+                    break;
+                at += (size_t)n;
+            }
+        if (f->stays && f->n_held < 64)
+            f->held[f->n_held++] = fd;
+        else
+            (void)close(fd);
+    }
+    return NULL;
+}
+
+static void fake_start(struct fake *f, const char *text, size_t size, bool stays)
+{
+    struct sockaddr_in a = {.sin_family = AF_INET};
+    socklen_t length = sizeof a;
+
+    memset(f, 0, sizeof *f);
+    f->text = text;
+    f->size = size;
+    f->stays = stays;
+    a.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    f->listener = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_true(f->listener >= 0);
+    assert_int_equal(bind(f->listener, (struct sockaddr *)&a, sizeof a), 0);
+    assert_int_equal(listen(f->listener, 16), 0);
+    assert_int_equal(getsockname(f->listener, (struct sockaddr *)&a, &length), 0);
+    f->port = ntohs(a.sin_port);
+    assert_int_equal(pthread_create(&f->thread, NULL, fake_run, f), 0);
+}
+
+static void fake_stop(struct fake *f)
+{
+    (void)shutdown(f->listener, SHUT_RDWR);
+    (void)pthread_join(f->thread, NULL);
+    (void)close(f->listener);
+    while (f->n_held > 0)
+        (void)close(f->held[--f->n_held]);
+}
+
+/* Opening fails, in time, with a line that keeps the secret. */
+static void does_not_open(const char *url, enum usher_status expected, const char *hint)
+{
+    struct usher_engine *e = NULL;
+    int64_t began = clock_ms();
+    enum usher_status status = usher_open(url, NULL, &e);
+
+    if (status != expected)
+        fail_msg("%s: %s: %s", url, usher_status_word(status), usher_message(NULL));
+    assert_null(e);
+    assert_in_time(began, TIMEOUT);
+    assert_is_a_line(usher_message(NULL));
+    if (strstr(usher_message(NULL), "s3cret") != NULL)
+        fail_msg("the password is in: %s", usher_message(NULL));
+    if (hint != NULL && strstr(usher_message(NULL), hint) == NULL)
+        fail_msg("%s is not in: %s", hint, usher_message(NULL));
+}
+
+static void what_is_no_redis_is_not_taken_for_one(void **state)
+{
+#define SAYS(string) string, sizeof string - 1
+    static const struct {
+        const char *text;
+        size_t size;
+    } says[] = {
+        {SAYS("")},
+        {SAYS("HTTP/1.1 400 Bad Request\r\nContent-Type: text/html\r\n\r\n<html>s3cret</html>")},
+        {SAYS("\x15\x03\x03\x00\x02\x02\x46")}, /* TLS: alert, fatal, protocol version */
+        {SAYS("\x15\x03\x01\x00\x02\x02\x0a")},
+        {SAYS("220 mail ESMTP\r\n")},
+        {SAYS("SSH-2.0-OpenSSH_9.2\r\n")},
+        {SAYS("\0\0\0\0\0\0\0\0")},
+        {SAYS("\xff\xfe\xfd")},
+        {SAYS("+")},
+        {SAYS("+PONG")},
+        {SAYS("-ERR unknown command 'AUTH', with args beginning with: 's3cret' \r\n")},
+        {SAYS("-ERR \x1b[2J\x07\r\n-ERR\r\n-ERR\r\n-ERR\r\n")},
+        {SAYS("-WRONGPASS invalid username-password pair s3cret\r\n+OK\r\n+OK\r\n+PONG\r\n")},
+        {SAYS("+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n+OK\r\n")},
+        {SAYS("+OK\r\n+OK\r\n+PONG\r\n$40\r\n0123456789abcdef0123456789abcdef0123456\xff\r\n")},
+        {SAYS("*-2\r\n")},
+        {SAYS("$9223372036854775807\r\n")},
+        {SAYS("*1000000000\r\n*1000000000\r\n*1000000000\r\n")},
+        {SAYS("*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n")},
+        {SAYS(":99999999999999999999999999\r\n")},
+        {SAYS("$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n$-1\r\n")},
+        {SAYS("*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n*0\r\n")},
+        {SAYS("%1\r\n+a\r\n+b\r\n")}, /* RESP3 */
+        {SAYS(">2\r\n+a\r\n+b\r\n")},
+    };
+    struct fake f;
+    char url[128], *flood = malloc(1 << 20);
+
+    (void)state;
+    assert_non_null(flood);
+    for (size_t i = 0; i < sizeof says / sizeof *says; i++) {
+        for (int stays = 0; stays < 2; stays++) {
+            fake_start(&f, says[i].text, says[i].size, stays != 0);
+            (void)snprintf(url, sizeof url, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", f.port,
+                           stays ? 80 : TIMEOUT);
+            does_not_open(url, USHER_UNAVAILABLE, NULL);
+            fake_stop(&f);
+        }
+    }
+    memset(flood, '+', 1 << 20);
+    fake_start(&f, flood, 1 << 20, false);
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%d", f.port, TIMEOUT);
+    does_not_open(url, USHER_UNAVAILABLE, NULL);
+    fake_stop(&f);
+    free(flood);
+}
+
+static void a_wrong_password_user_or_database_is_said_so(void **state)
+{
+    static const char *const users[] = {"someone on >s3cret ~* +@all", NULL};
+    struct redis_server_options options = {.password = "s3cret", .users = users};
+    struct redis_server *own = redis_server_start(&options);
+    struct usher_engine *e = NULL;
+    int port;
+    char url[128];
+
+    (void)state;
+    if (own == NULL)
+        fail_msg("%s", redis_reason());
+    port = redis_server_port(own);
+#define URL(format)                                                                            \
+    (snprintf(url, sizeof url, "redis://" format "?timeout=%d", port, TIMEOUT), url)
+    does_not_open(URL("127.0.0.1:%d"), USHER_UNAVAILABLE, "NOAUTH");
+    does_not_open(URL(":wrong@127.0.0.1:%d"), USHER_UNAVAILABLE, "WRONGPASS");
+    does_not_open(URL("someone:wrong@127.0.0.1:%d"), USHER_UNAVAILABLE, "WRONGPASS");
+    does_not_open(URL("nobody:s3cret@127.0.0.1:%d"), USHER_UNAVAILABLE, "WRONGPASS");
+    does_not_open(URL(":s3cret@127.0.0.1:%d/16"), USHER_UNAVAILABLE, "DB index");
+    does_not_open(URL(":s3cret@127.0.0.1:%d/999999"), USHER_UNAVAILABLE, "DB index");
+    does_not_open(URL("someone@127.0.0.1:%d"), USHER_INVALID, NULL);
+    assert_int_equal(usher_open(URL(":s3cret@127.0.0.1:%d/15"), NULL, &e), USHER_OK);
+    assert_int_equal(usher_number_add(e, "p", "n", NULL), USHER_OK);
+    /* the password changes while it is connected, and then the connection is lost */
+    assert_true(redis_do_ok(own, "CONFIG", "SET", "requirepass", "other", NULL));
+    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
+    {
+        redisReply *reply = redis_do(own, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes",
+                                     NULL);
+
+        assert_non_null(reply);
+        freeReplyObject(reply);
+    }
+    assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_UNAVAILABLE);
+    assert_is_a_line(usher_message(e));
+    assert_non_null(strstr(usher_message(e), "WRONGPASS"));
+    assert_null(strstr(usher_message(e), "s3cret"));
+    assert_true(redis_do_ok(own, "CONFIG", "SET", "requirepass", "s3cret", NULL));
+    assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_OK);
+    usher_close(e);
+    assert_int_equal(usher_open(URL("someone:s3cret@127.0.0.1:%d"), NULL, &e), USHER_OK);
+    usher_close(e);
+    assert_int_equal(usher_open(URL("%%73omeone:s3%%63ret@127.0.0.1:%d"), NULL, &e), USHER_OK);
+    usher_close(e);
+    assert_int_equal(redis_server_kill(own, SIGKILL), 0);
+    does_not_open(URL(":s3cret@127.0.0.1:%d"), USHER_UNAVAILABLE, "refused");
+    redis_server_stop(own);
+}
+
+static void a_server_that_is_loading_is_waited_for(void **state)
+{
+    struct usher_engine *e = NULL;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%d", proxy_port(proxy),
+                   TIMEOUT);
+    arm(PROXY_ANSWER, "PING", 1000000, refusals[0]);
+    does_not_open(url, USHER_UNAVAILABLE, "LOADING");
+    arm(PROXY_ANSWER, "PING", 3, refusals[0]);
+    assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+    assert_int_equal(proxy_fired(proxy), 3);
+    usher_close(e);
+}
+
+/* ---- answers that lie --------------------------------------------------------------------------------- */
+
+/* Whatever was answered, it is safe to look at. */
+static void assert_is_safe(const struct usher_reply *r)
+{
+    const struct usher_number_reply *n = &r->of.number;
+
+    assert_true(r->status <= USHER_NOMEM);
+    assert_non_null(memchr(r->message, '\0', sizeof r->message));
+    if (r->message[0] != '\0')
+        assert_is_a_line(r->message);
+    assert_true(n->number_size <= USHER_NAME_MAX);
+    assert_true(strlen(n->number) == n->number_size);
+    assert_true(n->state <= USHER_NUMBER_BUSY_UP);
+    for (size_t i = 0; i < n->n_rows; i++) {
+        const struct usher_number_row *row = &n->rows[i];
+
+        assert_true(row->number.size >= 1 && row->number.size <= USHER_NAME_MAX);
+        assert_true(row->owner.size <= USHER_NAME_MAX && row->group.size <= USHER_NAME_MAX);
+        assert_null(memchr(row->number.data, '\0', row->number.size));
+        assert_true(row->state <= USHER_NUMBER_BUSY_UP);
+    }
+}
+
+static void safe_watcher(void *payload, const struct usher_notice *n)
+{
+    assert_true(n->subject.size <= USHER_NAME_MAX && n->owner.size <= USHER_NAME_MAX);
+    assert_true(n->from <= USHER_NUMBER_BUSY_UP && n->to <= USHER_NUMBER_BUSY_UP);
+    ++*(unsigned *)payload;
+}
+
+/* @body as the answer to @c.  Returns the status. */
+static enum usher_status lie(struct usher_engine *e, const struct usher_command *c,
+                             const char *body, size_t size)
+{
+    struct proxy_fault f = {.kind = PROXY_ANSWER,
+                            .match = "EVALSHA",
+                            .times = 1000000,
+                            .reply = body,
+                            .reply_size = size};
+    struct usher_reply reply;
+    enum usher_status status;
+
+    proxy_arm(proxy, &f);
+    status = run(e, c, &reply);
+    assert_is_safe(&reply);
+    if (status == USHER_UNKNOWN || status == USHER_UNAVAILABLE)
+        assert_is_a_line(reply.message);
+    usher_reply_done(&reply);
+    return status;
+}
+
+static void lie_is_seen_through(struct usher_engine *e, const struct usher_command *c,
+                                const char *body, size_t size)
+{
+    enum usher_status status = lie(e, c, body, size);
+
+    if (status != USHER_UNKNOWN && status != USHER_UNAVAILABLE)
+        fail_msg("%s believes %.200s: %s", usher_verb_word(c->verb), body,
+                 usher_status_word(status));
+}
+
+static size_t bulk(char *to, const char *text, size_t size)
+{
+    int n = sprintf(to, "$%zu\r\n", size);
+
+    memcpy(to + n, text, size);
+    memcpy(to + n + size, "\r\n", 2);
+    return (size_t)n + size + 2;
+}
+
+#define LINE_TEXT "ok 0123456789abcdef 7 busy+up - 7 0 -1 0 0 0 n1"
+#define ROW_TEXT "busy+up 7 0 1 1700000000000\tgroup\towner\tn1"
+#define NOTICE_TEXT "call 7 2 4 7 0 1700000000000\towner\tn1"
+
+static const struct usher_command lied_to[] = {
+    LINE(CALL, 20, 0, ARGS(.max = 0)),
+    LINE(HANGUP, 20, 0, ARGS(N("n1"))),
+};
+static const struct usher_command lied_to_again[] = { /* asked for again until the deadline */
+    LINE(SHOW, 20, 0, ARGS(N("n1"))),
+    LINE(LIST, 20, 0, ARGS(.max = 0)),
+    LINE(STATS, 20, 0, ARGS(.max = 0)),
+    LINE(SET, 20, USHER_GIVEN_REST, ARGS(.rest_ms = 1)),
+};
+
+static void answers_of_the_wrong_type_are_not_believed(void **state)
+{
+    static const char *const bodies[] = {
+        "+OK\r\n",
+        "+" LINE_TEXT "\r\n",
+        ":1\r\n",
+        ":-9223372036854775808\r\n",
+        "$-1\r\n",
+        "$0\r\n\r\n",
+        "*-1\r\n",
+        "*0\r\n",
+        "*1\r\n$-1\r\n",
+        "*1\r\n:1\r\n",
+        "*1\r\n*0\r\n",
+        "*1\r\n*1\r\n$2\r\nok\r\n",
+        "*2\r\n$2\r\nok\r\n:1\r\n",
+        "*2\r\n$-1\r\n$-1\r\n",
+        "*1\r\n$-1\r\n",
+        "-ERR\r\n",
+        "-\r\n",
+        "- \r\n",
+        "-ERR Error running script (call to f_0): @user_script:1: oops\r\n",
+        "-\x01\x02\x1b[2J\r\n",
+        "-WRONGTYPE Operation against a key holding the wrong kind of value\r\n",
+        "$5\r\nhello\r\n",
+        "$100\r\nhello\r\n", /* never complete */
+        "*3\r\n$2\r\nok\r\n",
+        "hello\r\n",
+        "\r\n",
+        "?\r\n",
+        "$3\r\nabcde\r\n",
+        "*1048577\r\n",
+        "*99999999999\r\n",
+        "$67108865\r\n",
+        ":\r\n",
+        ":1x\r\n",
+        ":99999999999999999999\r\n",
+        "%1\r\n+a\r\n+b\r\n",
+        "#t\r\n",
+        ",1.5\r\n",
+        "_\r\n",
+        "*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n*1\r\n:1\r\n",
+    };
+    struct usher_engine *e = open_at(proxy_port(proxy), 120), *direct = open_direct();
+    char before[33], after[33];
+
+    (void)state;
+    fresh_world(direct);
+    digest_of(direct, "p", before);
+    for (size_t i = 0; i < sizeof bodies / sizeof *bodies; i++) {
+        for (size_t k = 0; k < 2; k++) {
+            if (i % 2 == k) /* not each with both: time */
+                lie_is_seen_through(e, &lied_to[k], bodies[i], 0);
+        }
+        if (is_long() || i % 4 == 0)
+            lie_is_seen_through(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
+        no_fault();
+        /* and afterwards the truth is believed */
+        assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+    }
+    digest_of(direct, "p", after);
+    assert_string_equal(before, after);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* @text with word @i (by blanks and tabs) replaced by @by; returns the size, 0: no such word. */
+static size_t replace_word(const char *text, size_t i, const char *by, size_t by_size, char *to)
+{
+    const char *p = text;
+    size_t word;
+
+    while (i > 0 && *p != '\0') {
+        p += strcspn(p, " \t");
+        if (*p == '\0')
+            return 0;
+        p++;
+        i--;
+    }
+    word = strcspn(p, " \t");
+    memcpy(to, text, (size_t)(p - text));
+    memcpy(to + (p - text), by, by_size);
+    strcpy(to + (p - text) + by_size, p + word);
+    return (size_t)(p - text) + by_size + strlen(p + word);
+}
+
+static void words_of_an_answer_that_are_wrong_are_not_believed(void **state)
+{
+    static char huge[301];
+    const struct {
+        const char *by;
+        size_t size;
+    } wrong[] = {
+        {"", 0},
+        {"x", 1},
+        {"-", 1},
+        {"--1", 3},
+        {"+1", 2},
+        {"1.5", 3},
+        {"1e5", 3},
+        {"0x1", 3},
+        {"9223372036854775808", 19},
+        {"-9223372036854775808", 20},
+        {"99999999999999999999999999", 26},
+        {"nan", 3},
+        {"ok\0x", 4},
+        {"7\0", 2},
+        {"\xff\xfe", 2},
+        {"7\t7", 3},
+        {"7 7", 3},
+        {huge, 300},
+    };
+    struct usher_engine *e = open_at(proxy_port(proxy), 60), *direct = open_direct();
+    struct usher_watch *watch;
+    unsigned notices = 0, believed = 0, cases = 0;
+
+    (void)state;
+    memset(huge, 'y', 300);
+    fresh_world(direct);
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+        for (size_t i = 0; i < 12; i++) {
+            char text[1024], body[2048];
+            size_t size = replace_word(LINE_TEXT, i, wrong[w].by, wrong[w].size, text);
+            enum usher_status status;
+
+            body[bulk(body, text, size)] = '\0';
+            status = lie(e, &lied_to[0], body, bulk(body, text, size));
+            cases++;
+            /* words of which the wrong value cannot be told from a right one: the number at
+             * the end takes nearly all, some numbers may be negative */
+            believed += status == USHER_OK;
+            if (i < 11 && (wrong[w].size == 0 || wrong[w].size > 20 ||
+                           memchr(wrong[w].by, 'x', wrong[w].size) != NULL))
+                assert_true(status == USHER_UNKNOWN);
+            if (memchr(wrong[w].by, '\0', wrong[w].size) != NULL || wrong[w].size == 300)
+                assert_true(status == USHER_UNKNOWN);
+        }
+    }
+    print_message("%u of %u believed\n", believed, cases);
+    /* rows, in answers to reads */
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w += is_long() ? 1 : 3) {
+        for (size_t i = 0; i < 8; i += is_long() ? 1 : 2) {
+            char text[1024], body[2048];
+            size_t size = replace_word(ROW_TEXT, i, wrong[w].by, wrong[w].size, text), n;
+
+            n = (size_t)sprintf(body, "*2\r\n");
+            n += bulk(body + n, LINE_TEXT, sizeof LINE_TEXT - 1);
+            n += bulk(body + n, text, size);
+            (void)lie(e, &lied_to_again[i / 2 % 2], body, n);
+        }
+    }
+    /* notices, in answers to changes */
+    no_fault();
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch),
+                     USHER_OK);
+    for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+        for (size_t i = 0; i < 9; i++) {
+            char text[1024], body[2048];
+            size_t size = replace_word(NOTICE_TEXT, i, wrong[w].by, wrong[w].size, text), n;
+
+            n = (size_t)sprintf(body, "*2\r\n");
+            n += bulk(body + n, LINE_TEXT, sizeof LINE_TEXT - 1);
+            n += bulk(body + n, text, size);
+            (void)lie(e, &lied_to[0], body, n);
+        }
+    }
+    no_fault();
+    assert_true(usher_number_add(e, "other", "n", NULL) <= USHER_SAME);
+    assert_true(notices > 0);
+    usher_unwatch(e, watch);
+    usher_close(e);
+    usher_close(direct);
+}
+
+/* ---- data that somebody has damaged --------------------------------------------------------------------- */
+
+#define HASH "{p}:number"
+#define INDEX "{p}:number:index"
+
+struct saved {
+    redisReply *hash, *index;
+};
+
+static redisReply *must(redisReply *reply)
+{
+    if (reply == NULL)
+        fail_msg("%s", redis_reason());
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    return reply;
+}
+
+static void restore(const struct saved *s)
+{
+    const char *keys[] = {HASH, INDEX};
+    redisReply *values[] = {s->hash, s->index};
+
+    for (int i = 0; i < 2; i++) {
+        const char *argv[] = {"RESTORE", keys[i], "0", values[i]->str, "REPLACE"};
+        size_t sizes[] = {7, strlen(keys[i]), 1, (size_t)values[i]->len, 7};
+
+        freeReplyObject(must(redis_do_argv(server, 5, argv, sizes)));
+    }
+}
+
+/* Every verb; nothing crashes, every answer is one, and the connection stays usable. */
+static void try_everything(struct usher_engine *e)
+{
+    uint64_t faults;
+    char digest[33];
+
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct usher_command c = targets[i];
+        struct usher_reply reply;
+
+        c.now_ms = T0 + 1000000; /* all that can end by itself has to */
+        (void)run(e, &c, &reply);
+        assert_is_safe(&reply);
+        if (reply.status == USHER_UNKNOWN || reply.status == USHER_UNAVAILABLE)
+            assert_is_a_line(reply.message);
+        usher_reply_done(&reply);
+    }
+    (void)usher_audit(e, NULL, NULL, &faults);
+    (void)usher_digest(e, USHER_NUMBER, "p", digest);
+}
+
+/* Is the damage found: by the audit, or because nothing works? */
+static bool is_found(struct usher_engine *e)
+{
+    uint64_t faults = 0;
+    enum usher_status status = usher_audit(e, NULL, NULL, &faults);
+
+    if (status != USHER_OK)
+        assert_is_a_line(usher_message(e));
+    return status != USHER_OK || faults > 0;
+}
+
+static void damaged_fields_are_reported_and_crash_nothing(void **state)
+{
+    static char huge[70001];
+    static const char *const wrong[] = {"", "x", "-1", "99999999999999999999", "busy+up", "\xff",
+                                        "1e300", "nan", "\t\t\t", huge};
+    struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
+    struct saved saved;
+    struct usher_command sticky = targets[16];
+    struct usher_reply reply;
+    redisReply *fields;
+    uint64_t random = seed + 5;
+    unsigned cases = 0, found = 0;
+
+    (void)state;
+    memset(huge, '7', sizeof huge - 1);
+    fresh_world(direct);
+    sticky.request.data = "kept";
+    sticky.request.size = 4;
+    assert_int_equal(run(direct, &sticky, &reply), USHER_OK);
+    saved.hash = must(redis_do(server, "DUMP", HASH, NULL));
+    saved.index = must(redis_do(server, "DUMP", INDEX, NULL));
+    fields = must(redis_do(server, "HGETALL", HASH, NULL));
+    assert_true(fields->elements >= 20);
+    for (size_t i = 0; i + 1 < fields->elements; i += 2) {
+        const char *field = fields->element[i]->str, *value = fields->element[i + 1]->str;
+
+        for (size_t w = 0; w < sizeof wrong / sizeof *wrong; w++) {
+            /* the whole, and one word of it */
+            char text[1024];
+            size_t words = 1, at;
+            bool seen;
+
+            for (const char *p = value; *p != '\0'; p++)
+                words += *p == ' ' || *p == '\t';
+            at = next_random(&random) % words;
+            for (int whole = 0; whole < 2; whole++) {
+                const char *to = wrong[w];
+
+                if (!is_long() && whole == (int)(w % 2))
+                    continue;
+                if (whole == 0) {
+                    if (strlen(wrong[w]) > 100)
+                        continue;
+                    text[replace_word(value, at, wrong[w], strlen(wrong[w]), text)] = '\0';
+                    to = text;
+                }
+                if (strcmp(to, value) == 0)
+                    continue;
+                assert_true(redis_do_ok(server, "HSET", HASH, field, to, NULL));
+                seen = is_found(e);
+                cases++;
+                found += seen;
+                if (whole == 1 && !seen)
+                    fail_msg("%s is %.40s, and the audit finds nothing", field, to);
+                try_everything(e);
+                restore(&saved);
+            }
+        }
+        assert_true(redis_do_ok(server, "HDEL", HASH, field, NULL));
+        if (!is_found(e) && strcmp(field, "settings") != 0 && strcmp(field, "head") != 0)
+            fail_msg("%s is gone, and the audit finds nothing", field);
+        try_everything(e);
+        restore(&saved);
+    }
+    print_message("%u of %u found\n", found, cases);
+    audit_is_clean(direct);
+    freeReplyObject(fields);
+    freeReplyObject(saved.hash);
+    freeReplyObject(saved.index);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
+{
+    static const char *const extra[] = {
+        "", "!x", "n", "nx", "nn9", "i", "i0000000001", "i9999999999", "d", "dx", "h", "h7",
+        "I", "Ig", "Ig\t", "H\t", "H\t0000000000000011\tn3", "s", "r", "zzz", "\xff\xff",
+        "i42949672950000000000000001\tnowhere", "d00000000000000010000000000000001\tnowhere",
+        "h0000000000000001\tnowhere", "Hbob\t0000000000000001\tnowhere",
+        "r0000000000000001\tnowhere", "s0000000000000001\tnowhere",
+        "Ig\t42949672950000000000000001\tnowhere"};
+    struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
+    struct saved saved;
+    struct usher_command sticky = targets[16];
+    struct usher_reply reply;
+    redisReply *members;
+
+    (void)state;
+    fresh_world(direct);
+    sticky.request.data = "kept";
+    sticky.request.size = 4;
+    assert_int_equal(run(direct, &sticky, &reply), USHER_OK);
+    saved.hash = must(redis_do(server, "DUMP", HASH, NULL));
+    saved.index = must(redis_do(server, "DUMP", INDEX, NULL));
+    members = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
+    for (size_t i = 0; i < members->elements; i++) {
+        assert_true(redis_do_ok(server, "ZREM", INDEX, members->element[i]->str, NULL));
+        if (!is_found(e))
+            fail_msg("%s is gone, and the audit finds nothing", members->element[i]->str);
+        try_everything(e);
+        restore(&saved);
+    }
+    for (size_t i = 0; i < sizeof extra / sizeof *extra; i++) {
+        assert_true(redis_do_ok(server, "ZADD", INDEX, "0", extra[i], NULL));
+        if (!is_found(e))
+            fail_msg("%s is in the index, and the audit finds nothing", extra[i]);
+        try_everything(e);
+        restore(&saved);
+    }
+    /* keys that are something else, or gone */
+    assert_true(redis_do_ok(server, "DEL", INDEX, NULL));
+    assert_true(is_found(e));
+    try_everything(e);
+    restore(&saved);
+    assert_true(redis_do_ok(server, "DEL", HASH, NULL));
+    try_everything(e);
+    restore(&saved);
+    assert_true(redis_do_ok(server, "DEL", INDEX, HASH, NULL));
+    assert_true(redis_do_ok(server, "SET", HASH, "text", NULL));
+    assert_true(is_found(e));
+    try_everything(e);
+    assert_true(redis_do_ok(server, "DEL", HASH, NULL));
+    assert_true(redis_do_ok(server, "SET", INDEX, "text", NULL));
+    try_everything(e);
+    assert_true(redis_do_ok(server, "DEL", INDEX, NULL));
+    restore(&saved);
+    audit_is_clean(direct);
+    freeReplyObject(members);
+    freeReplyObject(saved.hash);
+    freeReplyObject(saved.index);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
+{
+    struct usher_engine *e = open_direct();
+    redisReply *head, *dump[2][2];
+    char other[256];
+
+    (void)state;
+    fresh_world(e);
+    head = must(redis_do(server, "HGET", HASH, "head", NULL));
+    assert_true(head->str[0] == '1' && head->str[1] == ' ');
+    for (int k = 0; k < 3; k++) {
+        static const char *const formats[] = {"2", "0", "10"};
+
+        (void)snprintf(other, sizeof other, "%s%s", formats[k], head->str + 1);
+        assert_true(redis_do_ok(server, "HSET", HASH, "head", other, NULL));
+        dump[0][0] = must(redis_do(server, "HGETALL", HASH, NULL));
+        dump[0][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
+        for (size_t i = 0; i < TARGETS; i++) {
+            struct usher_reply reply;
+
+            if (run(e, &targets[i], &reply) != USHER_INVALID)
+                fail_msg("%s: %s", usher_verb_word(targets[i].verb),
+                         usher_status_word(reply.status));
+            assert_non_null(strstr(reply.message, "format"));
+        }
+        assert_true(is_found(e));
+        dump[1][0] = must(redis_do(server, "HGETALL", HASH, NULL));
+        dump[1][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
+        for (int d = 0; d < 2; d++) {
+            assert_true(dump[0][d]->elements == dump[1][d]->elements);
+            for (size_t i = 0; i < dump[0][d]->elements; i++)
+                assert_string_equal(dump[0][d]->element[i]->str, dump[1][d]->element[i]->str);
+            freeReplyObject(dump[0][d]);
+            freeReplyObject(dump[1][d]);
+        }
+    }
+    assert_true(redis_do_ok(server, "HSET", HASH, "head", head->str, NULL));
+    audit_is_clean(e);
+    freeReplyObject(head);
+    usher_close(e);
+}
+
+/* ---- rights ------------------------------------------------------------------------------------------------ */
+
+/* As documented in backends/redis/README.md. */
+#define RIGHTS_KEYS "~{*}:number ~{*}:number:index"
+static const char *const rights[] = {
+    "+evalsha", "+eval", "+script|load", "+ping", "+client|setname", "+config|get", "+scan",
+    "+hget", "+hmget", "+hset", "+hdel", "+hgetall", "+zadd", "+zrem", "+zrange",
+    "+zrangebylex", "+zrevrangebylex", "+time",
+};
+#define RIGHTS (sizeof rights / sizeof *rights)
+
+static enum usher_status open_as(const char *leave_out, const char *keys,
+                                 struct usher_engine **ret_engine)
+{
+    const char *argv[RIGHTS + 10] = {"ACL", "SETUSER", "least", "reset", "on", ">s3cret"};
+    size_t sizes[RIGHTS + 10];
+    char words[128], url[128];
+    struct usher_options options = USHER_OPTIONS_INIT;
+    int n = 6;
+
+    (void)snprintf(words, sizeof words, "%s", keys);
+    for (char *save = NULL, *word = strtok_r(words, " ", &save); word != NULL;
+         word = strtok_r(NULL, " ", &save))
+        argv[n++] = word;
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (leave_out == NULL || strcmp(rights[i], leave_out) != 0)
+            argv[n++] = rights[i];
+    for (int i = 0; i < n; i++)
+        sizes[i] = strlen(argv[i]);
+    freeReplyObject(must(redis_do_argv(server, n, argv, sizes)));
+    options.timeout_ms = TIMEOUT;
+    (void)snprintf(url, sizeof url, "redis://least:s3cret@127.0.0.1:%d",
+                   redis_server_port(server));
+    *ret_engine = NULL;
+    return usher_open(url, &options, ret_engine);
+}
+
+static void the_least_rights_are_enough(void **state)
+{
+    struct usher_engine *e, *direct = open_direct();
+    struct usher_watch *watch;
+    unsigned notices = 0;
+    char digest[33];
+
+    (void)state;
+    if (open_as(NULL, RIGHTS_KEYS, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch),
+                     USHER_OK);
+    for (size_t i = 0; i < TARGETS; i++) {
+        struct expected x = expect(&targets[i]);
+        struct usher_reply reply;
+
+        assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        make_world(e);
+        (void)run(e, &targets[i], &reply);
+        if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
+            fail_msg("target %zu: %s", i, reply.message);
+        usher_reply_done(&reply);
+        digest_of(e, "p", digest);
+        assert_string_equal(digest, x.after);
+        audit_is_clean(e);
+        expected_done(&x);
+    }
+    assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
+    assert_int_equal(usher_number_add(e, "q", "n1", NULL), USHER_OK);
+    assert_true(notices > 0);
+    usher_unwatch(e, watch);
+    usher_close(e);
+    usher_close(direct);
+}
+
+static void one_right_less_fails_cleanly(void **state)
+{
+    static const char *const unneeded[] = {"+client|setname", "+config|get", "+ping"};
+    struct usher_engine *direct = open_direct();
+
+    (void)state;
+    for (size_t i = 0; i < RIGHTS; i++) {
+        struct usher_engine *e;
+        enum usher_status status;
+        bool failed, needed = true;
+
+        for (size_t k = 0; k < sizeof unneeded / sizeof *unneeded; k++)
+            needed = needed && strcmp(rights[i], unneeded[k]) != 0;
+        fresh_world(direct);
+        status = open_as(rights[i], RIGHTS_KEYS, &e);
+        failed = status != USHER_OK;
+        if (failed) {
+            assert_int_equal(status, USHER_UNAVAILABLE);
+            assert_is_a_line(usher_message(NULL));
+            assert_null(strstr(usher_message(NULL), "s3cret"));
+        } else {
+            uint64_t faults;
+
+            for (size_t t = 0; t < TARGETS; t++) {
+                struct usher_command c = targets[t];
+                struct usher_reply reply;
+
+                /* nothing is due: each command is one change */
+                c.now_ms = T0 + 12;
+                if (t % 4 == 0)
+                    fresh_world(direct);
+                status = run(e, &c, &reply);
+                if (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN) {
+                    failed = true;
+                    assert_is_a_line(reply.message);
+                }
+                usher_reply_done(&reply);
+                /* never by half */
+                assert_int_equal(usher_audit(direct, print_fault, NULL, &faults), USHER_OK);
+                if (faults != 0)
+                    fail_msg("without %s, %s is done by half: %s", rights[i],
+                             usher_verb_word(c.verb), reply.message);
+            }
+            status = usher_audit(e, NULL, NULL, &faults);
+            if (status != USHER_OK) {
+                failed = true;
+                assert_int_equal(status, USHER_UNAVAILABLE);
+            }
+            usher_close(e);
+        }
+        if (failed != needed)
+            fail_msg("%s: %s", rights[i],
+                     needed ? "nothing fails without it" : "something fails without it");
+    }
+    /* keys of others */
+    {
+        struct usher_engine *e;
+
+        assert_int_equal(open_as(NULL, "~other:*", &e), USHER_OK);
+        assert_int_equal(usher_number_add(e, "p", "n9", NULL), USHER_UNAVAILABLE);
+        assert_is_a_line(usher_message(e));
+        usher_close(e);
+    }
+    usher_close(direct);
+}
+
+/* ---- by hand -------------------------------------------------------------------------------------------------- */
+
+static char *script_text(void)
+{
+    size_t length = 0;
+    char *text;
+
+    assert_int_equal(usher_lua("number", NULL, 0, &length), USHER_OK);
+    assert_true(length > 1000);
+    text = malloc(length + 1);
+    assert_non_null(text);
+    assert_int_equal(usher_lua("number", text, length + 1, &length), USHER_OK);
+    assert_true(strlen(text) == length);
+    return text;
+}
+
+static redisReply *by_hand(const char *sha, const char *key, const char *verb,
+                           const char *number)
+{
+    redisReply *reply = redis_do(server, "EVALSHA", sha, "1", key, verb, number, NULL);
+
+    return must(reply);
+}
+
+/* The first word of the answer, which may be a line or an array that begins with one. */
+static void assert_answer(redisReply *reply, const char *word)
+{
+    const redisReply *line =
+        reply->type == REDIS_REPLY_ARRAY && reply->elements > 0 ? reply->element[0] : reply;
+
+    assert_int_equal(line->type, REDIS_REPLY_STRING);
+    if (strncmp(line->str, word, strlen(word)) != 0)
+        fail_msg("%s, not %s", line->str, word);
+    freeReplyObject(reply);
+}
+
+static void a_person_can_use_the_script_by_hand(void **state)
+{
+    char *text = script_text();
+    redisReply *sha = must(redis_do(server, "SCRIPT", "LOAD", text, NULL));
+    struct usher_engine *e = open_direct(), *twin = open_twin();
+    struct usher_number_row row;
+    redisReply *reply;
+
+    (void)state;
+    assert_answer(by_hand(sha->str, "{numpool}", "call", ""), "empty");
+    assert_answer(by_hand(sha->str, "{numpool}", "reg", "123456"), "missing");
+    assert_answer(by_hand(sha->str, "{numpool}", "add", "123456"), "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "add", "123456"), "same");
+    assert_answer(by_hand(sha->str, "{numpool}", "reg", "123456"), "ok");
+    reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", NULL));
+    assert_non_null(strstr(reply->str, "123456"));
+    assert_answer(reply, "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "call", "123456"), "refused");
+    row = row_of(e, "numpool", "123456"); /* the same pool to the library */
+    assert_int_equal(row.state, USHER_NUMBER_BUSY_UP);
+    assert_true(row.token == 3);
+    assert_int_equal(usher_number_hangup(e, "numpool", "123456", 3, -1), USHER_OK);
+    reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", "123456",
+                          "owner", "ann", "lease", "60000", NULL));
+    assert_answer(reply, "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "hangup", "123456"), "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "unreg", "123456"), "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "ok");
+    assert_answer(by_hand(sha->str, "{numpool}", "del", "123456"), "same");
+    audit_is_clean(e);
+    /* a slip of the hand */
+    assert_answer(by_hand(sha->str, "{numpool}", "", ""), "invalid");
+    assert_answer(by_hand(sha->str, "{numpool}", "nosuch", "1"), "invalid");
+    assert_answer(by_hand(sha->str, "{numpool}", "add", ""), "invalid");
+    assert_answer(by_hand(sha->str, "{numpool}", "add", "a\tb"), "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", NULL)), "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "add", NULL)),
+                  "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "add", "1",
+                                "group", NULL)),
+                  "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "add", "1",
+                                "nosuch", "x", NULL)),
+                  "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "renew", "1",
+                                NULL)),
+                  "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "set", "",
+                                "order", "7", NULL)),
+                  "invalid");
+    audit_is_clean(e);
+    freeReplyObject(sha);
+    free(text);
+    usher_close(twin);
+    usher_close(e);
+}
+
+/* ---- main ------------------------------------------------------------------------------------------------------- */
+
+#define TEST(name) cmocka_unit_test_setup(name, setup)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_faults_the_twin_is_alike),
+        TEST(an_answer_that_is_swallowed_is_asked_for_again_or_unknown),
+        TEST(a_request_that_is_dropped_is_sent_again_or_unknown),
+        TEST(a_connection_that_is_gone_before_sending_is_replaced),
+        TEST(any_reply_may_be_cut_at_any_byte),
+        TEST(any_request_may_be_cut_at_any_byte),
+        TEST(a_repeat_by_the_user_gets_the_first_answer),
+        TEST(a_batch_with_request_ids_survives_any_fault_at_any_place),
+        TEST(a_command_refused_in_a_pipeline_is_not_applied_after_its_successors),
+        TEST(answers_lost_in_a_pipeline_do_not_turn_its_order_round),
+        TEST(a_batch_larger_than_all_buffers_gets_through),
+        TEST(slow_answers_are_waited_for_until_the_deadline),
+        TEST(a_black_hole_swallows_no_caller),
+        TEST(a_refused_connection_is_unavailable_in_time),
+        TEST(a_batch_of_any_size_has_one_deadline),
+        TEST(a_server_that_is_killed_and_restarted_is_used_again),
+        TEST(a_server_that_refuses_is_asked_again_until_the_deadline),
+        TEST(a_refusal_that_will_not_pass_is_unavailable_at_once),
+        TEST(a_server_without_memory_or_replicas_applies_all_or_nothing),
+        TEST(scripts_may_be_flushed_at_any_time),
+        TEST(connections_that_break_at_random_confuse_nobody),
+        TEST(the_audit_may_run_while_others_work),
+        TEST(what_is_no_redis_is_not_taken_for_one),
+        TEST(a_wrong_password_user_or_database_is_said_so),
+        TEST(a_server_that_is_loading_is_waited_for),
+        TEST(answers_of_the_wrong_type_are_not_believed),
+        TEST(words_of_an_answer_that_are_wrong_are_not_believed),
+        TEST(damaged_fields_are_reported_and_crash_nothing),
+        TEST(a_damaged_index_is_reported_and_crashes_nothing),
+        TEST(a_format_that_is_not_known_is_invalid_and_left_alone),
+        TEST(the_least_rights_are_enough),
+        TEST(one_right_less_fails_cleanly),
+        TEST(a_person_can_use_the_script_by_hand),
+    };
+    const char *given = getenv("USHER_SEED");
+    int failed;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)clock_ms();
+    print_message("USHER_SEED=%" PRIu64 "\n", seed);
+    server = redis_server_start(NULL);
+    if (server == NULL)
+        return redis_skip();
+    proxy = proxy_start(redis_server_port(server));
+    if (proxy == NULL) {
+        (void)fprintf(stderr, "no proxy\n");
+        redis_server_stop(server);
+        return 1;
+    }
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    proxy_stop(proxy);
+    redis_server_stop(server);
+    return failed;
+}

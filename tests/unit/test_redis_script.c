@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the Redis script must have in common with the C side, and what it needs of a server:
+ * the tables, the draw of random order, the form in which a person calls it, and the rights
+ * of a user (backends/redis/README.md).  That its verbs do the same is for the differential
+ * test.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "core/number.h"
+#include "lib/servers.h"
+
+static struct redis_server *server;
+
+/* The caller frees it. */
+static char *text_of(bool table)
+{
+    size_t size = 0;
+    char *text;
+
+    for (int i = 0;; i++) {
+        size_t room = size + 1;
+
+        text = i == 0 ? NULL : malloc(room);
+        assert_true(i == 0 || text != NULL);
+        assert_int_equal(table
+                             ? usher_table("number", USHER_TABLE_LUA, text, text ? room : 0, &size)
+                             : usher_lua("number", text, text ? room : 0, &size),
+                         USHER_OK);
+        if (text != NULL)
+            break;
+    }
+    assert_int_equal(strlen(text), size);
+    return text;
+}
+
+static redisReply *eval(const char *script, const char *arg)
+{
+    redisReply *reply = redis_do(server, "EVAL", script, "0", arg, NULL);
+
+    assert_non_null(reply);
+    if (reply->type == REDIS_REPLY_ERROR)
+        fail_msg("%s", reply->str);
+    return reply;
+}
+
+static void both_sides_have_the_same_moves(void **state)
+{
+    static const char tail[] =
+        "\nlocal from, event, claim = string.match(ARGV[1], '(%d+) (%d+) (%d+)')"
+        "\nlocal i = ((from * EVENTS + event) * CLAIMS + claim) * 2 + 1"
+        "\nlocal to, status = string.byte(MOVES, i) - 48, string.byte(MOVES, i + 1) - 65"
+        "\nreturn string.match(string.sub(STATES, to * 10 + 1, to * 10 + 10), '^%S+') .. ' ' .."
+        " string.match(string.sub(STATUSES, status * 12 + 1, status * 12 + 12), '^%S+')";
+    char *table = text_of(true);
+    char *script = malloc(strlen(table) + sizeof tail);
+
+    (void)state;
+    assert_non_null(script);
+    strcpy(script, table);
+    strcat(script, tail);
+    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++) {
+        for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++) {
+            for (unsigned c = 0; c < USHER__CLAIMS; c++) {
+                struct usher__number_move move = usher__number_move(s, e, c);
+                char arg[40], expected[40];
+                redisReply *reply;
+
+                (void)snprintf(arg, sizeof arg, "%u %u %u", s, e, c);
+                (void)snprintf(expected, sizeof expected, "%s %s",
+                               usher_number_state_word((enum usher_number_state)move.to),
+                               usher_status_word((enum usher_status)move.status));
+                reply = eval(script, arg);
+                assert_string_equal(reply->str, expected);
+                freeReplyObject(reply);
+            }
+        }
+    }
+    free(script);
+    free(table);
+}
+
+static void both_sides_draw_the_same(void **state)
+{
+    static const char begin[] = "local function draw(", end[] = "\nend\n";
+    static const uint64_t edges[] = { 0,
+                                      1,
+                                      2,
+                                      65535,
+                                      65536,
+                                      UINT32_MAX - 1,
+                                      UINT32_MAX,
+                                      UINT64_C(1) << 32,
+                                      (UINT64_C(1) << 32) + 1,
+                                      UINT64_C(0x61c8864700000000),
+                                      (UINT64_C(1) << 53) - 1 };
+    char *all = text_of(false);
+    const char *from = strstr(all, begin);
+    const char *to = from != NULL ? strstr(from, end) : NULL;
+    uint64_t version = 88172645463325252;
+    char script[4096];
+
+    (void)state;
+    assert_non_null(to);
+    (void)snprintf(script, sizeof script,
+                   "%.*s%sreturn string.format('%%.0f', draw(tonumber(ARGV[1])))", (int)(to - from),
+                   from, end);
+    for (size_t i = 0; i < 500; i++) {
+        uint64_t v = i < sizeof edges / sizeof *edges ? edges[i] : version >> (11 + i % 53);
+        char arg[24], expected[24];
+        redisReply *reply;
+
+        v &= (UINT64_C(1) << 53) - 1;
+        version ^= version << 13;
+        version ^= version >> 7;
+        version ^= version << 17;
+        (void)snprintf(arg, sizeof arg, "%llu", (unsigned long long)v);
+        (void)snprintf(expected, sizeof expected, "%lu", (unsigned long)usher__draw(v));
+        reply = eval(script, arg);
+        assert_string_equal(reply->str, expected);
+        freeReplyObject(reply);
+    }
+    free(all);
+}
+
+/* As a person types it: EVALSHA sha 1 {pool} verb number. */
+static void expect_by_hand(const char *sha, const char *verb, const char *number,
+                           const char *begins, const char *ends)
+{
+    redisReply *reply = number != NULL
+                            ? redis_do(server, "EVALSHA", sha, "1", "{desk}", verb, number, NULL)
+                            : redis_do(server, "EVALSHA", sha, "1", "{desk}", verb, NULL);
+    size_t n = strlen(ends);
+
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_STRING)
+        fail_msg("%s: %s", verb, reply->str != NULL ? reply->str : "no string");
+    if (strncmp(reply->str, begins, strlen(begins)) != 0 || reply->len < n ||
+        strcmp(reply->str + reply->len - n, ends) != 0)
+        fail_msg("%s: %s", verb, reply->str);
+    freeReplyObject(reply);
+}
+
+static void it_can_be_called_by_hand(void **state)
+{
+    char *script = text_of(false), url[REDIS_URL_MAX];
+    redisReply *sha = redis_do(server, "SCRIPT", "LOAD", script, NULL), *reply;
+    struct usher_engine *e;
+    struct usher_hold hold;
+    uint64_t faults;
+
+    (void)state;
+    assert_non_null(sha);
+    assert_int_equal(sha->type, REDIS_REPLY_STRING);
+    expect_by_hand(sha->str, "add", "123456", "ok ", " 123456");
+    expect_by_hand(sha->str, "add", "123456", "same ", " 123456");
+    expect_by_hand(sha->str, "call", NULL, "empty ", " ");
+    expect_by_hand(sha->str, "reg", "123456", "ok ", " 123456");
+    expect_by_hand(sha->str, "call", NULL, "ok ", " 123456");
+    expect_by_hand(sha->str, "unreg", "123456", "ok ", " 123456");
+    expect_by_hand(sha->str, "hangup", "123456", "ok ", " 123456");
+    expect_by_hand(sha->str, "reg", "123456", "ok ", " 123456");
+
+    /* a pool made by hand is one like any other */
+    assert_int_equal(usher_open(redis_server_url(server, url), NULL, &e), USHER_OK);
+    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
+    assert_string_equal(hold.number, "123456");
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_close(e);
+
+    reply = redis_do(server, "EVALSHA", sha->str, "1", "{desk}", "fly", "123456", NULL);
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+    assert_string_equal(reply->element[0]->str, "invalid");
+    freeReplyObject(reply);
+    freeReplyObject(sha);
+    free(script);
+}
+
+/* ---- rights ---- */
+
+static const char *const rights[] = { "+eval", "+evalsha",     "+script|load",   "+hdel",
+                                      "+hget", "+hgetall",     "+hmget",         "+hset",
+                                      "+scan", "+time",        "+zadd",          "+zrange",
+                                      "+zrem", "+zrangebylex", "+zrevrangebylex" };
+#define RIGHTS (sizeof rights / sizeof *rights)
+
+/* User "desk", for pools under the prefix "t:", with all rights but number @without. */
+static void grant(size_t without)
+{
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "reset", "on", ">secret",
+                            "~t:{*}:number", "~t:{*}:number:index", NULL));
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (i != without)
+            assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", rights[i], NULL));
+}
+
+/* Everything that a user may do; the first thing that failed, or NULL. */
+static const char *failure(struct usher_engine *e)
+{
+    struct usher_number_settings set = { 0 };
+    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_stats stats;
+    struct usher_reply reply;
+    struct usher_hold hold;
+    uint64_t n;
+    char digest[33];
+
+    opt.sticky = "callee";
+    opt.request = "request";
+    set.order = USHER_ORDER_MOST_RECENT;
+    if (usher_number_set(e, "p", USHER_GIVEN_ORDER, &set) != USHER_OK)
+        return "set";
+    if (usher_number_add(e, "p", "1", "north") != USHER_OK ||
+        usher_number_reg(e, "p", "1") != USHER_OK)
+        return "add";
+    if (usher_number_call(e, "p", "ann", &opt, &hold) != USHER_OK)
+        return "call";
+    if (usher_number_renew(e, "p", "1", hold.token, 60000, NULL) != USHER_OK)
+        return "renew";
+    if (usher_number_show(e, "p", "1", &reply) != USHER_OK)
+        return "show";
+    usher_reply_done(&reply);
+    if (usher_number_list(e, "p", -1, NULL, NULL, 0, &reply) != USHER_OK)
+        return "list";
+    usher_reply_done(&reply);
+    if (usher_number_stats(e, "p", &stats) != USHER_OK)
+        return "stats";
+    if (usher_number_hangup(e, "p", "1", hold.token, -1) != USHER_OK)
+        return "hangup";
+    if (usher_number_sweep(e, "p", &n) != USHER_SAME ||
+        usher_number_free(e, "p", NULL, NULL, &n) != USHER_SAME)
+        return "sweep";
+    if (usher_audit(e, NULL, NULL, &n) != USHER_OK || n != 0)
+        return "audit";
+    if (usher_digest(e, USHER_NUMBER, "p", digest) != USHER_OK)
+        return "digest";
+    if (usher_number_del(e, "p", "1") != USHER_OK)
+        return "del";
+    return NULL;
+}
+
+static const char *try_all(void)
+{
+    char url[128];
+    struct usher_engine *e;
+    const char *what = "open";
+
+    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=400",
+                   redis_server_port(server));
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    if (usher_open(url, NULL, &e) == USHER_OK) {
+        what = failure(e);
+        usher_close(e);
+    }
+    return what;
+}
+
+static void the_documented_rights_are_enough(void **state)
+{
+    const char *what;
+
+    (void)state;
+    grant(RIGHTS);
+    what = try_all();
+    if (what != NULL)
+        fail_msg("%s: %s", what, usher_message(NULL));
+}
+
+static void none_of_the_documented_rights_is_superfluous(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < RIGHTS; i++) {
+        grant(i);
+        if (try_all() == NULL)
+            fail_msg("%s is not needed", rights[i]);
+    }
+}
+
+static void a_user_cannot_reach_other_keys(void **state)
+{
+    char url[128];
+    struct usher_engine *e;
+
+    (void)state;
+    grant(RIGHTS);
+    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=u:&timeout=400",
+                   redis_server_port(server));
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    if (usher_open(url, NULL, &e) == USHER_OK) {
+        assert_int_not_equal(usher_number_add(e, "p", "1", NULL), USHER_OK);
+        usher_close(e);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(both_sides_have_the_same_moves),
+        cmocka_unit_test(both_sides_draw_the_same),
+        cmocka_unit_test(it_can_be_called_by_hand),
+        cmocka_unit_test(the_documented_rights_are_enough),
+        cmocka_unit_test(none_of_the_documented_rights_is_superfluous),
+        cmocka_unit_test(a_user_cannot_reach_other_keys),
+    };
+    static const struct redis_server_options options;
+    int rc;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    server = redis_server_start(&options);
+    if (server == NULL)
+        return redis_skip();
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return rc;
+}

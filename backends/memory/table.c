@@ -256,6 +256,78 @@ uint32_t usher__table_hash(const struct usher__table *t, const void *bytes, size
     return (uint32_t)XXH3_64bits_withSeed(bytes, len, t->seed);
 }
 
+/* memcmp() would be a call in the middle of the search. */
+static inline bool same_bytes(const unsigned char *a, const unsigned char *b, size_t len)
+{
+    uint64_t x, y;
+    uint32_t v, w;
+
+    if (len >= sizeof x) { /* the last bytes first, then some of them again */
+        for (size_t i = len - sizeof x;; i = i < sizeof x ? 0 : i - sizeof x) {
+            memcpy(&x, a + i, sizeof x);
+            memcpy(&y, b + i, sizeof y);
+            if (x != y)
+                return false;
+            if (i == 0)
+                return true;
+        }
+    }
+    if (len < sizeof v)
+        return len == 0 || (a[0] == b[0] && a[len / 2] == b[len / 2] && a[len - 1] == b[len - 1]);
+    memcpy(&v, a, sizeof v);
+    memcpy(&w, b, sizeof w);
+    if (v != w)
+        return false;
+    memcpy(&v, a + len - sizeof v, sizeof v);
+    memcpy(&w, b + len - sizeof w, sizeof w);
+    return v == w;
+}
+
+static inline void *bucket_find(const struct usher__table *t, const bucket *at, const void *bytes,
+                                size_t len, uint32_t hash)
+{
+    uint64_t match = usher__table_match(at->tags, usher__table_tag(hash));
+
+    for (; match != 0; match &= match - 1) {
+        void *element = at->slot[usher__table_byte(match)];
+        const struct usher__table_head *head = usher__table_head(t, element);
+
+        if (head->hash == hash && head->len == len && same_bytes(head->bytes, bytes, len))
+            return element;
+    }
+    return NULL;
+}
+
+/* In the buckets behind @home. */
+static void *__attribute__((noinline)) find_behind(const struct usher__table *t, const array *a,
+                                                   uint32_t home, const void *bytes, size_t len,
+                                                   uint32_t hash)
+{
+    for (uint32_t b = (home + 1) & a->mask; b != home; b = (b + 1) & a->mask) {
+        void *element = bucket_find(t, &a->bucket[b], bytes, len, hash);
+
+        if (element != NULL || a->bucket[b].tags >> 56 == 0)
+            return element;
+    }
+    return NULL;
+}
+
+void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len,
+                        uint32_t hash)
+{
+    const array *a;
+    void *element;
+    uint32_t home;
+
+    if (t->count == 0)
+        return NULL;
+    a = usher__table_home(t, hash, &home);
+    element = bucket_find(t, &a->bucket[home], bytes, len, hash);
+    if (element != NULL || a->bucket[home].tags >> 56 == 0)
+        return element;
+    return find_behind(t, a, home, bytes, len, hash);
+}
+
 bool usher__table_insert(struct usher__table *t, void *element)
 {
     const array *target;

@@ -86,6 +86,10 @@ void usher__table_trim(struct usher__table *t);
 /* Equal for tables with the same seed. */
 uint32_t usher__table_hash(const struct usher__table *t, const void *bytes, size_t len);
 
+/* The element with this key, or NULL.  @hash is usher__table_hash() of it. */
+void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len,
+                        uint32_t hash);
+
 /* No element in @t may have the key of @element.  False: no room, see reserve. */
 bool usher__table_insert(struct usher__table *t, void *element);
 
@@ -141,58 +145,6 @@ static inline const struct usher__table_array *usher__table_home(const struct us
         a = &t->next;
     *ret_home = hash & a->mask;
     return a;
-}
-
-/* memcmp() would be a call in the middle of the search. */
-static inline bool usher__table_same(const unsigned char *a, const unsigned char *b, size_t len)
-{
-    uint64_t x, y;
-
-    if (len < sizeof x) {
-        while (len > 0 && a[len - 1] == b[len - 1])
-            len--;
-        return len == 0;
-    }
-    for (size_t i = 0;; i += sizeof x) {
-        if (i > len - sizeof x)
-            i = len - sizeof x; /* the last bytes, some of them again */
-        memcpy(&x, a + i, sizeof x);
-        memcpy(&y, b + i, sizeof y);
-        if (x != y)
-            return false;
-        if (i == len - sizeof x)
-            return true;
-    }
-}
-
-/* The element with this key, or NULL.  @hash is usher__table_hash() of it. */
-static inline void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len,
-                                      uint32_t hash)
-{
-    const struct usher__table_array *a;
-    const uint64_t tag = usher__table_tag(hash);
-    uint32_t home, b;
-
-    if (t->count == 0)
-        return NULL;
-    a = usher__table_home(t, hash, &home);
-    b = home;
-    do {
-        const struct usher__table_bucket *at = &a->bucket[b];
-        uint64_t match = usher__table_match(at->tags, tag);
-
-        for (; match != 0; match &= match - 1) {
-            void *element = at->slot[usher__table_byte(match)];
-            const struct usher__table_head *head = usher__table_head(t, element);
-
-            if (head->hash == hash && head->len == len && usher__table_same(head->bytes, bytes, len))
-                return element;
-        }
-        if (at->tags >> 56 == 0)
-            break;
-        b = (b + 1) & a->mask;
-    } while (b != home);
-    return NULL;
 }
 
 #endif

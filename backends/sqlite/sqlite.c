@@ -132,7 +132,6 @@ static void *resize(const struct usher_allocator *alloc, void *p, size_t old, si
 static enum usher_status failed(struct connection *c, int rc)
 {
     char ignored[192];
-
     enum usher_status status = usher__sqlite_failed(c->db, rc, c->failed ? ignored : c->message);
 
     c->failed = true;
@@ -678,6 +677,46 @@ static enum statement change_of(const struct usher_record *was, const struct ush
     return was->until_ms != to->until_ms ? ST_CHANGE_UNTIL : ST_CHANGE_PLAIN;
 }
 
+static bool within(int64_t value, int64_t min)
+{
+    return value >= min && value <= NUMBER_LIMIT;
+}
+
+/* What read_record() would not take is not written. */
+static bool record_fits(const struct usher_record *r)
+{
+    bool fits = r->kind >= 1 && r->kind < USHER_KINDS && r->slots < 1 << USHER_SLOTS &&
+                within((int64_t)r->rank, 0) && within((int64_t)r->order, r->slots != 0 ? 1 : 0) &&
+                within((int64_t)r->token, 0) && within(r->until_ms, 0) && r->id.size >= 1 &&
+                r->id.size <= USHER_NAME_MAX && r->owner.size <= USHER_NAME_MAX &&
+                r->group.size <= USHER_NAME_MAX && r->data.size <= USHER_VALUE_MAX;
+
+    for (int i = 0; i < 4; i++)
+        fits = fits && within(r->n[i], -NUMBER_LIMIT);
+    return fits;
+}
+
+static bool scope_fits(const struct usher_scope *s)
+{
+    bool fits = s->noun >= 1 && s->name.size >= 1 && s->name.size <= USHER_NAME_MAX &&
+                s->epoch != 0 && within((int64_t)s->version, 0) && within(s->clock_ms, 0) &&
+                (s->due_ms == INT64_MAX || within(s->due_ms, 0));
+
+    for (int i = 0; i < USHER_COUNTS; i++)
+        fits = fits && within(s->counts[i], -NUMBER_LIMIT);
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        fits = fits && within(s->settings[i], -NUMBER_LIMIT);
+    return fits;
+}
+
+static enum usher_status does_not_fit(struct connection *c)
+{
+    if (!c->failed)
+        usher__sqlite_say(c->message, "a value is too large to be stored");
+    c->failed = true;
+    return USHER_UNAVAILABLE;
+}
+
 static enum usher_status record_write(struct usher_txn *t, const void *scope_ref,
                                       const struct usher_write *w)
 {
@@ -689,6 +728,8 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
 
     if (r.ref == NULL && w->erase) /* before it was ever stored */
         return USHER_OK;
+    if (!w->erase && !record_fits(&r))
+        return does_not_fit(&t->c);
     status = get(&t->c, i, &st);
     if (status != USHER_OK)
         return status;
@@ -771,6 +812,8 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     bool is_new = s->ref == NULL;
     enum usher_status status = USHER_OK;
 
+    if (!scope_fits(s))
+        return does_not_fit(&t->c);
     if (is_new)
         status = scope_add(t, &new);
     for (size_t i = 0; i < n && status == USHER_OK; i++)
@@ -881,11 +924,12 @@ static enum usher_status begin(struct usher_record_store *store, enum usher_noun
  * then, but should everybody crash before the log is written over, whoever reads it next
  * finds a transaction that is valid.
  */
-static enum usher_status commit_failed(struct usher_txn *t, int rc)
+static enum usher_status commit_failed(struct usher_txn *t, int rc, sqlite3_stmt *st)
 {
     enum usher_status status = failed(&t->c, rc);
     bool within = !sqlite3_get_autocommit(t->c.db);
 
+    (void)sqlite3_reset(st);
     rollback(t);
     if (within)
         return sqlite3_get_autocommit(t->c.db) ? status : USHER_UNKNOWN;
@@ -909,7 +953,7 @@ static enum usher_status commit(struct usher_txn *t)
     }
     rc = sqlite3_step(st);
     if (rc != SQLITE_DONE)
-        status = commit_failed(t, rc);
+        status = commit_failed(t, rc, st);
     (void)sqlite3_reset(st);
     t->pages = pages_now(t);
     arena_reset(t);
@@ -924,10 +968,49 @@ struct scanner {
     void *payload;
 };
 
+/* Where a scan is in an index.  A damaged one may lead round in circles: who goes on only as
+ * long as keys ascend comes to an end. */
+struct position {
+    int64_t list;
+    uint64_t hi, order;
+    size_t size; /* of the text; 0 also at the beginning */
+    char text[USHER_NAME_MAX];
+};
+
+static int compare(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+/* Go on to the next key; false if it is not behind the last one. */
+static bool ascends(struct position *at, int64_t list, const struct usher_text *text, uint64_t hi,
+                    uint64_t order)
+{
+    size_t shorter = text->size < at->size ? text->size : at->size;
+    int sign = (list > at->list) - (list < at->list);
+
+    if (sign == 0 && shorter != 0)
+        sign = memcmp(text->data, at->text, shorter);
+    if (sign == 0)
+        sign = compare(text->size, at->size);
+    if (sign == 0)
+        sign = compare(hi, at->hi);
+    if (sign == 0)
+        sign = compare(order, at->order);
+    at->list = list;
+    at->hi = hi;
+    at->order = order;
+    at->size = text->size;
+    if (text->size != 0)
+        memcpy(at->text, text->data, text->size);
+    return sign > 0;
+}
+
 static enum usher_status scan_records(const struct scanner *sc, const struct usher_scope *s)
 {
     struct usher_record r;
     struct usher_item item = { .kind = USHER_ITEM_RECORD, .record = &r };
+    struct position at = { .size = 0 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(sc->c, ST_EACH, &st);
     int rc = SQLITE_DONE;
@@ -938,6 +1021,8 @@ static enum usher_status scan_records(const struct scanner *sc, const struct ush
     bind_int(st, 2, list_of(s->ref, 7));
     while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
         status = read_record(sc->c, st, &r);
+        if (status == USHER_OK && !ascends(&at, r.kind, &r.id, 0, 0))
+            status = corrupt(sc->c, "records out of order");
         if (status == USHER_OK)
             status = sc->fn(sc->payload, &item);
     }
@@ -952,6 +1037,7 @@ static enum usher_status scan_list(const struct scanner *sc, const struct usher_
 {
     struct usher_entry e = { .slot = slot };
     struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
+    struct position at = { .size = 0 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(sc->c, list, &st);
     int rc = SQLITE_DONE;
@@ -971,7 +1057,9 @@ static enum usher_status scan_list(const struct scanner *sc, const struct usher_
         if (!memory)
             status = no_memory(sc->c);
         else
-            status = sound ? sc->fn(sc->payload, &item) : corrupt(sc->c, "an index entry");
+            status = sound && ascends(&at, e.kind, &e.by, e.hi, e.order)
+                         ? sc->fn(sc->payload, &item)
+                         : corrupt(sc->c, "an index entry");
     }
     if (status == USHER_OK && rc != SQLITE_DONE)
         status = failed(sc->c, rc);
@@ -981,12 +1069,14 @@ static enum usher_status scan_list(const struct scanner *sc, const struct usher_
 
 /* @st stands on the row of a scope. */
 static enum usher_status scan_scope(const struct scanner *sc, sqlite3_stmt *st,
-                                    const struct usher_text *only)
+                                    const struct usher_text *only, struct position *at)
 {
     struct usher_scope s;
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &s };
     enum usher_status status = read_scope(sc->c, st, true, &s);
 
+    if (status == USHER_OK && !ascends(at, s.noun, &s.name, 0, 0))
+        status = corrupt(sc->c, "scopes out of order");
     if (status == USHER_OK && only != NULL && !same_text(&s.name, only))
         return USHER_OK;
     if (status == USHER_OK)
@@ -1002,6 +1092,7 @@ static enum usher_status scan_scope(const struct scanner *sc, sqlite3_stmt *st,
 static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun,
                                   const struct usher_text *only)
 {
+    struct position at = { .size = 0 };
     sqlite3_stmt *st = NULL;
     enum usher_status status = run_plain(sc->c, ST_BEGIN_READ);
     int rc = SQLITE_DONE;
@@ -1019,7 +1110,7 @@ static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun
         return status;
     bind_int(st, 1, (int64_t)noun);
     while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW)
-        status = scan_scope(sc, st, only);
+        status = scan_scope(sc, st, only, &at);
     if (status == USHER_OK && rc != SQLITE_DONE)
         status = failed(sc->c, rc);
     (void)sqlite3_reset(st);

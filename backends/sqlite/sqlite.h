@@ -8,7 +8,7 @@
 #include <usher/store.h>
 
 /*
- * The driver of `sqlite:`.  Comes with an example for @message in mind:
+ * The driver of `sqlite:`.
  *
  *   USHER_INVALID      PATH is empty or badly escaped, `sync` is no known word; the file is no
  *                      database, that of another program, or of a newer usher

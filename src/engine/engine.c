@@ -61,6 +61,8 @@ void usher__message_set(const char *format, ...)
     va_start(ap, format);
     (void)vsnprintf(message, sizeof message, format, ap);
     va_end(ap);
+    /* one line, whatever was in a URL or a name */
+    usher__copy_line(message, sizeof message, message);
 }
 
 const char *usher_message(const struct usher_engine *e)

@@ -258,42 +258,48 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 /* Commands on one scope that share a transaction, at most: others wait for its lock. */
 #define SHARE_MAX 64
 
+/* Tasks from the first on in one transaction, as many as may share it.  Returns how many. */
+static size_t share(struct local *l, struct usher_task *tasks, size_t n,
+                    const struct usher_context *context)
+{
+    const struct usher_record_store_ops *ops = l->records->ops;
+    const struct usher_command *first = tasks->command;
+    struct usher_txn *txn;
+    struct usher__work w;
+    size_t done = 0, failed_from = 0;
+    enum usher_status status =
+        ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8), &first->scope,
+                   true, context->deadline_ms, &txn);
+
+    if (status == USHER_OK) {
+        int64_t now = now_of(context);
+
+        work_begin(&w, l, txn, context);
+        do
+            status = run(&w, &tasks[done++], now);
+        while (status == USHER_OK && done < n && done < SHARE_MAX &&
+               same_scope(first, tasks[done].command));
+        if (status == USHER_OK) {
+            status = ops->commit(txn);
+        } else {
+            ops->rollback(txn);
+            failed_from = done - 1; /* those before it have been applied */
+        }
+    } else {
+        done = 1;
+    }
+    if (status != USHER_OK)
+        for (size_t i = failed_from; i < done; i++)
+            failed(l, &tasks[i], status);
+    return done;
+}
+
 /* For stores that lock one scope at a time. */
 static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
-    struct local *l = (struct local *)s;
-    const struct usher_record_store_ops *ops = l->records->ops;
-    struct usher__work w;
-
-    for (size_t i = 0, from; i < n;) {
-        const struct usher_command *first = tasks[i].command;
-        struct usher_txn *txn;
-        enum usher_status status =
-            ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8), &first->scope,
-                       true, context->deadline_ms, &txn);
-
-        from = i;
-        if (status == USHER_OK) {
-            int64_t now = now_of(context);
-
-            work_begin(&w, l, txn, context);
-            do
-                status = run(&w, &tasks[i++], now);
-            while (status == USHER_OK && i < n && i - from < SHARE_MAX &&
-                   same_scope(first, tasks[i].command));
-            if (status == USHER_OK) {
-                status = ops->commit(txn);
-            } else {
-                ops->rollback(txn);
-                from = i - 1; /* those before it have been applied */
-            }
-        } else {
-            i++;
-        }
-        for (; status != USHER_OK && from < i; from++)
-            failed(l, &tasks[from], status);
-    }
+    for (size_t done = 0; done < n;)
+        done += share((struct local *)s, tasks + done, n - done, context);
 }
 
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,

@@ -32,7 +32,7 @@ static void stop(void)
     redis_server_stop(server);
 }
 
-static const struct backend under_test = { "redis", true, true, start, fresh, stop };
+static const struct backend under_test = { "redis", true, true, start, fresh, stop, NULL };
 
 int main(int argc, char **argv)
 {

@@ -50,7 +50,7 @@ static void stop(void)
     (void)rmdir(directory);
 }
 
-static const struct backend under_test = { "sqlite", true, true, start, fresh, stop };
+static const struct backend under_test = { "sqlite", true, true, start, fresh, stop, NULL };
 
 int main(int argc, char **argv)
 {

@@ -12,6 +12,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <usher/store.h>
+
 #define BACKEND_URL_MAX 1200
 
 struct backend {
@@ -24,6 +26,8 @@ struct backend {
     bool (*fresh)(char url[BACKEND_URL_MAX]);
     /* After all tests, and after a failed start(). */
     void (*stop)(void);
+    /* For stores that the library does not have. */
+    const struct usher_driver *drivers;
 };
 
 /* The tests whose names match argv[1], or all. */

@@ -131,6 +131,8 @@ static int setup(void **state)
     proxy_set_paused(proxy, false);
     proxy_set_refuse(proxy, false);
     proxy_drop(proxy);
+    /* a test may have cost the server's own connection */
+    (void)redis_do_ok(server, "PING", NULL);
     return redis_do_ok(server, "CONFIG", "SET", "maxmemory", "0", NULL) &&
                    redis_do_ok(server, "CONFIG", "SET", "min-replicas-to-write", "0", NULL) &&
                    redis_do_ok(server, "FLUSHALL", NULL)
@@ -675,11 +677,17 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
 
             fresh_world(direct);
             proxy_arm(proxy, &f);
-            assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            (void)usher_execute(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
-            for (size_t i = 0; i < BATCH; i++)
-                if (!same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
-                    fail_msg("fault %u at command %u: command %zu differs", k, skip, i);
+            for (int again = 0; again < 2; again++) {
+                for (size_t i = 0; i < BATCH; i++)
+                    if ((again == 1 || i < skip || replies[i].status != USHER_UNKNOWN) &&
+                        !same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
+                        fail_msg("fault %u at command %u: command %zu differs", k, skip, i);
+                /* what was unknown, the user asks for again */
+                if (again == 0)
+                    assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            }
             digest_of(direct, "p", now);
             assert_string_equal(now, wanted);
             audit_is_clean(direct);
@@ -757,9 +765,10 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
     usher_close(direct);
 }
 
+/* Both commands are applied and both answers are lost: to repeat the first alone would not be
+ * harmless. */
 static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
 {
-    /* the first is repeated by its nature, the second by its request id */
     static const struct usher_command pairs[][2] = {
         {LINE(REG, 100, 0, ARGS(N("n1"))), LINE(UNREG, 100, 0, ARGS(N("n1")), REQ("r"))},
         {LINE(ADD, 100, 0, ARGS(N("n1"))), LINE(DEL, 100, 0, ARGS(N("n1")), REQ("r"))},
@@ -770,6 +779,9 @@ static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
         {LINE(DEL, 100, 0, ARGS(N("n9"))), LINE(ADD, 100, 0, ARGS(N("n9")), REQ("r"))},
         {LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 20)),
          LINE(SET, 100, USHER_GIVEN_REST, ARGS(.rest_ms = 30), REQ("r"))},
+        /* refused, and not kept: repeated, it would end the call made after it */
+        {LINE(HANGUP, 100, 0, ARGS(N("n1")), REQ("q")),
+         LINE(CALL, 100, 0, ARGS(N("n1")), REQ("r"))},
     };
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
 

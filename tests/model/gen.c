@@ -16,7 +16,7 @@
      USHER_GIVEN_ZONE | USHER_GIVEN_STRICT | USHER_GIVEN_STICKY_MS | USHER_GIVEN_STICKY_MAX | \
      USHER_GIVEN_REQUESTS)
 
-/* ---- random numbers ------------------------------------------------------------------ */
+/* ---- random numbers ---------------------------------------------------------------- */
 
 void rng_seed(struct rng *r, uint64_t seed)
 {
@@ -57,7 +57,7 @@ bool rng_chance(struct rng *r, unsigned percent)
     return rng_below(r, 100) < percent;
 }
 
-/* ---- a world ------------------------------------------------------------------------- */
+/* ---- a world ----------------------------------------------------------------------- */
 
 #define LISTS 24
 
@@ -293,7 +293,7 @@ const char *gen_pool(const struct gen *g, unsigned i)
     return g->pools.name[i];
 }
 
-/* ---- commands ------------------------------------------------------------------------ */
+/* ---- commands ---------------------------------------------------------------------- */
 
 static struct usher_text text(const char *s)
 {
@@ -418,7 +418,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
     a->daily = (int64_t)rng_below(r, 4);
     a->zone_min = zones[rng_below(r, sizeof zones / sizeof *zones)];
     a->strict = (int64_t)rng_below(r, 2);
-    a->sticky_ms = span(g) * 3;
+    a->sticky_ms = span(g) * (rng_chance(r, 50) ? 1 : 3);
     if (a->sticky_ms > USHER_SPAN_MAX)
         a->sticky_ms = USHER_SPAN_MAX;
     a->sticky_max = (int64_t)rng_below(r, 5);
@@ -650,7 +650,7 @@ struct usher_command gen_resolve(const struct gen_command *q, const struct model
     return c;
 }
 
-/* ---- in words ------------------------------------------------------------------------ */
+/* ---- in words ---------------------------------------------------------------------- */
 
 static void print_text(FILE *f, const struct usher_text *t)
 {

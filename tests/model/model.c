@@ -44,7 +44,7 @@ static void *copied(const void *array, size_t n, size_t size)
     return p;
 }
 
-/* ---- texts ------------------------------------------------------------------------ */
+/* ---- texts ------------------------------------------------------------------------- */
 
 static struct model_text text_of(const char *data, size_t size)
 {
@@ -707,8 +707,7 @@ static bool names_any(const struct usher_text *groups)
 
 /* Of the @n numbers in @circle, which are on places of a circle that they drew when they
  * became idle: behind a place drawn now, the k-th, k drawn as well. */
-static struct model_number *drawn_from(const struct work *w, struct model_number **circle,
-                                       size_t n)
+static struct model_number *drawn_from(const struct work *w, struct model_number **circle, size_t n)
 {
     uint64_t version = w->p->version + 1;
     uint32_t place = draw(version);
@@ -1025,7 +1024,7 @@ static enum usher_status verb_set(struct work *w)
     return USHER_OK;
 }
 
-/* ---- verbs that read ---------------------------------------------------------------- */
+/* ---- verbs that read --------------------------------------------------------------- */
 
 static const char *kept(const struct model_text *t)
 {
@@ -1138,7 +1137,7 @@ static enum usher_status verb_stats(struct work *w)
     return USHER_OK;
 }
 
-/* ---- dispatch ----------------------------------------------------------------------- */
+/* ---- dispatch ---------------------------------------------------------------------- */
 
 static bool writes(enum usher_verb verb)
 {
@@ -1271,7 +1270,7 @@ void model_reply_done(struct usher_reply *r)
     r->of.number.n_rows = 0;
 }
 
-/* ---- invariants ---------------------------------------------------------------------- */
+/* ---- invariants -------------------------------------------------------------------- */
 
 static const char *pool_fault(const struct model_pool *p)
 {

@@ -49,7 +49,7 @@
 #define SEED_DEFAULT 20240229
 #define SHRINK_SECONDS 30
 
-/* ---- notices --------------------------------------------------------------------------- */
+/* ---- notices ----------------------------------------------------------------------- */
 
 struct heard {
     struct usher_notice n;
@@ -105,7 +105,7 @@ static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
     return false;
 }
 
-/* ---- stores ---------------------------------------------------------------------------- */
+/* ---- stores ------------------------------------------------------------------------ */
 
 struct store {
     const char *name;
@@ -160,7 +160,7 @@ static bool redis_url(char *to, size_t size)
 static struct store stores[STORES_MAX];
 static unsigned n_stores;
 
-/* ---- a run ----------------------------------------------------------------------------- */
+/* ---- a run ------------------------------------------------------------------------- */
 
 struct target {
     const struct store *store;
@@ -389,7 +389,7 @@ static size_t run(const struct world *w, const struct gen_command *list, size_t 
     return bad;
 }
 
-/* ---- smaller and smaller ----------------------------------------------------------------- */
+/* ---- smaller and smaller ----------------------------------------------------------- */
 
 static void print_commands(const struct world *w, const struct gen_command *list, size_t from,
                            size_t to, FILE *f)
@@ -462,7 +462,7 @@ static void shrink(const struct world *w, size_t bad, FILE *f)
     free(less);
 }
 
-/* ---- worlds ------------------------------------------------------------------------------ */
+/* ---- worlds ------------------------------------------------------------------------ */
 
 static void world_open(struct world *w, uint64_t seed)
 {

@@ -61,7 +61,7 @@
 #define SECONDS_SQLITE 8
 #define SECONDS_REDIS 30
 
-/* ---- worlds ------------------------------------------------------------------------------- */
+/* ---- worlds ------------------------------------------------------------------------ */
 
 struct profile {
     const char *name;
@@ -288,7 +288,7 @@ static struct usher_command first_command(const struct profile *p)
     return c;
 }
 
-/* ---- states ------------------------------------------------------------------------------- */
+/* ---- states ------------------------------------------------------------------------ */
 
 static const struct model_pool *the_pool(const struct model *m)
 {
@@ -382,7 +382,7 @@ static struct usher_command resolved(const struct symbol *s, const struct model 
     return c;
 }
 
-/* ---- invariants of the model ----------------------------------------------------------------- */
+/* ---- invariants of the model ------------------------------------------------------- */
 
 struct heard {
     unsigned n, of_their_own; /* notices; of those, expiries and rests */
@@ -543,7 +543,7 @@ static void the_model_keeps_its_invariants(void **state)
                       worlds[i].commands);
 }
 
-/* ---- stores ---------------------------------------------------------------------------------- */
+/* ---- stores ------------------------------------------------------------------------ */
 
 struct store {
     const char *name;

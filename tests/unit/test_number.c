@@ -26,7 +26,7 @@
 #define MINUTE INT64_C(60000)
 #define HOUR (60 * MINUTE)
 
-/* ---- the table --------------------------------------------------------------------------- */
+/* ---- the table --------------------------------------------------------------------- */
 
 static void every_state_event_and_claim_has_a_row(void **state)
 {
@@ -209,7 +209,7 @@ static void words_are_those_of_the_specification(void **state)
     assert_string_equal(usher_status_text(12), "?");
 }
 
-/* ---- lists --------------------------------------------------------------------------------- */
+/* ---- lists ------------------------------------------------------------------------- */
 
 static void the_lists_follow_from_the_state(void **state)
 {
@@ -228,7 +228,7 @@ static void the_lists_follow_from_the_state(void **state)
     assert_int_equal(usher__number_slots(BUSY_UP, INT64_MAX), DUE | HELD);
 }
 
-/* ---- the draw ------------------------------------------------------------------------------ */
+/* ---- the draw ---------------------------------------------------------------------- */
 
 /* The same formula in 64-bit arithmetic cut to 32 bits, as the Redis script has to do it. */
 static uint64_t mixed(uint64_t x)
@@ -355,7 +355,7 @@ static void ranks_are_drawn_in_random_order_only(void **state)
     }
 }
 
-/* ---- days ---------------------------------------------------------------------------------- */
+/* ---- days -------------------------------------------------------------------------- */
 
 static void days_begin_at_local_midnight(void **state)
 {
@@ -416,7 +416,7 @@ static void a_day_ends_where_the_next_one_begins(void **state)
     assert_int_equal(usher__day_end(16 * HOUR, 480), 40 * HOUR);
 }
 
-/* ---- rests --------------------------------------------------------------------------------- */
+/* ---- rests ------------------------------------------------------------------------- */
 
 static void a_rest_is_as_long_as_asked_for(void **state)
 {
@@ -449,7 +449,7 @@ static void a_number_that_had_its_calls_rests_until_midnight(void **state)
     assert_int_equal(usher__number_rest(now, 0, 0, 1000000, 10, 0), 0);
 }
 
-/* ---- names --------------------------------------------------------------------------------- */
+/* ---- names ------------------------------------------------------------------------- */
 
 static bool name_ok(const char *s)
 {
@@ -685,7 +685,7 @@ static void lists_of_groups_are_taken_apart_in_order(void **state)
     assert_false(usher__groups_next(&list, &group));
 }
 
-/* ---- verbs --------------------------------------------------------------------------------- */
+/* ---- verbs ------------------------------------------------------------------------- */
 
 static void verbs_are_found_by_code_and_by_word(void **state)
 {

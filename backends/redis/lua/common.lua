@@ -18,6 +18,9 @@
 --          for each list a letter, fixed-width numbers, a tab, the id
 -- Names have no control characters, so a tab separates.  Numbers in members have 16 digits
 -- and are below 2^53, up to where Lua's numbers are exact.
+-- Functions and what they share are fields of one table: a function that refers to locals of
+-- the script has to look each of them up when it is made, and they are made at every call.
+local S = {}
 local call, match, find, sub, byte, format = redis.call, string.match, string.find, string.sub,
     string.byte, string.format
 local HASH, INDEX = KEYS[1], KEYS[2]
@@ -27,8 +30,8 @@ if not INDEX then
 end
 
 -- ARGV: verb, subject ('' none), then keys and values
-local verb, subject = ARGV[1] or '', ARGV[2] or ''
-local arg = {}
+S.verb, S.subject = ARGV[1] or '', ARGV[2] or ''
+S.arg = {}
 if #ARGV > 2 then
     if #ARGV % 2 == 1 then return {'invalid', 'arguments are not in pairs of key and value'} end
     for i = 3, #ARGV, 2 do
@@ -46,119 +49,121 @@ if #ARGV > 2 then
         elseif kind == 'k' then
             value = match(value, '^0*(%d+)$')
         end
-        arg[key] = value
+        S.arg[key] = value
     end
 end
-if #subject > 255 or find(subject, '%c') then return {'invalid', 'number is not a name'} end
+if #S.subject > 255 or find(S.subject, '%c') then return {'invalid', 'number is not a name'} end
 
-local function int(number) return format('%.0f', number) end
-local function padded(number) return format('%016.0f', number) end
+-- %d is quicker and as exact where C's long has 64 bits
+local wide = format('%d', 4503599627370496) == '4503599627370496'
+local plain, digits = wide and '%d' or '%.0f', wide and '%016d' or '%016.0f'
+function S.int(number) return format(plain, number) end
+function S.padded(number) return format(digits, number) end
 
 -- the header; strings unless they are computed with
-local got = call('HMGET', HASH, 'head', 'settings', 'n:' .. subject, 'r:' .. (arg.req or ''))
-local exists = got[1]
-local epoch, version, clock, due = '0000000000000000', 0, '0', -1
-local count = {'0', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0'}
-if exists then
+S.got = call('HMGET', HASH, 'head', 'settings', 'n:' .. S.subject, 'r:' .. (S.arg.req or ''))
+S.exists = S.got[1]
+S.epoch, S.version, S.clock, S.due = '0000000000000000', 0, '0', -1
+S.count = {'0', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0'}
+if S.exists then
     local v, d
-    epoch, v, clock, d, count[1], count[2], count[3], count[4], count[5], count[6], count[7],
-        count[8], count[9], count[10], count[11] = match(got[1], '^1 (%x+) (%d+) (%d+) (%-?%d+)'
+    S.epoch, v, S.clock, d, S.count[1], S.count[2], S.count[3], S.count[4], S.count[5], S.count[6], S.count[7],
+        S.count[8], S.count[9], S.count[10], S.count[11] = match(S.got[1], '^1 (%x+) (%d+) (%d+) (%-?%d+)'
         .. ' (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%-?%d+)$')
-    if not epoch then return {'invalid', 'the pool has a format that this library does not know'} end
-    version, due = tonumber(v), tonumber(d)
+    if not S.epoch then return {'invalid', 'the pool has a format that this library does not know'} end
+    S.version, S.due = tonumber(v), tonumber(d)
 end
 
 -- the clock of the application or of this server; never before the scope's last change
-local now
-if arg.now then
-    now = tonumber(arg.now)
+
+if S.arg.now then
+    S.now = tonumber(S.arg.now)
 else
     local t = call('TIME')
-    now = t[1] * 1000 + math.floor(t[2] / 1000)
+    S.now = t[1] * 1000 + math.floor(t[2] / 1000)
 end
-if now < tonumber(clock) then now = tonumber(clock) end
+if S.now < tonumber(S.clock) then S.now = tonumber(S.clock) end
 
 -- A change collects its writes and commits them together: after the first nothing can fail.
-local hs, hn, hd, dn, za, zn, zr, rn = {'head', ''}, 2, {}, 0, {}, 0, {}, 0
-local notices
+S.hs, S.hn, S.hd, S.dn, S.za, S.zn, S.zr, S.rn = {'head', ''}, 2, {}, 0, {}, 0, {}, 0
 
-local function set(field, value)
-    hs[hn + 1], hs[hn + 2] = field, value
-    hn = hn + 2
+function S.set(field, value)
+    S.hs[S.hn + 1], S.hs[S.hn + 2] = field, value
+    S.hn = S.hn + 2
 end
 
-local function unset(field)
-    dn = dn + 1
-    hd[dn] = field
+function S.unset(field)
+    S.dn = S.dn + 1
+    S.hd[S.dn] = field
 end
 
-local function enter(member)
-    za[zn + 1], za[zn + 2] = '0', member
-    zn = zn + 2
+function S.enter(member)
+    S.za[S.zn + 1], S.za[S.zn + 2] = '0', member
+    S.zn = S.zn + 2
 end
 
-local function leave(member)
-    rn = rn + 1
-    zr[rn] = member
+function S.leave(member)
+    S.rn = S.rn + 1
+    S.zr[S.rn] = member
 end
 
 -- Write what has been collected.  @bump 1: a change with a version; 0: without.
-local function flush(bump)
-    if not exists then
-        exists = true
-        epoch = match(arg.epoch or '', '^%x+$')
-        if not epoch or #epoch ~= 16 then
+function S.flush(bump)
+    if not S.exists then
+        S.exists = true
+        S.epoch = match(S.arg.epoch or '', '^%x+$')
+        if not S.epoch or #S.epoch ~= 16 then
             local t = call('TIME')
-            epoch = sub(redis.sha1hex(t[1] .. ' ' .. t[2] .. HASH), 1, 16)
+            S.epoch = sub(redis.sha1hex(t[1] .. ' ' .. t[2] .. HASH), 1, 16)
         end
-        enter('!')
+        S.enter('!')
     end
     if bump == 1 then
-        version = version + 1
-        clock = int(now)
+        S.version = S.version + 1
+        S.clock = S.int(S.now)
     end
-    if rn > 0 then call('ZREM', INDEX, unpack(zr, 1, rn)) end
-    if zn > 0 then call('ZADD', INDEX, unpack(za, 1, zn)) end
-    hs[2] = '1 ' .. epoch .. ' ' .. int(version) .. ' ' .. clock .. ' ' .. int(due) .. ' '
-        .. table.concat(count, ' ')
-    call('HSET', HASH, unpack(hs, 1, hn))
-    if dn > 0 then call('HDEL', HASH, unpack(hd, 1, dn)) end
-    hn, dn, zn, rn = 2, 0, 0, 0
-    got[3] = nil -- what was read beforehand may have changed
+    if S.rn > 0 then call('ZREM', INDEX, unpack(S.zr, 1, S.rn)) end
+    if S.zn > 0 then call('ZADD', INDEX, unpack(S.za, 1, S.zn)) end
+    S.hs[2] = '1 ' .. S.epoch .. ' ' .. S.int(S.version) .. ' ' .. S.clock .. ' ' .. S.int(S.due) .. ' '
+        .. table.concat(S.count, ' ')
+    call('HSET', HASH, unpack(S.hs, 1, S.hn))
+    if S.dn > 0 then call('HDEL', HASH, unpack(S.hd, 1, S.dn)) end
+    S.hn, S.dn, S.zn, S.rn = 2, 0, 0, 0
+    S.got[3] = nil -- what was read beforehand may have changed
 end
 
 -- The first (or with @back the last) member of the list @prefix behind @after; nil: none.
-local function walk(prefix, after, back)
+function S.walk(prefix, after, back)
     if back then
-        return call('ZREVRANGEBYLEX', INDEX, '(' .. prefix .. '\255', '[' .. prefix, 'LIMIT', 0, 1)[1]
+        return call('ZREVRANGEBYLEX', INDEX, '(' .. prefix .. '\255', '[' .. prefix, 'LIMIT', '0', '1')[1]
     end
     return call('ZRANGEBYLEX', INDEX, after and '(' .. after or '[' .. prefix,
-        '(' .. prefix .. '\255', 'LIMIT', 0, 1)[1]
+        '(' .. prefix .. '\255', 'LIMIT', '0', '1')[1]
 end
 
 -- Save @rest as the newest of a bounded memory (fields @field:ID, list @letter in order of
 -- version): at most two of the oldest go when there are more than @limit of them or their
 -- time is over.  @old: what is there now or nil; @v: the version that the change will have.
-local function remember(letter, field, id, old, v, ends, rest, i, limit)
-    local n, after, erased = tonumber(count[i]), nil, 0
-    local mine = old and letter .. padded(match(old, '^%d+')) .. '\t' .. id
+function S.remember(letter, field, id, old, v, till, rest, i, limit)
+    local n, after, erased = tonumber(S.count[i]), nil, 0
+    local mine = old and letter .. S.padded(match(old, '^%d+')) .. '\t' .. id
     if not old then n = n + 1 end
     while erased < 2 do
-        local m = walk(letter, after)
+        local m = S.walk(letter, after)
         if not m then break end
         after = m
         if m ~= mine then
             local other = field .. sub(m, 19)
-            if n <= limit and tonumber(match(call('HGET', HASH, other), '^%d+ (%d+)')) > now then
+            if n <= limit and tonumber(match(call('HGET', HASH, other), '^%d+ (%d+)')) > S.now then
                 break
             end
-            leave(m)
-            unset(other)
+            S.leave(m)
+            S.unset(other)
             n, erased = n - 1, erased + 1
         end
     end
-    if mine then leave(mine) end
-    enter(letter .. padded(v) .. '\t' .. id)
-    set(field .. id, int(v) .. ' ' .. int(ends) .. '\t' .. rest)
-    count[i] = int(n)
+    if mine then S.leave(mine) end
+    S.enter(letter .. S.padded(v) .. '\t' .. id)
+    S.set(field .. id, S.int(v) .. ' ' .. S.int(till) .. '\t' .. rest)
+    S.count[i] = S.int(n)
 end

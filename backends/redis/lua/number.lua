@@ -12,38 +12,37 @@
 local RESTING_, STICKIES, REQUESTS, CALLS, CALLS_DAY, REFUSED, REFUSED_DAY = 5, 6, 7, 8, 9, 10, 11
 local EXPIRE_MAX, STEP_MAX, LIST_MAX, DAY_MS = 64, 1000, 10000, 86400000
 
-local set_order, set_lease, set_rest, set_daily, set_zone, set_strict, sticky_ms, sticky_max,
-    requests = 0, 0, 0, 0, 0, 0, 604800000, 10000, 10000
-local settings = got[2]
+S.set_order, S.set_lease, S.set_rest, S.set_daily, S.set_zone, S.set_strict, S.sticky_ms, S.sticky_max,
+    S.requests = 0, 0, 0, 0, 0, 0, 604800000, 10000, 10000
+local settings = S.got[2]
 if settings then
     local a, b, c, d, e, f, g, h, i = match(settings,
         '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$')
     if not a then return {'invalid', 'the pool has settings that this library does not know'} end
-    set_order, set_lease, set_rest, set_daily, set_zone, set_strict, sticky_ms, sticky_max,
-        requests = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e),
+    S.set_order, S.set_lease, S.set_rest, S.set_daily, S.set_zone, S.set_strict, S.sticky_ms, S.sticky_max,
+        S.requests = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e),
         tonumber(f), tonumber(g), tonumber(h), tonumber(i)
 end
 
-local function day_of(at) return math.floor((at + set_zone * 60000) / DAY_MS) end
-local function day_end(at) return (day_of(at) + 1) * DAY_MS - set_zone * 60000 end
+function S.day_of(at) return math.floor((at + S.set_zone * 60000) / DAY_MS) end
+function S.day_end(at) return (S.day_of(at) + 1) * DAY_MS - S.set_zone * 60000 end
 
 -- the answer; @why '-': no such question
-local status, state, why, token, ends, next_at, counted, more, number = 'ok', 0, '-', '0', '0',
+S.status, S.state, S.why, S.token, S.ends, S.next_at, S.counted, S.more, S.number = 'ok', 0, '-', '0', '0',
     -1, 0, 0, ''
-local rows
 
-local function word(code) return match(sub(STATES, code * 10 + 1, code * 10 + 10), '^%S+') end
-local function status_word(code)
+function S.word(code) return match(sub(STATES, code * 10 + 1, code * 10 + 10), '^%S+') end
+function S.status_word(code)
     return match(sub(STATUSES, code * 12 + 1, code * 12 + 12), '^%S+')
 end
 
 -- what @event does to a number in @from: new state, status word
-local function move(from, event, claim)
+function S.move(from, event, claim)
     local i = ((from * EVENTS + event) * CLAIMS + claim) * 2 + 1
-    return byte(MOVES, i) - 48, status_word(byte(MOVES, i + 1) - 65)
+    return byte(MOVES, i) - 48, S.status_word(byte(MOVES, i + 1) - 65)
 end
 
-local function decode(id, text)
+function S.decode(id, text)
     local r = {id = id}
     local w
     w, r.token, r.ends, r.order, r.rank, r.calls, r.day, r.used, r.lease, r.owner, r.group =
@@ -52,32 +51,32 @@ local function decode(id, text)
     return r
 end
 
-local function encode(r)
-    return word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' ' .. r.order .. ' ' .. r.rank
+function S.encode(r)
+    return S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' ' .. r.order .. ' ' .. r.rank
         .. ' ' .. r.calls .. ' ' .. r.day .. ' ' .. r.used .. ' ' .. r.lease .. '\t' .. r.owner
         .. '\t' .. r.group
 end
 
-local function find_number(id)
+function S.find_number(id)
     local text
-    if id == subject then text = got[3] end
+    if id == S.subject then text = S.got[3] end
     text = text or call('HGET', HASH, 'n:' .. id)
-    return text and decode(id, text)
+    return text and S.decode(id, text)
 end
 
 -- The number that a member of a list stands for: @digits of it are before the id.
-local function at_member(m, prefix, digits)
-    return m and find_number(sub(m, #prefix + digits + 2))
+function S.at_member(m, prefix, digits)
+    return m and S.find_number(sub(m, #prefix + digits + 2))
 end
 
-local function busy(r) return r.state >= BUSY_DOWN end
-local function resting(r) return not busy(r) and r.ends ~= '0' end
-local function is_due(r) return r.ends ~= '0' and tonumber(r.ends) <= now end
-local function calls_on(r, at) return tonumber(r.day) == day_of(at) and tonumber(r.calls) or 0 end
-local function capped(r, at) return set_daily > 0 and calls_on(r, at) >= set_daily end
+function S.busy(r) return r.state >= BUSY_DOWN end
+function S.resting(r) return not S.busy(r) and r.ends ~= '0' end
+function S.is_due(r) return r.ends ~= '0' and tonumber(r.ends) <= S.now end
+function S.calls_on(r, at) return tonumber(r.day) == S.day_of(at) and tonumber(r.calls) or 0 end
+function S.capped(r, at) return S.set_daily > 0 and S.calls_on(r, at) >= S.set_daily end
 
 -- 32 well mixed bits of a version: draw() in src/core/number.c
-local function draw(v, salt)
+function S.draw(v, salt)
     local function mul(a, b)
         local low, high = a % 65536, math.floor(a / 65536)
         return (high * b % 65536 * 65536 + low * b) % 4294967296
@@ -94,222 +93,222 @@ local function draw(v, salt)
 end
 
 -- Put @r into state @to: all that follows from the state follows here.
-local function settle(r, to, until_ms, v)
+function S.settle(r, to, until_ms, v)
     local was = r.state == IDLE_UP and r.ends == '0'
-    r.state, r.ends = to, int(until_ms)
+    r.state, r.ends = to, S.int(until_ms)
     if to ~= IDLE_UP or until_ms ~= 0 then
         r.rank = '0'
     elseif not was then
-        r.rank = set_order == 2 and int(draw(v, 0)) or QUEUED
-        r.order = int(v)
+        r.rank = S.set_order == 2 and S.int(S.draw(v, 0)) or QUEUED
+        r.order = S.int(v)
     end
     if to < BUSY_DOWN then r.owner = '' end
 end
 
-local function release(r, to, at, rest, v)
+function S.release(r, to, at, rest, v)
     local until_ms = rest > 0 and at + rest or 0
-    if set_daily > 0 and tonumber(r.calls) >= set_daily and tonumber(r.day) == day_of(at) then
-        until_ms = math.max(until_ms, day_end(at))
+    if S.set_daily > 0 and tonumber(r.calls) >= S.set_daily and tonumber(r.day) == S.day_of(at) then
+        until_ms = math.max(until_ms, S.day_end(at))
     end
-    settle(r, to, until_ms, v)
+    S.settle(r, to, until_ms, v)
 end
 
-local function expire(r, v)
-    local to = move(r.state, EXPIRE, NONE)
-    if busy(r) then
-        release(r, to, tonumber(r.ends), set_rest, v)
+function S.expire(r, v)
+    local to = S.move(r.state, EXPIRE, NONE)
+    if S.busy(r) then
+        S.release(r, to, tonumber(r.ends), S.set_rest, v)
     else
-        settle(r, to, 0, v)
+        S.settle(r, to, 0, v)
     end
 end
 
-local function copy(r)
+function S.copy(r)
     return {id = r.id, state = r.state, token = r.token, ends = r.ends, order = r.order,
         rank = r.rank, calls = r.calls, day = r.day, used = r.used, lease = r.lease,
         owner = r.owner, group = r.group}
 end
 
 -- the members of @r in all lists that follow from its state
-local function places(r, put)
-    local order = padded(r.order)
+function S.places(r, put)
+    local order = S.padded(r.order)
     if r.state == IDLE_UP and r.ends == '0' then
         local p = format('%010.0f', r.rank) .. order .. '\t' .. r.id
         put('i' .. p)
         if r.group ~= '' then put('I' .. r.group .. '\t' .. p) end
     end
     if r.ends ~= '0' then
-        local p = padded(r.ends) .. order .. '\t' .. r.id
+        local p = S.padded(r.ends) .. order .. '\t' .. r.id
         put('d' .. p)
         if r.group ~= '' then put('D' .. r.group .. '\t' .. p) end
     end
-    if busy(r) then
+    if S.busy(r) then
         local p = order .. '\t' .. r.id
         put('h' .. p)
         if r.owner ~= '' then put('H' .. r.owner .. '\t' .. p) end
     end
 end
 
-local function rests(r) return r.state == IDLE_UP and r.ends ~= '0' and 1 or 0 end
-local function add(i, by) if by ~= 0 then count[i] = int(count[i] + by) end end
+function S.rests(r) return r.state == IDLE_UP and r.ends ~= '0' and 1 or 0 end
+function S.add(i, by) if by ~= 0 then S.count[i] = S.int(S.count[i] + by) end end
 
 -- put the move of a number from @before to @after (either nil: not in the pool) into the change
-local function save(before, after)
+function S.save(before, after)
     local total, up, rest = 0, 0, 0
     if before then
-        add(before.state, -1)
-        total, up, rest = -1, before.state == BUSY_UP and -1 or 0, -rests(before)
-        places(before, leave)
+        S.add(before.state, -1)
+        total, up, rest = -1, before.state == BUSY_UP and -1 or 0, -S.rests(before)
+        S.places(before, S.leave)
     end
     if after then
-        add(after.state, 1)
-        total, up, rest = total + 1, up + (after.state == BUSY_UP and 1 or 0), rest + rests(after)
-        places(after, enter)
-        set('n:' .. after.id, encode(after))
-        if not before then enter('n' .. after.id) end
-        if after.ends ~= '0' and (due < 0 or tonumber(after.ends) < due) then
-            due = tonumber(after.ends)
+        S.add(after.state, 1)
+        total, up, rest = total + 1, up + (after.state == BUSY_UP and 1 or 0), rest + S.rests(after)
+        S.places(after, S.enter)
+        S.set('n:' .. after.id, S.encode(after))
+        if not before then S.enter('n' .. after.id) end
+        if after.ends ~= '0' and (S.due < 0 or tonumber(after.ends) < S.due) then
+            S.due = tonumber(after.ends)
         end
     else
-        unset('n:' .. before.id)
-        leave('n' .. before.id)
+        S.unset('n:' .. before.id)
+        S.leave('n' .. before.id)
     end
-    add(RESTING_, rest)
+    S.add(RESTING_, rest)
     local group = (after or before).group
     if group ~= '' and (total ~= 0 or up ~= 0 or rest ~= 0) then
         local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '0 0 0', '^(%d+) (%d+) (%d+)$')
         if t + total == 0 then
-            unset('g:' .. group)
+            S.unset('g:' .. group)
         else
-            set('g:' .. group, int(t + total) .. ' ' .. int(u + up) .. ' ' .. int(s + rest))
+            S.set('g:' .. group, S.int(t + total) .. ' ' .. S.int(u + up) .. ' ' .. S.int(s + rest))
         end
     end
 end
 
 -- write the change and note it for who watches
-local function commit(verb_word, from, to, r)
-    flush(1)
-    if arg.watch == '1' then
-        notices = notices or {}
-        notices[#notices + 1] = verb_word .. ' ' .. int(version) .. ' ' .. from .. ' ' .. to .. ' '
-            .. (r and r.token or '0') .. ' ' .. (r and r.ends or '0') .. ' ' .. int(now) .. '\t'
+function S.commit(verb_word, from, to, r)
+    S.flush(1)
+    if S.arg.watch == '1' then
+        S.notices = S.notices or {}
+        S.notices[#S.notices + 1] = verb_word .. ' ' .. S.int(S.version) .. ' ' .. from .. ' ' .. to .. ' '
+            .. (r and r.token or '0') .. ' ' .. (r and r.ends or '0') .. ' ' .. S.int(S.now) .. '\t'
             .. (r and r.owner or '') .. '\t' .. (r and r.id or '')
     end
 end
 
-local function expire_one(r)
-    local before = copy(r)
-    expire(r, version + 1)
-    save(before, r)
-    commit('expire', before.state, r.state, r)
+function S.expire_one(r)
+    local before = S.copy(r)
+    S.expire(r, S.version + 1)
+    S.save(before, r)
+    S.commit('expire', before.state, r.state, r)
 end
 
 -- Apply up to @max due expiries; returns how many it were and whether there are more.
-local function expire_due(max)
+function S.expire_due(max)
     local n = 0
-    while due >= 0 and due <= now do
-        local r = at_member(walk('d'), 'd', 32)
-        if not r then due = -1 break end
-        if tonumber(r.ends) > now then due = tonumber(r.ends) break end
+    while S.due >= 0 and S.due <= S.now do
+        local r = S.at_member(S.walk('d'), 'd', 32)
+        if not r then S.due = -1 break end
+        if tonumber(r.ends) > S.now then S.due = tonumber(r.ends) break end
         if n >= max then return n, true end
-        expire_one(r)
+        S.expire_one(r)
         n = n + 1
     end
     return n, false
 end
 
 -- number @id with its own due expiries applied
-local function load(id)
-    if not exists then return nil end
-    local r = find_number(id)
-    while r and is_due(r) do
-        expire_one(r)
-        r = find_number(id)
+function S.load(id)
+    if not S.exists then return nil end
+    local r = S.find_number(id)
+    while r and S.is_due(r) do
+        S.expire_one(r)
+        r = S.find_number(id)
     end
     return r
 end
 
-local function answer(word_, r)
-    status, state, token, ends, number = word_, r.state, r.token, r.ends, r.id
+function S.answer(word_, r)
+    S.status, S.state, S.token, S.ends, S.number = word_, r.state, r.token, r.ends, r.id
 end
 
-local function answer_nodata(word_)
-    status, state, token, ends, number = word_, NODATA, '0', '0', subject
+function S.answer_nodata(word_)
+    S.status, S.state, S.token, S.ends, S.number = word_, NODATA, '0', '0', S.subject
 end
 
-local function settings_text()
-    return int(set_order) .. ' ' .. int(set_lease) .. ' ' .. int(set_rest) .. ' '
-        .. int(set_daily) .. ' ' .. int(set_zone) .. ' ' .. int(set_strict) .. ' '
-        .. int(sticky_ms) .. ' ' .. int(sticky_max) .. ' ' .. int(requests)
+function S.settings_text()
+    return S.int(S.set_order) .. ' ' .. S.int(S.set_lease) .. ' ' .. S.int(S.set_rest) .. ' '
+        .. S.int(S.set_daily) .. ' ' .. S.int(S.set_zone) .. ' ' .. S.int(S.set_strict) .. ' '
+        .. S.int(S.sticky_ms) .. ' ' .. S.int(S.sticky_max) .. ' ' .. S.int(S.requests)
 end
 
 -- what a repeat of this command's request id will be told, put into the change; the text is
 -- that of usher__number_reply_write()
-local function keep_request(v)
-    if not arg.req then return end
-    local why_code = why == '-' and 255 or (find(WHYS, why, 1, true) - 1) / 8
-    local text = match(VERBS, ' ' .. verb .. '=(%d+)') .. ' '
-        .. int((find(STATUSES, status .. ' ', 1, true) - 1) / 12) .. ' ' .. int(v) .. ' '
-        .. int(state) .. ' ' .. int(why_code) .. ' ' .. token .. ' ' .. ends .. ' '
-        .. int(next_at) .. ' ' .. int(counted) .. ' ' .. more .. ' '
-        .. (verb == 'set' and settings_text() or number)
-    remember('r', 'r:', arg.req, exists and call('HGET', HASH, 'r:' .. arg.req), v,
-        now + REQUEST_MS, text, REQUESTS, requests)
+function S.keep_request(v)
+    if not S.arg.req then return end
+    local why_code = S.why == '-' and 255 or (find(WHYS, S.why, 1, true) - 1) / 8
+    local text = match(VERBS, ' ' .. S.verb .. '=(%d+)') .. ' '
+        .. S.int((find(STATUSES, S.status .. ' ', 1, true) - 1) / 12) .. ' ' .. S.int(v) .. ' '
+        .. S.int(S.state) .. ' ' .. S.int(why_code) .. ' ' .. S.token .. ' ' .. S.ends .. ' '
+        .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more .. ' '
+        .. (S.verb == 'set' and S.settings_text() or S.number)
+    S.remember('r', 'r:', S.arg.req, S.exists and call('HGET', HASH, 'r:' .. S.arg.req), v,
+        S.now + REQUEST_MS, text, REQUESTS, S.requests)
 end
 
-local function finish(before, after, to)
-    save(before, after)
-    keep_request(version + 1)
-    commit(verb, before and before.state or NODATA, to, after or before)
+function S.finish(before, after, to)
+    S.save(before, after)
+    S.keep_request(S.version + 1)
+    S.commit(S.verb, before and before.state or NODATA, to, after or before)
 end
 
 -- add, del, reg, unreg
-local function simple(event)
-    local r = load(subject)
-    local before = r and copy(r)
+function S.simple(event)
+    local r = S.load(S.subject)
+    local before = r and S.copy(r)
     if not r then
-        r = {id = subject, state = NODATA, token = '0', ends = '0', order = '0', rank = '0',
-            calls = '0', day = '0', used = '0', lease = '0', owner = '', group = arg.group or ''}
+        r = {id = S.subject, state = NODATA, token = '0', ends = '0', order = '0', rank = '0',
+            calls = '0', day = '0', used = '0', lease = '0', owner = '', group = S.arg.group or ''}
     end
-    local to, what = move(r.state, event, NONE)
-    if what ~= 'ok' then return answer(what, r) end
+    local to, what = S.move(r.state, event, NONE)
+    if what ~= 'ok' then return S.answer(what, r) end
     if to == NODATA then
-        answer_nodata('ok')
-        return finish(before, nil, to)
+        S.answer_nodata('ok')
+        return S.finish(before, nil, to)
     end
-    settle(r, to, tonumber(r.ends), version + 1)
-    if not before then r.order = int(version + 1) end
-    answer('ok', r)
-    finish(before, r, to)
+    S.settle(r, to, tonumber(r.ends), S.version + 1)
+    if not before then r.order = S.int(S.version + 1) end
+    S.answer('ok', r)
+    S.finish(before, r, to)
 end
 
 -- a call that gets nothing is counted: no change, no version
-local function count_refusal()
-    if not exists then return end
-    local today = int(day_of(now))
-    if count[REFUSED_DAY] ~= today then count[REFUSED_DAY], count[REFUSED] = today, '0' end
-    add(REFUSED, 1)
-    flush(0)
+function S.count_refusal()
+    if not S.exists then return end
+    local today = S.int(S.day_of(S.now))
+    if S.count[REFUSED_DAY] ~= today then S.count[REFUSED_DAY], S.count[REFUSED] = today, '0' end
+    S.add(REFUSED, 1)
+    S.flush(0)
 end
 
 -- when @r may be free; 0: not known
-local function free_at(r)
+function S.free_at(r)
     if r.ends == '0' or (r.state ~= BUSY_UP and r.state ~= IDLE_UP) then return 0 end
     local at = tonumber(r.ends)
     if r.state == BUSY_UP then
-        local later = copy(r)
-        expire(later, 0)
+        local later = S.copy(r)
+        S.expire(later, 0)
         if later.ends ~= '0' then at = tonumber(later.ends) end
     end
     return at
 end
 
-local function next_free(prefix, best)
+function S.next_free(prefix, best)
     local after
     for _ = 1, EXPIRE_MAX do
-        local m = walk(prefix, after)
-        local r = at_member(m, prefix, 32)
+        local m = S.walk(prefix, after)
+        local r = S.at_member(m, prefix, 32)
         if not r or (best >= 0 and tonumber(r.ends) >= best) then break end
-        local at = free_at(r)
+        local at = S.free_at(r)
         if at > 0 and (best < 0 or at < best) then best = at end
         after = m
     end
@@ -317,69 +316,69 @@ local function next_free(prefix, best)
 end
 
 -- nothing is free in the groups asked for: why, and until when
-local function exhausted()
+function S.exhausted()
     local total, up, rest = 0, 0, 0
-    local all = not arg.group or find(',' .. arg.group .. ',', ',*,', 1, true)
-    if exists and all then
-        total = count[1] + count[2] + count[3] + count[4]
-        up, rest = tonumber(count[BUSY_UP]), tonumber(count[RESTING_])
-        next_at = next_free('d', -1)
-    elseif exists then
-        for group in string.gmatch(arg.group, '[^,]+') do
+    local all = not S.arg.group or find(',' .. S.arg.group .. ',', ',*,', 1, true)
+    if S.exists and all then
+        total = S.count[1] + S.count[2] + S.count[3] + S.count[4]
+        up, rest = tonumber(S.count[BUSY_UP]), tonumber(S.count[RESTING_])
+        S.next_at = S.next_free('d', -1)
+    elseif S.exists then
+        for group in string.gmatch(S.arg.group, '[^,]+') do
             local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '', '^(%d+) (%d+) (%d+)$')
             if t then
                 total, up, rest = total + t, up + u, rest + s
-                next_at = next_free('D' .. group .. '\t', next_at)
+                S.next_at = S.next_free('D' .. group .. '\t', S.next_at)
             end
         end
     end
-    count_refusal()
-    status = 'empty'
-    why = total == 0 and 'none' or up > 0 and 'busy' or rest > 0 and 'resting' or 'down'
+    S.count_refusal()
+    S.status = 'empty'
+    S.why = total == 0 and 'none' or up > 0 and 'busy' or rest > 0 and 'resting' or 'down'
 end
 
-local function turned_down(r)
-    local at = free_at(r)
-    answer('refused', r)
-    token = '0'
-    why = busy(r) and 'busy' or r.state == IDLE_DOWN and 'down' or 'resting'
-    next_at = at > 0 and at or -1
-    count_refusal()
+function S.turned_down(r)
+    local at = S.free_at(r)
+    S.answer('refused', r)
+    S.token = '0'
+    S.why = S.busy(r) and 'busy' or r.state == IDLE_DOWN and 'down' or 'resting'
+    S.next_at = at > 0 and at or -1
+    S.count_refusal()
 end
 
 -- give @r, which is free, to this call
-local function take(r)
-    local before, v, today = copy(r), version + 1, day_of(now)
-    local lease = arg.lease and tonumber(arg.lease) or set_lease
-    r.calls = int(calls_on(r, now) + 1)
-    settle(r, move(r.state, CALL, NONE), lease > 0 and now + lease or 0, v)
-    r.token, r.order = int(v), int(v)
-    r.day, r.used, r.lease, r.owner = int(today), int(now), int(lease), arg.owner or ''
-    if count[CALLS_DAY] ~= r.day then count[CALLS_DAY], count[CALLS] = r.day, '0' end
-    add(CALLS, 1)
-    answer('ok', r)
-    if arg.sticky and sticky_ms > 0 and sticky_max > 0 then
-        remember('s', 's:', arg.sticky, call('HGET', HASH, 's:' .. arg.sticky), v,
-            now + sticky_ms, r.id, STICKIES, sticky_max)
+function S.take(r)
+    local before, v, today = S.copy(r), S.version + 1, S.day_of(S.now)
+    local lease = S.arg.lease and tonumber(S.arg.lease) or S.set_lease
+    r.calls = S.int(S.calls_on(r, S.now) + 1)
+    S.settle(r, S.move(r.state, CALL, NONE), lease > 0 and S.now + lease or 0, v)
+    r.token, r.order = S.int(v), S.int(v)
+    r.day, r.used, r.lease, r.owner = S.int(today), S.int(S.now), S.int(lease), S.arg.owner or ''
+    if S.count[CALLS_DAY] ~= r.day then S.count[CALLS_DAY], S.count[CALLS] = r.day, '0' end
+    S.add(CALLS, 1)
+    S.answer('ok', r)
+    if S.arg.sticky and S.sticky_ms > 0 and S.sticky_max > 0 then
+        S.remember('s', 's:', S.arg.sticky, call('HGET', HASH, 's:' .. S.arg.sticky), v,
+            S.now + S.sticky_ms, r.id, STICKIES, S.sticky_max)
     end
-    finish(before, r, r.state)
+    S.finish(before, r, r.state)
 end
 
 -- it has had its calls of the day: it rests until tomorrow, a change of its own
-local function rest_today(r)
-    local before = copy(r)
-    settle(r, move(r.state, REST, NONE), day_end(now), version + 1)
-    save(before, r)
-    commit('rest', before.state, r.state, r)
+function S.rest_today(r)
+    local before = S.copy(r)
+    S.settle(r, S.move(r.state, REST, NONE), S.day_end(S.now), S.version + 1)
+    S.save(before, r)
+    S.commit('rest', before.state, r.state, r)
 end
 
 -- a fair draw among the numbers of the list @prefix: see draw() in src/steps/number.c
-local function draw_from(prefix)
-    local v = version + 1
-    local left = draw(v, 2097152) % DRAW_STEPS
-    local from, turned = '(' .. prefix .. format('%010.0f', draw(v, 0)), false
+function S.draw_from(prefix)
+    local v = S.version + 1
+    local left = S.draw(v, 2097152) % DRAW_STEPS
+    local from, turned = '(' .. prefix .. format('%010.0f', S.draw(v, 0)), false
     while true do
-        local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', 0, left + 1)
+        local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', '0', S.int(left + 1))
         local n = #got_
         if n > left then return got_[left + 1] end
         if n == 0 and turned then return nil end
@@ -389,338 +388,338 @@ end
 
 -- the number that the pool's order puts first in the list @prefix; numbers that became idle
 -- under another kind of order go before all others
-local function head(prefix)
-    if set_order == 2 then
-        return at_member(walk(prefix, prefix .. QUEUED) or draw_from(prefix), prefix, 26)
+function S.head(prefix)
+    if S.set_order == 2 then
+        return S.at_member(S.walk(prefix, prefix .. QUEUED) or S.draw_from(prefix), prefix, 26)
     end
-    local m = walk(prefix)
-    if m and set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then
-        m = walk(prefix, nil, true)
+    local m = S.walk(prefix)
+    if m and S.set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then
+        m = S.walk(prefix, nil, true)
     end
-    return at_member(m, prefix, 26)
+    return S.at_member(m, prefix, 26)
 end
 
 -- give the first number of @group (nil: any) to this call; false: there is none
-local function take_first(group)
+function S.take_first(group)
     local prefix = group and 'I' .. group .. '\t' or 'i'
     for _ = 1, EXPIRE_MAX do
-        local r = head(prefix)
+        local r = S.head(prefix)
         if not r then return false end
-        if not capped(r, now) then
-            take(r)
+        if not S.capped(r, S.now) then
+            S.take(r)
             return true
         end
-        rest_today(r)
+        S.rest_today(r)
     end
     return false
 end
 
 -- give the number last used for this call's peer; false: not known, or not free
-local function take_sticky()
-    local text = arg.sticky and call('HGET', HASH, 's:' .. arg.sticky)
+function S.take_sticky()
+    local text = S.arg.sticky and call('HGET', HASH, 's:' .. S.arg.sticky)
     if not text then return false end
     local ends_, id = match(text, '^%d+ (%d+)\t(.*)$')
-    if tonumber(ends_) <= now then return false end
-    local r = load(id)
-    if not r or r.state ~= IDLE_UP or r.ends ~= '0' or capped(r, now) then return false end
-    if arg.group then
-        local list = ',' .. arg.group .. ','
+    if tonumber(ends_) <= S.now then return false end
+    local r = S.load(id)
+    if not r or r.state ~= IDLE_UP or r.ends ~= '0' or S.capped(r, S.now) then return false end
+    if S.arg.group then
+        local list = ',' .. S.arg.group .. ','
         if not find(list, ',*,', 1, true) and
             (r.group == '' or not find(list, ',' .. r.group .. ',', 1, true)) then
             return false
         end
     end
-    take(r)
+    S.take(r)
     return true
 end
 
 -- the oldest hold of this call's owner
-local function held()
-    local prefix = 'H' .. arg.owner .. '\t'
-    local r = at_member(walk(prefix), prefix, 16)
-    while r and is_due(r) do
-        expire_one(r)
-        r = at_member(walk(prefix), prefix, 16)
+function S.held()
+    local prefix = 'H' .. S.arg.owner .. '\t'
+    local r = S.at_member(S.walk(prefix), prefix, 16)
+    while r and S.is_due(r) do
+        S.expire_one(r)
+        r = S.at_member(S.walk(prefix), prefix, 16)
     end
     return r
 end
 
-local function call_this()
-    local r = load(subject)
-    if not r then return answer_nodata('missing') end
-    if r.state == IDLE_UP and r.ends == '0' and capped(r, now) then
-        rest_today(r)
-        r = load(subject)
+function S.call_this()
+    local r = S.load(S.subject)
+    if not r then return S.answer_nodata('missing') end
+    if r.state == IDLE_UP and r.ends == '0' and S.capped(r, S.now) then
+        S.rest_today(r)
+        r = S.load(S.subject)
     end
     local claim = NONE
-    if resting(r) then
+    if S.resting(r) then
         claim = RESTING
-    elseif arg.owner then
-        claim = busy(r) and arg.owner == r.owner and HOLDER or OTHER
+    elseif S.arg.owner then
+        claim = S.busy(r) and S.arg.owner == r.owner and HOLDER or OTHER
     end
-    local _, what = move(r.state, CALL, claim)
-    if what == 'ok' then return take(r) end
-    if what == 'refused' then return turned_down(r) end
-    answer(what, r)
+    local _, what = S.move(r.state, CALL, claim)
+    if what == 'ok' then return S.take(r) end
+    if what == 'refused' then return S.turned_down(r) end
+    S.answer(what, r)
 end
 
-local function call_any()
-    if not exists then return exhausted() end
-    local r = arg.owner and held()
-    if r then return answer('same', r) end
-    if take_sticky() then return end
-    if not arg.group then
-        if take_first() then return end
+function S.call_any()
+    if not S.exists then return S.exhausted() end
+    local r = S.arg.owner and S.held()
+    if r then return S.answer('same', r) end
+    if S.take_sticky() then return end
+    if not S.arg.group then
+        if S.take_first() then return end
     else
-        for group in string.gmatch(arg.group, '[^,]+') do
-            if take_first(group ~= '*' and group or nil) then return end
+        for group in string.gmatch(S.arg.group, '[^,]+') do
+            if S.take_first(group ~= '*' and group or nil) then return end
         end
     end
-    exhausted()
+    S.exhausted()
 end
 
 -- commands that make several changes
-local function several(n, more_)
-    status = n > 0 and 'ok' or 'same'
-    counted, more = n, more_ and 1 or 0
-    if n > 0 and arg.req then
-        keep_request(version)
-        flush(0)
+function S.several(n, more_)
+    S.status = n > 0 and 'ok' or 'same'
+    S.counted, S.more = n, more_ and 1 or 0
+    if n > 0 and S.arg.req then
+        S.keep_request(S.version)
+        S.flush(0)
     end
 end
 
-local function free_one(r, told)
-    local before = copy(r)
-    release(r, move(r.state, FREE, NONE), now, set_rest, version + 1)
-    if told then answer('ok', r) end
-    save(before, r)
-    commit('free', before.state, r.state, r)
+function S.free_one(r, told)
+    local before = S.copy(r)
+    S.release(r, S.move(r.state, FREE, NONE), S.now, S.set_rest, S.version + 1)
+    if told then S.answer('ok', r) end
+    S.save(before, r)
+    S.commit('free', before.state, r.state, r)
 end
 
 -- as it is once everything due has happened; nothing is written
-local function look(r)
-    while is_due(r) do expire(r, 0) end
+function S.look(r)
+    while S.is_due(r) do S.expire(r, 0) end
     return r
 end
 
-local function add_row(r)
-    rows = rows or {}
-    rows[#rows + 1] = word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' '
-        .. int(calls_on(r, now)) .. ' ' .. r.used .. '\t' .. r.group .. '\t' .. r.owner .. '\t'
+function S.add_row(r)
+    S.rows = S.rows or {}
+    S.rows[#S.rows + 1] = S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' '
+        .. S.int(S.calls_on(r, S.now)) .. ' ' .. r.used .. '\t' .. r.group .. '\t' .. r.owner .. '\t'
         .. r.id
 end
 
 -- a repeat of a request id gets the first answer
-local kept = arg.req and got[4]
-local repeated = 0
-local final
-local reads = verb == 'show' or verb == 'list' or verb == 'stats' or verb == 'dump'
+local kept = S.arg.req and S.got[4]
+S.repeated = 0
+
+local reads = S.verb == 'show' or S.verb == 'list' or S.verb == 'stats' or S.verb == 'dump'
 if kept and not reads then
     local ends_, text = match(kept, '^%d+ (%d+)\t(.*)$')
-    if tonumber(ends_) > now then
+    if tonumber(ends_) > S.now then
         local c, st, v, s, w, t, e, nx, k, m, rest = match(text,
             '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (.*)$')
-        if match(VERBS, ' ' .. verb .. '=(%d+)') ~= c then
+        if match(VERBS, ' ' .. S.verb .. '=(%d+)') ~= c then
             return {'invalid', 'request id was used for `' .. match(VERBS, ' (%l+)=' .. c) .. '`'}
         end
         local code = tonumber(w)
-        return status_word(tonumber(st)) .. ' ' .. epoch .. ' ' .. v .. ' ' .. word(tonumber(s))
+        return S.status_word(tonumber(st)) .. ' ' .. S.epoch .. ' ' .. v .. ' ' .. S.word(tonumber(s))
             .. ' ' .. (code == 255 and '-' or match(sub(WHYS, code * 8 + 1, code * 8 + 8), '^%S+'))
             .. ' ' .. t .. ' ' .. e .. ' ' .. nx .. ' ' .. k .. ' ' .. m .. ' 1 ' .. rest
     end
 end
 
-if not reads and verb ~= 'sweep' and due >= 0 and due <= now then expire_due(EXPIRE_MAX) end
+if not reads and S.verb ~= 'sweep' and S.due >= 0 and S.due <= S.now then S.expire_due(EXPIRE_MAX) end
 
-if verb == 'call' then
-    if arg.group and subject ~= '' then
+if S.verb == 'call' then
+    if S.arg.group and S.subject ~= '' then
         return {'invalid', 'number and group exclude each other'}
     end
-    if subject ~= '' then call_this() else call_any() end
-elseif verb == 'list' then
-    local prefix = arg.owner and 'H' .. arg.owner .. '\t' or 'n'
-    local after = arg.after and 'n' .. arg.after
-    local max = tonumber(arg.max or '100')
-    if not exists then
-        status = 'missing'
+    if S.subject ~= '' then S.call_this() else S.call_any() end
+elseif S.verb == 'list' then
+    local prefix = S.arg.owner and 'H' .. S.arg.owner .. '\t' or 'n'
+    local after = S.arg.after and 'n' .. S.arg.after
+    local max = tonumber(S.arg.max or '100')
+    if not S.exists then
+        S.status = 'missing'
     else
         local looked, n = 0, 0
         while true do
-            local m = walk(prefix, after)
-            if not m then number = '' break end
-            if n == max or looked == LIST_MAX then more = 1 break end
+            local m = S.walk(prefix, after)
+            if not m then S.number = '' break end
+            if n == max or looked == LIST_MAX then S.more = 1 break end
             after, looked = m, looked + 1
-            local r = arg.owner and at_member(m, prefix, 16) or find_number(sub(m, 2))
-            number = r.id
-            look(r)
-            if (not arg.state or r.state == tonumber(arg.state)) and (not arg.owner or busy(r)) then
-                add_row(r)
+            local r = S.arg.owner and S.at_member(m, prefix, 16) or S.find_number(sub(m, 2))
+            S.number = r.id
+            S.look(r)
+            if (not S.arg.state or r.state == tonumber(S.arg.state)) and (not S.arg.owner or S.busy(r)) then
+                S.add_row(r)
                 n = n + 1
             end
         end
     end
-elseif verb == 'stats' then
-    if not exists then
-        status = 'missing'
+elseif S.verb == 'stats' then
+    if not S.exists then
+        S.status = 'missing'
     else
         local c, after, longest = {}, nil, 0
-        for i = 1, 5 do c[i] = tonumber(count[i]) end
+        for i = 1, 5 do c[i] = tonumber(S.count[i]) end
         while true do
-            local m = walk('d', after)
-            local r = at_member(m, 'd', 32)
-            if not r or not is_due(r) then break end
+            local m = S.walk('d', after)
+            local r = S.at_member(m, 'd', 32)
+            if not r or not S.is_due(r) then break end
             after = m
-            c[r.state], c[5] = c[r.state] - 1, c[5] - rests(r)
-            look(r)
-            c[r.state], c[5] = c[r.state] + 1, c[5] + rests(r)
+            c[r.state], c[5] = c[r.state] - 1, c[5] - S.rests(r)
+            S.look(r)
+            c[r.state], c[5] = c[r.state] + 1, c[5] + S.rests(r)
         end
         after = nil
         while true do
-            local m = walk('h', after)
-            local r = at_member(m, 'h', 16)
+            local m = S.walk('h', after)
+            local r = S.at_member(m, 'h', 16)
             if not r then break end
             after = m
-            if not is_due(r) then longest = now - r.used break end
+            if not S.is_due(r) then longest = S.now - r.used break end
         end
-        local today = int(day_of(now))
-        final = int(c[1] + c[2] + c[3] + c[4]) .. ' ' .. int(c[2]) .. ' ' .. int(c[1]) .. ' '
-            .. int(c[4]) .. ' ' .. int(c[3]) .. ' ' .. int(c[5]) .. ' '
-            .. (count[CALLS_DAY] == today and count[CALLS] or '0') .. ' '
-            .. (count[REFUSED_DAY] == today and count[REFUSED] or '0') .. ' ' .. int(longest)
+        local today = S.int(S.day_of(S.now))
+        S.final = S.int(c[1] + c[2] + c[3] + c[4]) .. ' ' .. S.int(c[2]) .. ' ' .. S.int(c[1]) .. ' '
+            .. S.int(c[4]) .. ' ' .. S.int(c[3]) .. ' ' .. S.int(c[5]) .. ' '
+            .. (S.count[CALLS_DAY] == today and S.count[CALLS] or '0') .. ' '
+            .. (S.count[REFUSED_DAY] == today and S.count[REFUSED] or '0') .. ' ' .. S.int(longest)
     end
-elseif verb == 'set' then
+elseif S.verb == 'set' then
     local function given(key, value)
-        if not arg[key] then return value, false end
-        return tonumber(arg[key]), true
+        if not S.arg[key] then return value, false end
+        return tonumber(S.arg[key]), true
     end
-    local was, any, one = settings_text(), false, nil
-    set_order, one = given('order', set_order) any = any or one
-    set_lease, one = given('lease', set_lease) any = any or one
-    set_rest, one = given('rest', set_rest) any = any or one
-    set_daily, one = given('daily', set_daily) any = any or one
-    set_zone, one = given('zone', set_zone) any = any or one
-    set_strict, one = given('strict', set_strict) any = any or one
-    sticky_ms, one = given('sticky-ms', sticky_ms) any = any or one
-    sticky_max, one = given('sticky-max', sticky_max) any = any or one
-    requests, one = given('requests', requests) any = any or one
-    final = settings_text()
-    if set_order > 2 or set_strict > 1 or requests < 1 or math.abs(set_zone) > 1440 then
+    local was, any, one = S.settings_text(), false, nil
+    S.set_order, one = given('order', S.set_order) any = any or one
+    S.set_lease, one = given('lease', S.set_lease) any = any or one
+    S.set_rest, one = given('rest', S.set_rest) any = any or one
+    S.set_daily, one = given('daily', S.set_daily) any = any or one
+    S.set_zone, one = given('zone', S.set_zone) any = any or one
+    S.set_strict, one = given('strict', S.set_strict) any = any or one
+    S.sticky_ms, one = given('sticky-ms', S.sticky_ms) any = any or one
+    S.sticky_max, one = given('sticky-max', S.sticky_max) any = any or one
+    S.requests, one = given('requests', S.requests) any = any or one
+    S.final = S.settings_text()
+    if S.set_order > 2 or S.set_strict > 1 or S.requests < 1 or math.abs(S.set_zone) > 1440 then
         return {'invalid', 'a setting is out of range'}
     end
     if not any then
-        status = exists and 'ok' or 'missing'
-    elseif exists and final == was then
-        status = 'same'
+        S.status = S.exists and 'ok' or 'missing'
+    elseif S.exists and S.final == was then
+        S.status = 'same'
     else
-        set('settings', final)
-        keep_request(version + 1)
-        commit('set', 0, 0, nil)
+        S.set('settings', S.final)
+        S.keep_request(S.version + 1)
+        S.commit('set', 0, 0, nil)
     end
-elseif verb == 'sweep' then
-    if not exists then
-        status = 'missing'
+elseif S.verb == 'sweep' then
+    if not S.exists then
+        S.status = 'missing'
     else
-        several(expire_due(tonumber(arg.max or STEP_MAX)))
+        S.several(S.expire_due(tonumber(S.arg.max or STEP_MAX)))
     end
-elseif verb == 'dump' then
+elseif S.verb == 'dump' then
     -- for the audit and the digest: everything, as one moment
-    return {exists or '', settings or '', call('HGETALL', HASH),
+    return {S.exists or '', settings or '', call('HGETALL', HASH),
         call('ZRANGE', INDEX, 0, -1)}
-elseif verb == 'free' then
-    if subject ~= '' then
-        local r = load(subject)
+elseif S.verb == 'free' then
+    if S.subject ~= '' then
+        local r = S.load(S.subject)
         if not r then
-            answer_nodata('missing')
-        elseif busy(r) and (not arg.owner or arg.owner == r.owner) then
-            free_one(r, true)
-            several(1, false)
+            S.answer_nodata('missing')
+        elseif S.busy(r) and (not S.arg.owner or S.arg.owner == r.owner) then
+            S.free_one(r, true)
+            S.several(1, false)
         else
-            answer('same', r)
-            several(0, false)
+            S.answer('same', r)
+            S.several(0, false)
         end
-    elseif not exists then
-        status = 'missing'
+    elseif not S.exists then
+        S.status = 'missing'
     else
-        local prefix = arg.owner and 'H' .. arg.owner .. '\t' or 'h'
+        local prefix = S.arg.owner and 'H' .. S.arg.owner .. '\t' or 'h'
         local n, more_ = 0, false
         while true do
-            local r = at_member(walk(prefix), prefix, 16)
+            local r = S.at_member(S.walk(prefix), prefix, 16)
             if not r then break end
             if n == STEP_MAX then more_ = true break end
-            free_one(r)
+            S.free_one(r)
             n = n + 1
         end
-        several(n, more_)
+        S.several(n, more_)
     end
-elseif subject == '' then
+elseif S.subject == '' then
     return {'invalid', 'number is missing, or the verb is not known'}
-elseif verb == 'hangup' then
-    local r = load(subject)
+elseif S.verb == 'hangup' then
+    local r = S.load(S.subject)
     if not r then
-        answer_nodata('missing')
+        S.answer_nodata('missing')
     else
         local claim = NONE
-        if arg.token then
-            claim = arg.token == r.token and HOLDER or OTHER
-        elseif set_strict ~= 0 then
+        if S.arg.token then
+            claim = S.arg.token == r.token and HOLDER or OTHER
+        elseif S.set_strict ~= 0 then
             claim = STRICT
         end
-        local to, what = move(r.state, HANGUP, claim)
+        local to, what = S.move(r.state, HANGUP, claim)
         if what ~= 'ok' then
-            answer(what, r)
+            S.answer(what, r)
         else
-            local before = copy(r)
-            release(r, to, now, arg.rest and tonumber(arg.rest) or set_rest, version + 1)
-            answer('ok', r)
-            finish(before, r, to)
+            local before = S.copy(r)
+            S.release(r, to, S.now, S.arg.rest and tonumber(S.arg.rest) or S.set_rest, S.version + 1)
+            S.answer('ok', r)
+            S.finish(before, r, to)
         end
     end
-elseif verb == 'renew' then
-    if not arg.token then return {'invalid', 'token is missing'} end
-    local r = load(subject)
+elseif S.verb == 'renew' then
+    if not S.arg.token then return {'invalid', 'token is missing'} end
+    local r = S.load(S.subject)
     if not r then
-        answer_nodata('missing')
+        S.answer_nodata('missing')
     else
-        local to, what = move(r.state, RENEW, arg.token == r.token and HOLDER or OTHER)
+        local to, what = S.move(r.state, RENEW, S.arg.token == r.token and HOLDER or OTHER)
         if what == 'ok' then
-            local before = copy(r)
-            if arg.lease then r.lease = int(arg.lease) end
+            local before = S.copy(r)
+            if S.arg.lease then r.lease = S.int(S.arg.lease) end
             local lease = tonumber(r.lease)
-            settle(r, to, lease > 0 and now + lease or 0, version + 1)
+            S.settle(r, to, lease > 0 and S.now + lease or 0, S.version + 1)
             if r.ends == before.ends and r.lease == before.lease then
-                answer('same', r)
+                S.answer('same', r)
             else
-                answer('ok', r)
-                finish(before, r, to)
+                S.answer('ok', r)
+                S.finish(before, r, to)
             end
         else
-            answer(what, r)
+            S.answer(what, r)
         end
     end
-elseif verb == 'show' then
-    local r = exists and find_number(subject)
+elseif S.verb == 'show' then
+    local r = S.exists and S.find_number(S.subject)
     if not r then
-        answer_nodata('missing')
+        S.answer_nodata('missing')
     else
-        answer('ok', look(r))
-        add_row(r)
+        S.answer('ok', S.look(r))
+        S.add_row(r)
     end
-elseif verb == 'add' then
-    simple(ADD)
-elseif verb == 'del' then
-    simple(DEL)
-elseif verb == 'reg' then
-    simple(REG)
-elseif verb == 'unreg' then
-    simple(UNREG)
+elseif S.verb == 'add' then
+    S.simple(ADD)
+elseif S.verb == 'del' then
+    S.simple(DEL)
+elseif S.verb == 'reg' then
+    S.simple(REG)
+elseif S.verb == 'unreg' then
+    S.simple(UNREG)
 else
     return {'invalid', 'the verb is not known'}
 end
 
-local reply = status .. ' ' .. epoch .. ' ' .. int(version) .. ' ' .. word(state) .. ' ' .. why
-    .. ' ' .. token .. ' ' .. ends .. ' ' .. int(next_at) .. ' ' .. int(counted) .. ' ' .. more
-    .. ' ' .. repeated .. ' ' .. (final or number)
-local list = rows or notices
+local reply = S.status .. ' ' .. S.epoch .. ' ' .. S.int(S.version) .. ' ' .. S.word(S.state) .. ' ' .. S.why
+    .. ' ' .. S.token .. ' ' .. S.ends .. ' ' .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more
+    .. ' ' .. S.repeated .. ' ' .. (S.final or S.number)
+local list = S.rows or S.notices
 if list then
     table.insert(list, 1, reply)
     return list

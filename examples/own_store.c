@@ -477,6 +477,7 @@ static const struct usher_record_store_ops own_store_ops = {
     scan,
     message,
     close_store,
+    close_store,
 };
 
 /* The driver of `own:`. */

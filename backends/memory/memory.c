@@ -901,6 +901,7 @@ static const struct usher_record_store_ops ops = {
     .scan = scan,
     .message = message,
     .close = close_memory,
+    .forget = close_memory,
 };
 
 /* Critical sections take well under a microsecond: spin a little before sleeping. */

@@ -462,7 +462,8 @@ static const struct usher_store_ops ops = {
     .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED,
     .execute = execute,
     .scan = usher__redis_scan,
-    .close = close_redis,
+    .close = close_redis, /* only the descriptor: the server is told nothing */
+    .forget = close_redis,
 };
 
 static bool decimal(const char *text, size_t size, int64_t max, int64_t *ret)
@@ -511,7 +512,8 @@ static const char *authority(struct usher__redis *r, const char *text, size_t si
     if (host < end && *host == '[') {
         const char *close = memchr(host, ']', (size_t)(end - host));
 
-        if (close == NULL || !part(host + 1, (size_t)(close - host - 1), r->host, sizeof r->host))
+        if (close == NULL || close == host + 1 ||
+            !part(host + 1, (size_t)(close - host - 1), r->host, sizeof r->host))
             return "host";
         colon = close + 1 < end ? close + 1 : NULL;
         if (colon != NULL && *colon != ':')
@@ -521,6 +523,9 @@ static const char *authority(struct usher__redis *r, const char *text, size_t si
         if (!part(host, (size_t)((colon != NULL ? colon : end) - host), r->host, sizeof r->host))
             return "host";
     }
+    for (const char *p = r->host; *p != '\0'; p++)
+        if ((unsigned char)*p <= 0x20 || *p == 0x7f)
+            return "host";
     o->host = r->host[0] != '\0' ? r->host : "127.0.0.1";
     o->port = 6379;
     if (colon != NULL) {
@@ -558,7 +563,7 @@ static const char *parse(struct usher__redis *r, struct usher_url *url,
 
         option->used = true;
         if (strcmp(option->key, "db") == 0) {
-            if (!decimal(option->value, strlen(option->value), 1000000, &o->db))
+            if (o->db != 0 || !decimal(option->value, strlen(option->value), 1000000, &o->db))
                 return "number of the database";
         } else if (strcmp(option->key, "prefix") == 0) {
             size_t size = strlen(option->value);
@@ -604,7 +609,6 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
                                     const struct usher_options *opt, int64_t deadline_ms,
                                     struct usher_store **ret_store, char message[192])
 {
-    struct usher__redis_conn_options o = {0};
     struct usher__redis *r = resize(opt->alloc, NULL, 0, sizeof *r);
     const char *fault;
     enum usher_status status;
@@ -620,17 +624,21 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     memcpy(r->client_name, "usher", 6);
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)r;
-    fault = parse(r, url, &o);
-    for (size_t i = 0; i < url->n_options && fault == NULL; i++)
-        if (!url->options[i].used)
-            fault = "option";
+    fault = parse(r, url, &r->options);
+    for (size_t i = 0; i < url->n_options && fault == NULL; i++) {
+        if (!url->options[i].used) {
+            say(message, USHER_INVALID, "redis: has no option `%.40s`", url->options[i].key);
+            close_redis(&r->base);
+            return USHER_INVALID;
+        }
+    }
     if (fault != NULL) {
         close_redis(&r->base);
         return say(message, USHER_INVALID, "redis: the %s in the URL is wrong", fault);
     }
     status = make_script(r);
     if (status == USHER_OK)
-        status = usher__redis_conn_open(r->alloc, &o, &r->conn);
+        status = usher__redis_conn_open(r->alloc, &r->options, &r->conn);
     if (status == USHER_OK) {
         status = usher__redis_ready(r, deadline_ms);
         if (status != USHER_OK)

@@ -516,16 +516,13 @@ static enum usher_status scan_pool(struct usher__redis *r, const struct usher_te
     return status;
 }
 
-enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, int64_t deadline_ms,
-                                    usher_scan_fn *fn, void *payload, char message[192])
+static enum usher_status scan(struct usher__redis *r, const struct usher_text *scope,
+                              int64_t deadline_ms, usher_scan_fn *fn, void *payload,
+                              char message[192])
 {
-    struct usher__redis *r = (struct usher__redis *)s;
     struct names names = {NULL, 0, 0};
     enum usher_status status;
 
-    if ((unsigned)noun != 0 && noun != USHER_NUMBER)
-        return USHER_OK;
     for (unsigned tries = 0;; tries++) {
         status = usher__redis_ready(r, deadline_ms);
         if (status == USHER_OK || !usher__redis_pause(r, tries, deadline_ms))
@@ -542,5 +539,35 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
         if (i == 0 || compare_text(&names.text[i], &names.text[i - 1]) != 0)
             status = scan_pool(r, &names.text[i], deadline_ms, fn, payload, message);
     names_done(r->alloc, &names);
+    return status;
+}
+
+/* Others go on executing commands meanwhile: a scan has a connection of its own. */
+enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192])
+{
+    const struct usher__redis *r = (const struct usher__redis *)s;
+    struct usher__redis *own;
+    enum usher_status status;
+
+    if ((unsigned)noun != 0 && noun != USHER_NUMBER)
+        return USHER_OK;
+    own = resize(r->alloc, NULL, 0, sizeof *own);
+    if (own == NULL)
+        return USHER_NOMEM;
+    memset(own, 0, sizeof *own);
+    own->alloc = r->alloc;
+    own->script = r->script; /* neither is ever changed */
+    own->script_size = r->script_size;
+    own->looked = true;
+    own->random = (uint64_t)deadline_ms;
+    memcpy(own->prefix, r->prefix, sizeof own->prefix);
+    status = usher__redis_conn_open(own->alloc, &r->options, &own->conn);
+    if (status == USHER_OK) {
+        status = scan(own, scope, deadline_ms, fn, payload, message);
+        usher__redis_conn_close(own->conn);
+    }
+    (void)resize(r->alloc, own, sizeof *own, 0);
     return status;
 }

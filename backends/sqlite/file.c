@@ -151,7 +151,7 @@ static const char *system_text(sqlite3 *db)
         return "too many open files";
     case ENOENT:
     case ENOTDIR:
-        return "no such directory";
+        return "no such directory, or no permission to write in it";
     case ENOSPC:
     case EDQUOT:
         return "no space left";

@@ -1161,6 +1161,21 @@ static void close_store(struct usher_record_store *store)
     (void)resize(t->alloc, s, sizeof *s, 0);
 }
 
+/*
+ * In a child of fork() the connection is a copy without the parent's locks, which are not
+ * inherited, though SQLite believes to have them: closed as usual it would check the log
+ * point into the file, and delete it, while the parent is at work.
+ */
+static void forget_store(struct usher_record_store *store)
+{
+    sqlite3 *db = ((struct sqlite *)store)->txn.c.db;
+    int keep = 1;
+
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+    (void)sqlite3_file_control(db, "main", SQLITE_FCNTL_PERSIST_WAL, &keep);
+    close_store(store);
+}
+
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "sqlite",
@@ -1176,6 +1191,7 @@ static const struct usher_record_store_ops ops = {
     .scan = scan,
     .message = message_of,
     .close = close_store,
+    .forget = forget_store,
 };
 
 enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,
@@ -1239,8 +1255,12 @@ static enum usher_status sync_of(struct usher_url *url, enum usher__sqlite_sync 
         struct usher_url_option *option = &url->options[i];
         unsigned sync = 0;
 
-        if (strcmp(option->key, "sync") != 0)
-            continue;
+        if (strcmp(option->key, "sync") != 0) {
+            if (option->used)
+                continue; /* the engine's */
+            usher__sqlite_say(message, "sqlite: has no option `%.40s`", option->key);
+            return USHER_INVALID; /* before there is a file */
+        }
         option->used = true;
         while (sync <= USHER__SYNC_OFF && strcmp(option->value, words[sync]) != 0)
             sync++;

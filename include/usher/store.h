@@ -92,6 +92,10 @@ struct usher_store_ops {
                               usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
     void (*close)(struct usher_store *s);
+    /* May.  Close @s in a child of fork(), where it is a copy: give back what is this
+     * process's own, and leave files, locks and servers alone, which are the parent's.
+     * NULL: the copy is left as it is. */
+    void (*forget)(struct usher_store *s);
 };
 
 /* A store's own struct begins with this one. */
@@ -219,6 +223,8 @@ struct usher_record_store_ops {
     const char *(*message)(struct usher_record_store *s);
     /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
     void (*close)(struct usher_record_store *s);
+    /* May.  As forget() of a store. */
+    void (*forget)(struct usher_record_store *s);
 };
 
 struct usher_record_store {

@@ -9,7 +9,9 @@
  * Rules that hold for every function here:
  *  - Threads: an engine may be used from any number of threads at once.  It starts none.
  *  - fork(): a child must not use an engine opened by its parent; it is told so
- *    (USHER_INVALID) and opens its own.
+ *    (USHER_INVALID).  It closes it (the parent's goes on undisturbed) and opens its own.
+ *    With SQLite the closing comes first and is a must: locks are not inherited, but
+ *    SQLite's belief to have them is, and the child's writes could be lost.
  *  - Strings given in are copied or used during the call only.  Results are written into
  *    the caller's memory, on success only unless said otherwise.
  *  - Times are Unix milliseconds, durations milliseconds.
@@ -148,7 +150,8 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
 
 /**
  * Close @e and its store.  NULL is fine.  No call on @e may be under way.  In a child of
- * fork() it leaves the parent's store alone and gives nothing back.
+ * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was
+ * under way in the parent at the moment of the fork, the copy is left as it is.)
  */
 USHER_API void usher_close(struct usher_engine *e);
 

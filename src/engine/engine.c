@@ -315,9 +315,17 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
 
 void usher_close(struct usher_engine *e)
 {
-    if (e == NULL || e->magic != USHER__ENGINE_MAGIC || forked(e))
+    if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
-    e->store->ops->close(e->store);
+    if (!forked(e)) {
+        e->store->ops->close(e->store);
+    } else {
+        /* A leader that was in the store is not in this process: what it held locked stays
+         * locked. */
+        if (e->led || e->store->ops->forget == NULL)
+            return;
+        e->store->ops->forget(e->store);
+    }
     engine_free(e);
 }
 
@@ -338,13 +346,19 @@ static void notify(void *payload, const struct usher_notice *notice)
     usher__watches_queue(&e->watches, notice);
 }
 
-static inline void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
+static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           int64_t deadline_ms)
 {
     struct usher_context context;
 
     context.deadline_ms = deadline_ms;
     context.now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
+    if (e->opt.now_ms != NULL && (context.now_ms < 1 || context.now_ms > USHER_TIME_MAX)) {
+        for (size_t i = 0; i < n; i++)
+            usher_reply_fail(tasks[i].reply, USHER_INVALID,
+                             "the application's clock is not from 1 to 253402300799999");
+        return;
+    }
     context.notify =
         atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 ? notify : NULL;
     context.log = log_line;

@@ -323,6 +323,15 @@ static void close_local(struct usher_store *s)
     (void)usher__resize(l->alloc, l, sizeof *l, 0);
 }
 
+static void forget_local(struct usher_store *s)
+{
+    struct local *l = (struct local *)s;
+
+    if (l->records->ops->forget != NULL)
+        l->records->ops->forget(l->records);
+    (void)usher__resize(l->alloc, l, sizeof *l, 0);
+}
+
 enum usher_status usher_local_store(struct usher_record_store *records,
                                     const struct usher_allocator *alloc,
                                     struct usher_store **ret_store)
@@ -349,6 +358,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.execute = (ops->caps & USHER_CAP_CONCURRENT) != 0 ? execute_each : execute;
     l->ops.scan = scan;
     l->ops.close = close_local;
+    l->ops.forget = forget_local;
     l->base.ops = &l->ops;
     l->records = records;
     l->alloc = alloc;

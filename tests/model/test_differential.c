@@ -46,6 +46,7 @@
 #define POOLS_MAX 8
 #define STORES_MAX 3
 #define STEPS_DEFAULT 100000
+#define STEPS_LONG 3400000 /* with USHER_LONG=1: ten million on three stores */
 #define SEED_DEFAULT 20240229
 #define SHRINK_SECONDS 30
 
@@ -112,7 +113,7 @@ struct store {
     bool (*url)(char *to, size_t size); /* of a store that is empty */
 };
 
-static char directory[] = "/tmp/usher-differential-XXXXXX";
+static char directory[256];
 
 static bool memory_url(char *to, size_t size)
 {
@@ -126,7 +127,7 @@ static unsigned files;
 static void file_remove(void)
 {
     static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
-    char path[128];
+    char path[300];
 
     for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
         (void)snprintf(path, sizeof path, "%s/%u.db%s", directory, files, tails[i]);
@@ -503,7 +504,8 @@ static uint64_t number_of(const char *variable, uint64_t otherwise)
 static void all_stores_answer_like_the_model(void **state)
 {
     uint64_t seed = number_of("USHER_SEED", SEED_DEFAULT), steps = 0;
-    uint64_t most = number_of("USHER_STEPS", STEPS_DEFAULT);
+    uint64_t most =
+        number_of("USHER_STEPS", number_of("USHER_LONG", 0) != 0 ? STEPS_LONG : STEPS_DEFAULT);
     unsigned worlds = 0;
 
     (void)state;
@@ -550,8 +552,11 @@ int main(void)
         cmocka_unit_test(all_stores_answer_like_the_model),
         cmocka_unit_test(redis_takes_part),
     };
+    const char *tmp = getenv("TMPDIR");
     int rc;
 
+    (void)snprintf(directory, sizeof directory, "%s/usher-differential-XXXXXX",
+                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
     if (mkdtemp(directory) == NULL) {
         perror(directory);
         return 1;

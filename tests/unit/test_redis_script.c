@@ -93,7 +93,7 @@ static void both_sides_have_the_same_moves(void **state)
 
 static void both_sides_draw_the_same(void **state)
 {
-    static const char begin[] = "local function draw(", end[] = "\nend\n";
+    static const char begin[] = "function S.draw(", end[] = "\nend\n";
     static const uint64_t edges[] = { 0,
                                       1,
                                       2,
@@ -115,8 +115,8 @@ static void both_sides_draw_the_same(void **state)
     assert_non_null(to);
     /* the rank, and the step of a draw: usher__draw() and usher__draw_step() */
     (void)snprintf(script, sizeof script,
-                   "%.*s%slocal v = tonumber(ARGV[1])\n"
-                   "return string.format('%%.0f %%.0f', draw(v, 0), draw(v, 2097152) %% %lu)",
+                   "local S = {}\n%.*s%slocal v = tonumber(ARGV[1])\n"
+                   "return string.format('%%.0f %%.0f', S.draw(v, 0), S.draw(v, 2097152) %% %lu)",
                    (int)(to - from), from, end, (unsigned long)USHER__DRAW_STEPS);
     for (size_t i = 0; i < 500; i++) {
         uint64_t v = i < sizeof edges / sizeof *edges ? edges[i] : version >> (11 + i % 53);

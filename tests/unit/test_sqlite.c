@@ -2020,14 +2020,15 @@ static void a_url_names_the_file_and_how_to_sync(void **state)
     assert_non_null(strstr(p->message, "no such directory"));
     assert_int_equal(open_url(p->path, "twice", p, &s), USHER_INVALID);
     assert_non_null(strstr(p->message, "sync"));
-    {
-        struct usher_url_option option = { "size", "1", false };
+    for (int known = 0; known < 2; known++) {
+        struct usher_url_option option = { "timeout", "1", known != 0 }; /* used by the engine */
         struct usher_url url = { "sqlite", p->path, &option, 1 };
 
         assert_int_equal(usher__sqlite_open(NULL, &url, NULL, now_ms() + LONG, &s, p->message),
-                         USHER_OK);
-        assert_false(option.used); /* the engine will say that nobody knows it */
-        s->ops->close(s);
+                         known != 0 ? USHER_OK : USHER_INVALID);
+        assert_int_equal(access(p->path, F_OK), known != 0 ? 0 : -1);
+        if (known != 0)
+            s->ops->close(s);
     }
     assert_int_equal(open_url("", NULL, p, &s), USHER_INVALID);
     assert_int_equal(open_url("a%zz", NULL, p, &s), USHER_INVALID);

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * P4 to P6: the store in SQLite against raw prepared statements.  Both files are in the same
+ * folder ($TMPDIR or /tmp); whether it is a disk decides what the figures mean.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "floor_sqlite.h"
+
+#define POOL "desk"
+#define CALLERS 64u
+
+struct raw {
+    struct floor_sqlite *db;
+    struct bench_owners *owners;
+    char path[256];
+};
+
+static void raw_open(struct raw *w, size_t n)
+{
+    w->db = floor_sqlite_open(bench_path(w->path, "raw.db"), n);
+    w->owners = bench_owners(0, 1000);
+}
+
+static void raw_close(struct raw *w)
+{
+    floor_sqlite_close(w->db);
+    free(w->owners);
+    bench_unlink(w->path);
+}
+
+static uint64_t raw_pair(void *world, unsigned thread)
+{
+    struct raw *w = world;
+    struct floor_hold hold;
+
+    (void)thread;
+    floor_sqlite_begin(w->db);
+    floor_sqlite_call(w->db, bench_next(w->owners), &hold);
+    floor_sqlite_commit(w->db);
+    floor_sqlite_begin(w->db);
+    floor_sqlite_hangup(w->db, hold.number, hold.token);
+    floor_sqlite_commit(w->db);
+    return 1;
+}
+
+/* 64 calls in one transaction, their hangups in the next. */
+static uint64_t raw_pairs(void *world, unsigned thread)
+{
+    struct raw *w = world;
+    struct floor_hold hold[CALLERS];
+
+    (void)thread;
+    floor_sqlite_begin(w->db);
+    for (unsigned i = 0; i < CALLERS; i++)
+        floor_sqlite_call(w->db, bench_next(w->owners), &hold[i]);
+    floor_sqlite_commit(w->db);
+    floor_sqlite_begin(w->db);
+    for (unsigned i = 0; i < CALLERS; i++)
+        floor_sqlite_hangup(w->db, hold[i].number, hold[i].token);
+    floor_sqlite_commit(w->db);
+    return CALLERS;
+}
+
+static double raw_side(void *world, double seconds)
+{
+    return bench_waiting(raw_pair, world, seconds);
+}
+
+static double raw_batch_side(void *world, double seconds)
+{
+    return bench_waiting(raw_pairs, world, seconds);
+}
+
+/* ---- ours ------------------------------------------------------------------------- */
+
+struct file {
+    struct usher_engine *e;
+    struct bench_pool pool[CALLERS];
+    char path[256];
+};
+
+static void file_open(struct file *w, size_t n)
+{
+    char url[300];
+
+    (void)bench_path(w->path, "usher.db");
+    bench_unlink(w->path);
+    (void)snprintf(url, sizeof url, "sqlite:%s?timeout=60000", w->path);
+    w->e = bench_open(url, NULL);
+    bench_fill(w->e, POOL, n);
+    for (unsigned i = 0; i < CALLERS; i++)
+        w->pool[i] = (struct bench_pool){w->e, POOL, bench_owners(i, 16)};
+}
+
+static void file_close(struct file *w)
+{
+    usher_close(w->e);
+    for (unsigned i = 0; i < CALLERS; i++)
+        free(w->pool[i].owners);
+    bench_unlink(w->path);
+}
+
+static double one_side(void *world, double seconds)
+{
+    struct file *w = world;
+
+    return bench_waiting(bench_pair, &w->pool[0], seconds) / 2;
+}
+
+static double many_side(void *world, double seconds)
+{
+    struct file *w = world;
+    void *worlds[CALLERS];
+
+    for (unsigned i = 0; i < CALLERS; i++)
+        worlds[i] = &w->pool[i];
+    return bench_threads(bench_pair, worlds, CALLERS, seconds) / 2;
+}
+
+void bench_sqlite_one(struct bench *b)
+{
+    static const struct bench_line line = {
+        "P4",      "SQLite, durable: one caller, 10,000 numbers",
+        "pairs/s", "raw statements, a transaction each", BENCH_AT_LEAST, 0.9};
+    struct file ours;
+    struct raw raw;
+
+    file_open(&ours, 10000);
+    raw_open(&raw, 10000);
+    (void)bench_compare(b, &line, (struct bench_run){one_side, &ours},
+                        (struct bench_run){raw_side, &raw});
+    raw_close(&raw);
+    file_close(&ours);
+}
+
+void bench_sqlite_many(struct bench *b)
+{
+    static const struct bench_line line = {
+        "P5",      "SQLite, durable: 64 callers, 10,000 numbers",
+        "pairs/s", "raw statements, 64 a transaction", BENCH_AT_LEAST, 0.7};
+    static const struct bench_line gain = {
+        "P5",      "SQLite, durable: 64 callers against one", "pairs/s", "one caller",
+        BENCH_AT_LEAST, 12};
+    struct file ours;
+    struct raw raw;
+
+    file_open(&ours, 10000);
+    raw_open(&raw, 10000);
+    (void)bench_compare(b, &line, (struct bench_run){many_side, &ours},
+                        (struct bench_run){raw_batch_side, &raw});
+    (void)bench_compare(b, &gain, (struct bench_run){many_side, &ours},
+                        (struct bench_run){one_side, &ours});
+    raw_close(&raw);
+    file_close(&ours);
+}
+
+void bench_sqlite_sizes(struct bench *b)
+{
+    char what[2][96];
+    const struct bench_line one = {"P6",      what[0],        "pairs/s", "the same with 10,000",
+                                   BENCH_AT_LEAST, 0.8};
+    const struct bench_line many = {"P6",      what[1],        "pairs/s", "the same with 10,000",
+                                    BENCH_AT_LEAST, 0.8};
+    size_t n = b->quick ? 50000 : 1000000;
+    struct file small, large;
+
+    (void)snprintf(what[0], sizeof what[0], "SQLite, durable: one caller, %zu numbers", n);
+    (void)snprintf(what[1], sizeof what[1], "SQLite, durable: 64 callers, %zu numbers", n);
+    file_open(&small, 10000);
+    /* another file */
+    (void)strcpy(large.path, small.path);
+    file_open(&large, n);
+    (void)bench_compare(b, &one, (struct bench_run){one_side, &large},
+                        (struct bench_run){one_side, &small});
+    (void)bench_compare(b, &many, (struct bench_run){many_side, &large},
+                        (struct bench_run){many_side, &small});
+    file_close(&large);
+    file_close(&small);
+}

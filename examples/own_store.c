@@ -56,7 +56,7 @@ static void table_done(struct table *t)
 
 static struct usher_text text_of(const char *string)
 {
-    struct usher_text text = {string, strlen(string)};
+    struct usher_text text = { string, strlen(string) };
 
     return text;
 }
@@ -197,8 +197,7 @@ static void rollback(struct usher_txn *txn)
 }
 
 static enum usher_status scope_find(struct usher_txn *txn, enum usher_noun noun,
-                                    const struct usher_text *name,
-                                    struct usher_scope *ret_scope)
+                                    const struct usher_text *name, struct usher_scope *ret_scope)
 {
     struct row *row = scope_row(&store_of(txn)->work, (unsigned)noun, name);
 
@@ -210,9 +209,8 @@ static enum usher_status scope_find(struct usher_txn *txn, enum usher_noun noun,
     return USHER_OK;
 }
 
-static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *id,
-                              struct usher_record *ret_record)
+static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *id, struct usher_record *ret_record)
 {
     struct row *row = record_row(&store_of(txn)->work, scope, kind, id);
 
@@ -233,10 +231,9 @@ static bool before(uint64_t hi, uint64_t order, uint64_t than_hi, uint64_t than_
     return hi != than_hi ? hi < than_hi : order < than_order;
 }
 
-static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, uint8_t slot, const struct usher_text *by,
-                              uint64_t after_hi, uint64_t after_order, bool back,
-                              struct usher_record *ret_record)
+static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t after_hi,
+                              uint64_t after_order, bool back, struct usher_record *ret_record)
 {
     struct table *t = &store_of(txn)->work;
     const struct row *best = NULL;
@@ -275,9 +272,8 @@ static const struct row *next_row(const struct table *t, const struct usher_scop
     return best;
 }
 
-static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *after,
-                              struct usher_record *ret_record)
+static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *after, struct usher_record *ret_record)
 {
     char id[USHER_NAME_MAX + 1];
     const struct row *row;
@@ -340,7 +336,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
                                       const struct usher_write *writes, size_t n)
 {
     struct table *t = &store_of(txn)->work;
-    struct row *rows[USHER_CHANGE_MAX] = {NULL};
+    struct row *rows[USHER_CHANGE_MAX] = { NULL };
     struct row *head = scope_row(t, scope->noun, &scope->name);
     bool done = true;
 
@@ -350,7 +346,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
         done = rows[i] != NULL;
     }
     if (done && head == NULL) {
-        struct usher_record none = {0};
+        struct usher_record none = { 0 };
 
         head = row_of(scope, &none);
         done = head != NULL && table_add(t, head);
@@ -390,9 +386,10 @@ static enum usher_status scan_entries(const struct table *t, const struct usher_
         const struct usher_record *r = &row->record;
 
         for (unsigned slot = 0; slot < USHER_SLOTS && status == USHER_OK; slot++) {
-            struct usher_entry entry = {r->kind, (uint8_t)slot, {NULL, 0},
-                                        hi_of(r, (uint8_t)slot), r->order, text_of(row->id)};
-            struct usher_item item = {USHER_ITEM_ENTRY, NULL, NULL, &entry};
+            struct usher_entry entry = { r->kind,     (uint8_t)slot,
+                                         { NULL, 0 }, hi_of(r, (uint8_t)slot),
+                                         r->order,    text_of(row->id) };
+            struct usher_item item = { USHER_ITEM_ENTRY, NULL, NULL, &entry };
 
             if (!in_scope(row, scope, r->kind) || (r->slots >> slot & 1u) == 0)
                 continue;
@@ -409,7 +406,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
                                     usher_scan_fn *fn, void *payload)
 {
     struct usher_scope scope = head->head;
-    struct usher_item item = {USHER_ITEM_SCOPE, &scope, NULL, NULL};
+    struct usher_item item = { USHER_ITEM_SCOPE, &scope, NULL, NULL };
     enum usher_status status;
 
     scope.name = text_of(head->scope);
@@ -420,7 +417,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
         for (; row != NULL && status == USHER_OK;
              row = next_row(t, &scope, (uint8_t)kind, row->id)) {
             struct usher_record record;
-            struct usher_item shown = {USHER_ITEM_RECORD, NULL, &record, NULL};
+            struct usher_item shown = { USHER_ITEM_RECORD, NULL, &record, NULL };
 
             show(row, &record);
             status = fn(payload, &shown);
@@ -501,7 +498,7 @@ static enum usher_status own_store_open(void *payload, struct usher_url *url,
 #ifndef OWN_STORE_IN_TEST
 int main(void)
 {
-    struct usher_driver driver = {"own", own_store_open, NULL, NULL};
+    struct usher_driver driver = { "own", own_store_open, NULL, NULL };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
     struct usher_hold hold;
@@ -517,8 +514,7 @@ int main(void)
         fprintf(stderr, "own_store: %s\n", usher_message(NULL));
         return 1;
     }
-    printf("ann called with %s, version %llu\n", hold.number,
-           (unsigned long long)hold.version);
+    printf("ann called with %s, version %llu\n", hold.number, (unsigned long long)hold.version);
     usher_close(engine);
     return 0;
 }

@@ -11,8 +11,8 @@
 
 int main(int argc, char **argv)
 {
-    static const char *const numbers[] = {"+49301", "+49302", "+49303"};
-    struct usher_number_settings settings = {.lease_ms = 60000, .rest_ms = 2000};
+    static const char *const numbers[] = { "+49301", "+49302", "+49303" };
+    struct usher_number_settings settings = { .lease_ms = 60000, .rest_ms = 2000 };
     struct usher_engine *engine;
     struct usher_hold hold, again;
     struct usher_number_stats stats;
@@ -44,8 +44,7 @@ int main(int argc, char **argv)
         puts("hung up");
     /* A late or repeated hangup cannot end somebody else's call. */
     printf("hung up twice: %s\n",
-           usher_status_word(
-               usher_number_hangup(engine, "sales", hold.number, hold.token, -1)));
+           usher_status_word(usher_number_hangup(engine, "sales", hold.number, hold.token, -1)));
 
     if (usher_number_stats(engine, "sales", &stats) == USHER_OK)
         printf("%" PRId64 " numbers, %" PRId64 " resting\n", stats.total, stats.resting);

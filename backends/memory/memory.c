@@ -86,8 +86,13 @@ struct memory;
 struct shard {
     pthread_mutex_t lock;
     bool ready;
-    uint32_t hash; /* of the name of the transaction's scope */
+    uint32_t hash;              /* of the name of the transaction's scope */
     const struct scope *recent; /* that of the last one; scopes stay where they are */
+    /* The name last looked for, as who is asked for is mostly written next.  Texts and names
+     * stay until the end of the transaction or the next write(). */
+    const struct names *sought_in; /* NULL: none */
+    struct usher_text sought;
+    struct name *found; /* NULL: it is not there */
     struct memory *memory;
     struct usher__table scopes[NOUNS];
     struct usher__tree_pool pool;
@@ -108,7 +113,7 @@ static void *resize(const struct usher_allocator *alloc, void *p, size_t old, si
 
 static struct usher_text text_of(const struct usher__table_head *head)
 {
-    struct usher_text text = {(const char *)head->bytes, head->len};
+    struct usher_text text = { (const char *)head->bytes, head->len };
 
     return text;
 }
@@ -271,6 +276,7 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
     (void)deadline_ms; /* nobody holds a lock for long */
     (void)pthread_mutex_lock(&shard->lock);
     shard->hash = hash;
+    shard->sought_in = NULL;
     *ret_txn = (struct usher_txn *)(void *)shard;
     return USHER_OK;
 }
@@ -287,8 +293,7 @@ static void rollback(struct usher_txn *txn)
 }
 
 static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
-                                    const struct usher_text *name,
-                                    struct usher_scope *ret_scope)
+                                    const struct usher_text *name, struct usher_scope *ret_scope)
 {
     struct shard *shard = shard_of(txn);
     const struct scope *s = shard->recent;
@@ -304,13 +309,12 @@ static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
     return USHER_OK;
 }
 
-static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *id,
-                              struct usher_record *ret_record)
+static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *id, struct usher_record *ret_record)
 {
     const struct usher__table *ids = &kind_of(scope, kind)->ids;
-    const struct record *r = usher__table_find(
-        ids, id->data, id->size, usher__table_hash(ids, id->data, id->size));
+    const struct record *r =
+        usher__table_find(ids, id->data, id->size, usher__table_hash(ids, id->data, id->size));
 
     (void)txn;
     if (r == NULL)
@@ -319,26 +323,37 @@ static enum usher_status find(struct usher_txn *txn, const struct usher_scope *s
     return USHER_OK;
 }
 
-/* The list of slot @slot for the text @by; NULL: it is empty. */
-static const struct usher__tree *list_of(const struct kind *kind, uint8_t slot,
-                                         const struct usher_text *by)
+static struct name *name_find(struct shard *shard, const struct names *names,
+                              const struct usher_text *text)
 {
-    const struct usher__table *names = slot == 2 ? &kind->owners.table : &kind->groups.table;
+    if (shard->sought_in != names || shard->sought.data != text->data ||
+        shard->sought.size != text->size) {
+        uint32_t hash = usher__table_hash(&names->table, text->data, text->size);
+
+        shard->found = usher__table_find(&names->table, text->data, text->size, hash);
+        shard->sought = *text;
+        shard->sought_in = names;
+    }
+    return shard->found;
+}
+
+/* The list of slot @slot for the text @by; NULL: it is empty. */
+static const struct usher__tree *list_of(struct shard *shard, const struct kind *kind,
+                                         uint8_t slot, const struct usher_text *by)
+{
     const struct name *name;
 
     if (by == NULL)
         return &kind->slot[slot];
-    name = usher__table_find(names, by->data, by->size,
-                             usher__table_hash(names, by->data, by->size));
+    name = name_find(shard, slot == 2 ? &kind->owners : &kind->groups, by);
     return name != NULL ? &name->list[slot == 2 ? 0 : slot] : NULL;
 }
 
-static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, uint8_t slot, const struct usher_text *by,
-                              uint64_t after_hi, uint64_t after_order, bool back,
-                              struct usher_record *ret_record)
+static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t after_hi,
+                              uint64_t after_order, bool back, struct usher_record *ret_record)
 {
-    const struct usher__tree *list = list_of(kind_of(scope, kind), slot, by);
+    const struct usher__tree *list = list_of(shard_of(txn), kind_of(scope, kind), slot, by);
     struct usher__tree_entry entry;
     bool there;
 
@@ -359,9 +374,8 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
     return USHER_OK;
 }
 
-static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *after,
-                              struct usher_record *ret_record)
+static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *after, struct usher_record *ret_record)
 {
     const struct usher__tree *by_id = &kind_of(scope, kind)->by_id;
     struct usher__tree_entry entry;
@@ -378,7 +392,7 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
 
 /* What one write needs, all got before anything is changed. */
 struct plan {
-    struct record *record; /* to be changed or erased; NULL: nothing to do */
+    struct record *record;      /* to be changed or erased; NULL: nothing to do */
     struct name *owner, *group; /* each with a reference if the record has another now */
     char *data;
     size_t data_size;
@@ -390,15 +404,16 @@ struct plan {
 static struct name *name_ref(struct shard *shard, struct names *names,
                              const struct usher_text *text)
 {
-    uint32_t hash = usher__table_hash(&names->table, text->data, text->size);
-    struct name *name = usher__table_find(&names->table, text->data, text->size, hash);
+    struct name *name = name_find(shard, names, text);
 
     if (name == NULL) {
         if (!usher__table_reserve(&names->table, 1))
             return NULL;
-        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text, hash);
+        name = keyed_new(shard->memory->alloc, offsetof(struct name, head), text,
+                         usher__table_hash(&names->table, text->data, text->size));
         if (name == NULL)
             return NULL;
+        shard->found = name;
         usher__tree_init(&name->list[0], NULL);
         usher__tree_init(&name->list[1], NULL);
         (void)usher__table_insert(&names->table, name);
@@ -478,8 +493,7 @@ static struct usher__tree *name_list(struct name *owner, struct name *group, uns
 
 /* The slots that @r leaves or joins, or in which it changes its place, when it becomes @to
  * as @p says. */
-static unsigned moves(const struct record *r, const struct usher_record *to,
-                      const struct plan *p)
+static unsigned moves(const struct record *r, const struct usher_record *to, const struct plan *p)
 {
     unsigned either = r->slots | to->slots, slots = r->slots ^ to->slots;
 
@@ -678,8 +692,7 @@ static struct scope *scope_new(struct shard *shard, const struct usher_scope *sc
 
     if (!usher__table_reserve(scopes, 1))
         return NULL;
-    s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name,
-                  shard->hash);
+    s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
     if (s != NULL)
         scope_init(s, shard);
     return s;
@@ -711,6 +724,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
         ok = plan_one(shard, s, &writes[planned], &plans[planned], &nodes);
         planned++;
     }
+    shard->sought_in = NULL;
     if (!ok || !usher__tree_reserve(&shard->pool, nodes)) {
         while (planned-- > 0)
             unplan(shard, s, &writes[planned], &plans[planned]);
@@ -730,7 +744,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
         (void)usher__table_insert(&shard->scopes[scope->noun % NOUNS], s);
         scope->ref = s;
     }
-    if (shard->pool.n > SPARE_NODES * 2)
+    if (shard->pool.n / 2 > SPARE_NODES)
         usher__tree_pool_trim(&shard->pool, SPARE_NODES);
     return USHER_OK;
 }
@@ -740,7 +754,7 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
 static enum usher_status scan_list(const struct usher__tree *list, struct usher_entry *entry,
                                    usher_scan_fn *fn, void *payload)
 {
-    struct usher_item item = {.kind = USHER_ITEM_ENTRY, .entry = entry};
+    struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = entry };
     struct usher__tree_entry page[64];
     union usher__tree_key after = usher__tree_key(0, 0);
     size_t n;
@@ -763,8 +777,7 @@ static enum usher_status scan_list(const struct usher__tree *list, struct usher_
 }
 
 static enum usher_status scan_names(const struct usher__table *names, struct usher_entry *entry,
-                                    unsigned first, unsigned last, usher_scan_fn *fn,
-                                    void *payload)
+                                    unsigned first, unsigned last, usher_scan_fn *fn, void *payload)
 {
     uint64_t cursor = 0;
     const struct name *name;
@@ -785,15 +798,15 @@ static enum usher_status scan_names(const struct usher__table *names, struct ush
 
 static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, void *payload)
 {
-    struct usher_scope shown = {.name = text_of(&s->head)};
-    struct usher_item item = {.kind = USHER_ITEM_SCOPE, .scope = &shown};
+    struct usher_scope shown = { .name = text_of(&s->head) };
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &shown };
     enum usher_status status;
 
     scope_show(s, &shown);
     status = fn(payload, &item);
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
         struct usher__tree_entry page[64];
-        struct usher_text id = {NULL, 0};
+        struct usher_text id = { NULL, 0 };
         union usher__tree_key after = usher__tree_probe(&id);
         size_t n;
 
@@ -803,7 +816,7 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
                 struct usher_record r;
 
                 record_show(page[i].ref, (uint8_t)k, &r);
-                item = (struct usher_item){.kind = USHER_ITEM_RECORD, .record = &r};
+                item = (struct usher_item){ .kind = USHER_ITEM_RECORD, .record = &r };
                 status = fn(payload, &item);
                 id = r.id;
             }
@@ -811,7 +824,7 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
     }
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
         const struct kind *kind = &s->kinds[k];
-        struct usher_entry entry = {.kind = (uint8_t)k};
+        struct usher_entry entry = { .kind = (uint8_t)k };
 
         for (unsigned slot = 0; slot < USHER_SLOTS && status == USHER_OK; slot++) {
             entry.slot = (uint8_t)slot;
@@ -845,9 +858,8 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
                 continue;
             while (status == USHER_OK &&
                    (s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
-                if (scope == NULL ||
-                    (s->head.len == scope->size &&
-                     memcmp(s->head.bytes, scope->data, scope->size) == 0))
+                if (scope == NULL || (s->head.len == scope->size &&
+                                      memcmp(s->head.bytes, scope->data, scope->size) == 0))
                     status = scan_scope(s, fn, payload);
         }
         (void)pthread_mutex_unlock(&shard->lock);

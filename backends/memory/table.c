@@ -188,8 +188,8 @@ static void move_step(struct usher__table *t)
 
 /* ---- interface ---- */
 
-void usher__table_init(struct usher__table *t, const struct usher_allocator *alloc,
-                       size_t offset, uint64_t seed)
+void usher__table_init(struct usher__table *t, const struct usher_allocator *alloc, size_t offset,
+                       uint64_t seed)
 {
     memset(t, 0, sizeof *t);
     t->alloc = alloc;
@@ -299,9 +299,9 @@ static inline void *bucket_find(const struct usher__table *t, const bucket *at, 
 }
 
 /* In the buckets behind @home. */
-static void *__attribute__((noinline)) find_behind(const struct usher__table *t, const array *a,
-                                                   uint32_t home, const void *bytes, size_t len,
-                                                   uint32_t hash)
+static void *__attribute__((noinline))
+find_behind(const struct usher__table *t, const array *a, uint32_t home, const void *bytes,
+            size_t len, uint32_t hash)
 {
     for (uint32_t b = (home + 1) & a->mask; b != home; b = (b + 1) & a->mask) {
         void *element = bucket_find(t, &a->bucket[b], bytes, len, hash);
@@ -312,8 +312,7 @@ static void *__attribute__((noinline)) find_behind(const struct usher__table *t,
     return NULL;
 }
 
-void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len,
-                        uint32_t hash)
+void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len, uint32_t hash)
 {
     const array *a;
     void *element;

@@ -70,8 +70,8 @@ struct usher__table {
 
 /* An empty table; allocates nothing.  @offset: of the struct usher__table_head in an
  * element.  @seed: random, or else chosen keys can make it slow.  @alloc outlives it. */
-void usher__table_init(struct usher__table *t, const struct usher_allocator *alloc,
-                       size_t offset, uint64_t seed);
+void usher__table_init(struct usher__table *t, const struct usher_allocator *alloc, size_t offset,
+                       uint64_t seed);
 
 /* Frees the arrays, not the elements.  The table is empty afterwards. */
 void usher__table_done(struct usher__table *t);
@@ -87,8 +87,7 @@ void usher__table_trim(struct usher__table *t);
 uint32_t usher__table_hash(const struct usher__table *t, const void *bytes, size_t len);
 
 /* The element with this key, or NULL.  @hash is usher__table_hash() of it. */
-void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len,
-                        uint32_t hash);
+void *usher__table_find(const struct usher__table *t, const void *bytes, size_t len, uint32_t hash);
 
 /* No element in @t may have the key of @element.  False: no room, see reserve. */
 bool usher__table_insert(struct usher__table *t, void *element);

@@ -205,8 +205,7 @@ TEMPLATE void slot_close(node *x, bool text, unsigned at)
         memmove(s + w, s, (size_t)at * w * sizeof *s);
         x->begin++;
     } else {
-        memmove(s + (size_t)at * w, s + (size_t)(at + 1) * w,
-                (size_t)(x->n - at) * w * sizeof *s);
+        memmove(s + (size_t)at * w, s + (size_t)(at + 1) * w, (size_t)(x->n - at) * w * sizeof *s);
     }
 }
 
@@ -547,8 +546,8 @@ TEMPLATE unsigned split_point(const node *x, bool text, unsigned at)
 }
 
 /* Insert a slot into @x, which is full, and split it.  Returns the new right half. */
-TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
-                          node *x, unsigned at, const word *s)
+TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, bool text, node *x,
+                          unsigned at, const word *s)
 {
     unsigned keep = split_point(x, text, at), w = slot_words(text, x->level);
     node *y = node_take(pool, x->level);
@@ -565,9 +564,8 @@ TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, 
 }
 
 /* Insert at @at of the leaf at the end of @path, which is full. */
-TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t,
-                                               struct usher__tree_pool *pool, bool text,
-                                               struct path *path, unsigned at,
+TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t, struct usher__tree_pool *pool,
+                                               bool text, struct path *path, unsigned at,
                                                const word *leaf_slot)
 {
     unsigned level = 0, top = t->root->level;
@@ -575,6 +573,8 @@ TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t,
     word s[3];
     node *x, *y;
 
+    /* the path has a node for each level up to the root's */
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
     while (need <= top && path->node[need]->n == slots_max(text, need > 0))
         need++;
     if (need > top)
@@ -625,7 +625,7 @@ TEMPLATE enum usher__tree_put insert_few(struct usher__tree *t, struct usher__tr
         if (pool->n == 0)
             return USHER__TREE_SHORT;
         x = node_take(pool, 0);
-        memcpy(x->word, t->few, n * w * sizeof *s);
+        memcpy(x->word, t->few, (size_t)n * w * sizeof *s);
         x->n = n;
         s = slot_open(x, text, i);
         t->root = t->first = t->last = x;
@@ -696,8 +696,8 @@ static inline bool append(struct usher__tree *t, key k, void *ref)
     return true;
 }
 
-enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
-                                        key k, void *ref)
+enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tree_pool *pool, key k,
+                                        void *ref)
 {
     if (t->compare == NULL && append(t, k, ref))
         return USHER__TREE_PUT;
@@ -721,8 +721,8 @@ TEMPLATE void separator_correct(const struct usher__tree *t, bool text, struct p
 }
 
 /* Merge the @i-th child of @p with the one before it, or level the two.  True: merged. */
-TEMPLATE bool node_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
-                          node *p, unsigned i)
+TEMPLATE bool node_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text, node *p,
+                          unsigned i)
 {
     node *x = child(p, text, i - 1), *y = child(p, text, i);
     unsigned sum = x->n + y->n;

@@ -165,20 +165,16 @@ static bool take_settings(struct usher_text *text, struct usher_number_settings 
 {
     return usher__redis_take_int(text, &s->order) && usher__redis_take_int(text, &s->lease_ms) &&
            usher__redis_take_int(text, &s->rest_ms) && usher__redis_take_int(text, &s->daily) &&
-           usher__redis_take_int(text, &s->zone_min) &&
-           usher__redis_take_int(text, &s->strict) &&
+           usher__redis_take_int(text, &s->zone_min) && usher__redis_take_int(text, &s->strict) &&
            usher__redis_take_int(text, &s->sticky_ms) &&
-           usher__redis_take_int(text, &s->sticky_max) &&
-           usher__redis_take_int(text, &s->requests);
+           usher__redis_take_int(text, &s->sticky_max) && usher__redis_take_int(text, &s->requests);
 }
 
 static bool take_stats(struct usher_text *text, struct usher_number_stats *s)
 {
     return usher__redis_take_int(text, &s->total) && usher__redis_take_int(text, &s->idle_up) &&
-           usher__redis_take_int(text, &s->idle_down) &&
-           usher__redis_take_int(text, &s->busy_up) &&
-           usher__redis_take_int(text, &s->busy_down) &&
-           usher__redis_take_int(text, &s->resting) &&
+           usher__redis_take_int(text, &s->idle_down) && usher__redis_take_int(text, &s->busy_up) &&
+           usher__redis_take_int(text, &s->busy_down) && usher__redis_take_int(text, &s->resting) &&
            usher__redis_take_int(text, &s->calls_today) &&
            usher__redis_take_int(text, &s->refused_today) &&
            usher__redis_take_int(text, &s->longest_hold_ms);
@@ -192,9 +188,9 @@ static bool answer_line(enum usher_verb verb, struct usher_text text, struct ush
     if (!take_status(&text, &reply->status) || !take_epoch(&text, &reply->epoch) ||
         !take_unsigned(&text, &reply->version) || !take_state(&text, &n->state) ||
         !take_why(&text, &n->why) || !take_unsigned(&text, &n->token) ||
-        !usher__redis_take_int(&text, &n->until_ms) ||
-        !usher__redis_take_int(&text, &n->next_ms) || !take_unsigned(&text, &n->count) ||
-        !take_unsigned(&text, &more) || !take_unsigned(&text, &repeated))
+        !usher__redis_take_int(&text, &n->until_ms) || !usher__redis_take_int(&text, &n->next_ms) ||
+        !take_unsigned(&text, &n->count) || !take_unsigned(&text, &more) ||
+        !take_unsigned(&text, &repeated))
         return false;
     n->more = more != 0;
     reply->repeated = repeated != 0;
@@ -260,8 +256,7 @@ static bool tell(const struct usher_command *command, struct usher_text text, ui
     text.size -= words.size + 1;
     if (!usher__redis_take_word(&words, &word) || !take_unsigned(&words, &notice.version) ||
         !usher__redis_take_int(&words, &from) || !usher__redis_take_int(&words, &to) ||
-        !take_unsigned(&words, &notice.token) ||
-        !usher__redis_take_int(&words, &notice.until_ms) ||
+        !take_unsigned(&words, &notice.token) || !usher__redis_take_int(&words, &notice.until_ms) ||
         !usher__redis_take_int(&words, &notice.now_ms) || !take_field(&text, &notice.owner) ||
         text.size > USHER_NAME_MAX || from < 0 || from > USHER_NUMBER_BUSY_UP || to < 0 ||
         to > USHER_NUMBER_BUSY_UP)
@@ -282,7 +277,7 @@ static bool tell(const struct usher_command *command, struct usher_text text, ui
 
 static struct usher_text text_of(const struct redisReply *from)
 {
-    struct usher_text text = {from->str, (size_t)from->len};
+    struct usher_text text = { from->str, (size_t)from->len };
 
     return text;
 }
@@ -302,8 +297,7 @@ bool usher__redis_answer(const struct usher_command *command, const struct redis
             return false;
     first = text_of(from->element[0]);
     if (is(&first, "invalid")) {
-        usher_reply_fail(reply, USHER_INVALID,
-                         from->elements > 1 ? from->element[1]->str : "");
+        usher_reply_fail(reply, USHER_INVALID, from->elements > 1 ? from->element[1]->str : "");
         return true;
     }
     if (!answer_line(command->verb, first, reply))
@@ -312,8 +306,7 @@ bool usher__redis_answer(const struct usher_command *command, const struct redis
         struct usher_text text = text_of(from->element[i]);
         bool rows = command->verb == USHER_NUMBER_SHOW || command->verb == USHER_NUMBER_LIST;
 
-        if (rows ? !answer_row(text, reply, &nomem)
-                 : !tell(command, text, reply->epoch, context)) {
+        if (rows ? !answer_row(text, reply, &nomem) : !tell(command, text, reply->epoch, context)) {
             if (!nomem)
                 return false;
             /* reads only: nothing was applied */

@@ -133,7 +133,7 @@ static bool sha_from(struct usher__redis *r, const struct redisReply *reply)
 /* Load the script, and look at the server's settings the first time. */
 static enum usher_status load_script(struct usher__redis *r, int64_t deadline_ms)
 {
-    char values[3][16] = {"", "", ""};
+    char values[3][16] = { "", "", "" };
     size_t n = r->looked ? 1 : 4;
     enum usher_status status;
 
@@ -271,13 +271,12 @@ static void pairs(struct words *w, const struct usher_command *c,
 static void append_command(struct usher__redis *r, const struct usher_command *c,
                            const struct usher_context *context)
 {
-    struct words count = {NULL, 0}, write = {r->conn, 0};
+    struct words count = { NULL, 0 }, write = { r->conn, 0 };
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
     /* verbs that may bring the pool into being bring its epoch along */
-    uint64_t epoch = c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_SET
-                         ? next_random(r) | 1
-                         : 0;
+    uint64_t epoch =
+        c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_SET ? next_random(r) | 1 : 0;
 
     pairs(&count, c, context, epoch);
     usher__redis_conn_begin(r->conn, 5 + count.n);
@@ -405,7 +404,7 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
 {
     enum progress progress[TASKS_MAX];
     bool doubt[TASKS_MAX];
-    struct batch b = {tasks, progress, doubt, n, n, context};
+    struct batch b = { tasks, progress, doubt, n, n, context };
     enum usher_status status = USHER_OK;
 
     for (size_t i = 0; i < n; i++) {

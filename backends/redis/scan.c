@@ -39,8 +39,8 @@ static bool names_add(const struct usher_allocator *alloc, struct names *names,
 
     if (names->n == names->room) {
         size_t room = names->room * 2 + 64;
-        struct usher_text *text = resize(alloc, names->text, names->room * sizeof *text,
-                                         room * sizeof *text);
+        struct usher_text *text =
+            resize(alloc, names->text, names->room * sizeof *text, room * sizeof *text);
 
         if (text == NULL)
             return false;
@@ -116,8 +116,9 @@ static size_t pattern(const struct usher__redis *r, char *to)
             to[n++] = '\\';
         to[n++] = *p;
     }
-    memcpy(to + n, "{*}:number", 10);
-    return n + 10;
+    for (const char *p = "{*}:number"; *p != '\0'; p++)
+        to[n++] = *p;
+    return n;
 }
 
 static enum usher_status find_pools(struct usher__redis *r, int64_t deadline_ms,
@@ -168,7 +169,7 @@ static enum usher_status find_pools(struct usher__redis *r, int64_t deadline_ms,
 
 static struct usher_text text_of(const struct redisReply *reply)
 {
-    struct usher_text text = {NULL, 0};
+    struct usher_text text = { NULL, 0 };
 
     if (reply->type == REDIS_REPLY_STRING) {
         text.data = reply->str;
@@ -204,7 +205,7 @@ static bool head(struct usher_text text, struct usher_scope *s)
 
 static bool settings(struct usher_text text, struct usher_scope *s)
 {
-    static const int64_t defaults[] = {0, 0, 0, 0, 0, 0, INT64_C(604800000), 10000, 10000};
+    static const int64_t defaults[] = { 0, 0, 0, 0, 0, 0, INT64_C(604800000), 10000, 10000 };
     size_t n = sizeof defaults / sizeof *defaults;
 
     memset(s->settings, 0, sizeof s->settings);
@@ -245,10 +246,10 @@ static bool number(struct usher_text text, struct usher_record *r)
     struct usher_text words, state;
     int code;
 
-    if (!cut(&text, &words) || !cut(&text, &r->owner) ||
-        !usher__redis_take_word(&words, &state) || (code = usher__redis_state(&state)) < 0 ||
-        !take_unsigned(&words, &r->token) || !usher__redis_take_int(&words, &r->until_ms) ||
-        !take_unsigned(&words, &r->order) || !take_unsigned(&words, &r->rank))
+    if (!cut(&text, &words) || !cut(&text, &r->owner) || !usher__redis_take_word(&words, &state) ||
+        (code = usher__redis_state(&state)) < 0 || !take_unsigned(&words, &r->token) ||
+        !usher__redis_take_int(&words, &r->until_ms) || !take_unsigned(&words, &r->order) ||
+        !take_unsigned(&words, &r->rank))
         return false;
     for (int i = 0; i < 4; i++)
         if (!usher__redis_take_int(&words, &r->n[i]))
@@ -297,8 +298,8 @@ static int record(const struct redisReply *field, const struct redisReply *value
         break;
     case 'g':
         r->kind = USHER_KIND_GROUP;
-        good = usher__redis_take_int(&text, &r->n[0]) &&
-               usher__redis_take_int(&text, &r->n[1]) && usher__redis_take_int(&text, &r->n[2]);
+        good = usher__redis_take_int(&text, &r->n[0]) && usher__redis_take_int(&text, &r->n[1]) &&
+               usher__redis_take_int(&text, &r->n[2]);
         break;
     case 's':
         r->kind = USHER_KIND_STICKY;
@@ -391,7 +392,7 @@ static int compare_records(const void *a, const void *b)
 static enum usher_status strange(usher_scan_fn *fn, void *payload)
 {
     struct usher_entry e;
-    struct usher_item item = {.kind = USHER_ITEM_ENTRY, .entry = &e};
+    struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
 
     memset(&e, 0, sizeof e);
     return fn(payload, &item);
@@ -412,7 +413,7 @@ static enum usher_status show_entries(const struct redisReply *members,
     for (size_t i = 0; i < members->elements && status == USHER_OK; i++) {
         struct usher_text text = text_of(members->element[i]);
         struct usher_entry e;
-        struct usher_item item = {.kind = USHER_ITEM_ENTRY, .entry = &e};
+        struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
 
         if (text.size == 1 && text.data[0] == '!') {
             permanent = true;
@@ -435,18 +436,18 @@ static enum usher_status show_entries(const struct redisReply *members,
 }
 
 static enum usher_status show_pool(struct usher__redis *r, const struct usher_text *name,
-                                   const struct redisReply *dump, usher_scan_fn *fn,
-                                   void *payload, char message[192])
+                                   const struct redisReply *dump, usher_scan_fn *fn, void *payload,
+                                   char message[192])
 {
-    struct usher_scope scope = {.noun = USHER_NUMBER, .name = *name};
-    struct usher_item item = {.kind = USHER_ITEM_SCOPE, .scope = &scope};
+    struct usher_scope scope = { .noun = USHER_NUMBER, .name = *name };
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
     struct usher_record *records;
     size_t n = 0, size, odd = 0;
     enum usher_status status;
 
     if (dump->elements != 4 || dump->element[2]->type != REDIS_REPLY_ARRAY ||
         dump->element[3]->type != REDIS_REPLY_ARRAY) {
-        struct usher_text why = {"", 0};
+        struct usher_text why = { "", 0 };
 
         if (dump->elements == 2)
             why = text_of(dump->element[1]);
@@ -457,8 +458,7 @@ static enum usher_status show_pool(struct usher__redis *r, const struct usher_te
     }
     if (text_of(dump->element[0]).size == 0)
         return USHER_OK; /* gone meanwhile, or never there */
-    if (!head(text_of(dump->element[0]), &scope) ||
-        !settings(text_of(dump->element[1]), &scope)) {
+    if (!head(text_of(dump->element[0]), &scope) || !settings(text_of(dump->element[1]), &scope)) {
         (void)snprintf(message, 192, "pool %.*s: its header is not understood",
                        (int)(name->size > 60 ? 60 : name->size), name->data);
         return USHER_INVALID;
@@ -468,8 +468,8 @@ static enum usher_status show_pool(struct usher__redis *r, const struct usher_te
     if (records == NULL)
         return USHER_NOMEM;
     for (size_t i = 0; i + 1 < dump->element[2]->elements; i += 2) {
-        int found = record(dump->element[2]->element[i], dump->element[2]->element[i + 1],
-                           &records[n]);
+        int found =
+            record(dump->element[2]->element[i], dump->element[2]->element[i + 1], &records[n]);
 
         n += found > 0;
         odd += found < 0;
@@ -477,7 +477,7 @@ static enum usher_status show_pool(struct usher__redis *r, const struct usher_te
     qsort(records, n, sizeof *records, compare_records);
     status = fn(payload, &item);
     for (size_t i = 0; i < n && status == USHER_OK; i++) {
-        struct usher_item shown = {.kind = USHER_ITEM_RECORD, .record = &records[i]};
+        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = &records[i] };
 
         status = fn(payload, &shown);
     }
@@ -520,7 +520,7 @@ static enum usher_status scan(struct usher__redis *r, const struct usher_text *s
                               int64_t deadline_ms, usher_scan_fn *fn, void *payload,
                               char message[192])
 {
-    struct names names = {NULL, 0, 0};
+    struct names names = { NULL, 0, 0 };
     enum usher_status status;
 
     for (unsigned tries = 0;; tries++) {

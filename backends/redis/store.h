@@ -16,7 +16,7 @@ struct usher__redis {
     const struct usher_allocator *alloc;
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
-    char *script; /* the text, and what the server calls it */
+    char *script;                             /* the text, and what the server calls it */
     size_t script_size;
     char sha[41]; /* "": to be loaded */
     uint64_t random;

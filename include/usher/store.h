@@ -21,13 +21,13 @@ extern "C" {
 
 /* What a store may say of itself. */
 enum usher_capability {
-    USHER_CAP_DURABLE = 1u << 0,   /* an answer given survives the process */
-    USHER_CAP_SHARED = 1u << 1,    /* other processes may use the same data */
+    USHER_CAP_DURABLE = 1u << 0,    /* an answer given survives the process */
+    USHER_CAP_SHARED = 1u << 1,     /* other processes may use the same data */
     USHER_CAP_CONCURRENT = 1u << 2, /* execute() may run on several threads at once, and
-                                    * gains nothing from batches: the engine calls it
-                                    * directly.  Without it the engine calls it on one
-                                    * thread at a time with what has queued up. */
-    USHER_CAP_INSTANT = 1u << 3    /* never waits; it is told no deadlines (0) */
+                                     * gains nothing from batches: the engine calls it
+                                     * directly.  Without it the engine calls it on one
+                                     * thread at a time with what has queued up. */
+    USHER_CAP_INSTANT = 1u << 3     /* never waits; it is told no deadlines (0) */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -144,26 +144,26 @@ enum usher_kind {
 
 struct usher_record {
     uint8_t kind, state;
-    uint8_t slots;             /* bit s: stands in slot s */
-    uint64_t rank;             /* its place in slot 0; 0 outside of it.  < 2^53 */
-    uint64_t order;            /* < 2^53 */
+    uint8_t slots;  /* bit s: stands in slot s */
+    uint64_t rank;  /* its place in slot 0; 0 outside of it.  < 2^53 */
+    uint64_t order; /* < 2^53 */
     uint64_t token;
     int64_t until_ms;
     int64_t n[4];
     struct usher_text id, owner, group;
-    struct usher_text data;    /* at most USHER_VALUE_MAX */
-    void *ref;                 /* the store's own; NULL: not stored yet */
+    struct usher_text data; /* at most USHER_VALUE_MAX */
+    void *ref;              /* the store's own; NULL: not stored yet */
 };
 
 struct usher_scope {
     uint8_t noun;
     struct usher_text name;
     uint64_t epoch, version;
-    int64_t clock_ms;          /* time of the last change */
-    int64_t due_ms;            /* nothing is due before; INT64_MAX: nothing at all */
+    int64_t clock_ms; /* time of the last change */
+    int64_t due_ms;   /* nothing is due before; INT64_MAX: nothing at all */
     int64_t counts[USHER_COUNTS];
     int64_t settings[USHER_SETTINGS];
-    void *ref;                 /* the store's own; NULL: not stored yet */
+    void *ref; /* the store's own; NULL: not stored yet */
 };
 
 struct usher_write {
@@ -183,8 +183,8 @@ struct usher_record_store_ops {
     /* Must.  Statuses below: OK; MISSING where it says so; UNAVAILABLE or NOMEM, after
      * which the library calls rollback().  @write false: nothing will be written. */
     enum usher_status (*begin)(struct usher_record_store *s, enum usher_noun noun,
-                               const struct usher_text *scope, bool write,
-                               int64_t deadline_ms, struct usher_txn **ret_txn);
+                               const struct usher_text *scope, bool write, int64_t deadline_ms,
+                               struct usher_txn **ret_txn);
     /* Must.  Durable on return.  UNKNOWN: it may have been. */
     enum usher_status (*commit)(struct usher_txn *txn);
     /* Must.  Cannot fail.  With USHER_CAP_CONCURRENT, write() has already taken effect and
@@ -195,21 +195,18 @@ struct usher_record_store_ops {
                                const struct usher_text *name, struct usher_scope *ret_scope);
     /* Must.  MISSING.  Texts of records live until the next write(), commit() or
      * rollback() of the transaction. */
-    enum usher_status (*find)(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *id,
-                              struct usher_record *ret_record);
+    enum usher_status (*find)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *id, struct usher_record *ret_record);
     /* Must.  The first record in slot @slot (of those that carry @by; NULL: of all) behind
      * (after_hi, after_order), or with @back the last one before it.  To begin:
      * (0, 0), or back from (UINT64_MAX, UINT64_MAX).  MISSING: no more. */
-    enum usher_status (*walk)(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, uint8_t slot, const struct usher_text *by,
-                              uint64_t after_hi, uint64_t after_order, bool back,
-                              struct usher_record *ret_record);
+    enum usher_status (*walk)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t after_hi,
+                              uint64_t after_order, bool back, struct usher_record *ret_record);
     /* Must.  The record of @kind with the smallest id greater (in byte order) than @after
      * (size 0: the very first).  MISSING: no more. */
-    enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope,
-                              uint8_t kind, const struct usher_text *after,
-                              struct usher_record *ret_record);
+    enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              const struct usher_text *after, struct usher_record *ret_record);
     /* Must.  One change: store @scope (create it when its ref is NULL, and set ref) and do
      * @n <= USHER_CHANGE_MAX writes, all or nothing.  Texts in @writes may come from
      * records of this transaction. */
@@ -278,9 +275,9 @@ struct usher_url {
 /* Put into usher_options.drivers; must outlive usher_open(). */
 struct usher_driver {
     const char *scheme;
-    enum usher_status (*open)(void *payload, struct usher_url *url,
-                              const struct usher_options *opt, int64_t deadline_ms,
-                              struct usher_store **ret_store, char message[192]);
+    enum usher_status (*open)(void *payload, struct usher_url *url, const struct usher_options *opt,
+                              int64_t deadline_ms, struct usher_store **ret_store,
+                              char message[192]);
     void *payload;
     const struct usher_driver *next;
 };

@@ -40,32 +40,32 @@ extern "C" {
 
 #define USHER_VERSION "0.1.0"
 
-#define USHER_NAME_MAX 255          /* bytes of a name, without the closing NUL */
-#define USHER_VALUE_MAX 65536       /* bytes of a value */
-#define USHER_GROUPS_MAX 16         /* groups in one `group=` list of a call */
-#define USHER_LIST_TEXT_MAX 4096    /* bytes of such a list */
+#define USHER_NAME_MAX 255                      /* bytes of a name, without the closing NUL */
+#define USHER_VALUE_MAX 65536                   /* bytes of a value */
+#define USHER_GROUPS_MAX 16                     /* groups in one `group=` list of a call */
+#define USHER_LIST_TEXT_MAX 4096                /* bytes of such a list */
 #define USHER_TIME_MAX INT64_C(253402300799999) /* the last ms of the year 9999 */
 #define USHER_SPAN_MAX INT64_C(3153600000000)   /* a hundred years in ms */
-#define USHER_BATCH_MAX 65536       /* commands of one usher_execute() */
-#define USHER_LIST_MAX 10000        /* rows of one list, records moved by one sweep */
+#define USHER_BATCH_MAX 65536                   /* commands of one usher_execute() */
+#define USHER_LIST_MAX 10000                    /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
-#define USHER_TIMEOUT_DEFAULT 5000  /* ms */
+#define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 
 /* ---- answers ---------------------------------------------------------------------- */
 
 /* name, code (ABI: append, never reuse), word, meaning */
-#define USHER_STATUS_MAP(X)                                                                \
-    X(OK, 0, "ok", "done")                                                                 \
-    X(SAME, 1, "same", "already so; nothing changed")                                      \
-    X(MISSING, 2, "missing", "no such thing in this scope")                                \
-    X(REFUSED, 3, "refused", "not allowed from the current state")                         \
-    X(EMPTY, 4, "empty", "nothing is free")                                                \
-    X(FULL, 5, "full", "a limit is reached")                                               \
-    X(STALE, 6, "stale", "the token, version or expected value is not the current one")    \
-    X(INVALID, 7, "invalid", "the arguments are wrong; the message says which")            \
-    X(UNAVAILABLE, 8, "unavailable", "no store; nothing was applied")                      \
-    X(UNKNOWN, 9, "unknown", "sent but not answered; it may have been applied")            \
-    X(LOST, 10, "lost", "the store went back in time")                                     \
+#define USHER_STATUS_MAP(X)                                                             \
+    X(OK, 0, "ok", "done")                                                              \
+    X(SAME, 1, "same", "already so; nothing changed")                                   \
+    X(MISSING, 2, "missing", "no such thing in this scope")                             \
+    X(REFUSED, 3, "refused", "not allowed from the current state")                      \
+    X(EMPTY, 4, "empty", "nothing is free")                                             \
+    X(FULL, 5, "full", "a limit is reached")                                            \
+    X(STALE, 6, "stale", "the token, version or expected value is not the current one") \
+    X(INVALID, 7, "invalid", "the arguments are wrong; the message says which")         \
+    X(UNAVAILABLE, 8, "unavailable", "no store; nothing was applied")                   \
+    X(UNKNOWN, 9, "unknown", "sent but not answered; it may have been applied")         \
+    X(LOST, 10, "lost", "the store went back in time")                                  \
     X(NOMEM, 11, "nomem", "out of memory; nothing was applied")
 
 enum usher_status {
@@ -102,9 +102,9 @@ struct usher_reply;
 struct usher_driver; /* store.h: a URL scheme of one's own */
 
 struct usher_options {
-    size_t size;                           /* set by USHER_OPTIONS_INIT */
-    const struct usher_allocator *alloc;   /* must outlive the engine */
-    int64_t timeout_ms;                    /* per call; 0: USHER_TIMEOUT_DEFAULT */
+    size_t size;                         /* set by USHER_OPTIONS_INIT */
+    const struct usher_allocator *alloc; /* must outlive the engine */
+    int64_t timeout_ms;                  /* per call; 0: USHER_TIMEOUT_DEFAULT */
     /* The application's clock, Unix ms; NULL: the store's own. */
     int64_t (*now_ms)(void *payload);
     /* One line, no newline; a connection lost, a store that may lose writes, … */
@@ -113,14 +113,16 @@ struct usher_options {
      * engine. */
     void (*trace)(void *payload, const struct usher_command *command,
                   const struct usher_reply *reply);
-    void *payload;                         /* of the three hooks above */
-    const struct usher_driver *drivers;    /* further URL schemes, a linked list */
+    void *payload;                      /* of the three hooks above */
+    const struct usher_driver *drivers; /* further URL schemes, a linked list */
 };
+/* clang-format off */
 #ifdef __cplusplus
 #define USHER_OPTIONS_INIT { sizeof(struct usher_options) }
 #else
 #define USHER_OPTIONS_INIT { .size = sizeof(struct usher_options) }
 #endif
+/* clang-format on */
 
 /* ---- engine ----------------------------------------------------------------------- */
 
@@ -212,7 +214,7 @@ enum usher_number_why {
 enum usher_number_order {
     USHER_ORDER_LONGEST_IDLE = 0, /* first in, first out, by release */
     USHER_ORDER_MOST_RECENT = 1,
-    USHER_ORDER_RANDOM = 2        /* uniform, drawn from the version; alike on all stores */
+    USHER_ORDER_RANDOM = 2 /* uniform, drawn from the version; alike on all stores */
 };
 
 /* Which integer arguments of a command are given (texts: data is not NULL). */
@@ -285,10 +287,10 @@ struct usher_number_row {
     struct usher_text number, group, owner; /* size 0: none */
     enum usher_number_state state;
     bool resting;
-    uint64_t token;      /* of the current or the last hold, 0: never held */
-    int64_t until_ms;    /* busy: end of the hold; idle: end of the rest; 0: none */
+    uint64_t token;   /* of the current or the last hold, 0: never held */
+    int64_t until_ms; /* busy: end of the hold; idle: end of the rest; 0: none */
     int64_t calls_today;
-    int64_t used_ms;     /* the last call began, 0: never */
+    int64_t used_ms; /* the last call began, 0: never */
 };
 
 struct usher_number_reply {
@@ -296,12 +298,12 @@ struct usher_number_reply {
     enum usher_number_why why;     /* empty and refused calls, else USHER_WHY_GIVEN */
     uint64_t token;                /* of the hold; `stale`: the current one */
     int64_t until_ms;
-    int64_t next_ms;               /* a number may be free then; -1: not known */
-    uint64_t count;                /* free, sweep: how many */
-    bool more;                     /* free, sweep, list: not all yet, ask again */
+    int64_t next_ms; /* a number may be free then; -1: not known */
+    uint64_t count;  /* free, sweep: how many */
+    bool more;       /* free, sweep, list: not all yet, ask again */
     size_t number_size;
-    char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list: where to go on, or "" */
-    size_t n_rows;                   /* show: 0 or 1; list */
+    char number[USHER_NAME_MAX + 1];     /* NUL-terminated; list: where to go on, or "" */
+    size_t n_rows;                       /* show: 0 or 1; list */
     const struct usher_number_row *rows; /* owned by the reply */
     union {
         struct usher_number_settings settings; /* set */
@@ -388,18 +390,20 @@ USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const cha
                                                const char *number);
 
 struct usher_call_options {
-    size_t size;          /* set by USHER_CALL_OPTIONS_INIT */
-    const char *number;   /* this one, or NULL: the pool's order decides */
-    const char *groups;   /* "A,B,*": tried in order, * is any; NULL: any */
-    const char *sticky;   /* the callee: prefer the number last used for it; or NULL */
-    int64_t lease_ms;     /* 0: the pool's; < 0: until hangup */
-    const char *request;  /* request id or NULL */
+    size_t size;         /* set by USHER_CALL_OPTIONS_INIT */
+    const char *number;  /* this one, or NULL: the pool's order decides */
+    const char *groups;  /* "A,B,*": tried in order, * is any; NULL: any */
+    const char *sticky;  /* the callee: prefer the number last used for it; or NULL */
+    int64_t lease_ms;    /* 0: the pool's; < 0: until hangup */
+    const char *request; /* request id or NULL */
 };
+/* clang-format off */
 #ifdef __cplusplus
 #define USHER_CALL_OPTIONS_INIT { sizeof(struct usher_call_options) }
 #else
 #define USHER_CALL_OPTIONS_INIT { .size = sizeof(struct usher_call_options) }
 #endif
+/* clang-format on */
 
 /**
  * Take a free number of @pool for one call of @owner (may be NULL: nobody in particular).
@@ -437,8 +441,8 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
  * @ret_until_ms may be NULL.  O(log n).
  */
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
-                                               const char *number, uint64_t token,
-                                               int64_t lease_ms, int64_t *ret_until_ms);
+                                               const char *number, uint64_t token, int64_t lease_ms,
+                                               int64_t *ret_until_ms);
 
 /**
  * For operators: end calls by force.  Those of @owner, or that on @number, or (both NULL)
@@ -452,17 +456,15 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
 /** One number, as it is with all due expiries applied; texts live in *@ret_reply until
  *  usher_reply_done().  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
-                                              const char *number,
-                                              struct usher_reply *ret_reply);
+                                              const char *number, struct usher_reply *ret_reply);
 
 /** Numbers in byte order after @after (NULL: from the start), at most @max (0: 100) rows.
  *  @state -1: all.  @owner not NULL: only what it holds, oldest first (then @after must be
  *  NULL).  When reply.of.number.more, go on after reply.of.number.number.
  *  USHER_OK, USHER_MISSING (no such pool).  One command looks at USHER_LIST_MAX numbers
  *  at most. */
-USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool,
-                                              int state, const char *owner,
-                                              const char *after, size_t max,
+USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
+                                              const char *owner, const char *after, size_t max,
                                               struct usher_reply *ret_reply);
 
 /** USHER_OK, USHER_MISSING.  O(1) plus expiries that are due. */
@@ -474,8 +476,7 @@ USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const cha
  *  idle; those idle before go first.  @inout has all of them on return.
  *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such pool). */
 USHER_API enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
-                                             uint32_t given,
-                                             struct usher_number_settings *inout);
+                                             uint32_t given, struct usher_number_settings *inout);
 
 /** Apply due expiries now, in bounded steps until none is left.  Never needed for
  *  correctness.  @ret_expired may be NULL.  USHER_OK, USHER_SAME, USHER_MISSING. */
@@ -493,9 +494,8 @@ struct usher_bulk_counts {
  * says how far it came.
  */
 USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
-                                              const char *pool,
-                                              const char *const *numbers, size_t n,
-                                              const char *group,
+                                              const char *pool, const char *const *numbers,
+                                              size_t n, const char *group,
                                               struct usher_bulk_counts *ret_counts);
 
 /* ---- notices ---------------------------------------------------------------------- */
@@ -525,8 +525,8 @@ struct usher_watch;
  * USHER_OK, USHER_INVALID, USHER_NOMEM.
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
-                                        const char *scope, usher_watch_fn *fn,
-                                        void *payload, struct usher_watch **ret_watch);
+                                        const char *scope, usher_watch_fn *fn, void *payload,
+                                        struct usher_watch **ret_watch);
 
 /** Stop; when it returns, @fn is not running (unless called from @fn) and never will. */
 USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
@@ -536,8 +536,8 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
  *  count).  USHER_OK even when faults were found; *@ret_faults counts them. */
 typedef void usher_audit_fn(void *payload, const char *line);
-USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn,
-                                        void *payload, uint64_t *ret_faults);
+USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
+                                        uint64_t *ret_faults);
 
 /** 128 bits over the whole state of scope @scope but for its epoch, as 32 hex digits and a
  *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the

@@ -3,10 +3,9 @@
 
 #include <stddef.h>
 
-#define KEY(from, event, claim)                                                            \
-    (((unsigned)USHER_NUMBER_##from * USHER__NUMBER_EVENTS +                               \
-      (unsigned)USHER__NUMBER_##event) *                                                   \
-         USHER__CLAIMS +                                                                   \
+#define KEY(from, event, claim)                                                                 \
+    (((unsigned)USHER_NUMBER_##from * USHER__NUMBER_EVENTS + (unsigned)USHER__NUMBER_##event) * \
+         USHER__CLAIMS +                                                                        \
      (unsigned)USHER__CLAIM_##claim)
 
 /* A row for ANY is five rows. */
@@ -15,13 +14,13 @@
 #define EACH_OTHER(row, from, event, to, status) row(from, event, OTHER, to, status)
 #define EACH_STRICT(row, from, event, to, status) row(from, event, STRICT, to, status)
 #define EACH_RESTING(row, from, event, to, status) row(from, event, RESTING, to, status)
-#define EACH_ANY(row, from, event, to, status)                                             \
-    row(from, event, NONE, to, status) row(from, event, HOLDER, to, status)                \
-        row(from, event, OTHER, to, status) row(from, event, STRICT, to, status)           \
+#define EACH_ANY(row, from, event, to, status)                                   \
+    row(from, event, NONE, to, status) row(from, event, HOLDER, to, status)      \
+        row(from, event, OTHER, to, status) row(from, event, STRICT, to, status) \
             row(from, event, RESTING, to, status)
 
-#define MOVE(from, event, claim, to, status)                                               \
-    [KEY(from, event, claim)] = {USHER_NUMBER_##to, USHER_##status, true},
+#define MOVE(from, event, claim, to, status) \
+    [KEY(from, event, claim)] = { USHER_NUMBER_##to, USHER_##status, true },
 static const struct usher__number_move moves[] = {
 #define T(from, event, claim, to, status, why) EACH_##claim(MOVE, from, event, to, status)
 #include "number.def"
@@ -47,9 +46,9 @@ struct usher__number_move usher__number_move(unsigned from, unsigned event, unsi
 
 #define USHER__CLAIM_ANY USHER__CLAIMS
 static const struct usher__number_row rows[] = {
-#define T(from, event, claim, to, status, why)                                             \
-    {USHER_NUMBER_##from, USHER__NUMBER_##event, USHER__CLAIM_##claim, USHER_NUMBER_##to,  \
-     USHER_##status, why},
+#define T(from, event, claim, to, status, why)                          \
+    { USHER_NUMBER_##from, USHER__NUMBER_##event, USHER__CLAIM_##claim, \
+      USHER_NUMBER_##to,   USHER_##status,        why },
 #include "number.def"
 };
 
@@ -77,10 +76,9 @@ static const char *const event_texts[] = {
 #define E(name, code, word, text) [code] = text,
 #include "number.def"
 };
-static const char *const claim_words[] = {"none",   "holder",  "other",
-                                          "strict", "resting", "any"};
+static const char *const claim_words[] = { "none", "holder", "other", "strict", "resting", "any" };
 
-#define S(name, code, word, text)                                                          \
+#define S(name, code, word, text) \
     _Static_assert(USHER_NUMBER_##name == (code), "usher.h and number.def agree");
 #include "number.def"
 

@@ -155,7 +155,7 @@ bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group)
 
 const char *usher__groups_fault(const char *data, size_t size)
 {
-    struct usher_text list = {data, size}, group;
+    struct usher_text list = { data, size }, group;
     unsigned n = 0;
 
     if (size == 0)

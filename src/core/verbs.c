@@ -12,9 +12,13 @@ enum number_arg {
 #define USHER_GIVEN_0 0
 
 static const struct usher__arg number_args[] = {
-#define ARG(noun, name, word, type, field, given, min, max)                                \
-    {word, USHER__ARG_##type, (uint16_t)offsetof(struct usher_command, arg.number.field),  \
-     (uint32_t)USHER_GIVEN_##given, min, max},
+#define ARG(noun, name, word, type, field, given, min, max)       \
+    { word,                                                       \
+      USHER__ARG_##type,                                          \
+      (uint16_t)offsetof(struct usher_command, arg.number.field), \
+      (uint32_t)USHER_GIVEN_##given,                              \
+      min,                                                        \
+      max },
 #include "verbs.def"
 };
 
@@ -33,16 +37,23 @@ enum {
 #define EMPTY(mask) (TEXTS & ~(mask) & ~((mask)&SHARED ? (uint32_t)SHARED : 0))
 
 #define GIVEN(mask, name) ((mask)&A(name) ? (uint32_t)USHER_GIVEN_##name : 0)
-#define GIVENS(mask)                                                                       \
-    (USHER_GIVEN_NOW | GIVEN(mask, TOKEN) | GIVEN(mask, LEASE) | GIVEN(mask, REST) |       \
-     GIVEN(mask, STATE) | GIVEN(mask, MAX) | GIVEN(mask, ORDER) | GIVEN(mask, DAILY) |     \
-     GIVEN(mask, ZONE) | GIVEN(mask, STRICT) | GIVEN(mask, STICKY_MS) |                    \
-     GIVEN(mask, STICKY_MAX) | GIVEN(mask, REQUESTS))
+#define GIVENS(mask)                                                                              \
+    (USHER_GIVEN_NOW | GIVEN(mask, TOKEN) | GIVEN(mask, LEASE) | GIVEN(mask, REST) |              \
+     GIVEN(mask, STATE) | GIVEN(mask, MAX) | GIVEN(mask, ORDER) | GIVEN(mask, DAILY) |            \
+     GIVEN(mask, ZONE) | GIVEN(mask, STRICT) | GIVEN(mask, STICKY_MS) | GIVEN(mask, STICKY_MAX) | \
+     GIVEN(mask, REQUESTS))
 
 static const struct usher__verb number_verbs[] = {
-#define VERB(noun, name, word, order, keys, flags, help)                                   \
-    {USHER_##noun##_##name, word,  order, keys, ((order) | (keys)) & TEXTS,                \
-     EMPTY((order) | (keys)), GIVENS((order) | (keys)), flags, help},
+#define VERB(noun, name, word, order, keys, flags, help) \
+    { USHER_##noun##_##name,                             \
+      word,                                              \
+      order,                                             \
+      keys,                                              \
+      ((order) | (keys)) & TEXTS,                        \
+      EMPTY((order) | (keys)),                           \
+      GIVENS((order) | (keys)),                          \
+      flags,                                             \
+      help },
 #include "verbs.def"
 };
 
@@ -51,22 +62,22 @@ static uint32_t number_texts(const struct usher_command *command)
     const char *at = (const char *)command;
     uint32_t given = 0;
 
-#define ARG(noun, name, word, type, field, bit, min, max)                                  \
-    if (USHER_GIVEN_##bit == 0 &&                                                          \
-        ((const struct usher_text *)(const void *)(                                        \
-             at + offsetof(struct usher_command, arg.number.field)))                       \
-                ->data != NULL)                                                            \
+#define ARG(noun, name, word, type, field, bit, min, max)                              \
+    if (USHER_GIVEN_##bit == 0 &&                                                      \
+        ((const struct usher_text *)(const void *)(at + offsetof(struct usher_command, \
+                                                                 arg.number.field)))   \
+                ->data != NULL)                                                        \
         given |= A(name);
 #include "verbs.def"
     return given;
 }
 
 static const struct usher__noun nouns[] = {
-    {USHER_NUMBER, "number", "POOL", number_args, NUMBER_ARGS, number_texts, number_verbs,
-     sizeof number_verbs / sizeof *number_verbs},
+    { USHER_NUMBER, "number", "POOL", number_args, NUMBER_ARGS, number_texts, number_verbs,
+      sizeof number_verbs / sizeof *number_verbs },
 };
 
-const char *const usher__order_words[] = {"longest-idle", "most-recent", "random", NULL};
+const char *const usher__order_words[] = { "longest-idle", "most-recent", "random", NULL };
 
 const struct usher__noun *usher__noun_at(unsigned i)
 {
@@ -125,7 +136,7 @@ static const char *const status_texts[] = {
     USHER_STATUS_MAP(X)
 #undef X
 };
-static const char *const why_words[] = {"none", "busy", "down", "resting"};
+static const char *const why_words[] = { "none", "busy", "down", "resting" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 

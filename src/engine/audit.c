@@ -88,9 +88,8 @@ static void tally_add(struct tally *t, const struct usher_entry *e)
     t->sum += entry_hash(e);
 }
 
-static const char *const kind_words[USHER_KINDS] = {"?", "number", "group", "sticky",
-                                                    "request"};
-static const char *const slot_words[USHER_SLOTS] = {"idle", "due", "held"};
+static const char *const kind_words[USHER_KINDS] = { "?", "number", "group", "sticky", "request" };
+static const char *const slot_words[USHER_SLOTS] = { "idle", "due", "held" };
 
 static void audit_close(struct audit *a)
 {
@@ -171,7 +170,7 @@ static void audit_record(struct audit *a, const struct usher_record *r)
         fault(a, "%s %.*s %s", kind_words[r->kind], (int)r->id.size, r->id.data, what);
     for (unsigned s = 0; s < USHER_SLOTS; s++) {
         const struct usher_text *by = s == 2 ? &r->owner : &r->group;
-        struct usher_entry e = {.kind = r->kind, .slot = (uint8_t)s, .order = r->order};
+        struct usher_entry e = { .kind = r->kind, .slot = (uint8_t)s, .order = r->order };
 
         if ((r->slots >> s & 1u) == 0)
             continue;
@@ -243,9 +242,8 @@ static enum usher_status scan(struct usher_engine *e, const char *verb, enum ush
                               const struct usher_text *scope, usher_scan_fn *fn, void *payload)
 {
     char why[192] = "";
-    enum usher_status status =
-        e->store->ops->scan(e->store, noun, scope, usher__monotonic_ms() + e->timeout_ms, fn,
-                            payload, why);
+    enum usher_status status = e->store->ops->scan(
+        e->store, noun, scope, usher__monotonic_ms() + e->timeout_ms, fn, payload, why);
 
     if (status != USHER_OK)
         usher__message_set("%s: %s: %s", verb, e->store->ops->name,
@@ -353,7 +351,7 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
     if (status != USHER_OK)
         return status;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
-    for (int i = 0; i < 16; i++)
+    for (size_t i = 0; i < 16; i++)
         (void)snprintf(ret_digest + 2 * i, 3, "%02x", canonical.digest[i]);
     return USHER_OK;
 }

@@ -12,7 +12,7 @@
 
 static struct usher_text text(const char *string)
 {
-    struct usher_text t = {string, string != NULL ? strlen(string) : 0};
+    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
 
     return t;
 }
@@ -60,8 +60,8 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
     return reply->status;
 }
 
-static enum usher_status simple(struct usher_engine *e, enum usher_verb verb,
-                                const char *pool, const char *number, const char *group)
+static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, const char *pool,
+                                const char *number, const char *group)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -87,8 +87,7 @@ enum usher_status usher_number_reg(struct usher_engine *e, const char *pool, con
     return simple(e, USHER_NUMBER_REG, pool, number, NULL);
 }
 
-enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
-                                     const char *number)
+enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool, const char *number)
 {
     return simple(e, USHER_NUMBER_UNREG, pool, number, NULL);
 }
@@ -103,10 +102,9 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
     enum usher_status status;
 
     if (ret_hold == NULL || (opt != NULL && opt->size != sizeof *opt)) {
-        usher__message_set("number call: %s", ret_hold == NULL
-                                                  ? "ret_hold is NULL"
-                                                  : "options.size is not set by "
-                                                    "USHER_CALL_OPTIONS_INIT");
+        usher__message_set("number call: %s", ret_hold == NULL ? "ret_hold is NULL"
+                                                               : "options.size is not set by "
+                                                                 "USHER_CALL_OPTIONS_INIT");
         return USHER_INVALID;
     }
     command_init(&c, USHER_NUMBER_CALL, pool, NULL);
@@ -134,8 +132,8 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
     return status;
 }
 
-enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
-                                      const char *number, uint64_t token, int64_t rest_ms)
+enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, const char *number,
+                                      uint64_t token, int64_t rest_ms)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -152,9 +150,8 @@ enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
-                                     const char *number, uint64_t token, int64_t lease_ms,
-                                     int64_t *ret_until_ms)
+enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, const char *number,
+                                     uint64_t token, int64_t lease_ms, int64_t *ret_until_ms)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -212,8 +209,8 @@ enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
     return in_steps(e, &c, ret_expired);
 }
 
-enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
-                                    const char *number, struct usher_reply *ret_reply)
+enum usher_status usher_number_show(struct usher_engine *e, const char *pool, const char *number,
+                                    struct usher_reply *ret_reply)
 {
     struct usher_command c;
 
@@ -298,11 +295,11 @@ enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uin
 
 #define BULK 64
 
-enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
-                                    const char *pool, const char *const *numbers, size_t n,
-                                    const char *group, struct usher_bulk_counts *ret_counts)
+enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb, const char *pool,
+                                    const char *const *numbers, size_t n, const char *group,
+                                    struct usher_bulk_counts *ret_counts)
 {
-    struct usher_bulk_counts counts = {0, 0, 0};
+    struct usher_bulk_counts counts = { 0, 0, 0 };
     enum usher_status status = usher__engine_check(e);
     struct usher_command *commands;
     struct usher_reply *replies;
@@ -312,8 +309,8 @@ enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb
     if ((verb != USHER_NUMBER_ADD && verb != USHER_NUMBER_DEL && verb != USHER_NUMBER_REG &&
          verb != USHER_NUMBER_UNREG) ||
         (numbers == NULL && n != 0)) {
-        usher__message_set("number bulk: %s", numbers == NULL ? "numbers is NULL"
-                                                              : "verb is not for bulk work");
+        usher__message_set("number bulk: %s",
+                           numbers == NULL ? "numbers is NULL" : "verb is not for bulk work");
         return USHER_INVALID;
     }
     /* too large for small stacks */
@@ -342,8 +339,7 @@ enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb
                 counts.other++;
             else if (status == USHER_OK) {
                 status = replies[i].status;
-                usher__message_set("number %s: number %zu: %s", usher_verb_word(verb),
-                                   from + i + 1,
+                usher__message_set("number %s: number %zu: %s", usher_verb_word(verb), from + i + 1,
                                    replies[i].message[0] != '\0'
                                        ? replies[i].message
                                        : usher_status_text(replies[i].status));

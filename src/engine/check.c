@@ -51,15 +51,12 @@ static const char *conflict(const struct usher_command *command)
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
                                    struct usher_reply *reply)
 {
-    return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word,
-                      verb->word);
+    return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word, verb->word);
 }
 
 /* Those that must be there, each as its type says, and no others. */
-static enum usher_status texts_check(const struct usher__noun *noun,
-                                     const struct usher__verb *verb,
-                                     const struct usher_command *command,
-                                     struct usher_reply *reply)
+static enum usher_status texts_check(const struct usher__noun *noun, const struct usher__verb *verb,
+                                     const struct usher_command *command, struct usher_reply *reply)
 {
     uint32_t given = noun->texts(command), bits;
     uint32_t missing = verb->order & verb->texts & ~given;
@@ -79,10 +76,8 @@ static enum usher_status texts_check(const struct usher__noun *noun,
 }
 
 /* Numbers that the verb takes, and those given that it does not take. */
-static enum usher_status ints_check(const struct usher__noun *noun,
-                                    const struct usher__verb *verb,
-                                    const struct usher_command *command,
-                                    struct usher_reply *reply)
+static enum usher_status ints_check(const struct usher__noun *noun, const struct usher__verb *verb,
+                                    const struct usher_command *command, struct usher_reply *reply)
 {
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
@@ -102,6 +97,7 @@ static enum usher_status ints_check(const struct usher__noun *noun,
 }
 
 enum usher_status usher__command_check(const struct usher_command *command,
+                                       const struct usher_text *known,
                                        struct usher_reply *reply)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
@@ -114,9 +110,12 @@ enum usher_status usher__command_check(const struct usher_command *command,
     noun = usher__noun((unsigned)command->verb >> 8);
     if (command->scope.data == NULL)
         return usher__say(reply, USHER_INVALID, "%s is missing", noun->word);
-    fault = usher__scope_fault(command->scope.data, command->scope.size);
-    if (fault != NULL)
-        return usher__say(reply, USHER_INVALID, "name of the scope %s", fault);
+    if (known == NULL || known->data != command->scope.data ||
+        known->size != command->scope.size) {
+        fault = usher__scope_fault(command->scope.data, command->scope.size);
+        if (fault != NULL)
+            return usher__say(reply, USHER_INVALID, "name of the scope %s", fault);
+    }
     if (command->request.data != NULL) {
         fault = usher__name_fault(command->request.data, command->request.size);
         if (fault != NULL)
@@ -124,8 +123,7 @@ enum usher_status usher__command_check(const struct usher_command *command,
     }
     if ((command->given & USHER_GIVEN_NOW) != 0 &&
         (command->now_ms < 0 || command->now_ms > USHER_TIME_MAX))
-        return usher__say(reply, USHER_INVALID, "now is not from 0 to %" PRId64,
-                          USHER_TIME_MAX);
+        return usher__say(reply, USHER_INVALID, "now is not from 0 to %" PRId64, USHER_TIME_MAX);
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;

@@ -6,8 +6,11 @@
 #include <usher/usher.h>
 
 /* USHER_OK, or USHER_INVALID with the argument and what is wrong with it in
- * reply->message.  A given argument that the verb does not take is wrong, too. */
+ * reply->message.  A given argument that the verb does not take is wrong, too.
+ * @known may be NULL, or a scope's name that has been found good: most commands of a batch
+ * have the same. */
 enum usher_status usher__command_check(const struct usher_command *command,
+                                       const struct usher_text *known,
                                        struct usher_reply *reply);
 
 #endif

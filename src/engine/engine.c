@@ -130,8 +130,7 @@ static void engine_free(struct usher_engine *e)
 }
 
 /* Options of a caller built against an older header are shorter: the rest is default. */
-static enum usher_status options_import(struct usher_options *to,
-                                        const struct usher_options *from)
+static enum usher_status options_import(struct usher_options *to, const struct usher_options *from)
 {
     memset(to, 0, sizeof *to);
     to->size = sizeof *to;
@@ -209,13 +208,13 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
 
 static const struct usher_driver builtin[] = {
 #ifdef USHER_WITH_REDIS
-    {"redis", usher__redis_open, NULL, NULL},
-    {"redis+unix", usher__redis_open, NULL, NULL},
+    { "redis", usher__redis_open, NULL, NULL },
+    { "redis+unix", usher__redis_open, NULL, NULL },
 #endif
 #ifdef USHER_WITH_SQLITE
-    {"sqlite", usher__sqlite_open, NULL, NULL},
+    { "sqlite", usher__sqlite_open, NULL, NULL },
 #endif
-    {"memory", usher__memory_open, NULL, NULL},
+    { "memory", usher__memory_open, NULL, NULL },
 };
 
 static const struct usher_driver *driver_of(const char *scheme, const struct usher_options *opt)
@@ -246,17 +245,15 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         usher__message_set("open: timeout is no number of milliseconds");
         return USHER_INVALID;
     }
-    status = driver->open(driver->payload, &u->url, opt,
-                          usher__monotonic_ms() + opt->timeout_ms, &store, why);
+    status = driver->open(driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms,
+                          &store, why);
     if (status != USHER_OK) {
-        usher__message_set("open: %s",
-                           why[0] != '\0' ? why : usher_status_text(status));
+        usher__message_set("open: %s", why[0] != '\0' ? why : usher_status_text(status));
         return status;
     }
     for (size_t i = 0; i < u->url.n_options && status == USHER_OK; i++) {
         if (!u->options[i].used) {
-            usher__message_set("open: %s: has no option `%.40s`", u->url.scheme,
-                               u->options[i].key);
+            usher__message_set("open: %s: has no option `%.40s`", u->url.scheme, u->options[i].key);
             status = USHER_INVALID;
         }
     }
@@ -359,8 +356,7 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
                              "the application's clock is not from 1 to 253402300799999");
         return;
     }
-    context.notify =
-        atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 ? notify : NULL;
+    context.notify = atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 ? notify : NULL;
     context.log = log_line;
     context.payload = e;
     e->store->ops->execute(e->store, tasks, n, &context);
@@ -409,18 +405,20 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
     }
 }
 
-static void __attribute__((noinline)) combine(struct usher_engine *e, struct usher_task *tasks, size_t n,
-                    int64_t deadline_ms)
+static void __attribute__((noinline))
+combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
     struct usher__waiter me = {
-        .tasks = tasks, .n = n, .deadline_ms = deadline_ms, .wake = PTHREAD_COND_INITIALIZER};
+        .tasks = tasks, .n = n, .deadline_ms = deadline_ms, .wake = PTHREAD_COND_INITIALIZER
+    };
 
     (void)pthread_mutex_lock(&e->lock);
+    /* it is out of the queue before this function returns */
     if (e->last != NULL)
         e->last->next = &me;
     else
-        e->first = &me;
-    e->last = &me;
+        e->first = &me; /* cppcheck-suppress autoVariables */
+    e->last = &me;      /* cppcheck-suppress autoVariables */
     if (!e->led) {
         e->led = true;
         me.lead = true;
@@ -473,11 +471,13 @@ static inline enum usher_status execute_some(struct usher_engine *e,
                                              enum usher_status worst)
 {
     struct usher_task tasks[CHUNK];
+    const struct usher_text *scope = NULL;
     size_t n_tasks = 0;
 
     for (size_t i = 0; i < n; i++) {
         usher__reply_init(&replies[i], e->opt.alloc);
-        if (usher__command_check(&commands[i], &replies[i]) == USHER_OK) {
+        if (usher__command_check(&commands[i], scope, &replies[i]) == USHER_OK) {
+            scope = &commands[i].scope;
             tasks[n_tasks].command = &commands[i];
             tasks[n_tasks++].reply = &replies[i];
         }
@@ -518,8 +518,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
 /* ---- watch ------------------------------------------------------------------------ */
 
 enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
-                              usher_watch_fn *fn, void *payload,
-                              struct usher_watch **ret_watch)
+                              usher_watch_fn *fn, void *payload, struct usher_watch **ret_watch)
 {
     enum usher_status status = usher__engine_check(e);
     const char *fault = NULL;

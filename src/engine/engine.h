@@ -16,10 +16,10 @@ struct usher__waiter;
 
 struct usher_engine {
     uint32_t magic;
-    bool combines;               /* the store wants batches, one thread at a time */
-    bool waits;                  /* the store wants deadlines */
-    const volatile char *here;   /* a byte that a forked child finds wiped; or NULL: */
-    pid_t pid;                   /* then this is compared */
+    bool combines;             /* the store wants batches, one thread at a time */
+    bool waits;                /* the store wants deadlines */
+    const volatile char *here; /* a byte that a forked child finds wiped; or NULL: */
+    pid_t pid;                 /* then this is compared */
     struct usher_store *store;
     struct usher_options opt;
     int64_t timeout_ms;

@@ -204,7 +204,7 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
 {
     const struct usher_record_store_ops *ops = l->records->ops;
     struct usher_context inner = *context;
-    struct pending pending = {l->alloc, context, NULL, 0, 0, false};
+    struct pending pending = { l->alloc, context, NULL, 0, 0, false };
     struct usher_txn *txn;
     enum usher_status status;
 
@@ -267,9 +267,8 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
     struct usher_txn *txn;
     struct usher__work w;
     size_t done = 0, failed_from = 0;
-    enum usher_status status =
-        ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8), &first->scope,
-                   true, context->deadline_ms, &txn);
+    enum usher_status status = ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8),
+                                          &first->scope, true, context->deadline_ms, &txn);
 
     if (status == USHER_OK) {
         int64_t now = now_of(context);
@@ -342,10 +341,10 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (records == NULL || records->ops == NULL || ret_store == NULL)
         return USHER_INVALID;
     ops = records->ops;
-    if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL ||
-        ops->commit == NULL || ops->rollback == NULL || ops->scope == NULL ||
-        ops->find == NULL || ops->walk == NULL || ops->next == NULL || ops->write == NULL ||
-        ops->scan == NULL || ops->message == NULL || ops->close == NULL)
+    if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
+        ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
+        ops->next == NULL || ops->write == NULL || ops->scan == NULL || ops->message == NULL ||
+        ops->close == NULL)
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
     l = usher__resize(alloc, NULL, 0, sizeof *l);

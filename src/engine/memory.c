@@ -16,7 +16,7 @@ static void *resize_malloc(void *payload, void *p, size_t old, size_t size)
     return realloc(p, size);
 }
 
-static const struct usher_allocator malloc_allocator = {resize_malloc, NULL};
+static const struct usher_allocator malloc_allocator = { resize_malloc, NULL };
 
 const struct usher_allocator *usher__allocator(const struct usher_allocator *alloc)
 {

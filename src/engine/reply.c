@@ -24,7 +24,7 @@ static char *texts_of(struct block *b, size_t room_rows)
     return (char *)(b->row + room_rows);
 }
 
-static void move_text(struct usher_text *t, const char *from, char *to)
+static void move_text(struct usher_text *t, const char *from, const char *to)
 {
     if (t->size != 0)
         t->data = to + (t->data - from);
@@ -78,8 +78,7 @@ static void put(struct block *b, struct usher_text *to, const struct usher_text 
     }
 }
 
-enum usher_status usher_reply_add_row(struct usher_reply *reply,
-                                      const struct usher_number_row *row)
+enum usher_status usher_reply_add_row(struct usher_reply *reply, const struct usher_number_row *row)
 {
     struct block *b = reply->block;
     size_t text = row->number.size + row->group.size + row->owner.size;

@@ -172,8 +172,7 @@ static void number_lua(struct out *o)
         put(o, " = %u\n", c);
     }
     put(o, "local QUEUED = '%llu'\nlocal REQUEST_MS = %lld\nlocal DRAW_STEPS = %d\n",
-        (unsigned long long)USHER__RANK_QUEUED, (long long)USHER__REQUEST_MS,
-        USHER__DRAW_STEPS);
+        (unsigned long long)USHER__RANK_QUEUED, (long long)USHER__REQUEST_MS, USHER__DRAW_STEPS);
 }
 
 /* ------------------------------------------------------------------------------------ */
@@ -196,7 +195,7 @@ static enum usher_status arguments(const char *call, const char *noun, const cha
 enum usher_status usher_table(const char *noun, enum usher_table_format format, char *buffer,
                               size_t size, size_t *ret_length)
 {
-    struct out o = {buffer, size, 0};
+    struct out o = { buffer, size, 0 };
     enum usher_status status = arguments("table", noun, buffer, size, ret_length);
 
     if (status != USHER_OK)

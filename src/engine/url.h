@@ -15,8 +15,7 @@ struct usher__url {
 };
 
 /* USHER_OK or USHER_INVALID with a message. */
-enum usher_status usher__url_parse(const char *url, struct usher__url *ret_url,
-                                   char message[192]);
+enum usher_status usher__url_parse(const char *url, struct usher__url *u, char message[192]);
 
 /* The value of option @key, marked as used; NULL if it is not there. */
 const char *usher__url_option(struct usher_url *url, const char *key);

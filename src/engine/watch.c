@@ -28,8 +28,7 @@ struct usher__queued {
     char text[];
 };
 
-enum usher_status usher__watches_init(struct usher__watches *w,
-                                      const struct usher_allocator *alloc)
+enum usher_status usher__watches_init(struct usher__watches *w, const struct usher_allocator *alloc)
 {
     memset(w, 0, sizeof *w);
     w->alloc = alloc;
@@ -104,7 +103,7 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
 
 static bool listens(const struct usher_watch *watch, const struct usher_notice *n)
 {
-    struct usher_text scope = {watch->scope, watch->size};
+    struct usher_text scope = { watch->scope, watch->size };
 
     return !watch->dead &&
            (watch->all || (watch->noun == n->noun && usher__text_equal(&scope, &n->scope)));

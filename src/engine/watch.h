@@ -20,14 +20,14 @@ struct usher__queued;
 struct usher__watches {
     const struct usher_allocator *alloc;
     pthread_mutex_t lock;
-    pthread_cond_t idle;           /* a watcher's call has ended */
-    bool ready;                    /* the two above are initialised */
+    pthread_cond_t idle; /* a watcher's call has ended */
+    bool ready;          /* the two above are initialised */
     struct usher_watch *first;
-    atomic_int n;                  /* of watchers: nobody pays when it is 0 */
+    atomic_int n; /* of watchers: nobody pays when it is 0 */
     struct usher__queued *head, *tail;
-    bool delivering;               /* a thread is calling watchers */
+    bool delivering; /* a thread is calling watchers */
     pthread_t deliverer;
-    atomic_bool dropped;           /* a notice was lost for lack of memory */
+    atomic_bool dropped; /* a notice was lost for lack of memory */
 };
 
 enum usher_status usher__watches_init(struct usher__watches *w,

@@ -47,15 +47,13 @@ static bool resting(const struct usher_record *r)
 /* Calls that @r has had on the local day of @at. */
 static int64_t calls_on(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return r->n[USHER__N_DAY] == usher__day(at, s->settings[USHER__SET_ZONE])
-               ? r->n[USHER__N_CALLS]
-               : 0;
+    return r->n[USHER__N_DAY] == usher__day(at, s->settings[USHER__SET_ZONE]) ? r->n[USHER__N_CALLS]
+                                                                              : 0;
 }
 
 static bool capped(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return s->settings[USHER__SET_DAILY] > 0 &&
-           calls_on(s, r, at) >= s->settings[USHER__SET_DAILY];
+    return s->settings[USHER__SET_DAILY] > 0 && calls_on(s, r, at) >= s->settings[USHER__SET_DAILY];
 }
 
 /*
@@ -83,8 +81,8 @@ static void settle(const struct usher_scope *s, struct usher_record *r, unsigned
 }
 
 /* @r becomes idle (state @to) at the time @at: by hangup, by an operator, by itself. */
-static void release(const struct usher_scope *s, struct usher_record *r, unsigned to,
-                    int64_t at, int64_t rest_ms, uint64_t version)
+static void release(const struct usher_scope *s, struct usher_record *r, unsigned to, int64_t at,
+                    int64_t rest_ms, uint64_t version)
 {
     const int64_t *set = s->settings;
 
@@ -136,7 +134,7 @@ static enum usher_status save(work *w, change *c, const struct usher_record *bef
 {
     const struct usher_record *any = after != NULL ? after : before;
     struct usher_record group;
-    int64_t n[3] = {0, 0, 0};
+    int64_t n[3] = { 0, 0, 0 };
     enum usher_status status;
 
     if (before != NULL) {
@@ -196,8 +194,8 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
     *ret_n = 0;
     *ret_more = false;
     while (w->scope.due_ms <= w->now) {
-        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL,
-                              0, 0, false, &r);
+        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL, 0, 0,
+                              false, &r);
         if (status == USHER_MISSING) {
             w->scope.due_ms = INT64_MAX;
             break;
@@ -274,8 +272,8 @@ static enum usher_status finish(work *w, change *c, const struct usher_record *b
                                      c->scope->settings[USHER__SET_REQUESTS]);
     if (status == USHER_OK)
         status = usher__change_commit(w, c, w->command->verb,
-                                      before != NULL ? before->state : USHER_NUMBER_NODATA,
-                                      to, after != NULL ? after : before);
+                                      before != NULL ? before->state : USHER_NUMBER_NODATA, to,
+                                      after != NULL ? after : before);
     return status;
 }
 
@@ -359,9 +357,8 @@ static enum usher_status next_free(work *w, const struct usher_text *group, int6
     uint64_t hi = 0, order = 0;
 
     for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, group, hi,
-                         order, false, &r);
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER,
+                                                USHER__NUMBER_DUE, group, hi, order, false, &r);
         int64_t at;
 
         if (status == USHER_MISSING)
@@ -441,9 +438,9 @@ static enum usher_status turned_down(work *w, const struct usher_record *r)
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* somebody else's */
-    n->why = busy(r->state)                        ? USHER_WHY_BUSY
-             : r->state == USHER_NUMBER_IDLE_DOWN  ? USHER_WHY_DOWN
-                                                   : USHER_WHY_RESTING;
+    n->why = busy(r->state)                       ? USHER_WHY_BUSY
+             : r->state == USHER_NUMBER_IDLE_DOWN ? USHER_WHY_DOWN
+                                                  : USHER_WHY_RESTING;
     n->next_ms = at > 0 ? at : -1;
     return count_refusal(w);
 }
@@ -486,8 +483,7 @@ static enum usher_status take(work *w, struct usher_record *r)
     enum usher_status status;
 
     usher__change_begin(w, &c);
-    settle(&w->scope, r,
-           usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
+    settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
            lease > 0 ? w->now + lease : 0, c.scope->version);
     r->token = r->order = c.scope->version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
@@ -520,8 +516,7 @@ static enum usher_status rest_today(work *w, struct usher_record *r)
     enum usher_status status;
 
     usher__change_begin(w, &c);
-    settle(&w->scope, r,
-           usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
+    settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
            usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), c.scope->version);
     status = save(w, &c, &before, r);
     if (status == USHER_OK)
@@ -570,8 +565,7 @@ static enum usher_status draw(work *w, const struct usher_text *group, struct us
  * The number that the pool's order puts first in @group (NULL: any).  Numbers that became
  * idle under another kind of order (random or not) go before all others.  MISSING.
  */
-static enum usher_status head(work *w, const struct usher_text *group,
-                              struct usher_record *r)
+static enum usher_status head(work *w, const struct usher_text *group, struct usher_record *r)
 {
     enum usher_status status;
 
@@ -624,7 +618,7 @@ static enum usher_status take_sticky(work *w)
     const struct usher_text *peer = &w->command->arg.number.sticky;
     struct usher_record memory, r;
     char copy[USHER_NAME_MAX]; /* load() may write, and then the memory's texts are gone */
-    struct usher_text number = {copy, 0};
+    struct usher_text number = { copy, 0 };
     enum usher_status status;
 
     if (peer->data == NULL)
@@ -651,9 +645,8 @@ static enum usher_status held(work *w, const struct usher_text *owner, struct us
     if (owner->data == NULL)
         return USHER_MISSING;
     for (;;) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD, owner, 0,
-                         0, false, r);
+        enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER,
+                                                USHER__NUMBER_HELD, owner, 0, 0, false, r);
 
         if (status != USHER_OK || !due(r, w->now))
             return status;
@@ -687,9 +680,8 @@ static enum usher_status call_this(work *w)
     if (resting(&r))
         claim = USHER__CLAIM_RESTING;
     else if (a->owner.data != NULL)
-        claim = busy(r.state) && usher__text_equal(&a->owner, &r.owner)
-                    ? USHER__CLAIM_HOLDER
-                    : USHER__CLAIM_OTHER;
+        claim = busy(r.state) && usher__text_equal(&a->owner, &r.owner) ? USHER__CLAIM_HOLDER
+                                                                        : USHER__CLAIM_OTHER;
     move = usher__number_move(r.state, USHER__NUMBER_CALL, claim);
     if (move.status == USHER_OK)
         return take(w, &r);
@@ -782,8 +774,7 @@ static enum usher_status renew(work *w)
         before = r;
         if ((w->command->given & USHER_GIVEN_LEASE) != 0)
             r.n[USHER__N_LEASE] = a->lease_ms;
-        settle(&w->scope, &r, move.to,
-               r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0,
+        settle(&w->scope, &r, move.to, r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0,
                usher__version_next(w));
         if (r.until_ms != before.until_ms || r.n[USHER__N_LEASE] != before.n[USHER__N_LEASE]) {
             usher__change_begin(w, &c);
@@ -831,9 +822,8 @@ static enum usher_status free_one(work *w, struct usher_record *r, bool told)
     enum usher_status status;
 
     usher__change_begin(w, &c);
-    release(&w->scope, r,
-            usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to, w->now,
-            w->scope.settings[USHER__SET_REST], c.scope->version);
+    release(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to,
+            w->now, w->scope.settings[USHER__SET_REST], c.scope->version);
     if (told)
         answer(w, USHER_OK, r);
     status = save(w, &c, &before, r);
@@ -891,8 +881,8 @@ static enum usher_status sweep(work *w)
 {
     uint64_t n;
     bool more;
-    int64_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max
-                                                             : STEP_MAX;
+    int64_t max =
+        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : STEP_MAX;
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -927,15 +917,15 @@ static enum usher_status set(work *w)
         uint32_t bit;
         int64_t value;
     } args[USHER__SETTINGS] = {
-        [USHER__SET_ORDER] = {USHER_GIVEN_ORDER, a->order},
-        [USHER__SET_LEASE] = {USHER_GIVEN_LEASE, a->lease_ms},
-        [USHER__SET_REST] = {USHER_GIVEN_REST, a->rest_ms},
-        [USHER__SET_DAILY] = {USHER_GIVEN_DAILY, a->daily},
-        [USHER__SET_ZONE] = {USHER_GIVEN_ZONE, a->zone_min},
-        [USHER__SET_STRICT] = {USHER_GIVEN_STRICT, a->strict},
-        [USHER__SET_STICKY_MS] = {USHER_GIVEN_STICKY_MS, a->sticky_ms},
-        [USHER__SET_STICKY_MAX] = {USHER_GIVEN_STICKY_MAX, a->sticky_max},
-        [USHER__SET_REQUESTS] = {USHER_GIVEN_REQUESTS, a->requests},
+        [USHER__SET_ORDER] = { USHER_GIVEN_ORDER, a->order },
+        [USHER__SET_LEASE] = { USHER_GIVEN_LEASE, a->lease_ms },
+        [USHER__SET_REST] = { USHER_GIVEN_REST, a->rest_ms },
+        [USHER__SET_DAILY] = { USHER_GIVEN_DAILY, a->daily },
+        [USHER__SET_ZONE] = { USHER_GIVEN_ZONE, a->zone_min },
+        [USHER__SET_STRICT] = { USHER_GIVEN_STRICT, a->strict },
+        [USHER__SET_STICKY_MS] = { USHER_GIVEN_STICKY_MS, a->sticky_ms },
+        [USHER__SET_STICKY_MAX] = { USHER_GIVEN_STICKY_MAX, a->sticky_max },
+        [USHER__SET_REQUESTS] = { USHER_GIVEN_REQUESTS, a->requests },
     };
     change c;
     enum usher_status status;
@@ -946,7 +936,7 @@ static enum usher_status set(work *w)
             new[i] = args[i].value;
     settings_from(new, &w->reply->of.number.of.settings);
     if (given == 0 || (w->scope.ref != NULL && memcmp(new, w->scope.settings, sizeof new) == 0)) {
-        w->reply->status = given != 0            ? USHER_SAME
+        w->reply->status = given != 0             ? USHER_SAME
                            : w->scope.ref != NULL ? USHER_OK
                                                   : USHER_MISSING;
         return USHER_OK;
@@ -1010,8 +1000,7 @@ static enum usher_status list(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     struct usher_number_reply *n = &w->reply->of.number;
-    size_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max
-                                                            : USHER_LIST_DEFAULT;
+    size_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT;
     struct usher_text after = a->after;
     uint64_t order = 0;
     struct usher_record r;
@@ -1068,8 +1057,8 @@ static enum usher_status stats(work *w)
         return USHER_OK;
     }
     memcpy(counts, w->scope.counts, sizeof counts);
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE,
-                                  NULL, hi, order, false, &r)) == USHER_OK &&
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL, hi,
+                                  order, false, &r)) == USHER_OK &&
            due(&r, w->now)) {
         hi = (uint64_t)r.until_ms;
         order = r.order;
@@ -1090,8 +1079,8 @@ static enum usher_status stats(work *w)
     if (counts[USHER__COUNT_REFUSED_DAY] == today)
         s->refused_today = counts[USHER__COUNT_REFUSED];
     order = 0;
-    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
-                                  NULL, 0, order, false, &r)) == USHER_OK) {
+    while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0,
+                                  order, false, &r)) == USHER_OK) {
         order = r.order;
         if (!due(&r, w->now)) {
             s->longest_hold_ms = w->now - r.n[USHER__N_USED];
@@ -1112,18 +1101,18 @@ size_t usher__number_reply_write(const struct usher_command *command,
                                  char text[USHER__REPLY_TEXT])
 {
     const struct usher_number_reply *n = &reply->of.number;
-    int size = snprintf(text, USHER__REPLY_TEXT,
-                        "%d %d %" PRIu64 " %d %d %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64
-                        " %d ",
-                        (int)command->verb, (int)reply->status, version, (int)n->state,
-                        (int)n->why, n->token, n->until_ms, n->next_ms, n->count, n->more);
+    int size =
+        snprintf(text, USHER__REPLY_TEXT,
+                 "%d %d %" PRIu64 " %d %d %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d ",
+                 (int)command->verb, (int)reply->status, version, (int)n->state, (int)n->why,
+                 n->token, n->until_ms, n->next_ms, n->count, n->more);
 
     if (command->verb == USHER_NUMBER_SET) {
         const struct usher_number_settings *s = &n->of.settings;
 
         size += snprintf(text + size, USHER__REPLY_TEXT - (size_t)size,
-                         "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-                         " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64,
+                         "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                         " %" PRId64 " %" PRId64 " %" PRId64,
                          s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
                          s->sticky_ms, s->sticky_max, s->requests);
     } else {

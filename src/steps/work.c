@@ -9,32 +9,6 @@
 
 #include "core/text.h"
 
-void usher__change_begin(struct usher__work *w, struct usher__change *c)
-{
-    c->scope = &w->scope;
-    c->scope->version++;
-    c->scope->clock_ms = w->now;
-    c->n = 0;
-}
-
-void usher__change_save(struct usher__change *c, const struct usher_record *r)
-{
-    struct usher_write *write = &c->writes[c->n++];
-
-    write->erase = false;
-    write->record = *r;
-    if ((r->slots & 2u) != 0 && r->until_ms < c->scope->due_ms)
-        c->scope->due_ms = r->until_ms;
-}
-
-void usher__change_erase(struct usher__change *c, const struct usher_record *r)
-{
-    struct usher_write *write = &c->writes[c->n++];
-
-    write->erase = true;
-    write->record = *r;
-}
-
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r)
@@ -77,8 +51,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
 }
 
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
-                                         struct usher_record *r, int64_t *count,
-                                         int64_t limit)
+                                         struct usher_record *r, int64_t *count, int64_t limit)
 {
     struct usher_record old;
     uint64_t behind = 0;
@@ -86,8 +59,8 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     if (r->ref == NULL)
         ++*count;
     for (int erased = 0; erased < 2;) {
-        enum usher_status status = w->ops->walk(w->txn, &w->scope, r->kind, 0, NULL, 0,
-                                                behind, false, &old);
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, r->kind, 0, NULL, 0, behind, false, &old);
 
         if (status == USHER_MISSING)
             break;
@@ -120,8 +93,7 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
     /* It may be there still: too old to be answered, or kept by an earlier step. */
     status = USHER_MISSING;
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER_KIND_REQUEST, &w->command->request,
-                              &r);
+        status = w->ops->find(w->txn, &w->scope, USHER_KIND_REQUEST, &w->command->request, &r);
     if (status == USHER_MISSING) {
         memset(&r, 0, sizeof r);
         r.kind = USHER_KIND_REQUEST;
@@ -131,8 +103,7 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
     r.id = w->command->request;
     r.until_ms = w->now + USHER__REQUEST_MS;
     r.data.data = c->answer;
-    r.data.size =
-        usher__number_reply_write(w->command, w->reply, c->scope->version, c->answer);
+    r.data.size = usher__number_reply_write(w->command, w->reply, c->scope->version, c->answer);
     if (w->scope.ref == NULL) { /* nothing there to walk over */
         r.slots = 1u;
         r.order = c->scope->version;

@@ -46,10 +46,32 @@ static inline uint64_t usher__version_next(const struct usher__work *w)
     return w->scope.version + 1;
 }
 
-void usher__change_begin(struct usher__work *w, struct usher__change *c);
+static inline void usher__change_begin(struct usher__work *w, struct usher__change *c)
+{
+    c->scope = &w->scope;
+    c->scope->version++;
+    c->scope->clock_ms = w->now;
+    c->n = 0;
+}
+
 /* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
-void usher__change_save(struct usher__change *c, const struct usher_record *r);
-void usher__change_erase(struct usher__change *c, const struct usher_record *r);
+static inline void usher__change_save(struct usher__change *c, const struct usher_record *r)
+{
+    struct usher_write *write = &c->writes[c->n++];
+
+    write->erase = false;
+    write->record = *r;
+    if ((r->slots & 2u) != 0 && r->until_ms < c->scope->due_ms)
+        c->scope->due_ms = r->until_ms;
+}
+
+static inline void usher__change_erase(struct usher__change *c, const struct usher_record *r)
+{
+    struct usher_write *write = &c->writes[c->n++];
+
+    write->erase = true;
+    write->record = *r;
+}
 
 /*
  * Write it and tell of it.  @verb, @from, @to and @r (NULL: the scope itself) are for the
@@ -65,8 +87,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
  * or their time is over.  @count is the entry of c->scope.counts that counts them.
  */
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
-                                         struct usher_record *r, int64_t *count,
-                                         int64_t limit);
+                                         struct usher_record *r, int64_t *count, int64_t limit);
 
 /*
  * Add to @c what makes a repeat of this command's request id get the answer in w->reply,
@@ -100,9 +121,9 @@ enum usher__number_count {
     USHER__COUNT_RESTING = 5,
     USHER__COUNT_STICKY,
     USHER__COUNT_REQUESTS,
-    USHER__COUNT_CALLS,     /* of the day below */
+    USHER__COUNT_CALLS, /* of the day below */
     USHER__COUNT_CALLS_DAY,
-    USHER__COUNT_REFUSED,   /* a statistic: changes without a version, not in the digest */
+    USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
     USHER__COUNT_REFUSED_DAY
 };
 
@@ -124,8 +145,8 @@ enum usher__number_setting {
 enum usher__number_n {
     USHER__N_CALLS, /* of day N_DAY */
     USHER__N_DAY,
-    USHER__N_USED,  /* when the last call began */
-    USHER__N_LEASE  /* of the hold */
+    USHER__N_USED, /* when the last call began */
+    USHER__N_LEASE /* of the hold */
 };
 
 /* record.n of a group. */

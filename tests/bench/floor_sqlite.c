@@ -17,7 +17,7 @@
     X(HELD, "SELECT number, token FROM number WHERE owner = ?1")                           \
     X(FREE, "SELECT number FROM number WHERE busy = 0 ORDER BY ord LIMIT 1")               \
     X(LOOK, "SELECT busy, token FROM number WHERE number = ?1")                            \
-    X(VERSION, "UPDATE pool SET version = version + 1 RETURNING version")                  \
+    X(RAISE, "UPDATE pool SET version = version + 1 RETURNING version")                  \
     X(TAKE, "UPDATE number SET busy = 1, owner = ?2, token = ?3, ord = ?3, used = ?4,"     \
             " calls = calls + 1 WHERE number = ?1")                                        \
     X(RELEASE, "UPDATE number SET busy = 0, owner = NULL, ord = ?2 WHERE number = ?1")     \
@@ -84,10 +84,10 @@ static int64_t version_next(struct floor_sqlite *f)
 {
     int64_t version;
 
-    if (!step(f, VERSION))
+    if (!step(f, RAISE))
         die(f);
-    version = sqlite3_column_int64(f->statement[VERSION], 0);
-    reset(f, VERSION);
+    version = sqlite3_column_int64(f->statement[RAISE], 0);
+    reset(f, RAISE);
     return version;
 }
 

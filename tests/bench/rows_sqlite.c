@@ -9,7 +9,6 @@
 
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "floor_sqlite.h"
 
@@ -86,11 +85,11 @@ struct file {
     char path[256];
 };
 
-static void file_open(struct file *w, size_t n)
+static void file_open(struct file *w, const char *name, size_t n)
 {
     char url[300];
 
-    (void)bench_path(w->path, "usher.db");
+    (void)bench_path(w->path, name);
     bench_unlink(w->path);
     (void)snprintf(url, sizeof url, "sqlite:%s?timeout=60000", w->path);
     w->e = bench_open(url, NULL);
@@ -132,7 +131,7 @@ void bench_sqlite_one(struct bench *b)
     struct file ours;
     struct raw raw;
 
-    file_open(&ours, 10000);
+    file_open(&ours, "usher.db", 10000);
     raw_open(&raw, 10000);
     (void)bench_compare(b, &line, (struct bench_run){one_side, &ours},
                         (struct bench_run){raw_side, &raw});
@@ -151,7 +150,7 @@ void bench_sqlite_many(struct bench *b)
     struct file ours;
     struct raw raw;
 
-    file_open(&ours, 10000);
+    file_open(&ours, "usher.db", 10000);
     raw_open(&raw, 10000);
     (void)bench_compare(b, &line, (struct bench_run){many_side, &ours},
                         (struct bench_run){raw_batch_side, &raw});
@@ -173,10 +172,8 @@ void bench_sqlite_sizes(struct bench *b)
 
     (void)snprintf(what[0], sizeof what[0], "SQLite, durable: one caller, %zu numbers", n);
     (void)snprintf(what[1], sizeof what[1], "SQLite, durable: 64 callers, %zu numbers", n);
-    file_open(&small, 10000);
-    /* another file */
-    (void)strcpy(large.path, small.path);
-    file_open(&large, n);
+    file_open(&small, "small.db", 10000);
+    file_open(&large, "large.db", n);
     (void)bench_compare(b, &one, (struct bench_run){one_side, &large},
                         (struct bench_run){one_side, &small});
     (void)bench_compare(b, &many, (struct bench_run){many_side, &large},

@@ -22,8 +22,8 @@ static void stop(void)
 {
 }
 
-static const struct usher_driver driver = {"own", own_store_open, NULL, NULL};
-static const struct backend under_test = {"own", false, false, start, fresh, stop, &driver};
+static const struct usher_driver driver = { "own", own_store_open, NULL, NULL };
+static const struct backend under_test = { "own", false, false, start, fresh, stop, &driver };
 
 int main(int argc, char **argv)
 {

@@ -2188,6 +2188,7 @@ static void wrong_arguments_are_named(void **state)
         { C(FREE, .given = USHER_GIVEN_MAX, .arg.number.max = 5), "max" },
         { C(HANGUP, N, .given = USHER_GIVEN_LEASE), "lease" },
         { C(SET, .given = USHER_GIVEN_STATE), "state" },
+        { C(STATS, .given = UINT32_C(1) << 31), "" }, /* of a version to come */
 #undef C
 #undef N
 #undef INT

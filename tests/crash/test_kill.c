@@ -44,9 +44,9 @@
 
 /* What the child knows, readable by its parent after its death. */
 struct diary {
-    _Atomic uint64_t acknowledged; /* operations */
-    _Atomic uint64_t version;      /* of the last one */
-    _Atomic int doing;             /* number index to hang up, -1: a call */
+    _Atomic uint64_t acknowledged;   /* operations */
+    _Atomic uint64_t version;        /* of the last one */
+    _Atomic int doing;               /* number index to hang up, -1: a call */
     _Atomic uint64_t token[NUMBERS]; /* 0: not held */
 };
 
@@ -209,8 +209,8 @@ static void settle(const char *url, struct diary *d)
 
 static struct diary *diary_new(void)
 {
-    void *d = mmap(NULL, sizeof(struct diary), PROT_READ | PROT_WRITE,
-                   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    void *d =
+        mmap(NULL, sizeof(struct diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     assert_true(d != MAP_FAILED);
     return d;
@@ -314,7 +314,7 @@ int main(int argc, char **argv)
         cmocka_set_test_filter(argv[1]);
 #ifdef USHER_WITH_REDIS
     {
-        struct redis_server_options options = {.aof = REDIS_AOF_ALWAYS};
+        struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
 
         server = redis_server_start(&options);
         if (server == NULL)

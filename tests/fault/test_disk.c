@@ -40,17 +40,12 @@ struct line {
 
 /* Each changes something, by exactly one version. */
 static const struct line script[] = {
-    {USHER_NUMBER_ADD, "n1", NULL, NULL, 0},
-    {USHER_NUMBER_ADD, "n2", NULL, "r1", 0},
-    {USHER_NUMBER_REG, "n1", NULL, NULL, 0},
-    {USHER_NUMBER_REG, "n2", NULL, NULL, 0},
-    {USHER_NUMBER_CALL, NULL, "ann", NULL, 60000},
-    {USHER_NUMBER_CALL, NULL, NULL, "r2", 0},
-    {USHER_NUMBER_HANGUP, "n1", NULL, NULL, 0},
-    {USHER_NUMBER_UNREG, "n2", NULL, NULL, 0},
-    {USHER_NUMBER_CALL, NULL, "bob", NULL, 0},
-    {USHER_NUMBER_DEL, "n2", NULL, NULL, 0},
-    {USHER_NUMBER_HANGUP, "n1", NULL, "r3", 0},
+    { USHER_NUMBER_ADD, "n1", NULL, NULL, 0 },       { USHER_NUMBER_ADD, "n2", NULL, "r1", 0 },
+    { USHER_NUMBER_REG, "n1", NULL, NULL, 0 },       { USHER_NUMBER_REG, "n2", NULL, NULL, 0 },
+    { USHER_NUMBER_CALL, NULL, "ann", NULL, 60000 }, { USHER_NUMBER_CALL, NULL, NULL, "r2", 0 },
+    { USHER_NUMBER_HANGUP, "n1", NULL, NULL, 0 },    { USHER_NUMBER_UNREG, "n2", NULL, NULL, 0 },
+    { USHER_NUMBER_CALL, NULL, "bob", NULL, 0 },     { USHER_NUMBER_DEL, "n2", NULL, NULL, 0 },
+    { USHER_NUMBER_HANGUP, "n1", NULL, "r3", 0 },
 };
 #define LINES ((unsigned)(sizeof script / sizeof *script))
 
@@ -58,7 +53,7 @@ static char noted[LINES + 1][33]; /* by version */
 
 static struct usher_text text(const char *string)
 {
-    struct usher_text t = {string, string != NULL ? strlen(string) : 0};
+    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
 
     return t;
 }
@@ -255,8 +250,8 @@ static bool with_crash(unsigned n, enum disk_loss loss, uint64_t seed)
 
 static void power_may_fail_at_any_write(void **state)
 {
-    static const enum disk_loss losses[] = {DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
-                                            DISK_TEARS};
+    static const enum disk_loss losses[] = { DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
+                                             DISK_TEARS };
     const char *patterns = getenv("USHER_PATTERNS");
     uint64_t seeds = patterns != NULL ? strtoull(patterns, NULL, 10) : 1;
     unsigned n = 1;

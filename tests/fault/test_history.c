@@ -81,7 +81,7 @@ static int64_t clock_ns(void)
 
 static struct usher_text text(const char *string)
 {
-    struct usher_text t = {string, strlen(string)};
+    struct usher_text t = { string, strlen(string) };
 
     return t;
 }
@@ -246,9 +246,9 @@ static int process(const char *url, struct usher_engine *engine, struct event *e
         engine = own;
     }
     for (int i = 0; i < THREADS; i++) {
-        work[i] = (struct work){engine, url,
-                                {events + (size_t)i * per_thread, per_thread},
-                                seed + (uint64_t)i, 0};
+        work[i] = (struct work){
+            engine, url, { events + (size_t)i * per_thread, per_thread }, seed + (uint64_t)i, 0
+        };
         if (pthread_create(&threads[i], NULL, worker, &work[i]) != 0)
             abort();
     }
@@ -352,12 +352,10 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eight_threads_on_memory_never_hold_a_number_twice),
 #ifdef USHER_WITH_SQLITE
-        cmocka_unit_test(
-            eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice),
+        cmocka_unit_test(eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice),
 #endif
 #ifdef USHER_WITH_REDIS
-        cmocka_unit_test(
-            eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice),
+        cmocka_unit_test(eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice),
 #endif
     };
     int failed;

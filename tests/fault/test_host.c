@@ -703,6 +703,7 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     struct usher_engine *own = NULL;
 
     usher_close(o->inherited);
+    usher_close(o->inherited);
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
     MUST(usher_number_add(own, "p", "first", NULL) == USHER_OK);
     MUST(step(o->steps.to_parent[1]));
@@ -745,16 +746,22 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
 }
 
 /* Two children of one parent which keeps its engine: both write. */
+struct child {
+    struct usher_engine *inherited;
+    const char *prefix;
+};
+
 static void write_a_hundred(const struct place *p, void *payload)
 {
-    const char *prefix = payload;
+    const struct child *c = payload;
     struct usher_engine *own = NULL;
 
+    usher_close(c->inherited);
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
     for (int i = 0; i < 100; i++) {
         char number[16];
 
-        (void)snprintf(number, sizeof number, "%s%d", prefix, i);
+        (void)snprintf(number, sizeof number, "%s%d", c->prefix, i);
         MUST(usher_number_add(own, "p", number, NULL) == USHER_OK);
     }
     usher_close(own);
@@ -762,15 +769,15 @@ static void write_a_hundred(const struct place *p, void *payload)
 
 static void children_that_write_at_the_same_time_lose_nothing(void **state)
 {
-    static char a[] = "a", b[] = "b";
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
+    struct child a = { e, "a" }, b = { e, "b" };
     struct usher_number_stats stats;
     pid_t first, second;
 
     assert_int_equal(usher_number_add(e, "p", "before", NULL), USHER_OK);
-    first = child_start(write_a_hundred, p, a);
-    second = child_start(write_a_hundred, p, b);
+    first = child_start(write_a_hundred, p, &a);
+    second = child_start(write_a_hundred, p, &b);
     for (int i = 0; i < 100; i++) {
         char number[16];
 

@@ -76,7 +76,7 @@ typedef enum usher_status call_fn(struct world *w);
 
 static enum usher_status do_set(struct world *w)
 {
-    struct usher_number_settings s = {.lease_ms = 50000, .daily = 5};
+    struct usher_number_settings s = { .lease_ms = 50000, .daily = 5 };
 
     return usher_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
 }
@@ -166,7 +166,7 @@ static enum usher_status do_sweep(struct world *w)
 
 static enum usher_status do_bulk(struct world *w)
 {
-    static const char *const numbers[] = {"b1", "b2", "b3"};
+    static const char *const numbers[] = { "b1", "b2", "b3" };
 
     return usher_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
 }
@@ -190,23 +190,23 @@ static const struct {
     call_fn *fn;
     bool atomic; /* one command: nothing changed unless it succeeded */
 } calls[] = {
-    {"set", do_set, true},
-    {"add", do_add, true},
-    {"add with a group", do_add_grouped, true},
-    {"reg", do_reg, true},
-    {"reg with a group", do_reg_grouped, true},
-    {"call", do_call, true},
-    {"renew", do_renew, true},
-    {"call, sticky, with a request id", do_call_sticky, true},
-    {"show", do_show, true},
-    {"list", do_list, true},
-    {"stats", do_stats, true},
-    {"hangup", do_hangup, true},
-    {"free", do_free, false},
-    {"sweep", do_sweep, false},
-    {"bulk", do_bulk, false},
-    {"del", do_del, true},
-    {"audit", do_audit, true},
+    { "set", do_set, true },
+    { "add", do_add, true },
+    { "add with a group", do_add_grouped, true },
+    { "reg", do_reg, true },
+    { "reg with a group", do_reg_grouped, true },
+    { "call", do_call, true },
+    { "renew", do_renew, true },
+    { "call, sticky, with a request id", do_call_sticky, true },
+    { "show", do_show, true },
+    { "list", do_list, true },
+    { "stats", do_stats, true },
+    { "hangup", do_hangup, true },
+    { "free", do_free, false },
+    { "sweep", do_sweep, false },
+    { "bulk", do_bulk, false },
+    { "del", do_del, true },
+    { "audit", do_audit, true },
 };
 #define CALLS (sizeof calls / sizeof *calls)
 
@@ -223,8 +223,8 @@ static void digest(struct world *w, char d[33])
 /* The scenario with the @nth allocation of call @which failing.  Returns whether one did. */
 static bool scenario(const char *url, size_t which, unsigned long nth, bool for_ever)
 {
-    struct faulty f = {0};
-    struct usher_allocator alloc = {faulty_resize, &f};
+    struct faulty f = { 0 };
+    struct usher_allocator alloc = { faulty_resize, &f };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watch *watch;
     struct world w;
@@ -234,8 +234,7 @@ static bool scenario(const char *url, size_t which, unsigned long nth, bool for_
     memset(&w, 0, sizeof w);
     options.alloc = &alloc;
     assert_int_equal(usher_open(url, &options, &w.e), USHER_OK);
-    assert_int_equal(usher_watch(w.e, USHER_NUMBER, NULL, watcher, &w.notices, &watch),
-                     USHER_OK);
+    assert_int_equal(usher_watch(w.e, USHER_NUMBER, NULL, watcher, &w.notices, &watch), USHER_OK);
     for (size_t i = 0; i < CALLS; i++) {
         char before[33], after[33];
         enum usher_status status;
@@ -297,8 +296,8 @@ static void each_open(const char *url)
 {
     for (int for_ever = 0; for_ever <= 1; for_ever++) {
         for (unsigned long nth = 1;; nth++) {
-            struct faulty f = {0};
-            struct usher_allocator alloc = {faulty_resize, &f};
+            struct faulty f = { 0 };
+            struct usher_allocator alloc = { faulty_resize, &f };
             struct usher_options options = USHER_OPTIONS_INIT;
             struct usher_engine *e = NULL;
             enum usher_status status;

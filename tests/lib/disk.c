@@ -35,8 +35,8 @@ struct file {
     size_t n_changes;
     void *shm[SHM_REGIONS];
     int mappers;
-    int readers;            /* handles with a shared lock or more */
-    struct handle *writer;  /* the one with a reserved lock or more */
+    int readers;           /* handles with a shared lock or more */
+    struct handle *writer; /* the one with a reserved lock or more */
     bool exclusive;
     int shm_shared[SQLITE_SHM_NLOCK];
     struct handle *shm_writer[SQLITE_SHM_NLOCK];
@@ -403,8 +403,7 @@ static const sqlite3_io_methods methods = {
 
 /* ---- the file system --------------------------------------------------------------- */
 
-static int x_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags,
-                  int *ret_flags)
+static int x_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int flags, int *ret_flags)
 {
     struct handle *h = handle_of(file);
 
@@ -607,8 +606,8 @@ void disk_crash(enum disk_loss loss, uint64_t seed)
 
     for (int i = 0; i < FILES; i++) {
         struct file *f = &disk.files[i];
-        bool keeps = loss == DISK_KEEPS_ALL ||
-                     (loss != DISK_KEEPS_NOTHING && next_random(&random) % 2 != 0);
+        bool keeps =
+            loss == DISK_KEEPS_ALL || (loss != DISK_KEEPS_NOTHING && next_random(&random) % 2 != 0);
 
         if (!f->there && !f->there_synced)
             continue;

@@ -39,10 +39,10 @@ void disk_cut(unsigned n);
 bool disk_fired(void);
 
 enum disk_loss {
-    DISK_KEEPS_NOTHING,  /* of what was not synced */
+    DISK_KEEPS_NOTHING, /* of what was not synced */
     DISK_KEEPS_ALL,
-    DISK_KEEPS_SOME,     /* whole writes, in another order */
-    DISK_TEARS           /* sectors of writes, in another order */
+    DISK_KEEPS_SOME, /* whole writes, in another order */
+    DISK_TEARS       /* sectors of writes, in another order */
 };
 
 /* What the disk holds when power is back. */

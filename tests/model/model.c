@@ -859,7 +859,7 @@ static struct model_number *oldest_of_owner(struct work *w)
         }
         if (oldest == NULL || oldest->until == 0 || oldest->until > w->now)
             return oldest;
-        up_to_date(w, oldest);
+        expire_one(w, oldest); /* then it is the owner's no more; its rest may be due, too */
     }
 }
 

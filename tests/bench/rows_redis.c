@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * P7 to P9: the store in Redis against scripts called by hand.  One server, started here,
+ * without persistence; all connections are TCP on the loopback interface.
+ */
+#include "config.h"
+
+#include "bench.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "floor_redis.h"
+#include "lib/servers.h"
+
+#define CALLERS 64u
+
+/* NULL, after a skip. */
+static struct redis_server *server_start(struct bench *b, const char *row)
+{
+    const struct redis_server_options opt = {.aof = REDIS_AOF_OFF};
+    struct redis_server *server = redis_server_start(&opt);
+
+    if (server == NULL)
+        bench_skip(b, row, redis_reason());
+    return server;
+}
+
+static redisContext *connect_to(const struct redis_server *server)
+{
+    redisContext *c = redis_server_connect(server);
+
+    if (c == NULL)
+        bench_die("%s", redis_reason());
+    return c;
+}
+
+/* ---- ours ------------------------------------------------------------------------- */
+
+struct ours {
+    struct usher_engine *e;
+    struct bench_pool pool[CALLERS];
+};
+
+static void ours_open(struct ours *w, const struct redis_server *server, const char *pool,
+                      size_t n)
+{
+    char url[REDIS_URL_MAX];
+
+    w->e = bench_open(redis_server_url(server, url), NULL);
+    bench_fill(w->e, pool, n);
+    for (unsigned i = 0; i < CALLERS; i++)
+        w->pool[i] = (struct bench_pool){w->e, pool, bench_owners(i, 16)};
+}
+
+static void ours_close(struct ours *w)
+{
+    usher_close(w->e);
+    for (unsigned i = 0; i < CALLERS; i++)
+        free(w->pool[i].owners);
+}
+
+static double one_side(void *world, double seconds)
+{
+    struct ours *w = world;
+
+    return bench_waiting(bench_pair, &w->pool[0], seconds);
+}
+
+static double many_side(void *world, double seconds)
+{
+    struct ours *w = world;
+    void *worlds[CALLERS];
+
+    for (unsigned i = 0; i < CALLERS; i++)
+        worlds[i] = &w->pool[i];
+    return bench_threads(bench_pair, worlds, CALLERS, seconds);
+}
+
+/* ---- by hand ---------------------------------------------------------------------- */
+
+struct raw {
+    enum floor_script script;
+    const char *pool;
+    struct floor_redis redis;
+    struct bench_owners *owners;
+};
+
+struct raws {
+    struct raw raw[CALLERS];
+};
+
+static uint64_t raw_pair(void *world, unsigned thread)
+{
+    struct raw *w = world;
+    struct floor_hold hold;
+
+    (void)thread;
+    if (w->script == FLOOR_NOOP) {
+        floor_redis_noop(&w->redis, w->pool);
+        floor_redis_noop(&w->redis, w->pool);
+    } else {
+        floor_redis_call(&w->redis, w->script, w->pool, bench_next(w->owners), &hold);
+        floor_redis_hangup(&w->redis, w->script, w->pool, &hold);
+    }
+    return 2;
+}
+
+/* 16 calls in one pipeline, their hangups in the next. */
+static uint64_t raw_pipeline(void *world, unsigned thread)
+{
+    struct raw *w = world;
+    struct floor_hold hold[16];
+
+    (void)thread;
+    for (int i = 0; i < 16; i++)
+        floor_redis_send_call(&w->redis, w->script, w->pool, bench_next(w->owners));
+    for (int i = 0; i < 16; i++)
+        floor_redis_get_hold(&w->redis, &hold[i]);
+    for (int i = 0; i < 16; i++)
+        floor_redis_send_hangup(&w->redis, w->script, w->pool, &hold[i]);
+    for (int i = 0; i < 16; i++)
+        floor_redis_get_done(&w->redis);
+    return 32;
+}
+
+static double raw_one_side(void *world, double seconds)
+{
+    struct raws *w = world;
+
+    return bench_waiting(raw_pair, &w->raw[0], seconds);
+}
+
+static double raw_many_side(void *world, double seconds)
+{
+    struct raws *w = world;
+    void *worlds[CALLERS];
+
+    for (unsigned i = 0; i < CALLERS; i++)
+        worlds[i] = &w->raw[i];
+    return bench_threads(raw_pair, worlds, CALLERS, seconds);
+}
+
+/* Several connections, each with a pipeline of 16. */
+#define PIPELINES 4u
+
+static double raw_pipelines_side(void *world, double seconds)
+{
+    struct raws *w = world;
+    void *worlds[PIPELINES];
+
+    for (unsigned i = 0; i < PIPELINES; i++)
+        worlds[i] = &w->raw[i];
+    return bench_threads(raw_pipeline, worlds, PIPELINES, seconds);
+}
+
+static void raws_open(struct raws *w, const struct redis_server *server,
+                      enum floor_script script, const char *pool, size_t n)
+{
+    for (unsigned i = 0; i < CALLERS; i++) {
+        w->raw[i] = (struct raw){.script = script, .pool = pool, .owners = bench_owners(i, 16)};
+        floor_redis_open(&w->raw[i].redis, connect_to(server));
+    }
+    if (script != FLOOR_NOOP)
+        floor_redis_fill(&w->raw[0].redis, script, pool, n);
+}
+
+static void raws_close(struct raws *w)
+{
+    for (unsigned i = 0; i < CALLERS; i++) {
+        redisFree(w->raw[i].redis.c);
+        free(w->raw[i].owners);
+    }
+}
+
+/* ---- the server's time ------------------------------------------------------------ */
+
+/* Any side, as operations a second of the server's own processor time. */
+struct watched {
+    struct bench_run run;
+    redisContext *c;
+};
+
+static double watched_side(void *world, double seconds)
+{
+    struct watched *w = world;
+    double before = floor_redis_cpu(w->c), begin = bench_now(CLOCK_MONOTONIC);
+    double speed = w->run.side(w->run.world, seconds);
+    double elapsed = bench_now(CLOCK_MONOTONIC) - begin;
+
+    return speed * elapsed / (floor_redis_cpu(w->c) - before);
+}
+
+/* ---- rows ------------------------------------------------------------------------- */
+
+void bench_redis_one(struct bench *b)
+{
+    static const struct bench_line line = {
+        "P7",         "Redis: one caller, 10,000 numbers",
+        "commands/s", "EVALSHA of a no-op", BENCH_AT_LEAST, 0.9};
+    struct redis_server *server = server_start(b, "P7");
+    struct ours ours;
+    struct raws noop;
+
+    if (server == NULL)
+        return;
+    ours_open(&ours, server, "desk", 10000);
+    raws_open(&noop, server, FLOOR_NOOP, "noop", 0);
+    (void)bench_compare(b, &line, (struct bench_run){one_side, &ours},
+                        (struct bench_run){raw_one_side, &noop});
+    raws_close(&noop);
+    ours_close(&ours);
+    redis_server_stop(server);
+}
+
+void bench_redis_many(struct bench *b)
+{
+    static const struct bench_line noops = {
+        "P8",         "Redis: 64 callers, 10,000 numbers",
+        "commands/s", "64 connections, EVALSHA of a no-op", BENCH_NO_BAR, 0};
+    static const struct bench_line smalls = {
+        "P8",         "Redis: 64 callers, 10,000 numbers",
+        "commands/s", "64 connections, a small script", BENCH_AT_LEAST, 3};
+    static const struct bench_line cpu = {
+        "P8",
+        "Redis: commands a second of the server's processor",
+        "commands/s",
+        "the small script in pipelines",
+        BENCH_AT_MOST,
+        1.5};
+    struct redis_server *server = server_start(b, "P8");
+    struct ours ours;
+    struct raws noop, small;
+    struct watched of_ours, of_small;
+
+    if (server == NULL)
+        return;
+    ours_open(&ours, server, "desk", 10000);
+    raws_open(&noop, server, FLOOR_NOOP, "noop", 0);
+    raws_open(&small, server, FLOOR_SMALL, "small", 10000);
+    (void)bench_compare(b, &smalls, (struct bench_run){many_side, &ours},
+                        (struct bench_run){raw_many_side, &small});
+    (void)bench_compare(b, &noops, (struct bench_run){many_side, &ours},
+                        (struct bench_run){raw_many_side, &noop});
+    of_ours = (struct watched){{many_side, &ours}, noop.raw[0].redis.c};
+    of_small = (struct watched){{raw_pipelines_side, &small}, noop.raw[0].redis.c};
+    (void)bench_compare(b, &cpu, (struct bench_run){watched_side, &of_ours},
+                        (struct bench_run){watched_side, &of_small});
+    raws_close(&small);
+    raws_close(&noop);
+    ours_close(&ours);
+    redis_server_stop(server);
+}
+
+/* Ours with @n numbers against the script of the seed with as many. */
+static void against_seed(struct bench *b, struct redis_server *server, size_t n, double limit)
+{
+    char what[96], pool[32];
+    const struct bench_line line = {
+        "P9",           what, "commands/s", "the seed's script, 64 connections",
+        BENCH_AT_LEAST, limit};
+    struct ours ours;
+    struct raws seed;
+
+    (void)snprintf(what, sizeof what, "Redis: 64 callers, %zu numbers", n);
+    (void)snprintf(pool, sizeof pool, "seed-%zu", n);
+    ours_open(&ours, server, pool, n);
+    raws_open(&seed, server, FLOOR_SEED, pool, n);
+    (void)bench_compare(b, &line, (struct bench_run){many_side, &ours},
+                        (struct bench_run){raw_many_side, &seed});
+    raws_close(&seed);
+    ours_close(&ours);
+}
+
+void bench_redis_sizes(struct bench *b)
+{
+    char what[96];
+    const struct bench_line line = {"P9",           what, "commands/s", "the same with 100",
+                                    BENCH_AT_LEAST, 0.8};
+    struct redis_server *server = server_start(b, "P9");
+    size_t n = b->quick ? 10000 : 1000000;
+    struct ours small, large;
+
+    if (server == NULL)
+        return;
+    ours_open(&small, server, "small", 100);
+    ours_open(&large, server, "large", n);
+    (void)snprintf(what, sizeof what, "Redis: 64 callers, %zu numbers", n);
+    (void)bench_compare(b, &line, (struct bench_run){many_side, &large},
+                        (struct bench_run){many_side, &small});
+    (void)snprintf(what, sizeof what, "Redis: one caller, %zu numbers", n);
+    (void)bench_compare(b, &line, (struct bench_run){one_side, &large},
+                        (struct bench_run){one_side, &small});
+    ours_close(&large);
+    ours_close(&small);
+    against_seed(b, server, 100, 1.3);
+    if (!b->quick)
+        against_seed(b, server, 100000, 100);
+    redis_server_stop(server);
+}

@@ -428,12 +428,12 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
 
 static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload)
+                              usher_scan_fn *fn, void *payload, char line[192])
 {
     const struct table *t = &((struct own_store *)s)->table;
     enum usher_status status = USHER_OK;
 
-    (void)deadline_ms;
+    (void)deadline_ms, (void)line;
     for (size_t i = 0; i < t->n && status == USHER_OK; i++) {
         const struct row *row = t->rows[i];
 

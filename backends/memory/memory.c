@@ -338,8 +338,8 @@ static struct name *name_find(struct shard *shard, const struct names *names,
 }
 
 /* The list of slot @slot for the text @by; NULL: it is empty. */
-static const struct usher__tree *list_of(struct shard *shard, const struct kind *kind,
-                                         uint8_t slot, const struct usher_text *by)
+static const struct usher__tree *list_of(struct shard *shard, const struct kind *kind, uint8_t slot,
+                                         const struct usher_text *by)
 {
     const struct name *name;
 
@@ -840,12 +840,13 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
 
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload)
+                              usher_scan_fn *fn, void *payload, char line[192])
 {
     struct memory *m = (struct memory *)store;
     enum usher_status status = USHER_OK;
 
     (void)deadline_ms;
+    (void)line;
     for (unsigned i = 0; i < SHARDS && status == USHER_OK; i++) {
         struct shard *shard = &m->shards[i];
 

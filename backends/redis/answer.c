@@ -60,6 +60,15 @@ bool usher__redis_take_int(struct usher_text *text, int64_t *ret)
     return usher__redis_take_word(text, &word) && word_int(&word, ret);
 }
 
+/* Names have no control characters, so neither have answers but for the tabs between. */
+static bool clean(const struct usher_text *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        if ((unsigned char)text->data[i] < 0x20 || text->data[i] == 0x7f)
+            return false;
+    return true;
+}
+
 static bool is(const struct usher_text *text, const char *word)
 {
     return text->size == strlen(word) && memcmp(text->data, word, text->size) == 0;
@@ -198,7 +207,7 @@ static bool answer_line(enum usher_verb verb, struct usher_text text, struct ush
         return take_settings(&text, &n->of.settings);
     if (verb == USHER_NUMBER_STATS)
         return reply->status != USHER_OK || take_stats(&text, &n->of.stats);
-    if (text.size > USHER_NAME_MAX)
+    if (text.size > USHER_NAME_MAX || !clean(&text))
         return false;
     if (text.size != 0)
         memcpy(n->number, text.data, text.size);
@@ -224,7 +233,8 @@ static bool answer_row(struct usher_text text, struct usher_reply *reply, bool *
         !usher__redis_take_int(&words, &row.until_ms) ||
         !usher__redis_take_int(&words, &row.calls_today) ||
         !usher__redis_take_int(&words, &row.used_ms) || !take_field(&text, &row.group) ||
-        !take_field(&text, &row.owner) || text.size == 0 || text.size > USHER_NAME_MAX)
+        !take_field(&text, &row.owner) || text.size == 0 || text.size > USHER_NAME_MAX ||
+        !clean(&text) || !clean(&row.group) || !clean(&row.owner))
         return false;
     row.number = text;
     row.resting = row.state == USHER_NUMBER_IDLE_UP && row.until_ms != 0;

@@ -346,6 +346,63 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
     b->left -= b->progress[i] == DONE;
 }
 
+static bool same_scope(const struct usher_command *a, const struct usher_command *b)
+{
+    return a->scope.size == b->scope.size &&
+           memcmp(a->scope.data, b->scope.data, a->scope.size) == 0;
+}
+
+static bool reads(const struct usher_command *c)
+{
+    return c->verb == USHER_NUMBER_SHOW || c->verb == USHER_NUMBER_LIST ||
+           c->verb == USHER_NUMBER_STATS;
+}
+
+/*
+ * Order on a scope is kept: what the server refused is not sent again when a command behind
+ * it on the same scope has been answered; it was not applied then, and is answered so.
+ */
+static void keep_order(struct batch *b)
+{
+    for (size_t i = 0; i < b->n && b->left > 0; i++) {
+        bool passed = false;
+
+        if (b->progress[i] != TO_SEND || b->doubt[i])
+            continue;
+        for (size_t k = i + 1; k < b->n && !passed; k++)
+            passed = b->progress[k] == DONE && b->tasks[k].reply->status <= USHER_STALE &&
+                     same_scope(b->tasks[i].command, b->tasks[k].command);
+        if (passed) {
+            fail(&b->tasks[i], &b->progress[i], USHER_UNAVAILABLE,
+                 "redis: refused, while a later command on the pool was not");
+            b->left--;
+        }
+    }
+}
+
+/*
+ * May task @i be sent again though it may have been applied?  Not if another command on its
+ * scope was under way with it that is not of the same kind: the repeat of the first comes
+ * after the effect of the second, and a second with a request id is not applied again.
+ */
+static bool repeatable(const struct batch *b, size_t i)
+{
+    const struct usher_command *c = b->tasks[i].command;
+    bool alike = c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_DEL ||
+                 c->verb == USHER_NUMBER_REG || c->verb == USHER_NUMBER_UNREG ||
+                 c->verb == USHER_NUMBER_CALL;
+
+    if (!usher_command_repeatable(c))
+        return false;
+    for (size_t k = 0; k < b->n && !reads(c); k++) {
+        const struct usher_command *other = b->tasks[k].command;
+
+        if (k != i && !reads(other) && same_scope(c, other) && !(alike && other->verb == c->verb))
+            return false;
+    }
+    return true;
+}
+
 /* Send what is to be sent in one pipeline and read the answers. */
 static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
 {
@@ -372,7 +429,7 @@ static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
         }
         if (status != USHER_OK && sent < usher__redis_conn_unsent_from(r->conn)) {
             b->doubt[i] = true;
-            if (!usher_command_repeatable(b->tasks[i].command)) {
+            if (!repeatable(b, i)) {
                 fail(&b->tasks[i], &b->progress[i], USHER_UNKNOWN,
                      usher__redis_conn_message(r->conn));
                 b->left--;
@@ -380,6 +437,7 @@ static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
         }
         sent++;
     }
+    keep_order(b);
     return status;
 }
 

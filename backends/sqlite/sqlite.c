@@ -1124,7 +1124,7 @@ static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun
  */
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
                               const struct usher_text *only, int64_t deadline_ms, usher_scan_fn *fn,
-                              void *payload)
+                              void *payload, char message[192])
 {
     struct sqlite *s = (struct sqlite *)store;
     struct connection c;
@@ -1138,7 +1138,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
         status = scan_all(&sc, noun, only);
     connection_close(&c);
     if (status != USHER_OK)
-        memcpy(s->txn.c.message, c.message, sizeof c.message);
+        usher__sqlite_say(message, "%s", c.message);
     return status;
 }
 

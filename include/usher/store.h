@@ -185,7 +185,8 @@ struct usher_record_store_ops {
     enum usher_status (*begin)(struct usher_record_store *s, enum usher_noun noun,
                                const struct usher_text *scope, bool write, int64_t deadline_ms,
                                struct usher_txn **ret_txn);
-    /* Must.  Durable on return.  UNKNOWN: it may have been. */
+    /* Must.  Durable on return.  Ends the transaction in any case; on failure rolled back,
+     * or, with UNKNOWN, perhaps not. */
     enum usher_status (*commit)(struct usher_txn *txn);
     /* Must.  Cannot fail.  With USHER_CAP_CONCURRENT, write() has already taken effect and
      * rollback() only ends the transaction. */
@@ -212,10 +213,10 @@ struct usher_record_store_ops {
      * records of this transaction. */
     enum usher_status (*write)(struct usher_txn *txn, struct usher_scope *scope,
                                const struct usher_write *writes, size_t n);
-    /* Must.  As scan() of a store. */
+    /* Must.  As scan() of a store; other threads may be in a transaction meanwhile. */
     enum usher_status (*scan)(struct usher_record_store *s, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload);
+                              usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Why the last operation of the calling transaction failed, one line, or "". */
     const char *(*message)(struct usher_record_store *s);
     /* Must.  Cannot fail; takes half-open stores.  Frees @s. */

@@ -93,12 +93,15 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((command->given & ~verb->given & noun->args[i].given) != 0)
             return not_taken(verb, &noun->args[i], reply);
+    if ((command->given & ~verb->given) != 0) /* of a later version */
+        return usher__say(reply, USHER_INVALID, "an argument given is not known");
+    if ((command->given & ~verb->given) != 0)
+        return usher__say(reply, USHER_INVALID, "given names arguments that are not known");
     return USHER_OK;
 }
 
 enum usher_status usher__command_check(const struct usher_command *command,
-                                       const struct usher_text *known,
-                                       struct usher_reply *reply)
+                                       const struct usher_text *known, struct usher_reply *reply)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     const struct usher__noun *noun;
@@ -110,8 +113,7 @@ enum usher_status usher__command_check(const struct usher_command *command,
     noun = usher__noun((unsigned)command->verb >> 8);
     if (command->scope.data == NULL)
         return usher__say(reply, USHER_INVALID, "%s is missing", noun->word);
-    if (known == NULL || known->data != command->scope.data ||
-        known->size != command->scope.size) {
+    if (known == NULL || known->data != command->scope.data || known->size != command->scope.size) {
         fault = usher__scope_fault(command->scope.data, command->scope.size);
         if (fault != NULL)
             return usher__say(reply, USHER_INVALID, "name of the scope %s", fault);

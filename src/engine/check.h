@@ -10,7 +10,6 @@
  * @known may be NULL, or a scope's name that has been found good: most commands of a batch
  * have the same. */
 enum usher_status usher__command_check(const struct usher_command *command,
-                                       const struct usher_text *known,
-                                       struct usher_reply *reply);
+                                       const struct usher_text *known, struct usher_reply *reply);
 
 #endif

@@ -468,7 +468,7 @@ static enum usher_status replies_look(const struct usher_engine *e,
 static inline enum usher_status execute_some(struct usher_engine *e,
                                              const struct usher_command *commands,
                                              struct usher_reply *replies, size_t n,
-                                             enum usher_status worst)
+                                             int64_t deadline_ms, enum usher_status worst)
 {
     struct usher_task tasks[CHUNK];
     const struct usher_text *scope = NULL;
@@ -483,8 +483,6 @@ static inline enum usher_status execute_some(struct usher_engine *e,
         }
     }
     if (n_tasks > 0) {
-        int64_t deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
-
         if (e->combines)
             combine(e, tasks, n_tasks, deadline_ms);
         else
@@ -497,6 +495,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
                                 struct usher_reply *replies, size_t n)
 {
     enum usher_status worst = usher__engine_check(e);
+    int64_t deadline_ms; /* of the whole batch */
 
     if (worst != USHER_OK)
         return worst;
@@ -506,9 +505,10 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
                                               : "commands or replies is NULL");
         return USHER_INVALID;
     }
+    deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
     for (size_t from = 0; from < n; from += CHUNK)
         worst = execute_some(e, commands + from, replies + from,
-                             n - from < CHUNK ? n - from : CHUNK, worst);
+                             n - from < CHUNK ? n - from : CHUNK, deadline_ms, worst);
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

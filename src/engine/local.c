@@ -20,6 +20,9 @@
 #include "engine/memory.h"
 #include "steps/work.h"
 
+/* Minutes; the store is not ours alone, and days are computed with it. */
+#define ZONE_MAX 1440
+
 struct local {
     struct usher_store base;
     struct usher_store_ops ops;
@@ -170,6 +173,12 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     w->reply = task->reply;
     w->now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : now;
     if (w->scope.ref != NULL) {
+        int64_t zone = w->scope.settings[USHER__SET_ZONE];
+
+        if (zone < -ZONE_MAX || zone > ZONE_MAX) {
+            usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: a time zone");
+            return USHER_OK;
+        }
         w->reply->epoch = w->scope.epoch;
         w->reply->version = w->scope.version;
         if (w->now < w->scope.clock_ms)
@@ -306,12 +315,8 @@ static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
     struct local *l = (struct local *)s;
-    enum usher_status status =
-        l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload);
 
-    if (status != USHER_OK)
-        usher__copy_line(message, 192, l->records->ops->message(l->records));
-    return status;
+    return l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload, message);
 }
 
 static void close_local(struct usher_store *s)

@@ -21,29 +21,25 @@ static const struct row {
     void (*run)(struct bench *b);
     const char *needs; /* a store that may not be built in */
 } rows[] = {
-    {"P1", bench_memory_one, NULL},
-    {"P2", bench_memory_sizes, NULL},
-    {"P3", bench_memory_threads, NULL},
+    { "P1", bench_memory_one, NULL },     { "P2", bench_memory_sizes, NULL },
+    { "P3", bench_memory_threads, NULL },
 #ifdef USHER_WITH_SQLITE
-    {"P4", bench_sqlite_one, NULL},
-    {"P5", bench_sqlite_many, NULL},
-    {"P6", bench_sqlite_sizes, NULL},
+    { "P4", bench_sqlite_one, NULL },     { "P5", bench_sqlite_many, NULL },
+    { "P6", bench_sqlite_sizes, NULL },
 #else
     {"P4", NULL, "SQLite"},
     {"P5", NULL, "SQLite"},
     {"P6", NULL, "SQLite"},
 #endif
 #ifdef USHER_WITH_REDIS
-    {"P7", bench_redis_one, NULL},
-    {"P8", bench_redis_many, NULL},
-    {"P9", bench_redis_sizes, NULL},
+    { "P7", bench_redis_one, NULL },      { "P8", bench_redis_many, NULL },
+    { "P9", bench_redis_sizes, NULL },
 #else
     {"P7", NULL, "Redis"},
     {"P8", NULL, "Redis"},
     {"P9", NULL, "Redis"},
 #endif
-    {"P14", bench_replay, NULL},
-    {"P15", bench_start, NULL},
+    { "P14", bench_replay, NULL },        { "P15", bench_start, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 
@@ -121,7 +117,7 @@ static void machine(const struct bench *b)
 
 int main(int argc, char **argv)
 {
-    struct bench b = {.rounds = 7, .seconds = 0.5};
+    struct bench b = { .rounds = 7, .seconds = 0.5 };
     int i = 1;
 
     for (; i < argc && argv[i][0] == '-'; i++)

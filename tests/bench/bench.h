@@ -34,9 +34,9 @@ struct bench {
 enum bench_bar { BENCH_NO_BAR, BENCH_AT_LEAST, BENCH_AT_MOST };
 
 struct bench_line {
-    const char *row;  /* "P1" */
-    const char *what; /* in a few words */
-    const char *unit; /* "commands/s" */
+    const char *row;   /* "P1" */
+    const char *what;  /* in a few words */
+    const char *unit;  /* "commands/s" */
     const char *floor; /* what it is compared with */
     enum bench_bar bar;
     double limit; /* AT_LEAST: of ours : floor; AT_MOST: of floor : ours, that is of times */

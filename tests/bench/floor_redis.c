@@ -139,8 +139,8 @@ void floor_redis_send_hangup(struct floor_redis *f, enum floor_script script, co
         send(f, "EVALSHA %s 2 {%s}:idle:up {%s}:numstate hangup %s", f->sha[script], pool, pool,
              hold->number);
     else
-        send(f, "EVALSHA %s 3 {%s}:free {%s}:numbers {%s}:owners hangup %s %llu",
-             f->sha[script], pool, pool, pool, hold->number, (unsigned long long)hold->token);
+        send(f, "EVALSHA %s 3 {%s}:free {%s}:numbers {%s}:owners hangup %s %llu", f->sha[script],
+             pool, pool, pool, hold->number, (unsigned long long)hold->token);
 }
 
 void floor_redis_get_hold(struct floor_redis *f, struct floor_hold *ret_hold)
@@ -179,20 +179,34 @@ void floor_redis_hangup(struct floor_redis *f, enum floor_script script, const c
     floor_redis_get_done(f);
 }
 
+/* The number behind @key in the section @section of INFO. */
+static double info(redisContext *c, const char *section, const char *key)
+{
+    struct floor_redis f = { .c = c };
+    redisReply *r;
+    const char *at;
+    double value;
+
+    send(&f, "INFO %s", section);
+    r = get(&f);
+    at = r->type == REDIS_REPLY_STRING ? strstr(r->str, key) : NULL;
+    if (at == NULL)
+        bench_die("raw Redis: INFO %s has no %s", section, key);
+    value = strtod(at + strlen(key), NULL);
+    freeReplyObject(r);
+    return value;
+}
+
 double floor_redis_cpu(redisContext *c)
 {
-    struct floor_redis f = {.c = c};
-    redisReply *r;
-    double user, system;
-    const char *u, *s;
+    return info(c, "cpu", "used_cpu_user:") + info(c, "cpu", "used_cpu_sys:");
+}
 
-    send(&f, "INFO cpu");
-    r = get(&f);
-    u = r->type == REDIS_REPLY_STRING ? strstr(r->str, "used_cpu_user:") : NULL;
-    s = r->type == REDIS_REPLY_STRING ? strstr(r->str, "used_cpu_sys:") : NULL;
-    if (u == NULL || s == NULL || sscanf(u, "used_cpu_user:%lf", &user) != 1 ||
-        sscanf(s, "used_cpu_sys:%lf", &system) != 1)
-        bench_die("raw Redis: INFO cpu has no times");
-    freeReplyObject(r);
-    return user + system;
+double floor_redis_scripts(redisContext *c)
+{
+    double calls = info(c, "commandstats", "cmdstat_evalsha:calls=");
+    char key[64];
+
+    (void)snprintf(key, sizeof key, "cmdstat_evalsha:calls=%.0f,usec=", calls);
+    return info(c, "commandstats", key) * 1e-6;
 }

@@ -27,8 +27,7 @@ struct floor_redis {
 void floor_redis_open(struct floor_redis *f, redisContext *c);
 
 /* @n free numbers in pool {@pool} of @script. */
-void floor_redis_fill(struct floor_redis *f, enum floor_script script, const char *pool,
-                      size_t n);
+void floor_redis_fill(struct floor_redis *f, enum floor_script script, const char *pool, size_t n);
 
 /* One call, waited for. */
 void floor_redis_noop(struct floor_redis *f, const char *pool);
@@ -45,7 +44,8 @@ void floor_redis_send_hangup(struct floor_redis *f, enum floor_script script, co
 void floor_redis_get_hold(struct floor_redis *f, struct floor_hold *ret_hold);
 void floor_redis_get_done(struct floor_redis *f);
 
-/* Seconds of processor time that the server has used. */
+/* Seconds of processor time that the server has used; seconds that it has spent in scripts. */
 double floor_redis_cpu(redisContext *c);
+double floor_redis_scripts(redisContext *c);
 
 #endif

@@ -11,16 +11,16 @@
 
 #include "bench.h"
 
-#define STATEMENTS(X)                                                                      \
-    X(BEGIN, "BEGIN IMMEDIATE")                                                            \
-    X(COMMIT, "COMMIT")                                                                    \
-    X(HELD, "SELECT number, token FROM number WHERE owner = ?1")                           \
-    X(FREE, "SELECT number FROM number WHERE busy = 0 ORDER BY ord LIMIT 1")               \
-    X(LOOK, "SELECT busy, token FROM number WHERE number = ?1")                            \
-    X(RAISE, "UPDATE pool SET version = version + 1 RETURNING version")                  \
-    X(TAKE, "UPDATE number SET busy = 1, owner = ?2, token = ?3, ord = ?3, used = ?4,"     \
-            " calls = calls + 1 WHERE number = ?1")                                        \
-    X(RELEASE, "UPDATE number SET busy = 0, owner = NULL, ord = ?2 WHERE number = ?1")     \
+#define STATEMENTS(X)                                                                  \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                        \
+    X(COMMIT, "COMMIT")                                                                \
+    X(HELD, "SELECT number, token FROM number WHERE owner = ?1")                       \
+    X(FREE, "SELECT number FROM number WHERE busy = 0 ORDER BY ord LIMIT 1")           \
+    X(LOOK, "SELECT busy, token FROM number WHERE number = ?1")                        \
+    X(RAISE, "UPDATE pool SET version = version + 1 RETURNING version")                \
+    X(TAKE, "UPDATE number SET busy = 1, owner = ?2, token = ?3, ord = ?3, used = ?4," \
+            " calls = calls + 1 WHERE number = ?1")                                    \
+    X(RELEASE, "UPDATE number SET busy = 0, owner = NULL, ord = ?2 WHERE number = ?1") \
     X(ADD, "INSERT INTO number VALUES(?1, 0, NULL, 0, ?2, 0, 0)")
 
 enum {
@@ -107,8 +107,8 @@ struct floor_sqlite *floor_sqlite_open(const char *path, size_t n)
                      NULL, NULL, NULL) != SQLITE_OK)
         die(f);
     for (int i = 0; i < N_STATEMENTS; i++)
-        if (sqlite3_prepare_v3(f->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT,
-                               &f->statement[i], NULL) != SQLITE_OK)
+        if (sqlite3_prepare_v3(f->db, texts[i], -1, SQLITE_PREPARE_PERSISTENT, &f->statement[i],
+                               NULL) != SQLITE_OK)
             die(f);
     floor_sqlite_begin(f);
     for (size_t i = 0; i < n; i++) {

@@ -71,8 +71,8 @@ struct bench_spread bench_spread(const double *values, size_t n)
 
     memcpy(sorted, values, n * sizeof *sorted);
     qsort(sorted, n, sizeof *sorted, compare_doubles);
-    return (struct bench_spread){(sorted[n / 2] + sorted[(n - 1) / 2]) / 2, sorted[0],
-                                 sorted[n - 1]};
+    return (struct bench_spread){ (sorted[n / 2] + sorted[(n - 1) / 2]) / 2, sorted[0],
+                                  sorted[n - 1] };
 }
 
 struct bench_result bench_compare(struct bench *b, const struct bench_line *line,
@@ -80,7 +80,7 @@ struct bench_result bench_compare(struct bench *b, const struct bench_line *line
 {
     double speeds[BENCH_ROUNDS_MAX][BENCH_SIDES_MAX];
     double o[BENCH_ROUNDS_MAX], f[BENCH_ROUNDS_MAX], ratio[BENCH_ROUNDS_MAX];
-    const struct bench_run runs[] = {ours, floor};
+    const struct bench_run runs[] = { ours, floor };
     struct bench_result result;
 
     bench_rounds(b, runs, 2, speeds);
@@ -149,8 +149,7 @@ static void json_end(const struct bench_line *line, double value)
     puts("}");
 }
 
-void bench_report(struct bench *b, const struct bench_line *line,
-                  const struct bench_result *result)
+void bench_report(struct bench *b, const struct bench_line *line, const struct bench_result *result)
 {
     char ours[16], floor[16];
 
@@ -250,16 +249,16 @@ static void *member_run(void *arg)
 
 double bench_threads(bench_worker *worker, void *const *worlds, unsigned n, double seconds)
 {
-    struct crew crew = {.worker = worker, .stop = false};
+    struct crew crew = { .worker = worker, .stop = false };
     struct member *members = bench_alloc(n, sizeof *members);
-    struct timespec ts = {(time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9)};
+    struct timespec ts = { (time_t)seconds, (long)((seconds - (double)(time_t)seconds) * 1e9) };
     double begin, end;
     uint64_t total = 0;
 
     if (pthread_barrier_init(&crew.start, NULL, n + 1) != 0)
         bench_die("pthread_barrier_init");
     for (unsigned i = 0; i < n; i++) {
-        members[i] = (struct member){.crew = &crew, .world = worlds[i], .i = i};
+        members[i] = (struct member){ .crew = &crew, .world = worlds[i], .i = i };
         if (pthread_create(&members[i].thread, NULL, member_run, &members[i]) != 0)
             bench_die("pthread_create");
     }
@@ -306,7 +305,7 @@ struct usher_engine *bench_open(const char *url, const struct usher_options *opt
 
 void bench_fill(struct usher_engine *e, const char *pool, size_t n)
 {
-    static const enum usher_verb verbs[] = {USHER_NUMBER_ADD, USHER_NUMBER_REG};
+    static const enum usher_verb verbs[] = { USHER_NUMBER_ADD, USHER_NUMBER_REG };
     struct usher_command *commands = bench_alloc(FILL, sizeof *commands);
     struct usher_reply *replies = bench_alloc(FILL, sizeof *replies);
     char(*names)[BENCH_NAME] = bench_alloc(FILL / 2, BENCH_NAME);
@@ -320,17 +319,17 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
                 struct usher_command *c = &commands[k++];
 
                 c->verb = verbs[v];
-                c->scope = (struct usher_text){pool, strlen(pool)};
+                c->scope = (struct usher_text){ pool, strlen(pool) };
                 c->arg.number.number =
-                    (struct usher_text){names[i - from], strlen(names[i - from])};
+                    (struct usher_text){ names[i - from], strlen(names[i - from]) };
             }
         }
         if (usher_execute(e, commands, replies, k) != USHER_OK)
             bench_die("cannot fill the pool: %s", usher_message(e));
         for (unsigned i = 0; i < k; i++)
             if (replies[i].status != USHER_OK)
-                bench_die("cannot fill the pool: %s: %s",
-                          usher_status_word(replies[i].status), replies[i].message);
+                bench_die("cannot fill the pool: %s: %s", usher_status_word(replies[i].status),
+                          replies[i].message);
     }
     free(commands);
     free(replies);
@@ -371,7 +370,7 @@ const char *bench_path(char path[256], const char *name)
 
 void bench_unlink(const char *path)
 {
-    static const char *const ends[] = {"", "-wal", "-shm", "-journal"};
+    static const char *const ends[] = { "", "-wal", "-shm", "-journal" };
     char name[300];
 
     for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {

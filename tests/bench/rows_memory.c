@@ -44,7 +44,7 @@ static double ours_side(void *world, double seconds)
 
 static struct floor_world floor_world_new(size_t n)
 {
-    struct floor_world w = {floor_pool_new(n), bench_owners(0, OWNERS)};
+    struct floor_world w = { floor_pool_new(n), bench_owners(0, OWNERS) };
 
     for (size_t i = 0; i < n; i++) {
         char number[BENCH_NAME];
@@ -80,7 +80,7 @@ static void batches_init(struct batches *w)
         w->call[i].verb = USHER_NUMBER_CALL;
         w->hangup[i].verb = USHER_NUMBER_HANGUP;
         w->hangup[i].given = USHER_GIVEN_TOKEN;
-        w->call[i].scope = w->hangup[i].scope = (struct usher_text){POOL, strlen(POOL)};
+        w->call[i].scope = w->hangup[i].scope = (struct usher_text){ POOL, strlen(POOL) };
     }
 }
 
@@ -93,13 +93,13 @@ static uint64_t batch(void *world, unsigned thread)
     for (unsigned i = 0; i < BATCH; i++) {
         const char *owner = bench_next(w->pool.owners);
 
-        w->call[i].arg.number.owner = (struct usher_text){owner, strlen(owner)};
+        w->call[i].arg.number.owner = (struct usher_text){ owner, strlen(owner) };
     }
     ok = usher_execute(w->pool.e, w->call, w->called, BATCH) == USHER_OK;
     for (unsigned i = 0; i < BATCH; i++) {
         const struct usher_number_reply *n = &w->called[i].of.number;
 
-        w->hangup[i].arg.number.number = (struct usher_text){n->number, n->number_size};
+        w->hangup[i].arg.number.number = (struct usher_text){ n->number, n->number_size };
         w->hangup[i].arg.number.token = n->token;
     }
     ok = ok && usher_execute(w->pool.e, w->hangup, w->hung_up, BATCH) == USHER_OK;
@@ -118,23 +118,27 @@ static double batch_side(void *world, double seconds)
 void bench_memory_one(struct bench *b)
 {
     static const struct bench_line one = {
-        "P1",    "memory: call and hangup, 10,000 numbers, one thread",
-        "commands/s", "struct, table and list", BENCH_AT_MOST, 2};
+        "P1",          "memory: call and hangup, 10,000 numbers, one thread",
+        "commands/s",  "struct, table and list",
+        BENCH_AT_MOST, 2
+    };
     static const struct bench_line many = {
-        "P1",    "the same in batches of 64 calls and 64 hangups",
-        "commands/s", "one by one", BENCH_AT_MOST, 2};
+        "P1",          "the same in batches of 64 calls and 64 hangups",
+        "commands/s",  "one by one",
+        BENCH_AT_MOST, 2
+    };
     struct usher_engine *e = bench_open("memory:", NULL);
-    struct bench_pool pool = {e, POOL, bench_owners(0, OWNERS)};
+    struct bench_pool pool = { e, POOL, bench_owners(0, OWNERS) };
     struct batches *batches = bench_alloc(1, sizeof *batches);
     struct floor_world w = floor_world_new(10000);
 
     bench_fill(e, POOL, 10000);
-    (void)bench_compare(b, &one, (struct bench_run){ours_side, &pool},
-                        (struct bench_run){floor_side, &w});
+    (void)bench_compare(b, &one, (struct bench_run){ ours_side, &pool },
+                        (struct bench_run){ floor_side, &w });
     batches->pool = pool;
     batches_init(batches);
-    (void)bench_compare(b, &many, (struct bench_run){batch_side, batches},
-                        (struct bench_run){floor_side, &w});
+    (void)bench_compare(b, &many, (struct bench_run){ batch_side, batches },
+                        (struct bench_run){ floor_side, &w });
     floor_world_free(&w);
     free(batches);
     free(pool.owners);
@@ -207,10 +211,10 @@ static void sized_open(struct sized *s, size_t n)
     double before = resident();
 
     s->n = n;
-    s->counted.alloc = (struct usher_allocator){counted_resize, &s->counted};
+    s->counted.alloc = (struct usher_allocator){ counted_resize, &s->counted };
     s->counted.used = 0;
     opt.alloc = &s->counted.alloc;
-    s->pool = (struct bench_pool){bench_open("memory:", &opt), POOL, bench_owners(0, OWNERS)};
+    s->pool = (struct bench_pool){ bench_open("memory:", &opt), POOL, bench_owners(0, OWNERS) };
     bench_fill(s->pool.e, POOL, n);
     s->resident = resident() - before;
     s->floor = floor_world_new(n);
@@ -227,15 +231,16 @@ static void growth(struct bench *b, struct sized *small, struct sized *large)
 {
     double speeds[BENCH_ROUNDS_MAX][BENCH_SIDES_MAX];
     double ours[BENCH_ROUNDS_MAX], floor[BENCH_ROUNDS_MAX], ratio[BENCH_ROUNDS_MAX];
-    struct bench_run runs[] = {{ours_side, &large->pool},
-                               {floor_side, &large->floor},
-                               {ours_side, &small->pool},
-                               {floor_side, &small->floor}};
+    struct bench_run runs[] = { { ours_side, &large->pool },
+                                { floor_side, &large->floor },
+                                { ours_side, &small->pool },
+                                { floor_side, &small->floor } };
     char what[96];
-    struct bench_line line = {"P2", what, "times the cost with 100", "the floor's", BENCH_AT_MOST,
-                              1};
-    struct bench_line speed = {"P2", what, "commands/s", "struct, table and list", BENCH_NO_BAR,
-                               0};
+    struct bench_line line = { "P2",          what,          "times the cost with 100",
+                               "the floor's", BENCH_AT_MOST, 1 };
+    struct bench_line speed = {
+        "P2", what, "commands/s", "struct, table and list", BENCH_NO_BAR, 0
+    };
     struct bench_result result;
 
     bench_rounds(b, runs, 4, speeds);
@@ -265,13 +270,13 @@ static void growth(struct bench *b, struct sized *small, struct sized *large)
 
 void bench_memory_sizes(struct bench *b)
 {
-    static const size_t sizes[] = {10000, 1000000, 10000000};
+    static const size_t sizes[] = { 10000, 1000000, 10000000 };
     struct sized small, large;
 
     sized_open(&small, 100);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         char what[96];
-        struct bench_line line = {"P2", what, "bytes", "", BENCH_AT_MOST, 200};
+        struct bench_line line = { "P2", what, "bytes", "", BENCH_AT_MOST, 200 };
         double bytes;
 
         if (b->quick && sizes[i] > 10000)
@@ -285,11 +290,11 @@ void bench_memory_sizes(struct bench *b)
         growth(b, &small, &large);
         bytes = (double)large.counted.used / (double)large.n;
         (void)snprintf(what, sizeof what, "memory: bytes a number of %zu, as allocated", large.n);
-        bench_value(b, &line, (struct bench_spread){bytes, bytes, bytes});
+        bench_value(b, &line, (struct bench_spread){ bytes, bytes, bytes });
         if (sizes[i] >= 1000000) {
             bytes = large.resident / (double)large.n;
             (void)snprintf(what, sizeof what, "memory: bytes a number of %zu, resident", large.n);
-            bench_value(b, &line, (struct bench_spread){bytes, bytes, bytes});
+            bench_value(b, &line, (struct bench_spread){ bytes, bytes, bytes });
         }
         sized_close(&large);
     }
@@ -306,7 +311,7 @@ struct threads {
 static double threads_side(void *world, double seconds)
 {
     struct threads *t = world;
-    void *const worlds[] = {&t->pool[0], &t->pool[1]};
+    void *const worlds[] = { &t->pool[0], &t->pool[1] };
 
     return bench_threads(bench_pairs, worlds, t->n, seconds);
 }
@@ -314,25 +319,28 @@ static double threads_side(void *world, double seconds)
 void bench_memory_threads(struct bench *b)
 {
     static const struct bench_line apart = {
-        "P3", "memory: two threads, each with a pool of its own", "commands/s", "one thread",
-        BENCH_AT_LEAST, 1.8};
-    static const struct bench_line together = {
-        "P3", "memory: two threads on one pool", "commands/s", "one thread", BENCH_AT_LEAST, 0.7};
+        "P3",           "memory: two threads, each with a pool of its own",
+        "commands/s",   "one thread",
+        BENCH_AT_LEAST, 1.8
+    };
+    static const struct bench_line together = { "P3",           "memory: two threads on one pool",
+                                                "commands/s",   "one thread",
+                                                BENCH_AT_LEAST, 0.7 };
     struct usher_engine *e = bench_open("memory:", NULL);
-    struct bench_owners *owners[] = {bench_owners(0, OWNERS), bench_owners(1, OWNERS)};
-    struct threads one = {{{e, "a", owners[0]}}, 1};
-    struct threads two = {{{e, "a", owners[0]}, {e, "b", owners[1]}}, 2};
-    struct threads same = {{{e, "a", owners[0]}, {e, "a", owners[1]}}, 2};
+    struct bench_owners *owners[] = { bench_owners(0, OWNERS), bench_owners(1, OWNERS) };
+    struct threads one = { { { e, "a", owners[0] } }, 1 };
+    struct threads two = { { { e, "a", owners[0] }, { e, "b", owners[1] } }, 2 };
+    struct threads same = { { { e, "a", owners[0] }, { e, "a", owners[1] } }, 2 };
 
     if (sysconf(_SC_NPROCESSORS_ONLN) < 2) {
         bench_skip(b, "P3", "one processor");
     } else {
         bench_fill(e, "a", 10000);
         bench_fill(e, "b", 10000);
-        (void)bench_compare(b, &apart, (struct bench_run){threads_side, &two},
-                            (struct bench_run){threads_side, &one});
-        (void)bench_compare(b, &together, (struct bench_run){threads_side, &same},
-                            (struct bench_run){threads_side, &one});
+        (void)bench_compare(b, &apart, (struct bench_run){ threads_side, &two },
+                            (struct bench_run){ threads_side, &one });
+        (void)bench_compare(b, &together, (struct bench_run){ threads_side, &same },
+                            (struct bench_run){ threads_side, &one });
     }
     free(owners[0]);
     free(owners[1]);

@@ -91,11 +91,14 @@ static void file_open(struct file *w, const char *name, size_t n)
 
     (void)bench_path(w->path, name);
     bench_unlink(w->path);
-    (void)snprintf(url, sizeof url, "sqlite:%s?timeout=60000", w->path);
+    (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", w->path);
     w->e = bench_open(url, NULL);
     bench_fill(w->e, POOL, n);
+    usher_close(w->e);
+    (void)snprintf(url, sizeof url, "sqlite:%s?timeout=60000", w->path);
+    w->e = bench_open(url, NULL);
     for (unsigned i = 0; i < CALLERS; i++)
-        w->pool[i] = (struct bench_pool){w->e, POOL, bench_owners(i, 16)};
+        w->pool[i] = (struct bench_pool){ w->e, POOL, bench_owners(i, 16) };
 }
 
 static void file_close(struct file *w)
@@ -126,15 +129,17 @@ static double many_side(void *world, double seconds)
 void bench_sqlite_one(struct bench *b)
 {
     static const struct bench_line line = {
-        "P4",      "SQLite, durable: one caller, 10,000 numbers",
-        "pairs/s", "raw statements, a transaction each", BENCH_AT_LEAST, 0.9};
+        "P4",           "SQLite, durable: one caller, 10,000 numbers",
+        "pairs/s",      "raw statements, a transaction each",
+        BENCH_AT_LEAST, 0.9
+    };
     struct file ours;
     struct raw raw;
 
     file_open(&ours, "usher.db", 10000);
     raw_open(&raw, 10000);
-    (void)bench_compare(b, &line, (struct bench_run){one_side, &ours},
-                        (struct bench_run){raw_side, &raw});
+    (void)bench_compare(b, &line, (struct bench_run){ one_side, &ours },
+                        (struct bench_run){ raw_side, &raw });
     raw_close(&raw);
     file_close(&ours);
 }
@@ -142,20 +147,22 @@ void bench_sqlite_one(struct bench *b)
 void bench_sqlite_many(struct bench *b)
 {
     static const struct bench_line line = {
-        "P5",      "SQLite, durable: 64 callers, 10,000 numbers",
-        "pairs/s", "raw statements, 64 a transaction", BENCH_AT_LEAST, 0.7};
+        "P5",           "SQLite, durable: 64 callers, 10,000 numbers",
+        "pairs/s",      "raw statements, 64 a transaction",
+        BENCH_AT_LEAST, 0.7
+    };
     static const struct bench_line gain = {
-        "P5",      "SQLite, durable: 64 callers against one", "pairs/s", "one caller",
-        BENCH_AT_LEAST, 12};
+        "P5", "SQLite, durable: 64 callers against one", "pairs/s", "one caller", BENCH_AT_LEAST, 12
+    };
     struct file ours;
     struct raw raw;
 
     file_open(&ours, "usher.db", 10000);
     raw_open(&raw, 10000);
-    (void)bench_compare(b, &line, (struct bench_run){many_side, &ours},
-                        (struct bench_run){raw_batch_side, &raw});
-    (void)bench_compare(b, &gain, (struct bench_run){many_side, &ours},
-                        (struct bench_run){one_side, &ours});
+    (void)bench_compare(b, &line, (struct bench_run){ many_side, &ours },
+                        (struct bench_run){ raw_batch_side, &raw });
+    (void)bench_compare(b, &gain, (struct bench_run){ many_side, &ours },
+                        (struct bench_run){ one_side, &ours });
     raw_close(&raw);
     file_close(&ours);
 }
@@ -163,10 +170,10 @@ void bench_sqlite_many(struct bench *b)
 void bench_sqlite_sizes(struct bench *b)
 {
     char what[2][96];
-    const struct bench_line one = {"P6",      what[0],        "pairs/s", "the same with 10,000",
-                                   BENCH_AT_LEAST, 0.8};
-    const struct bench_line many = {"P6",      what[1],        "pairs/s", "the same with 10,000",
-                                    BENCH_AT_LEAST, 0.8};
+    const struct bench_line one = { "P6",           what[0], "pairs/s", "the same with 10,000",
+                                    BENCH_AT_LEAST, 0.8 };
+    const struct bench_line many = { "P6",           what[1], "pairs/s", "the same with 10,000",
+                                     BENCH_AT_LEAST, 0.8 };
     size_t n = b->quick ? 50000 : 1000000;
     struct file small, large;
 
@@ -174,10 +181,10 @@ void bench_sqlite_sizes(struct bench *b)
     (void)snprintf(what[1], sizeof what[1], "SQLite, durable: 64 callers, %zu numbers", n);
     file_open(&small, "small.db", 10000);
     file_open(&large, "large.db", n);
-    (void)bench_compare(b, &one, (struct bench_run){one_side, &large},
-                        (struct bench_run){one_side, &small});
-    (void)bench_compare(b, &many, (struct bench_run){many_side, &large},
-                        (struct bench_run){many_side, &small});
+    (void)bench_compare(b, &one, (struct bench_run){ one_side, &large },
+                        (struct bench_run){ one_side, &small });
+    (void)bench_compare(b, &many, (struct bench_run){ many_side, &large },
+                        (struct bench_run){ many_side, &small });
     file_close(&large);
     file_close(&small);
 }

@@ -44,7 +44,8 @@ static int run(const char *const *argv)
     int status, error;
 
     if (posix_spawn_file_actions_init(&actions) != 0 ||
-        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) != 0)
+        posix_spawn_file_actions_addopen(&actions, 1, "/dev/null", O_WRONLY, 0) != 0 ||
+        posix_spawn_file_actions_adddup2(&actions, 1, 2) != 0)
         bench_die("out of memory");
     error = posix_spawnp(&pid, argv[0], &actions, NULL, (char *const *)(uintptr_t)argv, environ);
     (void)posix_spawn_file_actions_destroy(&actions);
@@ -60,8 +61,9 @@ static int run(const char *const *argv)
 
 static bool replay(const char *store, const char *file, double *ret_seconds)
 {
-    const char *const argv[] = {or_env("USHER", "./usher"), "-s", store, "replay", file,
-                                "--report=json", NULL};
+    const char *const argv[] = {
+        or_env("USHER", "./usher"), "-s", store, "replay", file, "--report=json", NULL
+    };
     double begin = bench_now(CLOCK_MONOTONIC);
     int status = run(argv);
 
@@ -72,7 +74,7 @@ static bool replay(const char *store, const char *file, double *ret_seconds)
 static void replay_row(struct bench *b, const char *what, double limit, const char *store,
                        const char *path, const char *file)
 {
-    const struct bench_line line = {"P14", what, "s", "", BENCH_AT_MOST, limit};
+    const struct bench_line line = { "P14", what, "s", "", BENCH_AT_MOST, limit };
     double seconds[BENCH_ROUNDS_MAX];
     unsigned rounds = b->rounds < 5 ? b->rounds : 5;
 
@@ -111,7 +113,7 @@ void bench_replay(struct bench *b)
 #endif
 #ifdef USHER_WITH_REDIS
     {
-        const struct redis_server_options opt = {.aof = REDIS_AOF_OFF};
+        const struct redis_server_options opt = { .aof = REDIS_AOF_OFF };
         struct redis_server *server = redis_server_start(&opt);
         char redis[REDIS_URL_MAX];
 
@@ -119,8 +121,8 @@ void bench_replay(struct bench *b)
             bench_skip(b, "P14", redis_reason());
             return;
         }
-        replay_row(b, "replay of the recorded month: Redis", 20,
-                   redis_server_url(server, redis), NULL, file);
+        replay_row(b, "replay of the recorded month: Redis", 20, redis_server_url(server, redis),
+                   NULL, file);
         redis_server_stop(server);
     }
 #else
@@ -132,10 +134,11 @@ void bench_replay(struct bench *b)
 
 static void size_row(struct bench *b)
 {
-    static const struct bench_line line = {"P15", "the shared library, stripped", "KiB", "",
-                                           BENCH_AT_MOST, 400};
+    static const struct bench_line line = { "P15",         "the shared library, stripped",
+                                            "KiB",         "",
+                                            BENCH_AT_MOST, 400 };
     char library[512], stripped[256];
-    const char *const argv[] = {"strip", "-o", stripped, library, NULL};
+    const char *const argv[] = { "strip", "-o", stripped, library, NULL };
     struct stat st;
     double kib;
 
@@ -151,7 +154,7 @@ static void size_row(struct bench *b)
     }
     bench_unlink(stripped);
     kib = (double)st.st_size / 1024;
-    bench_value(b, &line, (struct bench_spread){kib, kib, kib});
+    bench_value(b, &line, (struct bench_spread){ kib, kib, kib });
 }
 
 struct opened {
@@ -170,8 +173,8 @@ static void open_once(struct opened *o, unsigned round)
 
 static void open_row(struct bench *b, const char *what, double limit, const char *url)
 {
-    const struct bench_line line = {"P15", what, "ms", "", BENCH_AT_MOST, limit};
-    struct opened o = {.url = url};
+    const struct bench_line line = { "P15", what, "ms", "", BENCH_AT_MOST, limit };
+    struct opened o = { .url = url };
 
     open_once(&o, 0);
     for (unsigned r = 0; r < b->rounds; r++)
@@ -201,9 +204,11 @@ static void open_redis_row(struct bench *b)
 {
     /* The median of rounds is of times here, so ours : floor. */
     static const struct bench_line line = {
-        "P15", "open of Redis", "opens/s", "connect, load the script, one round trip",
-        BENCH_AT_MOST, 1.5};
-    const struct redis_server_options opt = {.aof = REDIS_AOF_OFF};
+        "P15",         "open of Redis",
+        "opens/s",     "connect, load the script, one round trip",
+        BENCH_AT_MOST, 1.5
+    };
+    const struct redis_server_options opt = { .aof = REDIS_AOF_OFF };
     struct redis_server *server = redis_server_start(&opt);
     char url[REDIS_URL_MAX], *lua;
     struct opened o;

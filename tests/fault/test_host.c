@@ -155,13 +155,13 @@ static uint64_t version_of(struct usher_engine *e, const char *pool)
 
 /* ---- children ----------------------------------------------------------------------- */
 
-#define MUST(condition)                                                                    \
-    do {                                                                                   \
-        if (!(condition)) {                                                                \
-            (void)fprintf(stderr, "%s:%d: in the child: %s: %s\n", __FILE__, __LINE__,     \
-                          #condition, usher_message(NULL));                                \
-            _exit(1);                                                                      \
-        }                                                                                  \
+#define MUST(condition)                                                                            \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            (void)fprintf(stderr, "%s:%d: in the child: %s: %s\n", __FILE__, __LINE__, #condition, \
+                          usher_message(NULL));                                                    \
+            _exit(1);                                                                              \
+        }                                                                                          \
     } while (0)
 
 #define CHILD_SKIPS 77
@@ -232,7 +232,7 @@ static enum usher_status do_watch(struct world *w)
 
 static enum usher_status do_set(struct world *w)
 {
-    struct usher_number_settings s = {.lease_ms = 50000, .daily = 500};
+    struct usher_number_settings s = { .lease_ms = 50000, .daily = 500 };
 
     return usher_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
 }
@@ -249,7 +249,7 @@ static enum usher_status do_reg(struct world *w)
 
 static enum usher_status do_bulk(struct world *w)
 {
-    static const char *const numbers[] = {"b1", "b2", "b3"};
+    static const char *const numbers[] = { "b1", "b2", "b3" };
 
     return usher_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
 }
@@ -307,8 +307,7 @@ static enum usher_status do_show(struct world *w)
 static enum usher_status do_list(struct world *w)
 {
     struct usher_reply reply;
-    enum usher_status status =
-        usher_number_list(w->e, "p", -1, NULL, NULL, USHER_LIST_MAX, &reply);
+    enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, USHER_LIST_MAX, &reply);
 
     if (status == USHER_OK)
         usher_reply_done(&reply);
@@ -388,14 +387,14 @@ static const struct {
     enum usher_status (*fn)(struct world *w);
     bool of_engine; /* asks an engine, and says what came of it */
 } calls[] = {
-    {"open", do_open, false},    {"watch", do_watch, true},   {"set", do_set, true},
-    {"add", do_add, true},       {"reg", do_reg, true},       {"bulk", do_bulk, true},
-    {"call", do_call, true},     {"renew", do_renew, true},   {"show", do_show, true},
-    {"list", do_list, true},     {"stats", do_stats, true},   {"hangup", do_hangup, true},
-    {"free", do_free, true},     {"sweep", do_sweep, true},   {"execute", do_execute, true},
-    {"unreg", do_unreg, true},   {"del", do_del, true},       {"audit", do_audit, true},
-    {"digest", do_digest, true}, {"table", do_table, false},  {"unwatch", do_unwatch, false},
-    {"close", do_close, false},
+    { "open", do_open, false },    { "watch", do_watch, true },  { "set", do_set, true },
+    { "add", do_add, true },       { "reg", do_reg, true },      { "bulk", do_bulk, true },
+    { "call", do_call, true },     { "renew", do_renew, true },  { "show", do_show, true },
+    { "list", do_list, true },     { "stats", do_stats, true },  { "hangup", do_hangup, true },
+    { "free", do_free, true },     { "sweep", do_sweep, true },  { "execute", do_execute, true },
+    { "unreg", do_unreg, true },   { "del", do_del, true },      { "audit", do_audit, true },
+    { "digest", do_digest, true }, { "table", do_table, false }, { "unwatch", do_unwatch, false },
+    { "close", do_close, false },
 };
 #define CALLS (sizeof calls / sizeof *calls)
 
@@ -464,11 +463,11 @@ static size_t call_on_small_stack(struct on_stack *s)
 static void any_call_can_be_made_on_a_stack_of_64_kib(void **state)
 {
     const struct place *p = *state;
-    struct world w = {.url = p->url};
+    struct world w = { .url = p->url };
     size_t most = 0, which = 0;
 
     for (size_t i = 0; i < CALLS; i++) {
-        struct on_stack s = {.world = &w, .call = i};
+        struct on_stack s = { .world = &w, .call = i };
         size_t used = call_on_small_stack(&s);
 
         if (!done(s.status))
@@ -497,8 +496,8 @@ static const char comma_source[] = "comment_char %\nescape_char /\n"
 /* Sets one with a decimal comma: one that is installed, or else one made here. */
 static bool set_comma_locale(void)
 {
-    static const char *const installed[] = {"de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8",
-                                            "es_ES.UTF-8", "ru_RU.UTF-8", "tr_TR.UTF-8"};
+    static const char *const installed[] = { "de_DE.UTF-8", "de_DE.utf8",  "fr_FR.UTF-8",
+                                             "es_ES.UTF-8", "ru_RU.UTF-8", "tr_TR.UTF-8" };
     char path[160], command[512];
     FILE *f;
 
@@ -607,7 +606,7 @@ static void use_inherited(const struct place *p, void *payload)
 static void a_child_is_told_to_open_its_own_engine(void **state)
 {
     const struct place *p = *state;
-    struct world w = {.url = p->url};
+    struct world w = { .url = p->url };
     char before[33], after[33];
 
     for (size_t i = 0; i < CALLS && calls[i].fn != do_hangup; i++)
@@ -626,7 +625,8 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
     usher_close(w.e);
 }
 
-/* Pipes between a parent and its child: one byte is one step. */
+/* Pipes between a parent and its child: one byte is one step.  Each closes the ends of the
+ * other, so that nobody waits for the dead. */
 struct steps {
     int to_child[2], to_parent[2];
 };
@@ -637,12 +637,16 @@ static void steps_open(struct steps *s)
     assert_int_equal(pipe(s->to_parent), 0);
 }
 
+static void steps_keep(struct steps *s, bool parent)
+{
+    (void)close(parent ? s->to_child[0] : s->to_child[1]);
+    (void)close(parent ? s->to_parent[1] : s->to_parent[0]);
+}
+
 static void steps_close(struct steps *s)
 {
-    (void)close(s->to_child[0]);
     (void)close(s->to_child[1]);
     (void)close(s->to_parent[0]);
-    (void)close(s->to_parent[1]);
 }
 
 static bool step(int fd)
@@ -702,8 +706,8 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     struct orphan *o = payload;
     struct usher_engine *own = NULL;
 
-    usher_close(o->inherited);
-    usher_close(o->inherited);
+    steps_keep(&o->steps, false);
+    usher_close(o->inherited); /* first, as a child must */
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
     MUST(usher_number_add(own, "p", "first", NULL) == USHER_OK);
     MUST(step(o->steps.to_parent[1]));
@@ -718,7 +722,7 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
 static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
 {
     const struct place *p = *state;
-    struct orphan o = {.inherited = open_url(p->url, NULL)};
+    struct orphan o = { .inherited = open_url(p->url, NULL) };
     struct usher_number_stats stats;
     struct usher_engine *e;
     pid_t pid;
@@ -726,6 +730,7 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
     steps_open(&o.steps);
     assert_int_equal(usher_number_add(o.inherited, "p", "before", NULL), USHER_OK);
     pid = child_start(outlive_the_parents_engine, p, &o);
+    steps_keep(&o.steps, true);
     assert_true(await(o.steps.to_parent[0]));
     usher_close(o.inherited);
     assert_true(step(o.steps.to_child[1]));
@@ -812,7 +817,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e = NULL, *other = NULL;
-    struct rlimit limit = {64, 64};
+    struct rlimit limit = { 64, 64 };
     enum usher_status status;
     uint64_t faults = 1;
     int fds[64], n = 0;
@@ -861,7 +866,7 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e = NULL;
-    struct rlimit limit = {64, 64};
+    struct rlimit limit = { 64, 64 };
     redisContext *c = redis_server_connect(server);
     redisReply *reply;
     int fds[64], n = 0;
@@ -970,8 +975,8 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
 
 static void a_server_that_dies_while_it_is_written_to_raises_no_signal(void **state)
 {
-    struct redis_server_options options = {.unixsocket = true};
-    struct victim v = {.fd = -1};
+    struct redis_server_options options = { .unixsocket = true };
+    struct victim v = { .fd = -1 };
 
     v.server = redis_server_start(&options);
     if (v.server == NULL)
@@ -1009,8 +1014,8 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
     MUST(usher_digest(e, USHER_NUMBER, "p", digest) == USHER_OK);
     for (int i = 0; i < 5; i++) {
         status = usher_number_reg(e, "p", number);
-        MUST(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN ||
-             status == USHER_MISSING || status == USHER_OK);
+        MUST(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN || status == USHER_MISSING ||
+             status == USHER_OK);
         if (status == USHER_UNAVAILABLE || status == USHER_MISSING) {
             MUST(usher_digest(e, USHER_NUMBER, "p", again) == USHER_OK);
             MUST(strcmp(digest, again) == 0);
@@ -1031,7 +1036,7 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
 
 static void raise_limit(void *payload)
 {
-    struct rlimit limit = {RLIM_INFINITY, RLIM_INFINITY};
+    struct rlimit limit = { RLIM_INFINITY, RLIM_INFINITY };
 
     (void)payload;
     MUST(getrlimit(RLIMIT_FSIZE, &limit) == 0);
@@ -1233,7 +1238,7 @@ static struct usher_hold call_of(struct usher_engine *e, const char *owner,
 /* Both must be alike: a clock that was set back stands still for the pool. */
 static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
 {
-    struct usher_number_settings set = {.lease_ms = 1000};
+    struct usher_number_settings set = { .lease_ms = 1000 };
     struct usher_hold ann, bob, carl;
     struct usher_number_stats stats;
     struct usher_reply list;
@@ -1303,7 +1308,7 @@ static void the_time_of_day_may_be_set_back(void **state)
 {
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_number_settings set = {.lease_ms = 3600000};
+    struct usher_number_settings set = { .lease_ms = 3600000 };
     struct usher_hold ann, bob;
 
     assert_int_equal(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
@@ -1330,8 +1335,8 @@ static void the_time_of_day_may_be_set_back(void **state)
 
 static void a_clock_that_shows_nonsense_harms_no_store(void **state)
 {
-    static const int64_t times[] = {-1, INT64_MIN, INT64_MAX, USHER_TIME_MAX + 1, 0,
-                                    INT64_C(1) << 53, -USHER_SPAN_MAX};
+    static const int64_t times[] = { -1, INT64_MIN,        INT64_MAX,      USHER_TIME_MAX + 1,
+                                     0,  INT64_C(1) << 53, -USHER_SPAN_MAX };
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
@@ -1340,7 +1345,7 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
     options.now_ms = fake_clock;
     e = open_url(p->url, &options);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        struct usher_number_settings set = {.lease_ms = USHER_SPAN_MAX, .rest_ms = 1};
+        struct usher_number_settings set = { .lease_ms = USHER_SPAN_MAX, .rest_ms = 1 };
         struct usher_number_stats stats;
         char pool[32];
         enum usher_status status;
@@ -1405,8 +1410,7 @@ static void *toil(void *payload)
         }
     }
     if (status != USHER_OK)
-        (void)snprintf(t->fault, sizeof t->fault, "thread %u: %s", t->index,
-                       usher_message(t->e));
+        (void)snprintf(t->fault, sizeof t->fault, "thread %u: %s", t->index, usher_message(t->e));
     return NULL;
 }
 
@@ -1418,7 +1422,7 @@ static void audit_and_digest_may_run_while_others_work(void **state)
     pthread_t threads[6];
 
     for (unsigned i = 0; i < 6; i++) {
-        toils[i] = (struct toil){e, i, ""};
+        toils[i] = (struct toil){ e, i, "" };
         assert_int_equal(pthread_create(&threads[i], NULL, toil, &toils[i]), 0);
     }
     for (unsigned i = 0; i < 6; i++)
@@ -1473,8 +1477,8 @@ static size_t maps(void)
 static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
 {
     const struct place *p = *state;
-    struct counted counted = {0, 0};
-    struct usher_allocator alloc = {counted_resize, &counted};
+    struct counted counted = { 0, 0 };
+    struct usher_allocator alloc = { counted_resize, &counted };
     struct usher_options options = USHER_OPTIONS_INIT;
     size_t heap = 0, mapped = 0;
     int fds = 0;
@@ -1539,95 +1543,95 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
         const char *url;
         enum usher_status status;
     } urls[] = {
-        {NULL, USHER_INVALID},
-        {"", USHER_INVALID},
-        {":", USHER_INVALID},
-        {"?", USHER_INVALID},
-        {"memory", USHER_INVALID},
-        {" memory:", USHER_INVALID},
-        {"Memory:", USHER_INVALID},
-        {"memory:x", USHER_INVALID},
-        {"memory://", USHER_INVALID},
-        {"memory:?", USHER_INVALID},
-        {"memory:?timeout", USHER_INVALID},
-        {"memory:?timeout=", USHER_INVALID},
-        {"memory:?=5", USHER_INVALID},
-        {"memory:?timeout=0", USHER_INVALID},
-        {"memory:?timeout=-1", USHER_INVALID},
-        {"memory:?timeout=+1", USHER_INVALID},
-        {"memory:?timeout= 1", USHER_INVALID},
-        {"memory:?timeout=1e3", USHER_INVALID},
-        {"memory:?timeout=0x10", USHER_INVALID},
-        {"memory:?timeout=9223372036854775808", USHER_INVALID},
-        {"memory:?timeout=99999999999999999999999999", USHER_INVALID},
-        {"memory:?timeout=5&timeout=6", USHER_INVALID},
-        {"memory:?timeout=5&", USHER_INVALID},
-        {"memory:?timeout=5&&nosuch=1", USHER_INVALID},
-        {"memory:?nosuch=1", USHER_INVALID},
-        {"memory:?sync=full", USHER_INVALID},
-        {"memory:?timeout=%3", USHER_INVALID},
-        {"memory:?timeout=%zz", USHER_INVALID},
-        {"memory:?timeout=%00", USHER_INVALID},
-        {"memory:?timeout=5%00", USHER_INVALID},
-        {"memory:?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=1&k=2&l=3&m=4&n=5&o=6&p=7&q=8",
-         USHER_INVALID},
-        {"mem\nory:", USHER_INVALID},
-        {"\033[2Jred:", USHER_INVALID},
-        {"%s%n%x:", USHER_INVALID},
-        {"memory:?%s%n=1", USHER_INVALID},
-        {"memory:?a\rb=1", USHER_INVALID},
-        {"http://127.0.0.1/", USHER_INVALID},
-        {"file:///etc/passwd", USHER_INVALID},
-        {"redis:127.0.0.1", USHER_INVALID},
+        { NULL, USHER_INVALID },
+        { "", USHER_INVALID },
+        { ":", USHER_INVALID },
+        { "?", USHER_INVALID },
+        { "memory", USHER_INVALID },
+        { " memory:", USHER_INVALID },
+        { "Memory:", USHER_INVALID },
+        { "memory:x", USHER_INVALID },
+        { "memory://", USHER_INVALID },
+        { "memory:?", USHER_INVALID },
+        { "memory:?timeout", USHER_INVALID },
+        { "memory:?timeout=", USHER_INVALID },
+        { "memory:?=5", USHER_INVALID },
+        { "memory:?timeout=0", USHER_INVALID },
+        { "memory:?timeout=-1", USHER_INVALID },
+        { "memory:?timeout=+1", USHER_INVALID },
+        { "memory:?timeout= 1", USHER_INVALID },
+        { "memory:?timeout=1e3", USHER_INVALID },
+        { "memory:?timeout=0x10", USHER_INVALID },
+        { "memory:?timeout=9223372036854775808", USHER_INVALID },
+        { "memory:?timeout=99999999999999999999999999", USHER_INVALID },
+        { "memory:?timeout=5&timeout=6", USHER_INVALID },
+        { "memory:?timeout=5&", USHER_INVALID },
+        { "memory:?timeout=5&&nosuch=1", USHER_INVALID },
+        { "memory:?nosuch=1", USHER_INVALID },
+        { "memory:?sync=full", USHER_INVALID },
+        { "memory:?timeout=%3", USHER_INVALID },
+        { "memory:?timeout=%zz", USHER_INVALID },
+        { "memory:?timeout=%00", USHER_INVALID },
+        { "memory:?timeout=5%00", USHER_INVALID },
+        { "memory:?a=1&b=2&c=3&d=4&e=5&f=6&g=7&h=8&i=9&j=1&k=2&l=3&m=4&n=5&o=6&p=7&q=8",
+          USHER_INVALID },
+        { "mem\nory:", USHER_INVALID },
+        { "\033[2Jred:", USHER_INVALID },
+        { "%s%n%x:", USHER_INVALID },
+        { "memory:?%s%n=1", USHER_INVALID },
+        { "memory:?a\rb=1", USHER_INVALID },
+        { "http://127.0.0.1/", USHER_INVALID },
+        { "file:///etc/passwd", USHER_INVALID },
+        { "redis:127.0.0.1", USHER_INVALID },
 #ifdef USHER_WITH_SQLITE
-        {"sqlite:", USHER_INVALID},
-        {"sqlite:?sync=full", USHER_INVALID},
-        {"sqlite:new.db?sync=", USHER_INVALID},
-        {"sqlite:new.db?sync=FULL", USHER_INVALID},
-        {"sqlite:new.db?sync=full&sync=off", USHER_INVALID},
-        {"sqlite:new.db?mode=memory", USHER_INVALID},
-        {"sqlite:new.db?timeout=1&timout=2", USHER_INVALID},
-        {"sqlite:new.db?db=1", USHER_INVALID},
-        {"sqlite:new%00.db", USHER_INVALID},
-        {"sqlite:new%.db", USHER_INVALID},
-        {"sqlite:nowhere/new.db", USHER_UNAVAILABLE},
-        {"sqlite:nowhere%0a/new.db", USHER_UNAVAILABLE},
-        {"sqlite:.", USHER_UNAVAILABLE},
-        {"sqlite:text?sync=off", USHER_INVALID},
-        {"sqlite:text/new.db", USHER_UNAVAILABLE},
+        { "sqlite:", USHER_INVALID },
+        { "sqlite:?sync=full", USHER_INVALID },
+        { "sqlite:new.db?sync=", USHER_INVALID },
+        { "sqlite:new.db?sync=FULL", USHER_INVALID },
+        { "sqlite:new.db?sync=full&sync=off", USHER_INVALID },
+        { "sqlite:new.db?mode=memory", USHER_INVALID },
+        { "sqlite:new.db?timeout=1&timout=2", USHER_INVALID },
+        { "sqlite:new.db?db=1", USHER_INVALID },
+        { "sqlite:new%00.db", USHER_INVALID },
+        { "sqlite:new%.db", USHER_INVALID },
+        { "sqlite:nowhere/new.db", USHER_UNAVAILABLE },
+        { "sqlite:nowhere%0a/new.db", USHER_UNAVAILABLE },
+        { "sqlite:.", USHER_UNAVAILABLE },
+        { "sqlite:text?sync=off", USHER_INVALID },
+        { "sqlite:text/new.db", USHER_UNAVAILABLE },
 #endif
 #ifdef USHER_WITH_REDIS
-        {"redis:/", USHER_INVALID},
-        {"redis://127.0.0.1:0", USHER_INVALID},
-        {"redis://127.0.0.1:65536", USHER_INVALID},
-        {"redis://127.0.0.1:99999999999999999999", USHER_INVALID},
-        {"redis://127.0.0.1:-1", USHER_INVALID},
-        {"redis://127.0.0.1:1x", USHER_INVALID},
-        {"redis://127.0.0.1:1:2", USHER_INVALID},
-        {"redis://127.0.0.1:1/x", USHER_INVALID},
-        {"redis://127.0.0.1:1/-1", USHER_INVALID},
-        {"redis://127.0.0.1:1/1/2", USHER_INVALID},
-        {"redis://127.0.0.1:1/99999999999999999999", USHER_INVALID},
-        {"redis://127.0.0.1:1/1?db=2", USHER_INVALID},
-        {"redis://127.0.0.1:1?db=", USHER_INVALID},
-        {"redis://127.0.0.1:1?db=-1", USHER_INVALID},
-        {"redis://127.0.0.1:1?sync=full", USHER_INVALID},
-        {"redis://:secret%zz@127.0.0.1:1", USHER_INVALID},
-        {"redis://:secret%00@127.0.0.1:1", USHER_INVALID},
-        {"redis://[::1:1", USHER_INVALID},
-        {"redis://[::1]1", USHER_INVALID},
-        {"redis://[]:1", USHER_INVALID},
-        {"redis://127.0.0.1%0a:1", USHER_INVALID},
-        {"redis://127.0.0.1:1?prefix={}", USHER_INVALID},
-        {"redis://127.0.0.1:1?prefix=a%0ab", USHER_INVALID},
-        {"redis://127.0.0.1:1?timeout=200", USHER_UNAVAILABLE},
-        {"redis://someone:secret@127.0.0.1:1?timeout=200", USHER_UNAVAILABLE},
-        {"redis+unix:", USHER_INVALID},
-        {"redis+unix://", USHER_INVALID},
-        {"redis+unix:///nowhere/socket?timeout=200", USHER_UNAVAILABLE},
-        {"redis+unix:///0123456789012345678901234567890123456789012345678901234567890123456789"
-         "0123456789012345678901234567890123456789012345678901234567890123456789?timeout=200",
-         USHER_INVALID},
+        { "redis:/", USHER_INVALID },
+        { "redis://127.0.0.1:0", USHER_INVALID },
+        { "redis://127.0.0.1:65536", USHER_INVALID },
+        { "redis://127.0.0.1:99999999999999999999", USHER_INVALID },
+        { "redis://127.0.0.1:-1", USHER_INVALID },
+        { "redis://127.0.0.1:1x", USHER_INVALID },
+        { "redis://127.0.0.1:1:2", USHER_INVALID },
+        { "redis://127.0.0.1:1/x", USHER_INVALID },
+        { "redis://127.0.0.1:1/-1", USHER_INVALID },
+        { "redis://127.0.0.1:1/1/2", USHER_INVALID },
+        { "redis://127.0.0.1:1/99999999999999999999", USHER_INVALID },
+        { "redis://127.0.0.1:1/1?db=2", USHER_INVALID },
+        { "redis://127.0.0.1:1?db=", USHER_INVALID },
+        { "redis://127.0.0.1:1?db=-1", USHER_INVALID },
+        { "redis://127.0.0.1:1?sync=full", USHER_INVALID },
+        { "redis://:secret%zz@127.0.0.1:1", USHER_INVALID },
+        { "redis://:secret%00@127.0.0.1:1", USHER_INVALID },
+        { "redis://[::1:1", USHER_INVALID },
+        { "redis://[::1]1", USHER_INVALID },
+        { "redis://[]:1", USHER_INVALID },
+        { "redis://127.0.0.1%0a:1", USHER_INVALID },
+        { "redis://127.0.0.1:1?prefix={}", USHER_INVALID },
+        { "redis://127.0.0.1:1?prefix=a%0ab", USHER_INVALID },
+        { "redis://127.0.0.1:1?timeout=200", USHER_UNAVAILABLE },
+        { "redis://someone:secret@127.0.0.1:1?timeout=200", USHER_UNAVAILABLE },
+        { "redis+unix:", USHER_INVALID },
+        { "redis+unix://", USHER_INVALID },
+        { "redis+unix:///nowhere/socket?timeout=200", USHER_UNAVAILABLE },
+        { "redis+unix:///0123456789012345678901234567890123456789012345678901234567890123456789"
+          "0123456789012345678901234567890123456789012345678901234567890123456789?timeout=200",
+          USHER_INVALID },
 #endif
     };
     struct usher_engine *e = NULL;
@@ -1682,19 +1686,19 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
 
 static void options_that_are_wrong_open_nothing(void **state)
 {
-    static const struct usher_allocator none = {NULL, NULL};
+    static const struct usher_allocator none = { NULL, NULL };
     const struct place *p = *state;
     struct usher_engine *e = NULL;
     struct usher_options o;
     const struct usher_options init = USHER_OPTIONS_INIT;
 
-#define WRONG(change)                                                                      \
-    do {                                                                                   \
-        o = init;                                                                          \
-        change;                                                                            \
-        assert_int_equal(usher_open(p->url, &o, &e), USHER_INVALID);                       \
-        assert_null(e);                                                                    \
-        assert_is_a_line(usher_message(NULL));                                             \
+#define WRONG(change)                                                \
+    do {                                                             \
+        o = init;                                                    \
+        change;                                                      \
+        assert_int_equal(usher_open(p->url, &o, &e), USHER_INVALID); \
+        assert_null(e);                                              \
+        assert_is_a_line(usher_message(NULL));                       \
     } while (0)
     WRONG(o.size = 0);
     WRONG(o.size = 1);
@@ -1721,7 +1725,7 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
     struct usher_call_options o = USHER_CALL_OPTIONS_INIT;
-    struct usher_number_settings set = {0};
+    struct usher_number_settings set = { 0 };
     struct usher_hold hold;
     struct usher_command c;
     struct usher_reply reply;
@@ -1735,10 +1739,10 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
     assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", before), USHER_OK);
-#define WRONG(call)                                                                        \
-    do {                                                                                   \
-        assert_int_equal(call, USHER_INVALID);                                             \
-        assert_is_a_line(usher_message(e));                                                \
+#define WRONG(call)                            \
+    do {                                       \
+        assert_int_equal(call, USHER_INVALID); \
+        assert_is_a_line(usher_message(e));    \
     } while (0)
     WRONG(usher_number_add(NULL, "p", "n", NULL));
     WRONG(usher_number_add(e, NULL, "n", NULL));
@@ -1817,9 +1821,9 @@ static enum kind on_sqlite = SQLITE;
 static enum kind on_redis = REDIS;
 #endif
 
-#define ON(kind, test)                                                                     \
-    {                                                                                      \
-        #kind "_" #test, test, place_setup, place_teardown, &on_##kind                     \
+#define ON(kind, test)                                                 \
+    {                                                                  \
+#kind "_" #test, test, place_setup, place_teardown, &on_##kind \
     }
 
 int main(int argc, char **argv)

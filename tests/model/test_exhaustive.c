@@ -16,11 +16,11 @@
  *   free      a call gets a number that was idle, up and rested
  *   token     a call's token is larger than every token before it
  *   counts    `stats` counts what `list` lists
- * On a store the way to the state is walked in a fresh pool, then the command is given; its
- * answer and the list and counts behind it must be the model's, and the audits clean.
+ * On a store the way to a state is walked in a fresh pool, then command after command that
+ * has not been tried in the state that the last one led to; each answer and the list behind
+ * each change must be the model's, and the audits clean.
  *
- * Memory does all states.  SQLite and Redis do them in a mixed order until their time is
- * over, all of them with USHER_LONG=1.
+ * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.
  */
 #include "config.h"
 
@@ -58,6 +58,7 @@
 #define BATCH 512
 #define POOLS_OPEN 2000 /* pools in a store before it is emptied */
 #define KEY 256
+#define TOUR 200
 #define SECONDS_SQLITE 8
 #define SECONDS_REDIS 30
 
@@ -104,7 +105,7 @@ static const struct profile profiles[] = {
       false,
       false },
     { "strict", U, { .strict = 1, .lease_ms = U }, { -1, 0 }, 2, { -1 }, 1, false, false },
-    { "one call a day", HALF, { .daily = 1 }, { -1, HALF }, 2, { -1 }, 1, true, false },
+    { "one call a day", HALF, { .daily = 1 }, { -1 }, 1, { -1 }, 1, true, false },
     { "two calls a day",
       HALF,
       { .daily = 2, .rest_ms = HALF, .zone_min = -720 },
@@ -130,6 +131,7 @@ struct state {
     size_t from;             /* the state before; SIZE_MAX: the first */
     struct usher_command by; /* the command that led here */
     char key[KEY];
+    bool *changes; /* by symbol: the command changes something */
 };
 
 struct world {
@@ -512,7 +514,9 @@ static void explore(struct world *w, const struct profile *profile)
     model_execute(m, &c, &r);
     assert_int_equal(r.status, USHER_OK);
     reached(w, m, SIZE_MAX, &c);
-    for (size_t i = 0; i < w->n; i++)
+    for (size_t i = 0; i < w->n; i++) {
+        w->states[i].changes = calloc(w->n_symbols, sizeof *w->states[i].changes);
+        assert_non_null(w->states[i].changes);
         for (size_t k = 0; k < w->n_symbols; k++) {
             struct heard h = { 0, 0, 0, true };
             const char *fault;
@@ -530,11 +534,13 @@ static void explore(struct world *w, const struct profile *profile)
                 print_way(w, i, &c);
                 fail_msg("the model breaks: %s", fault);
             }
+            w->states[i].changes[k] = h.n > 0;
             if (h.n > 0)
                 reached(w, m, i, &c);
             else
                 model_close(m);
         }
+    }
 }
 
 static void the_model_keeps_its_invariants(void **state)
@@ -564,7 +570,6 @@ struct runner {
     bool check[BATCH];
     size_t n;
     char name[16];
-    uint64_t compared;
     /* for messages */
     const struct world *world;
     size_t state;
@@ -579,7 +584,6 @@ static void runner_flush(struct runner *r)
     assert_int_equal(usher_execute(r->e, r->c, r->got, r->n), USHER_OK);
     for (size_t i = 0; i < r->n; i++) {
         if (equal && r->check[i]) {
-            r->compared++;
             equal = replies_equal(r->c[i].verb, &r->want[i], &r->got[i], NULL);
             if (!equal) {
                 (void)fprintf(stderr, "\n%s, %s, about state %zu:\n", r->store->name,
@@ -680,46 +684,54 @@ static void runner_look(struct runner *r, struct model *m)
     c.now_ms = the_pool(m)->clock;
     c.verb = USHER_NUMBER_LIST;
     runner_push(r, &c, m);
-    c.verb = USHER_NUMBER_STATS;
-    runner_push(r, &c, m);
 }
 
-/* Every command from state @i: those that change nothing one after the other in one pool,
- * those that do each in a pool of its own. */
-static void try_state(struct runner *r, size_t i)
-{
-    const struct world *w = r->world;
-    struct model *still = model_copy(w->states[i].m), *m;
-    static bool changes[COMMANDS];
-    struct usher_command c;
-    struct usher_reply reply;
+/* The commands of a world as they are tried. */
+struct trial {
+    const struct world *w;
+    bool *seen;     /* by state: those that change nothing have been tried */
+    size_t *cursor; /* by state: symbols below it that change something have been tried */
+    uint64_t tried;
+};
 
-    r->state = i;
-    for (size_t k = 0; k < w->n_symbols; k++) {
-        m = model_copy(w->states[i].m);
-        c = resolved(&w->alphabet[k], m);
-        model_execute(m, &c, &reply);
-        model_reply_done(&reply);
-        changes[k] = the_pool(m)->version != the_pool(still)->version;
-        model_close(m);
+/* From state @s on, in one pool: where nobody has been all that changes nothing, then one
+ * command that changes something and has not been tried there, and so on from where that
+ * leads to. */
+static void tour(struct runner *r, struct trial *t, size_t s)
+{
+    const struct world *w = t->w;
+    struct model *m = model_copy(w->states[s].m);
+    char key[KEY];
+    size_t *at;
+
+    runner_walk(r, s);
+    for (unsigned steps = 0; steps < TOUR; steps++) {
+        const bool *changes = w->states[s].changes;
+        struct usher_command c;
+
+        r->state = s;
+        for (size_t k = 0; k < w->n_symbols && !t->seen[s]; k++)
+            if (!changes[k]) {
+                c = resolved(&w->alphabet[k], m);
+                runner_push(r, &c, m);
+                t->tried++;
+            }
+        t->seen[s] = true;
+        while (t->cursor[s] < w->n_symbols && !changes[t->cursor[s]])
+            t->cursor[s]++;
+        if (t->cursor[s] == w->n_symbols)
+            break;
+        c = resolved(&w->alphabet[t->cursor[s]++], m);
+        runner_push(r, &c, m);
+        runner_look(r, m);
+        t->tried++;
+        same_state(m, key);
+        at = place(w, key);
+        if (*at == 0)
+            break; /* random order goes its own ways */
+        s = *at - 1;
     }
-    runner_walk(r, i);
-    for (size_t k = 0; k < w->n_symbols; k++)
-        if (!changes[k]) {
-            c = resolved(&w->alphabet[k], still);
-            runner_push(r, &c, still);
-        }
-    runner_look(r, still);
-    model_close(still);
-    for (size_t k = 0; k < w->n_symbols; k++)
-        if (changes[k]) {
-            m = model_copy(w->states[i].m);
-            c = resolved(&w->alphabet[k], m);
-            runner_walk(r, i);
-            runner_push(r, &c, m);
-            runner_look(r, m);
-            model_close(m);
-        }
+    model_close(m);
 }
 
 static double seconds(void)
@@ -730,35 +742,44 @@ static double seconds(void)
     return (double)ts.tv_sec + (double)ts.tv_nsec / 1e9;
 }
 
+/* Every command from every state of @w, until @end (0: to the end): how many were tried. */
+static uint64_t try_world(struct runner *r, const struct world *w, double end)
+{
+    struct trial t = { w, calloc(w->n, sizeof *t.seen), calloc(w->n, sizeof *t.cursor), 0 };
+    /* a prime that does not divide the number: every state once, in a mixed order */
+    size_t stride = w->n % 7919 != 0 ? 7919 : 7907, at = 0;
+
+    assert_non_null(t.seen);
+    assert_non_null(t.cursor);
+    r->world = w;
+    for (size_t i = 0; i < w->n; i++, at = (at + stride) % w->n)
+        while (t.cursor[at] < w->n_symbols && (end <= 0 || t.tried == 0 || seconds() < end))
+            tour(r, &t, at);
+    runner_flush(r);
+    free(t.seen);
+    free(t.cursor);
+    return t.tried;
+}
+
 static void try_store(const struct store *store)
 {
     struct runner *r = calloc(1, sizeof *r);
     const char *all = getenv("USHER_LONG");
     double start = seconds(), limit = all != NULL && *all == '1' ? 0 : store->seconds;
-    size_t done = 0, n = 0;
+    uint64_t tried = 0, n = 0;
 
     assert_non_null(r);
     r->store = store;
     for (size_t k = 0; k < PROFILES; k++) {
-        const struct world *w = &worlds[k];
-        /* a prime that does not divide the number: every state once, in a mixed order */
-        size_t stride = w->n % 7919 != 0 ? 7919 : 7907, at = 0;
-
-        r->world = w;
-        n += w->n;
-        for (size_t i = 0; i < w->n; i++, done++, at = (at + stride) % w->n) {
-            if (i > 0 && limit > 0 &&
-                seconds() - start > limit * (double)(k + 1) / (double)PROFILES)
-                break;
-            try_state(r, at);
-        }
-        runner_flush(r);
+        n += worlds[k].commands;
+        tried += try_world(r, &worlds[k],
+                           limit > 0 ? start + limit * (double)(k + 1) / (double)PROFILES : 0);
     }
     runner_close(r);
-    print_message("%s: %zu of %zu states, %" PRIu64 " answers compared, %.1f s\n", store->name,
-                  done, n, r->compared, seconds() - start);
+    print_message("%s: %" PRIu64 " of %" PRIu64 " commands, %.1f s\n", store->name, tried, n,
+                  seconds() - start);
     if (limit <= 0)
-        assert_int_equal(done, n);
+        assert_int_equal(tried, n);
     free(r);
 }
 
@@ -855,8 +876,10 @@ static int tear_down(void **state)
 {
     (void)state;
     for (size_t i = 0; i < PROFILES; i++) {
-        for (size_t k = 0; k < worlds[i].n; k++)
+        for (size_t k = 0; k < worlds[i].n; k++) {
             model_close(worlds[i].states[k].m);
+            free(worlds[i].states[k].changes);
+        }
         free(worlds[i].states);
         free(worlds[i].table);
     }

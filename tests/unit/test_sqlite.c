@@ -34,6 +34,9 @@
 #define LONG 60000 /* ms; a test that gets there has failed */
 #define SHORT 60   /* ms; of waits that must end by their deadline */
 
+/* What a failing scan says. */
+static char scan_message[192];
+
 static uint64_t seed_state;
 
 static uint64_t rnd(uint64_t below)
@@ -651,7 +654,8 @@ static void check_scan(struct usher_record_store *st, const struct model *m)
             }
         }
     }
-    if (st->ops->scan(st, (enum usher_noun)0, NULL, now_ms() + LONG, see, &v) != USHER_OK)
+    if (st->ops->scan(st, (enum usher_noun)0, NULL, now_ms() + LONG, see, &v, scan_message) !=
+        USHER_OK)
         fail_msg("scan: %s", st->ops->message(st));
     assert_int_equal(v.scopes, scopes);
     assert_int_equal(v.records, records);
@@ -1225,21 +1229,25 @@ static void a_scan_holds_up_nobody_and_stops_when_told(void **state)
     r.order = 2;
     assert_int_equal(put(s, "desk", &r), USHER_OK);
     assert_int_equal(put(s, "bar", &r), USHER_OK);
-    assert_int_equal(s->ops->scan(s, USHER_NUMBER, &desk, now_ms() + LONG, stop_at_third, &st),
-                     USHER_OK);
+    assert_int_equal(
+        s->ops->scan(s, USHER_NUMBER, &desk, now_ms() + LONG, stop_at_third, &st, scan_message),
+        USHER_OK);
     assert_int_equal(st.items, 1 + 2 + 2);
 
     st = (struct stopper){ .answer = USHER_NOMEM };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, stop_at_third, &st),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, stop_at_third, &st,
+                                  scan_message),
                      USHER_NOMEM);
     assert_int_equal(st.items, 3);
 
     st = (struct stopper){ .answer = USHER_OK };
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, now_ms() + LONG, stop_at_third, &st),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, &bar, now_ms() + LONG, stop_at_third, &st,
+                                  scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 3);
     st.items = 0;
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, now_ms() + LONG, stop_at_third, &st),
+    assert_int_equal(s->ops->scan(s, (enum usher_noun)7, NULL, now_ms() + LONG, stop_at_third, &st,
+                                  scan_message),
                      USHER_OK);
     assert_int_equal(st.items, 0);
     s->ops->close(s);
@@ -1277,8 +1285,9 @@ static void an_index_that_disagrees_is_noticed(void **state)
                      USHER_UNAVAILABLE);
     assert_non_null(strstr(s->ops->message(s), "disagree"));
     s->ops->rollback(t);
-    assert_int_equal(s->ops->scan(s, USHER_NUMBER, NULL, now_ms() + LONG, count_entries, &entries),
-                     USHER_OK);
+    assert_int_equal(
+        s->ops->scan(s, USHER_NUMBER, NULL, now_ms() + LONG, count_entries, &entries, scan_message),
+        USHER_OK);
     assert_int_equal(entries, 2); /* the old one and the new one */
     s->ops->close(s);
 }
@@ -1459,7 +1468,7 @@ static void damaged_pages_are_answers(void **state)
             usher__sqlite_records(p->path, USHER__SYNC_OFF, NULL, now_ms() + SHORT, &s, p->message);
         if (status == USHER_OK) {
             status = s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + SHORT, count_entries,
-                                  &entries);
+                                  &entries, scan_message);
             assert_true(status == USHER_OK || status == USHER_UNAVAILABLE);
             failures += status != USHER_OK;
             for (int i = 0; i < 5; i++) {
@@ -1535,10 +1544,10 @@ static void an_index_out_of_order_is_not_followed(void **state)
         write_file(p->path, bytes, size);
         free(bytes);
         s = open_at(p);
-        assert_int_equal(
-            s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_entries, &entries),
-            USHER_UNAVAILABLE);
-        assert_non_null(strstr(s->ops->message(s), "corrupt"));
+        assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_entries,
+                                      &entries, scan_message),
+                         USHER_UNAVAILABLE);
+        assert_non_null(strstr(scan_message, "corrupt"));
         s->ops->close(s);
     }
 }
@@ -1651,8 +1660,9 @@ static void a_file_that_was_moved_is_not_written(void **state)
             USHER_UNAVAILABLE);
         assert_non_null(strstr(s->ops->message(s), "moved"));
     }
-    assert_int_equal(s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, see, NULL),
-                     USHER_UNAVAILABLE);
+    assert_int_equal(
+        s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, see, NULL, scan_message),
+        USHER_UNAVAILABLE);
     assert_int_equal(rename(to, p->path), 0);
     commit(s, begin(s, true));
     s->ops->close(s);
@@ -2189,8 +2199,8 @@ static void *on_a_small_stack(void *payload)
         USHER_OK)
         return NULL;
     done = put(s, "desk", &r) == USHER_OK && get(s, "desk", "one", &found) == USHER_OK &&
-           s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_entries, &entries) ==
-               USHER_OK &&
+           s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_entries, &entries,
+                        scan_message) == USHER_OK &&
            entries == 1;
     s->ops->close(s);
     return done ? p : NULL;

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 #include "floor_memory.h"
 
@@ -169,12 +172,16 @@ static void *counted_resize(void *payload, void *p, size_t old, size_t size)
     return new;
 }
 
-/* Bytes of this process in real memory. */
+/* Bytes of this process in real memory, without those that were given back. */
 static double resident(void)
 {
-    FILE *f = fopen("/proc/self/statm", "r");
     unsigned long pages = 0;
+    FILE *f;
 
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+    f = fopen("/proc/self/statm", "r");
     if (f != NULL) {
         if (fscanf(f, "%*u %lu", &pages) != 1)
             pages = 0;

@@ -47,7 +47,6 @@
 #include <usher/usher.h>
 
 #ifdef USHER_WITH_REDIS
-#include "lib/proxy.h"
 #include "lib/servers.h"
 #endif
 #include "model/compare.h"
@@ -625,6 +624,41 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
     usher_close(w.e);
 }
 
+static void open_own(const struct place *p, void *payload)
+{
+    struct usher_engine *own = NULL;
+    struct usher_hold hold;
+
+    usher_close(payload); /* the inherited one */
+    MUST(usher_open(p->url, NULL, &own) == USHER_OK);
+    if (p->kind == MEMORY) {
+        MUST(usher_number_add(own, "p", "n1", NULL) == USHER_OK); /* another memory */
+        MUST(usher_number_reg(own, "p", "n1") == USHER_OK);
+    }
+    MUST(usher_number_call(own, "p", "child", NULL, &hold) == USHER_OK);
+    MUST(strcmp(hold.number, "n1") == 0);
+    usher_close(own);
+}
+
+static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **state)
+{
+    const struct place *p = *state;
+    struct usher_engine *e = open_url(p->url, NULL);
+    struct usher_reply show;
+
+    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
+    in_child(open_own, p, e);
+    assert_int_equal(usher_number_show(e, "p", "n1", &show), USHER_OK);
+    assert_int_equal(show.of.number.state,
+                     p->kind == MEMORY ? USHER_NUMBER_IDLE_UP : USHER_NUMBER_BUSY_UP);
+    usher_reply_done(&show);
+    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
+    audit_is_clean(e);
+    usher_close(e);
+}
+
+#if defined(USHER_WITH_SQLITE) || defined(USHER_WITH_REDIS)
 /* Pipes between a parent and its child: one byte is one step.  Each closes the ends of the
  * other, so that nobody waits for the dead. */
 struct steps {
@@ -659,40 +693,6 @@ static bool await(int fd)
     char c;
 
     return read(fd, &c, 1) == 1;
-}
-
-static void open_own(const struct place *p, void *payload)
-{
-    struct usher_engine *own = NULL;
-    struct usher_hold hold;
-
-    usher_close(payload); /* the inherited one */
-    MUST(usher_open(p->url, NULL, &own) == USHER_OK);
-    if (p->kind == MEMORY) {
-        MUST(usher_number_add(own, "p", "n1", NULL) == USHER_OK); /* another memory */
-        MUST(usher_number_reg(own, "p", "n1") == USHER_OK);
-    }
-    MUST(usher_number_call(own, "p", "child", NULL, &hold) == USHER_OK);
-    MUST(strcmp(hold.number, "n1") == 0);
-    usher_close(own);
-}
-
-static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **state)
-{
-    const struct place *p = *state;
-    struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_reply show;
-
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
-    in_child(open_own, p, e);
-    assert_int_equal(usher_number_show(e, "p", "n1", &show), USHER_OK);
-    assert_int_equal(show.of.number.state,
-                     p->kind == MEMORY ? USHER_NUMBER_IDLE_UP : USHER_NUMBER_BUSY_UP);
-    usher_reply_done(&show);
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
-    audit_is_clean(e);
-    usher_close(e);
 }
 
 struct orphan {
@@ -797,6 +797,7 @@ static void children_that_write_at_the_same_time_lose_nothing(void **state)
     audit_is_clean(e);
     usher_close(e);
 }
+#endif
 
 /* ---- file descriptors ------------------------------------------------------------------ */
 
@@ -988,6 +989,7 @@ static void a_server_that_dies_while_it_is_written_to_raises_no_signal(void **st
 
 /* ---- full and read-only disks ----------------------------------------------------------- */
 
+#ifdef USHER_WITH_SQLITE
 /* Adds numbers until the disk is full, then makes room by @make_room. */
 static void fill(const struct place *p, void (*make_room)(void *payload), void *payload)
 {
@@ -1196,6 +1198,7 @@ static void a_file_that_is_deleted_under_the_engine_is_noticed(void **state)
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     usher_close(e);
 }
+#endif
 
 /* ---- clocks ------------------------------------------------------------------------------ */
 

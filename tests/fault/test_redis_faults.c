@@ -662,6 +662,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
     digest_of(twin, "p", wanted);
     for (unsigned k = 0; k < 4; k++) {
         for (unsigned skip = 0; skip < BATCH; skip += is_long() ? 1 : 7) {
+            size_t n = 0, tail = 0;
             struct proxy_fault f = { .kind = kinds[k],
                                      .match = "EVALSHA",
                                      .skip = skip,
@@ -671,17 +672,28 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
             proxy_arm(proxy, &f);
             (void)usher_execute(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
-            for (int again = 0; again < 2; again++) {
-                for (size_t i = 0; i < BATCH; i++)
-                    if ((again == 1 || i < skip || replies[i].status != USHER_UNKNOWN) &&
-                        !same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
-                        fail_msg("fault %u at command %u: command %zu differs", k, skip, i);
-                /* what was unknown, the user asks for again */
-                if (again == 0)
-                    assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            /* As by the twin up to the first that is unknown. */
+            while (n < BATCH && replies[n].status != USHER_UNKNOWN) {
+                if (!same_answer(commands[n].verb, &expected[n], &replies[n], stderr))
+                    fail_msg("fault %u at command %u: command %zu differs", k, skip, n);
+                n++;
             }
-            digest_of(direct, "p", now);
-            assert_string_equal(now, wanted);
+            assert_true(n >= skip);
+            while (tail < BATCH && replies[BATCH - 1 - tail].status == USHER_UNKNOWN)
+                tail++;
+            /* The user asks again, with the same request ids. */
+            assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            for (size_t i = 0; i < BATCH; i++)
+                assert_int_equal(replies[i].status, USHER_OK);
+            /* Where nothing was done behind the unknown ones, all has its order. */
+            if (n + tail == BATCH) {
+                for (size_t i = 0; i < BATCH; i++)
+                    if (!same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
+                        fail_msg("fault %u at command %u: repeated, command %zu differs", k, skip,
+                                 i);
+                digest_of(direct, "p", now);
+                assert_string_equal(now, wanted);
+            }
             audit_is_clean(direct);
         }
     }
@@ -1054,15 +1066,14 @@ static const char *const refusals[] = {
     "-READONLY You can't write against a read only replica.\r\n",
     "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
     "-NOREPLICAS Not enough good replicas to write.\r\n",
-    "-MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to "
-    "disk.\r\n",
+    "-MISCONF Redis is configured to save RDB snapshots, but cannot persist to disk now.\r\n",
     "-NOSCRIPT No matching script. Please use EVAL.\r\n",
 };
 
 static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state)
 {
     struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
-    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT), *direct = open_direct();
+    struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT / 2), *direct = open_direct();
     struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
     struct usher_reply reply;
     char before[33], after[33];
@@ -1159,6 +1170,9 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
                 refused++;
                 assert_is_a_line(reply.message);
                 assert_string_equal(now, x.before);
+            } else if (reply.status == USHER_UNKNOWN) {
+                /* on a loaded machine the last refusal may come too late to be heard */
+                assert_true(strcmp(now, x.before) == 0 || strcmp(now, x.after) == 0);
             } else {
                 if (!same_answer(c.verb, &x.first, &reply, stderr))
                     fail_msg("%s, target %zu: %s", settings[i][0], t, reply.message);
@@ -1261,7 +1275,7 @@ static void scripts_may_be_flushed_at_any_time(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, flush_scripts, &flusher), 0);
     for (unsigned i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){ engines[i % 2], i, is_long() ? 2000 : 60, "" };
+        workers[i] = (struct worker){ engines[i % 2], i, is_long() ? 2000 : 30, "" };
         assert_int_equal(pthread_create(&threads[i], NULL, work_alone, &workers[i]), 0);
     }
     for (unsigned i = 0; i < WORKERS; i++)

@@ -140,30 +140,3 @@ function S.walk(prefix, after, back)
     return call('ZRANGEBYLEX', INDEX, after and '(' .. after or '[' .. prefix,
         '(' .. prefix .. '\255', 'LIMIT', '0', '1')[1]
 end
-
--- Save @rest as the newest of a bounded memory (fields @field:ID, list @letter in order of
--- version): at most two of the oldest go when there are more than @limit of them or their
--- time is over.  @old: what is there now or nil; @v: the version that the change will have.
-function S.remember(letter, field, id, old, v, till, rest, i, limit)
-    local n, after, erased = tonumber(S.count[i]), nil, 0
-    local mine = old and letter .. S.padded(match(old, '^%d+')) .. '\t' .. id
-    if not old then n = n + 1 end
-    while erased < 2 do
-        local m = S.walk(letter, after)
-        if not m then break end
-        after = m
-        if m ~= mine then
-            local other = field .. sub(m, 19)
-            if n <= limit and tonumber(match(call('HGET', HASH, other), '^%d+ (%d+)')) > S.now then
-                break
-            end
-            S.leave(m)
-            S.unset(other)
-            n, erased = n - 1, erased + 1
-        end
-    end
-    if mine then S.leave(mine) end
-    S.enter(letter .. S.padded(v) .. '\t' .. id)
-    S.set(field .. id, S.int(v) .. ' ' .. S.int(till) .. '\t' .. rest)
-    S.count[i] = S.int(n)
-end

@@ -43,12 +43,11 @@ function S.move(from, event, claim)
 end
 
 function S.decode(id, text)
-    local r = {id = id}
-    local w
-    w, r.token, r.ends, r.order, r.rank, r.calls, r.day, r.used, r.lease, r.owner, r.group =
+    local state, token, ends, order, rank, calls, day, used, lease, owner, group =
         match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+)\t([^\t]*)\t(.*)$')
-    r.state = (find(STATES, w, 1, true) - 1) / 10
-    return r
+    return {id = id, state = (find(STATES, state, 1, true) - 1) / 10, token = token, ends = ends,
+        order = order, rank = rank, calls = calls, day = day, used = used, lease = lease,
+        owner = owner, group = group}
 end
 
 function S.encode(r)
@@ -75,21 +74,23 @@ function S.is_due(r) return r.ends ~= '0' and tonumber(r.ends) <= S.now end
 function S.calls_on(r, at) return tonumber(r.day) == S.day_of(at) and tonumber(r.calls) or 0 end
 function S.capped(r, at) return S.set_daily > 0 and S.calls_on(r, at) >= S.set_daily end
 
--- 32 well mixed bits of a version: draw() in src/core/number.c
-function S.draw(v, salt)
-    local function mul(a, b)
-        local low, high = a % 65536, math.floor(a / 65536)
-        return (high * b % 65536 * 65536 + low * b) % 4294967296
+if S.set_order == 2 then
+    -- 32 well mixed bits of a version: draw() in src/core/number.c
+    function S.draw(v, salt)
+        local function mul(a, b)
+            local low, high = a % 65536, math.floor(a / 65536)
+            return (high * b % 65536 * 65536 + low * b) % 4294967296
+        end
+        local function mix(x)
+            x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+            x = mul(x, 2246822507)
+            x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
+            x = mul(x, 3266489909)
+            return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+        end
+        local high = mix((math.floor(v / 4294967296) + salt + 2654435769) % 4294967296)
+        return mix(bit.bxor(v % 4294967296, high) % 4294967296)
     end
-    local function mix(x)
-        x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
-        x = mul(x, 2246822507)
-        x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
-        x = mul(x, 3266489909)
-        return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
-    end
-    local high = mix((math.floor(v / 4294967296) + salt + 2654435769) % 4294967296)
-    return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
 -- Put @r into state @to: all that follows from the state follows here.
@@ -113,12 +114,35 @@ function S.release(r, to, at, rest, v)
     S.settle(r, to, until_ms, v)
 end
 
-function S.expire(r, v)
-    local to = S.move(r.state, EXPIRE, NONE)
-    if S.busy(r) then
-        S.release(r, to, tonumber(r.ends), S.set_rest, v)
-    else
-        S.settle(r, to, 0, v)
+if S.due >= 0 then
+    function S.expire(r, v)
+        local to = S.move(r.state, EXPIRE, NONE)
+        if S.busy(r) then
+            S.release(r, to, tonumber(r.ends), S.set_rest, v)
+        else
+            S.settle(r, to, 0, v)
+        end
+    end
+
+    function S.expire_one(r)
+        local before = S.copy(r)
+        S.expire(r, S.version + 1)
+        S.save(before, r)
+        S.commit('expire', before.state, r.state, r)
+    end
+
+    -- Apply up to @max due expiries; returns how many it were and whether there are more.
+    function S.expire_due(max)
+        local n = 0
+        while S.due >= 0 and S.due <= S.now do
+            local r = S.at_member(S.walk('d'), 'd', 32)
+            if not r then S.due = -1 break end
+            if tonumber(r.ends) > S.now then S.due = tonumber(r.ends) break end
+            if n >= max then return n, true end
+            S.expire_one(r)
+            n = n + 1
+        end
+        return n, false
     end
 end
 
@@ -195,27 +219,6 @@ function S.commit(verb_word, from, to, r)
     end
 end
 
-function S.expire_one(r)
-    local before = S.copy(r)
-    S.expire(r, S.version + 1)
-    S.save(before, r)
-    S.commit('expire', before.state, r.state, r)
-end
-
--- Apply up to @max due expiries; returns how many it were and whether there are more.
-function S.expire_due(max)
-    local n = 0
-    while S.due >= 0 and S.due <= S.now do
-        local r = S.at_member(S.walk('d'), 'd', 32)
-        if not r then S.due = -1 break end
-        if tonumber(r.ends) > S.now then S.due = tonumber(r.ends) break end
-        if n >= max then return n, true end
-        S.expire_one(r)
-        n = n + 1
-    end
-    return n, false
-end
-
 -- number @id with its own due expiries applied
 function S.load(id)
     if not S.exists then return nil end
@@ -235,278 +238,317 @@ function S.answer_nodata(word_)
     S.status, S.state, S.token, S.ends, S.number = word_, NODATA, '0', '0', S.subject
 end
 
-function S.settings_text()
-    return S.int(S.set_order) .. ' ' .. S.int(S.set_lease) .. ' ' .. S.int(S.set_rest) .. ' '
-        .. S.int(S.set_daily) .. ' ' .. S.int(S.set_zone) .. ' ' .. S.int(S.set_strict) .. ' '
-        .. S.int(S.sticky_ms) .. ' ' .. S.int(S.sticky_max) .. ' ' .. S.int(S.requests)
-end
+-- What follows is made only where it can be needed: to make a function is dear.
 
--- what a repeat of this command's request id will be told, put into the change; the text is
--- that of usher__number_reply_write()
-function S.keep_request(v)
-    if not S.arg.req then return end
-    local why_code = S.why == '-' and 255 or (find(WHYS, S.why, 1, true) - 1) / 8
-    local text = match(VERBS, ' ' .. S.verb .. '=(%d+)') .. ' '
-        .. S.int((find(STATUSES, S.status .. ' ', 1, true) - 1) / 12) .. ' ' .. S.int(v) .. ' '
-        .. S.int(S.state) .. ' ' .. S.int(why_code) .. ' ' .. S.token .. ' ' .. S.ends .. ' '
-        .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more .. ' '
-        .. (S.verb == 'set' and S.settings_text() or S.number)
-    S.remember('r', 'r:', S.arg.req, S.exists and call('HGET', HASH, 'r:' .. S.arg.req), v,
-        S.now + REQUEST_MS, text, REQUESTS, S.requests)
+if S.arg.req or S.arg.sticky or S.verb == 'set' then
+    -- Save @rest as the newest of a bounded memory (fields @field:ID, list @letter in order of
+    -- version): at most two of the oldest go when there are more than @limit of them or their
+    -- time is over.  @old: what is there now or nil; @v: the version that the change will have.
+    function S.remember(letter, field, id, old, v, till, rest, i, limit)
+        local n, after, erased = tonumber(S.count[i]), nil, 0
+        local mine = old and letter .. S.padded(match(old, '^%d+')) .. '\t' .. id
+        if not old then n = n + 1 end
+        while erased < 2 do
+            local m = S.walk(letter, after)
+            if not m then break end
+            after = m
+            if m ~= mine then
+                local other = field .. sub(m, 19)
+                if n <= limit and tonumber(match(call('HGET', HASH, other), '^%d+ (%d+)')) > S.now then
+                    break
+                end
+                S.leave(m)
+                S.unset(other)
+                n, erased = n - 1, erased + 1
+            end
+        end
+        if mine then S.leave(mine) end
+        S.enter(letter .. S.padded(v) .. '\t' .. id)
+        S.set(field .. id, S.int(v) .. ' ' .. S.int(till) .. '\t' .. rest)
+        S.count[i] = S.int(n)
+    end
+
+    function S.settings_text()
+        return S.int(S.set_order) .. ' ' .. S.int(S.set_lease) .. ' ' .. S.int(S.set_rest) .. ' '
+            .. S.int(S.set_daily) .. ' ' .. S.int(S.set_zone) .. ' ' .. S.int(S.set_strict) .. ' '
+            .. S.int(S.sticky_ms) .. ' ' .. S.int(S.sticky_max) .. ' ' .. S.int(S.requests)
+    end
+
+    -- what a repeat of this command's request id will be told, put into the change; the text is
+    -- that of usher__number_reply_write()
+    function S.keep_request(v)
+        if not S.arg.req then return end
+        local why_code = S.why == '-' and 255 or (find(WHYS, S.why, 1, true) - 1) / 8
+        local text = match(VERBS, ' ' .. S.verb .. '=(%d+)') .. ' '
+            .. S.int((find(STATUSES, S.status .. ' ', 1, true) - 1) / 12) .. ' ' .. S.int(v) .. ' '
+            .. S.int(S.state) .. ' ' .. S.int(why_code) .. ' ' .. S.token .. ' ' .. S.ends .. ' '
+            .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more .. ' '
+            .. (S.verb == 'set' and S.settings_text() or S.number)
+        S.remember('r', 'r:', S.arg.req, S.exists and call('HGET', HASH, 'r:' .. S.arg.req), v,
+            S.now + REQUEST_MS, text, REQUESTS, S.requests)
+    end
 end
 
 function S.finish(before, after, to)
     S.save(before, after)
-    S.keep_request(S.version + 1)
+    if S.arg.req then S.keep_request(S.version + 1) end
     S.commit(S.verb, before and before.state or NODATA, to, after or before)
 end
 
--- add, del, reg, unreg
-function S.simple(event)
-    local r = S.load(S.subject)
-    local before = r and S.copy(r)
-    if not r then
-        r = {id = S.subject, state = NODATA, token = '0', ends = '0', order = '0', rank = '0',
-            calls = '0', day = '0', used = '0', lease = '0', owner = '', group = S.arg.group or ''}
-    end
-    local to, what = S.move(r.state, event, NONE)
-    if what ~= 'ok' then return S.answer(what, r) end
-    if to == NODATA then
-        S.answer_nodata('ok')
-        return S.finish(before, nil, to)
-    end
-    S.settle(r, to, tonumber(r.ends), S.version + 1)
-    if not before then r.order = S.int(S.version + 1) end
-    S.answer('ok', r)
-    S.finish(before, r, to)
-end
-
--- a call that gets nothing is counted: no change, no version
-function S.count_refusal()
-    if not S.exists then return end
-    local today = S.int(S.day_of(S.now))
-    if S.count[REFUSED_DAY] ~= today then S.count[REFUSED_DAY], S.count[REFUSED] = today, '0' end
-    S.add(REFUSED, 1)
-    S.flush(0)
-end
-
--- when @r may be free; 0: not known
-function S.free_at(r)
-    if r.ends == '0' or (r.state ~= BUSY_UP and r.state ~= IDLE_UP) then return 0 end
-    local at = tonumber(r.ends)
-    if r.state == BUSY_UP then
-        local later = S.copy(r)
-        S.expire(later, 0)
-        if later.ends ~= '0' then at = tonumber(later.ends) end
-    end
-    return at
-end
-
-function S.next_free(prefix, best)
-    local after
-    for _ = 1, EXPIRE_MAX do
-        local m = S.walk(prefix, after)
-        local r = S.at_member(m, prefix, 32)
-        if not r or (best >= 0 and tonumber(r.ends) >= best) then break end
-        local at = S.free_at(r)
-        if at > 0 and (best < 0 or at < best) then best = at end
-        after = m
-    end
-    return best
-end
-
--- nothing is free in the groups asked for: why, and until when
-function S.exhausted()
-    local total, up, rest = 0, 0, 0
-    local all = not S.arg.group or find(',' .. S.arg.group .. ',', ',*,', 1, true)
-    if S.exists and all then
-        total = S.count[1] + S.count[2] + S.count[3] + S.count[4]
-        up, rest = tonumber(S.count[BUSY_UP]), tonumber(S.count[RESTING_])
-        S.next_at = S.next_free('d', -1)
-    elseif S.exists then
-        for group in string.gmatch(S.arg.group, '[^,]+') do
-            local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '', '^(%d+) (%d+) (%d+)$')
-            if t then
-                total, up, rest = total + t, up + u, rest + s
-                S.next_at = S.next_free('D' .. group .. '\t', S.next_at)
-            end
+if S.verb == 'add' or S.verb == 'del' or S.verb == 'reg' or S.verb == 'unreg' then
+    -- add, del, reg, unreg
+    function S.simple(event)
+        local r = S.load(S.subject)
+        local before = r and S.copy(r)
+        if not r then
+            r = {id = S.subject, state = NODATA, token = '0', ends = '0', order = '0', rank = '0',
+                calls = '0', day = '0', used = '0', lease = '0', owner = '', group = S.arg.group or ''}
         end
-    end
-    S.count_refusal()
-    S.status = 'empty'
-    S.why = total == 0 and 'none' or up > 0 and 'busy' or rest > 0 and 'resting' or 'down'
-end
-
-function S.turned_down(r)
-    local at = S.free_at(r)
-    S.answer('refused', r)
-    S.token = '0'
-    S.why = S.busy(r) and 'busy' or r.state == IDLE_DOWN and 'down' or 'resting'
-    S.next_at = at > 0 and at or -1
-    S.count_refusal()
-end
-
--- give @r, which is free, to this call
-function S.take(r)
-    local before, v, today = S.copy(r), S.version + 1, S.day_of(S.now)
-    local lease = S.arg.lease and tonumber(S.arg.lease) or S.set_lease
-    r.calls = S.int(S.calls_on(r, S.now) + 1)
-    S.settle(r, S.move(r.state, CALL, NONE), lease > 0 and S.now + lease or 0, v)
-    r.token, r.order = S.int(v), S.int(v)
-    r.day, r.used, r.lease, r.owner = S.int(today), S.int(S.now), S.int(lease), S.arg.owner or ''
-    if S.count[CALLS_DAY] ~= r.day then S.count[CALLS_DAY], S.count[CALLS] = r.day, '0' end
-    S.add(CALLS, 1)
-    S.answer('ok', r)
-    if S.arg.sticky and S.sticky_ms > 0 and S.sticky_max > 0 then
-        S.remember('s', 's:', S.arg.sticky, call('HGET', HASH, 's:' .. S.arg.sticky), v,
-            S.now + S.sticky_ms, r.id, STICKIES, S.sticky_max)
-    end
-    S.finish(before, r, r.state)
-end
-
--- it has had its calls of the day: it rests until tomorrow, a change of its own
-function S.rest_today(r)
-    local before = S.copy(r)
-    S.settle(r, S.move(r.state, REST, NONE), S.day_end(S.now), S.version + 1)
-    S.save(before, r)
-    S.commit('rest', before.state, r.state, r)
-end
-
--- a fair draw among the numbers of the list @prefix: see draw() in src/steps/number.c
-function S.draw_from(prefix)
-    local v = S.version + 1
-    local left = S.draw(v, 2097152) % DRAW_STEPS
-    local from, turned = '(' .. prefix .. format('%010.0f', S.draw(v, 0)), false
-    while true do
-        local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', '0', S.int(left + 1))
-        local n = #got_
-        if n > left then return got_[left + 1] end
-        if n == 0 and turned then return nil end
-        left, from, turned = left - n, '[' .. prefix, true
-    end
-end
-
--- the number that the pool's order puts first in the list @prefix; numbers that became idle
--- under another kind of order go before all others
-function S.head(prefix)
-    if S.set_order == 2 then
-        return S.at_member(S.walk(prefix, prefix .. QUEUED) or S.draw_from(prefix), prefix, 26)
-    end
-    local m = S.walk(prefix)
-    if m and S.set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then
-        m = S.walk(prefix, nil, true)
-    end
-    return S.at_member(m, prefix, 26)
-end
-
--- give the first number of @group (nil: any) to this call; false: there is none
-function S.take_first(group)
-    local prefix = group and 'I' .. group .. '\t' or 'i'
-    for _ = 1, EXPIRE_MAX do
-        local r = S.head(prefix)
-        if not r then return false end
-        if not S.capped(r, S.now) then
-            S.take(r)
-            return true
+        local to, what = S.move(r.state, event, NONE)
+        if what ~= 'ok' then return S.answer(what, r) end
+        if to == NODATA then
+            S.answer_nodata('ok')
+            return S.finish(before, nil, to)
         end
-        S.rest_today(r)
+        S.settle(r, to, tonumber(r.ends), S.version + 1)
+        if not before then r.order = S.int(S.version + 1) end
+        S.answer('ok', r)
+        S.finish(before, r, to)
     end
-    return false
 end
 
--- give the number last used for this call's peer; false: not known, or not free
-function S.take_sticky()
-    local text = S.arg.sticky and call('HGET', HASH, 's:' .. S.arg.sticky)
-    if not text then return false end
-    local ends_, id = match(text, '^%d+ (%d+)\t(.*)$')
-    if tonumber(ends_) <= S.now then return false end
-    local r = S.load(id)
-    if not r or r.state ~= IDLE_UP or r.ends ~= '0' or S.capped(r, S.now) then return false end
-    if S.arg.group then
-        local list = ',' .. S.arg.group .. ','
-        if not find(list, ',*,', 1, true) and
-            (r.group == '' or not find(list, ',' .. r.group .. ',', 1, true)) then
-            return false
-        end
-    end
-    S.take(r)
-    return true
-end
-
--- the oldest hold of this call's owner
-function S.held()
-    local prefix = 'H' .. S.arg.owner .. '\t'
-    local r = S.at_member(S.walk(prefix), prefix, 16)
-    while r and S.is_due(r) do
-        S.expire_one(r)
-        r = S.at_member(S.walk(prefix), prefix, 16)
-    end
-    return r
-end
-
-function S.call_this()
-    local r = S.load(S.subject)
-    if not r then return S.answer_nodata('missing') end
-    if r.state == IDLE_UP and r.ends == '0' and S.capped(r, S.now) then
-        S.rest_today(r)
-        r = S.load(S.subject)
-    end
-    local claim = NONE
-    if S.resting(r) then
-        claim = RESTING
-    elseif S.arg.owner then
-        claim = S.busy(r) and S.arg.owner == r.owner and HOLDER or OTHER
-    end
-    local _, what = S.move(r.state, CALL, claim)
-    if what == 'ok' then return S.take(r) end
-    if what == 'refused' then return S.turned_down(r) end
-    S.answer(what, r)
-end
-
-function S.call_any()
-    if not S.exists then return S.exhausted() end
-    local r = S.arg.owner and S.held()
-    if r then return S.answer('same', r) end
-    if S.take_sticky() then return end
-    if not S.arg.group then
-        if S.take_first() then return end
-    else
-        for group in string.gmatch(S.arg.group, '[^,]+') do
-            if S.take_first(group ~= '*' and group or nil) then return end
-        end
-    end
-    S.exhausted()
-end
-
--- commands that make several changes
-function S.several(n, more_)
-    S.status = n > 0 and 'ok' or 'same'
-    S.counted, S.more = n, more_ and 1 or 0
-    if n > 0 and S.arg.req then
-        S.keep_request(S.version)
+if S.verb == 'call' then
+    -- a call that gets nothing is counted: no change, no version
+    function S.count_refusal()
+        if not S.exists then return end
+        local today = S.int(S.day_of(S.now))
+        if S.count[REFUSED_DAY] ~= today then S.count[REFUSED_DAY], S.count[REFUSED] = today, '0' end
+        S.add(REFUSED, 1)
         S.flush(0)
     end
+
+    -- when @r may be free; 0: not known
+    function S.free_at(r)
+        if r.ends == '0' or (r.state ~= BUSY_UP and r.state ~= IDLE_UP) then return 0 end
+        local at = tonumber(r.ends)
+        if r.state == BUSY_UP then
+            local later = S.copy(r)
+            S.expire(later, 0)
+            if later.ends ~= '0' then at = tonumber(later.ends) end
+        end
+        return at
+    end
+
+    function S.next_free(prefix, best)
+        local after
+        for _ = 1, EXPIRE_MAX do
+            local m = S.walk(prefix, after)
+            local r = S.at_member(m, prefix, 32)
+            if not r or (best >= 0 and tonumber(r.ends) >= best) then break end
+            local at = S.free_at(r)
+            if at > 0 and (best < 0 or at < best) then best = at end
+            after = m
+        end
+        return best
+    end
+
+    -- nothing is free in the groups asked for: why, and until when
+    function S.exhausted()
+        local total, up, rest = 0, 0, 0
+        local all = not S.arg.group or find(',' .. S.arg.group .. ',', ',*,', 1, true)
+        if S.exists and all then
+            total = S.count[1] + S.count[2] + S.count[3] + S.count[4]
+            up, rest = tonumber(S.count[BUSY_UP]), tonumber(S.count[RESTING_])
+            S.next_at = S.next_free('d', -1)
+        elseif S.exists then
+            for group in string.gmatch(S.arg.group, '[^,]+') do
+                local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '', '^(%d+) (%d+) (%d+)$')
+                if t then
+                    total, up, rest = total + t, up + u, rest + s
+                    S.next_at = S.next_free('D' .. group .. '\t', S.next_at)
+                end
+            end
+        end
+        S.count_refusal()
+        S.status = 'empty'
+        S.why = total == 0 and 'none' or up > 0 and 'busy' or rest > 0 and 'resting' or 'down'
+    end
+
+    function S.turned_down(r)
+        local at = S.free_at(r)
+        S.answer('refused', r)
+        S.token = '0'
+        S.why = S.busy(r) and 'busy' or r.state == IDLE_DOWN and 'down' or 'resting'
+        S.next_at = at > 0 and at or -1
+        S.count_refusal()
+    end
+
+    -- give @r, which is free, to this call
+    function S.take(r)
+        local before, v, today = S.copy(r), S.version + 1, S.day_of(S.now)
+        local lease = S.arg.lease and tonumber(S.arg.lease) or S.set_lease
+        r.calls = S.int(S.calls_on(r, S.now) + 1)
+        S.settle(r, S.move(r.state, CALL, NONE), lease > 0 and S.now + lease or 0, v)
+        r.token, r.order = S.int(v), S.int(v)
+        r.day, r.used, r.lease, r.owner = S.int(today), S.int(S.now), S.int(lease), S.arg.owner or ''
+        if S.count[CALLS_DAY] ~= r.day then S.count[CALLS_DAY], S.count[CALLS] = r.day, '0' end
+        S.add(CALLS, 1)
+        S.answer('ok', r)
+        if S.arg.sticky and S.sticky_ms > 0 and S.sticky_max > 0 then
+            S.remember('s', 's:', S.arg.sticky, call('HGET', HASH, 's:' .. S.arg.sticky), v,
+                S.now + S.sticky_ms, r.id, STICKIES, S.sticky_max)
+        end
+        S.finish(before, r, r.state)
+    end
+
+    -- it has had its calls of the day: it rests until tomorrow, a change of its own
+    function S.rest_today(r)
+        local before = S.copy(r)
+        S.settle(r, S.move(r.state, REST, NONE), S.day_end(S.now), S.version + 1)
+        S.save(before, r)
+        S.commit('rest', before.state, r.state, r)
+    end
+
+    -- a fair draw among the numbers of the list @prefix: see draw() in src/steps/number.c
+    function S.draw_from(prefix)
+        local v = S.version + 1
+        local left = S.draw(v, 2097152) % DRAW_STEPS
+        local from, turned = '(' .. prefix .. format('%010.0f', S.draw(v, 0)), false
+        while true do
+            local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', '0', S.int(left + 1))
+            local n = #got_
+            if n > left then return got_[left + 1] end
+            if n == 0 and turned then return nil end
+            left, from, turned = left - n, '[' .. prefix, true
+        end
+    end
+
+    -- the number that the pool's order puts first in the list @prefix; numbers that became idle
+    -- under another kind of order go before all others
+    function S.head(prefix)
+        if S.set_order == 2 then
+            return S.at_member(S.walk(prefix, prefix .. QUEUED) or S.draw_from(prefix), prefix, 26)
+        end
+        local m = S.walk(prefix)
+        if m and S.set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then
+            m = S.walk(prefix, nil, true)
+        end
+        return S.at_member(m, prefix, 26)
+    end
+
+    -- give the first number of @group (nil: any) to this call; false: there is none
+    function S.take_first(group)
+        local prefix = group and 'I' .. group .. '\t' or 'i'
+        for _ = 1, EXPIRE_MAX do
+            local r = S.head(prefix)
+            if not r then return false end
+            if not S.capped(r, S.now) then
+                S.take(r)
+                return true
+            end
+            S.rest_today(r)
+        end
+        return false
+    end
+
+    -- give the number last used for this call's peer; false: not known, or not free
+    function S.take_sticky()
+        local text = S.arg.sticky and call('HGET', HASH, 's:' .. S.arg.sticky)
+        if not text then return false end
+        local ends_, id = match(text, '^%d+ (%d+)\t(.*)$')
+        if tonumber(ends_) <= S.now then return false end
+        local r = S.load(id)
+        if not r or r.state ~= IDLE_UP or r.ends ~= '0' or S.capped(r, S.now) then return false end
+        if S.arg.group then
+            local list = ',' .. S.arg.group .. ','
+            if not find(list, ',*,', 1, true) and
+                (r.group == '' or not find(list, ',' .. r.group .. ',', 1, true)) then
+                return false
+            end
+        end
+        S.take(r)
+        return true
+    end
+
+    -- the oldest hold of this call's owner
+    function S.held()
+        local prefix = 'H' .. S.arg.owner .. '\t'
+        local r = S.at_member(S.walk(prefix), prefix, 16)
+        while r and S.is_due(r) do
+            S.expire_one(r)
+            r = S.at_member(S.walk(prefix), prefix, 16)
+        end
+        return r
+    end
+
+    function S.call_this()
+        local r = S.load(S.subject)
+        if not r then return S.answer_nodata('missing') end
+        if r.state == IDLE_UP and r.ends == '0' and S.capped(r, S.now) then
+            S.rest_today(r)
+            r = S.load(S.subject)
+        end
+        local claim = NONE
+        if S.resting(r) then
+            claim = RESTING
+        elseif S.arg.owner then
+            claim = S.busy(r) and S.arg.owner == r.owner and HOLDER or OTHER
+        end
+        local _, what = S.move(r.state, CALL, claim)
+        if what == 'ok' then return S.take(r) end
+        if what == 'refused' then return S.turned_down(r) end
+        S.answer(what, r)
+    end
+
+    function S.call_any()
+        if not S.exists then return S.exhausted() end
+        local r = S.arg.owner and S.held()
+        if r then return S.answer('same', r) end
+        if S.take_sticky() then return end
+        if not S.arg.group then
+            if S.take_first() then return end
+        else
+            for group in string.gmatch(S.arg.group, '[^,]+') do
+                if S.take_first(group ~= '*' and group or nil) then return end
+            end
+        end
+        S.exhausted()
+    end
 end
 
-function S.free_one(r, told)
-    local before = S.copy(r)
-    S.release(r, S.move(r.state, FREE, NONE), S.now, S.set_rest, S.version + 1)
-    if told then S.answer('ok', r) end
-    S.save(before, r)
-    S.commit('free', before.state, r.state, r)
+if S.verb == 'free' or S.verb == 'sweep' then
+    -- commands that make several changes
+    function S.several(n, more_)
+        S.status = n > 0 and 'ok' or 'same'
+        S.counted, S.more = n, more_ and 1 or 0
+        if n > 0 and S.arg.req then
+            S.keep_request(S.version)
+            S.flush(0)
+        end
+    end
+
+    function S.free_one(r, told)
+        local before = S.copy(r)
+        S.release(r, S.move(r.state, FREE, NONE), S.now, S.set_rest, S.version + 1)
+        if told then S.answer('ok', r) end
+        S.save(before, r)
+        S.commit('free', before.state, r.state, r)
+    end
 end
 
--- as it is once everything due has happened; nothing is written
-function S.look(r)
-    while S.is_due(r) do S.expire(r, 0) end
-    return r
-end
+if S.verb == 'show' or S.verb == 'list' or S.verb == 'stats' then
+    -- as it is once everything due has happened; nothing is written
+    function S.look(r)
+        while S.is_due(r) do S.expire(r, 0) end
+        return r
+    end
 
-function S.add_row(r)
-    S.rows = S.rows or {}
-    S.rows[#S.rows + 1] = S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' '
-        .. S.int(S.calls_on(r, S.now)) .. ' ' .. r.used .. '\t' .. r.group .. '\t' .. r.owner .. '\t'
-        .. r.id
+    function S.add_row(r)
+        S.rows = S.rows or {}
+        S.rows[#S.rows + 1] = S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' '
+            .. S.int(S.calls_on(r, S.now)) .. ' ' .. r.used .. '\t' .. r.group .. '\t' .. r.owner .. '\t'
+            .. r.id
+    end
 end
 
 -- a repeat of a request id gets the first answer
@@ -612,14 +654,18 @@ elseif S.verb == 'set' then
         S.status = 'same'
     else
         S.set('settings', S.final)
-        S.keep_request(S.version + 1)
+        if S.arg.req then S.keep_request(S.version + 1) end
         S.commit('set', 0, 0, nil)
     end
 elseif S.verb == 'sweep' then
     if not S.exists then
         S.status = 'missing'
     else
-        S.several(S.expire_due(tonumber(S.arg.max or STEP_MAX)))
+        if S.due >= 0 then
+            S.several(S.expire_due(tonumber(S.arg.max or STEP_MAX)))
+        else
+            S.several(0, false)
+        end
     end
 elseif S.verb == 'dump' then
     -- for the audit and the digest: everything, as one moment

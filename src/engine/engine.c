@@ -11,6 +11,8 @@
 
 #include "engine/engine.h"
 
+#include <sched.h>
+#include <semaphore.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -41,14 +43,16 @@
 #define CHUNK 256
 #define GATHER 512
 #endif
+/* How often a leader lets other threads run before it goes, at most. */
+#define PATIENCE 32
 
 struct usher__waiter {
     struct usher__waiter *next;
     struct usher_task *tasks;
     size_t n;
     int64_t deadline_ms;
-    bool done, lead;
-    pthread_cond_t wake;
+    bool lead; /* woken to lead; else its tasks are done */
+    sem_t wake;
 };
 
 /* Each thread's own: what usher_message() returns.  No thread sees another's. */
@@ -362,22 +366,31 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     e->store->ops->execute(e->store, tasks, n, &context);
 }
 
-/* As leader: execute what is queued, mine first, up to GATHER tasks.  Locked on entry and
- * on return. */
+/* As leader: execute what is queued, mine first, up to GATHER tasks. */
 static void lead(struct usher_engine *e, struct usher__waiter *me)
 {
     struct usher_task gathered[GATHER];
     struct usher_task *tasks = me->tasks;
     struct usher__waiter *last = me; /* of those whose tasks are taken: others come meanwhile */
-    size_t n = me->n;
+    struct usher__waiter *next;
+    size_t n = me->n, n_waiters = 1;
     int64_t deadline_ms = me->deadline_ms;
 
+    (void)pthread_mutex_lock(&e->lock);
+    /* Those whom the last batch has set free are on their way back, and the store does better
+     * with all of them at once. */
+    for (int i = 0; e->queued < e->expected && i < PATIENCE; i++) {
+        (void)pthread_mutex_unlock(&e->lock);
+        (void)sched_yield();
+        (void)pthread_mutex_lock(&e->lock);
+    }
     if (me->next != NULL && n + me->next->n <= GATHER) {
         memcpy(gathered, me->tasks, n * sizeof *gathered);
         tasks = gathered;
         for (; last->next != NULL && n + last->next->n <= GATHER; last = last->next) {
             memcpy(gathered + n, last->next->tasks, last->next->n * sizeof *gathered);
             n += last->next->n;
+            n_waiters++;
             /* nobody waits longer than he asked for */
             if (last->next->deadline_ms < deadline_ms)
                 deadline_ms = last->next->deadline_ms;
@@ -385,33 +398,38 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
     }
     (void)pthread_mutex_unlock(&e->lock);
     give_to_store(e, tasks, n, deadline_ms);
+
     (void)pthread_mutex_lock(&e->lock);
-
-    for (bool more = true; more;) {
-        struct usher__waiter *waiter = e->first;
-
-        more = waiter != last;
-        e->first = waiter->next;
-        waiter->done = true; /* from the next unlock on, it may be gone */
-        if (waiter != me)
-            (void)pthread_cond_signal(&waiter->wake);
-    }
-    if (e->first == NULL) {
+    e->expected = e->queued;
+    e->queued -= n_waiters;
+    next = last->next;
+    last->next = NULL;
+    e->first = next;
+    if (next == NULL) {
         e->last = NULL;
         e->led = false;
     } else {
-        e->first->lead = true;
-        (void)pthread_cond_signal(&e->first->wake);
+        next->lead = true;
+    }
+    (void)pthread_mutex_unlock(&e->lock);
+    /* Not under the lock, which they would wait for; the next leader first.  Once woken, a
+     * waiter may be gone. */
+    if (next != NULL)
+        (void)sem_post(&next->wake);
+    for (struct usher__waiter *done = me->next; done != NULL;) {
+        next = done->next;
+        (void)sem_post(&done->wake);
+        done = next;
     }
 }
 
 static void __attribute__((noinline))
 combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
-    struct usher__waiter me = {
-        .tasks = tasks, .n = n, .deadline_ms = deadline_ms, .wake = PTHREAD_COND_INITIALIZER
-    };
+    struct usher__waiter me = { .tasks = tasks, .n = n, .deadline_ms = deadline_ms };
+    bool leads;
 
+    (void)sem_init(&me.wake, 0, 0);
     (void)pthread_mutex_lock(&e->lock);
     /* it is out of the queue before this function returns */
     if (e->last != NULL)
@@ -419,16 +437,18 @@ combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t dead
     else
         e->first = &me; /* cppcheck-suppress autoVariables */
     e->last = &me;      /* cppcheck-suppress autoVariables */
-    if (!e->led) {
-        e->led = true;
-        me.lead = true;
-    }
-    while (!me.done && !me.lead)
-        (void)pthread_cond_wait(&me.wake, &e->lock);
-    if (!me.done)
-        lead(e, &me);
+    e->queued++;
+    leads = !e->led;
+    e->led = true;
     (void)pthread_mutex_unlock(&e->lock);
-    (void)pthread_cond_destroy(&me.wake);
+    if (!leads) {
+        while (sem_wait(&me.wake) != 0) /* a signal */
+            ;
+        leads = me.lead;
+    }
+    if (leads)
+        lead(e, &me);
+    (void)sem_destroy(&me.wake);
 }
 
 static int badness(enum usher_status status)

@@ -31,6 +31,8 @@ struct usher_engine {
     bool locks; /* the mutex is initialised */
     struct usher__waiter *first, *last;
     bool led;
+    size_t queued;   /* waiters */
+    size_t expected; /* that many there were at the end of the last batch, its own included */
 };
 
 /* Set what usher_message() returns in this thread. */

@@ -8,6 +8,9 @@ command -v script >/dev/null || {
     exit 77
 }
 export USHER
+# libedit keeps some of its memory for good
+ASAN_OPTIONS=detect_leaks=0
+export ASAN_OPTIONS
 TERM=xterm
 export TERM
 

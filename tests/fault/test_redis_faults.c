@@ -1148,7 +1148,7 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
 {
     static const char *const settings[][3] = { { "maxmemory", "1", "0" },
                                                { "min-replicas-to-write", "1", "0" } };
-    struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
+    struct usher_engine *e = open_at(redis_server_port(server), 200), *direct = open_direct();
 
     (void)state;
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {

@@ -246,7 +246,7 @@ struct usher_number_args {
     int64_t daily, zone_min, strict, order;
     int64_t sticky_ms, sticky_max, requests;
     int64_t state; /* list: enum usher_number_state */
-    int64_t max;   /* list, free, sweep: rows or changes at most */
+    int64_t max;   /* list, sweep: rows or changes at most */
 };
 
 /* One command.  Zero it first; a zero field is one not given. */
@@ -269,9 +269,10 @@ struct usher_number_settings {
     int64_t daily;      /* calls of one number per local day; 0: no cap */
     int64_t zone_min;   /* the pool's local time, minutes east of UTC */
     int64_t strict;     /* 1: hangup needs the token */
-    int64_t sticky_ms;  /* how long a callee's number is remembered */
-    int64_t sticky_max; /* how many callees */
-    int64_t requests;   /* how many answers are kept for request ids */
+    int64_t sticky_ms;  /* how long a callee's number is remembered; default 7 days */
+    int64_t sticky_max; /* how many callees; default 10,000 */
+    int64_t requests;   /* how many answers are kept for request ids, each for less than an
+                         * hour; default 10,000 */
 };
 
 /* All due expiries applied. */
@@ -490,8 +491,8 @@ struct usher_bulk_counts {
 
 /**
  * @verb (USHER_NUMBER_ADD, _DEL, _REG or _UNREG) for each of @n numbers, in batches.
- * @group is for ADD, or NULL.  Stops at the first failure; *@ret_counts (may be NULL) then
- * says how far it came.
+ * @group is for ADD, or NULL.  Stops after the first batch with a failure; *@ret_counts (may
+ * be NULL) then says how far it came.
  */
 USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
                                               const char *pool, const char *const *numbers,

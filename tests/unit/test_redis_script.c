@@ -93,7 +93,7 @@ static void both_sides_have_the_same_moves(void **state)
 
 static void both_sides_draw_the_same(void **state)
 {
-    static const char begin[] = "function S.draw(", end[] = "\nend\n";
+    static const char begin[] = "function S.draw(", end[] = "\n    end\n";
     static const uint64_t edges[] = { 0,
                                       1,
                                       2,

@@ -433,7 +433,8 @@ static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun
     const struct table *t = &((struct own_store *)s)->table;
     enum usher_status status = USHER_OK;
 
-    (void)deadline_ms, (void)line;
+    (void)deadline_ms;
+    line[0] = '\0';
     for (size_t i = 0; i < t->n && status == USHER_OK; i++) {
         const struct row *row = t->rows[i];
 

@@ -513,6 +513,13 @@ static const char *counts_fault(const struct model *m)
                : "counts";
 }
 
+/* As many, and none has changed. */
+static bool same_numbers(const struct model_pool *p, const struct model_pool *q)
+{
+    return p->n_numbers == 0 ||
+           memcmp(q->numbers, p->numbers, p->n_numbers * sizeof *p->numbers) == 0;
+}
+
 /* NULL, or the invariant that the command from @before to @after breaks. */
 static const char *step_fault(const struct model *before, const struct model *after,
                               const struct usher_command *c, const struct usher_reply *r,
@@ -526,9 +533,8 @@ static const char *step_fault(const struct model *before, const struct model *af
     if (q->version != p->version + h->n || !h->dense || r->version != q->version ||
         (h->n > 0 && h->last != q->version))
         return "version";
-    if (h->n == 0 &&
-        (q->clock != p->clock || q->n_numbers != p->n_numbers || q->n_stickies != p->n_stickies ||
-         memcmp(q->numbers, p->numbers, p->n_numbers * sizeof *p->numbers) != 0))
+    if (h->n == 0 && (q->clock != p->clock || q->n_numbers != p->n_numbers ||
+                      q->n_stickies != p->n_stickies || !same_numbers(p, q)))
         return "version: it changed something without a notice";
     if (r->status != USHER_OK && h->n != h->of_their_own)
         return "refusal";

@@ -95,8 +95,6 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
             return not_taken(verb, &noun->args[i], reply);
     if ((command->given & ~verb->given) != 0) /* of a later version */
         return usher__say(reply, USHER_INVALID, "an argument given is not known");
-    if ((command->given & ~verb->given) != 0)
-        return usher__say(reply, USHER_INVALID, "given names arguments that are not known");
     return USHER_OK;
 }
 

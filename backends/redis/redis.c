@@ -63,7 +63,7 @@ bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline
     int64_t longest = tries < 6 ? INT64_C(1) << tries : 64;
     int64_t wait = 1 + (int64_t)(next_random(r) % (uint64_t)longest);
 
-    if (left <= wait)
+    if (left <= wait + 5) /* what is sent without time for its answer ends in doubt */
         return false;
     (void)poll(NULL, 0, (int)wait);
     return true;
@@ -360,7 +360,8 @@ static bool reads(const struct usher_command *c)
 
 /*
  * Order on a scope is kept: what the server refused is not sent again when a command behind
- * it on the same scope has been answered; it was not applied then, and is answered so.
+ * it on the same scope has been answered, or may have been applied; it was not applied
+ * itself, and is answered so.
  */
 static void keep_order(struct batch *b)
 {
@@ -370,7 +371,8 @@ static void keep_order(struct batch *b)
         if (b->progress[i] != TO_SEND || b->doubt[i])
             continue;
         for (size_t k = i + 1; k < b->n && !passed; k++)
-            passed = b->progress[k] == DONE && b->tasks[k].reply->status <= USHER_STALE &&
+            passed = (b->doubt[k] ||
+                      (b->progress[k] == DONE && b->tasks[k].reply->status <= USHER_STALE)) &&
                      same_scope(b->tasks[i].command, b->tasks[k].command);
         if (passed) {
             fail(&b->tasks[i], &b->progress[i], USHER_UNAVAILABLE,
@@ -442,10 +444,8 @@ static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
 }
 
 /* Time is over for what was to be sent again. */
-static void give_up(struct usher__redis *r, struct batch *b, enum usher_status status)
+static void give_up(struct batch *b, enum usher_status status, const char *why)
 {
-    const char *why = usher__redis_conn_message(r->conn);
-
     for (size_t i = 0; i < b->n; i++)
         if (b->progress[i] == TO_SEND)
             fail(&b->tasks[i], &b->progress[i],
@@ -464,6 +464,7 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
     bool doubt[TASKS_MAX];
     struct batch b = { tasks, progress, doubt, n, n, context };
     enum usher_status status = USHER_OK;
+    char why[USHER__REDIS_MESSAGE_SIZE] = ""; /* what happened before time ran out */
 
     for (size_t i = 0; i < n; i++) {
         progress[i] = TO_SEND;
@@ -484,11 +485,13 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
             if (b.left < before)
                 tries = 0;
         }
+        if (why[0] == '\0' || usher__redis_clock_ms() < context->deadline_ms)
+            (void)snprintf(why, sizeof why, "%s", usher__redis_conn_message(r->conn));
         if (status == USHER_NOMEM || status == USHER_INVALID ||
             !usher__redis_pause(r, tries, context->deadline_ms))
             break;
     }
-    give_up(r, &b, status);
+    give_up(&b, status, why[0] != '\0' ? why : usher__redis_conn_message(r->conn));
 }
 
 static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,

@@ -52,12 +52,17 @@ struct names {
     size_t n_spare;
 };
 
+/* Of its numbers, those that records of pools have; the others stand before the data. */
+#define FEW 4
+#define MORE_SIZE ((USHER_NUMBERS - FEW) * sizeof(int64_t))
+
 struct record {
     uint8_t kind, state, slots;
-    uint32_t data_size;
+    bool more;          /* some of the other numbers is not 0 */
+    uint32_t data_size; /* with those numbers */
     uint64_t rank, order, token;
     int64_t until_ms;
-    int64_t n[4];
+    int64_t n[FEW];
     struct name *owner, *group;
     char *data;
     struct usher__table_head head;
@@ -237,7 +242,11 @@ static void record_show(const struct record *from, uint8_t kind, struct usher_re
     to->order = from->order;
     to->token = from->token;
     to->until_ms = from->until_ms;
-    memcpy(to->n, from->n, sizeof to->n);
+    memcpy(to->n, from->n, sizeof from->n);
+    if (from->more)
+        memcpy(to->n + FEW, from->data, MORE_SIZE);
+    else
+        memset(to->n + FEW, 0, MORE_SIZE);
     to->id = text_of(&from->head);
     memset(&to->owner, 0, sizeof to->owner);
     memset(&to->group, 0, sizeof to->group);
@@ -245,8 +254,8 @@ static void record_show(const struct record *from, uint8_t kind, struct usher_re
         to->owner = text_of(&from->owner->head);
     if (from->group != NULL)
         to->group = text_of(&from->group->head);
-    to->data.data = from->data;
-    to->data.size = from->data_size;
+    to->data.data = from->more ? from->data + MORE_SIZE : from->data;
+    to->data.size = from->data_size - (from->more ? MORE_SIZE : 0);
     to->ref = (void *)(uintptr_t)from;
 }
 
@@ -529,13 +538,30 @@ static struct record *record_new(struct shard *shard, struct kind *kind,
                      usher__table_hash(&kind->ids, id->data, id->size));
 }
 
-static bool data_copy(struct shard *shard, const struct usher_text *data, struct plan *p)
+static bool has_more(const struct usher_record *r)
 {
-    p->data = resize(shard->memory->alloc, NULL, 0, data->size);
+    bool more = false;
+
+    for (int i = FEW; i < USHER_NUMBERS; i++)
+        more = more || r->n[i] != 0;
+    return more;
+}
+
+/* The data with the numbers before them. */
+static bool data_copy(struct shard *shard, const struct usher_record *from, struct plan *p)
+{
+    size_t more = has_more(from) ? MORE_SIZE : 0, size = more + from->data.size;
+
+    if (size == 0)
+        return true;
+    p->data = resize(shard->memory->alloc, NULL, 0, size);
     if (p->data == NULL)
         return false;
-    memcpy(p->data, data->data, data->size);
-    p->data_size = data->size;
+    p->data_size = size;
+    if (more != 0)
+        memcpy(p->data, from->n + FEW, more);
+    if (from->data.size != 0)
+        memcpy(p->data + more, from->data.data, from->data.size);
     return true;
 }
 
@@ -578,7 +604,7 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
     }
     if (!name_plan(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
         !name_plan(shard, &kind->groups, r->group, &to->group, &p->group) ||
-        (to->data.size != 0 && !data_copy(shard, &to->data, p)))
+        !data_copy(shard, to, p))
         return false;
     slots = moves(r, to, p);
     p->leaves = slots & r->slots;
@@ -677,6 +703,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     r->token = to->token;
     r->until_ms = to->until_ms;
     memcpy(r->n, to->n, sizeof r->n);
+    r->more = has_more(to);
     r->owner = p->owner;
     r->group = p->group;
     r->data = p->data;

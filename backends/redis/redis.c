@@ -13,7 +13,6 @@
 
 #include "redis.h"
 
-#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <string.h>
@@ -69,11 +68,12 @@ bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline
     return true;
 }
 
-size_t usher__redis_key(const struct usher__redis *r, const struct usher_text *scope,
-                        const char *suffix, char key[USHER__REDIS_KEY_MAX])
+size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
+                        const struct usher_text *scope, const char *suffix,
+                        char key[USHER__REDIS_KEY_MAX])
 {
-    return (size_t)snprintf(key, USHER__REDIS_KEY_MAX, "%s{%.*s}:number%s", r->prefix,
-                            (int)scope->size, scope->data, suffix);
+    return (size_t)snprintf(key, USHER__REDIS_KEY_MAX, "%s{%.*s}:%s%s", r->prefix,
+                            (int)scope->size, scope->data, usher_noun_word(noun), suffix);
 }
 
 /* ---- the connection ---------------------------------------------------------------- */
@@ -119,175 +119,113 @@ static void ask_config(struct usher__redis *r, const char *name)
     usher__redis_conn_arg_str(r->conn, name);
 }
 
-static bool sha_from(struct usher__redis *r, const struct redisReply *reply)
+/* Look at the server's settings the first time; what cannot be read is passed over. */
+static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
+{
+    static const char *const names[3] = { "appendonly", "appendfsync", "maxmemory-policy" };
+    char values[3][16] = { "", "", "" };
+    enum usher_status status;
+
+    for (size_t i = 0; i < 3; i++)
+        ask_config(r, names[i]);
+    status = usher__redis_conn_flush(r->conn);
+    for (size_t i = 0; i < 3 && status == USHER_OK; i++) {
+        struct redisReply *reply;
+
+        status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
+        if (status != USHER_OK)
+            break;
+        (void)snprintf(values[i], sizeof values[0], "%.15s", config_value(reply));
+        freeReplyObject(reply);
+    }
+    if (status == USHER_OK)
+        describe(r, values[0], values[1], values[2]);
+    return status;
+}
+
+enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
+{
+    enum usher_status status = USHER_OK;
+
+    if (!usher__redis_conn_is_connected(r->conn)) {
+        status = usher__redis_conn_connect(r->conn, deadline_ms);
+        for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
+            r->script[i].sha[0] = '\0'; /* another server, perhaps */
+    }
+    if (status == USHER_OK && !r->looked)
+        status = look(r, deadline_ms);
+    if (status == USHER_UNKNOWN)
+        status = USHER_UNAVAILABLE; /* nothing was touched */
+    if (status != USHER_OK)
+        usher__redis_conn_discard(r->conn);
+    return status;
+}
+
+/* ---- scripts ----------------------------------------------------------------------- */
+
+static bool sha_from(struct usher__redis_script *script, const struct redisReply *reply)
 {
     if (reply->type != REDIS_REPLY_STRING || reply->len != 40)
         return false;
     for (size_t i = 0; i < 40; i++)
         if (strchr("0123456789abcdef", reply->str[i]) == NULL)
             return false;
-    memcpy(r->sha, reply->str, 41);
+    memcpy(script->sha, reply->str, 41);
     return true;
 }
 
-/* Load the script, and look at the server's settings the first time. */
-static enum usher_status load_script(struct usher__redis *r, int64_t deadline_ms)
+static enum usher_status make_script(struct usher__redis *r, enum usher_noun noun)
 {
-    char values[3][16] = { "", "", "" };
-    size_t n = r->looked ? 1 : 4;
+    struct usher__redis_script *script = &r->script[noun];
+    size_t size;
     enum usher_status status;
 
+    if (script->text != NULL)
+        return USHER_OK;
+    status = usher__redis_script(usher_noun_word(noun), NULL, 0, &size);
+    if (status != USHER_OK)
+        return status;
+    script->text = resize(r->alloc, NULL, 0, size + 1);
+    if (script->text == NULL)
+        return USHER_NOMEM;
+    script->size = size;
+    return usher__redis_script(usher_noun_word(noun), script->text, size + 1, &size);
+}
+
+/* Have the server know the script of @noun. */
+static enum usher_status load_script(struct usher__redis *r, enum usher_noun noun,
+                                     int64_t deadline_ms)
+{
+    struct usher__redis_script *script = &r->script[noun];
+    struct redisReply *reply;
+    enum usher_status status = make_script(r, noun);
+
+    if (status != USHER_OK || script->sha[0] != '\0')
+        return status;
     usher__redis_conn_begin(r->conn, 3);
     usher__redis_conn_arg_str(r->conn, "SCRIPT");
     usher__redis_conn_arg_str(r->conn, "LOAD");
-    usher__redis_conn_arg(r->conn, r->script, r->script_size);
-    if (n > 1) {
-        ask_config(r, "appendonly");
-        ask_config(r, "appendfsync");
-        ask_config(r, "maxmemory-policy");
-    }
+    usher__redis_conn_arg(r->conn, script->text, script->size);
     status = usher__redis_conn_flush(r->conn);
-    for (size_t i = 0; i < n && status == USHER_OK; i++) {
-        struct redisReply *reply;
-
+    if (status == USHER_OK)
         status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
-        if (status != USHER_OK)
-            break;
-        if (i > 0)
-            (void)snprintf(values[i - 1], sizeof values[0], "%.15s", config_value(reply));
-        else if (!sha_from(r, reply)) {
+    if (status == USHER_OK) {
+        if (!sha_from(script, reply)) {
             (void)usher__redis_conn_explain(r->conn, reply);
             status = USHER_UNAVAILABLE;
         }
         freeReplyObject(reply);
     }
     if (status == USHER_UNKNOWN)
-        status = USHER_UNAVAILABLE; /* of the pools nothing was touched */
-    if (status != USHER_OK) {
-        r->sha[0] = '\0';
+        status = USHER_UNAVAILABLE; /* of the scopes nothing was touched */
+    if (status != USHER_OK)
         usher__redis_conn_discard(r->conn);
-        return status;
-    }
-    if (n > 1)
-        describe(r, values[0], values[1], values[2]);
-    return USHER_OK;
+    return status;
 }
 
-enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
+static enum usher_noun noun_of(const struct usher_command *c)
 {
-    if (!usher__redis_conn_is_connected(r->conn)) {
-        enum usher_status status = usher__redis_conn_connect(r->conn, deadline_ms);
-
-        if (status != USHER_OK)
-            return status;
-        r->sha[0] = '\0'; /* another server, perhaps */
-    }
-    return r->sha[0] != '\0' ? USHER_OK : load_script(r, deadline_ms);
-}
-
-/* ---- a command as words ------------------------------------------------------------ */
-
-/* Counts the words, or writes them. */
-struct words {
-    struct usher__redis_conn *conn; /* NULL: only count */
-    size_t n;
-};
-
-static void word(struct words *w, const void *data, size_t size)
-{
-    w->n++;
-    if (w->conn != NULL)
-        usher__redis_conn_arg(w->conn, data, size);
-}
-
-static void pair_text(struct words *w, const char *key, const struct usher_text *text)
-{
-    if (text->data == NULL)
-        return;
-    word(w, key, strlen(key));
-    word(w, text->data, text->size);
-}
-
-static void pair_int(struct words *w, const char *key, bool given, int64_t value)
-{
-    char digits[24];
-    int n;
-
-    if (!given)
-        return;
-    n = snprintf(digits, sizeof digits, "%" PRId64, value);
-    word(w, key, strlen(key));
-    word(w, digits, (size_t)n);
-}
-
-static void pairs(struct words *w, const struct usher_command *c,
-                  const struct usher_context *context, uint64_t epoch)
-{
-    const struct usher_number_args *a = &c->arg.number;
-    const char *name = usher_verb_word(c->verb);
-
-    word(w, name, strlen(name));
-    word(w, a->number.data != NULL ? a->number.data : "", a->number.size);
-    if ((c->given & USHER_GIVEN_NOW) != 0)
-        pair_int(w, "now", true, c->now_ms);
-    else
-        pair_int(w, "now", context->now_ms != 0, context->now_ms);
-    pair_text(w, "req", &c->request);
-    pair_text(w, "owner", &a->owner);
-    pair_text(w, "group", &a->group);
-    pair_text(w, "sticky", &a->sticky);
-    pair_text(w, "after", &a->after);
-    if ((c->given & USHER_GIVEN_TOKEN) != 0) {
-        char digits[24];
-        int n = snprintf(digits, sizeof digits, "%" PRIu64, a->token);
-
-        word(w, "token", 5);
-        word(w, digits, (size_t)n);
-    }
-    pair_int(w, "lease", (c->given & USHER_GIVEN_LEASE) != 0, a->lease_ms);
-    pair_int(w, "rest", (c->given & USHER_GIVEN_REST) != 0, a->rest_ms);
-    pair_int(w, "state", (c->given & USHER_GIVEN_STATE) != 0, a->state);
-    pair_int(w, "max", (c->given & USHER_GIVEN_MAX) != 0, a->max);
-    pair_int(w, "order", (c->given & USHER_GIVEN_ORDER) != 0, a->order);
-    pair_int(w, "daily", (c->given & USHER_GIVEN_DAILY) != 0, a->daily);
-    pair_int(w, "zone", (c->given & USHER_GIVEN_ZONE) != 0, a->zone_min);
-    pair_int(w, "strict", (c->given & USHER_GIVEN_STRICT) != 0, a->strict);
-    pair_int(w, "sticky-ms", (c->given & USHER_GIVEN_STICKY_MS) != 0, a->sticky_ms);
-    pair_int(w, "sticky-max", (c->given & USHER_GIVEN_STICKY_MAX) != 0, a->sticky_max);
-    pair_int(w, "requests", (c->given & USHER_GIVEN_REQUESTS) != 0, a->requests);
-    if (epoch != 0) {
-        char digits[17];
-
-        (void)snprintf(digits, sizeof digits, "%016" PRIx64, epoch);
-        word(w, "epoch", 5);
-        word(w, digits, 16);
-    }
-    if (context->notify != NULL) {
-        word(w, "watch", 5);
-        word(w, "1", 1);
-    }
-}
-
-static void append_command(struct usher__redis *r, const struct usher_command *c,
-                           const struct usher_context *context)
-{
-    struct words count = { NULL, 0 }, write = { r->conn, 0 };
-    char key[USHER__REDIS_KEY_MAX];
-    size_t size;
-    /* verbs that may bring the pool into being bring its epoch along */
-    uint64_t epoch =
-        c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_SET ? next_random(r) | 1 : 0;
-
-    pairs(&count, c, context, epoch);
-    usher__redis_conn_begin(r->conn, 5 + count.n);
-    usher__redis_conn_arg(r->conn, "EVALSHA", 7);
-    usher__redis_conn_arg(r->conn, r->sha, 40);
-    usher__redis_conn_arg(r->conn, "2", 1);
-    size = usher__redis_key(r, &c->scope, "", key);
-    usher__redis_conn_arg(r->conn, key, size);
-    size = usher__redis_key(r, &c->scope, ":index", key);
-    usher__redis_conn_arg(r->conn, key, size);
-    pairs(&write, c, context, epoch);
+    return (enum usher_noun)((unsigned)c->verb >> 8);
 }
 
 /* ---- execute ----------------------------------------------------------------------- */
@@ -304,24 +242,52 @@ struct batch {
     struct usher_task *tasks;
     enum progress *progress;
     bool *doubt; /* sent and not answered, some time */
-    size_t n, left;
+    /* Tasks on one scope that are sent as one call of its script: each names the next one,
+     * and NONE ends the row.  first[k] begins the one that is sent as number k. */
+    uint16_t *next, *first;
+    size_t n, left, calls;
     const struct usher_context *context;
 };
 
-/* The server's answer to task @i, which may be that it is to be sent again. */
+#define TASKS_MAX 512
+#define NONE UINT16_MAX
+/* Commands in one call: the server does nothing else meanwhile. */
+#ifdef USHER_HOSTILE
+#define CALL_MAX 3
+#else
+#define CALL_MAX 64
+#endif
+
+/* The answer of the script to task @i; NULL: there is none for it. */
+static void understood(struct batch *b, size_t i, const struct redisReply *reply)
+{
+    struct usher_task *task = &b->tasks[i];
+    enum usher_status status = USHER_INVALID;
+
+    if (reply != NULL && reply->type == REDIS_REPLY_STRING)
+        status = usher_reply_unpack(task->command, reply->str, reply->len, task->reply, b->context);
+    b->progress[i] = DONE;
+    if (status == USHER_OK)
+        return;
+    if (status == USHER_NOMEM && (usher_command_flags(task->command) & USHER_COMMAND_WRITES) == 0)
+        usher_reply_fail(task->reply, status, "out of memory");
+    else
+        usher_reply_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
+}
+
+/* The server's answer to the call of task @i alone or with others (@reply is then one of
+ * several): which may be that it is to be sent again. */
 static void answered(struct usher__redis *r, struct batch *b, size_t i,
-                     const struct redisReply *reply)
+                     const struct redisReply *reply, enum usher__redis_class class)
 {
     struct usher_task *task = &b->tasks[i];
 
-    switch (usher__redis_classify(reply)) {
+    switch (class) {
     case USHER__REDIS_OK:
-        if (!usher__redis_answer(task->command, reply, task->reply, b->context))
-            fail(task, &b->progress[i], USHER_UNKNOWN, "redis: the answer is not understood");
-        b->progress[i] = DONE;
+        understood(b, i, reply);
         break;
     case USHER__REDIS_NOSCRIPT:
-        r->sha[0] = '\0';
+        r->script[noun_of(task->command)].sha[0] = '\0';
         break;
     case USHER__REDIS_RETRY:
         (void)usher__redis_conn_explain(r->conn, reply);
@@ -348,14 +314,13 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
 
 static bool same_scope(const struct usher_command *a, const struct usher_command *b)
 {
-    return a->scope.size == b->scope.size &&
+    return noun_of(a) == noun_of(b) && a->scope.size == b->scope.size &&
            memcmp(a->scope.data, b->scope.data, a->scope.size) == 0;
 }
 
 static bool reads(const struct usher_command *c)
 {
-    return c->verb == USHER_NUMBER_SHOW || c->verb == USHER_NUMBER_LIST ||
-           c->verb == USHER_NUMBER_STATS;
+    return (usher_command_flags(c) & USHER_COMMAND_WRITES) == 0;
 }
 
 /*
@@ -390,11 +355,10 @@ static void keep_order(struct batch *b)
 static bool repeatable(const struct batch *b, size_t i)
 {
     const struct usher_command *c = b->tasks[i].command;
-    bool alike = c->verb == USHER_NUMBER_ADD || c->verb == USHER_NUMBER_DEL ||
-                 c->verb == USHER_NUMBER_REG || c->verb == USHER_NUMBER_UNREG ||
-                 c->verb == USHER_NUMBER_CALL;
+    unsigned flags = usher_command_flags(c);
+    bool alike = (flags & USHER_COMMAND_COMMUTES) != 0;
 
-    if (!usher_command_repeatable(c))
+    if ((flags & USHER_COMMAND_REPEATABLE) == 0)
         return false;
     for (size_t k = 0; k < b->n && !reads(c); k++) {
         const struct usher_command *other = b->tasks[k].command;
@@ -405,39 +369,140 @@ static bool repeatable(const struct batch *b, size_t i)
     return true;
 }
 
+/* Put what is to be sent into rows of tasks on one scope. */
+static void make_calls(struct batch *b)
+{
+    bool taken[TASKS_MAX] = { false };
+
+    b->calls = 0;
+    for (size_t i = 0; i < b->n; i++) {
+        size_t last = i, size = 1;
+
+        if (b->progress[i] != TO_SEND || taken[i])
+            continue;
+        b->first[b->calls++] = (uint16_t)i;
+        for (size_t k = i + 1; k < b->n && k <= i + CALL_MAX && size < CALL_MAX; k++) {
+            if (b->progress[k] != TO_SEND || taken[k] ||
+                !same_scope(b->tasks[i].command, b->tasks[k].command))
+                continue;
+            taken[k] = true;
+            b->next[last] = (uint16_t)k;
+            last = k;
+            size++;
+        }
+        b->next[last] = NONE;
+    }
+}
+
+static size_t call_size(const struct batch *b, size_t call)
+{
+    size_t size = 0;
+
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
+        size++;
+    return size;
+}
+
+static bool append_command(struct usher__redis *r, const struct usher_command *c,
+                           const struct usher_context *context)
+{
+    /* verbs that may bring the scope into being bring its epoch along */
+    uint64_t epoch =
+        (usher_command_flags(c) & USHER_COMMAND_CREATES) != 0 ? next_random(r) | 1 : 0;
+
+    for (;;) {
+        size_t size = usher_command_pack(c, context->now_ms, epoch, context->notify != NULL,
+                                         r->packed, r->packed_size);
+        unsigned char *more;
+
+        if (size <= r->packed_size) {
+            usher__redis_conn_arg(r->conn, r->packed, size);
+            return true;
+        }
+        more = resize(r->alloc, r->packed, r->packed_size, size + 512);
+        if (more == NULL)
+            return false;
+        r->packed = more;
+        r->packed_size = size + 512;
+    }
+}
+
+static bool append_call(struct usher__redis *r, const struct batch *b, size_t call)
+{
+    const struct usher_command *c = b->tasks[b->first[call]].command;
+    char key[USHER__REDIS_KEY_MAX];
+    size_t size;
+
+    usher__redis_conn_begin(r->conn, 5 + call_size(b, call));
+    usher__redis_conn_arg(r->conn, "EVALSHA", 7);
+    usher__redis_conn_arg(r->conn, r->script[noun_of(c)].sha, 40);
+    usher__redis_conn_arg(r->conn, "2", 1);
+    size = usher__redis_key(r, noun_of(c), &c->scope, "", key);
+    usher__redis_conn_arg(r->conn, key, size);
+    size = usher__redis_key(r, noun_of(c), &c->scope, ":index", key);
+    usher__redis_conn_arg(r->conn, key, size);
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
+        if (!append_command(r, b->tasks[i].command, b->context))
+            return false;
+    return true;
+}
+
+/* The answer to a call: to each of its tasks. */
+static void call_answered(struct usher__redis *r, struct batch *b, size_t call,
+                          const struct redisReply *reply)
+{
+    enum usher__redis_class class = usher__redis_classify(reply);
+    size_t size = call_size(b, call), k = 0;
+    bool several =
+        class == USHER__REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == size;
+
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], k++)
+        answered(r, b, i, several ? reply->element[k] : size == 1 || class != USHER__REDIS_OK ? reply : NULL, class);
+}
+
+/* Nothing was read for call @call: it may have been applied. */
+static void in_doubt(struct usher__redis *r, struct batch *b, size_t call)
+{
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i]) {
+        b->doubt[i] = true;
+        if (!repeatable(b, i)) {
+            fail(&b->tasks[i], &b->progress[i], USHER_UNKNOWN, usher__redis_conn_message(r->conn));
+            b->left--;
+        }
+    }
+}
+
 /* Send what is to be sent in one pipeline and read the answers. */
 static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
 {
-    enum usher_status status;
-    size_t sent = 0;
+    enum usher_status status = USHER_OK;
 
-    for (size_t i = 0; i < b->n; i++)
-        if (b->progress[i] == TO_SEND)
-            append_command(r, b->tasks[i].command, b->context);
+    make_calls(b);
+    for (size_t k = 0; k < b->calls && status == USHER_OK; k++)
+        status = load_script(r, noun_of(b->tasks[b->first[k]].command), b->context->deadline_ms);
+    if (status != USHER_OK)
+        return status;
+    for (size_t k = 0; k < b->calls; k++) {
+        if (!append_call(r, b, k)) {
+            usher__redis_conn_discard(r->conn);
+            return USHER_NOMEM;
+        }
+    }
     status = usher__redis_conn_flush(r->conn);
     if (status != USHER_OK)
         return status;
-    for (size_t i = 0; i < b->n; i++) {
+    for (size_t k = 0; k < b->calls; k++) {
         struct redisReply *reply;
 
-        if (b->progress[i] != TO_SEND)
-            continue;
         if (status == USHER_OK) {
             status = usher__redis_conn_read(r->conn, b->context->deadline_ms, &reply);
             if (status == USHER_OK) {
-                answered(r, b, i, reply);
+                call_answered(r, b, k, reply);
                 freeReplyObject(reply);
             }
         }
-        if (status != USHER_OK && sent < usher__redis_conn_unsent_from(r->conn)) {
-            b->doubt[i] = true;
-            if (!repeatable(b, i)) {
-                fail(&b->tasks[i], &b->progress[i], USHER_UNKNOWN,
-                     usher__redis_conn_message(r->conn));
-                b->left--;
-            }
-        }
-        sent++;
+        if (status != USHER_OK && k < usher__redis_conn_unsent_from(r->conn))
+            in_doubt(r, b, k);
     }
     keep_order(b);
     return status;
@@ -455,14 +520,22 @@ static void give_up(struct batch *b, enum usher_status status, const char *why)
                  why[0] != '\0' ? why : "redis: no answer before the deadline");
 }
 
-#define TASKS_MAX 512
+/* Is there a task whose script the server does not know (any more)? */
+static bool gone(const struct usher__redis *r, const struct batch *b)
+{
+    for (size_t i = 0; i < b->n; i++)
+        if (b->progress[i] == TO_SEND && r->script[noun_of(b->tasks[i].command)].sha[0] == '\0')
+            return true;
+    return false;
+}
 
 static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
     enum progress progress[TASKS_MAX];
     bool doubt[TASKS_MAX];
-    struct batch b = { tasks, progress, doubt, n, n, context };
+    uint16_t next[TASKS_MAX], first[TASKS_MAX];
+    struct batch b = { tasks, progress, doubt, next, first, n, n, 0, context };
     enum usher_status status = USHER_OK;
     char why[USHER__REDIS_MESSAGE_SIZE] = ""; /* what happened before time ran out */
 
@@ -473,14 +546,13 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
     for (unsigned tries = 0; b.left > 0; tries++) {
         status = usher__redis_ready(r, context->deadline_ms);
         if (status == USHER_OK) {
-            bool loaded = r->sha[0] != '\0';
             size_t before = b.left;
 
             status = round_trip(r, &b);
             if (b.left == 0)
                 break;
-            /* the script was gone: load it and go on at once */
-            if (status == USHER_OK && loaded && r->sha[0] == '\0' && tries < 8)
+            /* a script was gone: load it and go on at once */
+            if (status == USHER_OK && gone(r, &b) && tries < 8)
                 continue;
             if (b.left < before)
                 tries = 0;
@@ -511,7 +583,10 @@ static void close_redis(struct usher_store *s)
 
     if (r->conn != NULL)
         usher__redis_conn_close(r->conn);
-    (void)resize(r->alloc, r->script, r->script_size + 1, 0);
+    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
+        if (r->script[i].text != NULL)
+            (void)resize(r->alloc, r->script[i].text, r->script[i].size + 1, 0);
+    (void)resize(r->alloc, r->packed, r->packed_size, 0);
     memset(r->password, 0, sizeof r->password);
     (void)resize(r->alloc, r, sizeof *r, 0);
 }
@@ -651,20 +726,6 @@ static const char *parse(struct usher__redis *r, struct usher_url *url,
     return NULL;
 }
 
-static enum usher_status make_script(struct usher__redis *r)
-{
-    size_t size;
-    enum usher_status status = usher__redis_script("number", NULL, 0, &size);
-
-    if (status != USHER_OK)
-        return status;
-    r->script = resize(r->alloc, NULL, 0, size + 1);
-    if (r->script == NULL)
-        return USHER_NOMEM;
-    r->script_size = size;
-    return usher__redis_script("number", r->script, size + 1, &size);
-}
-
 enum usher_status usher__redis_open(void *payload, struct usher_url *url,
                                     const struct usher_options *opt, int64_t deadline_ms,
                                     struct usher_store **ret_store, char message[192])
@@ -696,9 +757,7 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
         close_redis(&r->base);
         return say(message, USHER_INVALID, "redis: the %s in the URL is wrong", fault);
     }
-    status = make_script(r);
-    if (status == USHER_OK)
-        status = usher__redis_conn_open(r->alloc, &r->options, &r->conn);
+    status = usher__redis_conn_open(r->alloc, &r->options, &r->conn);
     if (status == USHER_OK) {
         status = usher__redis_ready(r, deadline_ms);
         if (status != USHER_OK)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * scan(): for the audit and the digest.  Finds the pools with SCAN, has the script dump each
- * (one moment, but all of it at once: meant for people, not for hot paths), and shows the
- * hash as records, the sorted set as entries.
+ * scan(): for the audit and the digest.  Finds the scopes with SCAN, reads the hash and the
+ * sorted set of each in pages, and again if the header changed meanwhile, so that what is
+ * shown is one moment; then shows the hash as records, the sorted set as entries.
  */
 #include "config.h"
 
@@ -14,6 +14,8 @@
 #include <string.h>
 
 #include <hiredis/hiredis.h>
+
+#include "script.h"
 
 struct names {
     struct usher_text *text; /* each with bytes of its own */
@@ -88,12 +90,13 @@ static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
     return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
 }
 
-/* The pool that @key is the hash of: prefix{pool}:number. */
-static bool pool_of(const struct usher__redis *r, const struct redisReply *key,
-                    struct usher_text *ret)
+/* The scope that @key is the hash of: prefix{scope}:noun. */
+static bool scope_of(const struct usher__redis *r, enum usher_noun noun,
+                     const struct redisReply *key, struct usher_text *ret)
 {
-    static const char tail[] = "}:number";
-    size_t before = strlen(r->prefix) + 1, after = sizeof tail - 1;
+    char tail[24];
+    size_t before = strlen(r->prefix) + 1;
+    size_t after = (size_t)snprintf(tail, sizeof tail, "}:%s", usher_noun_word(noun));
     size_t size;
 
     if (key->type != REDIS_REPLY_STRING || (size_t)key->len <= before + after ||
@@ -106,8 +109,8 @@ static bool pool_of(const struct usher__redis *r, const struct redisReply *key,
     return size <= USHER_NAME_MAX && memchr(ret->data, '}', size) == NULL;
 }
 
-/* prefix{*}:number, the prefix taken as it stands. */
-static size_t pattern(const struct usher__redis *r, char *to)
+/* prefix{*}:noun, the prefix taken as it stands. */
+static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
 {
     size_t n = 0;
 
@@ -116,16 +119,14 @@ static size_t pattern(const struct usher__redis *r, char *to)
             to[n++] = '\\';
         to[n++] = *p;
     }
-    for (const char *p = "{*}:number"; *p != '\0'; p++)
-        to[n++] = *p;
-    return n;
+    return n + (size_t)snprintf(to + n, size - n, "{*}:%s", usher_noun_word(noun));
 }
 
-static enum usher_status find_pools(struct usher__redis *r, int64_t deadline_ms,
-                                    struct names *names, char message[192])
+static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun noun,
+                                     int64_t deadline_ms, struct names *names, char message[192])
 {
-    char match[2 * USHER__REDIS_PREFIX_MAX + 16], cursor[24] = "0";
-    size_t size = pattern(r, match);
+    char match[2 * USHER__REDIS_PREFIX_MAX + 24], cursor[24] = "0";
+    size_t size = pattern(r, noun, match, sizeof match);
 
     do {
         struct redisReply *reply;
@@ -152,7 +153,7 @@ static enum usher_status find_pools(struct usher__redis *r, int64_t deadline_ms,
         for (size_t i = 0; i < reply->element[1]->elements && status == USHER_OK; i++) {
             struct usher_text name;
 
-            if (pool_of(r, reply->element[1]->element[i], &name) &&
+            if (scope_of(r, noun, reply->element[1]->element[i], &name) &&
                 !names_add(r->alloc, names, &name))
                 status = USHER_NOMEM;
         }
@@ -178,206 +179,362 @@ static struct usher_text text_of(const struct redisReply *reply)
     return text;
 }
 
-static bool head(struct usher_text text, struct usher_scope *s)
+static struct usher_unpacker reader(const struct usher_text *text)
 {
-    struct usher_text epoch;
-    int64_t format, version, due;
+    const unsigned char *at = (const unsigned char *)text->data;
+    struct usher_unpacker u = { at, at != NULL ? at + text->size : NULL };
 
-    if (!usher__redis_take_int(&text, &format) || format != 1 ||
-        !usher__redis_take_word(&text, &epoch) || epoch.size != 16 ||
-        !usher__redis_take_int(&text, &version) || version < 0 ||
-        !usher__redis_take_int(&text, &s->clock_ms) || !usher__redis_take_int(&text, &due))
+    return u;
+}
+
+static bool epoch_read(const struct usher_text *text, uint64_t *ret)
+{
+    uint64_t epoch = 0;
+
+    if (text->size != 16)
         return false;
-    s->epoch = 0;
     for (size_t i = 0; i < 16; i++) {
-        char c = epoch.data[i];
+        char c = text->data[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 
-        s->epoch = s->epoch << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
+        if (digit < 0)
+            return false;
+        epoch = epoch << 4 | (uint64_t)digit;
     }
-    s->version = (uint64_t)version;
-    s->due_ms = due >= 0 ? due : INT64_MAX;
-    memset(s->counts, 0, sizeof s->counts);
-    for (int i = 1; i < USHER_COUNTS; i++)
-        if (!usher__redis_take_int(&text, &s->counts[i]))
-            return false;
+    *ret = epoch;
     return true;
 }
 
-static bool settings(struct usher_text text, struct usher_scope *s)
+static bool ints_read(struct usher_unpacker *u, int64_t *to, size_t n)
 {
-    static const int64_t defaults[] = { 0, 0, 0, 0, 0, 0, INT64_C(604800000), 10000, 10000 };
-    size_t n = sizeof defaults / sizeof *defaults;
+    size_t size;
 
-    memset(s->settings, 0, sizeof s->settings);
-    memcpy(s->settings, defaults, sizeof defaults);
-    if (text.size == 0)
-        return true;
+    if (!usher_unpack_array(u, &size) || size != n)
+        return false;
     for (size_t i = 0; i < n; i++)
-        if (!usher__redis_take_int(&text, &s->settings[i]))
+        if (!usher_unpack_int(u, &to[i]))
             return false;
     return true;
 }
 
-static bool cut(struct usher_text *text, struct usher_text *ret)
+static bool head_read(const struct usher_text *text, struct usher_scope *s)
 {
-    const char *tab = text->size != 0 ? memchr(text->data, '\t', text->size) : NULL;
+    struct usher_unpacker u = reader(text);
+    struct usher_text epoch;
+    uint64_t format;
+    int64_t due;
+    size_t n;
 
-    if (tab == NULL)
+    if (!usher_unpack_array(&u, &n) || n != 6 || !usher_unpack_uint(&u, &format) || format != 1 ||
+        !usher_unpack_text(&u, &epoch) || !epoch_read(&epoch, &s->epoch) ||
+        !usher_unpack_uint(&u, &s->version) || !usher_unpack_int(&u, &s->clock_ms) ||
+        !usher_unpack_int(&u, &due) || !ints_read(&u, s->counts, USHER_COUNTS) || u.at != u.end)
         return false;
-    ret->data = text->data;
-    ret->size = (size_t)(tab - text->data);
-    text->data = tab + 1;
-    text->size -= ret->size + 1;
+    s->due_ms = due >= 0 ? due : INT64_MAX;
     return true;
 }
 
-static bool take_unsigned(struct usher_text *text, uint64_t *ret)
+/* {a, b, …}: the settings of a scope that has none stored. */
+static bool defaults_read(const char *text, struct usher_scope *s)
 {
-    int64_t value;
-
-    if (!usher__redis_take_int(text, &value) || value < 0)
+    if (text == NULL || *text++ != '{')
         return false;
-    *ret = (uint64_t)value;
-    return true;
-}
+    for (int i = 0; i < USHER_SETTINGS; i++) {
+        char *end;
 
-static bool number(struct usher_text text, struct usher_record *r)
-{
-    struct usher_text words, state;
-    int code;
-
-    if (!cut(&text, &words) || !cut(&text, &r->owner) || !usher__redis_take_word(&words, &state) ||
-        (code = usher__redis_state(&state)) < 0 || !take_unsigned(&words, &r->token) ||
-        !usher__redis_take_int(&words, &r->until_ms) || !take_unsigned(&words, &r->order) ||
-        !take_unsigned(&words, &r->rank))
-        return false;
-    for (int i = 0; i < 4; i++)
-        if (!usher__redis_take_int(&words, &r->n[i]))
+        s->settings[i] = strtoll(text, &end, 10);
+        if (end == text)
             return false;
-    r->group = text;
-    r->state = (uint8_t)code;
-    r->slots = 0;
-    if (code == USHER_NUMBER_IDLE_UP && r->until_ms == 0)
-        r->slots |= 1u;
-    if (r->until_ms != 0)
-        r->slots |= 2u;
-    if (code == USHER_NUMBER_BUSY_UP || code == USHER_NUMBER_BUSY_DOWN)
-        r->slots |= 4u;
-    return r->owner.size <= USHER_NAME_MAX && r->group.size <= USHER_NAME_MAX;
+        text = *end == ',' ? end + 1 : end;
+    }
+    return *text == '}';
 }
 
-static bool remembered(struct usher_text text, struct usher_record *r, struct usher_text *rest)
+static bool settings_read(const struct usher_text *text, struct usher_scope *s)
 {
-    struct usher_text words;
+    struct usher_unpacker u = reader(text);
 
-    r->slots = 1u;
-    *rest = text;
-    return cut(rest, &words) && take_unsigned(&words, &r->order) &&
-           usher__redis_take_int(&words, &r->until_ms);
+    return ints_read(&u, s->settings, USHER_SETTINGS) && u.at == u.end;
 }
 
-/* A field of the hash: 1 a record, 0 none, -1 not understood. */
-static int record(const struct redisReply *field, const struct redisReply *value,
-                  struct usher_record *r)
+static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
+{
+    return usher_unpack_text(u, ret) && ret->size <= USHER_NAME_MAX;
+}
+
+static bool byte_read(struct usher_unpacker *u, uint8_t *ret)
+{
+    uint64_t value;
+
+    if (!usher_unpack_uint(u, &value) || value > UINT8_MAX)
+        return false;
+    *ret = (uint8_t)value;
+    return true;
+}
+
+/* A field of the hash as a record. */
+static bool record_read(const struct redisReply *field, const struct redisReply *value,
+                        struct usher_record *r)
 {
     struct usher_text name = text_of(field), text = text_of(value);
-    bool good;
+    struct usher_unpacker u = reader(&text);
+    size_t n;
 
-    if ((name.size == 4 && memcmp(name.data, "head", 4) == 0) ||
-        (name.size == 8 && memcmp(name.data, "settings", 8) == 0))
-        return 0;
     memset(r, 0, sizeof *r);
-    if (name.size < 3 || name.size > USHER_NAME_MAX + 2 || name.data[1] != ':')
-        return -1;
+    if (name.size < 3 || name.size > USHER_NAME_MAX + 2 || name.data[1] != ':' ||
+        name.data[0] < '1' || name.data[0] >= '0' + USHER_KINDS)
+        return false;
+    r->kind = (uint8_t)(name.data[0] - '0');
     r->id.data = name.data + 2;
     r->id.size = name.size - 2;
-    switch (name.data[0]) {
-    case 'n':
-        r->kind = USHER_KIND_NUMBER;
-        good = number(text, r);
-        break;
-    case 'g':
-        r->kind = USHER_KIND_GROUP;
-        good = usher__redis_take_int(&text, &r->n[0]) && usher__redis_take_int(&text, &r->n[1]) &&
-               usher__redis_take_int(&text, &r->n[2]);
-        break;
-    case 's':
-        r->kind = USHER_KIND_STICKY;
-        good = remembered(text, r, &r->owner) && r->owner.size <= USHER_NAME_MAX;
-        break;
-    case 'r':
-        r->kind = USHER_KIND_REQUEST;
-        good = remembered(text, r, &r->data);
-        break;
-    default:
-        good = false;
-        break;
-    }
-    return good ? 1 : -1;
+    if (!usher_unpack_array(&u, &n) || (n != 13 && n != 17) || !byte_read(&u, &r->state) ||
+        !byte_read(&u, &r->slots) || !usher_unpack_uint(&u, &r->rank) ||
+        !usher_unpack_uint(&u, &r->order) || !usher_unpack_uint(&u, &r->token) ||
+        !usher_unpack_int(&u, &r->until_ms) || !name_read(&u, &r->owner) ||
+        !name_read(&u, &r->group) || !usher_unpack_text(&u, &r->data) ||
+        r->data.size > USHER_VALUE_MAX)
+        return false;
+    for (size_t i = 0; i < n - 9; i++)
+        if (!usher_unpack_int(&u, &r->n[i]))
+            return false;
+    return u.at == u.end;
 }
 
-/* Take @digits decimal digits off @text. */
-static bool take_digits(struct usher_text *text, size_t digits, uint64_t *ret)
+/* Take @bytes bytes off @text: a number, the highest first. */
+static bool take_number(struct usher_text *text, size_t bytes, uint64_t *ret)
 {
     uint64_t value = 0;
 
-    if (text->size < digits)
+    if (text->size < bytes)
         return false;
-    for (size_t i = 0; i < digits; i++) {
-        if (text->data[i] < '0' || text->data[i] > '9')
-            return false;
-        value = value * 10 + (uint64_t)(text->data[i] - '0');
-    }
-    text->data += digits;
-    text->size -= digits;
+    for (size_t i = 0; i < bytes; i++)
+        value = value << 8 | (unsigned char)text->data[i];
+    text->data += bytes;
+    text->size -= bytes;
     *ret = value;
     return true;
 }
 
-/* A member of the sorted set that stands for a record; false: not understood. */
-static bool entry(struct usher_text text, struct usher_entry *e)
+/* A member of the sorted set that stands for a record: KIND, list, position, id. */
+static bool entry_read(struct usher_text text, struct usher_entry *e)
 {
-    char letter = text.data[0], list = letter;
+    char list;
 
     memset(e, 0, sizeof *e);
-    text.data++;
-    text.size--;
-    e->kind = USHER_KIND_NUMBER;
-    if (letter == 'I' || letter == 'D' || letter == 'H') {
-        list = (char)(letter + 32);
-        if (!cut(&text, &e->by) || e->by.size == 0)
-            return false;
-    }
-    switch (list) {
-    case 'i':
-        if (!take_digits(&text, 10, &e->hi))
-            return false;
-        break;
-    case 'd':
-        e->slot = 1;
-        if (!take_digits(&text, 16, &e->hi))
-            return false;
-        break;
-    case 'h':
-        e->slot = 2;
-        break;
-    case 's':
-        e->kind = USHER_KIND_STICKY;
-        break;
-    case 'r':
-        e->kind = USHER_KIND_REQUEST;
-        break;
-    default:
+    if (text.size < 2 || text.data[0] < '1' || text.data[0] >= '0' + USHER_KINDS)
         return false;
+    e->kind = (uint8_t)(text.data[0] - '0');
+    list = text.data[1];
+    text.data += 2;
+    text.size -= 2;
+    if (list >= 'a' && list <= 'c') {
+        const char *end = memchr(text.data, '\0', text.size);
+
+        if (end == NULL || end == text.data || end - text.data > USHER_NAME_MAX)
+            return false;
+        e->by.data = text.data;
+        e->by.size = (size_t)(end - text.data);
+        text.data = end + 1;
+        text.size -= e->by.size + 1;
+        list = (char)(list - 'a' + '0');
     }
-    if (!take_digits(&text, 16, &e->order) || text.size < 2 || text.data[0] != '\t')
+    if (list < '0' || list > '2')
         return false;
-    e->id.data = text.data + 1;
-    e->id.size = text.size - 1;
+    e->slot = (uint8_t)(list - '0');
+    if ((e->slot != 2 && !take_number(&text, 7, &e->hi)) || !take_number(&text, 7, &e->order) ||
+        text.size == 0 || text.size > USHER_NAME_MAX)
+        return false;
+    e->id = text;
     return true;
 }
 
-/* ---- one pool ---------------------------------------------------------------------- */
+/* ---- one scope --------------------------------------------------------------------- */
+
+/* Replies that are kept, because what is shown points into them. */
+struct pages {
+    struct redisReply **page;
+    size_t n, room;
+};
+
+static void pages_done(const struct usher__redis *r, struct pages *pages)
+{
+    for (size_t i = 0; i < pages->n; i++)
+        freeReplyObject(pages->page[i]);
+    (void)resize(r->alloc, pages->page, pages->room * sizeof(struct redisReply *), 0);
+    memset(pages, 0, sizeof *pages);
+}
+
+/* Takes @reply in any case. */
+static bool pages_add(const struct usher__redis *r, struct pages *pages, struct redisReply *reply)
+{
+    const size_t each = sizeof(struct redisReply *);
+
+    if (pages->n == pages->room) {
+        size_t room = pages->room * 2 + 16;
+        struct redisReply **page =
+            resize(r->alloc, pages->page, pages->room * each, room * each);
+
+        if (page == NULL) {
+            freeReplyObject(reply);
+            return false;
+        }
+        pages->page = page;
+        pages->room = room;
+    }
+    pages->page[pages->n++] = reply;
+    return true;
+}
+
+/* A scope as it was read. */
+struct dump {
+    enum usher_noun noun;
+    const struct usher_text *name;
+    struct pages header; /* two: before and behind the rest */
+    struct pages fields, members;
+};
+
+static void dump_done(const struct usher__redis *r, struct dump *d)
+{
+    pages_done(r, &d->header);
+    pages_done(r, &d->fields);
+    pages_done(r, &d->members);
+}
+
+#define PAGE "1000"
+
+static enum usher_status read_header(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
+                                     char message[192])
+{
+    char key[USHER__REDIS_KEY_MAX];
+    size_t size = usher__redis_key(r, d->noun, d->name, "", key);
+    struct redisReply *reply;
+    enum usher_status status;
+
+    usher__redis_conn_begin(r->conn, 4);
+    usher__redis_conn_arg_str(r->conn, "HMGET");
+    usher__redis_conn_arg(r->conn, key, size);
+    usher__redis_conn_arg_str(r->conn, "head");
+    usher__redis_conn_arg_str(r->conn, "settings");
+    status = ask(r, deadline_ms, &reply, message);
+    if (status != USHER_OK)
+        return status;
+    if (reply->elements != 2) {
+        freeReplyObject(reply);
+        (void)snprintf(message, 192, "redis: HMGET is not understood");
+        return USHER_UNAVAILABLE;
+    }
+    return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
+}
+
+static enum usher_status read_fields(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
+                                     char message[192])
+{
+    char key[USHER__REDIS_KEY_MAX], cursor[24] = "0";
+    size_t size = usher__redis_key(r, d->noun, d->name, "", key);
+
+    do {
+        struct redisReply *reply;
+        enum usher_status status;
+
+        usher__redis_conn_begin(r->conn, 5);
+        usher__redis_conn_arg_str(r->conn, "HSCAN");
+        usher__redis_conn_arg(r->conn, key, size);
+        usher__redis_conn_arg_str(r->conn, cursor);
+        usher__redis_conn_arg_str(r->conn, "COUNT");
+        usher__redis_conn_arg_str(r->conn, PAGE);
+        status = ask(r, deadline_ms, &reply, message);
+        if (status != USHER_OK)
+            return status;
+        if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
+            reply->element[0]->len >= (int)sizeof cursor ||
+            reply->element[1]->type != REDIS_REPLY_ARRAY) {
+            freeReplyObject(reply);
+            (void)snprintf(message, 192, "redis: HSCAN is not understood");
+            return USHER_UNAVAILABLE;
+        }
+        (void)snprintf(cursor, sizeof cursor, "%s", reply->element[0]->str);
+        if (!pages_add(r, &d->fields, reply))
+            return USHER_NOMEM;
+    } while (strcmp(cursor, "0") != 0);
+    return USHER_OK;
+}
+
+static enum usher_status read_members(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
+                                      char message[192])
+{
+    char key[USHER__REDIS_KEY_MAX], from[2 * USHER__REDIS_MEMBER_MAX];
+    size_t size = usher__redis_key(r, d->noun, d->name, ":index", key), from_size = 1;
+
+    from[0] = '-';
+    for (;;) {
+        struct redisReply *reply, *last;
+        enum usher_status status;
+
+        usher__redis_conn_begin(r->conn, 7);
+        usher__redis_conn_arg_str(r->conn, "ZRANGEBYLEX");
+        usher__redis_conn_arg(r->conn, key, size);
+        usher__redis_conn_arg(r->conn, from, from_size);
+        usher__redis_conn_arg_str(r->conn, "+");
+        usher__redis_conn_arg_str(r->conn, "LIMIT");
+        usher__redis_conn_arg_str(r->conn, "0");
+        usher__redis_conn_arg_str(r->conn, PAGE);
+        status = ask(r, deadline_ms, &reply, message);
+        if (status != USHER_OK)
+            return status;
+        if (reply->elements == 0) {
+            freeReplyObject(reply);
+            return USHER_OK;
+        }
+        last = reply->element[reply->elements - 1];
+        if (last->type != REDIS_REPLY_STRING || last->len >= sizeof from) {
+            freeReplyObject(reply);
+            (void)snprintf(message, 192, "redis: ZRANGEBYLEX is not understood");
+            return USHER_UNAVAILABLE;
+        }
+        from[0] = '(';
+        memcpy(from + 1, last->str, last->len);
+        from_size = 1 + last->len;
+        if (!pages_add(r, &d->members, reply))
+            return USHER_NOMEM;
+    }
+}
+
+static bool same_header(const struct dump *d)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct usher_text a = text_of(d->header.page[0]->element[i]);
+        struct usher_text b = text_of(d->header.page[1]->element[i]);
+
+        if (compare_text(&a, &b) != 0)
+            return false;
+    }
+    return true;
+}
+
+/* One moment of a scope.  Again while somebody writes. */
+static enum usher_status read_scope(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
+                                    char message[192])
+{
+    for (unsigned tries = 0;; tries++) {
+        enum usher_status status = read_header(r, d, deadline_ms, message);
+
+        if (status == USHER_OK && text_of(d->header.page[0]->element[0]).size == 0)
+            return USHER_MISSING;
+        if (status == USHER_OK)
+            status = read_fields(r, d, deadline_ms, message);
+        if (status == USHER_OK)
+            status = read_members(r, d, deadline_ms, message);
+        if (status == USHER_OK)
+            status = read_header(r, d, deadline_ms, message);
+        if (status != USHER_OK || same_header(d))
+            return status;
+        dump_done(r, d);
+        if (!usher__redis_pause(r, tries, deadline_ms)) {
+            (void)snprintf(message, 192, "redis: the scope is written to all the time");
+            return USHER_UNAVAILABLE;
+        }
+    }
+}
 
 static int compare_records(const void *a, const void *b)
 {
@@ -398,129 +555,188 @@ static enum usher_status strange(usher_scan_fn *fn, void *payload)
     return fn(payload, &item);
 }
 
-/* All ids stand in the list `n`; it has no counterpart among the slots, so it is compared
- * here: @members come in byte order, as the records do. */
-static enum usher_status show_entries(const struct redisReply *members,
-                                      const struct usher_record *records, size_t n,
-                                      usher_scan_fn *fn, void *payload)
+struct records {
+    struct usher_record *record; /* in order of kind and id */
+    size_t n, room;
+    size_t odd; /* fields that are not understood */
+};
+
+static bool is_header(const struct redisReply *field)
 {
-    enum usher_status status = USHER_OK;
-    size_t at = 0;
-    bool permanent = false, same = true;
+    struct usher_text name = text_of(field);
 
-    while (at < n && records[at].kind < USHER_KIND_NUMBER)
-        at++;
-    for (size_t i = 0; i < members->elements && status == USHER_OK; i++) {
-        struct usher_text text = text_of(members->element[i]);
-        struct usher_entry e;
-        struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
+    return (name.size == 4 && memcmp(name.data, "head", 4) == 0) ||
+           (name.size == 8 && memcmp(name.data, "settings", 8) == 0);
+}
 
-        if (text.size == 1 && text.data[0] == '!') {
-            permanent = true;
-        } else if (text.size > 1 && text.data[0] == 'n') {
-            text.data++;
-            text.size--;
-            same = same && at < n && records[at].kind == USHER_KIND_NUMBER &&
-                   compare_text(&records[at].id, &text) == 0;
-            at++;
-        } else if (text.size > 1 && entry(text, &e)) {
-            status = fn(payload, &item);
-        } else {
-            status = strange(fn, payload);
+/* HSCAN may show a field twice. */
+static bool records_make(const struct usher__redis *r, const struct dump *d, struct records *all)
+{
+    size_t room = 1, n = 0;
+
+    for (size_t p = 0; p < d->fields.n; p++)
+        room += d->fields.page[p]->element[1]->elements / 2;
+    memset(all, 0, sizeof *all);
+    all->record = resize(r->alloc, NULL, 0, room * sizeof *all->record);
+    if (all->record == NULL)
+        return false;
+    all->room = room;
+    for (size_t p = 0; p < d->fields.n; p++) {
+        const struct redisReply *page = d->fields.page[p]->element[1];
+
+        for (size_t i = 0; i + 1 < page->elements; i += 2) {
+            if (is_header(page->element[i]))
+                continue;
+            if (record_read(page->element[i], page->element[i + 1], &all->record[n]))
+                n++;
+            else
+                all->odd++;
         }
     }
-    if (status == USHER_OK &&
-        (!permanent || !same || (at < n && records[at].kind == USHER_KIND_NUMBER)))
+    if (n > 1)
+        qsort(all->record, n, sizeof *all->record, compare_records);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_records(&all->record[i], &all->record[i - 1]) != 0)
+            all->record[all->n++] = all->record[i];
+    return true;
+}
+
+/* Those of listed kinds stand in a list by id; it has no counterpart among the slots, so it
+ * is compared here: members come in byte order, as the records do. */
+struct ids {
+    const struct records *records;
+    const char *listed;
+    size_t at;
+};
+
+static bool is_listed(const struct ids *ids, const struct usher_record *r)
+{
+    return strchr(ids->listed, '0' + r->kind) != NULL;
+}
+
+static void ids_skip(struct ids *ids)
+{
+    while (ids->at < ids->records->n && !is_listed(ids, &ids->records->record[ids->at]))
+        ids->at++;
+}
+
+static bool ids_next(struct ids *ids, const struct usher_text *member)
+{
+    struct usher_text id = { member->data + 2, member->size - 2 };
+    const struct usher_record *r;
+
+    ids_skip(ids);
+    if (ids->at == ids->records->n)
+        return false;
+    r = &ids->records->record[ids->at++];
+    return member->data[0] == '0' + r->kind && compare_text(&r->id, &id) == 0;
+}
+
+static enum usher_status show_entries(const struct dump *d, struct ids *ids, usher_scan_fn *fn,
+                                      void *payload)
+{
+    enum usher_status status = USHER_OK;
+    bool permanent = false, same = true;
+
+    for (size_t p = 0; p < d->members.n; p++) {
+        const struct redisReply *page = d->members.page[p];
+
+        for (size_t i = 0; i < page->elements && status == USHER_OK; i++) {
+            struct usher_text text = text_of(page->element[i]);
+            struct usher_entry e;
+            struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
+
+            if (text.size == 1 && text.data[0] == '!')
+                permanent = true;
+            else if (text.size > 2 && text.data[1] == 'n')
+                same = ids_next(ids, &text) && same;
+            else if (entry_read(text, &e))
+                status = fn(payload, &item);
+            else
+                status = strange(fn, payload);
+        }
+    }
+    ids_skip(ids);
+    if (status == USHER_OK && (!permanent || !same || ids->at != ids->records->n))
         status = strange(fn, payload);
     return status;
 }
 
-static enum usher_status show_pool(struct usher__redis *r, const struct usher_text *name,
-                                   const struct redisReply *dump, usher_scan_fn *fn, void *payload,
-                                   char message[192])
+static enum usher_status not_understood(const struct dump *d, const char *what, char message[192])
 {
-    struct usher_scope scope = { .noun = USHER_NUMBER, .name = *name };
+    (void)snprintf(message, 192, "%s %.*s: %s", usher_noun_word(d->noun),
+                   (int)(d->name->size > 60 ? 60 : d->name->size), d->name->data, what);
+    return USHER_INVALID;
+}
+
+static enum usher_status show_scope(struct usher__redis *r, const struct dump *d,
+                                    usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct usher_scope scope = { .noun = (uint8_t)d->noun, .name = *d->name };
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
-    struct usher_record *records;
-    size_t n = 0, size, odd = 0;
+    struct usher_text head = text_of(d->header.page[0]->element[0]);
+    struct usher_text settings = text_of(d->header.page[0]->element[1]);
+    char defaults[USHER__REDIS_CONSTANT_MAX], listed[USHER__REDIS_CONSTANT_MAX];
+    struct records all;
+    struct ids ids = { &all, listed, 0 };
     enum usher_status status;
 
-    if (dump->elements != 4 || dump->element[2]->type != REDIS_REPLY_ARRAY ||
-        dump->element[3]->type != REDIS_REPLY_ARRAY) {
-        struct usher_text why = { "", 0 };
-
-        if (dump->elements == 2)
-            why = text_of(dump->element[1]);
-        (void)snprintf(message, 192, "pool %.*s: %.*s", (int)(name->size > 60 ? 60 : name->size),
-                       name->data, (int)(why.size > 100 ? 100 : why.size),
-                       why.data != NULL ? why.data : "");
-        return USHER_INVALID;
-    }
-    if (text_of(dump->element[0]).size == 0)
-        return USHER_OK; /* gone meanwhile, or never there */
-    if (!head(text_of(dump->element[0]), &scope) || !settings(text_of(dump->element[1]), &scope)) {
-        (void)snprintf(message, 192, "pool %.*s: its header is not understood",
-                       (int)(name->size > 60 ? 60 : name->size), name->data);
-        return USHER_INVALID;
-    }
-    size = (dump->element[2]->elements / 2 + 1) * sizeof *records;
-    records = resize(r->alloc, NULL, 0, size);
-    if (records == NULL)
+    if (!usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
+        !usher__redis_constant(usher_noun_word(d->noun), "LISTED", listed))
+        return not_understood(d, "its tables are not known", message);
+    if (!head_read(&head, &scope))
+        return not_understood(d, "its header is not understood", message);
+    if (settings.size != 0 ? !settings_read(&settings, &scope) : !defaults_read(defaults, &scope))
+        return not_understood(d, "its settings are not understood", message);
+    if (!records_make(r, d, &all))
         return USHER_NOMEM;
-    for (size_t i = 0; i + 1 < dump->element[2]->elements; i += 2) {
-        int found =
-            record(dump->element[2]->element[i], dump->element[2]->element[i + 1], &records[n]);
-
-        n += found > 0;
-        odd += found < 0;
-    }
-    qsort(records, n, sizeof *records, compare_records);
     status = fn(payload, &item);
-    for (size_t i = 0; i < n && status == USHER_OK; i++) {
-        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = &records[i] };
+    for (size_t i = 0; i < all.n && status == USHER_OK; i++) {
+        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = &all.record[i] };
 
         status = fn(payload, &shown);
     }
-    while (odd-- > 0 && status == USHER_OK)
+    while (all.odd-- > 0 && status == USHER_OK)
         status = strange(fn, payload);
     if (status == USHER_OK)
-        status = show_entries(dump->element[3], records, n, fn, payload);
-    (void)resize(r->alloc, records, size, 0);
+        status = show_entries(d, &ids, fn, payload);
+    (void)resize(r->alloc, all.record, all.room * sizeof *all.record, 0);
     return status;
 }
 
-static enum usher_status scan_pool(struct usher__redis *r, const struct usher_text *name,
+static enum usher_status scan_scope(struct usher__redis *r, enum usher_noun noun,
+                                    const struct usher_text *name, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct dump d = { .noun = noun, .name = name };
+    enum usher_status status = read_scope(r, &d, deadline_ms, message);
+
+    if (status == USHER_OK)
+        status = show_scope(r, &d, fn, payload, message);
+    else if (status == USHER_MISSING)
+        status = USHER_OK; /* gone meanwhile, or never there */
+    dump_done(r, &d);
+    return status;
+}
+
+static enum usher_status scan_noun(struct usher__redis *r, enum usher_noun noun,
                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
                                    char message[192])
 {
-    char key[USHER__REDIS_KEY_MAX];
-    size_t size;
-    struct redisReply *dump;
-    enum usher_status status;
+    struct names names = { NULL, 0, 0 };
+    enum usher_status status = find_scopes(r, noun, deadline_ms, &names, message);
 
-    usher__redis_conn_begin(r->conn, 7);
-    usher__redis_conn_arg_str(r->conn, "EVAL");
-    usher__redis_conn_arg(r->conn, r->script, r->script_size);
-    usher__redis_conn_arg_str(r->conn, "2");
-    size = usher__redis_key(r, name, "", key);
-    usher__redis_conn_arg(r->conn, key, size);
-    size = usher__redis_key(r, name, ":index", key);
-    usher__redis_conn_arg(r->conn, key, size);
-    usher__redis_conn_arg_str(r->conn, "dump");
-    usher__redis_conn_arg_str(r->conn, "");
-    status = ask(r, deadline_ms, &dump, message);
-    if (status != USHER_OK)
-        return status;
-    status = show_pool(r, name, dump, fn, payload, message);
-    freeReplyObject(dump);
+    for (size_t i = 0; i < names.n && status == USHER_OK; i++)
+        if (i == 0 || compare_text(&names.text[i], &names.text[i - 1]) != 0)
+            status = scan_scope(r, noun, &names.text[i], deadline_ms, fn, payload, message);
+    names_done(r->alloc, &names);
     return status;
 }
 
-static enum usher_status scan(struct usher__redis *r, const struct usher_text *scope,
-                              int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                              char message[192])
+static enum usher_status scan(struct usher__redis *r, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
 {
-    struct names names = { NULL, 0, 0 };
     enum usher_status status;
 
     for (unsigned tries = 0;; tries++) {
@@ -532,13 +748,15 @@ static enum usher_status scan(struct usher__redis *r, const struct usher_text *s
         (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
         return status;
     }
-    if (scope != NULL)
-        return scan_pool(r, scope, deadline_ms, fn, payload, message);
-    status = find_pools(r, deadline_ms, &names, message);
-    for (size_t i = 0; i < names.n && status == USHER_OK; i++)
-        if (i == 0 || compare_text(&names.text[i], &names.text[i - 1]) != 0)
-            status = scan_pool(r, &names.text[i], deadline_ms, fn, payload, message);
-    names_done(r->alloc, &names);
+    for (unsigned n = 1; n < USHER__REDIS_NOUNS && status == USHER_OK; n++) {
+        if (((unsigned)noun != 0 && n != (unsigned)noun) ||
+            usher_noun_word((enum usher_noun)n)[0] == '?')
+            continue;
+        if (scope != NULL)
+            status = scan_scope(r, (enum usher_noun)n, scope, deadline_ms, fn, payload, message);
+        else
+            status = scan_noun(r, (enum usher_noun)n, deadline_ms, fn, payload, message);
+    }
     return status;
 }
 
@@ -548,24 +766,19 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
                                     usher_scan_fn *fn, void *payload, char message[192])
 {
     const struct usher__redis *r = (const struct usher__redis *)s;
-    struct usher__redis *own;
+    struct usher__redis *own = resize(r->alloc, NULL, 0, sizeof *own);
     enum usher_status status;
 
-    if ((unsigned)noun != 0 && noun != USHER_NUMBER)
-        return USHER_OK;
-    own = resize(r->alloc, NULL, 0, sizeof *own);
     if (own == NULL)
         return USHER_NOMEM;
     memset(own, 0, sizeof *own);
     own->alloc = r->alloc;
-    own->script = r->script; /* neither is ever changed */
-    own->script_size = r->script_size;
     own->looked = true;
     own->random = (uint64_t)deadline_ms;
     memcpy(own->prefix, r->prefix, sizeof own->prefix);
     status = usher__redis_conn_open(own->alloc, &r->options, &own->conn);
     if (status == USHER_OK) {
-        status = scan(own, scope, deadline_ms, fn, payload, message);
+        status = scan(own, noun, scope, deadline_ms, fn, payload, message);
         usher__redis_conn_close(own->conn);
     }
     (void)resize(r->alloc, own, sizeof *own, 0);

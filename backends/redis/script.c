@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A script is: constants from the C tables, lua/common.lua, lua/NOUN.lua. */
+/*
+ * A script is lua/common.lua, lua/NOUN.lua and lua/main.lua, with the values of the C tables
+ * put in where they say K.NAME: constants cost nothing when the script is run.
+ */
 #include "config.h"
 
 #include "script.h"
@@ -8,32 +11,121 @@
 
 #include "lua_text.h"
 
-/* Append @text as far as there is room; *@at goes on counting. */
-static void append(char *buffer, size_t size, size_t *at, const char *text)
+/* Of the constants' text. */
+#define CONSTANTS_MAX 16384
+
+struct out {
+    char *to;
+    size_t size, length;
+};
+
+static void append(struct out *o, const char *text, size_t length)
 {
-    size_t length = strlen(text);
+    if (o->length < o->size) {
+        size_t room = o->size - o->length - 1, n = room < length ? room : length;
 
-    if (*at < size) {
-        size_t n = size - *at - 1 < length ? size - *at - 1 : length;
-
-        memcpy(buffer + *at, text, n);
-        buffer[*at + n] = '\0';
+        memcpy(o->to + o->length, text, n);
+        o->to[o->length + n] = '\0';
     }
-    *at += length;
+    o->length += length;
+}
+
+static bool in_name(char c)
+{
+    return (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+/* The value behind "local NAME = ", up to the end of the line. */
+static const char *value_of(const char *constants, const char *name, size_t size, size_t *ret_size)
+{
+    static const char local[] = "local ";
+
+    for (const char *line = constants; *line != '\0';) {
+        const char *end = strchr(line, '\n');
+        const char *word = line + sizeof local - 1;
+
+        if (end == NULL)
+            break;
+        if (strncmp(line, local, sizeof local - 1) == 0 && strncmp(word, name, size) == 0 &&
+            strncmp(word + size, " = ", 3) == 0) {
+            *ret_size = (size_t)(end - (word + size + 3));
+            return word + size + 3;
+        }
+        line = end + 1;
+    }
+    return NULL;
+}
+
+/* False: there is a K.NAME that no constant is for. */
+static bool append_filled(struct out *o, const char *text, const char *constants)
+{
+    const char *from = text;
+
+    for (const char *p = text; *p != '\0'; p++) {
+        const char *value;
+        size_t size = 0, value_size;
+
+        if (p[0] != 'K' || p[1] != '.' || (p > text && (in_name(p[-1]) || p[-1] == '.')))
+            continue;
+        while (in_name(p[2 + size]))
+            size++;
+        if (size == 0 || (size == 4 && memcmp(p + 2, "NAME", 4) == 0)) /* in a comment */
+            continue;
+        value = value_of(constants, p + 2, size, &value_size);
+        if (value == NULL)
+            return false;
+        append(o, from, (size_t)(p - from));
+        append(o, value, value_size);
+        p += 1 + size;
+        from = p + 1;
+    }
+    append(o, from, strlen(from));
+    return true;
 }
 
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
-    const struct usher__redis_lua_text *text;
-    size_t at;
-    enum usher_status status = usher_table(noun, USHER_TABLE_LUA, buffer, size, &at);
+    const char *const parts[] = { "common", noun, "main" };
+    char constants[CONSTANTS_MAX];
+    struct out o = { buffer, size, 0 };
+    size_t n;
+    enum usher_status status = usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n);
 
     if (status != USHER_OK)
         return status;
-    for (text = usher__redis_lua_texts; text->name != NULL; text++)
-        if (strcmp(text->name, "common") == 0 || strcmp(text->name, noun) == 0)
-            append(buffer, size, &at, text->text);
-    *ret_length = at;
+    if (n >= sizeof constants)
+        return USHER_INVALID;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        const struct usher__redis_lua_text *text = usher__redis_lua_texts;
+
+        while (text->name != NULL && strcmp(text->name, parts[i]) != 0)
+            text++;
+        if (text->name == NULL || !append_filled(&o, text->text, constants))
+            return USHER_INVALID;
+    }
+    *ret_length = o.length;
     return USHER_OK;
+}
+
+bool usher__redis_constant(const char *noun, const char *name,
+                           char value[USHER__REDIS_CONSTANT_MAX])
+{
+    char constants[CONSTANTS_MAX];
+    const char *found;
+    size_t n, size;
+
+    if (usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n) != USHER_OK ||
+        n >= sizeof constants)
+        return false;
+    found = value_of(constants, name, strlen(name), &size);
+    if (found == NULL || size >= USHER__REDIS_CONSTANT_MAX)
+        return false;
+    if (size >= 2 && found[0] == '\'') {
+        found++;
+        size -= 2;
+    }
+    memcpy(value, found, size);
+    value[size] = '\0';
+    return true;
 }

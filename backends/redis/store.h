@@ -11,14 +11,25 @@
 /* prefix{pool}:number:index */
 #define USHER__REDIS_KEY_MAX (USHER__REDIS_PREFIX_MAX + USHER_NAME_MAX + 32)
 
+/* KIND, list, text, NUL, position, id; and some */
+#define USHER__REDIS_MEMBER_MAX (2 * USHER_NAME_MAX + 32)
+#define USHER__REDIS_NOUNS 8
+
+/* The script of a noun, and what the server calls it. */
+struct usher__redis_script {
+    char *text; /* NULL: not asked for yet */
+    size_t size;
+    char sha[41]; /* "": to be loaded */
+};
+
 struct usher__redis {
     struct usher_store base;
     const struct usher_allocator *alloc;
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
-    char *script;                             /* the text, and what the server calls it */
-    size_t script_size;
-    char sha[41]; /* "": to be loaded */
+    struct usher__redis_script script[USHER__REDIS_NOUNS];
+    unsigned char *packed; /* room for one command */
+    size_t packed_size;
     uint64_t random;
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     void *log_payload;
@@ -29,24 +40,15 @@ struct usher__redis {
 };
 
 /* A key of @scope; "" or ":index" is @suffix.  Returns its size. */
-size_t usher__redis_key(const struct usher__redis *r, const struct usher_text *scope,
-                        const char *suffix, char key[USHER__REDIS_KEY_MAX]);
+size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
+                        const struct usher_text *scope, const char *suffix,
+                        char key[USHER__REDIS_KEY_MAX]);
 
-/* Connect and load the script, if that is not so.  UNAVAILABLE, NOMEM: message in
- * usher__redis_conn_message(). */
+/* Connect, if that is not so.  UNAVAILABLE, NOMEM: message in usher__redis_conn_message(). */
 enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);
 
 /* Wait a little before trying again, longer each time; false when the deadline is near. */
 bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms);
-
-/* answer.c: what the script answered to @command, into @reply.  False: not understood. */
-bool usher__redis_answer(const struct usher_command *command, const struct redisReply *from,
-                         struct usher_reply *reply, const struct usher_context *context);
-
-/* Take a number and the blank (or the end) behind it off @text. */
-bool usher__redis_take_int(struct usher_text *text, int64_t *ret);
-bool usher__redis_take_word(struct usher_text *text, struct usher_text *ret);
-int usher__redis_state(const struct usher_text *word); /* -1: none */
 
 /* scan.c */
 enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,

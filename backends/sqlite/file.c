@@ -36,7 +36,7 @@
 /* clang-format off */
 
 /*
- * scope: one pool.  c0..c11 and s0..s11 are its counts and settings in the order of
+ * scope: one pool.  c0..c15 and s0..s15 are its counts and settings in the order of
  * src/steps/work.h.  epoch is 64 bits; due_ms NULL: nothing is due.
  *
  * record: see store.h.  list is scope.ref * 8 + kind: one number to compare where an index
@@ -59,9 +59,11 @@ static const char create[] =
     " c0 INTEGER NOT NULL, c1 INTEGER NOT NULL, c2 INTEGER NOT NULL, c3 INTEGER NOT NULL,"
     " c4 INTEGER NOT NULL, c5 INTEGER NOT NULL, c6 INTEGER NOT NULL, c7 INTEGER NOT NULL,"
     " c8 INTEGER NOT NULL, c9 INTEGER NOT NULL, c10 INTEGER NOT NULL, c11 INTEGER NOT NULL,"
+    " c12 INTEGER NOT NULL, c13 INTEGER NOT NULL, c14 INTEGER NOT NULL, c15 INTEGER NOT NULL,"
     " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
     " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
-    " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL);"
+    " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL,"
+    " s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER NOT NULL, s15 INTEGER NOT NULL);"
     "CREATE UNIQUE INDEX scope_name ON scope(noun, name);"
 
     "CREATE TABLE record("
@@ -75,6 +77,7 @@ static const char create[] =
     " token INTEGER NOT NULL,"
     " until_ms INTEGER NOT NULL,"
     " n0 INTEGER NOT NULL, n1 INTEGER NOT NULL, n2 INTEGER NOT NULL, n3 INTEGER NOT NULL,"
+    " n4 INTEGER NOT NULL, n5 INTEGER NOT NULL, n6 INTEGER NOT NULL, n7 INTEGER NOT NULL,"
     " owner TEXT,"
     " grp TEXT,"
     " data BLOB);"

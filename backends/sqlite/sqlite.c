@@ -321,8 +321,8 @@ static enum usher_status read_record(struct connection *c, sqlite3_stmt *st, str
     r->order = (uint64_t)read_int(st, 5, 0, NUMBER_LIMIT, &sound);
     r->token = (uint64_t)read_int(st, 6, 0, NUMBER_LIMIT, &sound);
     r->until_ms = read_int(st, 7, 0, NUMBER_LIMIT, &sound);
-    for (int i = 0; i < 4; i++)
-        r->n[i] = read_int(st, 8 + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
+    for (int i = 0; i < USHER_NUMBERS; i++)
+        r->n[i] = read_int(st, i < 4 ? 8 + i : 12 + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
     read_text(st, 12, 1, USHER_NAME_MAX, &r->id, &sound, &memory);
     read_text(st, 13, 0, USHER_NAME_MAX, &r->owner, &sound, &memory);
     read_text(st, 14, 0, USHER_NAME_MAX, &r->group, &sound, &memory);
@@ -691,7 +691,7 @@ static bool record_fits(const struct usher_record *r)
                 r->id.size <= USHER_NAME_MAX && r->owner.size <= USHER_NAME_MAX &&
                 r->group.size <= USHER_NAME_MAX && r->data.size <= USHER_VALUE_MAX;
 
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < USHER_NUMBERS; i++)
         fits = fits && within(r->n[i], -NUMBER_LIMIT);
     return fits;
 }
@@ -742,8 +742,8 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
     if (i != ST_ERASE) {
         bind_int(st, 3, r.state);
         bind_int(st, 7, (int64_t)r.token);
-        for (int k = 0; k < 4; k++)
-            bind_int(st, 9 + k, r.n[k]);
+        for (int k = 0; k < USHER_NUMBERS; k++)
+            bind_int(st, k < 4 ? 9 + k : 13 + k, r.n[k]);
     }
     if (i != ST_ERASE && i != ST_CHANGE_PLAIN)
         bind_int(st, 8, r.until_ms);

@@ -15,10 +15,11 @@
 
 #define SCOPE_COLUMNS                                                                          \
     "ref, noun, name, epoch, version, clock_ms, due_ms,"                                       \
-    " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11,"                                       \
-    " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11"
+    " c0, c1, c2, c3, c4, c5, c6, c7, c8, c9, c10, c11, c12, c13, c14, c15,"                   \
+    " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15"
 #define RECORD_COLUMNS                                                                         \
-    "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data"
+    "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data," \
+    " n4, n5, n6, n7"
 
 /* ?1 list, ?3 after_hi, ?4 after_order, ?5 by */
 #define WALK(index, conditions, bound, hi, way)                                                \
@@ -62,15 +63,17 @@
       " WHERE noun = ?1 AND name = ?2", "scope_name")                                          \
     X(SCOPE_ADD,                                                                               \
       "INSERT INTO scope(" SCOPE_COLUMNS ") VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7,"              \
-      " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19,"                             \
-      " ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)", NULL)                    \
+      " ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23,"         \
+      " ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32, ?33, ?34, ?35, ?36, ?37, ?38, ?39)", NULL) \
     X(SCOPE_CHANGE,                                                                            \
       "UPDATE scope SET epoch = ?4, version = ?5, clock_ms = ?6, due_ms = ?7,"                 \
       " c0 = ?8, c1 = ?9, c2 = ?10, c3 = ?11, c4 = ?12, c5 = ?13, c6 = ?14, c7 = ?15,"         \
-      " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19 WHERE ref = ?1", "rowid")                     \
+      " c8 = ?16, c9 = ?17, c10 = ?18, c11 = ?19, c12 = ?20, c13 = ?21, c14 = ?22, c15 = ?23"   \
+      " WHERE ref = ?1", "rowid")                                                              \
     X(SCOPE_SET,                                                                               \
-      "UPDATE scope SET s0 = ?20, s1 = ?21, s2 = ?22, s3 = ?23, s4 = ?24, s5 = ?25,"           \
-      " s6 = ?26, s7 = ?27, s8 = ?28, s9 = ?29, s10 = ?30, s11 = ?31 WHERE ref = ?1", "rowid") \
+      "UPDATE scope SET s0 = ?24, s1 = ?25, s2 = ?26, s3 = ?27, s4 = ?28, s5 = ?29, s6 = ?30,"  \
+      " s7 = ?31, s8 = ?32, s9 = ?33, s10 = ?34, s11 = ?35, s12 = ?36, s13 = ?37, s14 = ?38,"   \
+      " s15 = ?39 WHERE ref = ?1", "rowid")                                                    \
     X(SCOPE_EACH,                                                                              \
       "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
       " WHERE noun BETWEEN ?1 AND ?2 ORDER BY noun, name", "scope_name")                       \
@@ -106,24 +109,24 @@
                                                                                                \
     X(ADD,                                                                                     \
       "INSERT INTO record(" RECORD_COLUMNS ")"                                                 \
-      " VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)", NULL)\
+      " VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)", NULL) \
     X(ERASE, "DELETE FROM record WHERE ref = ?1", "rowid")                                     \
     /* Naming an indexed column has its price even where it stays as it is: a change takes     \
      * the shortest of these that says it. */                                                  \
     X(CHANGE_PLAIN,                                                                            \
-      "UPDATE record SET state = ?3, token = ?7, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12"        \
-      " WHERE ref = ?1", "rowid")                                                              \
+      "UPDATE record SET state = ?3, token = ?7, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12,"       \
+      " n4 = ?17, n5 = ?18, n6 = ?19, n7 = ?20 WHERE ref = ?1", "rowid")                                                              \
     X(CHANGE_UNTIL,                                                                            \
       "UPDATE record SET state = ?3, token = ?7, until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11,"  \
-      " n3 = ?12 WHERE ref = ?1", "rowid")                                                     \
+      " n3 = ?12, n4 = ?17, n5 = ?18, n6 = ?19, n7 = ?20 WHERE ref = ?1", "rowid")                                                     \
     X(CHANGE_LISTS,                                                                            \
       "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
-      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, owner = ?14"                     \
-      " WHERE ref = ?1", "rowid")                                                              \
+      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"             \
+      " n6 = ?19, n7 = ?20, owner = ?14 WHERE ref = ?1", "rowid")                                                              \
     X(CHANGE_ALL,                                                                              \
       "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
-      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, owner = ?14, grp = ?15,"         \
-      " data = ?16 WHERE ref = ?1", "rowid")
+      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"             \
+      " n6 = ?19, n7 = ?20, owner = ?14, grp = ?15, data = ?16 WHERE ref = ?1", "rowid")
 
 /* NOLINTEND(bugprone-suspicious-missing-comma) */
 /* clang-format on */

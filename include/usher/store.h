@@ -129,18 +129,20 @@ USHER_API enum usher_status usher_open_store(struct usher_store *store,
  * for each text they carry in `group` or `owner`, where that text is not empty.  The pair
  * is unique within a slot of a kind of a scope; below it is called (hi, order).
  */
+/* Kinds of records.  Codes are stored; each noun has its own, all have REQUEST. */
 enum usher_kind {
     USHER_KIND_NUMBER = 1,
     USHER_KIND_GROUP = 2,   /* counts of one group of numbers */
     USHER_KIND_STICKY = 3,  /* the number last used for a peer */
     USHER_KIND_REQUEST = 4, /* the answer to a request id */
-    USHER_KINDS = 5
+    USHER_KINDS = 8
 };
 
 #define USHER_SLOTS 3
-#define USHER_COUNTS 12
-#define USHER_SETTINGS 12
-#define USHER_CHANGE_MAX 12 /* writes of one change, at most */
+#define USHER_NUMBERS 8 /* the last four are seldom used */
+#define USHER_COUNTS 16
+#define USHER_SETTINGS 16
+#define USHER_CHANGE_MAX 48 /* writes of one change, at most */
 
 struct usher_record {
     uint8_t kind, state;
@@ -149,7 +151,7 @@ struct usher_record {
     uint64_t order; /* < 2^53 */
     uint64_t token;
     int64_t until_ms;
-    int64_t n[4];
+    int64_t n[USHER_NUMBERS];
     struct usher_text id, owner, group;
     struct usher_text data; /* at most USHER_VALUE_MAX */
     void *ref;              /* the store's own; NULL: not stored yet */
@@ -238,10 +240,11 @@ USHER_API enum usher_status usher_local_store(struct usher_record_store *records
                                               struct usher_store **ret_store);
 
 /**
- * Append a copy of @row to the rows of @reply.  USHER_OK, USHER_NOMEM (@reply unchanged).
+ * Append a copy of @row, a struct usher_NOUN_row of @noun, to the rows of @reply.  USHER_OK,
+ * USHER_NOMEM (@reply unchanged), USHER_INVALID (no such noun).
  */
-USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply,
-                                                const struct usher_number_row *row);
+USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply, enum usher_noun noun,
+                                                const void *row);
 
 /**
  * Make @reply say @status and @message (cut to fit) and nothing else, whatever it says now;
@@ -250,11 +253,65 @@ USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply,
 USHER_API void usher_reply_fail(struct usher_reply *reply, enum usher_status status,
                                 const char *message);
 
-/**
- * May @command be sent again when its answer was lost, without having an effect twice?  So
- * with a request id, for reads, and for verbs that come out the same (src/core/verbs.def).
+/* What there is to know of a command for one who sends it elsewhere. */
+enum usher_command_flag {
+    USHER_COMMAND_WRITES = 1u << 0,  /* else it only reads */
+    USHER_COMMAND_CREATES = 1u << 1, /* brings its scope into being */
+    /* May be sent again when its answer was lost, without having an effect twice: with a
+     * request id, reads, and verbs that come out the same (src/core/NOUN_verbs.def). */
+    USHER_COMMAND_REPEATABLE = 1u << 2,
+    /* And in any order with others of its verb. */
+    USHER_COMMAND_COMMUTES = 1u << 3
+};
+
+/** Bits of enum usher_command_flag; 0 if the verb is not known.  O(1). */
+USHER_API unsigned usher_command_flags(const struct usher_command *command);
+
+/* ---- commands and answers as bytes ------------------------------------------------- */
+
+/*
+ * For stores that execute commands elsewhere (Redis).  Both ways it is MessagePack.
+ *
+ * A command is an array: verb (its code), now or nil, request id or nil, epoch for a scope
+ * that does not exist yet (16 hex digits) or nil, 1 if notices are wanted or else 0, then
+ * the arguments in the order of src/core/NOUN_verbs.def, nil for those not given; nils at
+ * the end are left out.
+ *
+ * An answer is an array: status (its code), epoch (16 hex digits), version, 1 if it is the
+ * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
+ * version, from, to, token, until, now, owner, subject), an array of rows (each one an array
+ * of the fields of a row), then the fields of the reply as they stand in
+ * src/core/NOUN_verbs.def.  Or an array of a status from `invalid` on and a message.
  */
-USHER_API bool usher_command_repeatable(const struct usher_command *command);
+
+/**
+ * Write @command to @to, at most @size bytes.  @now_ms 0: the store's clock.  Returns how
+ * many bytes it takes, whether they fit or not.  O(size of the texts).
+ */
+USHER_API size_t usher_command_pack(const struct usher_command *command, int64_t now_ms,
+                                    uint64_t epoch, bool notices, unsigned char *to, size_t size);
+
+/**
+ * Read the answer to @command into @reply, which is as the engine gave it to the store, and
+ * tell its notices to @context.  USHER_OK, USHER_NOMEM, USHER_INVALID (not understood: it is
+ * not such an answer); after the latter two @reply is undefined but for what
+ * usher_reply_fail() needs.
+ */
+USHER_API enum usher_status usher_reply_unpack(const struct usher_command *command,
+                                               const void *data, size_t size,
+                                               struct usher_reply *reply,
+                                               const struct usher_context *context);
+
+/* What is left of a text to be read as MessagePack.  The functions take one value off its
+ * front; false: it is none of that kind, cut short, or out of range, and stays. */
+struct usher_unpacker {
+    const unsigned char *at, *end;
+};
+USHER_API bool usher_unpack_array(struct usher_unpacker *u, size_t *ret_n);
+USHER_API bool usher_unpack_int(struct usher_unpacker *u, int64_t *ret);
+USHER_API bool usher_unpack_uint(struct usher_unpacker *u, uint64_t *ret);
+/** *@ret points into what is read. */
+USHER_API bool usher_unpack_text(struct usher_unpacker *u, struct usher_text *ret);
 
 /* ---- URL schemes ------------------------------------------------------------------ */
 

@@ -217,24 +217,25 @@ enum usher_number_order {
     USHER_ORDER_RANDOM = 2 /* uniform, drawn from the version; alike on all stores */
 };
 
-/* Which integer arguments of a command are given (texts: data is not NULL). */
+/* Which integer arguments of a command are given (texts: data is not NULL).  NOW is for all
+ * nouns; of the others each noun has its own. */
 enum usher_given {
-    USHER_GIVEN_NOW = 1u << 0,
-    USHER_GIVEN_TOKEN = 1u << 1,
-    USHER_GIVEN_LEASE = 1u << 2,
-    USHER_GIVEN_REST = 1u << 3,
-    USHER_GIVEN_STATE = 1u << 4,
-    USHER_GIVEN_MAX = 1u << 5,
-    USHER_GIVEN_ORDER = 1u << 6,
-    USHER_GIVEN_DAILY = 1u << 7,
-    USHER_GIVEN_ZONE = 1u << 8,
-    USHER_GIVEN_STRICT = 1u << 9,
-    USHER_GIVEN_STICKY_MS = 1u << 10,
-    USHER_GIVEN_STICKY_MAX = 1u << 11,
-    USHER_GIVEN_REQUESTS = 1u << 12
+    USHER_GIVEN_TOKEN = 1u << 6,
+    USHER_GIVEN_LEASE = 1u << 7,
+    USHER_GIVEN_REST = 1u << 8,
+    USHER_GIVEN_STATE = 1u << 9,
+    USHER_GIVEN_MAX = 1u << 10,
+    USHER_GIVEN_ORDER = 1u << 11,
+    USHER_GIVEN_DAILY = 1u << 12,
+    USHER_GIVEN_ZONE = 1u << 13,
+    USHER_GIVEN_STRICT = 1u << 14,
+    USHER_GIVEN_STICKY_MS = 1u << 15,
+    USHER_GIVEN_STICKY_MAX = 1u << 16,
+    USHER_GIVEN_REQUESTS = 1u << 17,
+    USHER_GIVEN_NOW = 1u << 30
 };
 
-/* Arguments of the number verbs; which verb takes which: src/core/verbs.def. */
+/* Arguments of the number verbs; which verb takes which: src/core/number_verbs.def. */
 struct usher_number_args {
     struct usher_text number;
     struct usher_text owner;
@@ -316,6 +317,7 @@ struct usher_number_reply {
  * usher_reply_done(). */
 struct usher_reply {
     enum usher_status status;
+    enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
     bool repeated;    /* the kept answer of an earlier command with this request id */
     uint64_t epoch;   /* 0: the scope does not exist */
     uint64_t version; /* after the command */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The program `usher`: words in, commands out; answers in, lines out.  What verbs there are
- * and what they take comes from core/verbs.def; what they do is the library's business.
+ * and what they take comes from core/NOUN_verbs.def; what they do is the library's business.
  *
  * The program runs one thing and ends, so memory comes from malloc() and running out of it
  * ends the program (exit 3): see usher__cli_resize().

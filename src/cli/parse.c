@@ -128,6 +128,9 @@ static bool text_argument(const struct usher__arg *arg, const char *value, void 
     case USHER__ARG_GROUPS:
         fault = usher__groups_fault(text.data, text.size);
         break;
+    case USHER__ARG_VALUE:
+        fault = text.size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
+        break;
     default:
         fault = usher__name_fault(text.data, text.size);
         break;
@@ -135,28 +138,22 @@ static bool text_argument(const struct usher__arg *arg, const char *value, void 
     return fault == NULL || wrong(message, "%s %s", arg->word, fault);
 }
 
-static bool state_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
-                           char message[CLI_MESSAGE_MAX])
+static bool word_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
+                          char message[CLI_MESSAGE_MAX])
 {
-    for (int64_t state = arg->min; state <= arg->max; state++) {
-        if (strcmp(value, usher_number_state_word((enum usher_number_state)state)) == 0) {
-            *ret = state;
-            return true;
-        }
-    }
-    return wrong(message, "%s is none of idle+up, idle+down, busy+up, busy+down", arg->word);
-}
+    size_t n;
 
-static bool order_argument(const struct usher__arg *arg, const char *value, int64_t *ret,
-                           char message[CLI_MESSAGE_MAX])
-{
-    for (int i = 0; usher__order_words[i] != NULL; i++) {
-        if (strcmp(value, usher__order_words[i]) == 0) {
+    for (int64_t i = arg->min; i <= arg->max; i++) {
+        if (strcmp(value, arg->words[i]) == 0) {
             *ret = i;
             return true;
         }
     }
-    return wrong(message, "%s is none of longest-idle, most-recent, random", arg->word);
+    n = (size_t)snprintf(message, CLI_MESSAGE_MAX, "%s is none of", arg->word);
+    for (int64_t i = arg->min; i <= arg->max && n < CLI_MESSAGE_MAX; i++)
+        n += (size_t)snprintf(message + n, CLI_MESSAGE_MAX - n, "%s %s", i > arg->min ? "," : "",
+                              arg->words[i]);
+    return false;
 }
 
 static bool is_given(const struct usher_command *command, const struct usher__arg *arg)
@@ -190,12 +187,8 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
             return wrong(message, "%s is not a number from 0 to %" PRIu64, arg->word, UINT64_MAX);
         memcpy(field, &token, sizeof token);
         return true;
-    case USHER__ARG_STATE:
-        if (!state_argument(arg, value, &number, message))
-            return false;
-        break;
-    case USHER__ARG_ORDER:
-        if (!order_argument(arg, value, &number, message))
+    case USHER__ARG_WORD:
+        if (!word_argument(arg, value, &number, message))
             return false;
         break;
     default:

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words into a command, by the tables of core/verbs.def. */
+/* Words into a command, by the tables of core/NOUN_verbs.def. */
 #ifndef USHER_CLI_PARSE_H
 #define USHER_CLI_PARSE_H
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "number.h"
 
+#include "verbs.h"
+
 #include <stddef.h>
 
 #define KEY(from, event, claim)                                                                 \
@@ -60,9 +62,10 @@ bool usher__number_row(unsigned i, struct usher__number_row *ret_row)
     return true;
 }
 
-static const char *const state_words[] = {
+const char *const usher__number_state_words[] = {
 #define S(name, code, word, text) [code] = word,
 #include "number.def"
+    [USHER__NUMBER_STATES] = NULL,
 };
 static const char *const state_texts[] = {
 #define S(name, code, word, text) [code] = text,
@@ -86,7 +89,7 @@ static const char *const claim_words[] = { "none", "holder", "other", "strict", 
 
 const char *usher_number_state_word(enum usher_number_state state)
 {
-    return WORD(state_words, (unsigned)state);
+    return (unsigned)state < USHER__NUMBER_STATES ? usher__number_state_words[state] : "?";
 }
 
 const char *usher__number_state_text(unsigned state)

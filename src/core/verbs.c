@@ -3,90 +3,46 @@
 
 #include <string.h>
 
-enum number_arg {
-#define ARG(noun, name, word, type, field, given, min, max) noun##_##name,
-#include "verbs.def"
-    NUMBER_ARGS
-};
-
-#define USHER_GIVEN_0 0
-
-static const struct usher__arg number_args[] = {
-#define ARG(noun, name, word, type, field, given, min, max)       \
-    { word,                                                       \
-      USHER__ARG_##type,                                          \
-      (uint16_t)offsetof(struct usher_command, arg.number.field), \
-      (uint32_t)USHER_GIVEN_##given,                              \
-      min,                                                        \
-      max },
-#include "verbs.def"
-};
-
-#define A(name) (1u << NUMBER_##name)
 #define WRITES USHER__WRITES
 #define CREATES USHER__CREATES
 #define AGAIN USHER__AGAIN
 #define IF_OWNER USHER__IF_OWNER
 #define NEEDS_TOKEN USHER__NEEDS_TOKEN
-
-enum {
-    TEXTS = A(NUMBER) | A(OWNER) | A(GROUP) | A(GROUPS) | A(STICKY) | A(AFTER),
-    SHARED = A(GROUP) | A(GROUPS), /* one field */
-};
-
-#define EMPTY(mask) (TEXTS & ~(mask) & ~((mask)&SHARED ? (uint32_t)SHARED : 0))
-
-#define GIVEN(mask, name) ((mask)&A(name) ? (uint32_t)USHER_GIVEN_##name : 0)
-#define GIVENS(mask)                                                                              \
-    (USHER_GIVEN_NOW | GIVEN(mask, TOKEN) | GIVEN(mask, LEASE) | GIVEN(mask, REST) |              \
-     GIVEN(mask, STATE) | GIVEN(mask, MAX) | GIVEN(mask, ORDER) | GIVEN(mask, DAILY) |            \
-     GIVEN(mask, ZONE) | GIVEN(mask, STRICT) | GIVEN(mask, STICKY_MS) | GIVEN(mask, STICKY_MAX) | \
-     GIVEN(mask, REQUESTS))
-
-static const struct usher__verb number_verbs[] = {
-#define VERB(noun, name, word, order, keys, flags, help) \
-    { USHER_##noun##_##name,                             \
-      word,                                              \
-      order,                                             \
-      keys,                                              \
-      ((order) | (keys)) & TEXTS,                        \
-      EMPTY((order) | (keys)),                           \
-      GIVENS((order) | (keys)),                          \
-      flags,                                             \
-      help },
-#include "verbs.def"
-};
-
-static uint32_t number_texts(const struct usher_command *command)
-{
-    const char *at = (const char *)command;
-    uint32_t given = 0;
-
-#define ARG(noun, name, word, type, field, bit, min, max)                              \
-    if (USHER_GIVEN_##bit == 0 &&                                                      \
-        ((const struct usher_text *)(const void *)(at + offsetof(struct usher_command, \
-                                                                 arg.number.field)))   \
-                ->data != NULL)                                                        \
-        given |= A(name);
-#include "verbs.def"
-    return given;
-}
-
-static const struct usher__noun nouns[] = {
-    { USHER_NUMBER, "number", "POOL", number_args, NUMBER_ARGS, number_texts, number_verbs,
-      sizeof number_verbs / sizeof *number_verbs },
-};
+#define COMMUTES USHER__COMMUTES
 
 const char *const usher__order_words[] = { "longest-idle", "most-recent", "random", NULL };
 
+#define USHER_GIVEN_0 0 /* texts have no bit */
+
+#define NOUN_CODE USHER_NUMBER
+#define NOUN_WORD "number"
+#define NOUN_SCOPE "POOL"
+#define NOUN_DEF "number_verbs.def"
+#define THE(x) number_##x
+#define ARGS(f) arg.number.f
+#define REPLY(f) of.number.f
+#define ROW_TYPE struct usher_number_row
+#define GIVEN(x) USHER_GIVEN_##x
+#define VERB_CODE(x) USHER_NUMBER_##x
+#define SHARED A(GROUP) | A(GROUPS)
+#include "verbs_table.h"
+
+#define USHER__NOUNS 6
+static const struct usher__noun *const nouns[USHER__NOUNS] = {
+    [USHER_NUMBER] = &number_noun,
+};
+
 const struct usher__noun *usher__noun_at(unsigned i)
 {
-    return i < sizeof nouns / sizeof *nouns ? &nouns[i] : NULL;
+    for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
+        if (nouns[noun] != NULL && i-- == 0)
+            return nouns[noun];
+    return NULL;
 }
 
 const struct usher__noun *usher__noun(unsigned noun)
 {
-    return noun >= 1 ? usher__noun_at(noun - 1) : NULL;
+    return noun < USHER__NOUNS ? nouns[noun] : NULL;
 }
 
 const struct usher__noun *usher__noun_by_word(const char *word)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The verbs and their arguments as tables: verbs.def. */
+/* The verbs, arguments and answers of each noun as tables: NOUN_verbs.def. */
 #ifndef USHER_CORE_VERBS_H
 #define USHER_CORE_VERBS_H
 
@@ -12,18 +12,37 @@ enum usher__arg_type {
     USHER__ARG_NAME,
     USHER__ARG_GROUP,
     USHER__ARG_GROUPS,
+    USHER__ARG_VALUE, /* the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
-    USHER__ARG_STATE,
-    USHER__ARG_ORDER
+    USHER__ARG_WORD
 };
 
 struct usher__arg {
     const char *word;
+    const char *name; /* of the row: no two of a noun are the same */
     uint8_t type;    /* enum usher__arg_type */
     uint16_t offset; /* in struct usher_command */
     uint32_t given;  /* bit, 0 for texts */
     int64_t min, max;
+    const char *const *words; /* of a WORD: by value, up to NULL */
+};
+
+enum usher__field_type {
+    USHER__FIELD_INT,
+    USHER__FIELD_UINT,
+    USHER__FIELD_CODE,
+    USHER__FIELD_BOOL,
+    USHER__FIELD_NAME,
+    USHER__FIELD_TEXT, /* struct usher_text: a name, or none */
+    USHER__FIELD_VALUE /* struct usher_text: any bytes */
+};
+
+/* A field of a reply or of a row. */
+struct usher__field {
+    uint8_t type;    /* enum usher__field_type */
+    uint16_t verb;   /* extras: of this verb only */
+    uint16_t offset; /* in struct usher_reply or in the row */
 };
 
 enum usher__verb_flag {
@@ -31,7 +50,8 @@ enum usher__verb_flag {
     USHER__CREATES = 1u << 1,
     USHER__AGAIN = 1u << 2,
     USHER__IF_OWNER = 1u << 3,
-    USHER__NEEDS_TOKEN = 1u << 4
+    USHER__NEEDS_TOKEN = 1u << 4,
+    USHER__COMMUTES = 1u << 5
 };
 
 struct usher__verb {
@@ -56,6 +76,10 @@ struct usher__noun {
     uint32_t (*texts)(const struct usher_command *command);
     const struct usher__verb *verbs;
     unsigned n_verbs;
+    /* What is answered. */
+    const struct usher__field *outs, *extras, *row;
+    unsigned n_outs, n_extras, n_row;
+    size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_reply */
 };
 
 /* NULL: no such noun or verb. */
@@ -66,5 +90,6 @@ const struct usher__noun *usher__noun_at(unsigned i);
 
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];
+extern const char *const usher__number_state_words[];
 
 #endif

@@ -18,7 +18,6 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include "core/number.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "steps/work.h"
@@ -36,8 +35,8 @@ struct audit {
     bool open; /* a scope is being looked at */
     char name[USHER_NAME_MAX + 1];
     struct usher_scope scope;
-    int64_t counts[USHER_COUNTS];
-    int64_t groups, group_counts[3], grouped[3];
+    const struct usher__steps *steps; /* of the scope's noun; NULL: of none that is known */
+    struct usher__tally tally;
     struct tally should[USHER_KINDS][USHER_SLOTS][2], is[USHER_KINDS][USHER_SLOTS][2];
     uint8_t last_kind;
     size_t last_size;
@@ -88,14 +87,15 @@ static void tally_add(struct tally *t, const struct usher_entry *e)
     t->sum += entry_hash(e);
 }
 
-static const char *const kind_words[USHER_KINDS] = { "?", "number", "group", "sticky", "request" };
-static const char *const slot_words[USHER_SLOTS] = { "idle", "due", "held" };
+static const char *const slot_words[USHER_SLOTS] = { "ready", "due", "held" };
 
 static void audit_close(struct audit *a)
 {
     if (!a->open)
         return;
     a->open = false;
+    if (a->steps == NULL)
+        return;
     for (unsigned k = 1; k < USHER_KINDS; k++)
         for (unsigned s = 0; s < USHER_SLOTS; s++)
             for (unsigned by = 0; by < 2; by++)
@@ -104,24 +104,23 @@ static void audit_close(struct audit *a)
                     fault(a,
                           "the %s list of %s records%s and their states disagree: %" PRIu64
                           " entries, %" PRIu64 " records",
-                          slot_words[s], kind_words[k], by != 0 ? " by text" : "",
+                          slot_words[s], a->steps->kinds[k], by != 0 ? " by text" : "",
                           a->is[k][s][by].n, a->should[k][s][by].n);
-    for (int i = 1; i <= USHER__COUNT_REQUESTS; i++)
-        if (a->counts[i] != a->scope.counts[i])
+    for (int i = 0; i < USHER_COUNTS; i++)
+        if ((a->steps->counted >> i & 1u) != 0 && a->tally.counts[i] != a->scope.counts[i])
             fault(a, "count %d is %" PRId64 ", but there are %" PRId64, i, a->scope.counts[i],
-                  a->counts[i]);
-    for (int i = 0; i < 3; i++)
-        if (a->group_counts[i] != a->grouped[i])
-            fault(a, "counts of groups add up to %" PRId64 ", but there are %" PRId64,
-                  a->group_counts[i], a->grouped[i]);
+                  a->tally.counts[i]);
+    for (int i = 0; i < 8; i++)
+        if (a->tally.sum[i] != a->tally.sums[i])
+            fault(a, "parts of sum %d add up to %" PRId64 ", but there are %" PRId64, i,
+                  a->tally.sums[i], a->tally.sum[i]);
 }
 
 static void audit_scope(struct audit *a, const struct usher_scope *s)
 {
     audit_close(a);
-    memset(a->counts, 0, sizeof a->counts);
-    memset(a->group_counts, 0, sizeof a->group_counts);
-    memset(a->grouped, 0, sizeof a->grouped);
+    memset(&a->tally, 0, sizeof a->tally);
+    a->steps = usher__steps(s->noun);
     memset(a->should, 0, sizeof a->should);
     memset(a->is, 0, sizeof a->is);
     a->open = true;
@@ -130,6 +129,8 @@ static void audit_scope(struct audit *a, const struct usher_scope *s)
     a->scope = *s;
     memcpy(a->name, s->name.data, s->name.size);
     a->name[s->name.size] = '\0';
+    if (a->steps == NULL)
+        fault(a, "is of no known noun: %u", (unsigned)s->noun);
     if (s->epoch == 0)
         fault(a, "has no epoch");
     if (s->version == 0 || s->version >= UINT64_C(1) << 53)
@@ -160,14 +161,16 @@ static void audit_record(struct audit *a, const struct usher_record *r)
                            ? "is of no known kind"
                            : usher__name_fault(r->id.data, r->id.size);
 
+    if (a->steps == NULL)
+        return;
     if (what != NULL) {
         fault(a, "a record %s", what);
         return;
     }
     audit_order(a, r);
-    what = usher__number_record_fault(&a->scope, r);
+    what = a->steps->record_fault(&a->scope, r);
     if (what != NULL)
-        fault(a, "%s %.*s %s", kind_words[r->kind], (int)r->id.size, r->id.data, what);
+        fault(a, "%s %.*s %s", a->steps->kinds[r->kind], (int)r->id.size, r->id.data, what);
     for (unsigned s = 0; s < USHER_SLOTS; s++) {
         const struct usher_text *by = s == 2 ? &r->owner : &r->group;
         struct usher_entry e = { .kind = r->kind, .slot = (uint8_t)s, .order = r->order };
@@ -181,36 +184,10 @@ static void audit_record(struct audit *a, const struct usher_record *r)
         if (by->size != 0)
             tally_add(&a->should[r->kind][s][1], &e);
         if (s == 1 && r->until_ms < a->scope.due_ms)
-            fault(a, "number %.*s is due before the scope's next due time", (int)r->id.size,
-                  r->id.data);
+            fault(a, "%s %.*s is due before the scope's next due time", a->steps->kinds[r->kind],
+                  (int)r->id.size, r->id.data);
     }
-    switch (r->kind) {
-    case USHER_KIND_NUMBER: {
-        bool resting = r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0;
-
-        if (r->state < USHER__NUMBER_STATES)
-            a->counts[r->state]++;
-        a->counts[USHER__COUNT_RESTING] += resting;
-        if (r->group.size != 0) {
-            a->grouped[USHER__N_TOTAL]++;
-            a->grouped[USHER__N_BUSY_UP] += r->state == USHER_NUMBER_BUSY_UP;
-            a->grouped[USHER__N_RESTING] += resting;
-        }
-        break;
-    }
-    case USHER_KIND_GROUP:
-        if (r->n[USHER__N_TOTAL] <= 0)
-            fault(a, "group %.*s is empty", (int)r->id.size, r->id.data);
-        for (int i = 0; i < 3; i++)
-            a->group_counts[i] += r->n[i];
-        break;
-    case USHER_KIND_STICKY:
-        a->counts[USHER__COUNT_STICKY]++;
-        break;
-    default:
-        a->counts[USHER__COUNT_REQUESTS]++;
-        break;
-    }
+    a->steps->tally(&a->tally, r);
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)
@@ -303,8 +280,10 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
         hash_text(h, &s->name);
         hash_int(h, s->version);
         hash_int(h, (uint64_t)s->clock_ms);
+        const struct usher__steps *steps = usher__steps(s->noun);
+
         for (int i = 0; i < USHER_COUNTS; i++)
-            if (i != USHER__COUNT_REFUSED && i != USHER__COUNT_REFUSED_DAY)
+            if (steps == NULL || (steps->statistics >> i & 1u) == 0)
                 hash_int(h, (uint64_t)s->counts[i]);
         for (int i = 0; i < USHER_SETTINGS; i++)
             hash_int(h, (uint64_t)s->settings[i]);
@@ -319,7 +298,7 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
         hash_int(h, r->order);
         hash_int(h, r->token);
         hash_int(h, (uint64_t)r->until_ms);
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < USHER_NUMBERS; i++)
             hash_int(h, (uint64_t)r->n[i]);
         hash_text(h, &r->owner);
         hash_text(h, &r->group);

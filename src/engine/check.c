@@ -31,12 +31,14 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
         return usher__group_fault(text->data, text->size);
     case USHER__ARG_GROUPS:
         return usher__groups_fault(text->data, text->size);
+    case USHER__ARG_VALUE:
+        return text->size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
     default:
         return usher__name_fault(text->data, text->size);
     }
 }
 
-/* Two arguments that exclude each other.  The same fields for all number verbs. */
+/* Two arguments that exclude each other. */
 static const char *conflict(const struct usher_command *command)
 {
     const struct usher_number_args *a = &command->arg.number;

@@ -495,7 +495,7 @@ static inline enum usher_status execute_some(struct usher_engine *e,
     size_t n_tasks = 0;
 
     for (size_t i = 0; i < n; i++) {
-        usher__reply_init(&replies[i], e->opt.alloc);
+        usher__reply_init(&replies[i], (enum usher_noun)((unsigned)commands[i].verb >> 8), e->opt.alloc);
         if (usher__command_check(&commands[i], scope, &replies[i]) == USHER_OK) {
             scope = &commands[i].scope;
             tasks[n_tasks].command = &commands[i];

@@ -20,9 +20,6 @@
 #include "engine/memory.h"
 #include "steps/work.h"
 
-/* Minutes; the store is not ours alone, and days are computed with it. */
-#define ZONE_MAX 1440
-
 struct local {
     struct usher_store base;
     struct usher_store_ops ops;
@@ -137,6 +134,7 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_co
 
     w->scope.name = command->scope;
     w->scope.noun = (uint8_t)((unsigned)command->verb >> 8);
+    w->steps = usher__steps(w->scope.noun);
     status = w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &command->scope, &w->scope);
     if (status != USHER_MISSING)
         return status;
@@ -144,7 +142,7 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_co
     w->scope.version = 0;
     w->scope.clock_ms = 0;
     w->scope.due_ms = INT64_MAX;
-    usher__number_defaults(&w->scope);
+    w->steps->defaults(&w->scope);
     return USHER_OK;
 }
 
@@ -155,6 +153,13 @@ static void work_begin(struct usher__work *w, struct local *l, struct usher_txn 
     w->txn = txn;
     w->context = context;
     w->command = NULL;
+    w->answer = NULL;
+    w->answer_size = 0;
+}
+
+static void work_end(struct usher__work *w, const struct local *l)
+{
+    (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
 }
 
 /* One command inside a transaction; the last one's scope is known already.  A failure of the
@@ -173,10 +178,13 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     w->reply = task->reply;
     w->now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : now;
     if (w->scope.ref != NULL) {
-        int64_t zone = w->scope.settings[USHER__SET_ZONE];
+        const char *fault = w->steps->scope_fault(&w->scope);
 
-        if (zone < -ZONE_MAX || zone > ZONE_MAX) {
-            usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: a time zone");
+        if (fault != NULL) {
+            char line[96];
+
+            (void)snprintf(line, sizeof line, "the store is damaged: %s", fault);
+            usher_reply_fail(w->reply, USHER_UNAVAILABLE, line);
             return USHER_OK;
         }
         w->reply->epoch = w->scope.epoch;
@@ -186,7 +194,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     } else if ((usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0) {
         w->scope.epoch = new_epoch(w);
     }
-    return usher__number_run(w);
+    return w->steps->run(w);
 }
 
 static void failed(struct local *l, struct usher_task *task, enum usher_status status)
@@ -234,6 +242,7 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
             status = ops->commit(txn);
         else
             ops->rollback(txn);
+        work_end(&w, l);
     }
     if (status == USHER_OK && context->notify != NULL)
         pending_tell(&pending);
@@ -293,6 +302,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
             ops->rollback(txn);
             failed_from = done - 1; /* those before it have been applied */
         }
+        work_end(&w, l);
     } else {
         done = 1;
     }

@@ -13,24 +13,35 @@
 #include "engine/memory.h"
 #include "engine/reply.h"
 
+/* Behind it the rows, then the texts. */
 struct block {
     size_t rows, room_rows;
     size_t text, room_text;
-    struct usher_number_row row[];
 };
 
-static char *texts_of(struct block *b, size_t room_rows)
+static char *rows_of(struct block *b)
 {
-    return (char *)(b->row + room_rows);
+    return (char *)(b + 1);
 }
 
-static void move_text(struct usher_text *t, const char *from, const char *to)
+static char *texts_of(struct block *b, size_t room_rows, size_t row_size)
 {
-    if (t->size != 0)
-        t->data = to + (t->data - from);
+    return rows_of(b) + room_rows * row_size;
 }
 
-static struct block *grow(struct usher_reply *reply, size_t text)
+static struct usher_text *text_at(char *row, const struct usher__field *field)
+{
+    return (struct usher_text *)(void *)(row + field->offset);
+}
+
+static void rows_set(struct usher_reply *reply, const struct usher__noun *noun, size_t n,
+                     const void *rows)
+{
+    memcpy((char *)reply + noun->n_rows_at, &n, sizeof n);
+    memcpy((char *)reply + noun->rows_at, &rows, sizeof rows);
+}
+
+static struct block *grow(struct usher_reply *reply, const struct usher__noun *noun, size_t text)
 {
     struct block *old = reply->block, *b;
     size_t rows = old != NULL ? old->rows : 0, used = old != NULL ? old->text : 0;
@@ -42,7 +53,7 @@ static struct block *grow(struct usher_reply *reply, size_t text)
         room_rows = room_rows != 0 ? room_rows * 2 : 1;
     if (room_text - used < text)
         room_text = room_text * 2 + text;
-    size = sizeof *b + room_rows * sizeof b->row[0] + room_text;
+    size = sizeof *b + room_rows * noun->row_size + room_text;
     b = usher__resize(reply->alloc, NULL, 0, size);
     if (b == NULL)
         return NULL;
@@ -51,49 +62,62 @@ static struct block *grow(struct usher_reply *reply, size_t text)
     b->text = used;
     b->room_text = room_text;
     if (old != NULL) {
-        char *from = texts_of(old, old->room_rows), *to = texts_of(b, room_rows);
+        char *from = texts_of(old, old->room_rows, noun->row_size);
+        char *to = texts_of(b, room_rows, noun->row_size);
 
-        memcpy(b->row, old->row, rows * sizeof b->row[0]);
+        memcpy(rows_of(b), rows_of(old), rows * noun->row_size);
         memcpy(to, from, used);
         for (size_t i = 0; i < rows; i++) {
-            move_text(&b->row[i].number, from, to);
-            move_text(&b->row[i].group, from, to);
-            move_text(&b->row[i].owner, from, to);
+            for (unsigned k = 0; k < noun->n_row; k++) {
+                struct usher_text *t;
+
+                if (noun->row[k].type < USHER__FIELD_TEXT)
+                    continue;
+                t = text_at(rows_of(b) + i * noun->row_size, &noun->row[k]);
+                if (t->size != 0)
+                    t->data = to + (t->data - from);
+            }
         }
         (void)usher__resize(reply->alloc, old, reply->block_size, 0);
     }
     reply->block = b;
     reply->block_size = size;
-    reply->of.number.rows = b->row;
     return b;
 }
 
-static void put(struct block *b, struct usher_text *to, const struct usher_text *from)
+enum usher_status usher_reply_add_row(struct usher_reply *reply, enum usher_noun code,
+                                      const void *row)
 {
-    to->data = NULL;
-    to->size = from->size;
-    if (from->size != 0) {
-        to->data = memcpy(texts_of(b, b->room_rows) + b->text, from->data, from->size);
-        b->text += from->size;
-    }
-}
-
-enum usher_status usher_reply_add_row(struct usher_reply *reply, const struct usher_number_row *row)
-{
+    const struct usher__noun *noun = usher__noun((unsigned)code);
     struct block *b = reply->block;
-    size_t text = row->number.size + row->group.size + row->owner.size;
-    struct usher_number_row *to;
+    size_t text = 0;
+    char *to;
 
+    if (noun == NULL)
+        return USHER_INVALID;
+    for (unsigned k = 0; k < noun->n_row; k++)
+        if (noun->row[k].type >= USHER__FIELD_TEXT)
+            text += text_at((char *)(uintptr_t)row, &noun->row[k])->size;
     if (b == NULL || b->rows == b->room_rows || b->room_text - b->text < text)
-        b = grow(reply, text);
+        b = grow(reply, noun, text);
     if (b == NULL)
         return USHER_NOMEM;
-    to = &b->row[b->rows++];
-    *to = *row;
-    put(b, &to->number, &row->number);
-    put(b, &to->group, &row->group);
-    put(b, &to->owner, &row->owner);
-    reply->of.number.n_rows = b->rows;
+    to = rows_of(b) + b->rows++ * noun->row_size;
+    memcpy(to, row, noun->row_size);
+    for (unsigned k = 0; k < noun->n_row; k++) {
+        struct usher_text *t;
+
+        if (noun->row[k].type < USHER__FIELD_TEXT)
+            continue;
+        t = text_at(to, &noun->row[k]);
+        if (t->size == 0) {
+            t->data = NULL;
+            continue;
+        }
+        t->data = memcpy(texts_of(b, b->room_rows, noun->row_size) + b->text, t->data, t->size);
+        b->text += t->size;
+    }
+    rows_set(reply, noun, b->rows, rows_of(b));
     return USHER_OK;
 }
 
@@ -104,22 +128,29 @@ void usher_reply_done(struct usher_reply *reply)
     (void)usher__resize(reply->alloc, reply->block, reply->block_size, 0);
     reply->block = NULL;
     reply->block_size = 0;
-    reply->of.number.rows = NULL;
-    reply->of.number.n_rows = 0;
+    rows_set(reply, usher__noun((unsigned)reply->noun), 0, NULL);
 }
 
 /* All but the texts, which are long and have a size or a NUL. */
-void usher__reply_init(struct usher_reply *reply, const struct usher_allocator *alloc)
+static void number_init(struct usher_number_reply *n)
 {
-    struct usher_number_reply *n = &reply->of.number;
-
-    memset(reply, 0, offsetof(struct usher_reply, of));
     memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
     n->why = USHER_WHY_GIVEN;
     n->next_ms = -1;
     n->n_rows = 0;
     n->rows = NULL;
     memset(&n->of, 0, sizeof n->of);
+}
+
+void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
+                       const struct usher_allocator *alloc)
+{
+    memset(reply, 0, offsetof(struct usher_reply, of));
+    reply->noun = noun;
+    if (noun == USHER_NUMBER || usher__noun((unsigned)noun) == NULL)
+        number_init(&reply->of.number);
+    else
+        memset(&reply->of, 0, sizeof reply->of);
     reply->message[0] = '\0';
     reply->block = NULL;
     reply->block_size = 0;
@@ -129,17 +160,27 @@ void usher__reply_init(struct usher_reply *reply, const struct usher_allocator *
 void usher_reply_fail(struct usher_reply *reply, enum usher_status status, const char *message)
 {
     usher_reply_done(reply);
-    usher__reply_init(reply, reply->alloc);
+    usher__reply_init(reply, reply->noun, reply->alloc);
     reply->status = status;
     usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
-bool usher_command_repeatable(const struct usher_command *command)
+unsigned usher_command_flags(const struct usher_command *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    unsigned flags = 0;
 
     if (verb == NULL)
-        return false;
-    return command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
-           ((verb->flags & USHER__IF_OWNER) != 0 && command->arg.number.owner.data != NULL);
+        return 0;
+    if ((verb->flags & USHER__WRITES) != 0)
+        flags |= USHER_COMMAND_WRITES;
+    if ((verb->flags & USHER__CREATES) != 0)
+        flags |= USHER_COMMAND_CREATES;
+    if ((verb->flags & USHER__COMMUTES) != 0)
+        flags |= USHER_COMMAND_COMMUTES;
+    if (command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
+        ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
+         command->arg.number.owner.data != NULL))
+        flags |= USHER_COMMAND_REPEATABLE;
+    return flags;
 }

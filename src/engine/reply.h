@@ -4,7 +4,9 @@
 
 #include <usher/usher.h>
 
-/* A fresh reply: status OK, nothing said.  Whatever was there is overwritten. */
-void usher__reply_init(struct usher_reply *reply, const struct usher_allocator *alloc);
+/* A fresh reply to a command of @noun (0: of none that is known): status OK, nothing said.
+ * Whatever was there is overwritten. */
+void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
+                       const struct usher_allocator *alloc);
 
 #endif

@@ -103,50 +103,117 @@ static void number_dot(struct out *o)
 
 /* ---- for Lua ----------------------------------------------------------------------- */
 
-/* Upper case, with _ for +: the name of a constant. */
-static void put_name(struct out *o, const char *word)
-{
-    for (; *word != '\0'; word++)
-        put(o, "%c", *word == '+' ? '_' : *word >= 'a' && *word <= 'z' ? *word - 32 : *word);
-}
-
-static char kind_letter(const struct usher__arg *arg)
-{
-    if (arg->given == 0)
-        return 't';
-    return arg->type == USHER__ARG_TOKEN ? 'k' : arg->min < 0 ? 'z' : 'n';
-}
-
-/* One script, one key a meaning: `sticky` of a call and of the settings are two. */
-static const char *script_key(const struct usher__arg *arg)
-{
-    return arg->given == USHER_GIVEN_STICKY_MS ? "sticky-ms" : arg->word;
-}
-
 /*
- * Constants, made anew at every call of the script: so tables are strings, looked up by
- * position.  Words stand in columns of fixed width; a move is two characters, the state
- * from '0' and the status from 'A'.
+ * Constants by name, each on a line `local NAME = value`.  The Redis script has their values
+ * put in for K.NAME, so tables are strings, looked up by position: words stand in columns of
+ * fixed width; a move is two characters, the state from '0' and the status from 'A'.
  */
-static void number_lua(struct out *o)
-{
-    const struct usher__noun *noun = usher__noun(USHER_NUMBER);
 
-    put(o, "local NOUN = '%s'\nlocal STATES = '", noun->word);
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
-    put(o, "'\nlocal STATUSES = '");
+/* Upper case, with _ for + and -: the name of a constant. */
+static void put_name(struct out *o, const char *before, const char *word)
+{
+    put(o, "local %s", before);
+    for (; *word != '\0'; word++)
+        put(o, "%c",
+            *word == '+' || *word == '-'   ? '_'
+            : *word >= 'a' && *word <= 'z' ? *word - 32
+                                           : *word);
+}
+
+static void put_int(struct out *o, const char *before, const char *word, long long value)
+{
+    put_name(o, before, word);
+    put(o, " = %lld\n", value);
+}
+
+static void put_bits(struct out *o, uint32_t bits)
+{
+    const char *comma = "";
+
+    for (unsigned i = 0; i < 32; i++) {
+        if ((bits >> i & 1u) == 0)
+            continue;
+        put(o, "%s%u", comma, i);
+        comma = ",";
+    }
+}
+
+/* In a command's array, the arguments begin here: usher_command_pack(). */
+#define FIRST_ARGUMENT 6
+
+/* What all nouns have. */
+static void common_lua(struct out *o, const struct usher__noun *noun)
+{
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 1\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         put(o, "%-12s", usher_status_word((enum usher_status)s));
+    put(o, "'\n");
+    for (unsigned s = 0; s <= USHER_NOMEM; s++)
+        put_int(o, "", usher_status_word((enum usher_status)s), s);
+    put(o, "local VERBS = '");
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
+        put(o, " %s=%u:", noun->verbs[i].word, noun->verbs[i].verb);
+        put_bits(o, noun->verbs[i].order);
+        put(o, ":");
+        put_bits(o, noun->verbs[i].keys);
+    }
+    put(o, " '\n");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        put_int(o, "V_", noun->verbs[i].word, noun->verbs[i].verb);
+    put(o, "local ARGS = '");
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+
+        put(o, " %u=%s:%c:%lld:%lld", i, arg->word, arg->given == 0 ? 't' : 'n',
+            (long long)arg->min,
+            arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
+    }
+    put(o, " '\n");
+    put_int(o, "", "ARG", FIRST_ARGUMENT);
+    for (unsigned i = 0; i < noun->n_args; i++)
+        put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    put_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);
+    put_int(o, "", "EXPIRE_MAX", USHER__EXPIRE_MAX);
+    put_int(o, "", "STEP_MAX", USHER__STEP_MAX);
+    put_int(o, "", "LIST_MAX", USHER_LIST_MAX);
+    put_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
+}
+
+/* Counts, settings and the defaults of a scope. */
+static void scope_lua(struct out *o, const struct usher__steps *steps)
+{
+    struct usher_scope scope;
+
+    memset(&scope, 0, sizeof scope);
+    steps->defaults(&scope);
+    put(o, "local DEFAULTS = {");
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        put(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
+    put(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
+    put_int(o, "COUNT_", "REQUESTS", steps->requests);
+    put_int(o, "SET_", "REQUESTS", steps->requests_max);
+}
+
+static void number_lua(struct out *o)
+{
+    static const char *const counts[] = {
+        [USHER__COUNT_RESTING] = "RESTING",         [USHER__COUNT_STICKY] = "STICKY",
+        [USHER__COUNT_CALLS] = "CALLS",             [USHER__COUNT_CALLS_DAY] = "CALLS_DAY",
+        [USHER__COUNT_REFUSED] = "REFUSED",         [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
+    };
+    static const char *const settings[] = {
+        [USHER__SET_ORDER] = "ORDER",           [USHER__SET_LEASE] = "LEASE",
+        [USHER__SET_REST] = "REST",             [USHER__SET_DAILY] = "DAILY",
+        [USHER__SET_ZONE] = "ZONE",             [USHER__SET_STRICT] = "STRICT",
+        [USHER__SET_STICKY_MS] = "STICKY_MS",   [USHER__SET_STICKY_MAX] = "STICKY_MAX",
+    };
+
+    put(o, "local STATES = '");
+    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
+        put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
     put(o, "'\nlocal WHYS = '");
     for (unsigned w = 0; w <= USHER_WHY_RESTING; w++)
         put(o, "%-8s", usher_number_why_word((enum usher_number_why)w));
-    put(o, "'\nlocal VERBS = '");
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        put(o, " %s=%u", noun->verbs[i].word, noun->verbs[i].verb);
-    put(o, " '\nlocal ARGUMENTS = ' now=n req=t epoch=t watch=n");
-    for (unsigned i = 0; i < noun->n_args; i++)
-        put(o, " %s=%c", script_key(&noun->args[i]), kind_letter(&noun->args[i]));
     put(o, "'\nlocal MOVES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
@@ -155,24 +222,28 @@ static void number_lua(struct out *o)
 
                 put(o, "%c%c", '0' + m.to, 'A' + m.status);
             }
-    put(o, "'\nlocal EVENTS, CLAIMS = %d, %d\n", USHER__NUMBER_EVENTS, USHER__CLAIMS);
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++) {
-        put(o, "local ");
-        put_name(o, usher_number_state_word((enum usher_number_state)s));
-        put(o, " = %u\n", s);
-    }
-    for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++) {
-        put(o, "local ");
-        put_name(o, usher__number_event_word(e));
-        put(o, " = %u\n", e);
-    }
-    for (unsigned c = 0; c < USHER__CLAIMS; c++) {
-        put(o, "local ");
-        put_name(o, c == USHER__CLAIM_RESTING ? "resting" : usher__claim_word(c));
-        put(o, " = %u\n", c);
-    }
-    put(o, "local QUEUED = '%llu'\nlocal REQUEST_MS = %lld\nlocal DRAW_STEPS = %d\n",
-        (unsigned long long)USHER__RANK_QUEUED, (long long)USHER__REQUEST_MS, USHER__DRAW_STEPS);
+    put(o, "'\n");
+    put_int(o, "", "EVENTS", USHER__NUMBER_EVENTS);
+    put_int(o, "", "CLAIMS", USHER__CLAIMS);
+    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
+        put_int(o, "", usher_number_state_word((enum usher_number_state)s), s);
+    for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
+        put_int(o, "", usher__number_event_word(e), e);
+    for (unsigned c = 0; c < USHER__CLAIMS; c++)
+        put_int(o, "", usher__claim_word(c), c);
+    for (unsigned w = 0; w <= USHER_WHY_RESTING; w++)
+        put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
+    put_int(o, "WHY_", "GIVEN", USHER_WHY_GIVEN);
+    for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++)
+        if (counts[i] != NULL)
+            put_int(o, "COUNT_", counts[i], i);
+    for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++)
+        put_int(o, "SET_", settings[i], i);
+    put_int(o, "", "SETTINGS", USHER__SETTINGS);
+    put_int(o, "V_", "EXPIRE", USHER_NUMBER_EXPIRE);
+    put_int(o, "V_", "REST", USHER_NUMBER_REST);
+    put_int(o, "", "QUEUED", USHER__RANK_QUEUED);
+    put_int(o, "", "DRAW_STEPS", USHER__DRAW_STEPS);
 }
 
 /* ------------------------------------------------------------------------------------ */
@@ -210,6 +281,8 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
         number_dot(&o);
         break;
     case USHER_TABLE_LUA:
+        common_lua(&o, usher__noun_by_word(noun));
+        scope_lua(&o, usher__steps(usher__noun_by_word(noun)->noun));
         number_lua(&o);
         break;
     default:

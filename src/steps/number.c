@@ -10,8 +10,6 @@
 
 #include "work.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/number.h"
@@ -23,7 +21,7 @@ typedef struct usher__change change;
 #define STICKY_MS (INT64_C(7) * 86400000)
 #define STICKY_MAX 10000
 
-void usher__number_defaults(struct usher_scope *scope)
+static void defaults(struct usher_scope *scope)
 {
     memset(scope->counts, 0, sizeof scope->counts);
     memset(scope->settings, 0, sizeof scope->settings);
@@ -268,8 +266,7 @@ static enum usher_status finish(work *w, change *c, const struct usher_record *b
     enum usher_status status = save(w, c, before, after);
 
     if (status == USHER_OK)
-        status = usher__request_keep(w, c, &c->scope->counts[USHER__COUNT_REQUESTS],
-                                     c->scope->settings[USHER__SET_REQUESTS]);
+        status = usher__request_keep(w, c);
     if (status == USHER_OK)
         status = usher__change_commit(w, c, w->command->verb,
                                       before != NULL ? before->state : USHER_NUMBER_NODATA, to,
@@ -787,23 +784,6 @@ static enum usher_status renew(work *w)
     return USHER_OK;
 }
 
-/* The answer to a command that made several changes is kept by a write of its own. */
-static enum usher_status keep_answer(work *w)
-{
-    change c;
-    enum usher_status status;
-
-    if (w->command->request.data == NULL)
-        return USHER_OK;
-    usher__change_begin(w, &c);
-    c.scope->version--; /* that of the last of them */
-    status = usher__request_keep(w, &c, &c.scope->counts[USHER__COUNT_REQUESTS],
-                                 c.scope->settings[USHER__SET_REQUESTS]);
-    if (status == USHER_OK)
-        status = w->ops->write(w->txn, c.scope, c.writes, c.n);
-    return status;
-}
-
 static enum usher_status several(work *w, enum usher_status status, uint64_t n, bool more)
 {
     if (status != USHER_OK)
@@ -811,7 +791,7 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
-    return n > 0 ? keep_answer(w) : USHER_OK;
+    return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
 /* @told: the answer is about @r. */
@@ -831,9 +811,6 @@ static enum usher_status free_one(work *w, struct usher_record *r, bool told)
         status = usher__change_commit(w, &c, USHER_NUMBER_FREE, before.state, r->state, r);
     return status;
 }
-
-/* Changes made by one `free` or `sweep`: a bounded step, so that nobody waits for long. */
-#define STEP_MAX 1000
 
 static enum usher_status free_holds(work *w)
 {
@@ -865,7 +842,7 @@ static enum usher_status free_holds(work *w)
     while (status == USHER_OK) {
         status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
                               a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, &r);
-        if (status == USHER_OK && n == STEP_MAX) {
+        if (status == USHER_OK && n == USHER__STEP_MAX) {
             more = true;
             break;
         }
@@ -882,7 +859,7 @@ static enum usher_status sweep(work *w)
     uint64_t n;
     bool more;
     int64_t max =
-        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : STEP_MAX;
+        (w->command->given & USHER_GIVEN_MAX) != 0 ? w->command->arg.number.max : USHER__STEP_MAX;
     enum usher_status status;
 
     if (w->scope.ref == NULL) {
@@ -944,8 +921,7 @@ static enum usher_status set(work *w)
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, new, sizeof new);
-    status = usher__request_keep(w, &c, &c.scope->counts[USHER__COUNT_REQUESTS],
-                                 new[USHER__SET_REQUESTS]);
+    status = usher__request_keep(w, &c);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
     return status;
@@ -974,7 +950,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.until_ms = r->until_ms;
     row.calls_today = calls_on(&w->scope, r, w->now);
     row.used_ms = r->n[USHER__N_USED];
-    return usher_reply_add_row(w->reply, &row);
+    return usher_reply_add_row(w->reply, USHER_NUMBER, &row);
 }
 
 static enum usher_status show(work *w)
@@ -1093,97 +1069,9 @@ static enum usher_status stats(work *w)
     return status;
 }
 
-/* ---- answers kept for request ids -------------------------------------------------- */
-
-/* The same text as in backends/redis/lua/number.lua; the digests would tell. */
-size_t usher__number_reply_write(const struct usher_command *command,
-                                 const struct usher_reply *reply, uint64_t version,
-                                 char text[USHER__REPLY_TEXT])
-{
-    const struct usher_number_reply *n = &reply->of.number;
-    int size =
-        snprintf(text, USHER__REPLY_TEXT,
-                 "%d %d %" PRIu64 " %d %d %" PRIu64 " %" PRId64 " %" PRId64 " %" PRIu64 " %d ",
-                 (int)command->verb, (int)reply->status, version, (int)n->state, (int)n->why,
-                 n->token, n->until_ms, n->next_ms, n->count, n->more);
-
-    if (command->verb == USHER_NUMBER_SET) {
-        const struct usher_number_settings *s = &n->of.settings;
-
-        size += snprintf(text + size, USHER__REPLY_TEXT - (size_t)size,
-                         "%" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-                         " %" PRId64 " %" PRId64 " %" PRId64,
-                         s->order, s->lease_ms, s->rest_ms, s->daily, s->zone_min, s->strict,
-                         s->sticky_ms, s->sticky_max, s->requests);
-    } else {
-        memcpy(text + size, n->number, n->number_size);
-        size += (int)n->number_size;
-    }
-    return (size_t)size;
-}
-
-/* Take a decimal number and one blank (or the end) off @text. */
-static bool take_int(struct usher_text *text, int64_t *ret)
-{
-    uint64_t value = 0;
-    size_t i = 0;
-    bool minus = text->size > 0 && text->data[0] == '-';
-
-    for (i = minus; i < text->size && text->data[i] >= '0' && text->data[i] <= '9'; i++) {
-        unsigned digit = (unsigned)(text->data[i] - '0');
-
-        if (value > ((uint64_t)INT64_MAX - digit) / 10)
-            return false;
-        value = value * 10 + digit;
-    }
-    if (i == (size_t)minus || (i < text->size && text->data[i] != ' '))
-        return false;
-    *ret = minus ? -(int64_t)value : (int64_t)value;
-    i += i < text->size;
-    text->data += i;
-    text->size -= i;
-    return true;
-}
-
-bool usher__number_reply_read(const struct usher_text *text, struct usher_reply *reply,
-                              unsigned *ret_verb)
-{
-    struct usher_number_reply *n = &reply->of.number;
-    struct usher_text rest = *text;
-    int64_t v[10];
-    int64_t set[USHER__SETTINGS];
-
-    for (int i = 0; i < 10; i++)
-        if (!take_int(&rest, &v[i]))
-            return false;
-    *ret_verb = (unsigned)v[0];
-    if (v[0] == USHER_NUMBER_SET) {
-        for (int i = 0; i < USHER__SETTINGS; i++)
-            if (!take_int(&rest, &set[i]))
-                return false;
-        settings_from(set, &n->of.settings);
-    } else {
-        if (rest.size > USHER_NAME_MAX)
-            return false;
-        memcpy(n->number, rest.data, rest.size);
-        n->number[rest.size] = '\0';
-        n->number_size = rest.size;
-    }
-    reply->status = (enum usher_status)v[1];
-    reply->version = (uint64_t)v[2];
-    n->state = (enum usher_number_state)v[3];
-    n->why = (enum usher_number_why)v[4];
-    n->token = (uint64_t)v[5];
-    n->until_ms = v[6];
-    n->next_ms = v[7];
-    n->count = (uint64_t)v[8];
-    n->more = v[9] != 0;
-    return true;
-}
-
 /* ---- all together ----------------------------------------------------------------- */
 
-enum usher_status usher__number_run(work *w)
+static enum usher_status run(work *w)
 {
     uint64_t n;
     bool more;
@@ -1231,11 +1119,26 @@ enum usher_status usher__number_run(work *w)
     }
 }
 
-const char *usher__number_record_fault(const struct usher_scope *scope,
-                                       const struct usher_record *r)
+/* ---- for the executor, the audit and the digest ------------------------------------ */
+
+/* Minutes; the store is not ours alone, and days are computed with it. */
+#define ZONE_MAX 1440
+
+static const char *scope_fault(const struct usher_scope *scope)
+{
+    int64_t zone = scope->settings[USHER__SET_ZONE];
+
+    return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
+}
+
+static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
     if (r->order > scope->version || r->token > scope->version)
         return "is newer than its scope";
+    if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
+        return "is empty";
+    if (r->kind < USHER_KIND_NUMBER || r->kind > USHER_KIND_REQUEST)
+        return "is of no known kind";
     if (r->kind != USHER_KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_NODATA || r->state >= USHER__NUMBER_STATES)
@@ -1254,3 +1157,44 @@ const char *usher__number_record_fault(const struct usher_scope *scope,
         return "is held for a lease without a deadline, or the other way round";
     return NULL;
 }
+
+/* Counts of groups add up to those of the numbers in groups. */
+static void tally(struct usher__tally *t, const struct usher_record *r)
+{
+    switch (r->kind) {
+    case USHER_KIND_NUMBER:
+        if (r->state < USHER__NUMBER_STATES)
+            count(t->counts, r, 1);
+        if (r->group.size != 0)
+            count_group(t->sum, r, 1);
+        break;
+    case USHER_KIND_GROUP:
+        for (int i = 0; i < 3; i++)
+            t->sums[i] += r->n[i];
+        break;
+    case USHER_KIND_STICKY:
+        t->counts[USHER__COUNT_STICKY]++;
+        break;
+    default:
+        t->counts[USHER__COUNT_REQUESTS]++;
+        break;
+    }
+}
+
+static const char *const kinds[USHER_KINDS] = { "?", "number", "group", "sticky", "request",
+                                                "?", "?",      "?" };
+
+const struct usher__steps usher__number_steps = {
+    .defaults = defaults,
+    .run = run,
+    .scope_fault = scope_fault,
+    .record_fault = record_fault,
+    .tally = tally,
+    .kinds = kinds,
+    .first = "1:",
+    .listed = "1",
+    .requests = USHER__COUNT_REQUESTS,
+    .requests_max = USHER__SET_REQUESTS,
+    .counted = ((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u,
+    .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
+};

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "kept.h"
 
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,
@@ -82,10 +83,47 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     return USHER_OK;
 }
 
-enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c,
-                                      int64_t *count, int64_t limit)
+/* The answer in w->reply as bytes: verb, status, version, rows, fields. */
+static void answer_pack(struct usher__work *w, uint64_t version, struct usher__packer *p)
+{
+    const struct usher__noun *noun = usher__noun(w->scope.noun);
+
+    usher__pack_array(p, 4 + usher__fields_count(noun, w->command->verb));
+    usher__pack_uint(p, (unsigned)w->command->verb);
+    usher__pack_uint(p, (unsigned)w->reply->status);
+    usher__pack_uint(p, version);
+    usher__rows_pack(p, noun, w->reply);
+    usher__fields_pack(p, noun, w->command->verb, w->reply);
+}
+
+static enum usher_status answer_make(struct usher__work *w, struct usher__change *c,
+                                     struct usher_text *ret)
+{
+    struct usher__packer p = { c->answer, sizeof c->answer, 0 };
+
+    answer_pack(w, c->scope->version, &p);
+    if (p.n > sizeof c->answer) {
+        const struct usher_allocator *alloc = w->reply->alloc;
+        unsigned char *answer = alloc->resize(alloc->payload, w->answer, w->answer_size, p.n);
+
+        if (answer == NULL)
+            return USHER_NOMEM;
+        w->answer = answer;
+        w->answer_size = p.n;
+        p.to = answer;
+        p.size = p.n;
+        p.n = 0;
+        answer_pack(w, c->scope->version, &p);
+    }
+    ret->data = (const char *)p.to;
+    ret->size = p.n;
+    return USHER_OK;
+}
+
+enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c)
 {
     struct usher_record r;
+    int64_t *count = &c->scope->counts[w->steps->requests];
     enum usher_status status;
 
     if (w->command->request.data == NULL)
@@ -102,8 +140,9 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
     }
     r.id = w->command->request;
     r.until_ms = w->now + USHER__REQUEST_MS;
-    r.data.data = c->answer;
-    r.data.size = usher__number_reply_write(w->command, w->reply, c->scope->version, c->answer);
+    status = answer_make(w, c, &r.data);
+    if (status != USHER_OK)
+        return status;
     if (w->scope.ref == NULL) { /* nothing there to walk over */
         r.slots = 1u;
         r.order = c->scope->version;
@@ -111,13 +150,54 @@ enum usher_status usher__request_keep(struct usher__work *w, struct usher__chang
         ++*count;
         return USHER_OK;
     }
-    return usher__change_remember(w, c, &r, count, limit);
+    return usher__change_remember(w, c, &r, count, c->scope->settings[w->steps->requests_max]);
+}
+
+enum usher_status usher__request_keep_last(struct usher__work *w)
+{
+    struct usher__change c;
+    enum usher_status status;
+
+    if (w->command->request.data == NULL)
+        return USHER_OK;
+    usher__change_begin(w, &c);
+    c.scope->version--; /* that of the last of them */
+    status = usher__request_keep(w, &c);
+    if (status == USHER_OK)
+        status = w->ops->write(w->txn, c.scope, c.writes, c.n);
+    return status;
+}
+
+static enum usher_status answer_read(struct usher__work *w, const struct usher_text *kept,
+                                     uint64_t *ret_verb)
+{
+    const struct usher__noun *noun = usher__noun(w->scope.noun);
+    struct usher_unpacker u = { (const unsigned char *)kept->data,
+                                 (const unsigned char *)kept->data + kept->size };
+    uint64_t code;
+    size_t n;
+    enum usher_status status;
+
+    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, ret_verb))
+        return USHER_UNAVAILABLE;
+    if (*ret_verb != (unsigned)w->command->verb)
+        return USHER_OK;
+    if (!usher_unpack_uint(&u, &code) || code >= USHER_INVALID ||
+        !usher_unpack_uint(&u, &w->reply->version))
+        return USHER_UNAVAILABLE;
+    w->reply->status = (enum usher_status)code;
+    status = usher__rows_unpack(&u, noun, w->reply);
+    if (status == USHER_NOMEM)
+        return status;
+    return status == USHER_OK && usher__fields_unpack(&u, noun, w->command->verb, w->reply)
+               ? USHER_OK
+               : USHER_UNAVAILABLE;
 }
 
 enum usher_status usher__request_find(struct usher__work *w)
 {
     struct usher_record r;
-    unsigned verb;
+    uint64_t verb;
     enum usher_status status;
 
     if (w->command->request.data == NULL || w->scope.ref == NULL)
@@ -127,8 +207,13 @@ enum usher_status usher__request_find(struct usher__work *w)
         return status;
     if (r.until_ms <= w->now)
         return USHER_MISSING;
-    if (!usher__number_reply_read(&r.data, w->reply, &verb))
-        return usher__say(w->reply, USHER_UNAVAILABLE, "a kept answer cannot be read");
+    status = answer_read(w, &r.data, &verb);
+    if (status == USHER_UNAVAILABLE) {
+        usher_reply_fail(w->reply, status, "a kept answer cannot be read");
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
     if (verb != (unsigned)w->command->verb) {
         char line[64];
 
@@ -151,4 +236,14 @@ enum usher_status usher__say(struct usher_reply *reply, enum usher_status status
     va_end(ap);
     reply->status = status;
     return status;
+}
+
+const struct usher__steps *usher__steps(unsigned noun)
+{
+    switch (noun) {
+    case USHER_NUMBER:
+        return &usher__number_steps;
+    default:
+        return NULL;
+    }
 }

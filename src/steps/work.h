@@ -22,16 +22,19 @@ struct usher__work {
     struct usher_reply *reply;
     struct usher_scope scope; /* ref NULL: does not exist (yet) */
     int64_t now;              /* never before scope.clock_ms */
+    const struct usher__steps *steps; /* of the scope's noun */
+    unsigned char *answer;            /* a kept answer that is too long for a change */
+    size_t answer_size;
 };
 
-/* Room for the text of an answer that is kept for its request id. */
-#define USHER__REPLY_TEXT 640
+/* Room for most of the answers that are kept for request ids. */
+#define USHER__ANSWER 480
 
 struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
-    char answer[USHER__REPLY_TEXT];
+    unsigned char answer[USHER__ANSWER];
 };
 
 /* How long the answer to a request id is kept, at most; how many by default. */
@@ -39,6 +42,8 @@ struct usher__change {
 #define USHER__REQUESTS_DEFAULT 10000
 /* Expiries that one command applies on its way. */
 #define USHER__EXPIRE_MAX 64
+/* Changes made by a command that makes many: a bounded step, so that nobody waits for long. */
+#define USHER__STEP_MAX 1000
 
 /* The version of the change that will be begun next. */
 static inline uint64_t usher__version_next(const struct usher__work *w)
@@ -93,8 +98,11 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
  * Add to @c what makes a repeat of this command's request id get the answer in w->reply,
  * which is complete but for the version.  Nothing without a request id.
  */
-enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c,
-                                      int64_t *count, int64_t limit);
+enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c);
+
+/* The same for a command that made several changes, or none of its own: a write without a
+ * version behind the last of them. */
+enum usher_status usher__request_keep_last(struct usher__work *w);
 
 /* Answer from an earlier command with the same request id: MISSING if there is none. */
 enum usher_status usher__request_find(struct usher__work *w);
@@ -107,12 +115,38 @@ enum usher_status usher__say(struct usher_reply *reply, enum usher_status status
 #endif
     ;
 
-/* The texts of answers to request ids; number.c. */
-size_t usher__number_reply_write(const struct usher_command *command,
-                                 const struct usher_reply *reply, uint64_t version,
-                                 char text[USHER__REPLY_TEXT]);
-bool usher__number_reply_read(const struct usher_text *text, struct usher_reply *reply,
-                              unsigned *ret_verb);
+/* What the records of a scope add up to; zeroed at its start. */
+struct usher__tally {
+    int64_t counts[USHER_COUNTS]; /* what scope.counts should be */
+    int64_t sum[8], sums[8];      /* to be equal, by pairs: the noun's own */
+};
+
+/* One noun: what the executor, the audit and the digest need to know of it. */
+struct usher__steps {
+    /* Counts and settings of a scope that does not exist yet. */
+    void (*defaults)(struct usher_scope *scope);
+    /* Run w->command and fill in the reply.  Returns a status only when the store failed
+     * (UNAVAILABLE, NOMEM): nothing of the command was applied then. */
+    enum usher_status (*run)(struct usher__work *w);
+    /* What makes @scope useless to compute with, or NULL. */
+    const char *(*scope_fault)(const struct usher_scope *scope);
+    /* Whether @r may stand in the store as it is: NULL, or what is wrong. */
+    const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
+    /* Count @r. */
+    void (*tally)(struct usher__tally *t, const struct usher_record *r);
+    const char *const *kinds; /* words, by kind */
+    const char *first;        /* "KIND:" of the record that a first argument names */
+    const char *listed;       /* kinds that next() is used on, as digits */
+    uint8_t requests;         /* of the counts, that of kept answers */
+    uint8_t requests_max;     /* of the settings, how many there may be */
+    uint32_t counted;         /* bits of counts that must be what tally() says */
+    uint32_t statistics;      /* bits of counts that are no state: not in the digest */
+};
+
+extern const struct usher__steps usher__number_steps;
+
+/* NULL: no such noun. */
+const struct usher__steps *usher__steps(unsigned noun);
 
 /* ---- number.c ---- */
 
@@ -151,15 +185,5 @@ enum usher__number_n {
 
 /* record.n of a group. */
 enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
-
-void usher__number_defaults(struct usher_scope *scope);
-
-/* Run w->command, a number verb, and fill in the reply.  Returns a status only when the
- * store failed (UNAVAILABLE, NOMEM): nothing of the command was applied then. */
-enum usher_status usher__number_run(struct usher__work *w);
-
-/* Whether @r may stand in the store as it is: NULL, or what is wrong.  For the audit. */
-const char *usher__number_record_fault(const struct usher_scope *scope,
-                                       const struct usher_record *r);
 
 #endif

@@ -146,15 +146,9 @@ static void argument(struct usher_command *c, const struct usher__arg *arg, char
         memcpy(at, &token, sizeof token);
         c->given |= arg->given;
         break;
-    case USHER__ARG_STATE:
-        while (strcmp(usher_number_state_word((enum usher_number_state)value), word) != 0)
-            assert_true(++value < 5);
-        memcpy(at, &value, sizeof value);
-        c->given |= arg->given;
-        break;
-    case USHER__ARG_ORDER:
-        while (strcmp(usher__order_words[value], word) != 0)
-            assert_true(++value < 3);
+    case USHER__ARG_WORD:
+        while (strcmp(arg->words[value], word) != 0)
+            assert_true(++value <= arg->max);
         memcpy(at, &value, sizeof value);
         c->given |= arg->given;
         break;

@@ -346,14 +346,14 @@ static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t
     if (proxy_fired(proxy) != 1)
         fault = "the fault did not hit";
     else if (reply.status == USHER_UNKNOWN) {
-        if (usher_command_repeatable(c))
+        if (((usher_command_flags(c) & USHER_COMMAND_REPEATABLE) != 0))
             fault = "a repeatable command is unknown";
         else if (strcmp(now, ran == RAN ? x->after : x->before) != 0)
             fault = "the state is not that of applied once or not at all";
         else if (reply.message[0] == '\0')
             fault = "no message";
     } else if (!same_answer(c->verb, &x->first, &reply, NULL) &&
-               !(usher_command_repeatable(c) && same_answer(c->verb, &x->second, &reply, NULL))) {
+               !(((usher_command_flags(c) & USHER_COMMAND_REPEATABLE) != 0) && same_answer(c->verb, &x->second, &reply, NULL))) {
         fault = "another answer";
     } else if (strcmp(now, x->after) != 0) {
         fault = "the state is not the twin's";

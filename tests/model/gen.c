@@ -698,10 +698,8 @@ static void print_arg(FILE *f, const struct usher_command *c, const struct usher
     (void)fprintf(f, " %s=", arg->word);
     if (arg->type == USHER__ARG_TOKEN)
         (void)fprintf(f, "%" PRIu64, (uint64_t)value);
-    else if (arg->type == USHER__ARG_STATE && value >= 0 && value <= 4)
-        (void)fprintf(f, "%s", usher_number_state_word((enum usher_number_state)value));
-    else if (arg->type == USHER__ARG_ORDER && value >= 0 && value <= 2)
-        (void)fprintf(f, "%s", usher__order_words[value]);
+    else if (arg->type == USHER__ARG_WORD && value >= arg->min && value <= arg->max)
+        (void)fprintf(f, "%s", arg->words[value]);
     else
         (void)fprintf(f, "%" PRId64, value);
 }

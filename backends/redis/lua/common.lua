@@ -1,142 +1,266 @@
 -- SPDX-License-Identifier: MIT
 --
--- What all nouns have in common: arguments, the scope's header, its clock and version,
--- request ids, and the making of changes.  The same steps as src/steps/work.c.
+-- What all nouns have in common: a record store on one hash and one sorted set, the scope's
+-- header, its clock and version, request ids, and the making of changes.  The same steps as
+-- src/steps/work.c.
 --
--- In front of this stand constants printed from the C tables (`usher tables number --lua`).
--- Everything runs once a command and nothing is kept in between, so: tables are constant
--- strings, texts that are not touched are passed on as they are, functions are few.
+-- Everything runs once a call and nothing is kept in between, so functions are few and made
+-- only where they are needed (to make one is dear), and what they share are fields of one
+-- table (a function looks up each local that it uses when it is made).  K.NAME stands for a
+-- constant of the C tables (`usher tables NOUN --lua`); the library puts in its value.
 --
--- Keys: one hash and one sorted set a scope, both with a member that is never removed, so
--- that neither is ever empty (a key that vanishes and comes back inside a script makes the
--- script fail half-way while its slot migrates).
---   hash   head      format epoch version clock due counts…
---          settings  absent: all default
---          n:ID …    records, one field each (the noun's file says how)
---          r:ID      order until <tab> answer: for request ids
+-- A call has any number of commands on one scope, one in each of ARGV: see store.h,
+-- usher_command_pack().  Each is applied wholly or not at all.  Its answer is as
+-- usher_reply_unpack() says; several are an array.
+--
+-- Keys: both have a member that is never removed, so that neither is ever empty (a key that
+-- vanishes and comes back inside a script makes it fail half-way while its slot migrates).
+--   hash   head      {format, epoch, version, clock, due (-1: nothing), {counts}}
+--          settings  {settings}; absent: all default
+--          KIND:ID   {state, slots, rank, order, token, until, owner, group, data, n0 … n7};
+--                    the last four numbers are left out where they are all 0
 --   index  all scores 0, so that members are ordered as bytes: ! (the permanent one), and
---          for each list a letter, fixed-width numbers, a tab, the id
--- Names have no control characters, so a tab separates.  Numbers in members have 16 digits
--- and are below 2^53, up to where Lua's numbers are exact.
--- Functions and what they share are fields of one table: a function that refers to locals of
--- the script has to look each of them up when it is made, and they are made at every call.
-local S = {}
-local call, match, find, sub, byte, format = redis.call, string.match, string.find, string.sub,
-    string.byte, string.format
+--          KIND 0|1|2 position ID             the lists of store.h: ready, due, held
+--          KIND a|b|c TEXT \0 position ID     the same by group, group, owner
+--          KIND n ID                          all of a kind that is listed by id
+-- A position is hi and order, 7 bytes each, highest first; for held ones order alone.  Names
+-- have no control characters, so \0 ends them, and are UTF-8, so no member goes on with \255.
+-- Numbers are below 2^53, up to where Lua's are exact.
+local S = {version = 0, clock = 0, due = -1, epoch = '0000000000000000', cache = {}, dirty = {}, nd = 0,
+    zr = {}, rn = 0, za = {}, zn = 0, pf = {}, pn = 0, pc = {}}
+local call, spack, munpack, mpack, sub, unpack = redis.call, struct.pack, cmsgpack.unpack,
+    cmsgpack.pack, string.sub, unpack
 local HASH, INDEX = KEYS[1], KEYS[2]
 if not INDEX then
-    -- by hand: EVALSHA sha 1 {pool} verb …
-    HASH, INDEX = HASH .. ':' .. NOUN, HASH .. ':' .. NOUN .. ':index'
+    -- by hand: EVALSHA sha 1 {scope} verb …
+    HASH, INDEX = HASH .. ':' .. K.NOUN, HASH .. ':' .. K.NOUN .. ':index'
 end
 
--- ARGV: verb, subject ('' none), then keys and values
-S.verb, S.subject = ARGV[1] or '', ARGV[2] or ''
-S.arg = {}
-if #ARGV > 2 then
-    if #ARGV % 2 == 1 then return {'invalid', 'arguments are not in pairs of key and value'} end
-    for i = 3, #ARGV, 2 do
-        local key, value = ARGV[i], ARGV[i + 1]
-        local at = select(2, find(ARGUMENTS, ' ' .. key .. '=', 1, true))
-        local kind = at and sub(ARGUMENTS, at + 1, at + 1)
-        if not kind then return {'invalid', 'an argument is not known'} end
-        if kind == 't' then
-            if value == '' or find(value, '%c') or #value > (key == 'group' and 4096 or 255) then
-                return {'invalid', key .. ' is not a name'}
-            end
-        elseif not find(value, kind == 'z' and '^%-?%d+$' or '^%d+$')
-            or #value > (kind == 'k' and 20 or 15) then
-            return {'invalid', key .. ' is not a number'}
-        elseif kind == 'k' then
-            value = match(value, '^0*(%d+)$')
-        end
-        S.arg[key] = value
+-- ---- records -----------------------------------------------------------------------------
+
+-- The record @id of @kind (a digit as text), or nil.  Its numbers are n0 to n7; `old` is what
+-- is stored.
+function S.find(kind, id)
+    local field = kind .. ':' .. id
+    local text = S.cache[field]
+    if text == nil then
+        text = call('HGET', HASH, field)
+        S.cache[field] = text
+    end
+    if not text then return nil end
+    local a = munpack(text)
+    return {kind = kind, id = id, field = field, old = a, state = a[1], slots = a[2], rank = a[3],
+        order = a[4], token = a[5], ends = a[6], owner = a[7], group = a[8], data = a[9],
+        n0 = a[10], n1 = a[11], n2 = a[12], n3 = a[13], n4 = a[14] or 0, n5 = a[15] or 0,
+        n6 = a[16] or 0, n7 = a[17] or 0}
+end
+
+-- One that is not stored yet.
+function S.fresh(kind, id)
+    return {kind = kind, id = id, field = kind .. ':' .. id, state = 0, slots = 0, rank = 0, order = 0,
+        token = 0, ends = 0, owner = '', group = '', data = '', n0 = 0, n1 = 0, n2 = 0, n3 = 0,
+        n4 = 0, n5 = 0, n6 = 0, n7 = 0}
+end
+
+-- The first record of @kind in list @slot ('0', '1', '2'; of those that carry @by, or nil)
+-- behind (@hi, @order), or with @back the last one before; without @order from the end.
+function S.walk(kind, slot, by, hi, order, back)
+    local p = kind .. slot
+    if by then p = kind .. (slot == '0' and 'a' or slot == '1' and 'b' or 'c') .. by .. '\0' end
+    local at = order and p .. (slot == '2' and spack('>I7', order) or spack('>I7I7', hi, order))
+    local m
+    if back then
+        m = call('ZREVRANGEBYLEX', INDEX, '(' .. (at or p .. '\255'), '[' .. p, 'LIMIT', '0', '1')[1]
+    else
+        m = call('ZRANGEBYLEX', INDEX, at and '(' .. at .. '\255' or '[' .. p, '(' .. p .. '\255',
+            'LIMIT', '0', '1')[1]
+    end
+    return m and S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
+end
+
+-- ---- a change: collected, then committed ------------------------------------------------
+
+-- @tail in the list @all, and behind @text in the list @by: out of it …
+function S.leave(all, by, text, tail)
+    local zr, n = S.zr, S.rn + 1
+    zr[n] = all .. tail
+    if text ~= '' then
+        n = n + 1
+        zr[n] = by .. text .. '\0' .. tail
+    end
+    S.rn = n
+end
+
+-- … or into it.
+function S.enter(all, by, text, tail)
+    local za, n = S.za, S.zn + 2
+    za[n - 1], za[n] = '0', all .. tail
+    if text ~= '' then
+        n = n + 2
+        za[n - 1], za[n] = '0', by .. text .. '\0' .. tail
+    end
+    S.zn = n
+end
+
+-- Move a record from the lists that follow from @o to those that follow from @r; both as
+-- arrays of what is stored, or nil.
+function S.lists(kind, id, o, r)
+    local os, ns = o and o[2] or 0, r and r[2] or 0
+    local was, is = os % 2 == 1, ns % 2 == 1
+    if was ~= is or is and (o[3] ~= r[3] or o[4] ~= r[4] or o[8] ~= r[8]) then
+        if was then S.leave(kind .. '0', kind .. 'a', o[8], spack('>I7I7', o[3], o[4]) .. id) end
+        if is then S.enter(kind .. '0', kind .. 'a', r[8], spack('>I7I7', r[3], r[4]) .. id) end
+    end
+    was, is = os % 4 > 1, ns % 4 > 1
+    if was ~= is or is and (o[6] ~= r[6] or o[4] ~= r[4] or o[8] ~= r[8]) then
+        if was then S.leave(kind .. '1', kind .. 'b', o[8], spack('>I7I7', o[6], o[4]) .. id) end
+        if is then S.enter(kind .. '1', kind .. 'b', r[8], spack('>I7I7', r[6], r[4]) .. id) end
+    end
+    was, is = os > 3, ns > 3
+    if was ~= is or is and (o[4] ~= r[4] or o[7] ~= r[7]) then
+        if was then S.leave(kind .. '2', kind .. 'c', o[7], spack('>I7', o[4]) .. id) end
+        if is then S.enter(kind .. '2', kind .. 'c', r[7], spack('>I7', r[4]) .. id) end
     end
 end
-if #S.subject > 255 or find(S.subject, '%c') then return {'invalid', 'number is not a name'} end
 
--- %d is quicker and as exact where C's long has 64 bits
-local wide = format('%d', 4503599627370496) == '4503599627370496'
-local plain, digits = wide and '%d' or '%.0f', wide and '%016d' or '%016.0f'
-function S.int(number) return format(plain, number) end
-function S.padded(number) return format(digits, number) end
-
--- the header; strings unless they are computed with
-S.got = call('HMGET', HASH, 'head', 'settings', 'n:' .. S.subject, 'r:' .. (S.arg.req or ''))
-S.exists = S.got[1]
-S.epoch, S.version, S.clock, S.due = '0000000000000000', 0, '0', -1
-S.count = {'0', '0', '0', '0', '0', '0', '0', '0', '0', '0', '0'}
-if S.exists then
-    local v, d
-    S.epoch, v, S.clock, d, S.count[1], S.count[2], S.count[3], S.count[4], S.count[5], S.count[6], S.count[7],
-        S.count[8], S.count[9], S.count[10], S.count[11] = match(S.got[1], '^1 (%x+) (%d+) (%d+) (%-?%d+)'
-        .. ' (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%-?%d+)$')
-    if not S.epoch then return {'invalid', 'the pool has a format that this library does not know'} end
-    S.version, S.due = tonumber(v), tonumber(d)
+-- Store @r: its slots are set.
+function S.save(r)
+    local a = {r.state, r.slots, r.rank, r.order, r.token, r.ends, r.owner, r.group, r.data, r.n0, r.n1,
+        r.n2, r.n3}
+    if r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0 or r.n7 ~= 0 then
+        a[14], a[15], a[16], a[17] = r.n4, r.n5, r.n6, r.n7
+    end
+    S.lists(r.kind, r.id, r.old, a)
+    if not r.old and string.find(K.LISTED, r.kind, 1, true) then
+        S.enter(r.kind .. 'n', '', '', r.id)
+    end
+    if r.slots % 4 > 1 and (S.pdue or S.due) < 0 or r.slots % 4 > 1 and r.ends < (S.pdue or S.due) then
+        S.pdue = r.ends
+    end
+    r.old = a
+    local n = S.pn + 2
+    S.pf[n - 1], S.pf[n] = r.field, mpack(a)
+    S.pn = n
 end
 
--- the clock of the application or of this server; never before the scope's last change
-
-if S.arg.now then
-    S.now = tonumber(S.arg.now)
-else
-    local t = call('TIME')
-    S.now = t[1] * 1000 + math.floor(t[2] / 1000)
-end
-if S.now < tonumber(S.clock) then S.now = tonumber(S.clock) end
-
--- A change collects its writes and commits them together: after the first nothing can fail.
-S.hs, S.hn, S.hd, S.dn, S.za, S.zn, S.zr, S.rn = {'head', ''}, 2, {}, 0, {}, 0, {}, 0
-
-function S.set(field, value)
-    S.hs[S.hn + 1], S.hs[S.hn + 2] = field, value
-    S.hn = S.hn + 2
+function S.erase(r)
+    if not r.old then return end
+    S.lists(r.kind, r.id, r.old, nil)
+    if string.find(K.LISTED, r.kind, 1, true) then S.leave(r.kind .. 'n', '', '', r.id) end
+    local n = S.pn + 2
+    S.pf[n - 1], S.pf[n] = r.field, false
+    S.pn = n
+    r.old = nil
 end
 
-function S.unset(field)
-    S.dn = S.dn + 1
-    S.hd[S.dn] = field
+-- Count @i of the scope changes by @by.
+function S.add(i, by)
+    if by ~= 0 then S.pc[i] = (S.pc[i] or 0) + by end
 end
 
-function S.enter(member)
-    S.za[S.zn + 1], S.za[S.zn + 2] = '0', member
-    S.zn = S.zn + 2
+-- Drop what has been collected.
+function S.drop()
+    S.rn, S.zn, S.pn, S.pdue, S.pc, S.pset = 0, 0, 0, nil, {}, nil
 end
 
-function S.leave(member)
-    S.rn = S.rn + 1
-    S.zr[S.rn] = member
-end
-
--- Write what has been collected.  @bump 1: a change with a version; 0: without.
-function S.flush(bump)
+-- Write what has been collected.  The index at once, for walks look there; what goes into
+-- the hash is kept for the end of the call, for find() looks at that first.  Nothing can fail
+-- behind the first write.
+function S.apply()
+    local cache, dirty, pf = S.cache, S.dirty, S.pf
     if not S.exists then
         S.exists = true
-        S.epoch = match(S.arg.epoch or '', '^%x+$')
-        if not S.epoch or #S.epoch ~= 16 then
+        S.epoch = S.seed
+        if not S.epoch or #S.epoch ~= 16 or string.find(S.epoch, '%X') then
             local t = call('TIME')
             S.epoch = sub(redis.sha1hex(t[1] .. ' ' .. t[2] .. HASH), 1, 16)
         end
-        S.enter('!')
-    end
-    if bump == 1 then
-        S.version = S.version + 1
-        S.clock = S.int(S.now)
+        S.enter('!', '', '', '')
     end
     if S.rn > 0 then call('ZREM', INDEX, unpack(S.zr, 1, S.rn)) end
     if S.zn > 0 then call('ZADD', INDEX, unpack(S.za, 1, S.zn)) end
-    S.hs[2] = '1 ' .. S.epoch .. ' ' .. S.int(S.version) .. ' ' .. S.clock .. ' ' .. S.int(S.due) .. ' '
-        .. table.concat(S.count, ' ')
-    call('HSET', HASH, unpack(S.hs, 1, S.hn))
-    if S.dn > 0 then call('HDEL', HASH, unpack(S.hd, 1, S.dn)) end
-    S.hn, S.dn, S.zn, S.rn = 2, 0, 0, 0
-    S.got[3] = nil -- what was read beforehand may have changed
+    for i = 1, S.pn, 2 do
+        local field = pf[i]
+        cache[field] = pf[i + 1]
+        if not dirty[field] then
+            dirty[field] = true
+            S.nd = S.nd + 1
+            dirty[S.nd] = field
+        end
+    end
+    for i, by in pairs(S.pc) do S.count[i + 1] = S.count[i + 1] + by end
+    if S.pdue then S.due = S.pdue end
+    if S.pset then S.set, S.set_changed = S.pset, true end
+    S.rn, S.zn, S.pn, S.pdue, S.pset = 0, 0, 0, nil, nil
+    if next(S.pc) then S.pc = {} end
+    S.head_changed = true
 end
 
--- The first (or with @back the last) member of the list @prefix behind @after; nil: none.
-function S.walk(prefix, after, back)
-    if back then
-        return call('ZREVRANGEBYLEX', INDEX, '(' .. prefix .. '\255', '[' .. prefix, 'LIMIT', '0', '1')[1]
+-- Commit the change with a version of its own, and tell of it: see usher__change_commit().
+function S.commit(verb, from, to, r)
+    S.apply()
+    S.version, S.clock = S.version + 1, S.now
+    if S.watch == 1 then
+        S.notices[#S.notices + 1] = {verb, S.version, from, to, r and r.token or 0, r and r.ends or 0, S.now,
+            r and r.owner or '', r and r.id or ''}
     end
-    return call('ZRANGEBYLEX', INDEX, after and '(' .. after or '[' .. prefix,
-        '(' .. prefix .. '\255', 'LIMIT', '0', '1')[1]
 end
+
+-- ---- memories: of request ids, of peers --------------------------------------------------
+
+function S.make_memory()
+    -- see usher__change_remember(); @i is the count of them, @v the version of the change
+    function S.remember(r, i, limit, v)
+        local n, erased, after = S.count[i + 1] + (S.pc[i] or 0), 0, nil
+        if not r.old then
+            n = n + 1
+            S.add(i, 1)
+        end
+        while erased < 2 do
+            local other = S.walk(r.kind, '0', nil, 0, after)
+            if not other then break end
+            after = other.order
+            if other.id ~= r.id then
+                if n <= limit and other.ends > S.now then break end
+                S.erase(other)
+                S.add(i, -1)
+                n, erased = n - 1, erased + 1
+            end
+        end
+        r.slots, r.rank, r.order = 1, 0, v
+        S.save(r)
+    end
+
+    -- See usher__request_keep(); the change will have version @v.
+    function S.keep(v)
+        local r = S.find('4', S.req) or S.fresh('4', S.req)
+        local kept = {S.verb, S.status, v, S.rows or {}}
+        S.fields(kept, 4)
+        r.ends, r.data = S.now + K.REQUEST_MS, mpack(kept)
+        S.remember(r, K.COUNT_REQUESTS, (S.pset or S.set)[K.SET_REQUESTS + 1], v)
+    end
+
+    -- See usher__request_keep_last().
+    function S.keep_last()
+        S.keep(S.version) -- that of the last change
+        S.apply()
+    end
+
+    -- The kept answer of this command, or nil.
+    function S.kept()
+        local r = S.exists and S.find('4', S.req)
+        if not r or r.ends <= S.now then return nil end
+        local a = munpack(r.data)
+        if a[1] ~= S.verb then
+            return {K.INVALID, 'request id was used for `'
+                .. (string.match(K.VERBS, ' ([%l-]+)=' .. string.format('%d:', a[1])) or '?') .. '`'}
+        end
+        local answer = {a[2], S.epoch, a[3], 1, {}}
+        for i = 4, #a do answer[i + 2] = a[i] end
+        return answer
+    end
+end
+
+-- What a noun adds: S.begin() before a command (its answer is S.status, S.rows and what
+-- S.fields(array, n) puts behind n), S.run() for the command in S.a, arguments from K.ARG on,
+-- S.hand(array) for people.

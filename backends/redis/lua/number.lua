@@ -1,143 +1,151 @@
 -- SPDX-License-Identifier: MIT
 --
--- The verbs of a number pool: the same steps as src/steps/number.c, in its order.
---
--- Fields:  n:NUMBER  state token until order rank calls day used lease <tab> owner <tab> group
---          g:GROUP   total busy+up resting
---          s:PEER    order until <tab> number
--- Lists:   n id                     all numbers
---          i rank order, d until order, h order      idle, due, held; with capital letters
---          the same again after GROUP <tab> (I, D) or OWNER <tab> (H)
---          s, r                     memory of peers and of request ids
-local RESTING_, STICKIES, REQUESTS, CALLS, CALLS_DAY, REFUSED, REFUSED_DAY = 5, 6, 7, 8, 9, 10, 11
-local EXPIRE_MAX, STEP_MAX, LIST_MAX, DAY_MS = 64, 1000, 10000, 86400000
+-- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
+-- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
+-- 4 request.
+local byte, find, floor = string.byte, string.find, math.floor
 
-S.set_order, S.set_lease, S.set_rest, S.set_daily, S.set_zone, S.set_strict, S.sticky_ms, S.sticky_max,
-    S.requests = 0, 0, 0, 0, 0, 0, 604800000, 10000, 10000
-local settings = S.got[2]
-if settings then
-    local a, b, c, d, e, f, g, h, i = match(settings,
-        '^(%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+) (%d+) (%d+)$')
-    if not a then return {'invalid', 'the pool has settings that this library does not know'} end
-    S.set_order, S.set_lease, S.set_rest, S.set_daily, S.set_zone, S.set_strict, S.sticky_ms, S.sticky_max,
-        S.requests = tonumber(a), tonumber(b), tonumber(c), tonumber(d), tonumber(e),
-        tonumber(f), tonumber(g), tonumber(h), tonumber(i)
+function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
+function S.day_end(at) return (S.day_of(at) + 1) * 86400000 - S.set[K.SET_ZONE + 1] * 60000 end
+
+-- ---- the answer -------------------------------------------------------------------------
+
+function S.begin()
+    S.state, S.why, S.token, S.ends, S.next_at, S.counted, S.more, S.number, S.extra = 0, K.WHY_GIVEN, 0, 0,
+        -1, 0, 0, '', nil
 end
 
-function S.day_of(at) return math.floor((at + S.set_zone * 60000) / DAY_MS) end
-function S.day_end(at) return (S.day_of(at) + 1) * DAY_MS - S.set_zone * 60000 end
-
--- the answer; @why '-': no such question
-S.status, S.state, S.why, S.token, S.ends, S.next_at, S.counted, S.more, S.number = 'ok', 0, '-', '0', '0',
-    -1, 0, 0, ''
-
-function S.word(code) return match(sub(STATES, code * 10 + 1, code * 10 + 10), '^%S+') end
-function S.status_word(code)
-    return match(sub(STATUSES, code * 12 + 1, code * 12 + 12), '^%S+')
+function S.fields(t, n)
+    t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8] = S.state, S.why, S.token,
+        S.ends, S.next_at, S.counted, S.more, S.number
+    local extra = S.extra
+    if extra then
+        for i = 1, #extra do t[n + 8 + i] = extra[i] end
+    end
 end
 
--- what @event does to a number in @from: new state, status word
+function S.hand(out, answer)
+    local function int(n) return string.format('%.0f', n) end
+    local more = {'number', answer[14], 'state', string.match(sub(K.STATES, answer[7] * 10 + 1,
+        answer[7] * 10 + 10), '^%S+'), 'token', int(answer[9]), 'until', int(answer[10]), 'next',
+        int(answer[11]), 'count', int(answer[12]), 'more', int(answer[13])}
+    if answer[8] ~= K.WHY_GIVEN then
+        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[8] * 8 + 1, answer[8] * 8 + 8), '^%S+')
+    end
+    for i = 15, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[6]) do more[#more + 1] = table.concat(row, ' ') end
+    for i = 1, #more do out[6 + i] = more[i] end
+end
+
+function S.say(status, r)
+    S.status, S.state, S.token, S.ends, S.number = status, r.state, r.token, r.ends, r.id
+end
+
+function S.nodata(status)
+    S.status, S.state, S.token, S.ends, S.number = status, K.NODATA, 0, 0, S.a[K.ARG_NUMBER]
+end
+
+-- ---- one number ---------------------------------------------------------------------------
+
+-- what @event does to a number in @from: new state, status
 function S.move(from, event, claim)
-    local i = ((from * EVENTS + event) * CLAIMS + claim) * 2 + 1
-    return byte(MOVES, i) - 48, S.status_word(byte(MOVES, i + 1) - 65)
+    local i = ((from * K.EVENTS + event) * K.CLAIMS + claim) * 2 + 1
+    local to, status = byte(K.MOVES, i, i + 1)
+    return to - 48, status - 65
 end
 
-function S.decode(id, text)
-    local state, token, ends, order, rank, calls, day, used, lease, owner, group =
-        match(text, '^(%S+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%d+) (%d+)\t([^\t]*)\t(.*)$')
-    return {id = id, state = (find(STATES, state, 1, true) - 1) / 10, token = token, ends = ends,
-        order = order, rank = rank, calls = calls, day = day, used = used, lease = lease,
-        owner = owner, group = group}
+function S.resting(r) return r.state < K.BUSY_DOWN and r.ends ~= 0 end
+
+function S.capped(r, at)
+    local daily = S.set[K.SET_DAILY + 1]
+    return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
 end
 
-function S.encode(r)
-    return S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' ' .. r.order .. ' ' .. r.rank
-        .. ' ' .. r.calls .. ' ' .. r.day .. ' ' .. r.used .. ' ' .. r.lease .. '\t' .. r.owner
-        .. '\t' .. r.group
-end
-
-function S.find_number(id)
-    local text
-    if id == S.subject then text = S.got[3] end
-    text = text or call('HGET', HASH, 'n:' .. id)
-    return text and S.decode(id, text)
-end
-
--- The number that a member of a list stands for: @digits of it are before the id.
-function S.at_member(m, prefix, digits)
-    return m and S.find_number(sub(m, #prefix + digits + 2))
-end
-
-function S.busy(r) return r.state >= BUSY_DOWN end
-function S.resting(r) return not S.busy(r) and r.ends ~= '0' end
-function S.is_due(r) return r.ends ~= '0' and tonumber(r.ends) <= S.now end
-function S.calls_on(r, at) return tonumber(r.day) == S.day_of(at) and tonumber(r.calls) or 0 end
-function S.capped(r, at) return S.set_daily > 0 and S.calls_on(r, at) >= S.set_daily end
-
-if S.set_order == 2 then
-    -- 32 well mixed bits of a version: draw() in src/core/number.c
-    function S.draw(v, salt)
-        local function mul(a, b)
-            local low, high = a % 65536, math.floor(a / 65536)
-            return (high * b % 65536 * 65536 + low * b) % 4294967296
+-- Put @r into state @to at version @v: see settle().
+function S.settle(r, to, ends, v)
+    local was = r.slots % 2 == 1
+    r.state, r.ends = to, ends
+    if to == K.IDLE_UP and ends == 0 then
+        r.slots = 1
+        if not was then
+            r.rank = S.set[K.SET_ORDER + 1] == 2 and S.draw(v, 0) or K.QUEUED
+            r.order = v
         end
-        local function mix(x)
-            x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
-            x = mul(x, 2246822507)
-            x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
-            x = mul(x, 3266489909)
-            return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
-        end
-        local high = mix((math.floor(v / 4294967296) + salt + 2654435769) % 4294967296)
-        return mix(bit.bxor(v % 4294967296, high) % 4294967296)
+    else
+        r.slots = (ends ~= 0 and 2 or 0) + (to >= K.BUSY_DOWN and 4 or 0)
+        r.rank = 0
     end
+    if to < K.BUSY_DOWN then r.owner = '' end
 end
 
--- Put @r into state @to: all that follows from the state follows here.
-function S.settle(r, to, until_ms, v)
-    local was = r.state == IDLE_UP and r.ends == '0'
-    r.state, r.ends = to, S.int(until_ms)
-    if to ~= IDLE_UP or until_ms ~= 0 then
-        r.rank = '0'
-    elseif not was then
-        r.rank = S.set_order == 2 and S.int(S.draw(v, 0)) or QUEUED
-        r.order = S.int(v)
-    end
-    if to < BUSY_DOWN then r.owner = '' end
-end
-
+-- @r becomes idle: see release() and usher__number_rest().
 function S.release(r, to, at, rest, v)
-    local until_ms = rest > 0 and at + rest or 0
-    if S.set_daily > 0 and tonumber(r.calls) >= S.set_daily and tonumber(r.day) == S.day_of(at) then
-        until_ms = math.max(until_ms, S.day_end(at))
+    local ends, daily = rest > 0 and at + rest or 0, S.set[K.SET_DAILY + 1]
+    if daily > 0 and r.n0 >= daily and r.n1 == S.day_of(at) then
+        local morning = S.day_end(at)
+        if morning > ends then ends = morning end
     end
-    S.settle(r, to, until_ms, v)
+    S.settle(r, to, ends, v)
 end
 
-if S.due >= 0 then
+-- Put the move of a number from @before (its state, what it had until then) to @after into the
+-- change; either nil: not in the pool.  See save().
+function S.put(r, state, ends, after)
+    local total, up, rest = 0, 0, 0
+    if state then
+        S.add(state, -1)
+        total, up, rest = -1, state == K.BUSY_UP and -1 or 0, state == K.IDLE_UP and ends ~= 0 and -1 or 0
+    end
+    if after then
+        S.add(r.state, 1)
+        total = total + 1
+        if r.state == K.BUSY_UP then up = up + 1 end
+        if r.state == K.IDLE_UP and r.ends ~= 0 then rest = rest + 1 end
+        S.save(r)
+    else
+        S.erase(r)
+    end
+    S.add(K.COUNT_RESTING, rest)
+    if r.group ~= '' and (total ~= 0 or up ~= 0 or rest ~= 0) then
+        local g = S.find('2', r.group) or S.fresh('2', r.group)
+        g.n0, g.n1, g.n2 = g.n0 + total, g.n1 + up, g.n2 + rest
+        if g.n0 == 0 then S.erase(g) else S.save(g) end
+    end
+end
+
+-- Finish the change of the command itself: see finish().
+function S.finish(r, state, ends, after, to)
+    S.put(r, state, ends, after)
+    if S.req then S.keep(S.version + 1) end
+    S.commit(S.verb, state or K.NODATA, to, r)
+end
+
+-- ---- expiry -------------------------------------------------------------------------------
+
+function S.make_expiry()
     function S.expire(r, v)
-        local to = S.move(r.state, EXPIRE, NONE)
-        if S.busy(r) then
-            S.release(r, to, tonumber(r.ends), S.set_rest, v)
+        local to = S.move(r.state, K.EXPIRE, K.NONE)
+        if r.state >= K.BUSY_DOWN then
+            S.release(r, to, r.ends, S.set[K.SET_REST + 1], v)
         else
             S.settle(r, to, 0, v)
         end
     end
 
     function S.expire_one(r)
-        local before = S.copy(r)
+        local state, ends = r.state, r.ends
         S.expire(r, S.version + 1)
-        S.save(before, r)
-        S.commit('expire', before.state, r.state, r)
+        S.put(r, state, ends, true)
+        S.commit(K.V_EXPIRE, state, r.state, r)
     end
 
-    -- Apply up to @max due expiries; returns how many it were and whether there are more.
+    -- Apply up to @max due expiries; how many it were, and whether there are more.
     function S.expire_due(max)
         local n = 0
         while S.due >= 0 and S.due <= S.now do
-            local r = S.at_member(S.walk('d'), 'd', 32)
+            local r = S.walk('1', '1')
             if not r then S.due = -1 break end
-            if tonumber(r.ends) > S.now then S.due = tonumber(r.ends) break end
+            if r.ends > S.now then S.due = r.ends break end
             if n >= max then return n, true end
             S.expire_one(r)
             n = n + 1
@@ -146,321 +154,198 @@ if S.due >= 0 then
     end
 end
 
-function S.copy(r)
-    return {id = r.id, state = r.state, token = r.token, ends = r.ends, order = r.order,
-        rank = r.rank, calls = r.calls, day = r.day, used = r.used, lease = r.lease,
-        owner = r.owner, group = r.group}
-end
-
--- the members of @r in all lists that follow from its state
-function S.places(r, put)
-    local order = S.padded(r.order)
-    if r.state == IDLE_UP and r.ends == '0' then
-        local p = format('%010.0f', r.rank) .. order .. '\t' .. r.id
-        put('i' .. p)
-        if r.group ~= '' then put('I' .. r.group .. '\t' .. p) end
-    end
-    if r.ends ~= '0' then
-        local p = S.padded(r.ends) .. order .. '\t' .. r.id
-        put('d' .. p)
-        if r.group ~= '' then put('D' .. r.group .. '\t' .. p) end
-    end
-    if S.busy(r) then
-        local p = order .. '\t' .. r.id
-        put('h' .. p)
-        if r.owner ~= '' then put('H' .. r.owner .. '\t' .. p) end
-    end
-end
-
-function S.rests(r) return r.state == IDLE_UP and r.ends ~= '0' and 1 or 0 end
-function S.add(i, by) if by ~= 0 then S.count[i] = S.int(S.count[i] + by) end end
-
--- put the move of a number from @before to @after (either nil: not in the pool) into the change
-function S.save(before, after)
-    local total, up, rest = 0, 0, 0
-    if before then
-        S.add(before.state, -1)
-        total, up, rest = -1, before.state == BUSY_UP and -1 or 0, -S.rests(before)
-        S.places(before, S.leave)
-    end
-    if after then
-        S.add(after.state, 1)
-        total, up, rest = total + 1, up + (after.state == BUSY_UP and 1 or 0), rest + S.rests(after)
-        S.places(after, S.enter)
-        S.set('n:' .. after.id, S.encode(after))
-        if not before then S.enter('n' .. after.id) end
-        if after.ends ~= '0' and (S.due < 0 or tonumber(after.ends) < S.due) then
-            S.due = tonumber(after.ends)
-        end
-    else
-        S.unset('n:' .. before.id)
-        S.leave('n' .. before.id)
-    end
-    S.add(RESTING_, rest)
-    local group = (after or before).group
-    if group ~= '' and (total ~= 0 or up ~= 0 or rest ~= 0) then
-        local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '0 0 0', '^(%d+) (%d+) (%d+)$')
-        if t + total == 0 then
-            S.unset('g:' .. group)
-        else
-            S.set('g:' .. group, S.int(t + total) .. ' ' .. S.int(u + up) .. ' ' .. S.int(s + rest))
-        end
-    end
-end
-
--- write the change and note it for who watches
-function S.commit(verb_word, from, to, r)
-    S.flush(1)
-    if S.arg.watch == '1' then
-        S.notices = S.notices or {}
-        S.notices[#S.notices + 1] = verb_word .. ' ' .. S.int(S.version) .. ' ' .. from .. ' ' .. to .. ' '
-            .. (r and r.token or '0') .. ' ' .. (r and r.ends or '0') .. ' ' .. S.int(S.now) .. '\t'
-            .. (r and r.owner or '') .. '\t' .. (r and r.id or '')
-    end
-end
-
--- number @id with its own due expiries applied
+-- Number @id with its own due expiries applied.
 function S.load(id)
     if not S.exists then return nil end
-    local r = S.find_number(id)
-    while r and S.is_due(r) do
+    local r = S.find('1', id)
+    while r and r.ends ~= 0 and r.ends <= S.now do
+        if not S.expire then S.make_expiry() end
         S.expire_one(r)
-        r = S.find_number(id)
+        r = S.find('1', id)
     end
     return r
 end
 
-function S.answer(word_, r)
-    S.status, S.state, S.token, S.ends, S.number = word_, r.state, r.token, r.ends, r.id
-end
+-- ---- add, del, reg, unreg -----------------------------------------------------------------
 
-function S.answer_nodata(word_)
-    S.status, S.state, S.token, S.ends, S.number = word_, NODATA, '0', '0', S.subject
-end
-
--- What follows is made only where it can be needed: to make a function is dear.
-
-if S.arg.req or S.arg.sticky or S.verb == 'set' then
-    -- Save @rest as the newest of a bounded memory (fields @field:ID, list @letter in order of
-    -- version): at most two of the oldest go when there are more than @limit of them or their
-    -- time is over.  @old: what is there now or nil; @v: the version that the change will have.
-    function S.remember(letter, field, id, old, v, till, rest, i, limit)
-        local n, after, erased = tonumber(S.count[i]), nil, 0
-        local mine = old and letter .. S.padded(match(old, '^%d+')) .. '\t' .. id
-        if not old then n = n + 1 end
-        while erased < 2 do
-            local m = S.walk(letter, after)
-            if not m then break end
-            after = m
-            if m ~= mine then
-                local other = field .. sub(m, 19)
-                if n <= limit and tonumber(match(call('HGET', HASH, other), '^%d+ (%d+)')) > S.now then
-                    break
-                end
-                S.leave(m)
-                S.unset(other)
-                n, erased = n - 1, erased + 1
-            end
-        end
-        if mine then S.leave(mine) end
-        S.enter(letter .. S.padded(v) .. '\t' .. id)
-        S.set(field .. id, S.int(v) .. ' ' .. S.int(till) .. '\t' .. rest)
-        S.count[i] = S.int(n)
+function S.simple(event)
+    local id = S.a[K.ARG_NUMBER]
+    local r = S.load(id)
+    local state, ends = r and r.state, r and r.ends
+    if not r then
+        r = S.fresh('1', id)
+        r.group = S.a[K.ARG_GROUP] or ''
     end
-
-    function S.settings_text()
-        return S.int(S.set_order) .. ' ' .. S.int(S.set_lease) .. ' ' .. S.int(S.set_rest) .. ' '
-            .. S.int(S.set_daily) .. ' ' .. S.int(S.set_zone) .. ' ' .. S.int(S.set_strict) .. ' '
-            .. S.int(S.sticky_ms) .. ' ' .. S.int(S.sticky_max) .. ' ' .. S.int(S.requests)
+    local to, what = S.move(r.state, event, K.NONE)
+    if what ~= K.OK then return S.say(what, r) end
+    if to == K.NODATA then
+        S.nodata(K.OK)
+        return S.finish(r, state, ends, false, to)
     end
+    S.settle(r, to, r.ends, S.version + 1)
+    if not state then r.order = S.version + 1 end
+    S.say(K.OK, r)
+    S.finish(r, state, ends, true, to)
+end
 
-    -- what a repeat of this command's request id will be told, put into the change; the text is
-    -- that of usher__number_reply_write()
-    function S.keep_request(v)
-        if not S.arg.req then return end
-        local why_code = S.why == '-' and 255 or (find(WHYS, S.why, 1, true) - 1) / 8
-        local text = match(VERBS, ' ' .. S.verb .. '=(%d+)') .. ' '
-            .. S.int((find(STATUSES, S.status .. ' ', 1, true) - 1) / 12) .. ' ' .. S.int(v) .. ' '
-            .. S.int(S.state) .. ' ' .. S.int(why_code) .. ' ' .. S.token .. ' ' .. S.ends .. ' '
-            .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more .. ' '
-            .. (S.verb == 'set' and S.settings_text() or S.number)
-        S.remember('r', 'r:', S.arg.req, S.exists and call('HGET', HASH, 'r:' .. S.arg.req), v,
-            S.now + REQUEST_MS, text, REQUESTS, S.requests)
+-- ---- call ---------------------------------------------------------------------------------
+
+-- 32 well mixed bits of a version: draw() in src/core/number.c
+function S.draw(v, salt)
+    local function mul(a, b)
+        local low, high = a % 65536, floor(a / 65536)
+        return (high * b % 65536 * 65536 + low * b) % 4294967296
+    end
+    local function mix(x)
+        x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+        x = mul(x, 2246822507)
+        x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
+        x = mul(x, 3266489909)
+        return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+    end
+    local high = mix((floor(v / 4294967296) + salt + 2654435769) % 4294967296)
+    return mix(bit.bxor(v % 4294967296, high) % 4294967296)
+end
+
+-- Give @r, which is free, to this call: see take().
+function S.take(r)
+    local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
+    local state, lease = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1]
+    local calls = r.n1 == today and r.n0 or 0
+    S.settle(r, (S.move(state, K.CALL, K.NONE)), lease > 0 and S.now + lease or 0, v)
+    r.token, r.order = v, v
+    r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.now, lease, a[K.ARG_OWNER] or ''
+    if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
+        S.add(K.COUNT_CALLS_DAY, today - S.count[K.COUNT_CALLS_DAY + 1])
+        S.add(K.COUNT_CALLS, -S.count[K.COUNT_CALLS + 1])
+    end
+    S.add(K.COUNT_CALLS, 1)
+    S.say(K.OK, r)
+    local peer = a[K.ARG_STICKY]
+    if peer and set[K.SET_STICKY_MS + 1] > 0 and set[K.SET_STICKY_MAX + 1] > 0 then
+        local memory = S.find('3', peer) or S.fresh('3', peer)
+        memory.owner, memory.ends = r.id, S.now + set[K.SET_STICKY_MS + 1]
+        if not S.remember then S.make_memory() end
+        S.remember(memory, K.COUNT_STICKY, set[K.SET_STICKY_MAX + 1], v)
+    end
+    S.finish(r, state, ends, true, r.state)
+end
+
+-- The number that the pool's order puts first, of @group or of all: see head().
+function S.head(group)
+    local order = S.set[K.SET_ORDER + 1]
+    if order == 2 then return S.walk('1', '0', group, K.QUEUED, 0) or S.draw_from(group) end
+    local r = S.walk('1', '0', group)
+    if not r or r.rank < K.QUEUED or order == 0 then return r end
+    return S.walk('1', '0', group, nil, nil, true)
+end
+
+-- A fair draw: see draw() in src/steps/number.c.
+function S.draw_from(group)
+    local v = S.version + 1
+    local left, turned = S.draw(v, 2097152) % K.DRAW_STEPS, false
+    local p = group and '1a' .. group .. '\0' or '10'
+    local from = '(' .. p .. spack('>I7I7', S.draw(v, 0), 0) .. '\255'
+    while true do
+        local got = call('ZRANGEBYLEX', INDEX, from, '(' .. p .. '\255', 'LIMIT', '0',
+            string.format('%d', left + 1))
+        local n = #got
+        if n > left then return S.find('1', sub(got[left + 1], #p + 15)) end
+        if n == 0 and turned then return nil end
+        left, from, turned = left - n, '[' .. p, true
     end
 end
 
-function S.finish(before, after, to)
-    S.save(before, after)
-    if S.arg.req then S.keep_request(S.version + 1) end
-    S.commit(S.verb, before and before.state or NODATA, to, after or before)
-end
-
-if S.verb == 'add' or S.verb == 'del' or S.verb == 'reg' or S.verb == 'unreg' then
-    -- add, del, reg, unreg
-    function S.simple(event)
-        local r = S.load(S.subject)
-        local before = r and S.copy(r)
-        if not r then
-            r = {id = S.subject, state = NODATA, token = '0', ends = '0', order = '0', rank = '0',
-                calls = '0', day = '0', used = '0', lease = '0', owner = '', group = S.arg.group or ''}
-        end
-        local to, what = S.move(r.state, event, NONE)
-        if what ~= 'ok' then return S.answer(what, r) end
-        if to == NODATA then
-            S.answer_nodata('ok')
-            return S.finish(before, nil, to)
-        end
-        S.settle(r, to, tonumber(r.ends), S.version + 1)
-        if not before then r.order = S.int(S.version + 1) end
-        S.answer('ok', r)
-        S.finish(before, r, to)
-    end
-end
-
-if S.verb == 'call' then
+function S.make_call()
     -- a call that gets nothing is counted: no change, no version
     function S.count_refusal()
         if not S.exists then return end
-        local today = S.int(S.day_of(S.now))
-        if S.count[REFUSED_DAY] ~= today then S.count[REFUSED_DAY], S.count[REFUSED] = today, '0' end
-        S.add(REFUSED, 1)
-        S.flush(0)
+        local today = S.day_of(S.now)
+        if S.count[K.COUNT_REFUSED_DAY + 1] ~= today then
+            S.add(K.COUNT_REFUSED_DAY, today - S.count[K.COUNT_REFUSED_DAY + 1])
+            S.add(K.COUNT_REFUSED, -S.count[K.COUNT_REFUSED + 1])
+        end
+        S.add(K.COUNT_REFUSED, 1)
+        S.apply()
     end
 
     -- when @r may be free; 0: not known
     function S.free_at(r)
-        if r.ends == '0' or (r.state ~= BUSY_UP and r.state ~= IDLE_UP) then return 0 end
-        local at = tonumber(r.ends)
-        if r.state == BUSY_UP then
-            local later = S.copy(r)
-            S.expire(later, 0)
-            if later.ends ~= '0' then at = tonumber(later.ends) end
+        if r.ends == 0 or (r.state ~= K.BUSY_UP and r.state ~= K.IDLE_UP) then return 0 end
+        local at = r.ends
+        if r.state == K.BUSY_UP then
+            if not S.expire then S.make_expiry() end
+            local state, slots, rank, order, owner = r.state, r.slots, r.rank, r.order, r.owner
+            S.expire(r, order)
+            if r.ends ~= 0 then
+                at, r.ends = r.ends, at
+            else
+                r.ends = at
+            end
+            r.state, r.slots, r.rank, r.order, r.owner = state, slots, rank, order, owner
         end
         return at
     end
 
-    function S.next_free(prefix, best)
-        local after
-        for _ = 1, EXPIRE_MAX do
-            local m = S.walk(prefix, after)
-            local r = S.at_member(m, prefix, 32)
-            if not r or (best >= 0 and tonumber(r.ends) >= best) then break end
+    function S.next_free(group, best)
+        local hi, order
+        for _ = 1, K.EXPIRE_MAX do
+            local r = S.walk('1', '1', group, hi, order)
+            if not r or (best >= 0 and r.ends >= best) then break end
             local at = S.free_at(r)
             if at > 0 and (best < 0 or at < best) then best = at end
-            after = m
+            hi, order = r.ends, r.order
         end
         return best
     end
 
     -- nothing is free in the groups asked for: why, and until when
     function S.exhausted()
-        local total, up, rest = 0, 0, 0
-        local all = not S.arg.group or find(',' .. S.arg.group .. ',', ',*,', 1, true)
+        local total, up, rest, list, count = 0, 0, 0, S.a[K.ARG_GROUPS], S.count
+        local all = not list or find(',' .. list .. ',', ',*,', 1, true)
         if S.exists and all then
-            total = S.count[1] + S.count[2] + S.count[3] + S.count[4]
-            up, rest = tonumber(S.count[BUSY_UP]), tonumber(S.count[RESTING_])
-            S.next_at = S.next_free('d', -1)
+            total = count[2] + count[3] + count[4] + count[5]
+            up, rest = count[K.BUSY_UP + 1], count[K.COUNT_RESTING + 1]
+            S.next_at = S.next_free(nil, -1)
         elseif S.exists then
-            for group in string.gmatch(S.arg.group, '[^,]+') do
-                local t, u, s = match(call('HGET', HASH, 'g:' .. group) or '', '^(%d+) (%d+) (%d+)$')
-                if t then
-                    total, up, rest = total + t, up + u, rest + s
-                    S.next_at = S.next_free('D' .. group .. '\t', S.next_at)
+            for group in string.gmatch(list, '[^,]+') do
+                local g = S.find('2', group)
+                if g then
+                    total, up, rest = total + g.n0, up + g.n1, rest + g.n2
+                    S.next_at = S.next_free(group, S.next_at)
                 end
             end
         end
         S.count_refusal()
-        S.status = 'empty'
-        S.why = total == 0 and 'none' or up > 0 and 'busy' or rest > 0 and 'resting' or 'down'
+        S.status = K.EMPTY
+        S.why = total == 0 and K.WHY_NONE or up > 0 and K.WHY_BUSY or rest > 0 and K.WHY_RESTING or K.WHY_DOWN
     end
 
     function S.turned_down(r)
         local at = S.free_at(r)
-        S.answer('refused', r)
-        S.token = '0'
-        S.why = S.busy(r) and 'busy' or r.state == IDLE_DOWN and 'down' or 'resting'
+        S.say(K.REFUSED, r)
+        S.token = 0
+        S.why = r.state >= K.BUSY_DOWN and K.WHY_BUSY or r.state == K.IDLE_DOWN and K.WHY_DOWN or K.WHY_RESTING
         S.next_at = at > 0 and at or -1
         S.count_refusal()
     end
 
-    -- give @r, which is free, to this call
-    function S.take(r)
-        local before, v, today = S.copy(r), S.version + 1, S.day_of(S.now)
-        local lease = S.arg.lease and tonumber(S.arg.lease) or S.set_lease
-        r.calls = S.int(S.calls_on(r, S.now) + 1)
-        S.settle(r, S.move(r.state, CALL, NONE), lease > 0 and S.now + lease or 0, v)
-        r.token, r.order = S.int(v), S.int(v)
-        r.day, r.used, r.lease, r.owner = S.int(today), S.int(S.now), S.int(lease), S.arg.owner or ''
-        if S.count[CALLS_DAY] ~= r.day then S.count[CALLS_DAY], S.count[CALLS] = r.day, '0' end
-        S.add(CALLS, 1)
-        S.answer('ok', r)
-        if S.arg.sticky and S.sticky_ms > 0 and S.sticky_max > 0 then
-            S.remember('s', 's:', S.arg.sticky, call('HGET', HASH, 's:' .. S.arg.sticky), v,
-                S.now + S.sticky_ms, r.id, STICKIES, S.sticky_max)
-        end
-        S.finish(before, r, r.state)
-    end
-
     -- it has had its calls of the day: it rests until tomorrow, a change of its own
     function S.rest_today(r)
-        local before = S.copy(r)
-        S.settle(r, S.move(r.state, REST, NONE), S.day_end(S.now), S.version + 1)
-        S.save(before, r)
-        S.commit('rest', before.state, r.state, r)
-    end
-
-    -- a fair draw among the numbers of the list @prefix: see draw() in src/steps/number.c
-    function S.draw_from(prefix)
-        local v = S.version + 1
-        local left = S.draw(v, 2097152) % DRAW_STEPS
-        local from, turned = '(' .. prefix .. format('%010.0f', S.draw(v, 0)), false
-        while true do
-            local got_ = call('ZRANGEBYLEX', INDEX, from, '(' .. prefix .. '\255', 'LIMIT', '0', S.int(left + 1))
-            local n = #got_
-            if n > left then return got_[left + 1] end
-            if n == 0 and turned then return nil end
-            left, from, turned = left - n, '[' .. prefix, true
-        end
-    end
-
-    -- the number that the pool's order puts first in the list @prefix; numbers that became idle
-    -- under another kind of order go before all others
-    function S.head(prefix)
-        if S.set_order == 2 then
-            return S.at_member(S.walk(prefix, prefix .. QUEUED) or S.draw_from(prefix), prefix, 26)
-        end
-        local m = S.walk(prefix)
-        if m and S.set_order == 1 and sub(m, #prefix + 1, #prefix + 10) == QUEUED then
-            m = S.walk(prefix, nil, true)
-        end
-        return S.at_member(m, prefix, 26)
-    end
-
-    -- give the first number of @group (nil: any) to this call; false: there is none
-    function S.take_first(group)
-        local prefix = group and 'I' .. group .. '\t' or 'i'
-        for _ = 1, EXPIRE_MAX do
-            local r = S.head(prefix)
-            if not r then return false end
-            if not S.capped(r, S.now) then
-                S.take(r)
-                return true
-            end
-            S.rest_today(r)
-        end
-        return false
+        local state, ends = r.state, r.ends
+        S.settle(r, S.move(state, K.REST, K.NONE), S.day_end(S.now), S.version + 1)
+        S.put(r, state, ends, true)
+        S.commit(K.V_REST, state, r.state, r)
     end
 
     -- give the number last used for this call's peer; false: not known, or not free
     function S.take_sticky()
-        local text = S.arg.sticky and call('HGET', HASH, 's:' .. S.arg.sticky)
-        if not text then return false end
-        local ends_, id = match(text, '^%d+ (%d+)\t(.*)$')
-        if tonumber(ends_) <= S.now then return false end
-        local r = S.load(id)
-        if not r or r.state ~= IDLE_UP or r.ends ~= '0' or S.capped(r, S.now) then return false end
-        if S.arg.group then
-            local list = ',' .. S.arg.group .. ','
+        local memory = S.find('3', S.a[K.ARG_STICKY])
+        if not memory or memory.ends <= S.now then return false end
+        local r, list = S.load(memory.owner), S.a[K.ARG_GROUPS]
+        if not r or r.slots % 2 == 0 or S.capped(r, S.now) then return false end
+        if list then
+            list = ',' .. list .. ','
             if not find(list, ',*,', 1, true) and
                 (r.group == '' or not find(list, ',' .. r.group .. ',', 1, true)) then
                 return false
@@ -470,304 +355,308 @@ if S.verb == 'call' then
         return true
     end
 
-    -- the oldest hold of this call's owner
-    function S.held()
-        local prefix = 'H' .. S.arg.owner .. '\t'
-        local r = S.at_member(S.walk(prefix), prefix, 16)
-        while r and S.is_due(r) do
-            S.expire_one(r)
-            r = S.at_member(S.walk(prefix), prefix, 16)
-        end
-        return r
-    end
-
-    function S.call_this()
-        local r = S.load(S.subject)
-        if not r then return S.answer_nodata('missing') end
-        if r.state == IDLE_UP and r.ends == '0' and S.capped(r, S.now) then
+    function S.call_this(id)
+        local r = S.load(id)
+        if not r then return S.nodata(K.MISSING) end
+        if r.state == K.IDLE_UP and r.ends == 0 and S.capped(r, S.now) then
             S.rest_today(r)
-            r = S.load(S.subject)
+            r = S.load(id)
         end
-        local claim = NONE
+        local claim, owner = K.NONE, S.a[K.ARG_OWNER]
         if S.resting(r) then
-            claim = RESTING
-        elseif S.arg.owner then
-            claim = S.busy(r) and S.arg.owner == r.owner and HOLDER or OTHER
+            claim = K.RESTING
+        elseif owner then
+            claim = r.state >= K.BUSY_DOWN and owner == r.owner and K.HOLDER or K.OTHER
         end
-        local _, what = S.move(r.state, CALL, claim)
-        if what == 'ok' then return S.take(r) end
-        if what == 'refused' then return S.turned_down(r) end
-        S.answer(what, r)
+        local _, what = S.move(r.state, K.CALL, claim)
+        if what == K.OK then return S.take(r) end
+        if what == K.REFUSED then return S.turned_down(r) end
+        S.say(what, r)
     end
+end
 
-    function S.call_any()
-        if not S.exists then return S.exhausted() end
-        local r = S.arg.owner and S.held()
-        if r then return S.answer('same', r) end
-        if S.take_sticky() then return end
-        if not S.arg.group then
+-- Give the first number of @group (nil: any) to this call; false: there is none.
+function S.take_first(group)
+    for _ = 1, K.EXPIRE_MAX do
+        local r = S.head(group)
+        if not r then return false end
+        if not S.capped(r, S.now) then
+            S.take(r)
+            return true
+        end
+        if not S.rest_today then S.make_call() end
+        S.rest_today(r)
+    end
+    return false
+end
+
+function S.call_any()
+    local a = S.a
+    local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
+    if S.exists then
+        local r = owner and S.walk('1', '2', owner)
+        while r and r.ends ~= 0 and r.ends <= S.now do
+            if not S.expire then S.make_expiry() end
+            S.expire_one(r)
+            r = S.walk('1', '2', owner)
+        end
+        if r then return S.say(K.SAME, r) end
+        if a[K.ARG_STICKY] then
+            if not S.take_sticky then S.make_call() end
+            if S.take_sticky() then return end
+        end
+        if not list then
             if S.take_first() then return end
         else
-            for group in string.gmatch(S.arg.group, '[^,]+') do
+            for group in string.gmatch(list, '[^,]+') do
                 if S.take_first(group ~= '*' and group or nil) then return end
             end
         end
-        S.exhausted()
     end
+    if not S.exhausted then S.make_call() end
+    S.exhausted()
 end
 
-if S.verb == 'free' or S.verb == 'sweep' then
+-- ---- hangup, renew, free ------------------------------------------------------------------
+
+function S.hangup()
+    local a = S.a
+    local r, token, rest = S.load(a[K.ARG_NUMBER]), a[K.ARG_TOKEN], a[K.ARG_REST]
+    if not r then return S.nodata(K.MISSING) end
+    local claim = K.NONE
+    if token then
+        claim = token == r.token and K.HOLDER or K.OTHER
+    elseif S.set[K.SET_STRICT + 1] ~= 0 then
+        claim = K.STRICT
+    end
+    local to, what = S.move(r.state, K.HANGUP, claim)
+    if what ~= K.OK then return S.say(what, r) end
+    local state, ends = r.state, r.ends
+    S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
+    S.say(K.OK, r)
+    S.finish(r, state, ends, true, to)
+end
+
+function S.renew()
+    local a = S.a
+    local r = S.load(a[K.ARG_NUMBER])
+    if not r then return S.nodata(K.MISSING) end
+    local to, what = S.move(r.state, K.RENEW, a[K.ARG_TOKEN] == r.token and K.HOLDER or K.OTHER)
+    if what ~= K.OK then return S.say(what, r) end
+    local state, ends, lease = r.state, r.ends, r.n3
+    if a[K.ARG_LEASE] then r.n3 = a[K.ARG_LEASE] end
+    S.settle(r, to, r.n3 > 0 and S.now + r.n3 or 0, S.version + 1)
+    if r.ends == ends and r.n3 == lease then return S.say(K.SAME, r) end
+    S.say(K.OK, r)
+    S.finish(r, state, ends, true, to)
+end
+
+function S.make_steps()
     -- commands that make several changes
-    function S.several(n, more_)
-        S.status = n > 0 and 'ok' or 'same'
-        S.counted, S.more = n, more_ and 1 or 0
-        if n > 0 and S.arg.req then
-            S.keep_request(S.version)
-            S.flush(0)
-        end
+    function S.several(n, more)
+        S.status = n > 0 and K.OK or K.SAME
+        S.counted, S.more = n, more and 1 or 0
+        if n > 0 and S.req then S.keep_last() end
     end
 
     function S.free_one(r, told)
-        local before = S.copy(r)
-        S.release(r, S.move(r.state, FREE, NONE), S.now, S.set_rest, S.version + 1)
-        if told then S.answer('ok', r) end
-        S.save(before, r)
-        S.commit('free', before.state, r.state, r)
+        local state, ends = r.state, r.ends
+        S.release(r, S.move(state, K.FREE, K.NONE), S.now, S.set[K.SET_REST + 1], S.version + 1)
+        if told then S.say(K.OK, r) end
+        S.put(r, state, ends, true)
+        S.commit(K.V_FREE, state, r.state, r)
+    end
+
+    function S.free()
+        local a = S.a
+        local owner, id = a[K.ARG_OWNER], a[K.ARG_NUMBER]
+        if id then
+            local r, n = S.load(id), 0
+            if not r then return S.nodata(K.MISSING) end
+            S.say(K.SAME, r)
+            if r.state >= K.BUSY_DOWN and (not owner or owner == r.owner) then
+                S.free_one(r, true)
+                n = 1
+            end
+            return S.several(n, false)
+        end
+        if not S.exists then S.status = K.MISSING return end
+        local n, more = 0, false
+        while true do
+            local r = S.walk('1', '2', owner or nil)
+            if not r then break end
+            if n == K.STEP_MAX then more = true break end
+            S.free_one(r)
+            n = n + 1
+        end
+        S.several(n, more)
+    end
+
+    function S.sweep()
+        if not S.exists then S.status = K.MISSING return end
+        if not S.expire then S.make_expiry() end
+        S.several(S.expire_due(S.a[K.ARG_MAX] or K.STEP_MAX))
+    end
+
+    function S.settings()
+        local a, set, given = S.a, {}, false
+        for i = 1, 16 do set[i] = S.set[i] end
+        local function take(i, value)
+            if value then set[i + 1], given = value, true end
+        end
+        take(K.SET_ORDER, a[K.ARG_ORDER])
+        take(K.SET_LEASE, a[K.ARG_LEASE])
+        take(K.SET_REST, a[K.ARG_REST])
+        take(K.SET_DAILY, a[K.ARG_DAILY])
+        take(K.SET_ZONE, a[K.ARG_ZONE])
+        take(K.SET_STRICT, a[K.ARG_STRICT])
+        take(K.SET_STICKY_MS, a[K.ARG_STICKY_MS])
+        take(K.SET_STICKY_MAX, a[K.ARG_STICKY_MAX])
+        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        S.extra = {}
+        local same = S.exists
+        for i = 1, K.SETTINGS do
+            S.extra[i] = set[i]
+            same = same and set[i] == S.set[i]
+        end
+        if not given then
+            S.status = S.exists and K.OK or K.MISSING
+        elseif same then
+            S.status = K.SAME
+        else
+            S.pset = set
+            if S.req then S.keep(S.version + 1) end
+            S.commit(S.verb, 0, 0, nil)
+        end
     end
 end
 
-if S.verb == 'show' or S.verb == 'list' or S.verb == 'stats' then
+-- ---- reads --------------------------------------------------------------------------------
+
+function S.make_reads()
+    S.make_expiry()
+
     -- as it is once everything due has happened; nothing is written
     function S.look(r)
-        while S.is_due(r) do S.expire(r, 0) end
+        while r.ends ~= 0 and r.ends <= S.now do S.expire(r, r.order) end
         return r
     end
 
     function S.add_row(r)
         S.rows = S.rows or {}
-        S.rows[#S.rows + 1] = S.word(r.state) .. ' ' .. r.token .. ' ' .. r.ends .. ' '
-            .. S.int(S.calls_on(r, S.now)) .. ' ' .. r.used .. '\t' .. r.group .. '\t' .. r.owner .. '\t'
-            .. r.id
+        S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
+            r.state == K.IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
+            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2}
     end
-end
 
--- a repeat of a request id gets the first answer
-local kept = S.arg.req and S.got[4]
-S.repeated = 0
-
-local reads = S.verb == 'show' or S.verb == 'list' or S.verb == 'stats' or S.verb == 'dump'
-if kept and not reads then
-    local ends_, text = match(kept, '^%d+ (%d+)\t(.*)$')
-    if tonumber(ends_) > S.now then
-        local c, st, v, s, w, t, e, nx, k, m, rest = match(text,
-            '^(%d+) (%d+) (%d+) (%d+) (%d+) (%d+) (%-?%d+) (%-?%d+) (%d+) (%d+) (.*)$')
-        if match(VERBS, ' ' .. S.verb .. '=(%d+)') ~= c then
-            return {'invalid', 'request id was used for `' .. match(VERBS, ' (%l+)=' .. c) .. '`'}
-        end
-        local code = tonumber(w)
-        return S.status_word(tonumber(st)) .. ' ' .. S.epoch .. ' ' .. v .. ' ' .. S.word(tonumber(s))
-            .. ' ' .. (code == 255 and '-' or match(sub(WHYS, code * 8 + 1, code * 8 + 8), '^%S+'))
-            .. ' ' .. t .. ' ' .. e .. ' ' .. nx .. ' ' .. k .. ' ' .. m .. ' 1 ' .. rest
-    end
-end
-
-if not reads and S.verb ~= 'sweep' and S.due >= 0 and S.due <= S.now then S.expire_due(EXPIRE_MAX) end
-
-if S.verb == 'call' then
-    if S.arg.group and S.subject ~= '' then
-        return {'invalid', 'number and group exclude each other'}
-    end
-    if S.subject ~= '' then S.call_this() else S.call_any() end
-elseif S.verb == 'list' then
-    local prefix = S.arg.owner and 'H' .. S.arg.owner .. '\t' or 'n'
-    local after = S.arg.after and 'n' .. S.arg.after
-    local max = tonumber(S.arg.max or '100')
-    if not S.exists then
-        S.status = 'missing'
-    else
-        local looked, n = 0, 0
-        while true do
-            local m = S.walk(prefix, after)
-            if not m then S.number = '' break end
-            if n == max or looked == LIST_MAX then S.more = 1 break end
-            after, looked = m, looked + 1
-            local r = S.arg.owner and S.at_member(m, prefix, 16) or S.find_number(sub(m, 2))
-            S.number = r.id
-            S.look(r)
-            if (not S.arg.state or r.state == tonumber(S.arg.state)) and (not S.arg.owner or S.busy(r)) then
-                S.add_row(r)
-                n = n + 1
-            end
-        end
-    end
-elseif S.verb == 'stats' then
-    if not S.exists then
-        S.status = 'missing'
-    else
-        local c, after, longest = {}, nil, 0
-        for i = 1, 5 do c[i] = tonumber(S.count[i]) end
-        while true do
-            local m = S.walk('d', after)
-            local r = S.at_member(m, 'd', 32)
-            if not r or not S.is_due(r) then break end
-            after = m
-            c[r.state], c[5] = c[r.state] - 1, c[5] - S.rests(r)
-            S.look(r)
-            c[r.state], c[5] = c[r.state] + 1, c[5] + S.rests(r)
-        end
-        after = nil
-        while true do
-            local m = S.walk('h', after)
-            local r = S.at_member(m, 'h', 16)
-            if not r then break end
-            after = m
-            if not S.is_due(r) then longest = S.now - r.used break end
-        end
-        local today = S.int(S.day_of(S.now))
-        S.final = S.int(c[1] + c[2] + c[3] + c[4]) .. ' ' .. S.int(c[2]) .. ' ' .. S.int(c[1]) .. ' '
-            .. S.int(c[4]) .. ' ' .. S.int(c[3]) .. ' ' .. S.int(c[5]) .. ' '
-            .. (S.count[CALLS_DAY] == today and S.count[CALLS] or '0') .. ' '
-            .. (S.count[REFUSED_DAY] == today and S.count[REFUSED] or '0') .. ' ' .. S.int(longest)
-    end
-elseif S.verb == 'set' then
-    local function given(key, value)
-        if not S.arg[key] then return value, false end
-        return tonumber(S.arg[key]), true
-    end
-    local was, any, one = S.settings_text(), false, nil
-    S.set_order, one = given('order', S.set_order) any = any or one
-    S.set_lease, one = given('lease', S.set_lease) any = any or one
-    S.set_rest, one = given('rest', S.set_rest) any = any or one
-    S.set_daily, one = given('daily', S.set_daily) any = any or one
-    S.set_zone, one = given('zone', S.set_zone) any = any or one
-    S.set_strict, one = given('strict', S.set_strict) any = any or one
-    S.sticky_ms, one = given('sticky-ms', S.sticky_ms) any = any or one
-    S.sticky_max, one = given('sticky-max', S.sticky_max) any = any or one
-    S.requests, one = given('requests', S.requests) any = any or one
-    S.final = S.settings_text()
-    if S.set_order > 2 or S.set_strict > 1 or S.requests < 1 or math.abs(S.set_zone) > 1440 then
-        return {'invalid', 'a setting is out of range'}
-    end
-    if not any then
-        S.status = S.exists and 'ok' or 'missing'
-    elseif S.exists and S.final == was then
-        S.status = 'same'
-    else
-        S.set('settings', S.final)
-        if S.arg.req then S.keep_request(S.version + 1) end
-        S.commit('set', 0, 0, nil)
-    end
-elseif S.verb == 'sweep' then
-    if not S.exists then
-        S.status = 'missing'
-    else
-        if S.due >= 0 then
-            S.several(S.expire_due(tonumber(S.arg.max or STEP_MAX)))
-        else
-            S.several(0, false)
-        end
-    end
-elseif S.verb == 'dump' then
-    -- for the audit and the digest: everything, as one moment
-    return {S.exists or '', settings or '', call('HGETALL', HASH),
-        call('ZRANGE', INDEX, 0, -1)}
-elseif S.verb == 'free' then
-    if S.subject ~= '' then
-        local r = S.load(S.subject)
-        if not r then
-            S.answer_nodata('missing')
-        elseif S.busy(r) and (not S.arg.owner or S.arg.owner == r.owner) then
-            S.free_one(r, true)
-            S.several(1, false)
-        else
-            S.answer('same', r)
-            S.several(0, false)
-        end
-    elseif not S.exists then
-        S.status = 'missing'
-    else
-        local prefix = S.arg.owner and 'H' .. S.arg.owner .. '\t' or 'h'
-        local n, more_ = 0, false
-        while true do
-            local r = S.at_member(S.walk(prefix), prefix, 16)
-            if not r then break end
-            if n == STEP_MAX then more_ = true break end
-            S.free_one(r)
-            n = n + 1
-        end
-        S.several(n, more_)
-    end
-elseif S.subject == '' then
-    return {'invalid', 'number is missing, or the verb is not known'}
-elseif S.verb == 'hangup' then
-    local r = S.load(S.subject)
-    if not r then
-        S.answer_nodata('missing')
-    else
-        local claim = NONE
-        if S.arg.token then
-            claim = S.arg.token == r.token and HOLDER or OTHER
-        elseif S.set_strict ~= 0 then
-            claim = STRICT
-        end
-        local to, what = S.move(r.state, HANGUP, claim)
-        if what ~= 'ok' then
-            S.answer(what, r)
-        else
-            local before = S.copy(r)
-            S.release(r, to, S.now, S.arg.rest and tonumber(S.arg.rest) or S.set_rest, S.version + 1)
-            S.answer('ok', r)
-            S.finish(before, r, to)
-        end
-    end
-elseif S.verb == 'renew' then
-    if not S.arg.token then return {'invalid', 'token is missing'} end
-    local r = S.load(S.subject)
-    if not r then
-        S.answer_nodata('missing')
-    else
-        local to, what = S.move(r.state, RENEW, S.arg.token == r.token and HOLDER or OTHER)
-        if what == 'ok' then
-            local before = S.copy(r)
-            if S.arg.lease then r.lease = S.int(S.arg.lease) end
-            local lease = tonumber(r.lease)
-            S.settle(r, to, lease > 0 and S.now + lease or 0, S.version + 1)
-            if r.ends == before.ends and r.lease == before.lease then
-                S.answer('same', r)
-            else
-                S.answer('ok', r)
-                S.finish(before, r, to)
-            end
-        else
-            S.answer(what, r)
-        end
-    end
-elseif S.verb == 'show' then
-    local r = S.exists and S.find_number(S.subject)
-    if not r then
-        S.answer_nodata('missing')
-    else
-        S.answer('ok', S.look(r))
+    function S.show()
+        local r = S.exists and S.find('1', S.a[K.ARG_NUMBER])
+        if not r then return S.nodata(K.MISSING) end
+        S.say(K.OK, S.look(r))
         S.add_row(r)
     end
-elseif S.verb == 'add' then
-    S.simple(ADD)
-elseif S.verb == 'del' then
-    S.simple(DEL)
-elseif S.verb == 'reg' then
-    S.simple(REG)
-elseif S.verb == 'unreg' then
-    S.simple(UNREG)
-else
-    return {'invalid', 'the verb is not known'}
+
+    -- Members are fetched by the hundred, and their records with one HMGET.
+    function S.list()
+        if not S.exists then S.status = K.MISSING return end
+        local a = S.a
+        local owner, state, max = a[K.ARG_OWNER], a[K.ARG_STATE], a[K.ARG_MAX] or K.LIST_DEFAULT
+        local p, width = '1n', 0
+        if owner then p, width = '1c' .. owner .. '\0', 7 end
+        local from = a[K.ARG_AFTER] and '(1n' .. a[K.ARG_AFTER] or '[' .. p
+        local looked, n = 0, 0
+        while true do
+            local members = call('ZRANGEBYLEX', INDEX, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
+            local fields = {}
+            for i = 1, #members do fields[i] = '1:' .. sub(members[i], #p + width + 1) end
+            if #fields > 0 then
+                local got = call('HMGET', HASH, unpack(fields))
+                for i = 1, #fields do
+                    if S.cache[fields[i]] == nil then S.cache[fields[i]] = got[i] end
+                end
+            end
+            for i = 1, #members do
+                if n == max or looked == K.LIST_MAX then
+                    S.more = 1
+                    return
+                end
+                local r = S.find('1', sub(fields[i], 3))
+                looked, S.number = looked + 1, r.id
+                S.look(r)
+                if (not state or r.state == state) and (not owner or r.state >= K.BUSY_DOWN) then
+                    S.add_row(r)
+                    n = n + 1
+                end
+            end
+            if #members < 100 then break end
+            from = '(' .. members[100]
+        end
+        S.number = ''
+    end
+
+    function S.stats()
+        if not S.exists then S.status = K.MISSING return end
+        local c, hi, order, longest = {}, nil, nil, 0
+        for i = 1, 5 do c[i] = S.count[i + 1] end
+        while true do
+            local r = S.walk('1', '1', nil, hi, order)
+            if not r or r.ends > S.now then break end
+            hi, order = r.ends, r.order
+            c[r.state] = c[r.state] - 1
+            if r.state == K.IDLE_UP then c[5] = c[5] - 1 end
+            S.look(r)
+            c[r.state] = c[r.state] + 1
+            if r.state == K.IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
+        end
+        order = nil
+        while true do
+            local r = S.walk('1', '2', nil, 0, order)
+            if not r then break end
+            order = r.order
+            if r.ends == 0 or r.ends > S.now then longest = S.now - r.n2 break end
+        end
+        local today = S.day_of(S.now)
+        S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
+            S.count[K.COUNT_CALLS_DAY + 1] == today and S.count[K.COUNT_CALLS + 1] or 0,
+            S.count[K.COUNT_REFUSED_DAY + 1] == today and S.count[K.COUNT_REFUSED + 1] or 0, longest}
+    end
 end
 
-local reply = S.status .. ' ' .. S.epoch .. ' ' .. S.int(S.version) .. ' ' .. S.word(S.state) .. ' ' .. S.why
-    .. ' ' .. S.token .. ' ' .. S.ends .. ' ' .. S.int(S.next_at) .. ' ' .. S.int(S.counted) .. ' ' .. S.more
-    .. ' ' .. S.repeated .. ' ' .. (S.final or S.number)
-local list = S.rows or S.notices
-if list then
-    table.insert(list, 1, reply)
-    return list
+-- ---- all together -------------------------------------------------------------------------
+
+function S.run()
+    local verb = S.verb
+    if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS then
+        if not S.look then S.make_reads() end
+        if verb == K.V_SHOW then return S.show() end
+        if verb == K.V_LIST then return S.list() end
+        S.stats()
+        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0} end
+        return
+    end
+    if S.req then
+        S.answer = S.kept()
+        if S.answer then return end
+    end
+    if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
+        if not S.expire then S.make_expiry() end
+        S.expire_due(K.EXPIRE_MAX)
+    end
+    if verb == K.V_CALL then
+        local id = S.a[K.ARG_NUMBER]
+        if not id then return S.call_any() end
+        if not S.call_this then S.make_call() end
+        return S.call_this(id)
+    end
+    if verb == K.V_HANGUP then return S.hangup() end
+    if verb == K.V_RENEW then return S.renew() end
+    if verb == K.V_ADD then return S.simple(K.ADD) end
+    if verb == K.V_DEL then return S.simple(K.DEL) end
+    if verb == K.V_REG then return S.simple(K.REG) end
+    if verb == K.V_UNREG then return S.simple(K.UNREG) end
+    if not S.several then S.make_steps() end
+    if verb == K.V_FREE then return S.free() end
+    if verb == K.V_SWEEP then return S.sweep() end
+    if verb == K.V_SET then return S.settings() end
+    S.answer = {K.INVALID, 'the verb is not known'}
 end
-return reply

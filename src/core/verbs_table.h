@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The tables of one noun, made from its rows.  verbs.c includes this once for each noun with
+ *
+ *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
+ *   THE(x)      number_##x   prefix of what is made here
+ *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_command and usher_reply
+ *   ROW_TYPE    struct usher_number_row
+ *   GIVEN(x)    USHER_GIVEN_##x
+ *   SHARED      arguments whose field another one has, too
+ *
+ * and none of them is defined afterwards.
+ */
+
+enum THE(arg){
+#define ARG(name, ...) THE(i_##name),
+#include NOUN_DEF
+    THE(n_args)
+};
+
+#define A(name) (1u << THE(i_##name))
+#define IS_TEXT(type) (USHER__ARG_##type < USHER__ARG_INT)
+
+enum {
+    THE(texts) = 0
+#define ARG(name, word, type, ...) | (IS_TEXT(type) ? A(name) : 0u)
+#include NOUN_DEF
+};
+
+#define ARG(name, word, type, field, given, ...)             \
+    _Static_assert(IS_TEXT(type) || GIVEN(given) == A(name), \
+                   "USHER_GIVEN_" #given " is not the bit of its row");
+#include NOUN_DEF
+
+static const struct usher__arg THE(args)[] = {
+#define ARG(name, word, type, field, given, min, max, words) \
+    { word, #name, USHER__ARG_##type, (uint16_t)offsetof(struct usher_command, ARGS(field)), \
+      IS_TEXT(type) ? 0u : A(name), (min), (max), (words) },
+#include NOUN_DEF
+};
+
+#define EMPTY(mask)                            \
+    ((uint32_t)THE(texts) & ~(uint32_t)(mask) & \
+     ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
+
+static const struct usher__verb THE(verbs)[] = {
+#define VERB(name, word, order, keys, flags, help) \
+    { VERB_CODE(name), word, order, keys, ((order) | (keys)) & (uint32_t)THE(texts), \
+      EMPTY((order) | (keys)), \
+      USHER_GIVEN_NOW | (((order) | (keys)) & ~(uint32_t)THE(texts)), flags, help },
+#include NOUN_DEF
+};
+
+static const struct usher__field THE(outs)[] = {
+#define OUT(type, field) \
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
+#include NOUN_DEF
+};
+
+static const struct usher__field THE(extras)[] = {
+#define EXTRA(verb, type, field) \
+    { USHER__FIELD_##type, VERB_CODE(verb), \
+      (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
+#include NOUN_DEF
+};
+
+static const struct usher__field THE(row)[] = {
+#define ROW(type, field) { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, field) },
+#include NOUN_DEF
+};
+
+static uint32_t THE(texts_given)(const struct usher_command *command)
+{
+    const char *at = (const char *)command;
+    uint32_t given = 0;
+
+#define ARG(name, word, type, field, ...)                                                       \
+    if (IS_TEXT(type) &&                                                                        \
+        ((const struct usher_text *)(const void *)(at + offsetof(struct usher_command,          \
+                                                                 ARGS(field))))                 \
+                ->data != NULL)                                                                 \
+        given |= A(name);
+#include NOUN_DEF
+    return given;
+}
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static const struct usher__noun THE(noun) = {
+    .noun = NOUN_CODE,
+    .word = NOUN_WORD,
+    .scope = NOUN_SCOPE,
+    .args = THE(args),
+    .n_args = THE(n_args),
+    .texts = THE(texts_given),
+    .verbs = THE(verbs),
+    .n_verbs = COUNT(THE(verbs)),
+    .outs = THE(outs),
+    .n_outs = COUNT(THE(outs)),
+    .extras = THE(extras),
+    .n_extras = COUNT(THE(extras)),
+    .row = THE(row),
+    .n_row = COUNT(THE(row)),
+    .row_size = sizeof(ROW_TYPE),
+    .n_rows_at = offsetof(struct usher_reply, REPLY(n_rows)),
+    .rows_at = offsetof(struct usher_reply, REPLY(rows)),
+};
+
+#undef A
+#undef IS_TEXT
+#undef EMPTY
+#undef COUNT
+#undef NOUN_CODE
+#undef NOUN_WORD
+#undef NOUN_SCOPE
+#undef NOUN_DEF
+#undef THE
+#undef ARGS
+#undef REPLY
+#undef ROW_TYPE
+#undef GIVEN
+#undef VERB_CODE
+#undef SHARED

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: MIT */
+/* Commands and answers as bytes, for stores that execute elsewhere: store.h. */
+#include "config.h"
+
+#include <usher/store.h>
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/pack.h"
+#include "core/text.h"
+#include "core/verbs.h"
+#include "steps/kept.h"
+
+/* ---- commands --------------------------------------------------------------------- */
+
+static bool is_given(const struct usher_command *command, const struct usher__arg *arg,
+                     const struct usher_text *text)
+{
+    return arg->given != 0 ? (command->given & arg->given) != 0 : text->data != NULL;
+}
+
+size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, uint64_t epoch,
+                          bool notices, unsigned char *to, size_t size)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    struct usher__packer p = { to, size, 0 };
+    uint32_t takes = verb->order | verb->keys;
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        struct usher_text text;
+
+        memcpy(&text, (const char *)command + noun->args[i].offset, sizeof text);
+        if ((takes >> i & 1u) != 0 && is_given(command, &noun->args[i], &text))
+            n = i + 1;
+    }
+    usher__pack_array(&p, 5 + n);
+    usher__pack_uint(&p, (unsigned)command->verb);
+    if ((command->given & USHER_GIVEN_NOW) != 0)
+        usher__pack_int(&p, command->now_ms);
+    else if (now_ms != 0)
+        usher__pack_int(&p, now_ms);
+    else
+        usher__pack_nil(&p);
+    if (command->request.data != NULL)
+        usher__pack_text(&p, command->request.data, command->request.size);
+    else
+        usher__pack_nil(&p);
+    if (epoch != 0) {
+        char digits[17];
+
+        (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)epoch);
+        usher__pack_text(&p, digits, 16);
+    } else {
+        usher__pack_nil(&p);
+    }
+    usher__pack_uint(&p, notices);
+    for (unsigned i = 0; i < n; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+        const char *at = (const char *)command + arg->offset;
+        struct usher_text text;
+        int64_t number;
+        uint64_t token;
+
+        memcpy(&text, at, sizeof text);
+        memcpy(&number, at, sizeof number);
+        memcpy(&token, at, sizeof token);
+        if ((takes >> i & 1u) == 0 || !is_given(command, arg, &text))
+            usher__pack_nil(&p);
+        else if (arg->given == 0)
+            usher__pack_text(&p, text.data, text.size);
+        else if (arg->type == USHER__ARG_TOKEN)
+            usher__pack_uint(&p, token);
+        else
+            usher__pack_int(&p, number);
+    }
+    return p.n;
+}
+
+/* ---- answers ---------------------------------------------------------------------- */
+
+static bool hex_read(const struct usher_text *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    if (text->size != 16)
+        return false;
+    for (size_t i = 0; i < 16; i++) {
+        char c = text->data[i];
+        int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+
+        if (digit < 0)
+            return false;
+        value = value << 4 | (uint64_t)digit;
+    }
+    *ret = value;
+    return true;
+}
+
+/* A name, or with size 0 none. */
+static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
+{
+    if (!usher_unpack_text(u, ret) || ret->size > USHER_NAME_MAX)
+        return false;
+    if (ret->size == 0)
+        ret->data = NULL;
+    return true;
+}
+
+static bool notice_read(struct usher_unpacker *u, struct usher_notice *notice)
+{
+    uint64_t verb, from, to;
+    size_t n;
+
+    if (!usher_unpack_array(u, &n) || n != 9 || !usher_unpack_uint(u, &verb) ||
+        !usher_unpack_uint(u, &notice->version) || !usher_unpack_uint(u, &from) ||
+        !usher_unpack_uint(u, &to) || !usher_unpack_uint(u, &notice->token) ||
+        !usher_unpack_int(u, &notice->until_ms) || !usher_unpack_int(u, &notice->now_ms) ||
+        !name_read(u, &notice->owner) || !name_read(u, &notice->subject) || verb > 0xffff ||
+        from > UINT8_MAX || to > UINT8_MAX)
+        return false;
+    notice->verb = (enum usher_verb)verb;
+    notice->from = (uint8_t)from;
+    notice->to = (uint8_t)to;
+    return true;
+}
+
+static bool notices_read(struct usher_unpacker *u, const struct usher_command *command,
+                         uint64_t epoch, const struct usher_context *context)
+{
+    struct usher_notice notice;
+    size_t n;
+
+    if (!usher_unpack_array(u, &n))
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        memset(&notice, 0, sizeof notice);
+        if (!notice_read(u, &notice))
+            return false;
+        notice.noun = (enum usher_noun)((unsigned)command->verb >> 8);
+        notice.scope = command->scope;
+        notice.epoch = epoch;
+        if (context->notify != NULL)
+            context->notify(context->payload, &notice);
+    }
+    return true;
+}
+
+static enum usher_status failure_read(struct usher_unpacker *u, enum usher_status status,
+                                      struct usher_reply *reply)
+{
+    struct usher_text text;
+    char line[sizeof reply->message];
+
+    if (!usher_unpack_text(u, &text) || u->at != u->end)
+        return USHER_INVALID;
+    (void)snprintf(line, sizeof line, "%.*s",
+                   (int)(text.size < sizeof line ? text.size : sizeof line), text.data);
+    for (char *c = line; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    usher_reply_fail(reply, status, line);
+    return USHER_OK;
+}
+
+enum usher_status usher_reply_unpack(const struct usher_command *command, const void *data,
+                                     size_t size, struct usher_reply *reply,
+                                     const struct usher_context *context)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
+    struct usher_unpacker u = { data, (const unsigned char *)data + size };
+    struct usher_text epoch;
+    int64_t repeated;
+    uint64_t code;
+    size_t n;
+    enum usher_status status;
+
+    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, &code) || code > USHER_NOMEM)
+        return USHER_INVALID;
+    if (code >= USHER_INVALID)
+        return n == 2 ? failure_read(&u, (enum usher_status)code, reply) : USHER_INVALID;
+    if (!usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||
+        !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &repeated) ||
+        repeated < 0 || repeated > 1)
+        return USHER_INVALID;
+    reply->status = (enum usher_status)code;
+    reply->repeated = repeated == 1;
+    /* told before what follows is understood: the changes were made in any case */
+    if (!notices_read(&u, command, reply->epoch, context))
+        return USHER_INVALID;
+    status = usher__rows_unpack(&u, noun, reply);
+    if (status != USHER_OK)
+        return status == USHER_NOMEM ? status : USHER_INVALID;
+    return usher__fields_unpack(&u, noun, command->verb, reply) && u.at == u.end ? USHER_OK
+                                                                               : USHER_INVALID;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "kept.h"
+
+#include <string.h>
+
+#include "core/text.h"
+
+/* Most bytes of a row: one that is larger is not understood. */
+#define ROW_MAX 1024
+
+/* The size of a name and its bytes behind it, as replies have them. */
+struct name {
+    size_t size;
+    char text[];
+};
+
+static void field_pack(struct usher__packer *p, const struct usher__field *f, const void *base)
+{
+    const char *at = (const char *)base + f->offset;
+    int64_t i;
+    uint64_t u;
+    int code;
+
+    switch (f->type) {
+    case USHER__FIELD_INT:
+        memcpy(&i, at, sizeof i);
+        usher__pack_int(p, i);
+        break;
+    case USHER__FIELD_UINT:
+        memcpy(&u, at, sizeof u);
+        usher__pack_uint(p, u);
+        break;
+    case USHER__FIELD_CODE:
+        memcpy(&code, at, sizeof code);
+        usher__pack_int(p, code);
+        break;
+    case USHER__FIELD_BOOL:
+        usher__pack_uint(p, *(const bool *)at);
+        break;
+    case USHER__FIELD_NAME: {
+        const struct name *name = (const void *)at;
+
+        usher__pack_text(p, name->text, name->size);
+        break;
+    }
+    default: {
+        const struct usher_text *text = (const void *)at;
+
+        usher__pack_text(p, text->data, text->size);
+        break;
+    }
+    }
+}
+
+static bool field_unpack(struct usher_unpacker *u, const struct usher__field *f, void *base)
+{
+    char *at = (char *)base + f->offset;
+    struct usher_text text;
+    int64_t i;
+    uint64_t number;
+    int code;
+
+    switch (f->type) {
+    case USHER__FIELD_INT:
+        if (!usher_unpack_int(u, &i))
+            return false;
+        memcpy(at, &i, sizeof i);
+        return true;
+    case USHER__FIELD_UINT:
+        if (!usher_unpack_uint(u, &number))
+            return false;
+        memcpy(at, &number, sizeof number);
+        return true;
+    case USHER__FIELD_CODE:
+        if (!usher_unpack_int(u, &i) || i < 0 || i > 255)
+            return false;
+        code = (int)i;
+        memcpy(at, &code, sizeof code);
+        return true;
+    case USHER__FIELD_BOOL:
+        if (!usher_unpack_int(u, &i) || i < 0 || i > 1)
+            return false;
+        *(bool *)at = i == 1;
+        return true;
+    case USHER__FIELD_NAME: {
+        struct name *name = (void *)at;
+
+        if (!usher_unpack_text(u, &text) ||
+            (text.size != 0 && usher__name_fault(text.data, text.size) != NULL))
+            return false;
+        memcpy(name->text, text.data, text.size);
+        name->text[text.size] = '\0';
+        name->size = text.size;
+        return true;
+    }
+    default:
+        if (!usher_unpack_text(u, &text) || text.size > USHER_VALUE_MAX ||
+            (f->type == USHER__FIELD_TEXT && text.size != 0 &&
+             usher__name_fault(text.data, text.size) != NULL))
+            return false;
+        memcpy(at, &text, sizeof text);
+        return true;
+    }
+}
+
+size_t usher__fields_count(const struct usher__noun *noun, enum usher_verb verb)
+{
+    size_t n = noun->n_outs;
+
+    for (unsigned i = 0; i < noun->n_extras; i++)
+        n += noun->extras[i].verb == (unsigned)verb;
+    return n;
+}
+
+void usher__fields_pack(struct usher__packer *p, const struct usher__noun *noun,
+                        enum usher_verb verb, const struct usher_reply *reply)
+{
+    for (unsigned i = 0; i < noun->n_outs; i++)
+        field_pack(p, &noun->outs[i], reply);
+    for (unsigned i = 0; i < noun->n_extras; i++)
+        if (noun->extras[i].verb == (unsigned)verb)
+            field_pack(p, &noun->extras[i], reply);
+}
+
+bool usher__fields_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
+                          enum usher_verb verb, struct usher_reply *reply)
+{
+    for (unsigned i = 0; i < noun->n_outs; i++)
+        if (!field_unpack(u, &noun->outs[i], reply))
+            return false;
+    for (unsigned i = 0; i < noun->n_extras; i++)
+        if (noun->extras[i].verb == (unsigned)verb && !field_unpack(u, &noun->extras[i], reply))
+            return false;
+    return true;
+}
+
+void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
+                      const struct usher_reply *reply)
+{
+    const char *rows;
+    size_t n;
+
+    memcpy(&n, (const char *)reply + noun->n_rows_at, sizeof n);
+    memcpy(&rows, (const char *)reply + noun->rows_at, sizeof rows);
+    usher__pack_array(p, n);
+    for (size_t i = 0; i < n; i++) {
+        usher__pack_array(p, noun->n_row);
+        for (unsigned k = 0; k < noun->n_row; k++)
+            field_pack(p, &noun->row[k], rows + i * noun->row_size);
+    }
+}
+
+enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
+                                     struct usher_reply *reply)
+{
+    _Alignas(max_align_t) char row[ROW_MAX];
+    size_t n, fields;
+
+    if (!usher_unpack_array(u, &n))
+        return USHER_MISSING;
+    for (size_t i = 0; i < n; i++) {
+        memset(row, 0, noun->row_size);
+        if (noun->row_size > sizeof row || !usher_unpack_array(u, &fields) ||
+            fields != noun->n_row)
+            return USHER_MISSING;
+        for (unsigned k = 0; k < noun->n_row; k++)
+            if (!field_unpack(u, &noun->row[k], row))
+                return USHER_MISSING;
+        if (usher_reply_add_row(reply, (enum usher_noun)noun->noun, row) != USHER_OK)
+            return USHER_NOMEM;
+    }
+    return USHER_OK;
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers as bytes: kept for request ids, and from stores that execute elsewhere. */
+#ifndef USHER_STEPS_KEPT_H
+#define USHER_STEPS_KEPT_H
+
+#include <usher/store.h>
+
+#include "core/pack.h"
+#include "core/verbs.h"
+
+/* The fields of @reply that the noun has for all its verbs and those of @verb. */
+void usher__fields_pack(struct usher__packer *p, const struct usher__noun *noun,
+                        enum usher_verb verb, const struct usher_reply *reply);
+/* false: not understood; @reply has then been written to in part. */
+bool usher__fields_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
+                          enum usher_verb verb, struct usher_reply *reply);
+
+/* How many they are. */
+size_t usher__fields_count(const struct usher__noun *noun, enum usher_verb verb);
+
+/* The rows of @reply, an array of arrays.  MISSING: not understood; NOMEM. */
+void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
+                      const struct usher_reply *reply);
+enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
+                                     struct usher_reply *reply);
+
+#endif

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/machine.h"
 #include "core/number.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
@@ -179,8 +180,8 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
 }
 
-/* Counts, settings and the defaults of a scope. */
-static void scope_lua(struct out *o, const struct usher__steps *steps)
+/* Of the noun's steps: counts, settings, defaults, and constants of its own. */
+static void steps_lua(struct out *o, const struct usher__steps *steps)
 {
     struct usher_scope scope;
 
@@ -190,24 +191,42 @@ static void scope_lua(struct out *o, const struct usher__steps *steps)
     for (int i = 0; i < USHER_SETTINGS; i++)
         put(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
     put(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
-    put_int(o, "COUNT_", "REQUESTS", steps->requests);
-    put_int(o, "SET_", "REQUESTS", steps->requests_max);
+    for (int i = 0; i < USHER_COUNTS; i++)
+        if (steps->count_names[i] != NULL)
+            put_int(o, "COUNT_", steps->count_names[i], i);
+    for (int i = 0; i < USHER_SETTINGS; i++)
+        if (steps->setting_names[i] != NULL)
+            put_int(o, "SET_", steps->setting_names[i], i);
+    for (const struct usher__constant *c = steps->constants; c->name != NULL; c++)
+        put_int(o, "", c->name, (long long)c->value);
+}
+
+/* AGENT_IDLE, AGENT_E_LOGIN, AGENT_EVENTS, AGENT_STATES (words), AGENT_MOVES. */
+static void machine_lua(struct out *o, const struct usher__machine *m)
+{
+    char prefix[40];
+    size_t n = strlen(m->word);
+
+    (void)snprintf(prefix, sizeof prefix, "%s_", m->word);
+    for (size_t i = 0; i < n; i++)
+        prefix[i] = (char)(prefix[i] - 32); /* words of machines are a to z */
+    for (unsigned s = 0; s < m->n_states; s++)
+        put_int(o, prefix, m->state_words[s], s);
+    put_int(o, prefix, "events", m->n_events);
+    put(o, "local %sSTATES = '", prefix);
+    for (unsigned s = 0; s < m->n_states; s++)
+        put(o, "%-10s", m->state_words[s]);
+    put(o, "'\nlocal %sMOVES = '", prefix);
+    for (unsigned k = 0; k < m->n_states * m->n_events; k++)
+        put(o, "%c%c", '0' + m->moves[k].to, 'A' + m->moves[k].status);
+    put(o, "'\n");
+    (void)snprintf(prefix + n, sizeof prefix - n, "_E_");
+    for (unsigned e = 0; e < m->n_events; e++)
+        put_int(o, prefix, m->event_words[e], e);
 }
 
 static void number_lua(struct out *o)
 {
-    static const char *const counts[] = {
-        [USHER__COUNT_RESTING] = "RESTING",         [USHER__COUNT_STICKY] = "STICKY",
-        [USHER__COUNT_CALLS] = "CALLS",             [USHER__COUNT_CALLS_DAY] = "CALLS_DAY",
-        [USHER__COUNT_REFUSED] = "REFUSED",         [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
-    };
-    static const char *const settings[] = {
-        [USHER__SET_ORDER] = "ORDER",           [USHER__SET_LEASE] = "LEASE",
-        [USHER__SET_REST] = "REST",             [USHER__SET_DAILY] = "DAILY",
-        [USHER__SET_ZONE] = "ZONE",             [USHER__SET_STRICT] = "STRICT",
-        [USHER__SET_STICKY_MS] = "STICKY_MS",   [USHER__SET_STICKY_MAX] = "STICKY_MAX",
-    };
-
     put(o, "local STATES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
@@ -234,16 +253,59 @@ static void number_lua(struct out *o)
     for (unsigned w = 0; w <= USHER_WHY_RESTING; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
     put_int(o, "WHY_", "GIVEN", USHER_WHY_GIVEN);
-    for (unsigned i = 0; i < sizeof counts / sizeof *counts; i++)
-        if (counts[i] != NULL)
-            put_int(o, "COUNT_", counts[i], i);
-    for (unsigned i = 0; i < sizeof settings / sizeof *settings; i++)
-        put_int(o, "SET_", settings[i], i);
-    put_int(o, "", "SETTINGS", USHER__SETTINGS);
-    put_int(o, "V_", "EXPIRE", USHER_NUMBER_EXPIRE);
-    put_int(o, "V_", "REST", USHER_NUMBER_REST);
-    put_int(o, "", "QUEUED", USHER__RANK_QUEUED);
-    put_int(o, "", "DRAW_STEPS", USHER__DRAW_STEPS);
+}
+
+/* ---- machines ---------------------------------------------------------------------- */
+
+static void machine_markdown(struct out *o, const struct usher__machine *m)
+{
+    put(o, "| state | meaning |\n| --- | --- |\n");
+    for (unsigned s = 0; s < m->n_states; s++)
+        put(o, "| %s | %s |\n", m->state_words[s], m->state_texts[s]);
+    put(o, "\n| event | meaning |\n| --- | --- |\n");
+    for (unsigned e = 0; e < m->n_events; e++)
+        put(o, "| %s | %s |\n", m->event_words[e], m->event_texts[e]);
+    put(o, "\n| from | event | to | status | why |\n| --- | --- | --- | --- | --- |\n");
+    for (unsigned i = 0; i < m->n_rows; i++)
+        put(o, "| %s | %s | %s | %s | %s |\n", m->state_words[m->rows[i].from],
+            m->event_words[m->rows[i].event], m->state_words[m->rows[i].to],
+            usher_status_word((enum usher_status)m->rows[i].status), m->rows[i].why);
+}
+
+static void machine_dot(struct out *o, const struct usher__machine *m)
+{
+    put(o, "digraph %s {\n    rankdir=LR;\n    node [shape=box, style=rounded];\n", m->word);
+    for (unsigned s = 0; s < m->n_states; s++)
+        put(o, "    \"%s\" [tooltip=\"%s\"];\n", m->state_words[s], m->state_texts[s]);
+    for (unsigned k = 0; k < m->n_states * m->n_states; k++) {
+        unsigned from = k / m->n_states, to = k % m->n_states;
+        bool said = false;
+
+        for (unsigned i = 0; i < m->n_rows; i++) {
+            const struct usher__machine_row *row = &m->rows[i];
+
+            if (row->from != from || row->to != to || row->status != USHER_OK)
+                continue;
+            if (said)
+                put(o, ", ");
+            else
+                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from],
+                    m->state_words[to]);
+            put(o, "%s", m->event_words[row->event]);
+            said = true;
+        }
+        if (said)
+            put(o, "\"];\n");
+    }
+    put(o, "}\n");
+}
+
+static const struct usher__machine *machine_by_word(const char *word)
+{
+    for (size_t i = 0; usher__machines[i] != NULL; i++)
+        if (strcmp(usher__machines[i]->word, word) == 0)
+            return usher__machines[i];
+    return NULL;
 }
 
 /* ------------------------------------------------------------------------------------ */
@@ -256,7 +318,7 @@ static enum usher_status arguments(const char *call, const char *noun, const cha
         usher__message_set("%s: an argument is NULL", call);
         return USHER_INVALID;
     }
-    if (usher__noun_by_word(noun) == NULL) {
+    if (usher__noun_by_word(noun) == NULL && machine_by_word(noun) == NULL) {
         usher__message_set("%s: noun is not known: %.40s", call, noun);
         return USHER_INVALID;
     }
@@ -267,25 +329,37 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
                               size_t size, size_t *ret_length)
 {
     struct out o = { buffer, size, 0 };
+    const struct usher__machine *machine;
+    const struct usher__noun *of;
     enum usher_status status = arguments("table", noun, buffer, size, ret_length);
 
     if (status != USHER_OK)
         return status;
     if (size > 0)
         buffer[0] = '\0';
-    switch (format) {
-    case USHER_TABLE_MARKDOWN:
-        number_markdown(&o);
-        break;
-    case USHER_TABLE_DOT:
-        number_dot(&o);
-        break;
-    case USHER_TABLE_LUA:
-        common_lua(&o, usher__noun_by_word(noun));
-        scope_lua(&o, usher__steps(usher__noun_by_word(noun)->noun));
-        number_lua(&o);
-        break;
-    default:
+    machine = machine_by_word(noun);
+    of = usher__noun_by_word(noun);
+    if (format == USHER_TABLE_LUA && of != NULL) {
+        common_lua(&o, of);
+        steps_lua(&o, usher__steps(of->noun));
+        if (of->noun == USHER_NUMBER)
+            number_lua(&o);
+        for (size_t i = 0; usher__machines[i] != NULL; i++)
+            if ((unsigned)usher__machines[i]->noun == of->noun)
+                machine_lua(&o, usher__machines[i]);
+    } else if (format == USHER_TABLE_LUA) {
+        machine_lua(&o, machine);
+    } else if (format == USHER_TABLE_MARKDOWN || format == USHER_TABLE_DOT) {
+        bool dot = format == USHER_TABLE_DOT;
+
+        if (machine != NULL)
+            (dot ? machine_dot : machine_markdown)(&o, machine);
+        else if (of->noun == USHER_NUMBER)
+            (dot ? number_dot : number_markdown)(&o);
+        for (size_t i = 0; machine == NULL && usher__machines[i] != NULL; i++)
+            if ((unsigned)usher__machines[i]->noun == of->noun)
+                (dot ? machine_dot : machine_markdown)(&o, usher__machines[i]);
+    } else {
         usher__message_set("table: format is not known");
         return USHER_INVALID;
     }

@@ -1184,6 +1184,15 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 static const char *const kinds[USHER_KINDS] = { "?", "number", "group", "sticky", "request",
                                                 "?", "?",      "?" };
 
+static const struct usher__constant constants[] = {
+    { "V_EXPIRE", USHER_NUMBER_EXPIRE },
+    { "V_REST", USHER_NUMBER_REST },
+    { "QUEUED", USHER__RANK_QUEUED },
+    { "DRAW_STEPS", USHER__DRAW_STEPS },
+    { "SETTINGS", USHER__SETTINGS },
+    { NULL, 0 },
+};
+
 const struct usher__steps usher__number_steps = {
     .defaults = defaults,
     .run = run,
@@ -1193,6 +1202,27 @@ const struct usher__steps usher__number_steps = {
     .kinds = kinds,
     .first = "1:",
     .listed = "1",
+    .count_names = {
+        [USHER__COUNT_RESTING] = "RESTING",
+        [USHER__COUNT_STICKY] = "STICKY",
+        [USHER__COUNT_REQUESTS] = "REQUESTS",
+        [USHER__COUNT_CALLS] = "CALLS",
+        [USHER__COUNT_CALLS_DAY] = "CALLS_DAY",
+        [USHER__COUNT_REFUSED] = "REFUSED",
+        [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
+    },
+    .setting_names = {
+        [USHER__SET_ORDER] = "ORDER",
+        [USHER__SET_LEASE] = "LEASE",
+        [USHER__SET_REST] = "REST",
+        [USHER__SET_DAILY] = "DAILY",
+        [USHER__SET_ZONE] = "ZONE",
+        [USHER__SET_STRICT] = "STRICT",
+        [USHER__SET_STICKY_MS] = "STICKY_MS",
+        [USHER__SET_STICKY_MAX] = "STICKY_MAX",
+        [USHER__SET_REQUESTS] = "REQUESTS",
+    },
+    .constants = constants,
     .requests = USHER__COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,
     .counted = ((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u,

@@ -121,6 +121,11 @@ struct usher__tally {
     int64_t sum[8], sums[8];      /* to be equal, by pairs: the noun's own */
 };
 
+struct usher__constant {
+    const char *name;
+    int64_t value;
+};
+
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {
     /* Counts and settings of a scope that does not exist yet. */
@@ -137,6 +142,9 @@ struct usher__steps {
     const char *const *kinds; /* words, by kind */
     const char *first;        /* "KIND:" of the record that a first argument names */
     const char *listed;       /* kinds that next() is used on, as digits */
+    /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
+    const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
+    const struct usher__constant *constants;
     uint8_t requests;         /* of the counts, that of kept answers */
     uint8_t requests_max;     /* of the settings, how many there may be */
     uint32_t counted;         /* bits of counts that must be what tally() says */

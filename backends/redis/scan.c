@@ -179,12 +179,46 @@ static struct usher_text text_of(const struct redisReply *reply)
     return text;
 }
 
-static struct usher_unpacker reader(const struct usher_text *text)
+/* Take @bytes bytes off @text: a number, the highest first. */
+static bool take_number(struct usher_text *text, size_t bytes, uint64_t *ret)
 {
-    const unsigned char *at = (const unsigned char *)text->data;
-    struct usher_unpacker u = { at, at != NULL ? at + text->size : NULL };
+    uint64_t value = 0;
 
-    return u;
+    if (text->size < bytes)
+        return false;
+    for (size_t i = 0; i < bytes; i++)
+        value = value << 8 | (unsigned char)text->data[i];
+    text->data += bytes;
+    text->size -= bytes;
+    *ret = value;
+    return true;
+}
+
+/* The same with a sign, of the 7 bytes that numbers have. */
+#define NUMBER 7
+static bool take_signed(struct usher_text *text, int64_t *ret)
+{
+    const uint64_t sign = UINT64_C(1) << (8 * NUMBER - 1);
+    uint64_t value;
+
+    if (!take_number(text, NUMBER, &value))
+        return false;
+    *ret = (value & sign) != 0 ? (int64_t)value - (int64_t)(sign << 1) : (int64_t)value;
+    return true;
+}
+
+/* A text up to a NUL. */
+static bool take_name(struct usher_text *text, struct usher_text *ret)
+{
+    const char *end = text->size != 0 ? memchr(text->data, '\0', text->size) : NULL;
+
+    if (end == NULL || end - text->data > USHER_NAME_MAX)
+        return false;
+    ret->data = text->data;
+    ret->size = (size_t)(end - text->data);
+    text->data = end + 1;
+    text->size -= ret->size + 1;
+    return true;
 }
 
 static bool epoch_read(const struct usher_text *text, uint64_t *ret)
@@ -205,31 +239,31 @@ static bool epoch_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-static bool ints_read(struct usher_unpacker *u, int64_t *to, size_t n)
+static bool ints_read(struct usher_text *text, int64_t *to, size_t n)
 {
-    size_t size;
-
-    if (!usher_unpack_array(u, &size) || size != n)
-        return false;
     for (size_t i = 0; i < n; i++)
-        if (!usher_unpack_int(u, &to[i]))
+        if (!take_signed(text, &to[i]))
             return false;
     return true;
 }
 
-static bool head_read(const struct usher_text *text, struct usher_scope *s)
+static bool head_read(struct usher_text text, struct usher_scope *s)
 {
-    struct usher_unpacker u = reader(text);
     struct usher_text epoch;
-    uint64_t format;
+    uint64_t format, clock;
     int64_t due;
-    size_t n;
 
-    if (!usher_unpack_array(&u, &n) || n != 6 || !usher_unpack_uint(&u, &format) || format != 1 ||
-        !usher_unpack_text(&u, &epoch) || !epoch_read(&epoch, &s->epoch) ||
-        !usher_unpack_uint(&u, &s->version) || !usher_unpack_int(&u, &s->clock_ms) ||
-        !usher_unpack_int(&u, &due) || !ints_read(&u, s->counts, USHER_COUNTS) || u.at != u.end)
+    if (!take_number(&text, 1, &format) || format != 1 || text.size < 16)
         return false;
+    epoch.data = text.data;
+    epoch.size = 16;
+    text.data += 16;
+    text.size -= 16;
+    if (!epoch_read(&epoch, &s->epoch) || !take_number(&text, NUMBER, &s->version) ||
+        !take_number(&text, NUMBER, &clock) || !take_signed(&text, &due) ||
+        !ints_read(&text, s->counts, USHER_COUNTS) || text.size != 0)
+        return false;
+    s->clock_ms = (int64_t)clock;
     s->due_ms = due >= 0 ? due : INT64_MAX;
     return true;
 }
@@ -250,35 +284,20 @@ static bool defaults_read(const char *text, struct usher_scope *s)
     return *text == '}';
 }
 
-static bool settings_read(const struct usher_text *text, struct usher_scope *s)
+static bool settings_read(struct usher_text text, struct usher_scope *s)
 {
-    struct usher_unpacker u = reader(text);
-
-    return ints_read(&u, s->settings, USHER_SETTINGS) && u.at == u.end;
+    return ints_read(&text, s->settings, USHER_SETTINGS) && text.size == 0;
 }
 
-static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
-{
-    return usher_unpack_text(u, ret) && ret->size <= USHER_NAME_MAX;
-}
-
-static bool byte_read(struct usher_unpacker *u, uint8_t *ret)
-{
-    uint64_t value;
-
-    if (!usher_unpack_uint(u, &value) || value > UINT8_MAX)
-        return false;
-    *ret = (uint8_t)value;
-    return true;
-}
+/* In the byte of the slots: there are more numbers. */
+#define MORE 128u
 
 /* A field of the hash as a record. */
 static bool record_read(const struct redisReply *field, const struct redisReply *value,
                         struct usher_record *r)
 {
     struct usher_text name = text_of(field), text = text_of(value);
-    struct usher_unpacker u = reader(&text);
-    size_t n;
+    uint64_t state, slots, until;
 
     memset(r, 0, sizeof *r);
     if (name.size < 3 || name.size > USHER_NAME_MAX + 2 || name.data[1] != ':' ||
@@ -287,31 +306,18 @@ static bool record_read(const struct redisReply *field, const struct redisReply 
     r->kind = (uint8_t)(name.data[0] - '0');
     r->id.data = name.data + 2;
     r->id.size = name.size - 2;
-    if (!usher_unpack_array(&u, &n) || (n != 13 && n != 17) || !byte_read(&u, &r->state) ||
-        !byte_read(&u, &r->slots) || !usher_unpack_uint(&u, &r->rank) ||
-        !usher_unpack_uint(&u, &r->order) || !usher_unpack_uint(&u, &r->token) ||
-        !usher_unpack_int(&u, &r->until_ms) || !name_read(&u, &r->owner) ||
-        !name_read(&u, &r->group) || !usher_unpack_text(&u, &r->data) ||
-        r->data.size > USHER_VALUE_MAX)
+    if (!take_number(&text, 1, &state) || !take_number(&text, 1, &slots) ||
+        !take_number(&text, NUMBER, &r->rank) || !take_number(&text, NUMBER, &r->order) ||
+        !take_number(&text, NUMBER, &r->token) || !take_number(&text, NUMBER, &until) ||
+        !ints_read(&text, r->n, (slots & MORE) != 0 ? USHER_NUMBERS : 4) ||
+        !take_name(&text, &r->owner) || !take_name(&text, &r->group) ||
+        text.size > USHER_VALUE_MAX)
         return false;
-    for (size_t i = 0; i < n - 9; i++)
-        if (!usher_unpack_int(&u, &r->n[i]))
-            return false;
-    return u.at == u.end;
-}
-
-/* Take @bytes bytes off @text: a number, the highest first. */
-static bool take_number(struct usher_text *text, size_t bytes, uint64_t *ret)
-{
-    uint64_t value = 0;
-
-    if (text->size < bytes)
-        return false;
-    for (size_t i = 0; i < bytes; i++)
-        value = value << 8 | (unsigned char)text->data[i];
-    text->data += bytes;
-    text->size -= bytes;
-    *ret = value;
+    r->state = (uint8_t)state;
+    r->slots = (uint8_t)(slots & ~(uint64_t)MORE);
+    r->until_ms = (int64_t)until;
+    if (text.size != 0)
+        r->data = text;
     return true;
 }
 
@@ -684,9 +690,9 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
     if (!usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
         !usher__redis_constant(usher_noun_word(d->noun), "LISTED", listed))
         return not_understood(d, "its tables are not known", message);
-    if (!head_read(&head, &scope))
+    if (!head_read(head, &scope))
         return not_understood(d, "its header is not understood", message);
-    if (settings.size != 0 ? !settings_read(&settings, &scope) : !defaults_read(defaults, &scope))
+    if (settings.size != 0 ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
         return not_understood(d, "its settings are not understood", message);
     if (!records_make(r, d, &all))
         return USHER_NOMEM;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A script is lua/common.lua, lua/NOUN.lua and lua/main.lua, with the values of the C tables
- * put in where they say K.NAME: constants cost nothing when the script is run.
+ * A script is lua/begin.lua, common.lua, NOUN.lua and main.lua, with NOUN_fast.lua, if there
+ * is one, in the middle of the last, and with the values of the C tables put in where they say
+ * K.NAME: constants cost nothing when the script is run.
  */
 #include "config.h"
 
@@ -56,12 +57,23 @@ static const char *value_of(const char *constants, const char *name, size_t size
     return NULL;
 }
 
-/* False: there is a K.NAME that no constant is for. */
-static bool append_filled(struct out *o, const char *text, const char *constants)
+/* NULL: there is none. */
+static const char *text_of(const char *name, const char *suffix)
 {
-    const char *from = text;
+    size_t n = strlen(name);
 
-    for (const char *p = text; *p != '\0'; p++) {
+    for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++)
+        if (strncmp(t->name, name, n) == 0 && strcmp(t->name + n, suffix) == 0)
+            return t->text;
+    return NULL;
+}
+
+/* False: there is a K.NAME that no constant is for. */
+static bool append_filled(struct out *o, const char *text, size_t length, const char *constants)
+{
+    const char *from = text, *end = text + length;
+
+    for (const char *p = text; p < end; p++) {
         const char *value;
         size_t size = 0, value_size;
 
@@ -79,14 +91,17 @@ static bool append_filled(struct out *o, const char *text, const char *constants
         p += 1 + size;
         from = p + 1;
     }
-    append(o, from, strlen(from));
+    append(o, from, (size_t)(end - from));
     return true;
 }
 
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
-    const char *const parts[] = { "common", noun, "main" };
+    static const char mark[] = "--@fast\n";
+    const char *const parts[] = { text_of("begin", ""), text_of("common", ""), text_of(noun, ""),
+                                  text_of("main", "") };
+    const char *fast = text_of(noun, "_fast"), *at;
     char constants[CONSTANTS_MAX];
     struct out o = { buffer, size, 0 };
     size_t n;
@@ -96,12 +111,20 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
         return status;
     if (n >= sizeof constants)
         return USHER_INVALID;
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        const struct usher__redis_lua_text *text = usher__redis_lua_texts;
-
-        while (text->name != NULL && strcmp(text->name, parts[i]) != 0)
-            text++;
-        if (text->name == NULL || !append_filled(&o, text->text, constants))
+    for (size_t i = 0; i < 4; i++) {
+        if (parts[i] == NULL)
+            return USHER_INVALID;
+        n = strlen(parts[i]);
+        at = strstr(parts[i], mark);
+        if (at == NULL) {
+            if (!append_filled(&o, parts[i], n, constants))
+                return USHER_INVALID;
+            continue;
+        }
+        if (!append_filled(&o, parts[i], (size_t)(at - parts[i]), constants) ||
+            (fast != NULL && !append_filled(&o, fast, strlen(fast), constants)) ||
+            !append_filled(&o, at + sizeof mark - 1,
+                           n - (size_t)(at - parts[i]) - (sizeof mark - 1), constants))
             return USHER_INVALID;
     }
     *ret_length = o.length;

@@ -58,8 +58,8 @@
 #define POOLS_OPEN 2000 /* pools in a store before it is emptied */
 #define KEY 256
 #define TOUR 200
-#define SECONDS_SQLITE 10
-#define SECONDS_REDIS 40
+#define SECONDS_SQLITE 20
+#define SECONDS_REDIS 75
 
 /* ---- worlds ------------------------------------------------------------------------ */
 

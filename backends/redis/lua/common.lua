@@ -4,10 +4,10 @@
 -- header, its clock and version, request ids, and the making of changes.  The same steps as
 -- src/steps/work.c.
 --
--- Everything runs once a call and nothing is kept in between, so functions are few and made
--- only where they are needed (to make one is dear), and what they share are fields of one
--- table (a function looks up each local that it uses when it is made).  K.NAME stands for a
--- constant of the C tables (`usher tables NOUN --lua`); the library puts in its value.
+-- Everything runs once a call and nothing is kept in between, so functions are made only where
+-- they are needed (to make one is dear), and what they share are fields of one table (a
+-- function looks up each local that it uses when it is made).  K.NAME stands for a constant of
+-- the C tables (`usher tables NOUN --lua`); the library puts in its value.
 --
 -- A call has any number of commands on one scope, one in each of ARGV: see store.h,
 -- usher_command_pack().  Each is applied wholly or not at all.  Its answer is as
@@ -15,26 +15,19 @@
 --
 -- Keys: both have a member that is never removed, so that neither is ever empty (a key that
 -- vanishes and comes back inside a script makes it fail half-way while its slot migrates).
---   hash   head      {format, epoch, version, clock, due (-1: nothing), {counts}}
---          settings  {settings}; absent: all default
---          KIND:ID   {state, slots, rank, order, token, until, owner, group, data, n0 … n7};
---                    the last four numbers are left out where they are all 0
+-- Numbers are stored highest byte first: 1 byte for formats, states and slots, 7 for others.
+--   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), counts
+--          settings  one behind the other; absent: all default
+--          KIND:ID   state, slots, rank, order, token, until, n0 … n3, n4 … n7 (only where slots
+--                    has bit 7), owner, group (each up to a \0), data
 --   index  all scores 0, so that members are ordered as bytes: ! (the permanent one), and
 --          KIND 0|1|2 position ID             the lists of store.h: ready, due, held
 --          KIND a|b|c TEXT \0 position ID     the same by group, group, owner
 --          KIND n ID                          all of a kind that is listed by id
--- A position is hi and order, 7 bytes each, highest first; for held ones order alone.  Names
--- have no control characters, so \0 ends them, and are UTF-8, so no member goes on with \255.
--- Numbers are below 2^53, up to where Lua's are exact.
-local S = {version = 0, clock = 0, due = -1, epoch = '0000000000000000', cache = {}, dirty = {}, nd = 0,
-    zr = {}, rn = 0, za = {}, zn = 0, pf = {}, pn = 0, pc = {}}
-local call, spack, munpack, mpack, sub, unpack = redis.call, struct.pack, cmsgpack.unpack,
-    cmsgpack.pack, string.sub, unpack
-local HASH, INDEX = KEYS[1], KEYS[2]
-if not INDEX then
-    -- by hand: EVALSHA sha 1 {scope} verb …
-    HASH, INDEX = HASH .. ':' .. K.NOUN, HASH .. ':' .. K.NOUN .. ':index'
-end
+-- A position is hi and order, for held ones order alone.  Names have no control characters,
+-- so \0 ends them, and are UTF-8, so no member goes on with \255.  Numbers are below 2^53, up
+-- to where Lua's are exact.
+S.zr, S.rn, S.za, S.zn, S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0, {}, 0, {}, 0
 
 -- ---- records -----------------------------------------------------------------------------
 
@@ -48,11 +41,20 @@ function S.find(kind, id)
         S.cache[field] = text
     end
     if not text then return nil end
-    local a = munpack(text)
-    return {kind = kind, id = id, field = field, old = a, state = a[1], slots = a[2], rank = a[3],
-        order = a[4], token = a[5], ends = a[6], owner = a[7], group = a[8], data = a[9],
-        n0 = a[10], n1 = a[11], n2 = a[12], n3 = a[13], n4 = a[14] or 0, n5 = a[15] or 0,
-        n6 = a[16] or 0, n7 = a[17] or 0}
+    local state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at
+    local n4, n5, n6, n7 = 0, 0, 0, 0
+    if string.byte(text, 2) < 128 then
+        state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at = sunpack(
+            '>BBI7I7I7I7i7i7i7i7ss', text)
+    else
+        state, slots, rank, order, token, ends, n0, n1, n2, n3, n4, n5, n6, n7, owner, group, at = sunpack(
+            '>BBI7I7I7I7i7i7i7i7i7i7i7i7ss', text)
+        slots = slots - 128
+    end
+    return {kind = kind, id = id, field = field, state = state, slots = slots, rank = rank, order = order,
+        token = token, ends = ends, owner = owner, group = group, data = sub(text, at), n0 = n0, n1 = n1,
+        n2 = n2, n3 = n3, n4 = n4, n5 = n5, n6 = n6, n7 = n7,
+        old = {0, slots, rank, order, 0, ends, owner, group}}
 end
 
 -- One that is not stored yet.
@@ -125,11 +127,16 @@ end
 
 -- Store @r: its slots are set.
 function S.save(r)
-    local a = {r.state, r.slots, r.rank, r.order, r.token, r.ends, r.owner, r.group, r.data, r.n0, r.n1,
-        r.n2, r.n3}
+    local a = {0, r.slots, r.rank, r.order, 0, r.ends, r.owner, r.group}
+    local text
     if r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0 or r.n7 ~= 0 then
-        a[14], a[15], a[16], a[17] = r.n4, r.n5, r.n6, r.n7
+        text = spack('>BBI7I7I7I7i7i7i7i7i7i7i7i7ss', r.state, r.slots + 128, r.rank, r.order, r.token, r.ends,
+            r.n0, r.n1, r.n2, r.n3, r.n4, r.n5, r.n6, r.n7, r.owner, r.group)
+    else
+        text = spack('>BBI7I7I7I7i7i7i7i7ss', r.state, r.slots, r.rank, r.order, r.token, r.ends, r.n0, r.n1,
+            r.n2, r.n3, r.owner, r.group)
     end
+    if r.data ~= '' then text = text .. r.data end
     S.lists(r.kind, r.id, r.old, a)
     if not r.old and string.find(K.LISTED, r.kind, 1, true) then
         S.enter(r.kind .. 'n', '', '', r.id)
@@ -139,7 +146,7 @@ function S.save(r)
     end
     r.old = a
     local n = S.pn + 2
-    S.pf[n - 1], S.pf[n] = r.field, mpack(a)
+    S.pf[n - 1], S.pf[n] = r.field, text
     S.pn = n
 end
 
@@ -153,14 +160,18 @@ function S.erase(r)
     r.old = nil
 end
 
--- Count @i of the scope changes by @by.
+-- Count @i of the scope changes by @by; taken back if the change fails.
 function S.add(i, by)
-    if by ~= 0 then S.pc[i] = (S.pc[i] or 0) + by end
+    local n, log = S.ln + 2, S.log
+    S.count[i + 1] = S.count[i + 1] + by
+    log[n - 1], log[n] = i + 1, by
+    S.ln = n
 end
 
 -- Drop what has been collected.
 function S.drop()
-    S.rn, S.zn, S.pn, S.pdue, S.pc, S.pset = 0, 0, 0, nil, {}, nil
+    for i = 1, S.ln, 2 do S.count[S.log[i]] = S.count[S.log[i]] - S.log[i + 1] end
+    S.rn, S.zn, S.pn, S.ln, S.pdue, S.pset = 0, 0, 0, 0, nil, nil
 end
 
 -- Write what has been collected.  The index at once, for walks look there; what goes into
@@ -188,11 +199,9 @@ function S.apply()
             dirty[S.nd] = field
         end
     end
-    for i, by in pairs(S.pc) do S.count[i + 1] = S.count[i + 1] + by end
     if S.pdue then S.due = S.pdue end
     if S.pset then S.set, S.set_changed = S.pset, true end
-    S.rn, S.zn, S.pn, S.pdue, S.pset = 0, 0, 0, nil, nil
-    if next(S.pc) then S.pc = {} end
+    S.rn, S.zn, S.pn, S.ln, S.pdue, S.pset = 0, 0, 0, 0, nil, nil
     S.head_changed = true
 end
 
@@ -201,6 +210,7 @@ function S.commit(verb, from, to, r)
     S.apply()
     S.version, S.clock = S.version + 1, S.now
     if S.watch == 1 then
+        S.notices = S.notices or {}
         S.notices[#S.notices + 1] = {verb, S.version, from, to, r and r.token or 0, r and r.ends or 0, S.now,
             r and r.owner or '', r and r.id or ''}
     end
@@ -211,7 +221,7 @@ end
 function S.make_memory()
     -- see usher__change_remember(); @i is the count of them, @v the version of the change
     function S.remember(r, i, limit, v)
-        local n, erased, after = S.count[i + 1] + (S.pc[i] or 0), 0, nil
+        local n, erased, after = S.count[i + 1], 0, nil
         if not r.old then
             n = n + 1
             S.add(i, 1)

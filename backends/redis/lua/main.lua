@@ -1,101 +1,115 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The end of every script: read the header, run each command, write the hash.
+end -- of make()
 
--- ---- by hand ------------------------------------------------------------------------------
+local commands, by_hand = ARGV, not INDEX
+local typed
+if by_hand then
+    -- EVALSHA sha 1 {scope} verb …
+    HASH, INDEX = HASH .. ':' .. K.NOUN, HASH .. ':' .. K.NOUN .. ':index'
 
-local by_hand, commands = not KEYS[2], ARGV
-
--- verb, the arguments that it must have in their order, then pairs of key and value
-local function from_hand()
-    local code, order, keys = string.match(K.VERBS, ' ' .. (string.match(ARGV[1] or '', '^[%l-]+$') or '?')
-        .. '=(%d+):([%d,]*):([%d,]*)')
-    if not code then return nil, 'the verb is not known' end
-    local a, at = {tonumber(code)}, 2
-    local function argument(i, value)
-        local word, kind, min, max = string.match(K.ARGS, ' ' .. i .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
-        if kind == 't' then
-            if #value > (word == 'group' and 4096 or 255) or value == '' or string.find(value, '%c') then return word .. ' is not a name' end
-        elseif not string.find(value, '^%-?%d+$') or tonumber(value) < tonumber(min)
-            or tonumber(value) > tonumber(max) then
-            return word .. ' is not a number from ' .. min .. ' to ' .. max
-        else
-            value = tonumber(value)
+    -- verb, the arguments that it must have in their order, then pairs of key and value
+    local function read()
+        local code, order, keys = string.match(K.VERBS, ' '
+            .. (string.match(ARGV[1] or '', '^[%l-]+$') or '?') .. '=(%d+):([%d,]*):([%d,]*)')
+        if not code then return nil, 'the verb is not known' end
+        local a, at = {tonumber(code)}, 2
+        local function argument(i, value)
+            local word, kind, min, max = string.match(K.ARGS, ' ' .. i
+                .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
+            if kind == 't' then
+                if #value > (word == 'group' and 4096 or 255) or value == '' or string.find(value, '%c') then
+                    return word .. ' is not a name'
+                end
+            elseif not string.find(value, '^%-?%d+$') or tonumber(value) < tonumber(min)
+                or tonumber(value) > tonumber(max) then
+                return word .. ' is not a number from ' .. min .. ' to ' .. max
+            else
+                value = tonumber(value)
+            end
+            a[K.ARG + i] = value
         end
-        a[K.ARG + i] = value
-    end
-    for i in string.gmatch(order, '%d+') do
-        if not ARGV[at] then
-            return nil, string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') .. ' is missing'
+        for i in string.gmatch(order, '%d+') do
+            if not ARGV[at] then
+                return nil, string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') .. ' is missing'
+            end
+            local wrong = argument(i, ARGV[at])
+            if wrong then return nil, wrong end
+            at = at + 1
         end
-        local wrong = argument(i, ARGV[at])
-        if wrong then return nil, wrong end
-        at = at + 1
-    end
-    while ARGV[at] do
-        local key, value, wrong = ARGV[at], ARGV[at + 1], nil
-        local known = not value and 'no value for ' .. key
-        if value and (key == 'now' or key == 'req') then
-            a[key == 'now' and 2 or 3] = key == 'now' and tonumber(value) or value
-        elseif value then
-            known = key .. ' is not an argument of `' .. ARGV[1] .. '`'
-            for i in string.gmatch(keys, '%d+') do
-                if string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') == key then
-                    wrong, known = argument(i, value), nil
-                    break
+        while ARGV[at] do
+            local key, value, wrong = ARGV[at], ARGV[at + 1], nil
+            local known = not value and 'no value for ' .. key
+            if value and key == 'now' then
+                if not string.find(value, '^%d+$') or #value > 15 then return nil, 'now is not a time' end
+                a[2] = tonumber(value)
+            elseif value and key == 'req' then
+                if value == '' or #value > 255 or string.find(value, '%c') then return nil, 'req is not a name' end
+                a[3] = value
+            elseif value then
+                known = key .. ' is not an argument of `' .. ARGV[1] .. '`'
+                for i in string.gmatch(keys, '%d+') do
+                    if string.match(K.ARGS, ' ' .. i .. '=([%l-]+)') == key then
+                        wrong, known = argument(i, value), nil
+                        break
+                    end
                 end
             end
+            if known or wrong then return nil, known or wrong end
+            at = at + 2
         end
-        if known or wrong then return nil, known or wrong end
-        at = at + 2
+        return a
     end
-    for i = 2, K.ARG + 31 do if a[i] == nil then a[i] = false end end
-    return a
-end
 
-local typed, fault
-if by_hand then
-    typed, fault = from_hand()
+    local fault
+    typed, fault = read()
     if not typed then return {'status', 'invalid', 'message', fault} end
     commands = {''}
 end
 
 -- ---- the header, with the records that commands begin with --------------------------------
 
-local first = {}
-local args = {'head', 'settings'}
-for i = 1, #commands do
+local n_commands = #commands
+local first, args, n_args = {}, {'head', 'settings'}, 2
+for i = 1, n_commands do
     local a = typed or munpack(commands[i])
     first[i] = a
-    if a[3] then args[#args + 1] = '4:' .. a[3] end
-    if a[K.ARG] then args[#args + 1] = K.FIRST .. a[K.ARG] end
+    if a[3] then
+        n_args = n_args + 1
+        args[n_args] = '4:' .. a[3]
+    end
+    if a[K.ARG] then
+        n_args = n_args + 1
+        args[n_args] = K.FIRST .. a[K.ARG]
+    end
 end
 local got = call('HMGET', HASH, unpack(args))
-for i = 3, #args do S.cache[args[i]] = got[i] end
-S.exists = got[1] and true or false
-if got[1] then
-    local h = munpack(got[1])
-    if h[1] ~= K.FORMAT then
+local cache = {}
+for i = 3, n_args do cache[args[i]] = got[i] end
+local head, settings = got[1], got[2]
+local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
+if head then
+    local format
+    format, epoch, version, clock, due = sunpack('>Bc16I7I7i7', head)
+    if format ~= K.FORMAT or #head ~= 150 then
         local answer = {K.INVALID, 'the scope has a format that this library does not know'}
         if by_hand then return {'status', 'invalid', 'message', answer[2]} end
         local out = {}
-        for i = 1, #commands do out[i] = mpack(answer) end
+        for i = 1, n_commands do out[i] = mpack(answer) end
         return out[2] and out or out[1]
     end
-    S.epoch, S.version, S.clock, S.due, S.count = h[2], h[3], h[4], h[5], h[6]
+    count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 39)}
 else
-    S.count = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    count = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 end
-S.set = got[2] and munpack(got[2]) or K.DEFAULTS
 
 -- ---- the commands -------------------------------------------------------------------------
 
-local out, time = {}, nil
-for i = 1, #commands do
+local out, time, dirty, n_dirty, head_changed, made = {}, nil, {}, 0, false, false
+for i = 1, n_commands do
     local a = first[i]
-    S.a, S.verb, S.req, S.seed, S.watch = a, a[1], a[3], a[4], a[5]
-    S.status, S.rows, S.notices, S.answer = K.OK, nil, {}, nil
-    local now = a[2]
+    local now, done = a[2], false
     if not now then
         if not time then
             local t = call('TIME')
@@ -103,41 +117,58 @@ for i = 1, #commands do
         end
         now = time
     end
-    S.now = now < S.clock and S.clock or now
-    S.begin()
-    if S.req and not S.keep then S.make_memory() end
-    local good, why = pcall(S.run)
-    if not good then
-        if not S.head_changed then error(why) end -- nothing was written in this call
-        S.drop()
-        if type(why) == 'table' then why = why.err end
-        S.answer = {K.UNAVAILABLE, 'the script failed: ' .. sub(tostring(why), 1, 120)}
-    end
-    local answer = S.answer
-    if not answer then
-        answer = {S.status, S.epoch, S.version, 0, S.notices, S.rows or {}}
-        S.fields(answer, 6)
-    end
-    if by_hand then
-        local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')
-        if answer[1] >= K.INVALID then
-            out = {'status', word, 'message', answer[2]}
-        else
-            out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3])}
-            S.hand(out, answer)
+    if now < clock then now = clock end
+    --@fast
+    if not done then
+        if not made then
+            made = true
+            make()
+            S.cache, S.count = cache, count
+            S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
         end
-    else
-        out[i] = mpack(answer)
+        S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
+            version, clock, due, now, dirty, n_dirty, head_changed
+        S.a, S.verb, S.req, S.seed, S.watch = a, a[1], a[3], a[4], a[5]
+        S.status, S.rows, S.notices, S.answer = K.OK, nil, nil, nil
+        S.begin()
+        if S.req and not S.keep then S.make_memory() end
+        local good, why = pcall(S.run)
+        if not good then
+            if not S.head_changed then error(why) end -- nothing was written in this call
+            S.drop()
+            if type(why) == 'table' then why = why.err end
+            S.answer = {K.UNAVAILABLE, 'the script failed: ' .. sub(tostring(why), 1, 120)}
+        end
+        exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
+            S.due, S.nd, S.head_changed
+        local answer = S.answer
+        if not answer then
+            answer = {S.status, epoch, version, 0, S.notices or {}, S.rows or {}}
+            S.fields(answer, 6)
+        end
+        if by_hand then
+            local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')
+            if answer[1] >= K.INVALID then
+                out = {'status', word, 'message', answer[2]}
+            else
+                out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3])}
+                S.hand(out, answer)
+            end
+        else
+            out[i] = mpack(answer)
+        end
     end
 end
 
 -- ---- the hash ---------------------------------------------------------------------------
 
-if S.head_changed then
-    local set, n, gone, k, dirty, cache = {}, 2, {}, 0, S.dirty, S.cache
-    set[1], set[2] = 'head', mpack({K.FORMAT, S.epoch, S.version, S.clock, S.due, S.count})
-    if S.set_changed then set[3], set[4], n = 'settings', mpack(S.set), 4 end
-    for i = 1, S.nd do
+if head_changed then
+    local set, n, gone, k = {'head', spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch,
+        version, clock, due, unpack(count))}, 2, {}, 0
+    if S.set_changed then
+        n, set[3], set[4] = 4, 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
+    end
+    for i = 1, n_dirty do
         local field = dirty[i]
         local text = cache[field]
         if text then
@@ -159,5 +190,5 @@ if S.head_changed then
     if n > 0 then call('HSET', HASH, unpack(set, 1, n)) end
     if k > 0 then call('HDEL', HASH, unpack(gone, 1, k)) end
 end
-if by_hand or #commands > 1 then return out end
+if by_hand or n_commands > 1 then return out end
 return out[1]

@@ -72,8 +72,8 @@ size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX])
 {
-    return (size_t)snprintf(key, USHER__REDIS_KEY_MAX, "%s{%.*s}:%s%s", r->prefix,
-                            (int)scope->size, scope->data, usher_noun_word(noun), suffix);
+    return (size_t)snprintf(key, USHER__REDIS_KEY_MAX, "%s{%.*s}:%s%s", r->prefix, (int)scope->size,
+                            scope->data, usher_noun_word(noun), suffix);
 }
 
 /* ---- the connection ---------------------------------------------------------------- */
@@ -407,8 +407,7 @@ static bool append_command(struct usher__redis *r, const struct usher_command *c
                            const struct usher_context *context)
 {
     /* verbs that may bring the scope into being bring its epoch along */
-    uint64_t epoch =
-        (usher_command_flags(c) & USHER_COMMAND_CREATES) != 0 ? next_random(r) | 1 : 0;
+    uint64_t epoch = (usher_command_flags(c) & USHER_COMMAND_CREATES) != 0 ? next_random(r) | 1 : 0;
 
     for (;;) {
         size_t size = usher_command_pack(c, context->now_ms, epoch, context->notify != NULL,
@@ -457,7 +456,11 @@ static void call_answered(struct usher__redis *r, struct batch *b, size_t call,
         class == USHER__REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == size;
 
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], k++)
-        answered(r, b, i, several ? reply->element[k] : size == 1 || class != USHER__REDIS_OK ? reply : NULL, class);
+        answered(r, b, i,
+                 several                                 ? reply->element[k]
+                 : size == 1 || class != USHER__REDIS_OK ? reply
+                                                         : NULL,
+                 class);
 }
 
 /* Nothing was read for call @call: it may have been applied. */
@@ -566,21 +569,12 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
     give_up(&b, status, why[0] != '\0' ? why : usher__redis_conn_message(r->conn));
 }
 
-static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
-                    const struct usher_context *context)
+/* ---- lanes ------------------------------------------------------------------------- */
+
+static void lane_free(struct usher__redis *r)
 {
-    struct usher__redis *r = (struct usher__redis *)s;
-
-    for (size_t from = 0; from < n; from += TASKS_MAX)
-        execute_some(r, tasks + from, n - from < TASKS_MAX ? n - from : TASKS_MAX, context);
-}
-
-/* ---- open and close ---------------------------------------------------------------- */
-
-static void close_redis(struct usher_store *s)
-{
-    struct usher__redis *r = (struct usher__redis *)s;
-
+    if (r == NULL)
+        return;
     if (r->conn != NULL)
         usher__redis_conn_close(r->conn);
     for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
@@ -591,13 +585,101 @@ static void close_redis(struct usher_store *s)
     (void)resize(r->alloc, r, sizeof *r, 0);
 }
 
+/* Where the texts of @o are in @from, those of @to are in the same place of @to. */
+static const char *moved(const char *text, const struct usher__redis *from,
+                         const struct usher__redis *to)
+{
+    const char *begin = (const char *)from;
+
+    if (text == NULL || text < begin || text >= begin + sizeof *from)
+        return text; /* constant */
+    return (const char *)to + (text - begin);
+}
+
+/* Another lane to the same server.  NULL: no memory. */
+static struct usher__redis *lane_like(const struct usher__redis *from)
+{
+    struct usher__redis *r = resize(from->alloc, NULL, 0, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    *r = *from;
+    memset(r->script, 0, sizeof r->script);
+    r->packed = NULL;
+    r->packed_size = 0;
+    r->conn = NULL;
+    r->looked = true;
+    r->random ^= (uint64_t)(uintptr_t)r;
+    r->options.host = moved(from->options.host, from, r);
+    r->options.unix_path = moved(from->options.unix_path, from, r);
+    r->options.user = moved(from->options.user, from, r);
+    r->options.password = moved(from->options.password, from, r);
+    r->options.client_name = moved(from->options.client_name, from, r);
+    if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
+        lane_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+/* One that nobody uses: there is one, for no more than two ask for it. */
+static struct usher__redis *lane_take(struct usher__redis_store *s)
+{
+    size_t i;
+
+    (void)pthread_mutex_lock(&s->lock);
+    i = s->taken[0] ? 1 : 0;
+    s->taken[i] = true;
+    (void)pthread_mutex_unlock(&s->lock);
+    return s->lane[i];
+}
+
+static void lane_give(struct usher__redis_store *s, const struct usher__redis *lane)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->taken[lane == s->lane[0] ? 0 : 1] = false;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+static void execute(struct usher_store *store, struct usher_task *tasks, size_t n,
+                    const struct usher_context *context)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+    struct usher__redis *lane;
+
+    if (context->notify != NULL)
+        (void)pthread_rwlock_wrlock(&s->order);
+    else
+        (void)pthread_rwlock_rdlock(&s->order);
+    lane = lane_take(s);
+    for (size_t from = 0; from < n; from += TASKS_MAX)
+        execute_some(lane, tasks + from, n - from < TASKS_MAX ? n - from : TASKS_MAX, context);
+    lane_give(s, lane);
+    (void)pthread_rwlock_unlock(&s->order);
+}
+
+/* ---- open and close ---------------------------------------------------------------- */
+
+static void close_redis(struct usher_store *store)
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+
+    lane_free(s->lane[0]);
+    lane_free(s->lane[1]);
+    if (s->locks) {
+        (void)pthread_mutex_destroy(&s->lock);
+        (void)pthread_rwlock_destroy(&s->order);
+    }
+    (void)resize(s->alloc, s, sizeof *s, 0);
+}
+
 static const struct usher_store_ops ops = {
     .size = sizeof(struct usher_store_ops),
     .name = "redis",
-    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED,
+    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO,
     .execute = execute,
     .scan = usher__redis_scan,
-    .close = close_redis, /* only the descriptor: the server is told nothing */
+    .close = close_redis, /* only the descriptors: the server is told nothing */
     .forget = close_redis,
 };
 
@@ -730,16 +812,27 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
                                     const struct usher_options *opt, int64_t deadline_ms,
                                     struct usher_store **ret_store, char message[192])
 {
+    struct usher__redis_store *s = resize(opt->alloc, NULL, 0, sizeof *s);
     struct usher__redis *r = resize(opt->alloc, NULL, 0, sizeof *r);
     const char *fault;
     enum usher_status status;
 
     (void)payload;
-    if (r == NULL)
+    if (s == NULL || r == NULL) {
+        (void)resize(opt->alloc, s, sizeof *s, 0);
+        (void)resize(opt->alloc, r, sizeof *r, 0);
         return say(message, USHER_NOMEM, "redis: out of memory");
+    }
+    memset(s, 0, sizeof *s);
     memset(r, 0, sizeof *r);
-    r->base.ops = &ops;
-    r->alloc = opt->alloc;
+    s->base.ops = &ops;
+    s->alloc = r->alloc = opt->alloc;
+    s->lane[0] = r;
+    s->locks = pthread_mutex_init(&s->lock, NULL) == 0;
+    if (s->locks && pthread_rwlock_init(&s->order, NULL) != 0) {
+        (void)pthread_mutex_destroy(&s->lock);
+        s->locks = false;
+    }
     r->log = opt->log;
     r->log_payload = opt->payload;
     memcpy(r->client_name, "usher", 6);
@@ -749,26 +842,28 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     for (size_t i = 0; i < url->n_options && fault == NULL; i++) {
         if (!url->options[i].used) {
             say(message, USHER_INVALID, "redis: has no option `%.40s`", url->options[i].key);
-            close_redis(&r->base);
+            close_redis(&s->base);
             return USHER_INVALID;
         }
     }
     if (fault != NULL) {
-        close_redis(&r->base);
+        close_redis(&s->base);
         return say(message, USHER_INVALID, "redis: the %s in the URL is wrong", fault);
     }
-    status = usher__redis_conn_open(r->alloc, &r->options, &r->conn);
+    status = s->locks ? usher__redis_conn_open(r->alloc, &r->options, &r->conn) : USHER_NOMEM;
     if (status == USHER_OK) {
         status = usher__redis_ready(r, deadline_ms);
         if (status != USHER_OK)
             say(message, status, "%s", usher__redis_conn_message(r->conn));
+        else if ((s->lane[1] = lane_like(r)) == NULL)
+            status = say(message, USHER_NOMEM, "redis: out of memory");
     } else {
         say(message, status, "redis: %s", usher_status_text(status));
     }
     if (status != USHER_OK) {
-        close_redis(&r->base);
+        close_redis(&s->base);
         return status;
     }
-    *ret_store = &r->base;
+    *ret_store = &s->base;
     return USHER_OK;
 }

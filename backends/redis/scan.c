@@ -310,8 +310,7 @@ static bool record_read(const struct redisReply *field, const struct redisReply 
         !take_number(&text, NUMBER, &r->rank) || !take_number(&text, NUMBER, &r->order) ||
         !take_number(&text, NUMBER, &r->token) || !take_number(&text, NUMBER, &until) ||
         !ints_read(&text, r->n, (slots & MORE) != 0 ? USHER_NUMBERS : 4) ||
-        !take_name(&text, &r->owner) || !take_name(&text, &r->group) ||
-        text.size > USHER_VALUE_MAX)
+        !take_name(&text, &r->owner) || !take_name(&text, &r->group) || text.size > USHER_VALUE_MAX)
         return false;
     r->state = (uint8_t)state;
     r->slots = (uint8_t)(slots & ~(uint64_t)MORE);
@@ -377,8 +376,7 @@ static bool pages_add(const struct usher__redis *r, struct pages *pages, struct 
 
     if (pages->n == pages->room) {
         size_t room = pages->room * 2 + 16;
-        struct redisReply **page =
-            resize(r->alloc, pages->page, pages->room * each, room * each);
+        struct redisReply **page = resize(r->alloc, pages->page, pages->room * each, room * each);
 
         if (page == NULL) {
             freeReplyObject(reply);
@@ -675,8 +673,8 @@ static enum usher_status not_understood(const struct dump *d, const char *what, 
     return USHER_INVALID;
 }
 
-static enum usher_status show_scope(struct usher__redis *r, const struct dump *d,
-                                    usher_scan_fn *fn, void *payload, char message[192])
+static enum usher_status show_scope(struct usher__redis *r, const struct dump *d, usher_scan_fn *fn,
+                                    void *payload, char message[192])
 {
     struct usher_scope scope = { .noun = (uint8_t)d->noun, .name = *d->name };
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
@@ -771,7 +769,7 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
                                     const struct usher_text *scope, int64_t deadline_ms,
                                     usher_scan_fn *fn, void *payload, char message[192])
 {
-    const struct usher__redis *r = (const struct usher__redis *)s;
+    const struct usher__redis *r = ((const struct usher__redis_store *)s)->lane[0];
     struct usher__redis *own = resize(r->alloc, NULL, 0, sizeof *own);
     enum usher_status status;
 

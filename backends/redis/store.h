@@ -5,6 +5,8 @@
 
 #include <usher/store.h>
 
+#include <pthread.h>
+
 #include "conn.h"
 
 #define USHER__REDIS_PREFIX_MAX 64
@@ -22,8 +24,8 @@ struct usher__redis_script {
     char sha[41]; /* "": to be loaded */
 };
 
+/* A connection and what goes with it: one thread at a time. */
 struct usher__redis {
-    struct usher_store base;
     const struct usher_allocator *alloc;
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
@@ -37,6 +39,19 @@ struct usher__redis {
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
     /* of the connection */
     char host[256], user[256], password[512], client_name[256];
+};
+
+/* The store: two of them, so that the server has one batch while the other one is made. */
+struct usher__redis_store {
+    struct usher_store base;
+    const struct usher_allocator *alloc;
+    struct usher__redis *lane[2]; /* the second connects when it is first needed */
+    pthread_mutex_t lock;         /* of which is taken */
+    /* Notices are told in order of version, so when somebody listens one batch goes at a
+     * time: then it is locked for writing, else for reading. */
+    pthread_rwlock_t order;
+    bool locks; /* both are initialised */
+    bool taken[2];
 };
 
 /* A key of @scope; "" or ":index" is @suffix.  Returns its size. */

@@ -27,7 +27,10 @@ enum usher_capability {
                                      * gains nothing from batches: the engine calls it
                                      * directly.  Without it the engine calls it on one
                                      * thread at a time with what has queued up. */
-    USHER_CAP_INSTANT = 1u << 3     /* never waits; it is told no deadlines (0) */
+    USHER_CAP_INSTANT = 1u << 3,    /* never waits; it is told no deadlines (0) */
+    USHER_CAP_TWO = 1u << 4         /* without CONCURRENT: execute() may run on two threads at
+                                     * once, so that one batch is on its way while the other
+                                     * one is being made */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and

@@ -12,7 +12,7 @@
  * and none of them is defined afterwards.
  */
 
-enum THE(arg){
+enum THE(arg) {
 #define ARG(name, ...) THE(i_##name),
 #include NOUN_DEF
     THE(n_args)
@@ -34,20 +34,32 @@ enum {
 
 static const struct usher__arg THE(args)[] = {
 #define ARG(name, word, type, field, given, min, max, words) \
-    { word, #name, USHER__ARG_##type, (uint16_t)offsetof(struct usher_command, ARGS(field)), \
-      IS_TEXT(type) ? 0u : A(name), (min), (max), (words) },
+    { word,                                                  \
+      #name,                                                 \
+      USHER__ARG_##type,                                     \
+      (uint16_t)offsetof(struct usher_command, ARGS(field)), \
+      IS_TEXT(type) ? 0u : A(name),                          \
+      (min),                                                 \
+      (max),                                                 \
+      (words) },
 #include NOUN_DEF
 };
 
-#define EMPTY(mask)                            \
+#define EMPTY(mask)                             \
     ((uint32_t)THE(texts) & ~(uint32_t)(mask) & \
      ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
 
 static const struct usher__verb THE(verbs)[] = {
-#define VERB(name, word, order, keys, flags, help) \
-    { VERB_CODE(name), word, order, keys, ((order) | (keys)) & (uint32_t)THE(texts), \
-      EMPTY((order) | (keys)), \
-      USHER_GIVEN_NOW | (((order) | (keys)) & ~(uint32_t)THE(texts)), flags, help },
+#define VERB(name, word, order, keys, flags, help)                    \
+    { VERB_CODE(name),                                                \
+      word,                                                           \
+      order,                                                          \
+      keys,                                                           \
+      ((order) | (keys)) & (uint32_t)THE(texts),                      \
+      EMPTY((order) | (keys)),                                        \
+      USHER_GIVEN_NOW | (((order) | (keys)) & ~(uint32_t)THE(texts)), \
+      flags,                                                          \
+      help },
 #include NOUN_DEF
 };
 
@@ -59,8 +71,7 @@ static const struct usher__field THE(outs)[] = {
 
 static const struct usher__field THE(extras)[] = {
 #define EXTRA(verb, type, field) \
-    { USHER__FIELD_##type, VERB_CODE(verb), \
-      (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
+    { USHER__FIELD_##type, VERB_CODE(verb), (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
 #include NOUN_DEF
 };
 
@@ -74,11 +85,11 @@ static uint32_t THE(texts_given)(const struct usher_command *command)
     const char *at = (const char *)command;
     uint32_t given = 0;
 
-#define ARG(name, word, type, field, ...)                                                       \
-    if (IS_TEXT(type) &&                                                                        \
-        ((const struct usher_text *)(const void *)(at + offsetof(struct usher_command,          \
-                                                                 ARGS(field))))                 \
-                ->data != NULL)                                                                 \
+#define ARG(name, word, type, field, ...)                                                        \
+    if (IS_TEXT(type) &&                                                                         \
+        ((const struct usher_text *)(const void *)(at +                                          \
+                                                   offsetof(struct usher_command, ARGS(field)))) \
+                ->data != NULL)                                                                  \
         given |= A(name);
 #include NOUN_DEF
     return given;

@@ -175,6 +175,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->pid = getpid();
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
+    e->leaders_max = (store->ops->caps & USHER_CAP_TWO) != 0 ? 2 : 1;
     e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
     e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
     status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
@@ -323,7 +324,7 @@ void usher_close(struct usher_engine *e)
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */
-        if (e->led || e->store->ops->forget == NULL)
+        if (e->leaders != 0 || e->store->ops->forget == NULL)
             return;
         e->store->ops->forget(e->store);
     }
@@ -366,50 +367,71 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     e->store->ops->execute(e->store, tasks, n, &context);
 }
 
-/* As leader: execute what is queued, mine first, up to GATHER tasks. */
+/* Take the first one out of the queue, which is not empty. */
+static struct usher__waiter *queue_take(struct usher_engine *e)
+{
+    struct usher__waiter *w = e->first;
+
+    e->first = w->next;
+    if (e->first == NULL)
+        e->last = NULL;
+    w->next = NULL;
+    e->queued--;
+    return w;
+}
+
+/* As leader, who is not in the queue: execute mine, and what is queued up to GATHER tasks. */
 static void lead(struct usher_engine *e, struct usher__waiter *me)
 {
     struct usher_task gathered[GATHER];
     struct usher_task *tasks = me->tasks;
-    struct usher__waiter *last = me; /* of those whose tasks are taken: others come meanwhile */
-    struct usher__waiter *next;
+    struct usher__waiter *last = me; /* of those whose tasks are taken */
+    struct usher__waiter *next = NULL;
     size_t n = me->n, n_waiters = 1;
     int64_t deadline_ms = me->deadline_ms;
 
     (void)pthread_mutex_lock(&e->lock);
     /* Those whom the last batch has set free are on their way back, and the store does better
-     * with all of them at once. */
-    for (int i = 0; e->queued < e->expected && i < PATIENCE; i++) {
+     * with many at once. */
+    for (int i = 0; e->queued + 1 < e->expected && i < PATIENCE; i++) {
         (void)pthread_mutex_unlock(&e->lock);
         (void)sched_yield();
         (void)pthread_mutex_lock(&e->lock);
     }
-    if (me->next != NULL && n + me->next->n <= GATHER) {
+    if (e->first != NULL && n + e->first->n <= GATHER) {
         memcpy(gathered, me->tasks, n * sizeof *gathered);
         tasks = gathered;
-        for (; last->next != NULL && n + last->next->n <= GATHER; last = last->next) {
-            memcpy(gathered + n, last->next->tasks, last->next->n * sizeof *gathered);
-            n += last->next->n;
+        while (e->first != NULL && n + e->first->n <= GATHER &&
+               (e->leaders_max == 1 || n_waiters < e->expected)) {
+            last = last->next = queue_take(e);
+            memcpy(gathered + n, last->tasks, last->n * sizeof *gathered);
+            n += last->n;
             n_waiters++;
             /* nobody waits longer than he asked for */
-            if (last->next->deadline_ms < deadline_ms)
-                deadline_ms = last->next->deadline_ms;
+            if (last->deadline_ms < deadline_ms)
+                deadline_ms = last->deadline_ms;
         }
     }
+    e->under_way += n_waiters;
+    if (e->first != NULL && e->leaders < e->leaders_max) {
+        e->leaders++;
+        next = queue_take(e);
+        next->lead = true;
+    }
     (void)pthread_mutex_unlock(&e->lock);
+    if (next != NULL)
+        (void)sem_post(&next->wake);
     give_to_store(e, tasks, n, deadline_ms);
 
     (void)pthread_mutex_lock(&e->lock);
-    e->expected = e->queued;
-    e->queued -= n_waiters;
-    next = last->next;
-    last->next = NULL;
-    e->first = next;
-    if (next == NULL) {
-        e->last = NULL;
-        e->led = false;
-    } else {
+    e->expected = (e->queued + e->under_way + e->leaders_max - 1) / e->leaders_max;
+    e->under_way -= n_waiters;
+    next = NULL;
+    if (e->first != NULL) {
+        next = queue_take(e);
         next->lead = true;
+    } else {
+        e->leaders--;
     }
     (void)pthread_mutex_unlock(&e->lock);
     /* Not under the lock, which they would wait for; the next leader first.  Once woken, a
@@ -431,15 +453,18 @@ combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t dead
 
     (void)sem_init(&me.wake, 0, 0);
     (void)pthread_mutex_lock(&e->lock);
-    /* it is out of the queue before this function returns */
-    if (e->last != NULL)
-        e->last->next = &me;
-    else
-        e->first = &me; /* cppcheck-suppress autoVariables */
-    e->last = &me;      /* cppcheck-suppress autoVariables */
-    e->queued++;
-    leads = !e->led;
-    e->led = true;
+    leads = e->leaders < e->leaders_max;
+    if (leads) {
+        e->leaders++;
+    } else {
+        /* it is out of the queue before this function returns */
+        if (e->last != NULL)
+            e->last->next = &me;
+        else
+            e->first = &me; /* cppcheck-suppress autoVariables */
+        e->last = &me;      /* cppcheck-suppress autoVariables */
+        e->queued++;
+    }
     (void)pthread_mutex_unlock(&e->lock);
     if (!leads) {
         while (sem_wait(&me.wake) != 0) /* a signal */
@@ -495,7 +520,8 @@ static inline enum usher_status execute_some(struct usher_engine *e,
     size_t n_tasks = 0;
 
     for (size_t i = 0; i < n; i++) {
-        usher__reply_init(&replies[i], (enum usher_noun)((unsigned)commands[i].verb >> 8), e->opt.alloc);
+        usher__reply_init(&replies[i], (enum usher_noun)((unsigned)commands[i].verb >> 8),
+                          e->opt.alloc);
         if (usher__command_check(&commands[i], scope, &replies[i]) == USHER_OK) {
             scope = &commands[i].scope;
             tasks[n_tasks].command = &commands[i];

@@ -25,14 +25,16 @@ struct usher_engine {
     int64_t timeout_ms;
     struct usher__watches watches;
 
-    /* Commands that wait for the store, in order.  One thread, the leader, executes what
-     * is queued on behalf of all. */
+    /* Threads that wait with their commands for the store, in order.  A leader executes on
+     * behalf of those that it takes out of the queue; while there are fewer leaders than may
+     * be, nobody is in it. */
     pthread_mutex_t lock;
     bool locks; /* the mutex is initialised */
     struct usher__waiter *first, *last;
-    bool led;
-    size_t queued;   /* waiters */
-    size_t expected; /* that many there were at the end of the last batch, its own included */
+    unsigned leaders, leaders_max;
+    size_t queued;   /* in the queue */
+    size_t under_way; /* those whose commands are with the store */
+    size_t expected; /* as many as a leader should find, by what there was at the last end */
 };
 
 /* Set what usher_message() returns in this thread. */

@@ -289,8 +289,7 @@ static void machine_dot(struct out *o, const struct usher__machine *m)
             if (said)
                 put(o, ", ");
             else
-                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from],
-                    m->state_words[to]);
+                put(o, "    \"%s\" -> \"%s\" [label=\"", m->state_words[from], m->state_words[to]);
             put(o, "%s", m->event_words[row->event]);
             said = true;
         }

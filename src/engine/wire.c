@@ -194,5 +194,5 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     if (status != USHER_OK)
         return status == USHER_NOMEM ? status : USHER_INVALID;
     return usher__fields_unpack(&u, noun, command->verb, reply) && u.at == u.end ? USHER_OK
-                                                                               : USHER_INVALID;
+                                                                                 : USHER_INVALID;
 }

@@ -162,8 +162,7 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
         return USHER_MISSING;
     for (size_t i = 0; i < n; i++) {
         memset(row, 0, noun->row_size);
-        if (noun->row_size > sizeof row || !usher_unpack_array(u, &fields) ||
-            fields != noun->n_row)
+        if (noun->row_size > sizeof row || !usher_unpack_array(u, &fields) || fields != noun->n_row)
             return USHER_MISSING;
         for (unsigned k = 0; k < noun->n_row; k++)
             if (!field_unpack(u, &noun->row[k], row))

@@ -173,7 +173,7 @@ static enum usher_status answer_read(struct usher__work *w, const struct usher_t
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
     struct usher_unpacker u = { (const unsigned char *)kept->data,
-                                 (const unsigned char *)kept->data + kept->size };
+                                (const unsigned char *)kept->data + kept->size };
     uint64_t code;
     size_t n;
     enum usher_status status;

@@ -176,7 +176,7 @@ end
 
 -- Write what has been collected.  The index at once, for walks look there; what goes into
 -- the hash is kept for the end of the call, for find() looks at that first.  Nothing can fail
--- behind the first write.
+-- behind the first write (but for a user without the right to, who gets UNKNOWN).
 function S.apply()
     local cache, dirty, pf = S.cache, S.dirty, S.pf
     if not S.exists then
@@ -188,8 +188,12 @@ function S.apply()
         end
         S.enter('!', '', '', '')
     end
-    if S.rn > 0 then call('ZREM', INDEX, unpack(S.zr, 1, S.rn)) end
+    if S.rn > 0 then
+        call('ZREM', INDEX, unpack(S.zr, 1, S.rn))
+        S.half = true
+    end
     if S.zn > 0 then call('ZADD', INDEX, unpack(S.za, 1, S.zn)) end
+    S.half = nil
     for i = 1, S.pn, 2 do
         local field = pf[i]
         cache[field] = pf[i + 1]

@@ -9,21 +9,27 @@ if by_hand then
     -- EVALSHA sha 1 {scope} verb …
     HASH, INDEX = HASH .. ':' .. K.NOUN, HASH .. ':' .. K.NOUN .. ':index'
 
-    -- verb, the arguments that it must have in their order, then pairs of key and value
+    -- verb, the arguments that it must have in their order (or the noun's first one, where the
+    -- verb takes it), then pairs of key and value
     local function read()
         local code, order, keys = string.match(K.VERBS, ' '
             .. (string.match(ARGV[1] or '', '^[%l-]+$') or '?') .. '=(%d+):([%d,]*):([%d,]*)')
         if not code then return nil, 'the verb is not known' end
         local a, at = {tonumber(code)}, 2
+        -- No byte that UTF-8 has not: \255 ends the lists of the index.
+        local function is_name(value, size)
+            return #value > 0 and #value <= size and not string.find(value, '[%c\192\193\245-\255]')
+        end
+        local function is_number(value, min, max)
+            return string.find(value, '^%-?%d+$') and tonumber(value) >= tonumber(min)
+                and tonumber(value) <= tonumber(max)
+        end
         local function argument(i, value)
             local word, kind, min, max = string.match(K.ARGS, ' ' .. i
                 .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
             if kind == 't' then
-                if #value > (word == 'group' and 4096 or 255) or value == '' or string.find(value, '%c') then
-                    return word .. ' is not a name'
-                end
-            elseif not string.find(value, '^%-?%d+$') or tonumber(value) < tonumber(min)
-                or tonumber(value) > tonumber(max) then
+                if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
+            elseif not is_number(value, min, max) then
                 return word .. ' is not a number from ' .. min .. ' to ' .. max
             else
                 value = tonumber(value)
@@ -38,14 +44,22 @@ if by_hand then
             if wrong then return nil, wrong end
             at = at + 1
         end
+        -- `call 123456': one word too many for pairs is the first argument
+        if (#ARGV - at) % 2 == 0 and string.find(',' .. keys .. ',', ',0,', 1, true) then
+            local wrong = argument(0, ARGV[at])
+            if wrong then return nil, wrong end
+            at = at + 1
+        end
         while ARGV[at] do
             local key, value, wrong = ARGV[at], ARGV[at + 1], nil
             local known = not value and 'no value for ' .. key
             if value and key == 'now' then
-                if not string.find(value, '^%d+$') or #value > 15 then return nil, 'now is not a time' end
+                if not is_number(value, 0, K.TIME_MAX) then
+                    return nil, string.format('now is not a number from 0 to %.0f', K.TIME_MAX)
+                end
                 a[2] = tonumber(value)
             elseif value and key == 'req' then
-                if value == '' or #value > 255 or string.find(value, '%c') then return nil, 'req is not a name' end
+                if not is_name(value, 255) then return nil, 'req is not a name' end
                 a[3] = value
             elseif value then
                 known = key .. ' is not an argument of `' .. ARGV[1] .. '`'
@@ -134,10 +148,12 @@ for i = 1, n_commands do
         if S.req and not S.keep then S.make_memory() end
         local good, why = pcall(S.run)
         if not good then
-            if not S.head_changed then error(why) end -- nothing was written in this call
+            why = type(why) == 'table' and why.err or tostring(why)
+            -- nothing was written in this call: as if the server had refused it, by its own words
+            if not S.head_changed and not S.half then return {err = why} end
             S.drop()
-            if type(why) == 'table' then why = why.err end
-            S.answer = {K.UNAVAILABLE, 'the script failed: ' .. sub(tostring(why), 1, 120)}
+            S.answer = {S.half and K.UNKNOWN or K.UNAVAILABLE, 'the script failed: ' .. sub(why, 1, 120)}
+            S.half = nil
         end
         exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
             S.due, S.nd, S.head_changed

@@ -522,7 +522,7 @@ static enum usher_status read_scope(struct usher__redis *r, struct dump *d, int6
     for (unsigned tries = 0;; tries++) {
         enum usher_status status = read_header(r, d, deadline_ms, message);
 
-        if (status == USHER_OK && text_of(d->header.page[0]->element[0]).size == 0)
+        if (status == USHER_OK && d->header.page[0]->element[0]->type == REDIS_REPLY_NIL)
             return USHER_MISSING;
         if (status == USHER_OK)
             status = read_fields(r, d, deadline_ms, message);
@@ -690,7 +690,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
         return not_understood(d, "its tables are not known", message);
     if (!head_read(head, &scope))
         return not_understood(d, "its header is not understood", message);
-    if (settings.size != 0 ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
+    if (settings.data != NULL ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
         return not_understood(d, "its settings are not understood", message);
     if (!records_make(r, d, &all))
         return USHER_NOMEM;

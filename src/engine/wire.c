@@ -181,9 +181,9 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
         return USHER_INVALID;
     if (code >= USHER_INVALID)
         return n == 2 ? failure_read(&u, (enum usher_status)code, reply) : USHER_INVALID;
-    if (!usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||
-        !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &repeated) ||
-        repeated < 0 || repeated > 1)
+    if (n != 6 + usher__fields_count(noun, command->verb) || !usher_unpack_text(&u, &epoch) ||
+        !hex_read(&epoch, &reply->epoch) || !usher_unpack_uint(&u, &reply->version) ||
+        !usher_unpack_int(&u, &repeated) || repeated < 0 || repeated > 1)
         return USHER_INVALID;
     reply->status = (enum usher_status)code;
     reply->repeated = repeated == 1;

@@ -89,7 +89,7 @@ for store in $STORES; do
 > number set p order=fifo
 {"status":"invalid","message":"order is none of longest-idle, most-recent, random"}
 > number list p state=nodata
-{"status":"invalid","message":"state is none of idle+up, idle+down, busy+up, busy+down"}
+{"status":"invalid","message":"state is none of idle+down, idle+up, busy+down, busy+up"}
 > number list p max=0
 {"status":"invalid","message":"max is not a number from 1 to 10000"}
 > number list p onwer=a

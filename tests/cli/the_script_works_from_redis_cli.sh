@@ -25,9 +25,9 @@ event() {
     status=$1
     state=$2
     shift 2
-    got=$(cli EVALSHA "$sha" 1 '{numpool}' "$@")
-    case " $got " in
-    " $status "*" $state "*) ;;
+    got=$(cli EVALSHA "$sha" 1 '{numpool}' "$@" | tr '\n' ' ')
+    case "$got" in
+    "status $status epoch "*" state $state "*) ;;
     *) wrong "$* is answered with $status and $state, not: $got" ;;
     esac
 }

@@ -2504,6 +2504,26 @@ static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
     usher_close(direct);
 }
 
+static bool same_bytes(const redisReply *a, const redisReply *b)
+{
+    return a->len == b->len && memcmp(a->str, b->str, (size_t)a->len) == 0;
+}
+
+/* The same groups of @each, in any order: a hash may be moved about when it is looked at. */
+static void assert_same_pairs(const redisReply *a, const redisReply *b, size_t each)
+{
+    assert_true(a->elements == b->elements);
+    for (size_t i = 0; i < a->elements; i += each) {
+        size_t k = 0;
+
+        while (k < b->elements && !same_bytes(a->element[i], b->element[k]))
+            k += each;
+        assert_true(k < b->elements);
+        for (size_t n = 0; n < each; n++)
+            assert_true(same_bytes(a->element[i + n], b->element[k + n]));
+    }
+}
+
 static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
 {
     struct usher_engine *e = open_direct();
@@ -2539,11 +2559,7 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
         dump[1][0] = must(redis_do(server, "HGETALL", HASH, NULL));
         dump[1][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
         for (int d = 0; d < 2; d++) {
-            assert_true(dump[0][d]->elements == dump[1][d]->elements);
-            for (size_t i = 0; i < dump[0][d]->elements; i++)
-                assert_true(dump[0][d]->element[i]->len == dump[1][d]->element[i]->len &&
-                            memcmp(dump[0][d]->element[i]->str, dump[1][d]->element[i]->str,
-                                   (size_t)dump[0][d]->element[i]->len) == 0);
+            assert_same_pairs(dump[0][d], dump[1][d], d == 0 ? 2 : 1);
             freeReplyObject(dump[0][d]);
             freeReplyObject(dump[1][d]);
         }

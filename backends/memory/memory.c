@@ -407,6 +407,7 @@ struct plan {
     size_t data_size;
     unsigned leaves, joins; /* slots, by bit */
     bool fresh;             /* @record is new */
+    bool more;              /* it has some of the numbers that are seldom used */
 };
 
 /* The name of @text, made if need be, with a reference.  NULL: no memory. */
@@ -540,17 +541,21 @@ static struct record *record_new(struct shard *shard, struct kind *kind,
 
 static bool has_more(const struct usher_record *r)
 {
-    bool more = false;
+    int64_t any = 0;
 
     for (int i = FEW; i < USHER_NUMBERS; i++)
-        more = more || r->n[i] != 0;
-    return more;
+        any |= r->n[i];
+    return any != 0;
 }
 
 /* The data with the numbers before them. */
 static bool data_copy(struct shard *shard, const struct usher_record *from, struct plan *p)
 {
-    size_t more = has_more(from) ? MORE_SIZE : 0, size = more + from->data.size;
+    size_t more, size;
+
+    p->more = has_more(from);
+    more = p->more ? MORE_SIZE : 0;
+    size = more + from->data.size;
 
     if (size == 0)
         return true;
@@ -703,7 +708,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     r->token = to->token;
     r->until_ms = to->until_ms;
     memcpy(r->n, to->n, sizeof r->n);
-    r->more = has_more(to);
+    r->more = p->more;
     r->owner = p->owner;
     r->group = p->group;
     r->data = p->data;

@@ -68,12 +68,26 @@ bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline
     return true;
 }
 
+static char *put(char *at, const char *data, size_t size)
+{
+    memcpy(at, data, size);
+    return at + size;
+}
+
 size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX])
 {
-    return (size_t)snprintf(key, USHER__REDIS_KEY_MAX, "%s{%.*s}:%s%s", r->prefix, (int)scope->size,
-                            scope->data, usher_noun_word(noun), suffix);
+    const char *word = usher_noun_word(noun);
+    char *at = put(key, r->prefix, strlen(r->prefix));
+
+    *at++ = '{';
+    at = put(at, scope->data, scope->size);
+    *at++ = '}';
+    *at++ = ':';
+    at = put(at, word, strlen(word));
+    at = put(at, suffix, strlen(suffix));
+    return (size_t)(at - key);
 }
 
 /* ---- the connection ---------------------------------------------------------------- */

@@ -318,9 +318,9 @@ struct usher_number_reply {
 struct usher_reply {
     enum usher_status status;
     enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
-    bool repeated;    /* the kept answer of an earlier command with this request id */
-    uint64_t epoch;   /* 0: the scope does not exist */
-    uint64_t version; /* after the command */
+    bool repeated;        /* the kept answer of an earlier command with this request id */
+    uint64_t epoch;       /* 0: the scope does not exist */
+    uint64_t version;     /* after the command */
     union {
         struct usher_number_reply number;
         uint64_t reserve[96];

@@ -21,9 +21,9 @@ enum usher__arg_type {
 struct usher__arg {
     const char *word;
     const char *name; /* of the row: no two of a noun are the same */
-    uint8_t type;    /* enum usher__arg_type */
-    uint16_t offset; /* in struct usher_command */
-    uint32_t given;  /* bit, 0 for texts */
+    uint8_t type;     /* enum usher__arg_type */
+    uint16_t offset;  /* in struct usher_command */
+    uint32_t given;   /* bit, 0 for texts */
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
 };

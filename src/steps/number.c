@@ -1181,16 +1181,13 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     }
 }
 
-static const char *const kinds[USHER_KINDS] = { "?", "number", "group", "sticky", "request",
-                                                "?", "?",      "?" };
+static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
+                                                "request", "?",      "?",     "?" };
 
 static const struct usher__constant constants[] = {
-    { "V_EXPIRE", USHER_NUMBER_EXPIRE },
-    { "V_REST", USHER_NUMBER_REST },
-    { "QUEUED", USHER__RANK_QUEUED },
-    { "DRAW_STEPS", USHER__DRAW_STEPS },
-    { "SETTINGS", USHER__SETTINGS },
-    { NULL, 0 },
+    { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
+    { "QUEUED", USHER__RANK_QUEUED },    { "DRAW_STEPS", USHER__DRAW_STEPS },
+    { "SETTINGS", USHER__SETTINGS },     { NULL, 0 },
 };
 
 const struct usher__steps usher__number_steps = {

@@ -20,8 +20,8 @@ struct usher__work {
     const struct usher_context *context;
     const struct usher_command *command;
     struct usher_reply *reply;
-    struct usher_scope scope; /* ref NULL: does not exist (yet) */
-    int64_t now;              /* never before scope.clock_ms */
+    struct usher_scope scope;         /* ref NULL: does not exist (yet) */
+    int64_t now;                      /* never before scope.clock_ms */
     const struct usher__steps *steps; /* of the scope's noun */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
@@ -145,10 +145,10 @@ struct usher__steps {
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;
-    uint8_t requests;         /* of the counts, that of kept answers */
-    uint8_t requests_max;     /* of the settings, how many there may be */
-    uint32_t counted;         /* bits of counts that must be what tally() says */
-    uint32_t statistics;      /* bits of counts that are no state: not in the digest */
+    uint8_t requests;     /* of the counts, that of kept answers */
+    uint8_t requests_max; /* of the settings, how many there may be */
+    uint32_t counted;     /* bits of counts that must be what tally() says */
+    uint32_t statistics;  /* bits of counts that are no state: not in the digest */
 };
 
 extern const struct usher__steps usher__number_steps;

@@ -20,6 +20,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
+#include "steps/kept.h"
 #include "steps/work.h"
 
 /* ---- audit ------------------------------------------------------------------------ */
@@ -169,6 +170,8 @@ static void audit_record(struct audit *a, const struct usher_record *r)
     }
     audit_order(a, r);
     what = a->steps->record_fault(&a->scope, r);
+    if (what == NULL && r->kind == USHER_KIND_REQUEST)
+        what = usher__kept_fault(&r->data, usher__noun(a->scope.noun));
     if (what != NULL)
         fault(a, "%s %.*s %s", a->steps->kinds[r->kind], (int)r->id.size, r->id.data, what);
     for (unsigned s = 0; s < USHER_SLOTS; s++) {

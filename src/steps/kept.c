@@ -172,3 +172,32 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
     }
     return USHER_OK;
 }
+
+const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun)
+{
+    static const char fault[] = "has an answer that cannot be read";
+    struct usher_unpacker u = { (const unsigned char *)kept->data,
+                                (const unsigned char *)kept->data + kept->size };
+    uint64_t verb, status, version, number;
+    struct usher_text text;
+    int64_t i;
+    size_t n, rows, fields;
+
+    if (kept->size == 0 || !usher_unpack_array(&u, &n) || n < 4 || !usher_unpack_uint(&u, &verb) ||
+        verb >> 8 != noun->noun || !usher_unpack_uint(&u, &status) || status >= USHER_INVALID ||
+        !usher_unpack_uint(&u, &version) || !usher_unpack_array(&u, &rows))
+        return fault;
+    for (n -= 4; rows > 0; rows--) {
+        if (!usher_unpack_array(&u, &fields))
+            return fault;
+        for (; fields > 0; fields--)
+            if (!usher_unpack_int(&u, &i) && !usher_unpack_uint(&u, &number) &&
+                !usher_unpack_text(&u, &text))
+                return fault;
+    }
+    for (; n > 0; n--)
+        if (!usher_unpack_int(&u, &i) && !usher_unpack_uint(&u, &number) &&
+            !usher_unpack_text(&u, &text))
+            return fault;
+    return u.at == u.end ? NULL : fault;
+}

@@ -24,4 +24,7 @@ void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
 enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
                                      struct usher_reply *reply);
 
+/* NULL, or what is wrong with an answer as it is kept: see usher__request_keep(). */
+const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun);
+
 #endif

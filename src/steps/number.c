@@ -1139,6 +1139,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is empty";
     if (r->kind < USHER_KIND_NUMBER || r->kind > USHER_KIND_REQUEST)
         return "is of no known kind";
+    if (r->kind != USHER_KIND_REQUEST && r->data.size != 0)
+        return "has data that means nothing";
     if (r->kind != USHER_KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_NODATA || r->state >= USHER__NUMBER_STATES)

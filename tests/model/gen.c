@@ -257,6 +257,11 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     g->set = (unsigned)(1 + rng_below(r, 4));
     if (g->big)
         g->lease = 90;
+    if (rng_chance(r, 20)) { /* as most pools are: stores have shorter ways for them */
+        g->daily = g->request = g->sticky = g->group = g->set = 0;
+        g->owner = 95;
+        g->given = 5;
+    }
     g->calm = rng_chance(r, 60);
     (void)snprintf(g->about, sizeof g->about,
                    "%u pools, %u numbers, %u owners, %u groups, %u peers, %u request ids, "

@@ -18,7 +18,8 @@
  *   counts    `stats` counts what `list` lists
  * On a store the way to a state is walked in a fresh pool, then command after command that
  * has not been tried in the state that the last one led to; each answer and the list behind
- * each change must be the model's, and the audits clean.
+ * each change must be the model's, the notices dense, and the audits clean.  Many commands on
+ * several pools go into one usher_execute(), every second time with a watcher.
  *
  * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.
  */
@@ -621,6 +622,9 @@ struct runner {
     struct usher_command c[BATCH];
     struct usher_reply want[BATCH], got[BATCH];
     bool check[BATCH];
+    unsigned flushes;              /* every second one has a watcher */
+    uint64_t versions[POOLS_OPEN]; /* by pool, of its last notice in this flush; 0: none */
+    uint64_t notices;
     size_t n;
     char name[16];
     /* for messages */
@@ -628,14 +632,37 @@ struct runner {
     size_t state;
 };
 
+/* Notices of a pool come in order, and none is left out. */
+static void hear_in_order(void *payload, const struct usher_notice *n)
+{
+    struct runner *r = payload;
+    unsigned i = 0; /* of a pool "p7" */
+
+    for (size_t k = 1; k < n->scope.size; k++)
+        i = i * 10 + (unsigned)(n->scope.data[k] - '0');
+    assert_true(i < POOLS_OPEN);
+    if (r->versions[i] != 0 && n->version != r->versions[i] + 1)
+        fail_msg("%s: a notice of version %" PRIu64 " follows that of %" PRIu64, r->store->name,
+                 n->version, r->versions[i]);
+    r->versions[i] = n->version;
+    r->notices++;
+}
+
 static void runner_flush(struct runner *r)
 {
+    struct usher_watch *watch = NULL;
     bool equal = true;
 
     if (r->n == 0)
         return;
+    if (r->flushes++ % 2 == 0) {
+        memset(r->versions, 0, sizeof r->versions);
+        assert_int_equal(usher_watch(r->e, USHER_NUMBER, NULL, hear_in_order, r, &watch), USHER_OK);
+    }
     if (usher_execute(r->e, r->c, r->got, r->n) != USHER_OK)
         fail_msg("%s: %s", r->store->name, usher_message(r->e));
+    if (watch != NULL)
+        usher_unwatch(r->e, watch);
     for (size_t i = 0; i < r->n; i++) {
         if (equal && r->check[i]) {
             equal = replies_equal(r->c[i].verb, &r->want[i], &r->got[i], NULL);
@@ -832,6 +859,7 @@ static void try_store(const struct store *store)
     runner_close(r);
     print_message("%s: %" PRIu64 " of %" PRIu64 " commands, %.1f s\n", store->name, tried, n,
                   seconds() - start);
+    assert_true(r->notices > 0);
     if (limit <= 0)
         assert_int_equal(tried, n);
     free(r);

@@ -16,6 +16,12 @@ local function from_hand()
         local word, kind, min, max = string.match(K.ARGS, ' ' .. i .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
         if kind == 't' then
             if #value > (word == 'group' and 4096 or 255) or value == '' or string.find(value, '%c') then return word .. ' is not a name' end
+        elseif kind == 'w' then
+            -- digits are compared, for it may be beyond 2^53
+            value = string.gsub(value, '^0+(%d)', '%1')
+            if string.find(value, '%D') or value == '' or #value > #max or #value == #max and value > max then
+                return word .. ' is not a number from ' .. min .. ' to ' .. max
+            end
         elseif not string.find(value, '^%-?%d+$') or tonumber(value) < tonumber(min)
             or tonumber(value) > tonumber(max) then
             return word .. ' is not a number from ' .. min .. ' to ' .. max

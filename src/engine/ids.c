@@ -585,8 +585,13 @@ enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *r
         enum usher_status status;
 
         (void)pthread_mutex_lock(&p->lock);
-        if (p->n_scraps > 0)
-            c.got = p->scraps[--p->n_scraps];
+        for (unsigned i = 0; i < p->n_scraps; i++) {
+            if (p->scraps[i].first < local->head.next)
+                continue; /* this thread has had larger ones */
+            c.got = p->scraps[i];
+            p->scraps[i] = p->scraps[--p->n_scraps];
+            break;
+        }
         (void)pthread_mutex_unlock(&p->lock);
         c.n = p->wiped ? p->chunk : 1;
         status = c.got.first != c.got.end ? USHER_OK : run(ids, p, &c, 0);

@@ -12,7 +12,7 @@
  * that this costs the callers no look of its own; then the segment's end; then, when all is used
  * up, 0, so that callers come here before they add.  Everything below is under one lock, and
  * rare.  An id that was taken by addition at or past the published end is looked up among the
- * segments there are (the present and the last one, and the next when it comes: it may go on
+ * segments there are (the present and the last few, and the next when it comes: it may go on
  * from this one); if it is in none, the caller takes another.
  *
  * The counter lies on a page that the kernel wipes in the child of a fork.  There it ends here,
@@ -44,6 +44,7 @@
 #define SHARE 50
 #define CHUNK 256
 #define SCRAPS 64
+#define PAST 8
 #define BUCKETS 64
 /* A call that did not come here took less, as far as figures go. */
 #define FAST_NS 64
@@ -69,7 +70,9 @@ struct inner {
     uint64_t chunk, by;
     bool background;
 
-    struct span now, last;       /* the segment in use, and the one before */
+    struct span now;        /* the segment in use */
+    struct span past[PAST]; /* those before it, round and round */
+    unsigned n_past;
     struct usher_id_range spare; /* the next one; n 0: none */
     uint64_t token, range_epoch; /* of the segment in use */
     uint64_t mark, published;
@@ -168,6 +171,17 @@ static bool within(const struct span *s, uint64_t id, uint64_t by)
     return id >= s->first && id < s->end && (id - s->first) % by == 0;
 }
 
+/* Is @id, which was taken by addition, of a segment that is or was in use? */
+static bool known(const struct inner *p, uint64_t id)
+{
+    if (within(&p->now, id, p->by))
+        return true;
+    for (unsigned i = 0; i < PAST; i++)
+        if (within(&p->past[i], id, p->by))
+            return true;
+    return false;
+}
+
 /* The spare segment becomes the one in use.  What is left of that is skipped. */
 static void install(struct usher_ids *ids, struct inner *p)
 {
@@ -201,7 +215,7 @@ static void install(struct usher_ids *ids, struct inner *p)
     }
     p->skipped = 0;
     p->began_ns = now;
-    p->last = p->now;
+    p->past[p->n_past++ % PAST] = p->now;
     p->now.first = first;
     p->now.end = first + n * p->by;
     p->token = p->spare.token;
@@ -302,7 +316,7 @@ static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
     uint64_t cur;
 
     if (c->taken != NONE) {
-        if (within(&p->now, c->taken, p->by) || within(&p->last, c->taken, p->by)) {
+        if (known(p, c->taken)) {
             c->got.first = c->taken;
             c->got.end = c->taken + p->by;
             return true;

@@ -172,7 +172,7 @@ struct usher_text {
     size_t size;
 };
 
-enum usher_noun { USHER_NUMBER = 1 };
+enum usher_noun { USHER_NUMBER = 1, USHER_ID = 5 };
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
 enum usher_verb {
@@ -190,7 +190,14 @@ enum usher_verb {
     USHER_NUMBER_SET,
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself */
-    USHER_NUMBER_REST    /* in notices only: it has had its calls of the day */
+    USHER_NUMBER_REST,   /* in notices only: it has had its calls of the day */
+    USHER_ID_CREATE = 0x501,
+    USHER_ID_NEXT,
+    USHER_ID_SHOW,
+    USHER_ID_SET,
+    USHER_ID_DELETE,
+    USHER_ID_RETURN,
+    USHER_ID_INSTALL
 };
 
 /* Of one number.  Codes are stored. */
@@ -250,6 +257,14 @@ struct usher_number_args {
     int64_t max;   /* list, sweep: rows or changes at most */
 };
 
+#ifdef __cplusplus
+}
+#endif
+#include <usher/ids.h>
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* One command.  Zero it first; a zero field is one not given. */
 struct usher_command {
     enum usher_verb verb;
@@ -259,6 +274,7 @@ struct usher_command {
     int64_t now_ms;            /* with USHER_GIVEN_NOW */
     union {
         struct usher_number_args number;
+        struct usher_id_args id;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -323,6 +339,7 @@ struct usher_reply {
     uint64_t version;     /* after the command */
     union {
         struct usher_number_reply number;
+        struct usher_id_reply id;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */

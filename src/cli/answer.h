@@ -23,6 +23,12 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
 void usher__answer_plain(FILE *out, const struct usher_command *command,
                          const struct usher_reply *reply);
 
+/* Of one noun: behind the version; behind the status. */
+void usher__answer_id_json(struct json *j, const struct usher_command *command,
+                           const struct usher_reply *reply);
+void usher__answer_id_plain(FILE *out, const struct usher_command *command,
+                            const struct usher_reply *reply);
+
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40
 const char *usher__time_text(char to[CLI_TIME_MAX], int64_t ms);

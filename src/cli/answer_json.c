@@ -199,7 +199,10 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
                                                    : usher_status_text(reply->status));
     } else {
         usher__answer_begin(&j, reply->status, reply->epoch, reply->version);
-        number(&j, command, reply);
+        if (reply->noun == USHER_ID)
+            usher__answer_id_json(&j, command, reply);
+        else
+            number(&j, command, reply);
         if (reply->repeated)
             usher__json_bool(&j, "repeated", true);
     }

@@ -169,7 +169,10 @@ void usher__answer_plain(FILE *out, const struct usher_command *command,
                          const struct usher_reply *reply)
 {
     fputs(usher_status_word(reply->status), out);
-    number(out, command, reply);
+    if (reply->noun == USHER_ID)
+        usher__answer_id_plain(out, command, reply);
+    else
+        number(out, command, reply);
     if (reply->repeated)
         fputs(" (the first answer again)", out);
     putc('\n', out);

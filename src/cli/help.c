@@ -45,12 +45,25 @@ static const struct {
     { "sticky", USHER__ARG_INT, "MS", "how long the number of a peer is remembered" },
     { "sticky-max", USHER__ARG_INT, "N", "how many peers are remembered" },
     { "requests", USHER__ARG_INT, "N", "how many answers are kept for request ids" },
+    { "epoch", USHER__ARG_NAME, "EPOCH", "of the dispenser, as answered: if it is another: stale" },
+    { "first", USHER__ARG_WIDE, "FIRST", "the first id of the range" },
+    { "n", USHER__ARG_INT, "N", "how many ids" },
+    { "start", USHER__ARG_WIDE, "N", "the first id; 1 if not given" },
+    { "step", USHER__ARG_INT, "N", "how many ids a segment has; 512 if not given" },
+    { "by", USHER__ARG_INT, "N", "the distance of two ids; with start= one of by sites" },
+    { "limit", USHER__ARG_WIDE, "N", "no id is larger than this" },
+    { "step-max", USHER__ARG_INT, "N", "the step grows to this at most" },
+    { "life", USHER__ARG_INT, "MS",
+      "the step doubles when a segment lasts less, halves when twice as long; 0: it stays" },
+    { "managed", USHER__ARG_INT, "0|1", "1: segments come by install only" },
+    { "next", USHER__ARG_WIDE, "N", "skip the ids below this one; never back" },
+    { "max", USHER__ARG_WIDE, "N", "as shown, of the segment before; not given: there is none" },
 };
 
 /* The row of @arg; one that is in no row is called by its word. */
 static void describe(const struct usher__arg *arg, const char **ret_value, const char **ret_help)
 {
-    *ret_value = arg->type == USHER__ARG_INT ? "N" : "TEXT";
+    *ret_value = arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE ? "N" : "TEXT";
     *ret_help = arg->word;
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
         if (arguments[i].type == arg->type && strcmp(arguments[i].word, arg->word) == 0) {
@@ -148,7 +161,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
             continue;
         describe(arg, &value, &help);
         fprintf(out, "  %-11s %s", arg->word, help);
-        if (arg->type == USHER__ARG_INT)
+        if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
             fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, arg->max);
         putc('\n', out);
     }

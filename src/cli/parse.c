@@ -178,6 +178,7 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
     command->given |= arg->given;
     switch (arg->type) {
     case USHER__ARG_INT:
+    case USHER__ARG_WIDE:
         if (!usher__parse_int(value, arg->min, arg->max, &number))
             return wrong(message, "%s is not a number from %" PRId64 " to %" PRId64, arg->word,
                          arg->min, arg->max);

@@ -27,9 +27,25 @@ const char *const usher__order_words[] = { "longest-idle", "most-recent", "rando
 #define SHARED A(GROUP) | A(GROUPS)
 #include "verbs_table.h"
 
+#define USHER_GIVEN_ID_0 0
+
+#define NOUN_CODE USHER_ID
+#define NOUN_WORD "id"
+#define NOUN_SCOPE "NAME"
+#define NOUN_DEF "id_verbs.def"
+#define THE(x) id_##x
+#define ARGS(f) arg.id.f
+#define REPLY(f) of.id.f
+#define ROW_TYPE struct usher_id_row
+#define GIVEN(x) USHER_GIVEN_ID_##x
+#define VERB_CODE(x) USHER_ID_##x
+#define SHARED 0
+#include "verbs_table.h"
+
 #define USHER__NOUNS 6
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun,
+    [USHER_ID] = &id_noun,
 };
 
 const struct usher__noun *usher__noun_at(unsigned i)

@@ -15,7 +15,8 @@ enum usher__arg_type {
     USHER__ARG_VALUE, /* the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
-    USHER__ARG_WORD
+    USHER__ARG_WORD,
+    USHER__ARG_WIDE /* an INT that may be beyond 2^53 */
 };
 
 struct usher__arg {
@@ -34,6 +35,7 @@ enum usher__field_type {
     USHER__FIELD_CODE,
     USHER__FIELD_BOOL,
     USHER__FIELD_NAME,
+    USHER__FIELD_WIDE, /* int64_t that may be beyond 2^53, or -1 */
     USHER__FIELD_TEXT, /* struct usher_text: a name, or none */
     USHER__FIELD_VALUE /* struct usher_text: any bytes */
 };

@@ -132,6 +132,8 @@ static void audit_scope(struct audit *a, const struct usher_scope *s)
     a->name[s->name.size] = '\0';
     if (a->steps == NULL)
         fault(a, "is of no known noun: %u", (unsigned)s->noun);
+    else if (a->steps->scope_fault(s) != NULL)
+        fault(a, "has %s that cannot be", a->steps->scope_fault(s));
     if (s->epoch == 0)
         fault(a, "has no epoch");
     if (s->version == 0 || s->version >= UINT64_C(1) << 53)

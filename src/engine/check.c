@@ -42,7 +42,11 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
 static const char *conflict(const struct usher_command *command)
 {
     const struct usher_number_args *a = &command->arg.number;
+    const struct usher_id_args *id = &command->arg.id;
 
+    if (command->verb == USHER_ID_CREATE && (command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
+        id->limit < ((command->given & USHER_GIVEN_ID_START) != 0 ? id->start : 1))
+        return "limit is below start";
     if (command->verb == USHER_NUMBER_CALL && a->number.data != NULL && a->group.data != NULL)
         return "number and group exclude each other";
     if (command->verb == USHER_NUMBER_LIST && a->owner.data != NULL && a->after.data != NULL)

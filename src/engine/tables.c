@@ -165,7 +165,10 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 
-        put(o, " %u=%s:%c:%lld:%lld", i, arg->word, arg->given == 0 ? 't' : 'n',
+        put(o, " %u=%s:%c:%lld:%lld", i, arg->word,
+            arg->given == 0                ? 't'
+            : arg->type == USHER__ARG_WIDE ? 'w'
+                                           : 'n',
             (long long)arg->min,
             arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
     }

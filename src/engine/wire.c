@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/pack.h"
+#include "core/segment.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "steps/kept.h"
@@ -60,6 +61,7 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
     for (unsigned i = 0; i < n; i++) {
         const struct usher__arg *arg = &noun->args[i];
         const char *at = (const char *)command + arg->offset;
+        char digits[USHER__WIDE_TEXT];
         struct usher_text text;
         int64_t number;
         uint64_t token;
@@ -73,6 +75,8 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
             usher__pack_text(&p, text.data, text.size);
         else if (arg->type == USHER__ARG_TOKEN)
             usher__pack_uint(&p, token);
+        else if (arg->type == USHER__ARG_WIDE)
+            usher__pack_text(&p, digits, usher__wide_text(number, digits));
         else
             usher__pack_int(&p, number);
     }

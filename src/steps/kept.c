@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "core/segment.h"
 #include "core/text.h"
 
 /* Most bytes of a row: one that is larger is not understood. */
@@ -39,6 +40,13 @@ static void field_pack(struct usher__packer *p, const struct usher__field *f, co
     case USHER__FIELD_BOOL:
         usher__pack_uint(p, *(const bool *)at);
         break;
+    case USHER__FIELD_WIDE: {
+        char text[USHER__WIDE_TEXT];
+
+        memcpy(&i, at, sizeof i);
+        usher__pack_text(p, text, usher__wide_text(i, text));
+        break;
+    }
     case USHER__FIELD_NAME: {
         const struct name *name = (const void *)at;
 
@@ -83,6 +91,11 @@ static bool field_unpack(struct usher_unpacker *u, const struct usher__field *f,
         if (!usher_unpack_int(u, &i) || i < 0 || i > 1)
             return false;
         *(bool *)at = i == 1;
+        return true;
+    case USHER__FIELD_WIDE:
+        if (!usher_unpack_text(u, &text) || !usher__wide_read(text.data, text.size, &i))
+            return false;
+        memcpy(at, &i, sizeof i);
         return true;
     case USHER__FIELD_NAME: {
         struct name *name = (void *)at;

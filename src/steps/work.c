@@ -243,6 +243,8 @@ const struct usher__steps *usher__steps(unsigned noun)
     switch (noun) {
     case USHER_NUMBER:
         return &usher__number_steps;
+    case USHER_ID:
+        return &usher__id_steps;
     default:
         return NULL;
     }

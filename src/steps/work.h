@@ -152,6 +152,7 @@ struct usher__steps {
 };
 
 extern const struct usher__steps usher__number_steps;
+extern const struct usher__steps usher__id_steps;
 
 /* NULL: no such noun. */
 const struct usher__steps *usher__steps(unsigned noun);
@@ -193,5 +194,34 @@ enum usher__number_n {
 
 /* record.n of a group. */
 enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
+
+/* ---- id.c ---- */
+
+/* The order of scope.counts.  A dispenser is nothing but these and its settings; numbers of 64
+ * bits are two: core/segment.h. */
+enum usher__id_count {
+    USHER__COUNT_ID_REQUESTS,
+    USHER__COUNT_ID_THERE, /* 1; 0: deleted */
+    USHER__COUNT_ID_NEXT,  /* hi, and lo behind it */
+    USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
+    USHER__COUNT_ID_ISSUED = 6,
+    USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */
+    USHER__COUNT_ID_STEP,
+    USHER__COUNT_ID_SEGMENTS,
+    USHER__COUNT_ID_BEGAN,
+    USHER__COUNT_ID_LASTED
+};
+
+/* The order of scope.settings. */
+enum usher__id_setting {
+    USHER__SET_ID_START, /* hi, lo */
+    USHER__SET_ID_LIMIT = 2,
+    USHER__SET_ID_STEP = 4,
+    USHER__SET_ID_BY,
+    USHER__SET_ID_STEP_MAX,
+    USHER__SET_ID_LIFE,
+    USHER__SET_ID_MANAGED,
+    USHER__SET_ID_REQUESTS
+};
 
 #endif

@@ -2734,6 +2734,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);
     if (rc == 0 && b->durable)
         rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
+    if (rc == 0)
+        rc = suite_ids(b);
     b->stop();
     return rc;
 }

@@ -31,6 +31,7 @@ struct backend {
 };
 
 /* The tests whose names match argv[1], or all. */
+int suite_ids(const struct backend *b); /* those about ids, of suite_main() */
 int suite_main(const struct backend *b, int argc, char **argv);
 
 #endif

@@ -6,21 +6,18 @@
  *   quoted   words quoted with '…' and split again are the same words
  *   object   each answer is one line, and that line is a JSON object
  *   sound    the store has no fault afterwards
- *
- * The parts of the program are included, for they are in no library.
  */
 #include "config.h"
 
-#include "cli/answer_json.c"
-#include "cli/closest.c"
-#include "cli/json.c"
-#include "cli/parse.c"
-#include "cli/words.c"
-
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/parse.h"
+#include "cli/words.h"
+#include "core/text.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -41,6 +38,13 @@ static void must_hold(bool good, const char *what)
         return;
     fprintf(stderr, "does not hold: %s\n", what);
     abort();
+}
+
+static int hex(char c)
+{
+    const char *digits = "0123456789abcdef", *at = c != '\0' ? strchr(digits, c) : NULL;
+
+    return at != NULL ? (int)(at - digits) : -1;
 }
 
 /* ---- JSON, by its grammar --------------------------------------------------------- */

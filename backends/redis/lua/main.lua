@@ -29,6 +29,12 @@ if by_hand then
                 .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
             if kind == 't' then
                 if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
+            elseif kind == 'w' then
+                -- digits are compared, for it may be beyond 2^53
+                value = string.gsub(value, '^0+(%d)', '%1')
+                if string.find(value, '%D') or value == '' or #value > #max or #value == #max and value > max then
+                    return word .. ' is not a number from ' .. min .. ' to ' .. max
+                end
             elseif not is_number(value, min, max) then
                 return word .. ' is not a number from ' .. min .. ' to ' .. max
             else

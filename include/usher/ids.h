@@ -1,0 +1,349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ids: integers from segments.  Included by usher.h, which has the rules for all functions.
+ *
+ * A **dispenser** is a scope of a store.  Its `next` gives ids in strict order to everybody on
+ * that store.  For a program that needs more of them than a store can answer there is struct
+ * usher_ids: it takes whole segments and gives them out in the process, some hundred million a
+ * second.  Its ids are unique among all; they are in order within the process.
+ */
+#ifndef USHER_IDS_H
+#define USHER_IDS_H
+
+#ifndef USHER_USHER_H
+#error "include <usher/usher.h>"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define USHER_ID_MAX INT64_MAX             /* ids are from 0 to here */
+#define USHER_ID_N_MAX INT64_C(1000000000) /* of one `next`, of one segment */
+#define USHER_ID_BY_MAX INT64_C(1000000)
+#define USHER_ID_STEP 512                  /* ids of a segment, if nothing else is said */
+#define USHER_ID_STEP_MAX INT64_C(1000000) /* to which it may grow by itself */
+
+/* Which integer arguments of a command are given. */
+enum usher_id_given {
+    USHER_GIVEN_ID_FIRST = 1u << 1,
+    USHER_GIVEN_ID_N = 1u << 2,
+    USHER_GIVEN_ID_START = 1u << 3,
+    USHER_GIVEN_ID_STEP = 1u << 4,
+    USHER_GIVEN_ID_BY = 1u << 5,
+    USHER_GIVEN_ID_TOKEN = 1u << 6,
+    USHER_GIVEN_ID_LIMIT = 1u << 7,
+    USHER_GIVEN_ID_STEP_MAX = 1u << 8,
+    USHER_GIVEN_ID_LIFE = 1u << 9,
+    USHER_GIVEN_ID_MANAGED = 1u << 10,
+    USHER_GIVEN_ID_NEXT = 1u << 11,
+    USHER_GIVEN_ID_MAX = 1u << 12,
+    USHER_GIVEN_ID_REQUESTS = 1u << 13
+};
+
+/* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
+struct usher_id_args {
+    struct usher_text epoch; /* return, install: 16 hex digits */
+    uint64_t token;
+    int64_t first, n;
+    int64_t start, step, by, limit, step_max, life_ms, managed;
+    int64_t next; /* set: raise the counter to this */
+    int64_t max;  /* install: that of the segment before */
+    int64_t requests;
+};
+
+struct usher_id_settings {
+    int64_t start;    /* the first id */
+    int64_t step;     /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
+    int64_t by;       /* between two ids; default 1 */
+    int64_t limit;    /* no id is larger; default USHER_ID_MAX */
+    int64_t step_max; /* the step grows to this at most */
+    int64_t life_ms;  /* it grows when a segment lasts less than this, shrinks when it lasts
+                       * twice as long; 0: the step stays as it is */
+    int64_t managed;  /* 1: segments come by `install` only */
+    int64_t requests; /* answers kept for request ids, as in number pools */
+};
+
+/* What `show` tells. */
+struct usher_id_row {
+    int64_t next; /* -1: the limit is reached */
+    int64_t max;  /* of the present segment, no id of it is larger; -1: it has none */
+    int64_t step; /* of the segment after it */
+    int64_t start, by, limit;
+    int64_t issued;    /* ids given out and not given back */
+    int64_t segments;  /* so many so far */
+    int64_t began_ms;  /* when the present one began */
+    int64_t lasted_ms; /* how long the one before lasted */
+    int64_t managed;
+};
+
+struct usher_id_reply {
+    int64_t first, n; /* next: first, first + by, …; `full`: so many are left from `first` on.
+                       * return, install: the same of the arguments */
+    int64_t next, max, step, by; /* as in the row */
+    uint64_t token;              /* next: of the range, for return; `stale`: the current one */
+    size_t n_rows;
+    const struct usher_id_row *rows; /* owned by the reply */
+    union {
+        struct usher_id_settings settings; /* create, set */
+    } of;
+};
+
+struct usher_engine;
+struct usher_reply;
+
+/* A range of ids: first, first + by, …, n of them. */
+struct usher_id_range {
+    int64_t first, n, by;
+    uint64_t token;          /* to give it back */
+    uint64_t epoch, version; /* of the dispenser */
+};
+
+/*
+ * Statuses common to the functions on dispensers: USHER_INVALID, USHER_UNAVAILABLE,
+ * USHER_UNKNOWN, USHER_NOMEM, as for numbers; USHER_MISSING: there is no such dispenser.
+ */
+
+/** Make dispenser @name with those settings that @given names (USHER_GIVEN_ID_…).  USHER_OK;
+ *  USHER_SAME: it is there, with these settings; USHER_REFUSED: it is there with others. */
+USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *name,
+                                            uint32_t given,
+                                            const struct usher_id_settings *settings);
+
+/**
+ * Take the next @n ids (1 to USHER_ID_N_MAX).  @request: a request id or NULL; a repeat with it
+ * gets the same ids (they may have been given to nobody else).  One round trip.
+ *
+ * USHER_OK     *@ret_range is written
+ * USHER_FULL   the limit is reached; if some are left, ret_range->first and n say which
+ * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
+ */
+USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_t n,
+                                          const char *request, struct usher_id_range *ret_range);
+
+/** Give back @range, or the rest of one from range->first on: USHER_OK if it is still the
+ *  newest, so that its ids come again; USHER_STALE if not: they stay unused.  The caller must
+ *  have used none of it, and may use none from then on whatever the answer. */
+USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *name,
+                                            const struct usher_id_range *range);
+
+/** How it stands.  Writes nothing. */
+USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *name,
+                                          struct usher_id_row *ret_row);
+
+/** Change those settings that @given names (0: just read them; not START, MANAGED).  With
+ *  USHER_GIVEN_ID_NEXT the counter is raised to @next: USHER_REFUSED if it is higher already.
+ *  USHER_OK, USHER_SAME.  @inout has all of them on return. */
+USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_t given,
+                                         struct usher_id_settings *inout, int64_t next);
+
+/** Forget @name and all it has given out: made anew, it begins again.  USHER_OK; USHER_SAME: it
+ *  is not there. */
+USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *name);
+
+/** Put a segment of @n ids from @first on into a managed dispenser whose present one ends at
+ *  @max (usher_id_row; -1: none).  USHER_OK; USHER_STALE: it has got another one meanwhile;
+ *  USHER_REFUSED: not managed, or ids below would come again. */
+USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *name,
+                                             int64_t first, int64_t n, int64_t max);
+
+/* ---- in the process ------------------------------------------------------------------ */
+
+/*
+ * Segments come from a dispenser of a store, or from a manager of the application's own.  The
+ * next one is fetched before the present one ends (share), by one of the callers, or, with
+ * `background`, by a thread of the application that calls usher_ids_refill(); then no caller
+ * waits for the manager unless segments are used up faster than it answers.
+ *
+ *   ordered   usher_ids_next(), usher_ids_take(): ids grow in the order of the calls, over all
+ *             threads of the process.  One atomic addition each.
+ *   fast      usher_ids_local_next(): each thread has a sub-range of `chunk` ids of its own.
+ *             Unique over all, growing within a thread.
+ *
+ * Both may be used on one struct usher_ids.  Ids that were taken and not given out are gaps: a
+ * clean close gives back what it can; a process that dies loses at most its two segments.
+ *
+ * A manager that fails is asked again after 10 ms, 20 ms, … up to 1 s, by one caller at a time.
+ * Nothing fails before the ids at hand are used up; then callers wait up to their deadline.
+ *
+ * When a store has lost what it knew (its epoch is another, or its counter fell), segments at or
+ * below what this process was given are not used: the counter is raised first.  It cannot know
+ * of ids that other processes were given: for that, have an authority that loses nothing.
+ *
+ * After fork() a child must open its own: the parent's answers USHER_INVALID there.
+ */
+struct usher_ids;
+struct usher_ids_local;
+
+/* Where segments come from, if not from a store.  Called on a thread that uses the ids, one
+ * at a time. */
+struct usher_ids_manager {
+    /* Write about @n ids (at least one) that nobody else has or will get to *@ret_range; none
+     * below @floor; first, n and by must be set, the rest is for release().  Return by
+     * @deadline_ms (CLOCK_MONOTONIC, ms).  USHER_OK; USHER_FULL, USHER_MISSING, USHER_REFUSED,
+     * USHER_INVALID and USHER_LOST are final for those who wait; others are tried again. */
+    enum usher_status (*reserve)(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
+                                 struct usher_id_range *ret_range, char message[192]);
+    /* May be NULL.  The rest of what reserve() gave: @range has the same token and epoch. */
+    void (*release)(void *payload, const struct usher_id_range *range);
+    void *payload;
+};
+
+struct usher_ids_options {
+    size_t size;        /* set by USHER_IDS_OPTIONS_INIT */
+    int64_t step;       /* ids of the first segment; 0: the dispenser's (a manager: 512) */
+    int64_t step_max;   /* it may grow to; 0: USHER_ID_STEP_MAX */
+    int64_t life_ms;    /* doubled when a segment lasts less, halved when twice as long;
+                         * 0: 1000; < 0: the step stays as it is */
+    int64_t share;      /* fetch the next segment when this percentage is left, 1 to 99; 0: 50;
+                         * < 0: only when nothing is left */
+    int64_t chunk;      /* ids of one sub-range; 0: 256 */
+    int64_t timeout_ms; /* of each call; 0: USHER_TIMEOUT_DEFAULT */
+    bool background;    /* usher_ids_refill() is called all the time by another thread */
+};
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_IDS_OPTIONS_INIT { sizeof(struct usher_ids_options) }
+#else
+#define USHER_IDS_OPTIONS_INIT { .size = sizeof(struct usher_ids_options) }
+#endif
+/* clang-format on */
+
+/**
+ * Open ids from dispenser @name of @e, which must outlive them.  @opt may be NULL.  The first
+ * segment is taken here.  USHER_OK; what usher_id_next() answers; USHER_NOMEM.
+ */
+USHER_API enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
+                                           const struct usher_ids_options *opt,
+                                           struct usher_ids **ret_ids);
+
+/** The same from @manager, which is copied. */
+USHER_API enum usher_status usher_ids_open_manager(const struct usher_ids_manager *manager,
+                                                   const struct usher_ids_options *opt,
+                                                   struct usher_ids **ret_ids);
+
+/** Give back what is left, if it is still the newest, and free @ids.  No call may be under way
+ *  and no usher_ids_local open.  NULL is fine.  In a child of fork(): only frees. */
+USHER_API void usher_ids_close(struct usher_ids *ids);
+
+/**
+ * The next @n ids (1 to USHER_ID_N_MAX) that follow on each other, in the order of calls.  What
+ * does not fit into the present segment skips the rest of it.  Waits at most @timeout_ms (0: as
+ * opened), but for a request that this caller makes itself, which the engine's timeout bounds.
+ *
+ * USHER_OK           *@ret_first is written
+ * USHER_FULL, …      what the dispenser or manager says
+ * USHER_UNAVAILABLE  nothing came in time
+ * USHER_INVALID      an argument; or opened before a fork
+ */
+USHER_API enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeout_ms,
+                                           int64_t *ret_first);
+
+/**
+ * For a thread of the application: wait up to @timeout_ms until the next segment is wanted, and
+ * fetch it.  USHER_OK: done; USHER_SAME: nothing was wanted; else why it failed: call again, the
+ * pauses between attempts are kept here.  usher_ids_stop() ends the wait.
+ */
+USHER_API enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms);
+
+/** From now on usher_ids_refill() returns USHER_REFUSED at once, for ending that thread, and
+ * callers fetch segments themselves. */
+USHER_API void usher_ids_stop(struct usher_ids *ids);
+
+struct usher_ids_stats {
+    uint64_t issued;     /* ids, sub-ranges of threads included */
+    uint64_t lost;       /* ids skipped: gaps made here */
+    uint64_t segments;   /* fetched */
+    uint64_t failures;   /* of the manager */
+    uint64_t waits;      /* calls that waited for a segment */
+    uint64_t waited_us;  /* all together */
+    uint64_t longest_us; /* one */
+    uint64_t p9999_ns;   /* 99.99 of 100 ids were given out in this time at most; the longest of
+                          * its bucket (a power of two); 64 if all were */
+    int64_t step;        /* of the next segment */
+    int64_t left;        /* ids at hand */
+    int64_t segment_ms;  /* how long the last one lasted; -1: the first is in use */
+    double rate;         /* ids a second while it lasted */
+};
+
+/** Figures since the opening.  Threads: any. */
+USHER_API enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats *ret);
+
+/** A sub-range for the calling thread: only one thread at a time may use it.  One page. */
+USHER_API enum usher_status usher_ids_local_open(struct usher_ids *ids,
+                                                 struct usher_ids_local **ret_local);
+/** Its rest is given back if it is the newest, or kept for the next that needs one. */
+USHER_API void usher_ids_local_close(struct usher_ids_local *local);
+
+/* Private: what the inline functions below work on.  All zero in a child of fork(). */
+struct usher_ids_head {
+    uint64_t next;
+    char apart[120]; /* another cache line, and not the one fetched with it */
+    uint64_t end;    /* what is below may be taken by addition; 0: nothing */
+    uint64_t by;
+};
+struct usher_ids_local_head {
+    uint64_t next, end, by;
+};
+USHER_API enum usher_status usher_ids_more(struct usher_ids *ids, uint64_t taken, int64_t *ret_id);
+USHER_API enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *ret_id);
+
+/** The next id, in the order of calls.  Statuses as usher_ids_take().  One atomic addition while
+ *  the segment lasts.  Threads: any. */
+static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *ret_id)
+{
+    struct usher_ids_head *h = (struct usher_ids_head *)(void *)ids;
+    /* Read before the addition: what that gives is then of this segment or a later one. */
+    uint64_t end = __atomic_load_n(&h->end, __ATOMIC_ACQUIRE), id = UINT64_MAX;
+
+    if (__builtin_expect(end != 0, 1)) {
+        id = __atomic_fetch_add(&h->next, h->by, __ATOMIC_RELAXED);
+        if (__builtin_expect(id < end, 1)) {
+            *ret_id = (int64_t)id;
+            return USHER_OK;
+        }
+    }
+    return usher_ids_more(ids, id, ret_id);
+}
+
+/** The next id of this thread's sub-range.  Statuses as usher_ids_take(). */
+static inline enum usher_status usher_ids_local_next(struct usher_ids_local *local, int64_t *ret_id)
+{
+    struct usher_ids_local_head *h = (struct usher_ids_local_head *)(void *)local;
+    uint64_t id = h->next;
+
+    if (__builtin_expect(id < h->end, 1)) {
+        h->next = id + h->by;
+        *ret_id = (int64_t)id;
+        return USHER_OK;
+    }
+    return usher_ids_local_more(local, ret_id);
+}
+
+/* ---- ids that do not tell their order ------------------------------------------------- */
+
+/*
+ * A bijection of first … last onto itself that depends on a key: ids of a counter come out
+ * looking random, none twice, and whoever has the key gets the counter back.  It hides from a
+ * look how many there are and which is next.  It is no encryption: do not rest a secret on it.
+ * Key, first and last must stay the same for the life of the ids.
+ */
+struct usher_scramble {
+    uint64_t first, size;
+    uint64_t keys[8];
+    unsigned bits; /* of half a number */
+};
+
+/** USHER_OK; USHER_INVALID: @key is NULL or empty, or not 0 <= @first <= @last. */
+USHER_API enum usher_status usher_scramble_init(struct usher_scramble *s, const void *key,
+                                                size_t key_size, int64_t first, int64_t last);
+/** -1: @id is not from first to last.  Some ten nanoseconds.  Threads: any. */
+USHER_API int64_t usher_scramble(const struct usher_scramble *s, int64_t id);
+/** The id of which usher_scramble() made @code. */
+USHER_API int64_t usher_unscramble(const struct usher_scramble *s, int64_t code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

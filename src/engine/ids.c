@@ -1,0 +1,995 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Ids in the process.
+ *
+ * Callers share one counter, `next`.  A call adds to it and so has the id that it finds there,
+ * if that is below `end`.  `end` was read before the addition, and the counter was put at or
+ * beyond the beginning of a segment before that segment's end was published; so an id below an
+ * end is of that very segment, even if the end is an old one by then.  There is nothing else to
+ * check, and no segment object that a late reader might find reused.
+ *
+ * What is published as `end` is first the mark at which the next segment should be fetched, so
+ * that this costs the callers no look of its own; then the segment's end; then, when all is used
+ * up, 0, so that callers come here before they add.  Everything below is under one lock, and
+ * rare.  An id that was taken by addition at or past the published end is looked up among the
+ * segments there are (the present and the last few, and the next when it comes: it may go on
+ * from this one); if it is in none, the caller takes another.
+ *
+ * The counter lies on a page that the kernel wipes in the child of a fork.  There it ends here,
+ * too, and is told so.  Where there is no such page nothing is ever published.
+ */
+#include "config.h"
+
+#include <usher/usher.h>
+
+#include <errno.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "core/segment.h"
+#include "core/text.h"
+#include "engine/engine.h"
+
+#define MAGIC UINT32_C(0x75696473)
+#define NONE UINT64_MAX
+#define PAUSE_MIN_MS 10
+#define PAUSE_MAX_MS 1000
+#define LIFE_MS 1000
+#define SHARE 50
+#define CHUNK 256
+#define SCRAPS 64
+#define PAST 8
+#define BUCKETS 64
+/* A call that did not come here took less, as far as figures go. */
+#define FAST_NS 64
+
+struct span {
+    uint64_t first, end; /* end: first + n * by; equal: none */
+};
+
+struct inner {
+    uint32_t magic;
+    size_t page, size; /* of the mapping */
+    bool wiped;        /* in a child; else nothing is published */
+    pid_t pid;
+    pthread_mutex_t lock;
+    pthread_cond_t came, wanted;
+    struct usher_ids_manager manager;
+    struct usher_engine *e; /* of the manager below */
+    char name[USHER_NAME_MAX + 1];
+    uint64_t nonce, turn; /* request ids */
+
+    int64_t step, step_least, step_max, life_ms, timeout_ms;
+    unsigned share;
+    uint64_t chunk, by;
+    bool background;
+
+    struct span now;        /* the segment in use */
+    struct span past[PAST]; /* those before it, round and round */
+    unsigned n_past;
+    struct usher_id_range spare; /* the next one; n 0: none */
+    uint64_t token, range_epoch; /* of the segment in use */
+    uint64_t mark, published;
+    uint64_t top;     /* everything that we ever had is below */
+    uint64_t skipped; /* of the segment in use */
+    struct span scraps[SCRAPS];
+    unsigned n_scraps;
+
+    bool refilling, asked, stopped;
+    unsigned refillers; /* threads that wait in usher_ids_refill() */
+    int64_t want;       /* ids that one call needs at once */
+    int64_t pause_ms, try_ns;
+    enum usher_status failure; /* OK: the last request was granted */
+    char why[192];
+
+    int64_t began_ns;
+    uint64_t spent, lost, segments, failures, waits, waited_ns, longest_ns;
+    int64_t segment_ms;
+    double rate;
+    uint64_t buckets[BUCKETS]; /* calls that came here, by log2 of their ns */
+};
+
+/* At the start of a mapping; inner is a page behind. */
+struct usher_ids {
+    struct usher_ids_head head;
+    size_t page; /* 0: wiped, this is a child */
+};
+
+struct usher_ids_local {
+    struct usher_ids_local_head head;
+    struct usher_ids *ids; /* NULL: wiped */
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * INT64_C(1000000000) + ts.tv_nsec;
+}
+
+static size_t page_size(void)
+{
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+static enum usher_status wrong(const char *message)
+{
+    usher__message_set("ids: %s", message);
+    return USHER_INVALID;
+}
+
+static struct inner *inner_of(struct usher_ids *ids)
+{
+    return (struct inner *)(void *)((char *)ids + page_size());
+}
+
+/* NULL with a message: closed, or of the parent. */
+static struct inner *enter(struct usher_ids *ids)
+{
+    struct inner *p;
+
+    if (ids == NULL) {
+        (void)wrong("ids is NULL");
+        return NULL;
+    }
+    p = inner_of(ids);
+    if (p->magic != MAGIC || (p->wiped ? ids->page == 0 : p->pid != getpid())) {
+        (void)wrong("they were opened before a fork, or are closed: open some in the child");
+        return NULL;
+    }
+    return p;
+}
+
+/* ---- the counter -------------------------------------------------------------------- */
+
+static void publish(struct usher_ids *ids, struct inner *p, uint64_t end)
+{
+    p->published = p->wiped ? end : 0;
+    __atomic_store_n(&ids->head.end, p->published, __ATOMIC_RELEASE);
+}
+
+static uint64_t counter(struct usher_ids *ids)
+{
+    return __atomic_load_n(&ids->head.next, __ATOMIC_RELAXED);
+}
+
+static bool counter_move(struct usher_ids *ids, uint64_t *from, uint64_t to)
+{
+    return __atomic_compare_exchange_n(&ids->head.next, from, to, false, __ATOMIC_RELAXED,
+                                       __ATOMIC_RELAXED);
+}
+
+static bool within(const struct span *s, uint64_t id, uint64_t by)
+{
+    return id >= s->first && id < s->end && (id - s->first) % by == 0;
+}
+
+/* Is @id, which was taken by addition, of a segment that is or was in use? */
+static bool known(const struct inner *p, uint64_t id)
+{
+    if (within(&p->now, id, p->by))
+        return true;
+    for (unsigned i = 0; i < PAST; i++)
+        if (within(&p->past[i], id, p->by))
+            return true;
+    return false;
+}
+
+/* The spare segment becomes the one in use.  What is left of that is skipped. */
+static void install(struct usher_ids *ids, struct inner *p)
+{
+    uint64_t first = (uint64_t)p->spare.first, n = (uint64_t)p->spare.n;
+    uint64_t cur = counter(ids), to;
+    int64_t now = now_ns();
+
+    /* nobody adds below the mark any more: whoever does comes here and waits for the lock */
+    publish(ids, p, 0);
+    cur = counter(ids);
+    do {
+        to = cur;
+        if (cur < first)
+            to = first;
+        else if ((cur - first) % p->by != 0) /* of another grid */
+            to = cur + p->by - (cur - first) % p->by;
+    } while (to != cur && !counter_move(ids, &cur, to));
+    if (cur < p->now.end)
+        p->skipped += (p->now.end - cur) / p->by;
+    if (p->segments > 1) {
+        uint64_t used = (p->now.end - p->now.first) / p->by - p->skipped;
+        int64_t took = now - p->began_ns;
+
+        p->spent += used;
+        p->lost += p->skipped;
+        p->segment_ms = took / 1000000;
+        p->rate = took > 0 ? (double)used * 1e9 / (double)took : 0;
+        if (p->life_ms > 0)
+            p->step =
+                usher__segment_step(p->step, p->segment_ms, p->life_ms, p->step_least, p->step_max);
+    }
+    p->skipped = 0;
+    p->began_ns = now;
+    p->past[p->n_past++ % PAST] = p->now;
+    p->now.first = first;
+    p->now.end = first + n * p->by;
+    p->token = p->spare.token;
+    p->range_epoch = p->spare.epoch;
+    p->spare.n = 0;
+    p->mark = p->share == 0 ? p->now.end : first + usher__segment_mark(n, p->share) * p->by;
+    publish(ids, p, p->mark);
+}
+
+/* ---- the manager ---------------------------------------------------------------------- */
+
+static bool final(enum usher_status status)
+{
+    return status == USHER_FULL || status == USHER_MISSING || status == USHER_REFUSED ||
+           status == USHER_INVALID || status == USHER_LOST;
+}
+
+static enum usher_status no(struct inner *p, enum usher_status status, const char *why)
+{
+    (void)snprintf(p->why, sizeof p->why, "%s", why);
+    return status;
+}
+
+static enum usher_status fit_to_use(struct inner *p, const struct usher_id_range *r)
+{
+    if (r->n < 1 || r->first < 0 || r->by < 1 || r->by > USHER_ID_BY_MAX || r->n > USHER_ID_N_MAX ||
+        (uint64_t)r->first + (uint64_t)(r->n - 1) * (uint64_t)r->by > (uint64_t)USHER_ID_MAX)
+        return no(p, USHER_INVALID, "the manager gave no range of ids");
+    if (p->by != 0 && (uint64_t)r->by != p->by)
+        return no(p, USHER_REFUSED, "the distance of ids (by) has changed: open anew");
+    if ((uint64_t)r->first < p->top)
+        return no(p, USHER_LOST, "the manager gave ids again that were given before");
+    return USHER_OK;
+}
+
+/* Ask for a segment of @n and wait for it, without the lock.  It becomes the spare one. */
+static enum usher_status refill(struct inner *p, int64_t n, int64_t deadline_ns)
+{
+    struct usher_id_range range;
+    char why[192] = "";
+    int64_t floor = (int64_t)p->top;
+    enum usher_status status;
+
+    memset(&range, 0, sizeof range);
+    p->refilling = true;
+    p->asked = false;
+    (void)pthread_mutex_unlock(&p->lock);
+    status = p->manager.reserve(p->manager.payload, n, floor, deadline_ns / 1000000, &range, why);
+    (void)pthread_mutex_lock(&p->lock);
+    p->refilling = false;
+    why[sizeof why - 1] = '\0';
+    if (status == USHER_OK)
+        status = fit_to_use(p, &range);
+    else
+        (void)no(p, status, why[0] != '\0' ? why : usher_status_text(status));
+    if (status == USHER_OK) {
+        if (p->by == 0) /* others read it without the lock */
+            p->by = (uint64_t)range.by;
+        p->spare = range;
+        p->top = (uint64_t)range.first + (uint64_t)range.n * p->by;
+        p->segments++;
+        p->pause_ms = 0;
+    } else {
+        p->failures++;
+        p->pause_ms = p->pause_ms == 0 ? PAUSE_MIN_MS : p->pause_ms * 2;
+        if (p->pause_ms > PAUSE_MAX_MS)
+            p->pause_ms = PAUSE_MAX_MS;
+        p->try_ns = now_ns() + p->pause_ms * 1000000;
+    }
+    p->failure = status;
+    (void)pthread_cond_broadcast(&p->came);
+    return status;
+}
+
+static void wait_for(struct inner *p, pthread_cond_t *cond, int64_t until_ns)
+{
+    struct timespec ts;
+
+    ts.tv_sec = (time_t)(until_ns / 1000000000);
+    ts.tv_nsec = (long)(until_ns % 1000000000);
+    (void)pthread_cond_timedwait(cond, &p->lock, &ts);
+}
+
+/* ---- calls that addition did not serve --------------------------------------------------- */
+
+struct call {
+    uint64_t taken; /* by addition, or NONE */
+    uint64_t n;
+    bool exact; /* not fewer */
+    int64_t deadline_ns;
+    struct span got;
+    bool waited;
+};
+
+/* From what there is.  False: it does not suffice. */
+static bool serve(struct usher_ids *ids, struct inner *p, struct call *c)
+{
+    uint64_t cur;
+
+    if (c->taken != NONE) {
+        if (known(p, c->taken)) {
+            c->got.first = c->taken;
+            c->got.end = c->taken + p->by;
+            return true;
+        }
+        if (c->taken >= p->now.end)
+            return false; /* it may be of the next one */
+        c->taken = NONE;
+    }
+    cur = counter(ids);
+    while (cur < p->now.end) {
+        uint64_t n = (p->now.end - cur) / p->by;
+
+        if (n > c->n)
+            n = c->n;
+        if (n == 0 || (c->exact && n < c->n))
+            return false;
+        c->got.first = cur;
+        c->got.end = cur + n * p->by;
+        if (counter_move(ids, &cur, c->got.end))
+            return true;
+    }
+    return false;
+}
+
+/* The present segment does not suffice: get another one.  OK: look again. */
+static enum usher_status more(struct usher_ids *ids, struct inner *p, struct call *c)
+{
+    int64_t need = c->exact ? (int64_t)c->n : 1;
+    int64_t now;
+
+    if (p->spare.n >= need) {
+        install(ids, p);
+        return USHER_OK;
+    }
+    if (p->spare.n > 0) { /* too short for this call */
+        p->lost += (uint64_t)p->spare.n;
+        p->spare.n = 0;
+    }
+    if (counter(ids) >= p->now.end && p->published != 0)
+        publish(ids, p, 0);
+    now = now_ns();
+    if (now >= c->deadline_ns)
+        return p->failure != USHER_OK ? p->failure
+                                      : no(p, USHER_UNAVAILABLE, "no segment came in time");
+    if (p->want < need)
+        p->want = need;
+    c->waited = true;
+    if (p->refilling || (p->background && p->refillers > 0)) {
+        if (!p->refilling) {
+            if (now < p->try_ns && final(p->failure))
+                return p->failure;
+            p->asked = true;
+            (void)pthread_cond_signal(&p->wanted);
+        }
+        wait_for(p, &p->came, c->deadline_ns);
+        return USHER_OK;
+    }
+    if (p->failure != USHER_OK && now < p->try_ns) {
+        if (final(p->failure))
+            return p->failure;
+        wait_for(p, &p->came, p->try_ns < c->deadline_ns ? p->try_ns : c->deadline_ns);
+        return USHER_OK;
+    }
+    need = p->step > p->want ? p->step : p->want;
+    p->want = 0;
+    {
+        enum usher_status status = refill(p, need, c->deadline_ns);
+
+        return final(status) ? status : USHER_OK;
+    }
+}
+
+/* Is it time for the next segment?  With the lock. */
+static void look_ahead(struct usher_ids *ids, struct inner *p)
+{
+    uint64_t cur = counter(ids), rest;
+
+    if (p->share == 0 || cur < p->mark || p->now.first == p->now.end)
+        return;
+    if (p->published != 0 && p->published < p->now.end)
+        publish(ids, p, p->now.end);
+    if (p->spare.n > 0 || p->refilling)
+        return;
+    if (p->background) {
+        p->asked = true;
+        (void)pthread_cond_signal(&p->wanted);
+        return;
+    }
+    if (p->failure == USHER_OK || now_ns() >= p->try_ns)
+        (void)refill(p, p->step, now_ns() + p->timeout_ms * 1000000);
+    cur = counter(ids);
+    if (p->failure != USHER_OK && p->spare.n == 0 && cur < p->now.end) {
+        /* again when half of what is left is used, for nobody comes here before */
+        rest = (p->now.end - cur) / p->by;
+        p->mark = cur + (rest / 2 + 1) * p->by;
+        if (p->mark < p->now.end)
+            publish(ids, p, p->mark);
+    }
+}
+
+static void note(struct inner *p, const struct call *c, int64_t began)
+{
+    uint64_t ns = (uint64_t)(now_ns() - began), rest = ns;
+    unsigned bucket = 0;
+
+    while ((rest >>= 1) != 0)
+        bucket++;
+    p->buckets[bucket]++;
+    if (!c->waited)
+        return;
+    p->waits++;
+    p->waited_ns += ns;
+    if (ns > p->longest_ns)
+        p->longest_ns = ns;
+}
+
+static enum usher_status run(struct usher_ids *ids, struct inner *p, struct call *c,
+                             int64_t timeout_ms)
+{
+    int64_t began = now_ns();
+    enum usher_status status = USHER_OK;
+
+    if (timeout_ms == 0)
+        timeout_ms = p->timeout_ms;
+    c->deadline_ns = began + timeout_ms * 1000000;
+    (void)pthread_mutex_lock(&p->lock);
+    while (!serve(ids, p, c)) {
+        status = more(ids, p, c);
+        if (status != USHER_OK)
+            break;
+    }
+    if (status == USHER_OK)
+        look_ahead(ids, p);
+    else
+        usher__message_set("ids: %s", p->why);
+    note(p, c, began);
+    (void)pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+enum usher_status usher_ids_more(struct usher_ids *ids, uint64_t taken, int64_t *ret_id)
+{
+    struct inner *p = enter(ids);
+    struct call c = { .taken = taken, .n = 1, .exact = true };
+    enum usher_status status;
+
+    if (p == NULL)
+        return USHER_INVALID;
+    if (ret_id == NULL)
+        return wrong("ret_id is NULL");
+    status = run(ids, p, &c, 0);
+    if (status == USHER_OK)
+        *ret_id = (int64_t)c.got.first;
+    return status;
+}
+
+enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeout_ms,
+                                 int64_t *ret_first)
+{
+    struct inner *p = enter(ids);
+    struct call c = { .taken = NONE, .n = (uint64_t)n, .exact = true };
+    uint64_t end, cur;
+    enum usher_status status;
+
+    if (p == NULL)
+        return USHER_INVALID;
+    if (n < 1 || n > USHER_ID_N_MAX || timeout_ms < 0 || timeout_ms > USHER_SPAN_MAX ||
+        ret_first == NULL)
+        return wrong("n, timeout_ms or ret_first is wrong");
+    /* as below, without the lock */
+    end = __atomic_load_n(&ids->head.end, __ATOMIC_ACQUIRE);
+    cur = counter(ids);
+    while (cur < end && (uint64_t)n <= (end - cur) / p->by) {
+        if (counter_move(ids, &cur, cur + (uint64_t)n * p->by)) {
+            *ret_first = (int64_t)cur;
+            return USHER_OK;
+        }
+    }
+    status = run(ids, p, &c, timeout_ms);
+    if (status == USHER_OK)
+        *ret_first = (int64_t)c.got.first;
+    return status;
+}
+
+/* ---- refilling from elsewhere --------------------------------------------------------------- */
+
+enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms)
+{
+    struct inner *p = enter(ids);
+    int64_t deadline, now, until;
+    enum usher_status status = USHER_SAME;
+
+    if (p == NULL)
+        return USHER_INVALID;
+    if (timeout_ms < 0 || timeout_ms > USHER_SPAN_MAX)
+        return wrong("timeout_ms is out of range");
+    now = now_ns();
+    deadline = now + timeout_ms * 1000000;
+    (void)pthread_mutex_lock(&p->lock);
+    p->refillers++;
+    for (;;) {
+        bool paused = p->failure != USHER_OK && now < p->try_ns;
+
+        if (p->stopped) {
+            status = USHER_REFUSED;
+            break;
+        }
+        if (p->asked && !p->refilling && p->spare.n > 0 && p->want <= p->spare.n)
+            p->asked = false;
+        if (p->asked && !p->refilling && !paused) {
+            int64_t n = p->step > p->want ? p->step : p->want;
+
+            p->want = 0;
+            status = refill(p, n, now + p->timeout_ms * 1000000);
+            if (status != USHER_OK) {
+                p->asked = true; /* still */
+                usher__message_set("ids: %s", p->why);
+            }
+            break;
+        }
+        if (now >= deadline)
+            break;
+        until = p->asked && !p->refilling && p->try_ns < deadline ? p->try_ns : deadline;
+        wait_for(p, &p->wanted, until);
+        now = now_ns();
+    }
+    p->refillers--;
+    /* callers must not rely on a refiller that has gone for good */
+    (void)pthread_cond_broadcast(&p->came);
+    (void)pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+void usher_ids_stop(struct usher_ids *ids)
+{
+    struct inner *p = enter(ids);
+
+    if (p == NULL)
+        return;
+    (void)pthread_mutex_lock(&p->lock);
+    p->stopped = true;
+    p->background = false;
+    (void)pthread_cond_broadcast(&p->wanted);
+    (void)pthread_cond_broadcast(&p->came);
+    (void)pthread_mutex_unlock(&p->lock);
+}
+
+/* ---- sub-ranges ----------------------------------------------------------------------------- */
+
+enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *ret_id)
+{
+    struct usher_ids *ids = local != NULL ? local->ids : NULL;
+    struct inner *p;
+    struct call c = { .taken = NONE };
+    uint64_t end, cur;
+
+    if (ids == NULL)
+        return wrong("a sub-range of before a fork, or NULL");
+    p = enter(ids);
+    if (p == NULL)
+        return USHER_INVALID;
+    if (ret_id == NULL)
+        return wrong("ret_id is NULL");
+    end = __atomic_load_n(&ids->head.end, __ATOMIC_ACQUIRE);
+    cur = counter(ids);
+    c.got.end = c.got.first = 0;
+    while (cur < end) {
+        uint64_t n = (end - cur) / p->by;
+
+        n = n < p->chunk ? n : p->chunk;
+        if (n == 0)
+            break;
+        if (counter_move(ids, &cur, cur + n * p->by)) {
+            c.got.first = cur;
+            c.got.end = cur + n * p->by;
+            break;
+        }
+    }
+    if (c.got.first == c.got.end) {
+        enum usher_status status;
+
+        (void)pthread_mutex_lock(&p->lock);
+        for (unsigned i = 0; i < p->n_scraps; i++) {
+            if (p->scraps[i].first < local->head.next)
+                continue; /* this thread has had larger ones */
+            c.got = p->scraps[i];
+            p->scraps[i] = p->scraps[--p->n_scraps];
+            break;
+        }
+        (void)pthread_mutex_unlock(&p->lock);
+        c.n = p->wiped ? p->chunk : 1;
+        status = c.got.first != c.got.end ? USHER_OK : run(ids, p, &c, 0);
+        if (status != USHER_OK)
+            return status;
+    }
+    *ret_id = (int64_t)c.got.first;
+    local->head.by = p->by;
+    local->head.next = c.got.first + p->by;
+    local->head.end = c.got.end;
+    return USHER_OK;
+}
+
+static void *map(size_t size, size_t wiped, bool *ret_wiped)
+{
+    void *at = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    if (at == MAP_FAILED)
+        return NULL;
+#ifdef MADV_WIPEONFORK
+    *ret_wiped = madvise(at, wiped, MADV_WIPEONFORK) == 0;
+#else
+    (void)wiped;
+    *ret_wiped = false;
+#endif
+    return at;
+}
+
+enum usher_status usher_ids_local_open(struct usher_ids *ids, struct usher_ids_local **ret_local)
+{
+    struct inner *p = enter(ids);
+    struct usher_ids_local *local;
+    bool wiped;
+
+    if (p == NULL)
+        return USHER_INVALID;
+    if (ret_local == NULL)
+        return wrong("ret_local is NULL");
+    local = map(p->page, p->page, &wiped);
+    if (local != NULL && p->wiped && !wiped) {
+        (void)munmap(local, p->page);
+        local = NULL;
+    }
+    if (local == NULL) {
+        usher__message_set("ids: out of memory");
+        return USHER_NOMEM;
+    }
+    local->ids = ids;
+    *ret_local = local;
+    return USHER_OK;
+}
+
+void usher_ids_local_close(struct usher_ids_local *local)
+{
+    struct inner *p;
+    struct span rest;
+
+    if (local == NULL)
+        return;
+    p = local->ids != NULL ? enter(local->ids) : NULL;
+    rest.first = local->head.next;
+    rest.end = local->head.end;
+    if (p != NULL && rest.first < rest.end) {
+        uint64_t cur = rest.end;
+
+        (void)pthread_mutex_lock(&p->lock);
+        /* the newest: the counter goes back to where it would be without it */
+        if (!within(&p->now, rest.first, p->by) || !counter_move(local->ids, &cur, rest.first)) {
+            if (p->n_scraps < SCRAPS)
+                p->scraps[p->n_scraps++] = rest;
+            else
+                p->lost += (rest.end - rest.first) / p->by;
+        }
+        (void)pthread_mutex_unlock(&p->lock);
+    }
+    (void)munmap(local, page_size());
+}
+
+/* ---- figures -------------------------------------------------------------------------------- */
+
+enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats *ret)
+{
+    struct inner *p = enter(ids);
+    uint64_t cur, scraps = 0, slowest = 0;
+
+    if (p == NULL)
+        return USHER_INVALID;
+    if (ret == NULL)
+        return wrong("ret is NULL");
+    memset(ret, 0, sizeof *ret);
+    (void)pthread_mutex_lock(&p->lock);
+    cur = counter(ids);
+    if (cur > p->now.end)
+        cur = p->now.end;
+    for (unsigned i = 0; i < p->n_scraps; i++)
+        scraps += (p->scraps[i].end - p->scraps[i].first) / p->by;
+    ret->issued = p->spent + (cur - p->now.first) / p->by - scraps;
+    ret->lost = p->lost;
+    ret->segments = p->segments;
+    ret->failures = p->failures;
+    ret->waits = p->waits;
+    ret->waited_us = p->waited_ns / 1000;
+    ret->longest_us = p->longest_ns / 1000;
+    ret->step = p->step;
+    ret->left = (int64_t)((p->now.end - cur) / p->by + scraps) + p->spare.n;
+    ret->segment_ms = p->segment_ms;
+    ret->rate = p->rate;
+    ret->p9999_ns = FAST_NS;
+    for (int i = BUCKETS; i-- > 6;) {
+        slowest += p->buckets[i];
+        if (slowest > ret->issued / 10000) {
+            ret->p9999_ns = i < 63 ? UINT64_C(2) << i : UINT64_MAX;
+            break;
+        }
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    return USHER_OK;
+}
+
+/* ---- a dispenser as the manager ---------------------------------------------------------------
+ */
+
+static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_range *ret)
+{
+    char request[64];
+    enum usher_status status;
+
+    (void)snprintf(request, sizeof request, "ids-%016" PRIx64 "-%" PRIu64, p->nonce, p->turn);
+    status = usher_id_next(p->e, p->name, n, request, ret);
+    if (status != USHER_UNKNOWN)
+        p->turn++; /* else it is asked for again: it may be kept for us */
+    return status;
+}
+
+/* Skip what we had: the store has lost it, or somebody made the dispenser anew. */
+static enum usher_status raise_store(struct inner *p, int64_t floor)
+{
+    struct usher_id_settings settings;
+    enum usher_status status;
+
+    memset(&settings, 0, sizeof settings);
+    status = usher_id_set(p->e, p->name, USHER_GIVEN_ID_NEXT, &settings, floor);
+    /* refused: it is higher by now */
+    return status == USHER_SAME || status == USHER_REFUSED ? USHER_OK : status;
+}
+
+static enum usher_status store_reserve(void *payload, int64_t n, int64_t floor, int64_t deadline_ms,
+                                       struct usher_id_range *ret, char message[192])
+{
+    struct inner *p = payload;
+    enum usher_status status = USHER_OK;
+
+    (void)deadline_ms; /* the engine has its own */
+    for (int i = 0; i < 4 && status == USHER_OK; i++) {
+        memset(ret, 0, sizeof *ret);
+        status = ask_store(p, n, ret);
+        if (status == USHER_FULL && ret->n > 0 && ret->first >= floor) {
+            n = ret->n; /* the last there are */
+            status = USHER_OK;
+            continue;
+        }
+        if (status == USHER_FULL && ret->n > 0)
+            status = USHER_OK;
+        if (status == USHER_OK && ret->first >= floor)
+            return USHER_OK;
+        if (status == USHER_OK)
+            status = raise_store(p, floor);
+    }
+    (void)snprintf(message, 192, "%s", usher_message(p->e));
+    if (status == USHER_OK) {
+        (void)snprintf(message, 192, "the dispenser changes faster than it can be read");
+        status = USHER_UNAVAILABLE;
+    }
+    return status;
+}
+
+static void store_release(void *payload, const struct usher_id_range *range)
+{
+    struct inner *p = payload;
+
+    (void)usher_id_return(p->e, p->name, range);
+}
+
+/* ---- open and close -----------------------------------------------------------------------------
+ */
+
+/* What is left, if it is one piece with what came last. */
+static void give_back(struct usher_ids *ids, struct inner *p)
+{
+    struct usher_id_range rest = p->spare;
+    uint64_t cur = counter(ids);
+
+    if (p->manager.release == NULL || p->by == 0)
+        return;
+    rest.by = (int64_t)p->by;
+    if (p->spare.n > 0 && (uint64_t)p->spare.first == p->now.end && cur <= p->top) {
+        rest.first = (int64_t)cur; /* both */
+        rest.n = (int64_t)((p->top - cur) / p->by);
+    } else if (p->spare.n == 0 && cur < p->now.end) {
+        rest.first = (int64_t)cur;
+        rest.n = (int64_t)((p->now.end - cur) / p->by);
+        rest.token = p->token;
+        rest.epoch = p->range_epoch;
+    }
+    if (rest.n > 0)
+        p->manager.release(p->manager.payload, &rest);
+}
+
+/* Takes half-open ones. */
+static void ids_free(struct usher_ids *ids, struct inner *p)
+{
+    p->magic = 0;
+    (void)pthread_cond_destroy(&p->came);
+    (void)pthread_cond_destroy(&p->wanted);
+    (void)pthread_mutex_destroy(&p->lock);
+    (void)munmap(ids, p->size);
+}
+
+void usher_ids_close(struct usher_ids *ids)
+{
+    struct inner *p;
+
+    if (ids == NULL)
+        return;
+    p = inner_of(ids);
+    if (p->magic != MAGIC)
+        return;
+    if (p->wiped ? ids->page == 0 : p->pid != getpid()) {
+        /* the lock may be held by a thread that is not in this process */
+        (void)munmap(ids, p->size);
+        return;
+    }
+    give_back(ids, p);
+    ids_free(ids, p);
+}
+
+static const char *options_take(struct inner *p, const struct usher_ids_options *opt)
+{
+    struct usher_ids_options o = USHER_IDS_OPTIONS_INIT;
+
+    if (opt != NULL && opt->size != sizeof *opt)
+        return "options.size is not set by USHER_IDS_OPTIONS_INIT";
+    if (opt != NULL)
+        o = *opt;
+    if (o.step < 0 || o.step > USHER_ID_N_MAX || o.step_max < 0 || o.step_max > USHER_ID_N_MAX)
+        return "options.step or step_max is out of range";
+    if (o.share > 99 || o.chunk < 0 || o.chunk > USHER_ID_N_MAX || o.life_ms > USHER_SPAN_MAX ||
+        o.timeout_ms < 0 || o.timeout_ms > USHER_SPAN_MAX / 1000)
+        return "options.share, chunk, life_ms or timeout_ms is out of range";
+    p->step = o.step;
+    p->step_max = o.step_max != 0 ? o.step_max : USHER_ID_STEP_MAX;
+    p->life_ms = o.life_ms != 0 ? o.life_ms : LIFE_MS;
+    p->share = o.share < 0 ? 0 : o.share == 0 ? SHARE : (unsigned)o.share;
+    p->chunk = o.chunk != 0 ? (uint64_t)o.chunk : CHUNK;
+    p->timeout_ms = o.timeout_ms != 0 ? o.timeout_ms : USHER_TIMEOUT_DEFAULT;
+    p->background = o.background;
+    return NULL;
+}
+
+static enum usher_status locks_init(struct inner *p)
+{
+    pthread_condattr_t attr;
+    bool ok = pthread_condattr_init(&attr) == 0;
+
+    ok = ok && pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
+         pthread_mutex_init(&p->lock, NULL) == 0 && pthread_cond_init(&p->came, &attr) == 0 &&
+         pthread_cond_init(&p->wanted, &attr) == 0;
+    (void)pthread_condattr_destroy(&attr);
+    return ok ? USHER_OK : USHER_NOMEM;
+}
+
+static enum usher_status ids_new(const struct usher_ids_options *opt, struct usher_ids **ret_ids,
+                                 struct inner **ret_inner)
+{
+    size_t page = page_size();
+    size_t size = page + (sizeof(struct inner) + page - 1) / page * page;
+    bool wiped;
+    struct usher_ids *ids = map(size, page, &wiped);
+    struct inner *p;
+    const char *fault;
+
+    if (ids == NULL) {
+        usher__message_set("ids: out of memory");
+        return USHER_NOMEM;
+    }
+    p = inner_of(ids);
+    p->page = page;
+    p->size = size;
+    p->wiped = wiped;
+    p->pid = getpid();
+    p->segment_ms = -1;
+    fault = options_take(p, opt);
+    if (fault != NULL || locks_init(p) != USHER_OK) {
+        (void)munmap(ids, size);
+        if (fault != NULL)
+            return wrong(fault);
+        usher__message_set("ids: out of memory");
+        return USHER_NOMEM;
+    }
+    ids->page = page;
+    p->magic = MAGIC;
+    *ret_ids = ids;
+    *ret_inner = p;
+    return USHER_OK;
+}
+
+/* Take the first segment. */
+static enum usher_status begin(struct usher_ids *ids, struct inner *p)
+{
+    enum usher_status status;
+
+    if (p->step == 0)
+        p->step = USHER_ID_STEP;
+    p->step_least = p->step;
+    if (p->step_max < p->step)
+        p->step_max = p->step;
+    (void)pthread_mutex_lock(&p->lock);
+    status = refill(p, p->step, now_ns() + p->timeout_ms * 1000000);
+    if (status == USHER_OK) {
+        __atomic_store_n(&ids->head.next, (uint64_t)p->spare.first, __ATOMIC_RELAXED);
+        ids->head.by = p->by;
+        p->now.first = p->now.end = (uint64_t)p->spare.first;
+        install(ids, p);
+    } else {
+        usher__message_set("ids: %s", p->why);
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    return status;
+}
+
+enum usher_status usher_ids_open_manager(const struct usher_ids_manager *manager,
+                                         const struct usher_ids_options *opt,
+                                         struct usher_ids **ret_ids)
+{
+    struct usher_ids *ids;
+    struct inner *p;
+    enum usher_status status;
+
+    usher__message_set("%s", "");
+    if (manager == NULL || manager->reserve == NULL || ret_ids == NULL)
+        return wrong("manager, its reserve or ret_ids is NULL");
+    status = ids_new(opt, &ids, &p);
+    if (status != USHER_OK)
+        return status;
+    p->manager = *manager;
+    status = begin(ids, p);
+    if (status == USHER_OK)
+        *ret_ids = ids;
+    else
+        ids_free(ids, p);
+    return status;
+}
+
+enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
+                                 const struct usher_ids_options *opt, struct usher_ids **ret_ids)
+{
+    struct usher_ids *ids;
+    struct inner *p;
+    struct usher_id_row row;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (name == NULL || ret_ids == NULL || usher__scope_fault(name, strlen(name)) != NULL)
+        return wrong("name or ret_ids is wrong");
+    status = ids_new(opt, &ids, &p);
+    if (status != USHER_OK)
+        return status;
+    p->e = e;
+    memcpy(p->name, name, strlen(name) + 1);
+    if (getrandom(&p->nonce, sizeof p->nonce, GRND_NONBLOCK) != (ssize_t)sizeof p->nonce)
+        p->nonce = (uint64_t)now_ns() * UINT64_C(0x9e3779b97f4a7c15) ^ (uint64_t)p->pid;
+    p->manager.reserve = store_reserve;
+    p->manager.release = store_release;
+    p->manager.payload = p;
+    if (p->step == 0) {
+        status = usher_id_show(e, name, &row);
+        p->step = row.step;
+    }
+    if (status == USHER_OK)
+        status = begin(ids, p);
+    if (status == USHER_OK)
+        *ret_ids = ids;
+    else
+        ids_free(ids, p);
+    return status;
+}

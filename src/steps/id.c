@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of an id dispenser as steps on a record store.
+ *
+ * A dispenser has no records but those of request ids: what it is stands in the scope's counts
+ * and settings, so that `next` is one small write.  Without a manager the store is its own:
+ * when the segment is used up, `next` makes it longer in the same command.  A managed one
+ * gives out what `install` has put in, and no more.
+ */
+#include "config.h"
+
+#include "work.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/segment.h"
+
+typedef struct usher__work work;
+typedef struct usher__change change;
+
+static void wide_set(int64_t *at, uint64_t value)
+{
+    struct usher__wide w = usher__wide_split(value);
+
+    at[0] = w.hi;
+    at[1] = w.lo;
+}
+
+static uint64_t wide(const int64_t *at)
+{
+    return usher__wide_join(at[0], at[1]);
+}
+
+static void defaults(struct usher_scope *scope)
+{
+    int64_t *set = scope->settings;
+
+    memset(scope->counts, 0, sizeof scope->counts);
+    memset(scope->settings, 0, sizeof scope->settings);
+    wide_set(&set[USHER__SET_ID_START], 1);
+    wide_set(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX);
+    set[USHER__SET_ID_STEP] = USHER_ID_STEP;
+    set[USHER__SET_ID_BY] = 1;
+    set[USHER__SET_ID_STEP_MAX] = USHER_ID_STEP_MAX;
+    set[USHER__SET_ID_REQUESTS] = USHER__REQUESTS_DEFAULT;
+}
+
+static bool there(const work *w)
+{
+    return w->scope.ref != NULL && w->scope.counts[USHER__COUNT_ID_THERE] != 0;
+}
+
+static struct usher__segment segment(const struct usher_scope *s)
+{
+    struct usher__segment g = { wide(&s->counts[USHER__COUNT_ID_NEXT]),
+                                wide(&s->counts[USHER__COUNT_ID_END]),
+                                wide(&s->settings[USHER__SET_ID_LIMIT]),
+                                (uint64_t)s->settings[USHER__SET_ID_BY] };
+
+    return g;
+}
+
+/* -1: there is no segment yet. */
+static int64_t max_of(const struct usher__segment *g)
+{
+    return g->end == 0 ? -1 : (int64_t)(g->end - 1 < g->limit ? g->end - 1 : g->limit);
+}
+
+static int64_t next_of(const struct usher__segment *g)
+{
+    return g->next > g->limit ? -1 : (int64_t)g->next;
+}
+
+static enum usher_status answer(work *w, enum usher_status status)
+{
+    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher__segment g = segment(&w->scope);
+
+    w->reply->status = status;
+    a->next = next_of(&g);
+    a->max = max_of(&g);
+    a->step = w->scope.counts[USHER__COUNT_ID_STEP];
+    a->by = w->scope.settings[USHER__SET_ID_BY];
+    return USHER_OK;
+}
+
+static enum usher_status missing(work *w, enum usher_status status)
+{
+    w->reply->status = status;
+    return USHER_OK;
+}
+
+/* What the change @c did is in the counts and in the answer. */
+static enum usher_status finish(work *w, change *c, unsigned from, unsigned to)
+{
+    enum usher_status status = usher__request_keep(w, c);
+
+    if (status == USHER_OK)
+        status = usher__change_commit(w, c, w->command->verb, from, to, NULL);
+    return status;
+}
+
+/* A new segment begins. */
+static void renew(work *w)
+{
+    int64_t *counts = w->scope.counts;
+    const int64_t *set = w->scope.settings;
+
+    if (counts[USHER__COUNT_ID_SEGMENTS] > 0) {
+        counts[USHER__COUNT_ID_LASTED] = w->now - counts[USHER__COUNT_ID_BEGAN];
+        counts[USHER__COUNT_ID_STEP] = usher__segment_step(
+            counts[USHER__COUNT_ID_STEP], counts[USHER__COUNT_ID_LASTED], set[USHER__SET_ID_LIFE],
+            set[USHER__SET_ID_STEP], set[USHER__SET_ID_STEP_MAX]);
+    }
+    counts[USHER__COUNT_ID_SEGMENTS]++;
+    counts[USHER__COUNT_ID_BEGAN] = w->now;
+}
+
+/* ---- settings --------------------------------------------------------------------- */
+
+static void settings_from(const int64_t *set, struct usher_id_settings *s)
+{
+    s->start = (int64_t)wide(&set[USHER__SET_ID_START]);
+    s->step = set[USHER__SET_ID_STEP];
+    s->by = set[USHER__SET_ID_BY];
+    s->limit = (int64_t)wide(&set[USHER__SET_ID_LIMIT]);
+    s->step_max = set[USHER__SET_ID_STEP_MAX];
+    s->life_ms = set[USHER__SET_ID_LIFE];
+    s->managed = set[USHER__SET_ID_MANAGED];
+    s->requests = set[USHER__SET_ID_REQUESTS];
+}
+
+/* Those given into @set. */
+static void settings_take(const struct usher_command *command, int64_t *set)
+{
+    const struct usher_id_args *a = &command->arg.id;
+    uint32_t given = command->given;
+
+    if ((given & USHER_GIVEN_ID_START) != 0)
+        wide_set(&set[USHER__SET_ID_START], (uint64_t)a->start);
+    if ((given & USHER_GIVEN_ID_STEP) != 0)
+        set[USHER__SET_ID_STEP] = a->step;
+    if ((given & USHER_GIVEN_ID_BY) != 0)
+        set[USHER__SET_ID_BY] = a->by;
+    if ((given & USHER_GIVEN_ID_LIMIT) != 0)
+        wide_set(&set[USHER__SET_ID_LIMIT], (uint64_t)a->limit);
+    if ((given & USHER_GIVEN_ID_STEP_MAX) != 0)
+        set[USHER__SET_ID_STEP_MAX] = a->step_max;
+    if ((given & USHER_GIVEN_ID_LIFE) != 0)
+        set[USHER__SET_ID_LIFE] = a->life_ms;
+    if ((given & USHER_GIVEN_ID_MANAGED) != 0)
+        set[USHER__SET_ID_MANAGED] = a->managed;
+    if ((given & USHER_GIVEN_ID_REQUESTS) != 0)
+        set[USHER__SET_ID_REQUESTS] = a->requests;
+}
+
+static enum usher_status create(work *w)
+{
+    struct usher_scope asked;
+    struct usher__segment g;
+    int64_t *counts = w->scope.counts;
+    change c;
+
+    defaults(&asked);
+    settings_take(w->command, asked.settings);
+    if (there(w)) {
+        settings_from(w->scope.settings, &w->reply->of.id.of.settings);
+        return answer(w, memcmp(asked.settings, w->scope.settings, sizeof asked.settings) == 0
+                             ? USHER_SAME
+                             : USHER_REFUSED);
+    }
+    usher__change_begin(w, &c);
+    memcpy(w->scope.settings, asked.settings, sizeof asked.settings);
+    counts[USHER__COUNT_ID_THERE] = 1;
+    counts[USHER__COUNT_ID_STEP] = asked.settings[USHER__SET_ID_STEP];
+    g = segment(&w->scope);
+    g.next = wide(&asked.settings[USHER__SET_ID_START]);
+    g.end = 0;
+    if (asked.settings[USHER__SET_ID_MANAGED] == 0) {
+        g.end = g.next + ((uint64_t)counts[USHER__COUNT_ID_STEP] - 1) * g.by + 1;
+        renew(w);
+    }
+    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    settings_from(w->scope.settings, &w->reply->of.id.of.settings);
+    (void)answer(w, USHER_OK);
+    return finish(w, &c, 0, 1);
+}
+
+static enum usher_status set(work *w)
+{
+    const struct usher_id_args *a = &w->command->arg.id;
+    uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    int64_t *counts = w->scope.counts;
+    int64_t new[USHER_SETTINGS];
+    uint64_t next;
+    bool raises;
+    change c;
+
+    if (!there(w))
+        return missing(w, USHER_MISSING);
+    memcpy(new, w->scope.settings, sizeof new);
+    settings_take(w->command, new);
+    next = wide(&counts[USHER__COUNT_ID_NEXT]);
+    raises = (given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next > next;
+    if ((given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next < next) {
+        settings_from(w->scope.settings, &w->reply->of.id.of.settings);
+        return answer(w, USHER_REFUSED);
+    }
+    settings_from(new, &w->reply->of.id.of.settings);
+    if (!raises && memcmp(new, w->scope.settings, sizeof new) == 0)
+        return answer(w, given != 0 ? USHER_SAME : USHER_OK);
+    usher__change_begin(w, &c);
+    if (new[USHER__SET_ID_STEP] != w->scope.settings[USHER__SET_ID_STEP])
+        counts[USHER__COUNT_ID_STEP] = new[USHER__SET_ID_STEP];
+    memcpy(w->scope.settings, new, sizeof new);
+    if (raises)
+        wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)a->next);
+    if (raises)
+        counts[USHER__COUNT_ID_TOKEN] = 0; /* what is below is out of reach for `return` */
+    (void)answer(w, USHER_OK);
+    return finish(w, &c, 1, 1);
+}
+
+static enum usher_status delete (work *w) {
+    int64_t requests = w->scope.counts[USHER__COUNT_ID_REQUESTS]; change c;
+
+    if (!there(w)) return missing(w, USHER_SAME);
+    usher__change_begin(w, &c);
+    defaults(&w->scope);
+    w->scope.counts[USHER__COUNT_ID_REQUESTS] = requests;
+    w->reply->status = USHER_OK;
+    return finish(w, &c, 1, 0);
+}
+
+/* ---- next, return, install --------------------------------------------------------- */
+
+static enum usher_status next(work *w)
+{
+    struct usher_id_reply *a = &w->reply->of.id;
+    uint64_t n = (w->command->given & USHER_GIVEN_ID_N) != 0 ? (uint64_t)w->command->arg.id.n : 1;
+    int64_t *counts = w->scope.counts;
+    struct usher__segment g;
+    uint64_t first = 0;
+    change c;
+    enum usher_status status;
+
+    if (!there(w))
+        return missing(w, USHER_MISSING);
+    g = segment(&w->scope);
+    status = usher__segment_carve(&g, n, &first);
+    if (status == USHER_FULL) {
+        a->first = next_of(&g);
+        a->n = (int64_t)usher__segment_rest(&g, n);
+        return answer(w, USHER_FULL);
+    }
+    if (status == USHER_EMPTY && w->scope.settings[USHER__SET_ID_MANAGED] != 0)
+        return answer(w, USHER_EMPTY);
+    usher__change_begin(w, &c);
+    if (status == USHER_EMPTY) {
+        renew(w);
+        usher__segment_extend(&g, n, (uint64_t)counts[USHER__COUNT_ID_STEP]);
+        (void)usher__segment_carve(&g, n, &first); /* it fits now */
+        wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    }
+    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    wide_set(&counts[USHER__COUNT_ID_ISSUED], wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
+    counts[USHER__COUNT_ID_TOKEN] = (int64_t)c.scope->version;
+    a->first = (int64_t)first;
+    a->n = (int64_t)n;
+    a->token = c.scope->version;
+    (void)answer(w, USHER_OK);
+    return finish(w, &c, 1, 1);
+}
+
+/* Is it this scope that the command means? */
+static bool of_this_epoch(const work *w)
+{
+    const struct usher_text *epoch = &w->command->arg.id.epoch;
+    char digits[17];
+
+    (void)snprintf(digits, sizeof digits, "%016llx", (unsigned long long)w->scope.epoch);
+    return epoch->data == NULL || (epoch->size == 16 && memcmp(epoch->data, digits, 16) == 0);
+}
+
+static enum usher_status give_back(work *w)
+{
+    const struct usher_id_args *args = &w->command->arg.id;
+    struct usher_id_reply *a = &w->reply->of.id;
+    int64_t *counts = w->scope.counts;
+    struct usher__segment g;
+    uint64_t issued;
+    change c;
+
+    if (!there(w))
+        return missing(w, USHER_MISSING);
+    g = segment(&w->scope);
+    issued = wide(&counts[USHER__COUNT_ID_ISSUED]);
+    a->first = args->first;
+    a->n = args->n;
+    if (!of_this_epoch(w) || args->token == 0 ||
+        args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] || (uint64_t)args->n > issued ||
+        (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
+        a->token = (uint64_t)counts[USHER__COUNT_ID_TOKEN];
+        return answer(w, USHER_STALE);
+    }
+    usher__change_begin(w, &c);
+    wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
+    wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
+    counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
+    (void)answer(w, USHER_OK);
+    return finish(w, &c, 1, 1);
+}
+
+static enum usher_status install(work *w)
+{
+    const struct usher_id_args *args = &w->command->arg.id;
+    struct usher_id_reply *a = &w->reply->of.id;
+    int64_t *counts = w->scope.counts;
+    int64_t max = (w->command->given & USHER_GIVEN_ID_MAX) != 0 ? args->max : -1;
+    struct usher__segment g;
+    change c;
+
+    if (!there(w))
+        return missing(w, USHER_MISSING);
+    g = segment(&w->scope);
+    a->first = args->first;
+    a->n = args->n;
+    if (w->scope.settings[USHER__SET_ID_MANAGED] == 0)
+        return answer(w, USHER_REFUSED);
+    if (!of_this_epoch(w) || max != max_of(&g))
+        return answer(w, USHER_STALE);
+    if ((uint64_t)args->first < g.next || (uint64_t)args->first < g.end)
+        return answer(w, USHER_REFUSED);
+    usher__change_begin(w, &c);
+    renew(w);
+    /* what is left of the old one goes first, if the new one goes on from it */
+    if (g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end)
+        g.next = (uint64_t)args->first;
+    g.end = (uint64_t)args->first + ((uint64_t)args->n - 1) * g.by + 1;
+    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    (void)answer(w, USHER_OK);
+    return finish(w, &c, 1, 1);
+}
+
+/* ---- show ------------------------------------------------------------------------- */
+
+static enum usher_status show(work *w)
+{
+    const int64_t *counts = w->scope.counts, *set = w->scope.settings;
+    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_row row;
+
+    if (!there(w))
+        return missing(w, USHER_MISSING);
+    (void)answer(w, USHER_OK);
+    memset(&row, 0, sizeof row);
+    row.next = a->next;
+    row.max = a->max;
+    row.step = a->step;
+    row.start = (int64_t)wide(&set[USHER__SET_ID_START]);
+    row.by = a->by;
+    row.limit = (int64_t)wide(&set[USHER__SET_ID_LIMIT]);
+    row.issued = (int64_t)wide(&counts[USHER__COUNT_ID_ISSUED]);
+    row.segments = counts[USHER__COUNT_ID_SEGMENTS];
+    row.began_ms = counts[USHER__COUNT_ID_BEGAN];
+    row.lasted_ms = counts[USHER__COUNT_ID_LASTED];
+    row.managed = set[USHER__SET_ID_MANAGED];
+    return usher_reply_add_row(w->reply, USHER_ID, &row);
+}
+
+/* ---- all together ----------------------------------------------------------------- */
+
+static enum usher_status run(work *w)
+{
+    enum usher_status status;
+
+    if (w->command->verb == USHER_ID_SHOW)
+        return show(w);
+    status = usher__request_find(w);
+    if (status != USHER_MISSING)
+        return status;
+    switch (w->command->verb) {
+    case USHER_ID_CREATE:
+        return create(w);
+    case USHER_ID_NEXT:
+        return next(w);
+    case USHER_ID_DELETE:
+        return delete (w);
+    case USHER_ID_RETURN:
+        return give_back(w);
+    case USHER_ID_INSTALL:
+        return install(w);
+    default:
+        return set(w);
+    }
+}
+
+/* ---- for the executor, the audit and the digest ------------------------------------ */
+
+static bool wide_sound(const int64_t *at)
+{
+    return usher__wide_sound(at[0], at[1]);
+}
+
+static const char *scope_fault(const struct usher_scope *scope)
+{
+    const int64_t *counts = scope->counts, *set = scope->settings;
+
+    if (!wide_sound(&counts[USHER__COUNT_ID_NEXT]) || !wide_sound(&counts[USHER__COUNT_ID_END]) ||
+        !wide_sound(&counts[USHER__COUNT_ID_ISSUED]))
+        return "a counter";
+    if (!wide_sound(&set[USHER__SET_ID_START]) || !wide_sound(&set[USHER__SET_ID_LIMIT]) ||
+        wide(&set[USHER__SET_ID_LIMIT]) > (uint64_t)USHER_ID_MAX ||
+        wide(&set[USHER__SET_ID_START]) > (uint64_t)USHER_ID_MAX)
+        return "a limit";
+    if (set[USHER__SET_ID_BY] < 1 || set[USHER__SET_ID_BY] > USHER_ID_BY_MAX ||
+        set[USHER__SET_ID_STEP] < 1 || set[USHER__SET_ID_STEP] > USHER_ID_N_MAX ||
+        set[USHER__SET_ID_STEP_MAX] < 1 || set[USHER__SET_ID_STEP_MAX] > USHER_ID_N_MAX ||
+        (counts[USHER__COUNT_ID_THERE] != 0 &&
+         (counts[USHER__COUNT_ID_STEP] < 1 || counts[USHER__COUNT_ID_STEP] > USHER_ID_N_MAX)))
+        return "a step";
+    if (counts[USHER__COUNT_ID_TOKEN] < 0 ||
+        (uint64_t)counts[USHER__COUNT_ID_TOKEN] > scope->version)
+        return "a token";
+    return NULL;
+}
+
+static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
+{
+    if (r->kind != USHER_KIND_REQUEST)
+        return "is of no known kind";
+    return r->order > scope->version ? "is newer than its scope" : NULL;
+}
+
+static void tally(struct usher__tally *t, const struct usher_record *r)
+{
+    (void)r;
+    t->counts[USHER__COUNT_ID_REQUESTS]++;
+}
+
+static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
+
+static const struct usher__constant constants[] = {
+    { NULL, 0 },
+};
+
+const struct usher__steps usher__id_steps = {
+    .defaults = defaults,
+    .run = run,
+    .scope_fault = scope_fault,
+    .record_fault = record_fault,
+    .tally = tally,
+    .kinds = kinds,
+    .first = "0:",
+    .listed = "",
+    .count_names = {
+        [USHER__COUNT_ID_REQUESTS] = "REQUESTS",
+        [USHER__COUNT_ID_THERE] = "THERE",
+        [USHER__COUNT_ID_NEXT] = "NEXT",
+        [USHER__COUNT_ID_END] = "END",
+        [USHER__COUNT_ID_ISSUED] = "ISSUED",
+        [USHER__COUNT_ID_TOKEN] = "TOKEN",
+        [USHER__COUNT_ID_STEP] = "STEP",
+        [USHER__COUNT_ID_SEGMENTS] = "SEGMENTS",
+        [USHER__COUNT_ID_BEGAN] = "BEGAN",
+        [USHER__COUNT_ID_LASTED] = "LASTED",
+    },
+    .setting_names = {
+        [USHER__SET_ID_START] = "START",
+        [USHER__SET_ID_LIMIT] = "LIMIT",
+        [USHER__SET_ID_STEP] = "STEP",
+        [USHER__SET_ID_BY] = "BY",
+        [USHER__SET_ID_STEP_MAX] = "STEP_MAX",
+        [USHER__SET_ID_LIFE] = "LIFE",
+        [USHER__SET_ID_MANAGED] = "MANAGED",
+        [USHER__SET_ID_REQUESTS] = "REQUESTS",
+    },
+    .constants = constants,
+    .requests = USHER__COUNT_ID_REQUESTS,
+    .requests_max = USHER__SET_ID_REQUESTS,
+    .counted = 1u << USHER__COUNT_ID_REQUESTS,
+};

@@ -1,0 +1,920 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do with ids: spec/ids.md row by row, the mistakes of its seed among
+ * them, and the ids of a process that have their segments from the store.
+ *
+ * The clock is f->now.  Every test ends with the audit.
+ */
+#include "config.h"
+
+#include "conformance/suite.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define NOON INT64_C(1700000000000)
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e;
+    int64_t now;
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    const struct fixture *f = payload;
+
+    return f->now;
+}
+
+static struct usher_engine *engine_open(struct fixture *f)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    opt.drivers = f->b->drivers;
+    opt.timeout_ms = 60000;
+    if (usher_open(f->url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", f->url, usher_message(NULL));
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    f->now = NOON;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f);
+    *state = f;
+    return 0;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t faults = UINT64_MAX;
+
+    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_close(f->e);
+    free(f);
+    return 0;
+}
+
+/* ---- short words ---------------------------------------------------------------------- */
+
+static void create(struct fixture *f, const char *name, uint32_t given,
+                   struct usher_id_settings settings)
+{
+    enum usher_status status = usher_id_create(f->e, name, given, &settings);
+
+    if (status != USHER_OK)
+        fail_msg("create %s: %s (%s)", name, usher_status_word(status), usher_message(f->e));
+}
+#define SET(...) ((struct usher_id_settings){ __VA_ARGS__ })
+
+static enum usher_status next(struct fixture *f, const char *name, int64_t n,
+                              struct usher_id_range *ret)
+{
+    struct usher_id_range r;
+
+    memset(ret, 0, sizeof *ret);
+    memset(&r, 0, sizeof r);
+    {
+        enum usher_status status = usher_id_next(f->e, name, n, NULL, &r);
+
+        *ret = r;
+        return status;
+    }
+}
+
+static void assert_next(struct fixture *f, const char *name, int64_t n, int64_t first)
+{
+    struct usher_id_range r;
+    enum usher_status status = next(f, name, n, &r);
+
+    if (status != USHER_OK)
+        fail_msg("next %s: %s (%s)", name, usher_status_word(status), usher_message(f->e));
+    if (r.first != first || r.n != n)
+        fail_msg("next %s: %" PRId64 " (%" PRId64 " ids) instead of %" PRId64, name, r.first, r.n,
+                 first);
+}
+
+static struct usher_id_row show(struct fixture *f, const char *name)
+{
+    struct usher_id_row row;
+
+    assert_int_equal(usher_id_show(f->e, name, &row), USHER_OK);
+    return row;
+}
+
+/* ---- order, uniqueness, 64 bits ---------------------------------------------------------- */
+
+static void the_first_id_is_start_and_others_follow(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, "plain", 0, SET(0));
+    create(f, "later", USHER_GIVEN_ID_START, SET(.start = 1000));
+    create(f, "zero", USHER_GIVEN_ID_START, SET(.start = 0));
+    for (int64_t i = 0; i < 1100; i++) { /* past two segments */
+        assert_next(f, "plain", 1, 1 + i);
+        if (i < 20) {
+            assert_next(f, "later", 1, 1000 + i);
+            assert_next(f, "zero", 1, i);
+        }
+    }
+    assert_int_equal(show(f, "plain").next, 1101);
+    assert_int_equal(show(f, "plain").max, 1536);
+    assert_int_equal(show(f, "plain").issued, 1100);
+    assert_int_equal(show(f, "plain").segments, 3);
+    assert_int_equal(show(f, "plain").step, 512);
+}
+
+static void ids_go_on_over_every_power_of_ten_and_of_two(void **state)
+{
+    struct fixture *f = *state;
+    int64_t at = 10;
+    char name[32];
+
+    for (int p = 1; p <= 18; p++, at *= 10) {
+        (void)snprintf(name, sizeof name, "ten%d", p);
+        create(f, name, USHER_GIVEN_ID_START, SET(.start = at - 3));
+        for (int64_t i = -3; i < 3; i++)
+            assert_next(f, name, 1, at + i);
+        assert_next(f, name, 1000, at + 3);
+        assert_int_equal(show(f, name).next, at + 1003);
+        if (p == 18)
+            break;
+    }
+    for (int p = 31; p < 63; p++) {
+        at = INT64_C(1) << p;
+        (void)snprintf(name, sizeof name, "two%d", p);
+        create(f, name, USHER_GIVEN_ID_START, SET(.start = at - 2));
+        for (int64_t i = -2; i < 3; i++)
+            assert_next(f, name, 1, at + i);
+    }
+    create(f, "last", USHER_GIVEN_ID_START, SET(.start = INT64_MAX - 1));
+    assert_next(f, "last", 1, INT64_MAX - 1);
+    assert_next(f, "last", 1, INT64_MAX);
+    {
+        struct usher_id_range r;
+
+        assert_int_equal(next(f, "last", 1, &r), USHER_FULL);
+        assert_int_equal(r.n, 0);
+        assert_int_equal(show(f, "last").next, -1);
+    }
+}
+
+/* The seed compared low and high as texts, so that "9" was beyond "10", and gave what was the
+ * counter after its addition. */
+static void a_segment_ends_where_it_ends_at_every_power_of_ten(void **state)
+{
+    struct fixture *f = *state;
+    int64_t at = 10;
+    char name[32];
+    struct usher_id_range r;
+
+    for (int p = 1; p <= 18; p++) {
+        (void)snprintf(name, sizeof name, "managed%d", p);
+        create(f, name, USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+        assert_int_equal(usher_id_install(f->e, name, at - 2, 4, -1), USHER_OK);
+        for (int64_t i = -2; i < 2; i++)
+            assert_next(f, name, 1, at + i);
+        assert_int_equal(next(f, name, 1, &r), USHER_EMPTY);
+        assert_int_equal(show(f, name).next, at + 2);
+        assert_int_equal(show(f, name).max, at + 1);
+        if (p < 18)
+            at *= 10;
+    }
+}
+
+static void the_first_id_of_a_segment_is_given_and_none_behind_its_last(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+
+    create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    assert_int_equal(usher_id_install(f->e, "seg", 1, 512, -1), USHER_OK);
+    for (int64_t i = 1; i <= 512; i++)
+        assert_next(f, "seg", 1, i);
+    assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
+}
+
+static void an_id_behind_a_refill_is_larger_than_all_before(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+    int64_t last = 0;
+
+    create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    for (int64_t i = 0; i < 20; i++) {
+        assert_int_equal(usher_id_install(f->e, "seg", 1 + i * 5, 5, i == 0 ? -1 : i * 5),
+                         USHER_OK);
+        for (int k = 0; k < 5; k++) {
+            assert_int_equal(next(f, "seg", 1, &r), USHER_OK);
+            assert_true(r.first > last);
+            last = r.first;
+        }
+    }
+    assert_int_equal(last, 100);
+}
+
+static void used_up_and_not_there_are_told_apart(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+    struct usher_id_row row;
+
+    create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
+    assert_int_equal(next(f, "other", 1, &r), USHER_MISSING);
+    assert_int_equal(usher_id_show(f->e, "other", &row), USHER_MISSING);
+    assert_int_equal(usher_id_install(f->e, "other", 1, 1, -1), USHER_MISSING);
+    assert_int_equal(usher_id_delete(f->e, "other"), USHER_SAME);
+}
+
+static void a_range_is_of_one_piece(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, "r", USHER_GIVEN_ID_STEP, SET(.step = 10));
+    assert_next(f, "r", 4, 1);
+    assert_next(f, "r", 25, 5); /* over several segments */
+    assert_next(f, "r", 1, 30);
+    assert_next(f, "r", USHER_ID_N_MAX, 31);
+    assert_next(f, "r", 1, 31 + USHER_ID_N_MAX);
+}
+
+static void sites_with_offsets_of_their_own_never_meet(void **state)
+{
+    struct fixture *f = *state;
+    char seen[3001] = { 0 };
+
+    for (int64_t site = 1; site <= 3; site++) {
+        char name[32];
+
+        (void)snprintf(name, sizeof name, "site%" PRId64, site);
+        create(f, name, USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_STEP,
+               SET(.start = site, .by = 3, .step = 7));
+        for (int64_t i = 0; i < 200; i += 5) {
+            struct usher_id_range r;
+
+            assert_int_equal(next(f, name, 5, &r), USHER_OK);
+            assert_int_equal(r.by, 3);
+            for (int64_t k = 0; k < 5; k++) {
+                assert_int_equal((r.first + k * 3) % 3, site % 3);
+                assert_int_equal(seen[r.first + k * 3]++, 0);
+            }
+        }
+    }
+}
+
+static void the_limit_is_an_error_and_says_what_is_left(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+    struct usher_id_settings s = SET(0);
+
+    create(f, "l", USHER_GIVEN_ID_START | USHER_GIVEN_ID_LIMIT, SET(.start = 5, .limit = 9));
+    assert_next(f, "l", 2, 5);
+    assert_int_equal(next(f, "l", 4, &r), USHER_FULL);
+    assert_int_equal(r.first, 7);
+    assert_int_equal(r.n, 3);
+    assert_next(f, "l", 3, 7);
+    assert_int_equal(next(f, "l", 1, &r), USHER_FULL);
+    assert_int_equal(r.n, 0);
+    s.limit = 10;
+    assert_int_equal(usher_id_set(f->e, "l", USHER_GIVEN_ID_LIMIT, &s, 0), USHER_OK);
+    assert_next(f, "l", 1, 10);
+    assert_int_equal(next(f, "l", 1, &r), USHER_FULL);
+}
+
+/* ---- retries, returns, installs ------------------------------------------------------------ */
+
+static void a_repeated_request_gets_the_first_range(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range a, b;
+
+    create(f, "t", USHER_GIVEN_ID_START, SET(.start = INT64_C(9007199254740990)));
+    assert_int_equal(usher_id_next(f->e, "t", 5, "req-1", &a), USHER_OK);
+    assert_next(f, "t", 1, a.first + 5);
+    assert_int_equal(usher_id_next(f->e, "t", 5, "req-1", &b), USHER_OK);
+    assert_int_equal(a.first, b.first);
+    assert_int_equal(a.n, b.n);
+    assert_true(a.token == b.token);
+    assert_next(f, "t", 1, a.first + 6);
+}
+
+static void the_unused_end_of_the_newest_range_comes_back(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r, old;
+
+    create(f, "t", 0, SET(0));
+    assert_int_equal(next(f, "t", 100, &r), USHER_OK);
+    r.first += 40; /* forty were used */
+    r.n -= 40;
+    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_OK);
+    assert_int_equal(show(f, "t").issued, 40);
+    assert_next(f, "t", 1, 41);
+    assert_int_equal(next(f, "t", 10, &old), USHER_OK);
+    assert_next(f, "t", 1, 52);
+    /* others have had ids behind it: a gap */
+    assert_int_equal(usher_id_return(f->e, "t", &old), USHER_STALE);
+    assert_next(f, "t", 1, 53);
+}
+
+static void a_range_comes_back_once(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r, again;
+
+    create(f, "t", 0, SET(0));
+    assert_int_equal(next(f, "t", 10, &r), USHER_OK);
+    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_OK);
+    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_int_equal(next(f, "t", 10, &again), USHER_OK);
+    assert_int_equal(again.first, r.first);
+    /* a late repeat does not take them from who has them now */
+    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_next(f, "t", 1, 11);
+    assert_int_equal(next(f, "t", 10, &r), USHER_OK);
+    r.epoch++;
+    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_next(f, "t", 1, 22);
+}
+
+static void of_two_who_install_one_wins(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    assert_int_equal(usher_id_install(f->e, "m", 1, 10, -1), USHER_OK);
+    assert_next(f, "m", 10, 1);
+    assert_int_equal(usher_id_install(f->e, "m", 11, 10, 10), USHER_OK);
+    assert_int_equal(usher_id_install(f->e, "m", 21, 10, 10), USHER_STALE);
+    assert_next(f, "m", 1, 11);
+    /* ids never come again, whatever the manager says */
+    assert_int_equal(usher_id_install(f->e, "m", 15, 10, 20), USHER_REFUSED);
+    /* what is left goes first */
+    assert_int_equal(usher_id_install(f->e, "m", 21, 10, 20), USHER_OK);
+    assert_next(f, "m", 19, 12);
+    create(f, "own", 0, SET(0));
+    assert_int_equal(usher_id_install(f->e, "own", 600, 10, 512), USHER_REFUSED);
+}
+
+/* ---- settings ---------------------------------------------------------------------------------
+ */
+
+static void the_step_follows_how_long_segments_last(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, "s", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_STEP_MAX,
+           SET(.step = 10, .life_ms = 1000, .step_max = 35));
+    assert_next(f, "s", 10, 1);
+    f->now += 999;
+    assert_next(f, "s", 1, 11);
+    assert_int_equal(show(f, "s").step, 20);
+    assert_int_equal(show(f, "s").lasted_ms, 999);
+    assert_int_equal(show(f, "s").max, 30);
+    assert_next(f, "s", 20, 12);
+    assert_int_equal(show(f, "s").step, 35); /* at most */
+    f->now += 1000;
+    assert_next(f, "s", 40, 32);
+    assert_int_equal(show(f, "s").step, 35); /* neither short nor long */
+    f->now += 2000;
+    assert_next(f, "s", 40, 72);
+    assert_int_equal(show(f, "s").step, 17);
+    f->now += 20000;
+    assert_next(f, "s", 40, 112);
+    f->now += 20000;
+    assert_next(f, "s", 40, 152);
+    assert_int_equal(show(f, "s").step, 10); /* at least */
+}
+
+static void a_counter_is_raised_and_never_lowered(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_settings s = SET(0);
+    struct usher_id_range r;
+
+    create(f, "c", 0, SET(0));
+    assert_int_equal(next(f, "c", 10, &r), USHER_OK);
+    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 10), USHER_REFUSED);
+    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 11), USHER_SAME);
+    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
+    assert_int_equal(usher_id_return(f->e, "c", &r), USHER_STALE);
+    assert_next(f, "c", 1, 5000);
+    assert_int_equal(show(f, "c").max, 5511);
+}
+
+static void dispensers_are_made_shown_changed_and_deleted(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_settings s = SET(.step = 7);
+    struct usher_id_range r;
+
+    create(f, "a", USHER_GIVEN_ID_STEP, SET(.step = 7));
+    assert_int_equal(usher_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_SAME);
+    s.step = 8;
+    assert_int_equal(usher_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_REFUSED);
+    create(f, "b", 0, SET(0));
+    assert_next(f, "a", 3, 1);
+    assert_next(f, "b", 1, 1);
+    assert_int_equal(usher_id_set(f->e, "a", USHER_GIVEN_ID_STEP, &s, 0), USHER_OK);
+    assert_int_equal(s.step, 8);
+    assert_int_equal(s.by, 1);
+    assert_int_equal(usher_id_set(f->e, "a", 0, &s, 0), USHER_OK);
+    assert_int_equal(usher_id_delete(f->e, "a"), USHER_OK);
+    assert_int_equal(usher_id_delete(f->e, "a"), USHER_SAME);
+    assert_int_equal(next(f, "a", 1, &r), USHER_MISSING);
+    assert_int_equal(usher_id_set(f->e, "a", 0, &s, 0), USHER_MISSING);
+    create(f, "a", 0, SET(0));
+    assert_next(f, "a", 1, 1);
+    assert_next(f, "b", 1, 2);
+}
+
+static void wrong_arguments_are_named(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_range r;
+    struct usher_id_settings s;
+    const struct {
+        uint32_t given;
+        struct usher_id_settings s;
+        const char *name;
+    } wrong[] = {
+        { USHER_GIVEN_ID_STEP, SET(.step = 0), "step" },
+        { USHER_GIVEN_ID_STEP, SET(.step = USHER_ID_N_MAX + 1), "step" },
+        { USHER_GIVEN_ID_BY, SET(.by = 0), "by" },
+        { USHER_GIVEN_ID_BY, SET(.by = USHER_ID_BY_MAX + 1), "by" },
+        { USHER_GIVEN_ID_START, SET(.start = -1), "start" },
+        { USHER_GIVEN_ID_LIMIT, SET(.limit = -1), "limit" },
+        { USHER_GIVEN_ID_LIMIT | USHER_GIVEN_ID_START, SET(.start = 5, .limit = 4), "limit" },
+        { USHER_GIVEN_ID_LIMIT, SET(.limit = 0), "limit" },
+        { USHER_GIVEN_ID_MANAGED, SET(.managed = 2), "managed" },
+        { USHER_GIVEN_ID_LIFE, SET(.life_ms = -1), "life" },
+        { USHER_GIVEN_ID_REQUESTS, SET(.requests = 0), "requests" },
+        { USHER_GIVEN_ID_NEXT, SET(0), "next" },
+    };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        s = wrong[i].s;
+        assert_int_equal(usher_id_create(f->e, "w", wrong[i].given, &s), USHER_INVALID);
+        assert_non_null(strstr(usher_message(f->e), wrong[i].name));
+    }
+    create(f, "w", 0, SET(0));
+    assert_int_equal(next(f, "w", 0, &r), USHER_INVALID);
+    assert_int_equal(next(f, "w", USHER_ID_N_MAX + 1, &r), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "n is not"));
+    s = SET(0);
+    assert_int_equal(usher_id_set(f->e, "w", USHER_GIVEN_ID_NEXT, &s, -1), USHER_INVALID);
+    assert_int_equal(usher_id_set(f->e, "w", USHER_GIVEN_ID_START, &s, 0), USHER_INVALID);
+    assert_int_equal(usher_id_install(f->e, "w", -1, 1, -1), USHER_INVALID);
+    assert_int_equal(usher_id_next(f->e, "w", 1, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_id_show(f->e, "w", NULL), USHER_INVALID);
+    assert_int_equal(usher_id_return(f->e, "w", NULL), USHER_INVALID);
+    assert_int_equal(usher_id_set(f->e, "w", 0, NULL, 0), USHER_INVALID);
+    assert_int_equal(usher_id_create(f->e, "w", 1u << 4, NULL), USHER_INVALID);
+    assert_int_equal(usher_id_next(NULL, "w", 1, NULL, &r), USHER_INVALID);
+    assert_next(f, "w", 1, 1);
+}
+
+/* ---- in the process -----------------------------------------------------------------------------
+ */
+
+static struct usher_ids *ids_open(struct usher_engine *e, const char *name, int64_t step)
+{
+    struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
+    struct usher_ids *ids = NULL;
+
+    opt.step = step;
+    opt.life_ms = -1;
+    if (usher_ids_open(e, name, &opt, &ids) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+    return ids;
+}
+
+static int64_t take(struct usher_ids *ids)
+{
+    int64_t id = -1;
+
+    if (usher_ids_next(ids, &id) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return id;
+}
+
+static void ids_of_the_process_come_from_the_store(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids *ids;
+    struct usher_ids_local *local;
+    int64_t id, first, last = 0;
+
+    create(f, "p", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY,
+           SET(.start = INT64_C(9999999999), .by = 2));
+    ids = ids_open(f->e, "p", 20);
+    assert_int_equal(take(ids), INT64_C(9999999999));
+    for (int i = 1; i < 100; i++)
+        assert_int_equal(take(ids), INT64_C(9999999999) + 2 * i);
+    assert_int_equal(usher_ids_take(ids, 3, 0, &first), USHER_OK);
+    assert_true(first >= INT64_C(9999999999) + 200);
+    assert_int_equal(take(ids), first + 6);
+    assert_int_equal(usher_ids_take(ids, 100, 0, &first), USHER_OK); /* more than a segment */
+    assert_true(take(ids) > first + 198);
+    assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
+    for (int i = 0; i < 100; i++) {
+        assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
+        assert_true(id > first + 198 && id > last && id % 2 == 1);
+        last = id;
+    }
+    usher_ids_local_close(local);
+    usher_ids_close(ids);
+}
+
+static void a_clean_close_returns_the_rest(void **state)
+{
+    struct fixture *f = *state;
+
+    create(f, "p", 0, SET(0));
+    for (int64_t i = 0; i < 10; i++) {
+        /* 7 of 10, then 3 and 4 with the next segment fetched before */
+        struct usher_ids *ids = ids_open(f->e, "p", 10);
+        struct usher_ids_local *local;
+        int64_t id;
+
+        for (int64_t k = 0; k < 14; k++)
+            assert_int_equal(take(ids), 1 + i * 16 + k);
+        assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
+        assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
+        assert_int_equal(id, 1 + i * 16 + 14);
+        usher_ids_local_close(local);
+        assert_int_equal(take(ids), 1 + i * 16 + 15);
+        usher_ids_close(ids);
+    }
+    assert_int_equal(show(f, "p").issued, 160);
+    assert_next(f, "p", 1, 161);
+    { /* not if others have had ids behind it */
+        struct usher_ids *ids = ids_open(f->e, "p", 10);
+
+        assert_int_equal(take(ids), 162);
+        assert_next(f, "p", 1, 172);
+        usher_ids_close(ids);
+        assert_next(f, "p", 1, 173);
+    }
+}
+
+static void the_limit_is_reached_to_the_last_id(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids *ids;
+    int64_t id;
+
+    create(f, "p", USHER_GIVEN_ID_LIMIT, SET(.limit = 25));
+    ids = ids_open(f->e, "p", 10);
+    for (int64_t i = 1; i <= 25; i++)
+        assert_int_equal(take(ids), i);
+    assert_int_equal(usher_ids_next(ids, &id), USHER_FULL);
+    assert_non_null(strstr(usher_message(NULL), "limit"));
+    usher_ids_close(ids);
+    assert_int_equal(show(f, "p").issued, 25);
+}
+
+/* As when a Redis has lost what it knew: another epoch, or a counter that fell. */
+static void a_dispenser_that_was_lost_goes_on_above_what_was_given(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids *ids;
+    int64_t last = 0;
+
+    create(f, "p", 0, SET(0));
+    ids = ids_open(f->e, "p", 10);
+    for (int i = 0; i < 25; i++)
+        last = take(ids);
+    assert_int_equal(usher_id_delete(f->e, "p"), USHER_OK);
+    create(f, "p", 0, SET(0));
+    for (int i = 0; i < 100; i++) {
+        int64_t id = take(ids);
+
+        assert_true(id > last);
+        last = id;
+    }
+    usher_ids_close(ids);
+    assert_true(show(f, "p").next >= last + 1);
+}
+
+static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
+    struct usher_ids *ids;
+    int64_t id;
+
+    create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
+    assert_int_equal(usher_id_install(f->e, "m", 1, 5, -1), USHER_OK);
+    opt.step = 5;
+    opt.life_ms = -1;
+    opt.timeout_ms = 50;
+    assert_int_equal(usher_ids_open(f->e, "m", &opt, &ids), USHER_OK);
+    for (int64_t i = 1; i <= 5; i++)
+        assert_int_equal(take(ids), i);
+    assert_int_equal(usher_ids_next(ids, &id), USHER_EMPTY);
+    assert_int_equal(usher_id_install(f->e, "m", 101, 5, 5), USHER_OK);
+    assert_int_equal(usher_ids_take(ids, 1, 10000, &id), USHER_OK);
+    assert_int_equal(id, 101);
+    usher_ids_close(ids);
+}
+
+static void ids_end_with_a_fork(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids *ids;
+    struct usher_ids_local *local;
+    int64_t id, mine;
+    int status;
+    pid_t pid;
+
+    create(f, "p", 0, SET(0));
+    ids = ids_open(f->e, "p", 100);
+    assert_int_equal(usher_ids_local_open(ids, &local), USHER_OK);
+    assert_int_equal(usher_ids_local_next(local, &mine), USHER_OK);
+    assert_int_equal(take(ids), 51); /* a sub-range does not pass the mark */
+    pid = fork();
+    if (pid == 0) {
+        bool good = usher_ids_next(ids, &id) == USHER_INVALID &&
+                    strstr(usher_message(NULL), "fork") != NULL &&
+                    usher_ids_local_next(local, &id) == USHER_INVALID &&
+                    usher_ids_take(ids, 1, 0, &id) == USHER_INVALID &&
+                    usher_ids_refill(ids, 0) == USHER_INVALID;
+
+        usher_ids_local_close(local);
+        usher_ids_close(ids); /* returns nothing */
+        usher_close(f->e);
+        _exit(good ? 0 : 1);
+    }
+    assert_true(pid > 0);
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    assert_int_equal(take(ids), 52);
+    assert_int_equal(usher_ids_local_next(local, &id), USHER_OK);
+    assert_int_equal(id, mine + 1);
+    usher_ids_local_close(local);
+    usher_ids_close(ids);
+}
+
+/* ---- many at once
+ * ---------------------------------------------------------------------------------- */
+
+#define THREADS 8
+#define PROCESSES 8
+#define FROM_STORE 25
+#define FROM_PROCESS 500
+#define FROM_LOCAL 500
+#define A_THREAD (FROM_STORE + FROM_PROCESS + FROM_LOCAL)
+
+struct given {
+    int64_t id, begun_ns, done_ns; /* done 0: not by a call to the store */
+};
+
+struct crowd {
+    struct usher_engine *e;
+    struct usher_ids *ids;
+    struct given *given; /* A_THREAD of them */
+    const char *wrong;
+    pthread_t thread;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static void *be_one_of_many(void *payload)
+{
+    struct crowd *c = payload;
+    struct given *g = c->given;
+    struct usher_ids_local *local;
+    int64_t last = 0;
+
+    for (int i = 0; i < FROM_STORE; i++, g++) {
+        struct usher_id_range r;
+
+        g->begun_ns = now_ns();
+        if (usher_id_next(c->e, "strict", 1, NULL, &r) != USHER_OK)
+            c->wrong = "next";
+        g->done_ns = now_ns();
+        g->id = r.first;
+    }
+    for (int i = 0; i < FROM_PROCESS; i++, g++) {
+        if (usher_ids_next(c->ids, &g->id) != USHER_OK)
+            c->wrong = "ids_next";
+        if (g->id <= last)
+            c->wrong = "order within a thread";
+        last = g->id;
+    }
+    if (usher_ids_local_open(c->ids, &local) != USHER_OK) {
+        c->wrong = "local_open";
+        return NULL;
+    }
+    last = 0;
+    for (int i = 0; i < FROM_LOCAL; i++, g++) {
+        if (usher_ids_local_next(local, &g->id) != USHER_OK)
+            c->wrong = "local_next";
+        if (g->id <= last)
+            c->wrong = "order within a sub-range";
+        last = g->id;
+    }
+    usher_ids_local_close(local);
+    return NULL;
+}
+
+/* NULL, or what went wrong. */
+static const char *crowd(struct usher_engine *e, struct given *given)
+{
+    struct crowd crowd[THREADS];
+    struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
+    struct usher_ids *ids;
+    const char *wrong = NULL;
+
+    opt.step = 100;
+    opt.chunk = 20;
+    opt.timeout_ms = 60000;
+    if (usher_ids_open(e, "process", &opt, &ids) != USHER_OK)
+        return "ids_open";
+    for (int i = 0; i < THREADS; i++) {
+        crowd[i] = (struct crowd){ .e = e, .ids = ids, .given = given + i * A_THREAD };
+        if (pthread_create(&crowd[i].thread, NULL, be_one_of_many, &crowd[i]) != 0)
+            return "pthread_create";
+    }
+    for (int i = 0; i < THREADS; i++) {
+        (void)pthread_join(crowd[i].thread, NULL);
+        if (crowd[i].wrong != NULL)
+            wrong = crowd[i].wrong;
+    }
+    usher_ids_close(ids);
+    return wrong;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const struct given *x = a, *y = b;
+
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+static void check_all(struct given *all, size_t threads)
+{
+    struct given *part = calloc(threads, A_THREAD * sizeof *part);
+    size_t n = 0;
+    int64_t begun = 0;
+
+    assert_non_null(part);
+    /* of the store: unique, dense, and in the order of time */
+    for (size_t t = 0; t < threads; t++, n += FROM_STORE)
+        memcpy(part + n, all + t * A_THREAD, FROM_STORE * sizeof *part);
+    qsort(part, n, sizeof *part, by_id);
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(part[i].id, i + 1);
+        /* nobody with a smaller one began after this one was done */
+        assert_true(part[i].done_ns >= begun);
+        begun = part[i].begun_ns > begun ? part[i].begun_ns : begun;
+    }
+    /* of the processes: unique */
+    n = 0;
+    for (size_t t = 0; t < threads; t++, n += A_THREAD - FROM_STORE)
+        memcpy(part + n, all + t * A_THREAD + FROM_STORE, (A_THREAD - FROM_STORE) * sizeof *part);
+    qsort(part, n, sizeof *part, by_id);
+    assert_true(part[0].id >= 1);
+    for (size_t i = 1; i < n; i++)
+        assert_true(part[i].id > part[i - 1].id);
+    free(part);
+}
+
+static void no_two_threads_get_one_id(void **state)
+{
+    struct fixture *f = *state;
+    struct given *all = calloc(THREADS * A_THREAD, sizeof *all);
+    const char *wrong;
+
+    assert_non_null(all);
+    create(f, "strict", 0, SET(0));
+    create(f, "process", 0, SET(0));
+    wrong = crowd(f->e, all);
+    if (wrong != NULL)
+        fail_msg("%s", wrong);
+    check_all(all, THREADS);
+    free(all);
+}
+
+/* 8 processes of 8 threads each. */
+static void no_two_processes_get_one_id(void **state)
+{
+    struct fixture *f = *state;
+    size_t size = PROCESSES * THREADS * A_THREAD * sizeof(struct given);
+    struct given *all = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    pid_t pids[PROCESSES];
+
+    assert_true(all != MAP_FAILED);
+    create(f, "strict", 0, SET(0));
+    create(f, "process", 0, SET(0));
+    usher_close(f->e);
+    for (int i = 0; i < PROCESSES; i++) {
+        pids[i] = fork();
+        if (pids[i] == 0) {
+            struct usher_engine *e = engine_open(f);
+            const char *wrong = crowd(e, all + i * THREADS * A_THREAD);
+
+            if (wrong != NULL)
+                print_error("%s: %s\n", wrong, usher_message(e));
+            usher_close(e);
+            _exit(wrong == NULL ? 0 : 1);
+        }
+        assert_true(pids[i] > 0);
+    }
+    f->e = engine_open(f);
+    for (int i = 0; i < PROCESSES; i++) {
+        int status;
+
+        assert_int_equal(waitpid(pids[i], &status, 0), pids[i]);
+        assert_int_equal(status, 0);
+    }
+    check_all(all, PROCESSES * THREADS);
+    (void)munmap(all, size);
+}
+
+/* ---- all
+ * -------------------------------------------------------------------------------------------- */
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_ids(const struct backend *b)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_first_id_is_start_and_others_follow),
+        TEST(ids_go_on_over_every_power_of_ten_and_of_two),
+        TEST(a_segment_ends_where_it_ends_at_every_power_of_ten),
+        TEST(the_first_id_of_a_segment_is_given_and_none_behind_its_last),
+        TEST(an_id_behind_a_refill_is_larger_than_all_before),
+        TEST(used_up_and_not_there_are_told_apart),
+        TEST(a_range_is_of_one_piece),
+        TEST(sites_with_offsets_of_their_own_never_meet),
+        TEST(the_limit_is_an_error_and_says_what_is_left),
+        TEST(a_repeated_request_gets_the_first_range),
+        TEST(the_unused_end_of_the_newest_range_comes_back),
+        TEST(a_range_comes_back_once),
+        TEST(of_two_who_install_one_wins),
+        TEST(the_step_follows_how_long_segments_last),
+        TEST(a_counter_is_raised_and_never_lowered),
+        TEST(dispensers_are_made_shown_changed_and_deleted),
+        TEST(wrong_arguments_are_named),
+        TEST(ids_of_the_process_come_from_the_store),
+        TEST(a_clean_close_returns_the_rest),
+        TEST(the_limit_is_reached_to_the_last_id),
+        TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given),
+        TEST(a_managed_dispenser_keeps_callers_waiting_for_install),
+        TEST(ids_end_with_a_fork),
+        TEST(no_two_threads_get_one_id),
+    };
+    static const struct CMUnitTest shared[] = {
+        TEST(no_two_processes_get_one_id),
+    };
+    int rc;
+
+    backend = b;
+    rc = cmocka_run_group_tests_name("ids", tests, NULL, NULL);
+    if (rc == 0 && b->shared)
+        rc = cmocka_run_group_tests_name("ids shared", shared, NULL, NULL);
+    return rc;
+}

@@ -629,7 +629,7 @@ static void unplan(struct shard *shard, struct scope *s, const struct usher_writ
         name_swap(shard, kind, &kind->groups, p->group, p->record->group);
     }
     (void)resize(alloc, p->data, p->data_size, 0);
-    if (p->fresh)
+    if (p->fresh && p->record != NULL)
         record_free(alloc, p->record);
 }
 
@@ -694,7 +694,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
         record_erase(shard, kind, r);
         return;
     }
-    if (p->fresh)
+    if (p->fresh && p->record != NULL)
         record_insert(shard, kind, r);
     name_swap(shard, kind, &kind->owners, r->owner, p->owner);
     name_swap(shard, kind, &kind->groups, r->group, p->group);

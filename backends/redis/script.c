@@ -103,10 +103,11 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
                                   text_of("main", "") };
     const char *fast = text_of(noun, "_fast"), *at;
     char constants[CONSTANTS_MAX];
-    struct out o = { buffer, size, 0 };
+    struct out o = { NULL, size, 0 };
     size_t n;
     enum usher_status status = usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n);
 
+    o.to = buffer;
     if (status != USHER_OK)
         return status;
     if (n >= sizeof constants)

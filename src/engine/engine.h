@@ -32,9 +32,9 @@ struct usher_engine {
     bool locks; /* the mutex is initialised */
     struct usher__waiter *first, *last;
     unsigned leaders, leaders_max;
-    size_t queued;   /* in the queue */
+    size_t queued;    /* in the queue */
     size_t under_way; /* those whose commands are with the store */
-    size_t expected; /* as many as a leader should find, by what there was at the last end */
+    size_t expected;  /* as many as a leader should find, by what there was at the last end */
 };
 
 /* Set what usher_message() returns in this thread. */

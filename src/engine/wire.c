@@ -26,10 +26,11 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
-    struct usher__packer p = { to, size, 0 };
+    struct usher__packer p = { NULL, size, 0 };
     uint32_t takes = verb->order | verb->keys;
     unsigned n = 0;
 
+    p.to = to;
     for (unsigned i = 0; i < noun->n_args; i++) {
         struct usher_text text;
 

@@ -153,6 +153,7 @@ static void work_begin(struct usher__work *w, struct local *l, struct usher_txn 
     w->txn = txn;
     w->context = context;
     w->command = NULL;
+    w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
     w->answer = NULL;
     w->answer_size = 0;
 }

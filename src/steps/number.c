@@ -209,6 +209,10 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
             break;
         }
         status = expire_one(w, &r);
+        if (usher__work_stops(w, status, *ret_n)) {
+            *ret_more = true;
+            break;
+        }
         if (status != USHER_OK)
             return status;
         ++*ret_n;
@@ -313,7 +317,9 @@ static enum usher_status simple(work *w, unsigned event)
 
 /* ---- call ------------------------------------------------------------------------- */
 
-/* A call that gets nothing is counted; that is no change and has no version. */
+/* A call that gets nothing is counted; that is no change and has no version.  Nor does it move
+ * the scope's clock, so refusals have one of their own, which does not go back either: what
+ * comes with an earlier day counts as of the latest. */
 static enum usher_status count_refusal(work *w)
 {
     struct usher_scope *s = &w->scope;
@@ -321,7 +327,7 @@ static enum usher_status count_refusal(work *w)
 
     if (s->ref == NULL)
         return USHER_OK;
-    if (s->counts[USHER__COUNT_REFUSED_DAY] != today) {
+    if (s->counts[USHER__COUNT_REFUSED_DAY] < today) {
         s->counts[USHER__COUNT_REFUSED_DAY] = today;
         s->counts[USHER__COUNT_REFUSED] = 0;
     }
@@ -791,7 +797,8 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
-    return n > 0 ? usher__request_keep_last(w) : USHER_OK;
+    status = n > 0 ? usher__request_keep_last(w) : USHER_OK;
+    return usher__work_stops(w, status, n) ? USHER_OK : status;
 }
 
 /* @told: the answer is about @r. */
@@ -850,6 +857,11 @@ static enum usher_status free_holds(work *w)
             status = free_one(w, &r, false);
         if (status == USHER_OK)
             n++;
+        if (usher__work_stops(w, status, n)) {
+            more = true;
+            status = USHER_OK;
+            break;
+        }
     }
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, more);
 }
@@ -1052,7 +1064,7 @@ static enum usher_status stats(work *w)
     s->resting = counts[USHER__COUNT_RESTING];
     if (counts[USHER__COUNT_CALLS_DAY] == today)
         s->calls_today = counts[USHER__COUNT_CALLS];
-    if (counts[USHER__COUNT_REFUSED_DAY] == today)
+    if (counts[USHER__COUNT_REFUSED_DAY] >= today)
         s->refused_today = counts[USHER__COUNT_REFUSED];
     order = 0;
     while ((status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD, NULL, 0,

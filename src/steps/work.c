@@ -168,6 +168,13 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
     return status;
 }
 
+bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n)
+{
+    return status == USHER_NOMEM && n > 0 && w->at_once &&
+           w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &w->scope.name, &w->scope) ==
+               USHER_OK;
+}
+
 static enum usher_status answer_read(struct usher__work *w, const struct usher_text *kept,
                                      uint64_t *ret_verb)
 {

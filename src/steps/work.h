@@ -22,6 +22,7 @@ struct usher__work {
     struct usher_reply *reply;
     struct usher_scope scope;         /* ref NULL: does not exist (yet) */
     int64_t now;                      /* never before scope.clock_ms */
+    bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
@@ -106,6 +107,13 @@ enum usher_status usher__request_keep_last(struct usher__work *w);
 
 /* Answer from an earlier command with the same request id: MISSING if there is none. */
 enum usher_status usher__request_find(struct usher__work *w);
+
+/*
+ * A command that makes many changes failed with @status after @n of them: true if it has to
+ * stop there and tell what it did (memory has run out, and the store does not take back).
+ * The scope is then as after the last of them.
+ */
+bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n);
 
 /* A message for the reply; cut to fit.  Returns @status. */
 enum usher_status usher__say(struct usher_reply *reply, enum usher_status status,

@@ -292,6 +292,96 @@ static void each_call(const char *url, const char *file)
     }
 }
 
+static unsigned halves; /* that were told */
+
+/* A command that makes many changes: on a store that does not take back, it tells what it did. */
+static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, bool for_ever)
+{
+    enum { MANY = 300 };
+    struct faulty f = { 0 };
+    struct usher_allocator alloc = { faulty_resize, &f };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    /* holds without an end stand in fewer lists than idle numbers: memory is needed */
+    struct usher_number_settings set = { .lease_ms = verb == USHER_NUMBER_SWEEP ? 1000 : 0 };
+    struct usher_command c, call;
+    struct usher_reply r;
+    struct usher_engine *e;
+    char before[33], after[33];
+    uint64_t faults = 1;
+    bool fired;
+
+    options.alloc = &alloc;
+    assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+    assert_true(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set) <= USHER_SAME);
+    memset(&call, 0, sizeof call);
+    call.verb = USHER_NUMBER_CALL;
+    call.scope.data = "p";
+    call.scope.size = 1;
+    call.given = USHER_GIVEN_NOW;
+    call.now_ms = INT64_C(4000000000000);
+    for (int i = 0; i < MANY; i++) {
+        char number[16], group[16];
+
+        (void)snprintf(number, sizeof number, "n%d", i);
+        (void)snprintf(group, sizeof group, "g%d", i % 8);
+        assert_int_equal(usher_number_add(e, "p", number, group), USHER_OK);
+    }
+    /* never idle and up all at once, which would leave room behind */
+    for (int i = 0; i < MANY; i++) {
+        char number[16];
+
+        (void)snprintf(number, sizeof number, "n%d", i);
+        assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
+        assert_int_equal(usher_execute(e, &call, &r, 1), USHER_OK);
+    }
+    assert_int_equal(r.status, USHER_OK);
+    c = call;
+    c.verb = verb;
+    c.request.data = "r";
+    c.request.size = 1;
+    c.now_ms += verb == USHER_NUMBER_SWEEP ? 5000 : 0;
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", before), USHER_OK);
+    arm(&f, nth, for_ever);
+    (void)usher_execute(e, &c, &r, 1);
+    fired = f.fired;
+    arm(&f, 0, false);
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "p", after), USHER_OK);
+    if (r.status == USHER_OK) {
+        uint64_t count = r.of.number.count;
+
+        assert_true(count > 0 && count <= MANY);
+        assert_true(r.of.number.more == (count < MANY));
+        halves += r.of.number.more;
+        c.request.data = "r2"; /* the rest of them */
+        c.request.size = 2;
+        (void)usher_execute(e, &c, &r, 1);
+        assert_int_equal(r.status, count < MANY ? USHER_OK : USHER_SAME);
+        assert_true(r.of.number.count == MANY - count && !r.of.number.more);
+    } else {
+        assert_true(fired && r.status == USHER_NOMEM);
+        assert_string_equal(before, after);
+        (void)usher_execute(e, &c, &r, 1);
+        assert_true(r.status == USHER_OK && r.of.number.count == MANY && !r.of.number.more);
+    }
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+    usher_close(e);
+    assert_true(f.bytes == 0);
+    return fired;
+}
+
+static void what_was_done_half_way_is_told(void **state)
+{
+    static const enum usher_verb verbs[] = { USHER_NUMBER_FREE, USHER_NUMBER_SWEEP };
+
+    (void)state;
+    for (size_t i = 0; i < 2; i++)
+        for (int for_ever = 0; for_ever <= 1; for_ever++)
+            for (unsigned long nth = 1; half_way("memory:", verbs[i], nth, for_ever != 0); nth++)
+                ;
+    assert_true(halves > 0);
+}
+
 static void each_open(const char *url)
 {
     for (int for_ever = 0; for_ever <= 1; for_ever++) {
@@ -343,6 +433,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(memory_survives_the_loss_of_any_allocation),
+        cmocka_unit_test(what_was_done_half_way_is_told),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test(sqlite_survives_the_loss_of_any_allocation),
 #endif

@@ -672,8 +672,9 @@ static void refused(struct work *w)
 {
     int64_t today = day_of(w->p, w->now);
 
-    w->p->refused = w->p->refused_day == today ? w->p->refused + 1 : 1;
-    w->p->refused_day = today;
+    w->p->refused = w->p->refused_day >= today ? w->p->refused + 1 : 1;
+    if (w->p->refused_day < today)
+        w->p->refused_day = today;
 }
 
 /* Of the group, or of any if @group is "*" or NULL. */
@@ -1133,7 +1134,7 @@ static enum usher_status verb_stats(struct work *w)
             s->longest_hold_ms = w->now - n->used;
     }
     s->calls_today = p->calls_day == today ? p->calls : 0;
-    s->refused_today = p->refused_day == today ? p->refused : 0;
+    s->refused_today = p->refused_day >= today ? p->refused : 0;
     return USHER_OK;
 }
 

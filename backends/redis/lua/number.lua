@@ -261,7 +261,7 @@ function S.make_call()
     function S.count_refusal()
         if not S.exists then return end
         local today = S.day_of(S.now)
-        if S.count[K.COUNT_REFUSED_DAY + 1] ~= today then
+        if S.count[K.COUNT_REFUSED_DAY + 1] < today then
             S.add(K.COUNT_REFUSED_DAY, today - S.count[K.COUNT_REFUSED_DAY + 1])
             S.add(K.COUNT_REFUSED, -S.count[K.COUNT_REFUSED + 1])
         end
@@ -618,7 +618,7 @@ function S.make_reads()
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
             S.count[K.COUNT_CALLS_DAY + 1] == today and S.count[K.COUNT_CALLS + 1] or 0,
-            S.count[K.COUNT_REFUSED_DAY + 1] == today and S.count[K.COUNT_REFUSED + 1] or 0, longest}
+            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest}
     end
 end
 

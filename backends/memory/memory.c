@@ -694,7 +694,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
         record_erase(shard, kind, r);
         return;
     }
-    if (p->fresh && p->record != NULL)
+    if (p->fresh)
         record_insert(shard, kind, r);
     name_swap(shard, kind, &kind->owners, r->owner, p->owner);
     name_swap(shard, kind, &kind->groups, r->group, p->group);

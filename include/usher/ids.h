@@ -7,12 +7,11 @@
  * usher_ids: it takes whole segments and gives them out in the process, some hundred million a
  * second.  Its ids are unique among all; they are in order within the process.
  */
+#ifndef USHER_USHER_H
+#include <usher/usher.h> /* which includes this one where it belongs */
+#endif
 #ifndef USHER_IDS_H
 #define USHER_IDS_H
-
-#ifndef USHER_USHER_H
-#error "include <usher/usher.h>"
-#endif
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,0 +1,204 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Planted bugs: each is put into a copy of the tree, and a test that is named beside it must fail.
+#   tests/mutants.sh [WORDS]     only those whose name has WORDS in it
+# Prints a table (tests/MUTANTS.md is one); the last line says how many were not caught.  Needs what
+# building needs, and a Redis server.  Run by `make check-long'.
+set -u
+: "${top_srcdir:=$(cd "$(dirname "$0")/.." && pwd)}"
+wanted=${1-}
+dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-mutants.XXXXXX") || exit 99
+trap 'rm -rf "$dir"' EXIT
+trap 'exit 99' HUP INT TERM
+jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+(cd "$top_srcdir" && tar -cf - --exclude=./build --exclude=./.git .) | (cd "$dir" && tar -xf -) || exit 99
+mkdir "$dir/build"
+cd "$dir/build" || exit 99
+../configure --disable-shared CFLAGS='-O0' >configure.log 2>&1 &&
+    make -s -j "$jobs" >make.log 2>&1 || {
+    tail -n 20 configure.log make.log
+    echo 'the copy of the tree cannot be built'
+    exit 99
+}
+
+n=0
+bad=0
+clean=' '
+
+# try PROGRAM FILTER: as `make check' would; the program's exit status.
+try() {
+    case $1 in
+    *.sh) USHER=$dir/build/usher top_srcdir=$dir top_builddir=$dir/build \
+        timeout -k 5 120 sh "$dir/$1" ;;
+    *) USHER_STEPS=15000 timeout -k 5 120 "./$1" ${2:+"$2"} ;;
+    esac >try.log 2>&1
+}
+
+build() {
+    case $1 in
+    *.sh) make -s -j "$jobs" usher ;;
+    *) make -s -j "$jobs" "$1" ;;
+    esac >make.log 2>&1
+}
+
+# mutant NAME FILE SED PROGRAM [FILTER]: SED plants NAME in FILE, and PROGRAM finds it.
+mutant() {
+    case $1 in
+    *"$wanted"*) ;;
+    *) return ;;
+    esac
+    n=$((n + 1))
+    began=$(date +%s)
+    # on the tree as it is, the test passes
+    case $clean in
+    *" $4:${5-} "*) ;;
+    *)
+        if build "$4" && try "$4" "${5-}"; then
+            clean="$clean$4:${5-} "
+        else
+            verdict='NOT TRIED: the test fails without it'
+            report "$@"
+            return
+        fi
+        ;;
+    esac
+    cp "$dir/$2" saved
+    sed "$3" saved >"$dir/$2"
+    if cmp -s saved "$dir/$2"; then
+        verdict='NOT PLANTED: the line is not there'
+    elif ! build "$4"; then
+        verdict='NOT PLANTED: it does not compile'
+    elif try "$4" "${5-}"; then
+        verdict='NOT CAUGHT'
+    else
+        verdict=caught
+    fi
+    cp saved "$dir/$2"
+    report "$@"
+}
+
+report() {
+    [ "$verdict" = caught ] || bad=$((bad + 1))
+    filter=${5-}
+    printf '| %s | `%s` | `%s%s` | %s | %s s |\n' "$1" "$2" "${4#tests/}" "${filter:+ $filter}" \
+        "$verdict" "$(($(date +%s) - began))"
+}
+
+printf '| planted | in | test | | |\n| --- | --- | --- | --- | --- |\n'
+
+memory=tests/conformance/on_memory
+sqlite=tests/conformance/on_sqlite
+redis=tests/conformance/on_redis
+same=tests/model/test_differential
+
+# ---- the tables and the core ----
+mutant 'a resting number is offered' src/core/number.def \
+    's/^T(IDLE_UP,   CALL,   RESTING, IDLE_UP,   REFUSED,/T(IDLE_UP,   CALL,   RESTING, BUSY_UP,   OK,/' \
+    tests/unit/test_number
+mutant 'a busy number is given to another owner' src/core/number.def \
+    's/^T(BUSY_UP,   CALL,   OTHER,   BUSY_UP,   REFUSED,/T(BUSY_UP,   CALL,   OTHER,   BUSY_UP,   OK,/' \
+    tests/unit/test_number
+mutant 'a hold without a deadline is due' src/core/number.c 's/if (until_ms != 0)/if (until_ms >= 0)/' \
+    $memory 'a_busy_number*'
+mutant 'days round toward zero' src/core/number.c 's/return local % DAY_MS < 0 ? day - 1 : day;/return day;/' \
+    tests/unit/test_number
+mutant 'the cap of a day is off by one' src/core/number.c 's/calls >= daily \&\&/calls > daily \&\&/' \
+    $memory 'a_number_has*'
+mutant 'MessagePack of 128 is one byte' src/core/pack.c 's/if (value <= 0x7f)/if (value <= 0x80)/' \
+    tests/unit/test_pack
+mutant 'an array is longer than its text' src/core/pack.c 's/ || n > (size_t)(copy.end - copy.at))$/)/' \
+    tests/unit/test_pack
+
+# ---- the steps ----
+mutant 'a token is used twice' src/steps/number.c \
+    's/    r->token = r->order = c.scope->version;/    r->token = (r->order = c.scope->version) - 1;/' \
+    $memory 'a_call_gives*'
+mutant 'a hangup does not look at the token' src/steps/number.c \
+    's/claim = a->token == r.token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;/claim = USHER__CLAIM_HOLDER;/' \
+    $memory 'a_token*'
+mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
+    $memory 'each_change*'
+mutant 'calls of a group are not counted' src/steps/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
+    $memory 'a_group_says*'
+mutant 'an expiry is timed by its discovery' src/steps/number.c \
+    's/release(s, r, to, r->until_ms, s->settings/release(s, r, to, s->clock_ms, s->settings/' $same
+mutant 'a hold ends a moment late' src/steps/number.c 's/r->until_ms <= now;/r->until_ms < now;/' $same
+mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
+    $memory 'a_hold_that_is_not*'
+mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
+mutant 'an operator frees holds of others' src/steps/number.c \
+    's/a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, &r);/NULL, 0, 0, false, \&r);/' \
+    $memory 'an_operator*'
+mutant 'a callee gets its number from any group' src/steps/number.c 's/        !group_fits(w, &r))/        false)/' \
+    $memory 'a_known_number*'
+mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
+    $memory 'so_many*'
+mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <= w->now)/    if (r.until_ms < 0)/' \
+    $memory 'answers_are_kept*'
+mutant 'a request id is for any verb' src/steps/work.c 's/    if (verb != (unsigned)w->command->verb) {/    if (verb == 0) {/' \
+    $memory 'a_request_id*'
+mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
+    $memory 'lists_come*'
+mutant 'what was done without memory is forgotten' src/steps/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
+    tests/fault/test_oom 'what_was*'
+
+# ---- the engine ----
+mutant 'notices are told before the commit' src/engine/local.c 's/        inner.notify = pending_add;/        ;/; s/        inner.payload = &pending;/        ;/' \
+    tests/fault/test_disk 'any_call_of_the_file_system_may*'
+mutant 'time goes back in a pool' src/engine/local.c 's/if (w->now < w->scope.clock_ms)/if (w->now < 0)/' \
+    $memory 'time_does*'
+mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 6 + usher__fields_count(noun, command->verb)/n < 6/' \
+    tests/unit/test_wire
+
+# ---- memory ----
+mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
+    's/(void)usher__tree_insert(list, &shard->pool, key, r);/(void)list;/' $memory 'groups*'
+mutant 'memory: a record does not leave a list' backends/memory/memory.c \
+    's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory 'a_busy_number*'
+
+# ---- SQLite ----
+mutant 'SQLite: answers before the disk has them' backends/sqlite/file.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
+    tests/fault/test_disk 'power*'
+mutant 'SQLite: headers are not written' backends/sqlite/sqlite.c 's/    h->changed = !is_new;/    h->changed = false;/' \
+    $sqlite 'what_was*'
+mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
+    $sqlite 'two_engines*'
+mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
+    tests/fault/test_disk 'any_call*'
+
+# ---- Redis: the store ----
+mutant 'Redis: everything is sent again' backends/redis/redis.c 's/    if ((flags \& USHER_COMMAND_REPEATABLE) == 0)/    if (flags == 0)/' \
+    tests/fault/test_redis_faults 'an_answer*'
+mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c 's/^size_t usher__redis_conn_unsent_from(.*$/&/; /^size_t usher__redis_conn_unsent_from(/,/^}/s/    return .*;/    return 0;/' \
+    tests/fault/test_redis_faults 'an_answer*'
+mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/        if (passed) {/        if (false) {/' \
+    tests/fault/test_redis_faults 'a_command_refused*'
+mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!permanent || !same ||/(!permanent ||/; s/ids->at != ids->records->n))/false))/' \
+    tests/fault/test_redis_faults 'a_damaged_index*'
+
+# ---- Redis: the scripts ----
+mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(kind .. '1', /        if false then S.leave(kind .. '1', /" \
+    $redis 'a_hold_that_is_not*'
+mutant 'script: a record does not join the list of its group' backends/redis/lua/common.lua "s/^        za\[n - 1\], za\[n\] = '0', by/        za[n - 1], za[n] = '0', 'x' .. by/" \
+    $redis 'groups*'
+mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
+    $redis 'tokens_only_grow'
+mutant 'script: the short way forgets a count' backends/redis/lua/number_fast.lua 's/    count\[to + 1\] = count\[to + 1\] + 1/    count[to + 1] = count[to + 1]/' \
+    $redis 'a_call_gives*'
+mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or ends < due then due = ends end/if due < 0 then due = -1 end/' \
+    $same
+mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <= limit and/if n < limit and/' \
+    $redis 'answers_are_kept*'
+mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \
+    $redis 'time_does*'
+mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.now then return nil end/if r then return nil end/" \
+    $redis 'a_repeat_gets*'
+mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #head ~= 150 then/if #head ~= 150 then/' \
+    tests/fault/test_redis_faults 'a_format*'
+mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
+    tests/fault/test_redis_faults 'a_damaged_record*'
+
+echo
+echo "$n planted, $((n - bad)) caught, $bad not"
+[ "$bad" = 0 ]

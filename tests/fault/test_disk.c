@@ -148,11 +148,19 @@ static void finish(struct usher_engine *e, unsigned from)
 
 /* ---- calls that fail --------------------------------------------------------------- */
 
+/* Of the last change that was told. */
+static void hear(void *payload, const struct usher_notice *notice)
+{
+    *(uint64_t *)payload = notice->version;
+}
+
 /* Returns whether the n-th call of the file system was reached. */
 static bool with_failure(unsigned n, bool for_ever)
 {
     struct usher_engine *e = NULL;
+    struct usher_watch *watch = NULL;
     unsigned done = 0;
+    uint64_t told = 0;
     enum usher_status status;
     bool fired = false;
 
@@ -167,12 +175,14 @@ static bool with_failure(unsigned n, bool for_ever)
         disk_fail(0, false);
         e = open_store();
     }
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear, &told, &watch), USHER_OK);
     while (done < LINES) {
         disk_count(true);
         status = run(e, done);
         disk_count(false);
         if (status == USHER_OK) {
             done++;
+            assert_true(told == done);
             continue;
         }
         fired |= disk_fired();
@@ -180,13 +190,17 @@ static bool with_failure(unsigned n, bool for_ever)
         assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
         disk_fail(0, false);
         done = check(e, done, status == USHER_UNKNOWN ? done + 1 : done);
-        if (for_ever) { /* the host gives up and starts anew */
+        assert_true(told <= done); /* nothing that did not happen */
+        if (for_ever) {            /* the host gives up and starts anew */
+            usher_unwatch(e, watch);
             usher_close(e);
             e = open_store();
+            assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear, &told, &watch), USHER_OK);
             done = check(e, done, done);
         }
     }
     (void)check(e, LINES, LINES);
+    usher_unwatch(e, watch);
     disk_count(true);
     usher_close(e);
     disk_count(false);
@@ -235,14 +249,14 @@ static bool with_crash(unsigned n, enum disk_loss loss, uint64_t seed)
     disk_cut(n);
     status = usher_open(URL, NULL, &e);
     if (status == USHER_OK) {
-        while (done < LINES && run(e, done) == USHER_OK)
+        while (done < LINES && (status = run(e, done)) == USHER_OK)
             done++;
         usher_close(e);
     }
     fired = disk_fired();
     disk_crash(loss, seed);
     e = open_store();
-    done = check(e, done, done < LINES ? done + 1 : done);
+    done = check(e, done, status == USHER_UNKNOWN ? done + 1 : done);
     finish(e, done);
     usher_close(e);
     return fired;

@@ -365,6 +365,16 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     }
     if (!done)
         return USHER_NOMEM;
+    if (scope->erase) {
+        size_t i = 0;
+
+        while (t->rows[i] != head)
+            i++;
+        t->rows[i] = t->rows[--t->n];
+        row_free(head);
+        scope->ref = NULL;
+        return USHER_OK;
+    }
     scope->ref = store_of(txn); /* anything but NULL: it is stored */
     head->head = *scope;
     return USHER_OK;

@@ -81,7 +81,7 @@ struct scope {
     int64_t clock_ms, due_ms;
     int64_t counts[USHER_COUNTS];
     int64_t settings[USHER_SETTINGS];
-    struct kind kinds[USHER_KINDS];
+    struct kind *kinds[USHER_KINDS]; /* NULL: it never had a record of the kind */
     struct usher__table_head head;
 };
 
@@ -164,21 +164,28 @@ static int compare_id(const void *probe, const void *ref)
 
 /* ---- scopes ----------------------------------------------------------------------- */
 
-static void scope_init(struct scope *s, const struct shard *shard)
+/* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
+ * there are many rooms.  NULL: no memory. */
+static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *shard)
 {
     const struct usher_allocator *alloc = shard->memory->alloc;
     uint64_t seed = shard->scopes[0].seed;
+    struct kind *kind = s->kinds[k];
 
-    for (unsigned k = 0; k < USHER_KINDS; k++) {
-        struct kind *kind = &s->kinds[k];
-
-        usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
-        usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
-        usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
-        usher__tree_init(&kind->by_id, compare_id);
-        for (unsigned i = 0; i < USHER_SLOTS; i++)
-            usher__tree_init(&kind->slot[i], NULL);
-    }
+    if (kind != NULL)
+        return kind;
+    kind = resize(alloc, NULL, 0, sizeof *kind);
+    if (kind == NULL)
+        return NULL;
+    memset(kind, 0, sizeof *kind);
+    usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
+    usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
+    usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
+    usher__tree_init(&kind->by_id, compare_id);
+    for (unsigned i = 0; i < USHER_SLOTS; i++)
+        usher__tree_init(&kind->slot[i], NULL);
+    s->kinds[k] = kind;
+    return kind;
 }
 
 static void record_free(const struct usher_allocator *alloc, struct record *r)
@@ -205,10 +212,12 @@ static void scope_free(struct scope *s, struct shard *shard)
     const struct usher_allocator *alloc = shard->memory->alloc;
 
     for (unsigned k = 0; k < USHER_KINDS; k++) {
-        struct kind *kind = &s->kinds[k];
+        struct kind *kind = s->kinds[k];
         uint64_t cursor = 0;
         struct record *r;
 
+        if (kind == NULL)
+            continue;
         usher__tree_done(&kind->by_id, &shard->pool);
         for (unsigned i = 0; i < USHER_SLOTS; i++)
             usher__tree_done(&kind->slot[i], &shard->pool);
@@ -217,6 +226,7 @@ static void scope_free(struct scope *s, struct shard *shard)
         usher__table_done(&kind->ids);
         names_done(&kind->owners, shard);
         names_done(&kind->groups, shard);
+        (void)resize(alloc, kind, sizeof *kind, 0);
     }
     (void)resize(alloc, s, SCOPE_SIZE(s->head.len), 0);
 }
@@ -266,9 +276,10 @@ static struct shard *shard_of(struct usher_txn *txn)
     return (struct shard *)(void *)txn;
 }
 
+/* NULL: it never had a record of @kind. */
 static struct kind *kind_of(const struct usher_scope *scope, uint8_t kind)
 {
-    return &((struct scope *)scope->ref)->kinds[kind];
+    return ((struct scope *)scope->ref)->kinds[kind];
 }
 
 static enum usher_status begin(struct usher_record_store *s, enum usher_noun noun,
@@ -321,11 +332,15 @@ static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
 static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               const struct usher_text *id, struct usher_record *ret_record)
 {
-    const struct usher__table *ids = &kind_of(scope, kind)->ids;
-    const struct record *r =
-        usher__table_find(ids, id->data, id->size, usher__table_hash(ids, id->data, id->size));
+    const struct kind *k = kind_of(scope, kind);
+    const struct usher__table *ids;
+    const struct record *r;
 
     (void)txn;
+    if (k == NULL)
+        return USHER_MISSING;
+    ids = &k->ids;
+    r = usher__table_find(ids, id->data, id->size, usher__table_hash(ids, id->data, id->size));
     if (r == NULL)
         return USHER_MISSING;
     record_show(r, kind, ret_record);
@@ -362,11 +377,11 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
                               uint8_t slot, const struct usher_text *by, uint64_t after_hi,
                               uint64_t after_order, bool back, struct usher_record *ret_record)
 {
-    const struct usher__tree *list = list_of(shard_of(txn), kind_of(scope, kind), slot, by);
+    const struct kind *k = kind_of(scope, kind);
+    const struct usher__tree *list = k != NULL ? list_of(shard_of(txn), k, slot, by) : NULL;
     struct usher__tree_entry entry;
     bool there;
 
-    (void)txn;
     if (list == NULL)
         return USHER_MISSING;
     if (!back)
@@ -386,10 +401,14 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
 static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               const struct usher_text *after, struct usher_record *ret_record)
 {
-    const struct usher__tree *by_id = &kind_of(scope, kind)->by_id;
+    const struct kind *k = kind_of(scope, kind);
+    const struct usher__tree *by_id;
     struct usher__tree_entry entry;
 
     (void)txn;
+    if (k == NULL)
+        return USHER_MISSING;
+    by_id = &k->by_id;
     if (after->size == 0 ? !usher__tree_first(by_id, &entry)
                          : !usher__tree_next(by_id, usher__tree_probe(after), &entry))
         return USHER_MISSING;
@@ -590,11 +609,13 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
                      struct plan *p, size_t *nodes)
 {
     const struct usher_record *to = &write->record;
-    struct kind *kind = &s->kinds[to->kind];
+    struct kind *kind = kind_make(s, to->kind, shard);
     struct record *r = to->ref;
     unsigned slots;
 
     memset(p, 0, sizeof *p);
+    if (kind == NULL)
+        return false;
     p->record = r;
     if (write->erase) {
         p->leaves = r != NULL ? r->slots : 0;
@@ -621,9 +642,11 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
 static void unplan(struct shard *shard, struct scope *s, const struct usher_write *write,
                    struct plan *p)
 {
-    struct kind *kind = &s->kinds[write->record.kind];
+    struct kind *kind = s->kinds[write->record.kind];
     const struct usher_allocator *alloc = shard->memory->alloc;
 
+    if (kind == NULL)
+        return; /* it could not be made */
     if (p->record != NULL && !write->erase) {
         name_swap(shard, kind, &kind->owners, p->owner, p->record->owner);
         name_swap(shard, kind, &kind->groups, p->group, p->record->group);
@@ -684,7 +707,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
                   const struct plan *p)
 {
     const struct usher_record *to = &write->record;
-    struct kind *kind = &s->kinds[to->kind];
+    struct kind *kind = s->kinds[to->kind];
     struct record *r = p->record;
 
     if (r == NULL)
@@ -720,14 +743,10 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
 static struct scope *scope_new(struct shard *shard, const struct usher_scope *scope)
 {
     struct usher__table *scopes = &shard->scopes[scope->noun % NOUNS];
-    struct scope *s;
 
     if (!usher__table_reserve(scopes, 1))
         return NULL;
-    s = keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
-    if (s != NULL)
-        scope_init(s, shard);
-    return s;
+    return keyed_new(shard->memory->alloc, offsetof(struct scope, head), &scope->name, shard->hash);
 }
 
 static void scope_store(struct scope *s, const struct usher_scope *from)
@@ -739,6 +758,18 @@ static void scope_store(struct scope *s, const struct usher_scope *from)
     s->due_ms = from->due_ms;
     memcpy(s->counts, from->counts, sizeof s->counts);
     memcpy(s->settings, from->settings, sizeof s->settings);
+}
+
+/* Nothing of @s is left, nor spare memory that it had. */
+static void scope_erase(struct shard *shard, struct scope *s)
+{
+    struct usher__table *scopes = &shard->scopes[s->noun % NOUNS];
+
+    (void)usher__table_erase(scopes, s);
+    usher__table_trim(scopes);
+    shard->recent = NULL;
+    scope_free(s, shard);
+    usher__tree_pool_trim(&shard->pool, 0);
 }
 
 static enum usher_status write_change(struct usher_txn *txn, struct usher_scope *scope,
@@ -770,7 +801,12 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     /* not before: it takes back what was reserved */
     for (size_t i = 0; i < n; i++)
         if (writes[i].erase)
-            usher__table_trim(&s->kinds[writes[i].record.kind].ids);
+            usher__table_trim(&s->kinds[writes[i].record.kind]->ids);
+    if (scope->erase) {
+        scope_erase(shard, s);
+        scope->ref = NULL;
+        return USHER_OK;
+    }
     scope_store(s, scope);
     if (scope->ref == NULL) {
         (void)usher__table_insert(&shard->scopes[scope->noun % NOUNS], s);
@@ -838,12 +874,15 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
     status = fn(payload, &item);
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
         struct usher__tree_entry page[64];
+        const struct kind *kind = s->kinds[k];
         struct usher_text id = { NULL, 0 };
         union usher__tree_key after = usher__tree_probe(&id);
         size_t n;
 
+        if (kind == NULL)
+            continue;
         do {
-            n = usher__tree_page(&s->kinds[k].by_id, id.size != 0 ? &after : NULL, page, 64);
+            n = usher__tree_page(&kind->by_id, id.size != 0 ? &after : NULL, page, 64);
             for (size_t i = 0; i < n && status == USHER_OK; i++) {
                 struct usher_record r;
 
@@ -855,9 +894,11 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
         } while (n == 64 && status == USHER_OK);
     }
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
-        const struct kind *kind = &s->kinds[k];
+        const struct kind *kind = s->kinds[k];
         struct usher_entry entry = { .kind = (uint8_t)k };
 
+        if (kind == NULL)
+            continue;
         for (unsigned slot = 0; slot < USHER_SLOTS && status == USHER_OK; slot++) {
             entry.slot = (uint8_t)slot;
             status = scan_list(&kind->slot[slot], &entry, fn, payload);

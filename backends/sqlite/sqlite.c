@@ -803,6 +803,25 @@ static enum usher_status scope_add(struct usher_txn *t, struct usher_scope *s)
     return s->ref != NULL ? USHER_OK : corrupt(&t->c, "no number is left for a scope");
 }
 
+static enum usher_status scope_erase(struct usher_txn *t, struct usher_scope *s)
+{
+    struct header *h = header_place(t, s->noun, &s->name);
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_SCOPE_ERASE, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, row_of(s->ref));
+    status = run_one(&t->c, st);
+    if (status != USHER_OK)
+        return status;
+    if (header_is(t, h, s->noun, &s->name))
+        h->generation = 0;
+    s->ref = NULL;
+    arena_reset(t);
+    return USHER_OK;
+}
+
 /* A failure on the way leaves the change half made: no commit() after that. */
 static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s,
                                       const struct usher_write *writes, size_t n)
@@ -818,6 +837,8 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
         status = scope_add(t, &new);
     for (size_t i = 0; i < n && status == USHER_OK; i++)
         status = record_write(t, new.ref, &writes[i]);
+    if (status == USHER_OK && s->erase)
+        return scope_erase(t, s);
     if (status != USHER_OK)
         return status;
     if (is_new || !header_is(t, h, s->noun, &s->name)) {

@@ -74,6 +74,7 @@
       "UPDATE scope SET s0 = ?24, s1 = ?25, s2 = ?26, s3 = ?27, s4 = ?28, s5 = ?29, s6 = ?30,"  \
       " s7 = ?31, s8 = ?32, s9 = ?33, s10 = ?34, s11 = ?35, s12 = ?36, s13 = ?37, s14 = ?38,"   \
       " s15 = ?39 WHERE ref = ?1", "rowid")                                                    \
+    X(SCOPE_ERASE, "DELETE FROM scope WHERE ref = ?1", "rowid")                                \
     X(SCOPE_EACH,                                                                              \
       "SELECT " SCOPE_COLUMNS " FROM scope INDEXED BY scope_name"                              \
       " WHERE noun BETWEEN ?1 AND ?2 ORDER BY noun, name", "scope_name")                       \

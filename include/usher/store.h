@@ -168,7 +168,8 @@ struct usher_scope {
     int64_t due_ms;   /* nothing is due before; INT64_MAX: nothing at all */
     int64_t counts[USHER_COUNTS];
     int64_t settings[USHER_SETTINGS];
-    void *ref; /* the store's own; NULL: not stored yet */
+    void *ref;  /* the store's own; NULL: not stored yet */
+    bool erase; /* for write(): the scope goes with it; no record of it is left then */
 };
 
 struct usher_write {
@@ -215,7 +216,8 @@ struct usher_record_store_ops {
                               const struct usher_text *after, struct usher_record *ret_record);
     /* Must.  One change: store @scope (create it when its ref is NULL, and set ref) and do
      * @n <= USHER_CHANGE_MAX writes, all or nothing.  Texts in @writes may come from
-     * records of this transaction. */
+     * records of this transaction.  With scope->erase (then it is stored, and the writes erase
+     * the last of its records) nothing of it is left afterwards, and ref is set to NULL. */
     enum usher_status (*write)(struct usher_txn *txn, struct usher_scope *scope,
                                const struct usher_write *writes, size_t n);
     /* Must.  As scan() of a store; other threads may be in a transaction meanwhile. */
@@ -282,7 +284,7 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  *
  * An answer is an array: status (its code), epoch (16 hex digits), version, 1 if it is the
  * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
- * version, from, to, token, until, now, owner, subject), an array of rows (each one an array
+ * version, from, to, token, until, now, owner, subject, data), an array of rows (each one an array
  * of the fields of a row), then the fields of the reply as they stand in
  * src/core/NOUN_verbs.def.  Or an array of a status from `invalid` on and a message.
  */

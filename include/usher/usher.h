@@ -40,14 +40,15 @@ extern "C" {
 
 #define USHER_VERSION "0.1.0"
 
-#define USHER_NAME_MAX 255                      /* bytes of a name, without the closing NUL */
-#define USHER_VALUE_MAX 65536                   /* bytes of a value */
-#define USHER_GROUPS_MAX 16                     /* groups in one `group=` list of a call */
-#define USHER_LIST_TEXT_MAX 4096                /* bytes of such a list */
-#define USHER_TIME_MAX INT64_C(253402300799999) /* the last ms of the year 9999 */
-#define USHER_SPAN_MAX INT64_C(3153600000000)   /* a hundred years in ms */
-#define USHER_BATCH_MAX 65536                   /* commands of one usher_execute() */
-#define USHER_LIST_MAX 10000                    /* rows of one list, records moved by one sweep */
+#define USHER_NAME_MAX 255                        /* bytes of a name, without the closing NUL */
+#define USHER_VALUE_MAX 65536                     /* bytes of a value */
+#define USHER_GROUPS_MAX 16                       /* groups in one `group=` list of a call */
+#define USHER_LIST_TEXT_MAX 4096                  /* bytes of such a list */
+#define USHER_TIME_MAX INT64_C(253402300799999)   /* the last ms of the year 9999 */
+#define USHER_SPAN_MAX INT64_C(3153600000000)     /* a hundred years in ms */
+#define USHER_EXACT_MAX INT64_C(9007199254740991) /* the largest count, version, setting */
+#define USHER_BATCH_MAX 65536                     /* commands of one usher_execute() */
+#define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
 
@@ -172,7 +173,7 @@ struct usher_text {
     size_t size;
 };
 
-enum usher_noun { USHER_NUMBER = 1, USHER_ID = 5 };
+enum usher_noun { USHER_NUMBER = 1, USHER_ROOM = 3, USHER_ID = 5 };
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
 enum usher_verb {
@@ -191,6 +192,31 @@ enum usher_verb {
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself */
     USHER_NUMBER_REST,   /* in notices only: it has had its calls of the day */
+    USHER_ROOM_OPEN = 0x301,
+    USHER_ROOM_CLOSE,
+    USHER_ROOM_LOCK,
+    USHER_ROOM_UNLOCK,
+    USHER_ROOM_SET,
+    USHER_ROOM_UNSET,
+    USHER_ROOM_GET,
+    USHER_ROOM_JOIN,
+    USHER_ROOM_LEAVE,
+    USHER_ROOM_KICK,
+    USHER_ROOM_ALIVE,
+    USHER_ROOM_MEMBER,
+    USHER_ROOM_ALL,
+    USHER_ROOM_ROLE,
+    USHER_ROOM_SHARE,
+    USHER_ROOM_UNSHARE,
+    USHER_ROOM_SHOW,
+    USHER_ROOM_SNAPSHOT,
+    USHER_ROOM_CHANGES,
+    USHER_ROOM_SWEEP,
+    USHER_ROOM_FADE, /* in notices only: a member is away, offline, removed by itself */
+    USHER_ROOM_DROP,
+    USHER_ROOM_EXPIRE,
+    USHER_ROOM_EMPTY, /* in notices only: it closes, as nobody was in for a while */
+    USHER_ROOM_DONE,  /* in notices only: the last one, nothing of the room is left */
     USHER_ID_CREATE = 0x501,
     USHER_ID_NEXT,
     USHER_ID_SHOW,
@@ -239,6 +265,17 @@ enum usher_given {
     USHER_GIVEN_STICKY_MS = 1u << 15,
     USHER_GIVEN_STICKY_MAX = 1u << 16,
     USHER_GIVEN_REQUESTS = 1u << 17,
+    USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
+    USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
+    USHER_GIVEN_ROOM_LINGER = 1u << 11,
+    USHER_GIVEN_ROOM_TTL = 1u << 12,
+    USHER_GIVEN_ROOM_AWAY = 1u << 13,
+    USHER_GIVEN_ROOM_GRACE = 1u << 14,
+    USHER_GIVEN_ROOM_LOG = 1u << 15,
+    USHER_GIVEN_ROOM_REQUESTS = 1u << 16,
+    USHER_GIVEN_ROOM_BAN = 1u << 17,
+    USHER_GIVEN_ROOM_SINCE = 1u << 18,
+    USHER_GIVEN_ROOM_MAX = 1u << 19,
     USHER_GIVEN_NOW = 1u << 30
 };
 
@@ -261,6 +298,7 @@ struct usher_number_args {
 }
 #endif
 #include <usher/ids.h>
+#include <usher/room.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -275,6 +313,7 @@ struct usher_command {
     union {
         struct usher_number_args number;
         struct usher_id_args id;
+        struct usher_room_args room;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -340,6 +379,7 @@ struct usher_reply {
     union {
         struct usher_number_reply number;
         struct usher_id_reply id;
+        struct usher_room_reply room;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */
@@ -532,6 +572,9 @@ struct usher_notice {
     uint64_t token;
     int64_t until_ms;
     struct usher_text owner;
+    /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
+     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told. */
+    struct usher_text data;
 };
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);

@@ -201,6 +201,8 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
         usher__answer_begin(&j, reply->status, reply->epoch, reply->version);
         if (reply->noun == USHER_ID)
             usher__answer_id_json(&j, command, reply);
+        else if (reply->noun == USHER_ROOM)
+            usher__answer_room_json(&j, command, reply);
         else
             number(&j, command, reply);
         if (reply->repeated)

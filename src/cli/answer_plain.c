@@ -171,6 +171,8 @@ void usher__answer_plain(FILE *out, const struct usher_command *command,
     fputs(usher_status_word(reply->status), out);
     if (reply->noun == USHER_ID)
         usher__answer_id_plain(out, command, reply);
+    else if (reply->noun == USHER_ROOM)
+        usher__answer_room_plain(out, command, reply);
     else
         number(out, command, reply);
     if (reply->repeated)

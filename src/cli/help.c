@@ -58,6 +58,22 @@ static const struct {
     { "managed", USHER__ARG_INT, "0|1", "1: segments come by install only" },
     { "next", USHER__ARG_WIDE, "N", "skip the ids below this one; never back" },
     { "max", USHER__ARG_WIDE, "N", "as shown, of the segment before; not given: there is none" },
+    { "member", USHER__ARG_NAME, "MEMBER", "a member of the room" },
+    { "member", USHER__ARG_MAYBE, "MEMBER", "who is to have it; '' is nobody" },
+    { "role", USHER__ARG_NAME, "ROLE", "a role that one member at a time can have" },
+    { "share", USHER__ARG_NAME, "SHARE", "what is shown to the others" },
+    { "field", USHER__ARG_NAME, "FIELD", "the name of a field" },
+    { "value", USHER__ARG_VALUE, "VALUE", "any bytes" },
+    { "if", USHER__ARG_VALUE, "OLD", "only if it is this now ('': nothing), else stale" },
+    { "if-version", USHER__ARG_INT, "V", "only if the room has this version, else stale" },
+    { "capacity", USHER__ARG_INT, "N", "members at most; 0: any" },
+    { "linger", USHER__ARG_INT, "MS", "an empty room closes by itself after this time; 0: never" },
+    { "ttl", USHER__ARG_INT, "MS", "who is silent for so long is removed; 0: nobody" },
+    { "away", USHER__ARG_INT, "MS", "who is silent for so long is away; 0: nobody" },
+    { "grace", USHER__ARG_INT, "MS", "behind ttl, how long one may still come back" },
+    { "log", USHER__ARG_INT, "N", "how many notices are kept for changes" },
+    { "ban", USHER__ARG_INT, "MS", "and must not join for so long; 0: a ban ends" },
+    { "since", USHER__ARG_INT, "V", "of the changes after this version" },
 };
 
 /* The row of @arg; one that is in no row is called by its word. */
@@ -107,7 +123,15 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
 
         if ((verb->keys >> i & 1u) == 0)
             continue;
+        if (arg->type == USHER__ARG_FIELDS) {
+            column = usage_word(out, column, "[", "FIELD=VALUE", "...", "]");
+            continue;
+        }
         describe(arg, &value, &help);
+        if ((verb->flags & USHER__PLACED) != 0 && (verb->keys & ((1u << i) - 1)) == 0) {
+            column = usage_word(out, column, "[", value, "", "]");
+            continue;
+        }
         (void)snprintf(key, sizeof key, "%s=", arg->word);
         if (must(verb, arg))
             column = usage_word(out, column, "", key, value, "");
@@ -159,6 +183,10 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
 
         if (((verb->order | verb->keys) >> i & 1u) == 0)
             continue;
+        if (arg->type == USHER__ARG_FIELDS) {
+            fprintf(out, "  %-11s any other key=value, up to %d\n", arg->word, USHER_FIELDS_MAX);
+            continue;
+        }
         describe(arg, &value, &help);
         fprintf(out, "  %-11s %s", arg->word, help);
         if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)

@@ -196,11 +196,26 @@ int usher__cli_version(struct cli *cli, char *const *words, size_t n)
     return 0;
 }
 
-/* ---- number digest ---------------------------------------------------------------- */
+/* ---- digests ---------------------------------------------------------------- */
+
+static int digest_answer(const struct cli *cli, const struct usher_reply *r, const char *digest)
+{
+    struct json j = { stdout, false };
+
+    if (!cli->json && !cli->shell) {
+        printf("%s: %s\n", usher_status_word(r->status), digest);
+    } else {
+        usher__answer_begin(&j, r->status, r->epoch, r->version);
+        usher__json_text(&j, "digest", digest);
+        puts("}");
+    }
+    return usher__cli_exit_code(r->status);
+}
 
 int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
 {
-    struct json j = { stdout, false };
+    bool room = strcmp(words[0], usher_noun_word(USHER_ROOM)) == 0;
+    const char *scope = room ? "room" : "pool";
     struct usher_command c;
     struct usher_reply r;
     char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
@@ -212,23 +227,29 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     memset(&c, 0, sizeof c);
     c.verb = USHER_NUMBER_STATS;
     if (n < 3)
-        return usher__cli_fail(cli, USHER_INVALID, "pool is missing");
+        return usher__cli_fail(cli, USHER_INVALID, "%s is missing", scope);
     wrong = usher__scope_fault(words[2], strlen(words[2]));
     if (wrong != NULL)
-        return usher__cli_fail(cli, USHER_INVALID, "pool %s", wrong);
+        return usher__cli_fail(cli, USHER_INVALID, "%s %s", scope, wrong);
     for (size_t i = 3; i < n; i++) {
         if (!usher__parse_common(words[i], &c, &taken, message))
             return usher__cli_fail(cli, USHER_INVALID, "%s", message);
         if (!taken)
-            return usher__cli_fail(cli, USHER_INVALID,
-                                   "`%s` is one word too many for `number digest`",
-                                   usher__quote(quoted, words[i]));
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is one word too many for `%s digest`",
+                                   usher__quote(quoted, words[i]), words[0]);
     }
     c.scope.data = words[2];
     c.scope.size = strlen(words[2]);
     rc = usher__cli_open(cli);
     if (rc != 0)
         return rc;
+    if (room) {
+        memset(&r, 0, sizeof r);
+        r.status = usher_room_digest(cli->engine, words[2], &r.epoch, &r.version, digest);
+        if (usher__answer_failed(r.status))
+            return usher__cli_fail(cli, r.status, "%s", usher_message(cli->engine));
+        return digest_answer(cli, &r, digest);
+    }
     usher__run_batch(cli->engine, &c, &r, 1);
     if (usher__answer_failed(r.status))
         return usher__run_answer(cli, &c, &r);
@@ -236,12 +257,5 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     status = usher_digest(cli->engine, USHER_NUMBER, words[2], digest);
     if (status != USHER_OK)
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
-    if (!cli->json && !cli->shell) {
-        printf("%s: %s\n", usher_status_word(r.status), digest);
-    } else {
-        usher__answer_begin(&j, r.status, r.epoch, r.version);
-        usher__json_text(&j, "digest", digest);
-        puts("}");
-    }
-    return usher__cli_exit_code(r.status);
+    return digest_answer(cli, &r, digest);
 }

@@ -53,6 +53,8 @@ const struct cli_verb usher__cli_verbs[] = {
       "add the numbers in a file, one a line (- is standard input); up=1 registers them, too" },
     { "number", "digest", usher__cli_digest, "POOL",
       "128 bits over all that is stored of the pool; alike on every store" },
+    { "room", "digest", usher__cli_digest, "ROOM",
+      "128 bits over what is seen of the room: whoever has a copy can make the same" },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -3,6 +3,7 @@
  * NOUN VERB SCOPE, then the arguments that must be given in their order, then the others as
  * key=value.  Every argument may be given by its key.  A word that is KEY=value with a key
  * of the verb is never taken for one in order, so that a forgotten number is found missing.
+ * Where a verb takes fields, every other KEY=value is one, but for a value in its place.
  */
 #include "config.h"
 
@@ -11,6 +12,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/closest.h"
@@ -131,6 +133,9 @@ static bool text_argument(const struct usher__arg *arg, const char *value, void 
     case USHER__ARG_VALUE:
         fault = text.size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
         break;
+    case USHER__ARG_MAYBE:
+        fault = text.size != 0 ? usher__name_fault(text.data, text.size) : NULL;
+        break;
     default:
         fault = usher__name_fault(text.data, text.size);
         break;
@@ -205,7 +210,7 @@ static const struct usher__arg *by_key(const struct usher__noun *noun,
                                        const char **ret_value)
 {
     for (unsigned i = 0; i < noun->n_args; i++) {
-        if (((verb->order | verb->keys) >> i & 1u) == 0)
+        if (((verb->order | verb->keys) >> i & 1u) == 0 || noun->args[i].type == USHER__ARG_FIELDS)
             continue;
         *ret_value = usher__key_value(word, noun->args[i].word);
         if (*ret_value != NULL)
@@ -223,6 +228,19 @@ static const struct usher__arg *missing(const struct usher__noun *noun,
         if ((verb->order >> i & 1u) != 0 && !is_given(command, &noun->args[i]))
             return &noun->args[i];
     return NULL;
+}
+
+/* The argument that a word without a key is for, when there is nothing missing. */
+static const struct usher__arg *placed(const struct usher__noun *noun,
+                                       const struct usher__verb *verb,
+                                       const struct usher_command *command)
+{
+    const struct usher__arg *first = NULL;
+
+    for (unsigned i = 0; i < noun->n_args && first == NULL; i++)
+        if ((verb->flags & USHER__PLACED) != 0 && (verb->keys >> i & 1u) != 0)
+            first = &noun->args[i];
+    return first != NULL && !is_given(command, first) ? first : NULL;
 }
 
 /* @word is no argument of @verb. */
@@ -297,9 +315,93 @@ static const struct usher__verb *find_verb(const struct usher__noun *noun, const
     return NULL;
 }
 
-bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
-                          char message[CLI_MESSAGE_MAX])
+/* ---- fields ------------------------------------------------------------------------ */
+
+struct fields {
+    const struct usher__arg *arg; /* NULL: the verb takes none */
+    struct usher_text name[USHER_FIELDS_MAX], value[USHER_FIELDS_MAX];
+    size_t n;
+};
+
+static void fields_init(struct fields *f, const struct usher__noun *noun,
+                        const struct usher__verb *verb)
 {
+    f->arg = NULL;
+    f->n = 0;
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->keys >> i & 1u) != 0 && noun->args[i].type == USHER__ARG_FIELDS)
+            f->arg = &noun->args[i];
+}
+
+/* The argument of @verb called @word, if it must be given. */
+static const struct usher__arg *in_order(const struct usher__noun *noun,
+                                         const struct usher__verb *verb, const char *word)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if ((verb->order >> i & 1u) != 0 && strcmp(noun->args[i].word, word) == 0)
+            return &noun->args[i];
+    return NULL;
+}
+
+/* Take @word, if it is FIELD=VALUE where @next is the argument in order that is missing. */
+static bool fields_take(struct fields *f, const struct usher__noun *noun,
+                        const struct usher__verb *verb, const char *word,
+                        const struct usher__arg *next, struct usher_command *command,
+                        bool *ret_taken, char message[CLI_MESSAGE_MAX])
+{
+    const struct usher__arg *field = in_order(noun, verb, "field");
+    const char *equals = strchr(word, '=');
+    struct usher_text name = { word, equals != NULL ? (size_t)(equals - word) : 0 }, value;
+    const char *fault;
+
+    *ret_taken =
+        f->arg != NULL && name.size != 0 && (next == NULL || next->type != USHER__ARG_VALUE);
+    if (!*ret_taken)
+        return true;
+    value.data = equals + 1;
+    value.size = strlen(value.data);
+    fault = usher__name_fault(name.data, name.size);
+    if (fault != NULL)
+        return wrong(message, "name of a field %s", fault);
+    if (field != NULL && next == field) { /* the first one is the one that must be there */
+        const struct usher__arg *of_value = in_order(noun, verb, "value");
+
+        memcpy((char *)command + field->offset, &name, sizeof name);
+        memcpy((char *)command + of_value->offset, &value, sizeof value);
+        return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
+    }
+    if (f->n == USHER_FIELDS_MAX)
+        return wrong(message, "fields are more than %d", USHER_FIELDS_MAX);
+    f->name[f->n] = name;
+    f->value[f->n++] = value;
+    return true;
+}
+
+static bool fields_pack(const struct fields *f, struct usher_command *command,
+                        unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+{
+    struct usher_text text;
+    const char *fault;
+
+    if (f->n == 0)
+        return true;
+    text.size = usher_fields_pack(f->name, f->value, f->n, NULL, 0);
+    *ret_block = malloc(text.size);
+    if (*ret_block == NULL)
+        return wrong(message, "out of memory");
+    (void)usher_fields_pack(f->name, f->value, f->n, *ret_block, text.size);
+    text.data = (const char *)*ret_block;
+    memcpy((char *)command + f->arg->offset, &text, sizeof text);
+    fault = usher__fields_fault(text.data, text.size);
+    return fault == NULL || wrong(message, "fields %s", fault);
+}
+
+/* ------------------------------------------------------------------------------------ */
+
+bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+                          unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+{
+    struct fields fields;
     const struct usher__noun *noun;
     const struct usher__verb *verb;
     const struct usher__arg *arg;
@@ -308,6 +410,7 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
     bool taken;
 
     memset(ret_command, 0, sizeof *ret_command);
+    *ret_block = NULL;
     noun = find_noun(words[0], message);
     if (noun == NULL)
         return false;
@@ -335,6 +438,7 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
     if (fault != NULL)
         return wrong(message, "%s %s", scope, fault);
 
+    fields_init(&fields, noun, verb);
     for (size_t i = 3; i < n; i++) {
         if (!usher__parse_common(words[i], ret_command, &taken, message))
             return false;
@@ -344,7 +448,13 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
         if (arg == NULL) {
             arg = missing(noun, verb, ret_command);
             value = words[i];
+            if (!fields_take(&fields, noun, verb, value, arg, ret_command, &taken, message))
+                return false;
+            if (taken)
+                continue;
         }
+        if (arg == NULL)
+            arg = placed(noun, verb, ret_command);
         if (arg == NULL)
             return unknown(noun, verb, words[i], message);
         if (!argument(ret_command, arg, value, message))
@@ -355,5 +465,5 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
         return wrong(message, "%s is missing", arg->word);
     if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (ret_command->given & USHER_GIVEN_TOKEN) == 0)
         return wrong(message, "token is missing");
-    return true;
+    return fields_pack(&fields, ret_command, ret_block, message);
 }

@@ -29,10 +29,11 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
                          char message[CLI_MESSAGE_MAX]);
 
 /*
- * @words are NOUN VERB SCOPE ….  The texts of *@ret_command are those words.  False: wrong,
- * and @message says what.
+ * @words are NOUN VERB SCOPE ….  The texts of *@ret_command are those words, or in *@ret_block,
+ * which the caller frees (NULL: there is none).  False: wrong, and
+ * @message says what.
  */
 bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
-                          char message[CLI_MESSAGE_MAX]);
+                          unsigned char **ret_block, char message[CLI_MESSAGE_MAX]);
 
 #endif

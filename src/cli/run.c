@@ -4,6 +4,7 @@
 #include "cli/run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli/answer.h"
@@ -24,8 +25,36 @@ void usher__run_batch(struct usher_engine *e, const struct usher_command *comman
 
 bool usher__run_has_steps(const struct usher_command *command)
 {
+    if (command->verb == USHER_ROOM_CLOSE)
+        return true;
     return (command->verb == USHER_NUMBER_FREE || command->verb == USHER_NUMBER_SWEEP) &&
            (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
+}
+
+/* Until nothing of the room is left. */
+static void close_room(struct usher_engine *e, const struct usher_command *command,
+                       struct usher_reply *ret_reply)
+{
+    struct usher_command next = *command;
+    struct usher_reply last;
+    uint64_t total = 0;
+
+    usher__run_batch(e, command, ret_reply, 1);
+    /* it is closing: the version that it had to have is not asked for any more */
+    next.given &= ~(uint32_t)USHER_GIVEN_ROOM_IF_VERSION;
+    while (ret_reply->status == USHER_OK && ret_reply->of.room.more) {
+        total += ret_reply->of.room.count;
+        last = *ret_reply;
+        usher__run_batch(e, &next, ret_reply, 1);
+        if (ret_reply->status == USHER_SAME) { /* somebody else did the last step */
+            *ret_reply = last;
+            ret_reply->of.room.state = USHER_ROOM_CLOSED;
+            ret_reply->of.room.more = false;
+            ret_reply->of.room.count = 0;
+        }
+    }
+    if (ret_reply->status == USHER_OK)
+        ret_reply->of.room.count += total;
 }
 
 void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
@@ -33,6 +62,10 @@ void usher__run_steps(struct usher_engine *e, const struct usher_command *comman
 {
     uint64_t total = 0;
 
+    if (command->verb == USHER_ROOM_CLOSE) {
+        close_room(e, command, ret_reply);
+        return;
+    }
     for (;;) {
         usher__run_batch(e, command, ret_reply, 1);
         if (ret_reply->status != USHER_OK && ret_reply->status != USHER_SAME)
@@ -70,18 +103,23 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
     char message[CLI_MESSAGE_MAX];
     struct usher_command command;
     struct usher_reply reply;
+    unsigned char *block;
     int rc;
 
     if (verb != NULL)
         return verb->run(cli, words, n);
-    if (!usher__parse_command(words, n, &command, message))
+    if (!usher__parse_command(words, n, &command, &block, message)) {
+        free(block);
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+    }
     rc = usher__cli_open(cli);
-    if (rc != 0)
-        return rc;
-    if (usher__run_has_steps(&command))
-        usher__run_steps(cli->engine, &command, &reply);
-    else
-        usher__run_batch(cli->engine, &command, &reply, 1);
-    return usher__run_answer(cli, &command, &reply);
+    if (rc == 0) {
+        if (usher__run_has_steps(&command))
+            usher__run_steps(cli->engine, &command, &reply);
+        else
+            usher__run_batch(cli->engine, &command, &reply, 1);
+        rc = usher__run_answer(cli, &command, &reply);
+    }
+    free(block);
+    return rc;
 }

@@ -30,6 +30,7 @@ struct shell {
     struct words waiting[BATCH];
     struct usher_command commands[BATCH];
     struct usher_reply replies[BATCH];
+    unsigned char *blocks[BATCH]; /* of the commands */
     size_t n, bytes;
     bool stop; /* -e, and a line was not ok */
     int rc;
@@ -50,6 +51,8 @@ static void flush(struct shell *sh)
         for (size_t i = 0; i < sh->n; i++)
             done(sh, usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]));
     }
+    for (size_t i = 0; i < sh->n; i++)
+        free(sh->blocks[i]);
     sh->n = sh->bytes = 0;
     fflush(stdout);
 }
@@ -85,6 +88,7 @@ static void take(struct shell *sh, const char *line, size_t size)
     struct words *w = &sh->waiting[sh->n];
     struct usher_command *command = &sh->commands[sh->n];
     char message[CLI_MESSAGE_MAX];
+    unsigned char *block = NULL;
     const char *fault = usher__words_split(w, line, size);
 
     if (fault != NULL) {
@@ -92,13 +96,15 @@ static void take(struct shell *sh, const char *line, size_t size)
         fail(sh, message);
     } else if (w->n == 0 || special(sh, w)) {
         return;
-    } else if (!usher__parse_command(w->word, w->n, command, message)) {
+    } else if (!usher__parse_command(w->word, w->n, command, &block, message)) {
+        free(block);
         fail(sh, message);
     } else if (usher__run_has_steps(command)) {
+        free(block);
         flush(sh); /* the words of @w stay as they are */
         done(sh, usher__cli_run(sh->cli, w->word, w->n));
     } else {
-        sh->n++;
+        sh->blocks[sh->n++] = block;
         sh->bytes += size;
         if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict)
             flush(sh);

@@ -4,6 +4,38 @@
 
 #include <stddef.h>
 
+#include "room.h"
+
+#define MACHINE_DEF "room.def"
+#define THE(x) room_##x
+#define STATE(x) USHER_ROOM_##x
+#define EVENT(x) USHER__ROOM_##x
+#define MACHINE_WORD "room"
+#define MACHINE_NOUN USHER_ROOM
+#define MACHINE_NAME usher__room_machine
+#include "machine_table.h"
+
+#define MACHINE_DEF "member.def"
+#define THE(x) member_##x
+#define STATE(x) USHER_MEMBER_##x
+#define EVENT(x) USHER__MEMBER_##x
+#define MACHINE_WORD "member"
+#define MACHINE_NOUN USHER_ROOM
+#define MACHINE_NAME usher__member_machine
+#include "machine_table.h"
+
+const char *usher_room_state_word(enum usher_room_state state)
+{
+    return (unsigned)state < usher__room_machine.n_states ? room_state_words[state] : "?";
+}
+
+const char *usher_member_state_word(enum usher_member_state state)
+{
+    return (unsigned)state < usher__member_machine.n_states ? member_state_words[state] : "?";
+}
+
 const struct usher__machine *const usher__machines[] = {
+    &usher__room_machine,
+    &usher__member_machine,
     NULL,
 };

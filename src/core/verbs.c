@@ -9,10 +9,12 @@
 #define IF_OWNER USHER__IF_OWNER
 #define NEEDS_TOKEN USHER__NEEDS_TOKEN
 #define COMMUTES USHER__COMMUTES
+#define PLACED USHER__PLACED
 
 const char *const usher__order_words[] = { "longest-idle", "most-recent", "random", NULL };
 
 #define USHER_GIVEN_0 0 /* texts have no bit */
+#define USHER_GIVEN_ROOM_0 0
 
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
@@ -42,10 +44,24 @@ const char *const usher__order_words[] = { "longest-idle", "most-recent", "rando
 #define SHARED 0
 #include "verbs_table.h"
 
+#define NOUN_CODE USHER_ROOM
+#define NOUN_WORD "room"
+#define NOUN_SCOPE "ROOM"
+#define NOUN_DEF "room_verbs.def"
+#define THE(x) room_##x
+#define ARGS(f) arg.room.f
+#define REPLY(f) of.room.f
+#define ROW_TYPE struct usher_room_row
+#define GIVEN(x) USHER_GIVEN_ROOM_##x
+#define VERB_CODE(x) USHER_ROOM_##x
+#define SHARED A(MEMBER) | A(HOLDER)
+#include "verbs_table.h"
+
 #define USHER__NOUNS 6
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun,
     [USHER_ID] = &id_noun,
+    [USHER_ROOM] = &room_noun,
 };
 
 const struct usher__noun *usher__noun_at(unsigned i)
@@ -80,6 +96,9 @@ const struct usher__verb *usher__verb(unsigned verb)
     return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
 }
 
+/* Verbs that occur in notices only. */
+static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done" };
+
 const char *usher_verb_word(enum usher_verb verb)
 {
     const struct usher__verb *v = usher__verb((unsigned)verb);
@@ -88,6 +107,8 @@ const char *usher_verb_word(enum usher_verb verb)
         return "expire";
     if (verb == USHER_NUMBER_REST)
         return "rest";
+    if (verb >= USHER_ROOM_FADE && verb <= USHER_ROOM_DONE)
+        return room_told[verb - USHER_ROOM_FADE];
     return v != NULL ? v->word : "?";
 }
 

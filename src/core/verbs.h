@@ -12,7 +12,9 @@ enum usher__arg_type {
     USHER__ARG_NAME,
     USHER__ARG_GROUP,
     USHER__ARG_GROUPS,
-    USHER__ARG_VALUE, /* the last text */
+    USHER__ARG_VALUE,
+    USHER__ARG_MAYBE,  /* a name or nothing at all */
+    USHER__ARG_FIELDS, /* packed fields; the last text */
     USHER__ARG_INT,
     USHER__ARG_TOKEN,
     USHER__ARG_WORD,
@@ -53,7 +55,8 @@ enum usher__verb_flag {
     USHER__AGAIN = 1u << 2,
     USHER__IF_OWNER = 1u << 3,
     USHER__NEEDS_TOKEN = 1u << 4,
-    USHER__COMMUTES = 1u << 5
+    USHER__COMMUTES = 1u << 5,
+    USHER__PLACED = 1u << 6 /* the first of its keys may be given in its place */
 };
 
 struct usher__verb {
@@ -93,5 +96,8 @@ const struct usher__noun *usher__noun_at(unsigned i);
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];
 extern const char *const usher__number_state_words[];
+
+/* NULL: @data is packed fields (room.h), as many as can be.  Else what is wrong with it. */
+const char *usher__fields_fault(const char *data, size_t size);
 
 #endif

@@ -339,3 +339,69 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
         (void)snprintf(ret_digest + 2 * i, 3, "%02x", canonical.digest[i]);
     return USHER_OK;
 }
+
+/* ---- what is seen of a room -------------------------------------------------------- */
+
+struct seen {
+    XXH3_state_t *h;
+    bool there;
+    uint64_t epoch, version;
+    const struct usher__steps *steps;
+};
+
+static enum usher_status seen_item(void *payload, const struct usher_item *item)
+{
+    struct seen *seen = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        seen->there = true;
+        seen->epoch = item->scope->epoch;
+        seen->version = item->scope->version;
+        hash_int(seen->h, item->scope->version);
+        hash_int(seen->h, seen->steps->seen_state(item->scope));
+    } else if (item->kind == USHER_ITEM_RECORD && seen->steps->is_seen(item->record)) {
+        const struct usher_record *r = item->record;
+
+        hash_int(seen->h, r->kind);
+        hash_text(seen->h, &r->id);
+        hash_int(seen->h, r->state);
+        hash_int(seen->h, r->order);
+        hash_text(seen->h, &r->owner);
+        hash_text(seen->h, &r->data);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher_room_digest(struct usher_engine *e, const char *room, uint64_t *ret_epoch,
+                                    uint64_t *ret_version, char ret_digest[33])
+{
+    XXH3_state_t h;
+    XXH128_canonical_t canonical;
+    struct seen seen = { &h, false, 0, 0, usher__steps(USHER_ROOM) };
+    struct usher_text name;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (room == NULL || ret_digest == NULL || usher__scope_fault(room, strlen(room)) != NULL) {
+        usher__message_set("room digest: room or ret_digest is wrong");
+        return USHER_INVALID;
+    }
+    name.data = room;
+    name.size = strlen(room);
+    XXH3_INITSTATE(&h);
+    (void)XXH3_128bits_reset(&h);
+    status = scan(e, "room digest", USHER_ROOM, &name, seen_item, &seen);
+    if (status != USHER_OK)
+        return status;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
+    for (size_t i = 0; i < 16; i++)
+        (void)snprintf(ret_digest + 2 * i, 3, "%02x", canonical.digest[i]);
+    if (ret_epoch != NULL)
+        *ret_epoch = seen.epoch;
+    if (ret_version != NULL)
+        *ret_version = seen.version;
+    if (!seen.there)
+        usher__message_set("room digest: %s", usher_status_text(USHER_MISSING));
+    return seen.there ? USHER_OK : USHER_MISSING;
+}

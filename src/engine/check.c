@@ -33,9 +33,30 @@ static const char *text_fault(const struct usher__arg *arg, const struct usher_t
         return usher__groups_fault(text->data, text->size);
     case USHER__ARG_VALUE:
         return text->size > USHER_VALUE_MAX ? "has more than 65536 bytes" : NULL;
+    case USHER__ARG_MAYBE:
+        return text->size != 0 ? usher__name_fault(text->data, text->size) : NULL;
+    case USHER__ARG_FIELDS:
+        return usher__fields_fault(text->data, text->size);
     default:
         return usher__name_fault(text->data, text->size);
     }
+}
+
+/* `set` and `member`: the first field must not be there a second time. */
+static bool field_twice(const struct usher_room_args *a)
+{
+    struct usher_fields f = { 0 };
+    struct usher_text name, value;
+    uint64_t version;
+
+    if (a->fields.data == NULL)
+        return false;
+    f.at = (const unsigned char *)a->fields.data;
+    f.end = f.at + a->fields.size;
+    while (usher_fields_next(&f, &name, &value, &version))
+        if (usher__text_equal(&name, &a->field))
+            return true;
+    return false;
 }
 
 /* Two arguments that exclude each other. */
@@ -47,6 +68,9 @@ static const char *conflict(const struct usher_command *command)
     if (command->verb == USHER_ID_CREATE && (command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
         id->limit < ((command->given & USHER_GIVEN_ID_START) != 0 ? id->start : 1))
         return "limit is below start";
+    if (command->verb == USHER_ROOM_SET || command->verb == USHER_ROOM_MEMBER)
+        return field_twice(&command->arg.room) ? "fields have one twice" : NULL;
+
     if (command->verb == USHER_NUMBER_CALL && a->number.data != NULL && a->group.data != NULL)
         return "number and group exclude each other";
     if (command->verb == USHER_NUMBER_LIST && a->owner.data != NULL && a->after.data != NULL)

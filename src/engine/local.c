@@ -40,7 +40,7 @@ struct pending {
 /* Room for a notice and its texts, each notice aligned like the struct. */
 static size_t packed_size(const struct usher_notice *n)
 {
-    size_t size = sizeof *n + n->scope.size + n->subject.size + n->owner.size;
+    size_t size = sizeof *n + n->scope.size + n->subject.size + n->owner.size + n->data.size;
 
     return (size + sizeof(int64_t) - 1) / sizeof(int64_t) * sizeof(int64_t);
 }
@@ -74,6 +74,9 @@ static void pending_add(void *payload, const struct usher_notice *n)
     at += n->subject.size;
     if (n->owner.size != 0)
         memcpy(at, n->owner.data, n->owner.size);
+    at += n->owner.size;
+    if (n->data.size != 0)
+        memcpy(at, n->data.data, n->data.size);
 }
 
 static void pending_tell(struct pending *p)
@@ -87,6 +90,7 @@ static void pending_tell(struct pending *p)
         n.scope.data = texts;
         n.subject.data = texts + n.scope.size;
         n.owner.data = n.subject.data + n.subject.size;
+        n.data.data = n.owner.data + n.owner.size;
         p->context->notify(p->context->payload, &n);
     }
     if (p->dropped && p->context->log != NULL)
@@ -136,13 +140,10 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_co
     w->scope.noun = (uint8_t)((unsigned)command->verb >> 8);
     w->steps = usher__steps(w->scope.noun);
     status = w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &command->scope, &w->scope);
+    w->scope.erase = false;
     if (status != USHER_MISSING)
         return status;
-    w->scope.ref = NULL;
-    w->scope.version = 0;
-    w->scope.clock_ms = 0;
-    w->scope.due_ms = INT64_MAX;
-    w->steps->defaults(&w->scope);
+    usher__scope_fresh(w);
     return USHER_OK;
 }
 
@@ -156,11 +157,15 @@ static void work_begin(struct usher__work *w, struct local *l, struct usher_txn 
     w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
     w->answer = NULL;
     w->answer_size = 0;
+    memset(w->buffer, 0, sizeof w->buffer);
+    memset(w->buffer_size, 0, sizeof w->buffer_size);
 }
 
 static void work_end(struct usher__work *w, const struct local *l)
 {
     (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
+    for (unsigned i = 0; i < 3; i++)
+        (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
 
 /* One command inside a transaction; the last one's scope is known already.  A failure of the

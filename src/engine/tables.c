@@ -166,9 +166,12 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
         const struct usher__arg *arg = &noun->args[i];
 
         put(o, " %u=%s:%c:%lld:%lld", i, arg->word,
-            arg->given == 0                ? 't'
-            : arg->type == USHER__ARG_WIDE ? 'w'
-                                           : 'n',
+            arg->type == USHER__ARG_VALUE    ? 'v'
+            : arg->type == USHER__ARG_MAYBE  ? 'm'
+            : arg->type == USHER__ARG_FIELDS ? 'f'
+            : arg->given == 0                ? 't'
+            : arg->type == USHER__ARG_WIDE   ? 'w'
+                                             : 'n',
             (long long)arg->min,
             arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
     }
@@ -355,11 +358,11 @@ enum usher_status usher_table(const char *noun, enum usher_table_format format, 
     } else if (format == USHER_TABLE_MARKDOWN || format == USHER_TABLE_DOT) {
         bool dot = format == USHER_TABLE_DOT;
 
-        if (machine != NULL)
+        if (machine != NULL && of == NULL)
             (dot ? machine_dot : machine_markdown)(&o, machine);
-        else if (of->noun == USHER_NUMBER)
+        else if (of != NULL && of->noun == USHER_NUMBER)
             (dot ? number_dot : number_markdown)(&o);
-        for (size_t i = 0; machine == NULL && usher__machines[i] != NULL; i++)
+        for (size_t i = 0; of != NULL && usher__machines[i] != NULL; i++)
             if ((unsigned)usher__machines[i]->noun == of->noun)
                 (dot ? machine_dot : machine_markdown)(&o, usher__machines[i]);
     } else {

@@ -75,7 +75,8 @@ static char *append(struct usher_text *to, const struct usher_text *from, char *
 void usher__watches_queue(void *payload, const struct usher_notice *n)
 {
     struct usher__watches *w = payload;
-    size_t size = sizeof(struct usher__queued) + n->scope.size + n->subject.size + n->owner.size;
+    size_t size = sizeof(struct usher__queued) + n->scope.size + n->subject.size + n->owner.size +
+                  n->data.size;
     struct usher__queued *q;
     char *at;
 
@@ -91,7 +92,8 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
     q->notice = *n;
     at = append(&q->notice.scope, &n->scope, q->text);
     at = append(&q->notice.subject, &n->subject, at);
-    (void)append(&q->notice.owner, &n->owner, at);
+    at = append(&q->notice.owner, &n->owner, at);
+    (void)append(&q->notice.data, &n->data, at);
     (void)pthread_mutex_lock(&w->lock);
     if (w->tail != NULL)
         w->tail->next = q;

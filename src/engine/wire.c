@@ -104,34 +104,6 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-/* A name, or with size 0 none. */
-static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
-{
-    if (!usher_unpack_text(u, ret) || ret->size > USHER_NAME_MAX)
-        return false;
-    if (ret->size == 0)
-        ret->data = NULL;
-    return true;
-}
-
-static bool notice_read(struct usher_unpacker *u, struct usher_notice *notice)
-{
-    uint64_t verb, from, to;
-    size_t n;
-
-    if (!usher_unpack_array(u, &n) || n != 9 || !usher_unpack_uint(u, &verb) ||
-        !usher_unpack_uint(u, &notice->version) || !usher_unpack_uint(u, &from) ||
-        !usher_unpack_uint(u, &to) || !usher_unpack_uint(u, &notice->token) ||
-        !usher_unpack_int(u, &notice->until_ms) || !usher_unpack_int(u, &notice->now_ms) ||
-        !name_read(u, &notice->owner) || !name_read(u, &notice->subject) || verb > 0xffff ||
-        from > UINT8_MAX || to > UINT8_MAX)
-        return false;
-    notice->verb = (enum usher_verb)verb;
-    notice->from = (uint8_t)from;
-    notice->to = (uint8_t)to;
-    return true;
-}
-
 static bool notices_read(struct usher_unpacker *u, const struct usher_command *command,
                          uint64_t epoch, const struct usher_context *context)
 {
@@ -142,7 +114,7 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_command *c
         return false;
     for (size_t i = 0; i < n; i++) {
         memset(&notice, 0, sizeof notice);
-        if (!notice_read(u, &notice))
+        if (!usher__notice_unpack(u, &notice))
             return false;
         notice.noun = (enum usher_noun)((unsigned)command->verb >> 8);
         notice.scope = command->scope;

@@ -214,3 +214,49 @@ const char *usher__kept_fault(const struct usher_text *kept, const struct usher_
             return fault;
     return u.at == u.end ? NULL : fault;
 }
+
+/* ---- notices ----------------------------------------------------------------------- */
+
+void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
+{
+    usher__pack_array(p, 10);
+    usher__pack_uint(p, (unsigned)n->verb);
+    usher__pack_uint(p, n->version);
+    usher__pack_uint(p, n->from);
+    usher__pack_uint(p, n->to);
+    usher__pack_uint(p, n->token);
+    usher__pack_int(p, n->until_ms);
+    usher__pack_int(p, n->now_ms);
+    usher__pack_text(p, n->owner.data, n->owner.size);
+    usher__pack_text(p, n->subject.data, n->subject.size);
+    usher__pack_text(p, n->data.data, n->data.size);
+}
+
+/* A name, or with size 0 none. */
+static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
+{
+    if (!usher_unpack_text(u, ret) || ret->size > USHER_NAME_MAX)
+        return false;
+    if (ret->size == 0)
+        ret->data = NULL;
+    return true;
+}
+
+bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice)
+{
+    uint64_t verb, from, to;
+    size_t n;
+
+    if (!usher_unpack_array(u, &n) || n != 10 || !usher_unpack_uint(u, &verb) ||
+        !usher_unpack_uint(u, &notice->version) || !usher_unpack_uint(u, &from) ||
+        !usher_unpack_uint(u, &to) || !usher_unpack_uint(u, &notice->token) ||
+        !usher_unpack_int(u, &notice->until_ms) || !usher_unpack_int(u, &notice->now_ms) ||
+        !name_read(u, &notice->owner) || !name_read(u, &notice->subject) ||
+        !usher_unpack_text(u, &notice->data) || notice->data.size > USHER_NOTICE_DATA_MAX ||
+        verb > 0xffff || from > UINT8_MAX || to > UINT8_MAX)
+        return false;
+    notice->verb = (enum usher_verb)verb;
+    notice->from = (uint8_t)from;
+    notice->to = (uint8_t)to;
+    return true;
+}

@@ -38,6 +38,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                 notice.owner.size = r->owner.size;
             }
         }
+        notice.data = c->data;
     }
     status = w->ops->write(w->txn, c->scope, c->writes, c->n);
     if (status != USHER_OK)
@@ -48,7 +49,45 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
         notice.epoch = c->scope->epoch;
         w->context->notify(w->context->payload, &notice);
     }
+    if (c->scope->erase)
+        usher__scope_fresh(w);
     return USHER_OK;
+}
+
+void usher__scope_fresh(struct usher__work *w)
+{
+    struct usher_scope *s = &w->scope;
+
+    if (s->erase) {
+        /* should the same command make it anew: as random as the last one was */
+        uint64_t z = s->epoch + UINT64_C(0x9e3779b97f4a7c15);
+
+        z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+        z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+        z ^= z >> 31;
+        s->epoch = z != 0 ? z : 1;
+    }
+    s->erase = false;
+    s->ref = NULL;
+    s->version = 0;
+    s->clock_ms = 0;
+    s->due_ms = INT64_MAX;
+    w->steps->defaults(s);
+}
+
+unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size)
+{
+    if (size > w->buffer_size[i]) {
+        const struct usher_allocator *alloc = w->reply->alloc;
+        unsigned char *buffer =
+            alloc->resize(alloc->payload, w->buffer[i], w->buffer_size[i], size);
+
+        if (buffer == NULL)
+            return NULL;
+        w->buffer[i] = buffer;
+        w->buffer_size[i] = size;
+    }
+    return w->buffer[i];
 }
 
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
@@ -252,6 +291,8 @@ const struct usher__steps *usher__steps(unsigned noun)
         return &usher__number_steps;
     case USHER_ID:
         return &usher__id_steps;
+    case USHER_ROOM:
+        return &usher__room_steps;
     default:
         return NULL;
     }

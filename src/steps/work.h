@@ -26,6 +26,8 @@ struct usher__work {
     const struct usher__steps *steps; /* of the scope's noun */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
+    unsigned char *buffer[3]; /* the noun's own: usher__buffer() */
+    size_t buffer_size[3];
 };
 
 /* Room for most of the answers that are kept for request ids. */
@@ -35,6 +37,7 @@ struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
+    struct usher_text data; /* of the notice */
     unsigned char answer[USHER__ANSWER];
 };
 
@@ -58,7 +61,30 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
     c->scope->version++;
     c->scope->clock_ms = w->now;
     c->n = 0;
+    c->data.data = NULL;
+    c->data.size = 0;
 }
+
+/* One that nobody sees: no version, no notice, and no time that is kept. */
+static inline void usher__change_begin_quietly(struct usher__work *w, struct usher__change *c)
+{
+    c->scope = &w->scope;
+    c->n = 0;
+    c->data.data = NULL;
+    c->data.size = 0;
+}
+
+static inline enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)
+{
+    return w->ops->write(w->txn, c->scope, c->writes, c->n);
+}
+
+/* w->scope does not exist, or not any more. */
+void usher__scope_fresh(struct usher__work *w);
+
+/* Buffer @i of @w with room for @size bytes, what it holds kept.  NULL: no memory.  They stay
+ * until the command is done. */
+unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size);
 
 /* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
 static inline void usher__change_save(struct usher__change *c, const struct usher_record *r)
@@ -147,6 +173,9 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
+    /* For rooms: its state and which records are part of what its members see. */
+    uint64_t (*seen_state)(const struct usher_scope *scope);
+    bool (*is_seen)(const struct usher_record *r);
     const char *const *kinds; /* words, by kind */
     const char *first;        /* "KIND:" of the record that a first argument names */
     const char *listed;       /* kinds that next() is used on, as digits */
@@ -159,7 +188,7 @@ struct usher__steps {
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
 };
 
-extern const struct usher__steps usher__number_steps;
+extern const struct usher__steps usher__number_steps, usher__room_steps;
 extern const struct usher__steps usher__id_steps;
 
 /* NULL: no such noun. */

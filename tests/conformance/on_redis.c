@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+#include <hiredis/hiredis.h>
+
 #include "conformance/suite.h"
 #include "lib/servers.h"
 
@@ -32,7 +34,18 @@ static void stop(void)
     redis_server_stop(server);
 }
 
-static const struct backend under_test = { "redis", true, true, start, fresh, stop, NULL };
+static size_t left(const char *url)
+{
+    redisReply *reply = redis_do(server, "DBSIZE", NULL);
+    size_t n =
+        reply != NULL && reply->type == REDIS_REPLY_INTEGER ? (size_t)reply->integer : SIZE_MAX;
+
+    (void)url;
+    freeReplyObject(reply);
+    return n;
+}
+
+static const struct backend under_test = { "redis", true, true, start, fresh, stop, NULL, left };
 
 int main(int argc, char **argv)
 {

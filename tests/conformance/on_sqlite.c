@@ -8,6 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sqlite3.h>
+
 #include "conformance/suite.h"
 
 static char directory[256];
@@ -50,7 +52,29 @@ static void stop(void)
     (void)rmdir(directory);
 }
 
-static const struct backend under_test = { "sqlite", true, true, start, fresh, stop, NULL };
+/* Rows of all tables. */
+static size_t left(const char *url)
+{
+    const char *path = strchr(url, ':') + 1;
+    char file[BACKEND_URL_MAX];
+    sqlite3 *db;
+    sqlite3_stmt *st;
+    size_t n = SIZE_MAX;
+
+    (void)snprintf(file, sizeof file, "%.*s", (int)strcspn(path, "?"), path);
+    if (sqlite3_open(file, &db) == SQLITE_OK &&
+        sqlite3_prepare_v2(db,
+                           "SELECT (SELECT count(*) FROM scope) + (SELECT count(*) FROM record)",
+                           -1, &st, NULL) == SQLITE_OK) {
+        if (sqlite3_step(st) == SQLITE_ROW)
+            n = (size_t)sqlite3_column_int64(st, 0);
+        (void)sqlite3_finalize(st);
+    }
+    (void)sqlite3_close(db);
+    return n;
+}
+
+static const struct backend under_test = { "sqlite", true, true, start, fresh, stop, NULL, left };
 
 int main(int argc, char **argv)
 {

@@ -28,7 +28,13 @@ struct backend {
     void (*stop)(void);
     /* For stores that the library does not have. */
     const struct usher_driver *drivers;
+    /* How many keys or rows there are in the store at @url, seen from outside; NULL: nobody can
+     * look into it. */
+    size_t (*left)(const char *url);
 };
+
+/* Those of rooms; suite_main() runs them, too. */
+int suite_rooms(const struct backend *b);
 
 /* The tests whose names match argv[1], or all. */
 int suite_ids(const struct backend *b); /* those about ids, of suite_main() */

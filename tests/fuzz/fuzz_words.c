@@ -170,6 +170,7 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
     char message[CLI_MESSAGE_MAX];
     struct usher_command command;
     struct usher_reply reply;
+    unsigned char *block = NULL;
     size_t bytes = 0;
 
     if (fault != NULL) {
@@ -183,14 +184,16 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
     if (w->n == 0)
         return;
     message[0] = '\0';
-    if (!usher__parse_command(w->word, w->n, &command, message)) {
+    if (!usher__parse_command(w->word, w->n, &command, &block, message)) {
         must_hold(message[0] != '\0', "a refusal has a message");
+        free(block);
         return;
     }
     memset(&reply, 0, sizeof reply);
     (void)usher_execute(e, &command, &reply, 1);
     answer(&command, &reply);
     usher_reply_done(&reply);
+    free(block);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

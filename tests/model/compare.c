@@ -136,6 +136,7 @@ bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, F
     INT(token);
     INT(until_ms);
     diff_text(&d, "owner", SIZE_MAX, a->owner, b->owner);
+    diff_text(&d, "data", SIZE_MAX, a->data, b->data);
     return d.equal;
 }
 

@@ -210,14 +210,22 @@ function S.apply()
 end
 
 -- Commit the change with a version of its own, and tell of it: see usher__change_commit().
-function S.commit(verb, from, to, r)
+function S.commit(verb, from, to, r, data)
     S.apply()
     S.version, S.clock = S.version + 1, S.now
     if S.watch == 1 then
         S.notices = S.notices or {}
         S.notices[#S.notices + 1] = {verb, S.version, from, to, r and r.token or 0, r and r.ends or 0, S.now,
-            r and r.owner or '', r and r.id or ''}
+            r and r.owner or '', r and r.id or '', data or ''}
     end
+end
+
+-- The scope goes, behind the change that erased the last of its records.  Its keys go at the
+-- end of the call, if nobody brings it back until then.
+function S.vanish()
+    S.exists, S.erased, S.set_changed = false, true, false
+    S.set, S.due, S.clock = K.DEFAULTS, -1, 0
+    for i = 1, 16 do S.count[i] = 0 end
 end
 
 -- ---- memories: of request ids, of peers --------------------------------------------------
@@ -258,6 +266,7 @@ function S.make_memory()
     function S.keep_last()
         S.keep(S.version) -- that of the last change
         S.apply()
+        S.clock = S.now
     end
 
     -- The kept answer of this command, or nil.

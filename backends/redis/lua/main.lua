@@ -27,8 +27,14 @@ if by_hand then
         local function argument(i, value)
             local word, kind, min, max = string.match(K.ARGS, ' ' .. i
                 .. '=([%l-]+):(%l):(%-?%d+):(%-?%d+)')
-            if kind == 't' then
+            if kind == 'v' then
+                if #value > 65536 then return word .. ' has more than 65536 bytes' end
+            elseif kind == 'f' then
+                return word .. ' is packed: not by hand'
+            elseif kind == 't' or kind == 'm' and value ~= '' then
                 if not is_name(value, word == 'group' and 4096 or 255) then return word .. ' is not a name' end
+            elseif kind == 'm' then
+                value = ''
             elseif kind == 'w' then
                 -- digits are compared, for it may be beyond 2^53
                 value = string.gsub(value, '^0+(%d)', '%1')
@@ -130,6 +136,7 @@ local out, time, dirty, n_dirty, head_changed, made = {}, nil, {}, 0, false, fal
 for i = 1, n_commands do
     local a = first[i]
     local now, done = a[2], false
+    if made and S.erased and not exists then epoch, version = '0000000000000000', 0 end
     if not now then
         if not time then
             local t = call('TIME')
@@ -184,12 +191,15 @@ end
 
 -- ---- the hash ---------------------------------------------------------------------------
 
-if head_changed then
+if head_changed and not exists then
+    call('DEL', HASH, INDEX) -- head, settings and the permanent member: not to come back in this call
+elseif head_changed then
     local set, n, gone, k = {'head', spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch,
         version, clock, due, unpack(count))}, 2, {}, 0
     if S.set_changed then
         n, set[3], set[4] = 4, 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
     end
+    if S.erased and not S.set_changed then gone[1], k = 'settings', 1 end
     for i = 1, n_dirty do
         local field = dirty[i]
         local text = cache[field]

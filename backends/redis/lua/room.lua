@@ -1,0 +1,897 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The verbs of a room: the same steps as src/steps/room.c, in its order.  Kinds: 1 a member
+-- (rank: last heartbeat; n0 to n2: joined, roles, shares), 2 a field, 3 a role, 4 request,
+-- 5 a share, 6 a notice of the log, 7 a value of all.
+local byte, format = string.byte, string.format
+
+-- ---- the answer -------------------------------------------------------------------------
+
+function S.begin()
+    S.state, S.mstate, S.members, S.counted, S.since, S.ends, S.created, S.more, S.name, S.extra = 0, 0, 0, 0,
+        0, 0, 0, 0, '', nil
+    if S.verb == K.V_OPEN or S.verb == K.V_SHOW then S.extra = {0, 0, 0, 0, 0, 0, 0} end
+end
+
+function S.fields(t, n)
+    t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9] = S.state, S.mstate,
+        S.members, S.counted, S.since, S.ends, S.created, S.more, S.name
+    local extra = S.extra
+    if extra then
+        for i = 1, #extra do t[n + 9 + i] = extra[i] end
+    end
+end
+
+function S.hand(out, answer)
+    local function int(n) return format('%.0f', n) end
+    local more = {'state', string.match(sub(K.ROOM_STATES, answer[7] * 10 + 1, answer[7] * 10 + 10), '^%S+'),
+        'member', string.match(sub(K.MEMBER_STATES, answer[8] * 10 + 1, answer[8] * 10 + 10), '^%S+'),
+        'members', int(answer[9]), 'count', int(answer[10]), 'since', int(answer[11]), 'until', int(answer[12]),
+        'created', int(answer[13]), 'more', int(answer[14]), 'name', answer[15]}
+    for i = 16, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[6]) do
+        for i = 3, 5 do more[#more + 1] = row[i] end
+    end
+    for i = 1, #more do out[6 + i] = more[i] end
+end
+
+function S.n(i) return S.count[i + 1] end
+function S.put(i, value) S.add(i, value - S.n(i)) end
+
+function S.say(status) S.status, S.state, S.members = status, S.n(K.COUNT_STATE), S.n(K.COUNT_MEMBERS) end
+
+function S.say_member(status, r)
+    S.say(status)
+    S.name, S.mstate, S.ends = S.a[K.ARG_MEMBER], r and r.state or 0, r and r.ends or 0
+end
+
+function S.add_row(kind, r)
+    S.rows = S.rows or {}
+    local member = kind == K.ROW_MEMBER
+    S.rows[#S.rows + 1] = {kind, member and r.state or 0, r.id, r.owner, r.data, r.order, member and r.n0 or 0,
+        member and r.rank or 0}
+end
+
+-- ---- the room as a whole ------------------------------------------------------------------
+
+-- what @event does to the room: new state, status
+function S.room(event)
+    local state = S.exists and S.count[K.COUNT_STATE + 1] or 0
+    local to, status = byte(K.ROOM_MOVES, (state * K.ROOM_EVENTS + event) * 2 + 1, (state * K.ROOM_EVENTS + event) * 2 + 2)
+    return to - 48, status - 65
+end
+
+function S.member(state, event)
+    local to, status = byte(K.MEMBER_MOVES, (state * K.MEMBER_EVENTS + event) * 2 + 1,
+        (state * K.MEMBER_EVENTS + event) * 2 + 2)
+    return to - 48, status - 65
+end
+
+function S.gate(event)
+    local _, status = S.room(event)
+    if status ~= K.OK and status ~= K.SAME then
+        S.say(status)
+        return false
+    end
+    local v = S.a[K.ARG_IF_VERSION]
+    if v and v ~= S.version then
+        S.say(K.STALE)
+        return false
+    end
+    return true
+end
+
+-- An empty room closes by itself: see linger().
+function S.linger()
+    local span = (S.pset or S.set)[K.SET_LINGER + 1]
+    if span > 0 and S.n(K.COUNT_MEMBERS) == 0 then
+        local at, before = S.n(K.COUNT_EMPTY) + span, S.pdue or S.due
+        if before < 0 or at < before then S.pdue = at end
+    end
+end
+
+-- Commit the change with its notice in the log: see commit().
+function S.tell(verb, from, to, r, data)
+    if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
+        local v, after = S.version + 1, nil
+        local log = S.fresh('6', format('%016.0f', v))
+        log.slots, log.order = 1, v
+        log.data = mpack({verb, v, from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
+            r and r.id or '', data or ''})
+        S.save(log)
+        S.add(K.COUNT_CHANGES, 1)
+        for _ = 1, 2 do
+            if S.n(K.COUNT_CHANGES) <= (S.pset or S.set)[K.SET_LOG + 1] then break end
+            local old = S.walk('6', '0', nil, 0, after)
+            if not old then break end
+            after = old.order
+            S.erase(old)
+            S.add(K.COUNT_CHANGES, -1)
+        end
+    end
+    S.commit(verb, from, to, r, data)
+end
+
+function S.finish(from, to, r, data)
+    if S.req then S.keep(S.version + 1) end
+    S.tell(S.verb, from, to, r, data)
+end
+
+-- ---- members ------------------------------------------------------------------------------
+
+function S.present(r) return r.state >= K.MEMBER_HERE and r.state <= K.MEMBER_OFFLINE end
+
+function S.fades()
+    local away, ttl = S.set[K.SET_AWAY + 1], S.set[K.SET_TTL + 1]
+    return away > 0 and (ttl == 0 or away < ttl)
+end
+
+-- Put @r, which is present, into state @to at the time @at.
+function S.settle(r, to, at)
+    r.state = to
+    if to == K.MEMBER_OFFLINE then
+        r.ends = at + S.set[K.SET_GRACE + 1]
+    elseif to == K.MEMBER_HERE and S.fades() then
+        r.ends = r.rank + S.set[K.SET_AWAY + 1]
+    else
+        local ttl = S.set[K.SET_TTL + 1]
+        r.ends = ttl > 0 and r.rank + ttl or 0
+    end
+    r.slots = r.ends ~= 0 and 7 or 5
+end
+
+function S.make_due()
+    function S.due_event(r)
+        if r.state == K.MEMBER_BANNED then return K.MEMBER_E_UNBAN end
+        if r.state == K.MEMBER_HERE and S.fades() then return K.MEMBER_E_FADE end
+        if r.state ~= K.MEMBER_OFFLINE and S.set[K.SET_GRACE + 1] > 0 then return K.MEMBER_E_DROP end
+        return K.MEMBER_E_EXPIRE
+    end
+
+    function S.expire_one(r)
+        local event, from = S.due_event(r), r.state
+        if event == K.MEMBER_E_UNBAN then
+            S.erase(r)
+            S.add(K.COUNT_BANS, -1)
+            return S.apply()
+        end
+        if event == K.MEMBER_E_EXPIRE then return S.remove_one(r, K.V_EXPIRE, r.ends) end
+        S.settle(r, S.member(from, event), r.ends)
+        S.save(r)
+        S.tell(event == K.MEMBER_E_FADE and K.V_FADE or K.V_DROP, from, r.state, r)
+    end
+
+    function S.remove_one(r, verb, at)
+        if S.verb == K.V_SWEEP then S.add_row(K.ROW_MEMBER, r) end
+        if not S.let_go then S.make_going() end
+        S.erase(r)
+        S.let_go(r, at)
+        S.tell(verb, r.state, K.MEMBER_ABSENT, r)
+    end
+
+    -- up to @max changes: how many it were, whether there are more
+    function S.expire_due(max)
+        local n = 0
+        while S.due >= 0 and S.due <= S.now do
+            local r = S.walk('1', '1')
+            if r and r.ends <= S.now then
+                if n >= max then return n, true end
+                S.expire_one(r)
+                n = n + 1
+            else
+                S.due = r and r.ends or -1
+                S.linger()
+                if S.pdue then S.due, S.pdue = S.pdue, nil end
+                if S.due < 0 or S.due > S.now then break end
+                if not S.close_begin then S.make_close() end
+                S.close_begin(K.V_EMPTY)
+                S.close_step()
+                return n + 1, false
+            end
+        end
+        return n, false
+    end
+end
+
+-- Member @id with what is due for it applied, or nil.
+function S.load(id)
+    while true do
+        local r = S.exists and S.find('1', id)
+        if not r then return nil end
+        if r.ends == 0 or r.ends > S.now then return r end
+        if not S.expire_one then S.make_due() end
+        S.expire_one(r)
+    end
+end
+
+function S.load_present(id)
+    local r = S.load(id)
+    return r and S.present(r) and r
+end
+
+function S.make_going()
+    local function owned(kind, owner, count)
+        local order
+        while true do
+            local r = S.walk(kind, '2', owner, 0, order)
+            if not r then return end
+            order = r.order
+            S.erase(r)
+            S.add(count, -1)
+        end
+    end
+
+    -- Member @r is it no more from @at on: see drop().
+    function S.let_go(r, at)
+        if r.n1 > 0 then owned('3', r.id, K.COUNT_ROLES) end
+        if r.n2 > 0 then owned('5', r.id, K.COUNT_SHARES) end
+        S.add(K.COUNT_MEMBERS, -1)
+        if S.n(K.COUNT_MEMBERS) == 0 then
+            S.put(K.COUNT_EMPTY, at)
+            S.linger()
+        end
+    end
+end
+
+-- ---- closing ------------------------------------------------------------------------------
+
+-- The record of @kind with the smallest id greater than @after, or nil.
+function S.next(kind, after)
+    local m = call('ZRANGEBYLEX', INDEX, after and '(' .. kind .. 'n' .. after or '[' .. kind .. 'n', '('
+        .. kind .. 'n\255', 'LIMIT', '0', '1')[1]
+    return m and S.find(kind, sub(m, 3))
+end
+
+function S.make_close()
+    if not S.let_go then S.make_going() end
+    local kinds, slots = {'1', '1', '2', '7', '6', '4'}, {'2', '1', 'n', 'n', '0', '0'}
+
+    function S.close_begin(verb)
+        local from = S.n(K.COUNT_STATE)
+        S.put(K.COUNT_STATE, K.ROOM_CLOSING)
+        S.tell(verb, from, K.ROOM_CLOSING)
+    end
+
+    function S.count_out(r)
+        local kind = r.kind
+        if kind == '1' then
+            S.add(K.COUNT_BANS, -1)
+        elseif kind == '6' then
+            S.add(K.COUNT_CHANGES, -1)
+        elseif kind == '4' then
+            S.add(K.COUNT_REQUESTS, -1)
+        else
+            S.add(kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS, -1)
+            S.add(K.COUNT_BYTES, -(#r.id + #r.data))
+        end
+    end
+
+    local function some(phase)
+        while phase <= #kinds do
+            local each, r = phase == 1 and K.GOING_MAX or 1, nil
+            while S.pn / 2 + each <= K.CHANGE_MAX do
+                if slots[phase] == 'n' then
+                    r = S.next(kinds[phase], r and r.id)
+                else
+                    r = S.walk(kinds[phase], slots[phase], nil, slots[phase] == '1' and r and r.ends or 0,
+                        r and r.order)
+                end
+                if not r then break end
+                S.erase(r)
+                if phase > 1 then S.count_out(r) else S.let_go(r, S.now) end
+            end
+            if S.pn > 0 then return phase end
+            phase = phase + 1
+        end
+        return phase
+    end
+
+    function S.close_step()
+        local n, phase = 0, 1
+        while n + K.CHANGE_MAX <= K.STEP_MAX do
+            phase = some(phase)
+            if S.pn == 0 then
+                S.commit(K.V_DONE, K.ROOM_CLOSING, S.room(K.ROOM_E_DONE), nil)
+                S.vanish()
+                return n
+            end
+            n = n + S.pn / 2
+            S.apply()
+        end
+        return n
+    end
+
+    function S.close()
+        local to, status = S.room(K.ROOM_E_CLOSE)
+        if status ~= K.OK then return S.say(status) end
+        if S.n(K.COUNT_STATE) ~= to then S.close_begin(S.verb) end
+        S.counted = S.close_step()
+        S.say(K.OK)
+        S.more = S.exists and 1 or 0
+    end
+end
+
+-- ---- open, lock, unlock -------------------------------------------------------------------
+
+function S.make_room()
+    function S.open()
+        local a, set, event, changed = S.a, {}, K.ROOM_E_OPEN, false
+        for i = 1, 16 do set[i] = S.set[i] end
+        local function take(i, value)
+            if value then
+                changed = changed or set[i + 1] ~= value
+                set[i + 1] = value
+            end
+        end
+        take(K.SET_CAPACITY, a[K.ARG_CAPACITY])
+        take(K.SET_LINGER, a[K.ARG_LINGER])
+        take(K.SET_TTL, a[K.ARG_TTL])
+        take(K.SET_AWAY, a[K.ARG_AWAY])
+        take(K.SET_GRACE, a[K.ARG_GRACE])
+        take(K.SET_LOG, a[K.ARG_LOG])
+        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        local from = S.exists and S.n(K.COUNT_STATE) or 0
+        if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
+        local to, status = S.room(event)
+        if status ~= K.OK then
+            for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
+            return S.say(status)
+        end
+        if changed then S.pset = set end
+        S.put(K.COUNT_STATE, to)
+        if from == K.ROOM_CLOSED then
+            S.version = 0
+            S.put(K.COUNT_CREATED, S.now)
+            S.put(K.COUNT_EMPTY, S.now)
+        end
+        S.linger()
+        S.say(K.OK)
+        for i = 1, K.SETTINGS do S.extra[i] = set[i] end
+        S.created = S.n(K.COUNT_CREATED)
+        S.finish(from, to)
+    end
+
+    function S.lock(event)
+        local from, to, status = S.exists and S.n(K.COUNT_STATE) or 0, S.room(event)
+        if not S.gate(event) then return end
+        if status ~= K.OK then return S.say(status) end
+        S.put(K.COUNT_STATE, to)
+        S.say(K.OK)
+        S.finish(from, to)
+    end
+end
+
+-- ---- fields -------------------------------------------------------------------------------
+
+-- What a notice says: see tell_fields().
+function S.told(field, value)
+    local t = {field, value}
+    if S.a[K.ARG_FIELDS] then
+        local f = munpack(S.a[K.ARG_FIELDS])
+        for i = 1, #f do t[#t + 1] = f[i] end
+    end
+    if #t == 0 then return '' end
+    local text = mpack(t)
+    return #text > K.DATA_MAX and '\192' or text
+end
+
+-- The fields of @data with those that the command sets: the new text, whether anything
+-- changed, whether they are too many.  See merge().
+function S.merge(data, of_member, field)
+    local a, t, v, changed, full = S.a, data ~= '' and munpack(data) or {}, S.version + 1, false, false
+    if not S.exists then v = 1 end
+    local function set(name, value)
+        local all = of_member and S.find('7', name)
+        local at
+        for i = 1, #t, 3 do
+            if t[i] == name then at = i break end
+        end
+        if at and t[at + 2] > (all and all.order or 0) and t[at + 1] == value then return end
+        if not at then
+            if #t / 3 == K.OWN_FIELDS_MAX then
+                full = true
+                return
+            end
+            at = #t + 1
+            t[at] = name
+        end
+        t[at + 1], t[at + 2], changed = value, v, true
+    end
+    if field then set(field, a[K.ARG_VALUE]) end
+    if a[K.ARG_FIELDS] then
+        local f = munpack(a[K.ARG_FIELDS])
+        for i = 1, #f, 2 do set(f[i], f[i + 1]) end
+    end
+    local text = #t > 0 and mpack(t) or ''
+    return text, changed, full or #text > K.VALUE_MAX
+end
+
+function S.make_fields()
+    -- `if=`: is @now (nil: nothing) as it must be?
+    function S.expected(kind, now)
+        local must = S.a[K.ARG_IF]
+        if not must or must == (now and now.data or '') then return true end
+        S.say(K.STALE)
+        if now then S.add_row(kind, now) end
+        return false
+    end
+
+    -- false: too many or too large
+    function S.put_value(r, kind, field, value)
+        local count = kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS
+        if r then
+            S.add(K.COUNT_BYTES, -(#r.id + #r.data))
+        else
+            S.add(count, 1)
+            r = S.fresh(kind, field)
+        end
+        r.data, r.order = value, S.version + 1
+        S.add(K.COUNT_BYTES, #r.id + #r.data)
+        if S.n(count) > K.FIELDS_MAX or S.n(K.COUNT_BYTES) > K.BYTES_MAX then return nil end
+        S.save(r)
+        return r
+    end
+
+    function S.set_one(field, value)
+        local r = S.find('2', field)
+        return r and r.data == value or S.put_value(r, '2', field, value)
+    end
+
+    function S.set_fields()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local a = S.a
+        local field, value = a[K.ARG_FIELD], a[K.ARG_VALUE]
+        if not S.expected(K.ROW_FIELD, S.find('2', field)) then return end
+        local fits = S.set_one(field, value)
+        if a[K.ARG_FIELDS] then
+            local f = munpack(a[K.ARG_FIELDS])
+            for i = 1, #f, 2 do fits = fits and S.set_one(f[i], f[i + 1]) end
+        end
+        if not fits or S.pn == 0 then
+            S.drop()
+            return S.say(fits and K.SAME or K.FULL)
+        end
+        S.say(K.OK)
+        S.finish(0, 0, {token = 0, ends = 0, owner = '', id = field}, S.told(field, value))
+    end
+
+    function S.unset()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local r = S.find('2', S.a[K.ARG_FIELD])
+        if not S.expected(K.ROW_FIELD, r) then return end
+        if not r then return S.say(K.SAME) end
+        S.erase(r)
+        S.add(K.COUNT_FIELDS, -1)
+        S.add(K.COUNT_BYTES, -(#r.id + #r.data))
+        S.say(K.OK)
+        S.finish(0, 0, r)
+    end
+
+    function S.all()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local field, value = S.a[K.ARG_FIELD], S.a[K.ARG_VALUE]
+        local r = S.put_value(S.find('7', field), '7', field, value)
+        if not r then
+            S.drop()
+            return S.say(K.FULL)
+        end
+        S.say(K.OK)
+        S.finish(0, 0, r, S.told(field, value))
+    end
+
+    function S.set_member()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local a = S.a
+        local field = a[K.ARG_FIELD]
+        S.name = a[K.ARG_MEMBER]
+        local r = S.load_present(S.name)
+        if not r then return S.say(K.MISSING) end
+        if a[K.ARG_IF] then
+            local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
+            for i = 1, #t, 3 do
+                if t[i] == field and t[i + 2] > (now and now.order or 0) then
+                    now = {id = field, owner = '', data = t[i + 1], order = t[i + 2]}
+                    break
+                end
+            end
+            if not S.expected(K.ROW_FIELD, now) then return end
+        end
+        local data, changed, full = S.merge(r.data, true, field)
+        if full then return S.say(K.FULL) end
+        if not changed then return S.say(K.SAME) end
+        r.data = data
+        S.save(r)
+        S.say(K.OK)
+        S.finish(r.state, r.state, r, S.told(field, a[K.ARG_VALUE]))
+    end
+end
+
+-- ---- join, leave, kick, alive -------------------------------------------------------------
+
+-- A heartbeat that nobody sees: no version.
+function S.beat(r, rank, ends)
+    if r.rank ~= rank or r.ends ~= ends then
+        S.save(r)
+        S.apply()
+    end
+end
+
+function S.make_join()
+    function S.join_new()
+        local set = S.set
+        if S.n(K.COUNT_STATE) == K.ROOM_LOCKED then
+            local _, status = S.room(K.ROOM_E_JOIN)
+            return S.say_member(status)
+        end
+        local limit, place = set[K.SET_CAPACITY + 1], true
+        if limit > 0 and S.count[K.COUNT_MEMBERS + 1] >= limit then
+            if S.due >= 0 and S.due <= S.now then
+                if not S.expire_due then S.make_due() end
+                S.expire_due(K.STEP_MAX)
+            end
+            place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
+        end
+        if not S.gate(K.ROOM_E_JOIN) then return end
+        if not place then return S.say_member(K.FULL) end
+        local r = S.fresh('1', S.a[K.ARG_MEMBER])
+        local data, _, full = S.merge('', true)
+        r.data = data
+        if full then return S.say_member(K.FULL) end
+        r.rank, r.order, r.n0 = S.now, S.version + 1, S.now
+        S.settle(r, S.member(K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
+        S.add(K.COUNT_MEMBERS, 1)
+        S.put(K.COUNT_EMPTY, 0)
+        S.save(r)
+        S.say_member(K.OK, r)
+        S.finish(K.MEMBER_ABSENT, r.state, r, S.told())
+    end
+
+    function S.join()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local r = S.load(S.a[K.ARG_MEMBER])
+        if not r then return S.join_new() end
+        local state, rank, ends, before = r.state, r.rank, r.ends, r.data
+        local to, status = S.member(state, K.MEMBER_E_JOIN)
+        if status == K.REFUSED then return S.say_member(status, r) end
+        local data, changed, full = S.merge(before, true)
+        if full then return S.say_member(K.FULL, r) end
+        if changed then r.data = data end
+        if S.now > r.rank then r.rank = S.now end
+        S.settle(r, to, S.now)
+        if status == K.SAME and not changed then
+            S.say_member(K.SAME, r)
+            return S.beat(r, rank, ends)
+        end
+        S.save(r)
+        S.say_member(K.OK, r)
+        S.finish(state, r.state, r, S.told())
+    end
+end
+
+function S.alive()
+    if not S.gate(K.ROOM_E_CHANGE) then return end
+    local r = S.load(S.a[K.ARG_MEMBER])
+    if not r then return S.say_member(K.MISSING) end
+    local state, rank, ends = r.state, r.rank, r.ends
+    local to, status = S.member(state, K.MEMBER_E_BEAT)
+    if status ~= K.OK then return S.say_member(status, r) end
+    if S.now > r.rank then r.rank = S.now end
+    S.settle(r, to, S.now)
+    S.say_member(K.OK, r)
+    if state == r.state then return S.beat(r, rank, ends) end
+    S.save(r)
+    S.finish(state, r.state, r)
+end
+
+function S.go(event)
+    if not S.gate(K.ROOM_E_CHANGE) then return end
+    local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
+    local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
+    local from = r.state
+    if event == K.MEMBER_E_UNBAN and from ~= K.MEMBER_BANNED then event = K.MEMBER_E_KICK end
+    local to, status = S.member(from, event)
+    if status ~= K.OK or ban and from == K.MEMBER_BANNED and r.ends == S.now + length then
+        return S.say_member(K.SAME, r)
+    end
+    if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
+        return S.say_member(K.FULL, r)
+    end
+    if not ban then S.erase(r) end
+    if S.present(r) then
+        if not S.let_go then S.make_going() end
+        S.let_go(r, S.now)
+    end
+    if from == K.MEMBER_BANNED then S.add(K.COUNT_BANS, -1) end
+    r.state, r.ends = to, 0
+    if ban then
+        r.ends, r.slots, r.rank, r.order, r.data = S.now + length, 2, 0, S.version + 1, ''
+        r.n0, r.n1, r.n2 = 0, 0, 0
+        S.add(K.COUNT_BANS, 1)
+        S.save(r)
+    end
+    S.say_member(K.OK, r)
+    S.finish(from, to, r)
+end
+
+-- ---- roles and shares ---------------------------------------------------------------------
+
+function S.make_owned()
+    -- The record @id of @kind with what is due for its owner applied, or nil.
+    function S.load_owned(kind, id)
+        local r = S.find(kind, id)
+        if not r then return nil end
+        S.load(r.owner)
+        return S.find(kind, id)
+    end
+
+    function S.recount(id, n, by)
+        local r = S.find('1', id)
+        if r then
+            r[n] = r[n] + by
+            S.save(r)
+        end
+    end
+
+    function S.set_role()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local a, member = S.a, nil
+        local id, holder = a[K.ARG_ROLE], a[K.ARG_HOLDER]
+        if holder ~= '' then
+            member = S.load_present(holder)
+            if not member then return S.say(K.MISSING) end
+        end
+        local r = S.load_owned('3', id)
+        S.name = r and r.owner or ''
+        if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
+        if holder == S.name then return S.say(K.SAME) end
+        if member and member.n1 >= K.ROLES_MAX then return S.say(K.FULL) end
+        if not r and S.count[K.COUNT_ROLES + 1] >= K.FIELDS_MAX then return S.say(K.FULL) end
+        if r then S.recount(r.owner, 'n1', -1) end
+        if member then S.recount(holder, 'n1', 1) end
+        S.add(K.COUNT_ROLES, (r and 0 or 1) - (member and 0 or 1))
+        if member then
+            r = r or S.fresh('3', id)
+            r.slots, r.order, r.token, r.owner = 4, S.version + 1, S.version + 1, holder
+            S.save(r)
+        else
+            S.erase(r)
+        end
+        r.owner, S.name = holder, holder
+        S.say(K.OK)
+        S.finish(0, 0, r, mpack({'holder', holder}))
+    end
+
+    function S.share()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        local a = S.a
+        local id, owner = a[K.ARG_SHARE], a[K.ARG_MEMBER]
+        S.name = id
+        S.load_owned('5', id)
+        local member = S.load_present(owner)
+        if not member then return S.say(K.MISSING) end
+        local r = S.find('5', id)
+        if r and r.owner ~= owner then return S.say(K.REFUSED) end
+        if not r and member.n2 >= K.SHARES_MAX then return S.say(K.FULL) end
+        local data, changed, full = S.merge(r and r.data or '', false)
+        if full then return S.say(K.FULL) end
+        if r and not changed then return S.say(K.SAME) end
+        if not r then
+            r = S.fresh('5', id)
+            r.owner, r.slots, r.order = owner, 4, S.version + 1
+            S.add(K.COUNT_SHARES, 1)
+            S.recount(owner, 'n2', 1)
+        end
+        r.data = data
+        S.save(r)
+        S.say(K.OK)
+        S.finish(0, 0, r, S.told())
+    end
+
+    function S.unshare()
+        if not S.gate(K.ROOM_E_CHANGE) then return end
+        S.name = S.a[K.ARG_SHARE]
+        local r = S.find('5', S.name)
+        if not r then return S.say(K.SAME) end
+        S.erase(r)
+        S.add(K.COUNT_SHARES, -1)
+        S.recount(r.owner, 'n2', -1)
+        S.say(K.OK)
+        S.finish(0, 0, r)
+    end
+end
+
+-- ---- sweep --------------------------------------------------------------------------------
+
+function S.sweep()
+    local max, ttl = S.a[K.ARG_MAX] or K.STEP_MAX, S.a[K.ARG_TTL]
+    if not S.gate(K.ROOM_E_CHANGE) then return end
+    if not S.expire_due then S.make_due() end
+    local n, more = S.expire_due(max)
+    while ttl and not more and S.exists and S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING do
+        local r = S.walk('1', '0')
+        if not r or r.rank + ttl > S.now then break end
+        if n >= max then more = true break end
+        S.remove_one(r, K.V_EXPIRE, S.now)
+        n = n + 1
+    end
+    S.counted, S.more = n, more and 1 or 0
+    S.say(n > 0 and K.OK or K.SAME)
+    if n > 0 and S.req and S.exists then S.keep_last() end
+end
+
+-- ---- reads --------------------------------------------------------------------------------
+
+function S.make_reads()
+    if not S.due_event then S.make_due() end
+
+    -- See look() and read_begin(): is there such a room, once everything due has happened?
+    function S.read()
+        local state = S.exists and S.count[K.COUNT_STATE + 1] or K.ROOM_CLOSED
+        local members, empty = S.count[K.COUNT_MEMBERS + 1], S.count[K.COUNT_EMPTY + 1]
+        local open = state ~= K.ROOM_CLOSED and state ~= K.ROOM_CLOSING
+        if open then
+            local hi, order
+            while S.due >= 0 and S.due <= S.now do
+                local r = S.walk('1', '1', nil, hi, order)
+                if not r or r.ends > S.now then break end
+                hi, order = r.ends, r.order
+                while S.present(r) and r.ends ~= 0 and r.ends <= S.now do
+                    local to = S.member(r.state, S.due_event(r))
+                    if to ~= K.MEMBER_ABSENT then
+                        S.settle(r, to, r.ends)
+                    else
+                        r.state, members = to, members - 1
+                        if r.ends > empty then empty = r.ends end
+                    end
+                end
+            end
+            local span = S.set[K.SET_LINGER + 1]
+            open = members > 0 or span == 0 or empty + span > S.now
+        else
+            members = 0
+        end
+        S.say(open and K.OK or K.MISSING)
+        S.members = members
+        if not open and S.exists then S.state = K.ROOM_CLOSING end
+        return open
+    end
+
+    function S.get()
+        if not S.read() then return end
+        local field = S.a[K.ARG_FIELD]
+        if not field then return S.add_rows('2', K.ROW_FIELD) end
+        local r = S.find('2', field)
+        if r then return S.add_row(K.ROW_FIELD, r) end
+        S.status = K.MISSING
+    end
+
+    function S.show()
+        if not S.read() then return end
+        for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
+        S.created = S.count[K.COUNT_CREATED + 1]
+    end
+
+    function S.changes()
+        if not S.read() then return end
+        local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE] or 0
+        S.counted = S.count[K.COUNT_CHANGES + 1]
+        S.since = S.version - S.counted
+        if since < S.since or since > S.version then
+            S.status = K.STALE
+            return
+        end
+        for n = 0, max do
+            local r = S.walk('6', '0', nil, 0, since)
+            if not r then return end
+            if n == max then
+                S.more = 1
+                return
+            end
+            since = r.order
+            S.add_row(K.ROW_NOTICE, r)
+        end
+    end
+end
+
+-- Rows of all records of @kind, by id.
+function S.add_rows(kind, row)
+    local r
+    while true do
+        r = S.next(kind, r and r.id)
+        if not r then return end
+        S.add_row(row, r)
+    end
+end
+
+function S.snapshot()
+    if not S.gate(K.ROOM_E_CHANGE) then return end
+    local max, after, bytes, n, order = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER], 0, 0, nil
+    S.say(K.OK)
+    if after then
+        local r = S.find('1', after)
+        if not r or not S.present(r) then
+            S.status = K.STALE
+            return
+        end
+        order = r.order
+    else
+        S.add_rows('2', K.ROW_FIELD)
+        S.add_rows('3', K.ROW_ROLE)
+    end
+    S.add_rows('7', K.ROW_ALL)
+    while true do
+        local r = S.walk('1', '2', nil, 0, order)
+        if not r then break end
+        if n == max or bytes >= K.PAGE_BYTES then
+            S.more = 1
+            return
+        end
+        n, order, S.name, bytes = n + 1, r.order, r.id, bytes + #r.data
+        S.add_row(K.ROW_MEMBER, r)
+        local at
+        while r.n2 > 0 do
+            local share = S.walk('5', '2', r.id, 0, at)
+            if not share then break end
+            at, bytes = share.order, bytes + #share.data
+            S.add_row(K.ROW_SHARE, share)
+        end
+    end
+    S.name = ''
+end
+
+-- ---- all together -------------------------------------------------------------------------
+
+function S.run()
+    local verb = S.verb
+    if verb == K.V_GET or verb == K.V_SHOW or verb == K.V_CHANGES then
+        if not S.read then S.make_reads() end
+        if verb == K.V_GET then return S.get() end
+        if verb == K.V_SHOW then return S.show() end
+        return S.changes()
+    end
+    if S.req then
+        S.answer = S.kept()
+        if S.answer then return end
+    end
+    if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
+        if not S.close_step then S.make_close() end
+        if verb ~= K.V_CLOSE then S.close_step() end
+    elseif S.due >= 0 and S.due <= S.now and verb ~= K.V_SWEEP then
+        if not S.expire_due then S.make_due() end
+        S.expire_due(verb == K.V_SNAPSHOT and K.STEP_MAX or K.EXPIRE_MAX)
+    end
+    if verb == K.V_ALIVE then return S.alive() end
+    if verb == K.V_JOIN then
+        if not S.join then S.make_join() end
+        return S.join()
+    end
+    if verb == K.V_LEAVE then return S.go(K.MEMBER_E_LEAVE) end
+    if verb == K.V_KICK then
+        local ban = S.a[K.ARG_BAN]
+        return S.go(not ban and K.MEMBER_E_KICK or ban > 0 and K.MEMBER_E_BAN or K.MEMBER_E_UNBAN)
+    end
+    if verb == K.V_SNAPSHOT then return S.snapshot() end
+    if verb == K.V_SWEEP then return S.sweep() end
+    if verb == K.V_ROLE or verb == K.V_SHARE or verb == K.V_UNSHARE then
+        if not S.set_role then S.make_owned() end
+        if verb == K.V_ROLE then return S.set_role() end
+        if verb == K.V_SHARE then return S.share() end
+        return S.unshare()
+    end
+    if verb == K.V_SET or verb == K.V_MEMBER or verb == K.V_ALL or verb == K.V_UNSET then
+        if not S.all then S.make_fields() end
+        if verb == K.V_SET then return S.set_fields() end
+        if verb == K.V_MEMBER then return S.set_member() end
+        if verb == K.V_ALL then return S.all() end
+        return S.unset()
+    end
+    if verb == K.V_CLOSE then
+        if not S.close_step then S.make_close() end
+        return S.gate(K.ROOM_E_CLOSE) and S.close()
+    end
+    if not S.open then S.make_room() end
+    if verb == K.V_OPEN then return S.open() end
+    if verb == K.V_LOCK then return S.lock(K.ROOM_E_LOCK) end
+    if verb == K.V_UNLOCK then return S.lock(K.ROOM_E_UNLOCK) end
+    S.answer = {K.INVALID, 'the verb is not known'}
+end

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rooms: state that every client can keep a copy of.  Part of usher.h, which includes it.
+ *
+ * A room has fields, members with fields and heartbeats, roles that members hold, and shares
+ * that members own.  Every change has a version and one notice, which carries what it takes
+ * to make the same change elsewhere; a bounded log of them is kept in the room.
+ *
+ *  - Members leave by leave or kick, or are removed when their heartbeats end.  Whatever the
+ *    way, their roles and shares go in the same version: nobody ever sees a role of somebody
+ *    who is not there.
+ *  - `all` sets a field of all members at once, as one value of the room with its version.
+ *    What counts for a member is what was set last: its own value, or that of all.  It also
+ *    counts for those who join later, unless they bring a value of their own.
+ *  - Heartbeats change no visible state: `alive` has no version of its own and makes no
+ *    notice, unless it brings back somebody who was away.
+ *  - Closing: the room is `closing` at once, and nothing of it is seen any more; then all of
+ *    it is erased in steps of at most 1,000 items.  Whoever sends the next command to the room
+ *    goes on with it, should the closer die.  At the end nothing is left, and a room opened
+ *    under the name again has a new epoch.
+ *
+ * Limits (`full` beyond them): USHER_ROOM_ROLES_MAX roles and USHER_ROOM_SHARES_MAX shares of
+ * one member, USHER_ROOM_FIELDS_MAX fields and as many roles of a room, USHER_ROOM_BYTES_MAX
+ * bytes of all room fields and values of all together, USHER_MEMBER_FIELDS_MAX fields and
+ * USHER_VALUE_MAX bytes of one member or one share, USHER_ROOM_BANS_MAX bans.  So what goes with
+ * a member always fits into one change.
+ */
+#ifndef USHER_ROOM_H
+#define USHER_ROOM_H
+
+#ifndef USHER_USHER_H
+#error "include <usher/usher.h>"
+#endif
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define USHER_ROOM_ROLES_MAX 16
+#define USHER_ROOM_SHARES_MAX 16
+#define USHER_ROOM_FIELDS_MAX 1000
+#define USHER_ROOM_BYTES_MAX 1048576
+#define USHER_ROOM_LOG_DEFAULT 256
+#define USHER_ROOM_BANS_MAX 10000
+#define USHER_FIELDS_MAX 32         /* of one command */
+#define USHER_MEMBER_FIELDS_MAX 128 /* of one member or share */
+#define USHER_NOTICE_DATA_MAX 8192
+
+struct usher_engine;
+struct usher_reply;
+struct usher_notice;
+
+/* Of a room: src/core/room.def.  Codes are stored. */
+enum usher_room_state {
+    USHER_ROOM_CLOSED = 0, /* there is none */
+    USHER_ROOM_OPENED = 1,
+    USHER_ROOM_LOCKED = 2, /* open, but nobody new may join */
+    USHER_ROOM_CLOSING = 3 /* nothing of it is seen any more; being erased */
+};
+
+/* Of one member: src/core/member.def.  Codes are stored. */
+enum usher_member_state {
+    USHER_MEMBER_ABSENT = 0,
+    USHER_MEMBER_HERE = 1,
+    USHER_MEMBER_AWAY = 2,    /* no heartbeat for the room's `away` */
+    USHER_MEMBER_OFFLINE = 3, /* none for its `ttl`; still a member for its `grace` */
+    USHER_MEMBER_BANNED = 4   /* no member, and must not join */
+};
+
+/* What one row of an answer is. */
+enum usher_room_item {
+    USHER_ROOM_FIELD_ROW = 1, /* id: the field; value */
+    USHER_ROOM_ALL_ROW,       /* id: a field of all members; value */
+    USHER_ROOM_ROLE_ROW,      /* id: the role; owner: who holds it */
+    USHER_ROOM_MEMBER_ROW,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
+    USHER_ROOM_SHARE_ROW,     /* id; owner; value: its fields, as of a member */
+    USHER_ROOM_NOTICE_ROW     /* value: for usher_room_notice() */
+};
+
+/*
+ * Fields in one text: MessagePack, an array of name, value, name, value …; all are texts.
+ * usher_fields_pack() makes such a text.  Those of a stored member or share are an array of
+ * name, value, version (an integer), …: usher_fields_next() reads both.
+ */
+
+/* Arguments of the room verbs; which verb takes which: src/core/room_verbs.def. */
+struct usher_room_args {
+    struct usher_text member, field, value;
+    struct usher_text role, share;
+    struct usher_text expected; /* `if`: the value or holder there must be; "": none */
+    struct usher_text fields;   /* packed */
+    struct usher_text after;    /* snapshot: the last member of the page before */
+    int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests;
+    int64_t ban_ms, if_version, since, max;
+};
+
+struct usher_room_settings {
+    int64_t capacity;  /* members at most; 0: any number */
+    int64_t linger_ms; /* an empty room closes by itself after this; 0: never */
+    int64_t ttl_ms;    /* a member is offline after this time without a heartbeat; 0: never */
+    int64_t away_ms;   /* and away after this; 0, or not below ttl: never */
+    int64_t grace_ms;  /* how long who is offline stays a member and can come back */
+    int64_t log;       /* notices kept for `changes`; default USHER_ROOM_LOG_DEFAULT */
+    int64_t requests;  /* answers kept for request ids; default 10,000 */
+};
+
+struct usher_room_row {
+    int kind;  /* enum usher_room_item */
+    int state; /* enum usher_member_state */
+    struct usher_text id, owner;
+    struct usher_text value;
+    uint64_t version; /* at which it was set, joined, given, made */
+    int64_t since_ms, seen_ms;
+};
+
+struct usher_room_reply {
+    enum usher_room_state state; /* of the room, after the command */
+    enum usher_member_state member_state;
+    uint64_t members; /* there are now: here, away or offline */
+    uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
+    uint64_t since;   /* changes: the log reaches back to this version */
+    int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
+    int64_t created_ms;
+    bool more; /* ask again: snapshot after `name`, changes since the last row's version */
+    size_t name_size;
+    char name[USHER_NAME_MAX + 1]; /* member, holder, share; snapshot: where to go on */
+    size_t n_rows;
+    const struct usher_room_row *rows;   /* owned by the reply; `stale`: what there is, if any */
+    struct usher_room_settings settings; /* open, show */
+};
+
+/** Words for codes; "?" if there is none.  Static. */
+USHER_API const char *usher_room_state_word(enum usher_room_state state);
+USHER_API const char *usher_member_state_word(enum usher_member_state state);
+
+/**
+ * Take the next field off @fields, which begins as a packed text.  The texts point into it;
+ * *@ret_version is 0 where fields have none.  False: no more, or not understood.  O(1).
+ */
+struct usher_fields {
+    const unsigned char *at, *end;
+    size_t left; /* values in the array */
+    bool begun;
+};
+USHER_API bool usher_fields_next(struct usher_fields *fields, struct usher_text *ret_name,
+                                 struct usher_text *ret_value, uint64_t *ret_version);
+
+/**
+ * Pack @n pairs into @to, at most @size bytes.  Returns how many bytes it takes, whether they
+ * fit or not.  O(size of the texts).
+ */
+USHER_API size_t usher_fields_pack(const struct usher_text *names, const struct usher_text *values,
+                                   size_t n, unsigned char *to, size_t size);
+
+/**
+ * The notice that @row (USHER_ROOM_NOTICE_ROW) of @room is.  Its texts point into @row and
+ * @room.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
+ */
+USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,
+                                              const struct usher_text *room, uint64_t epoch,
+                                              struct usher_notice *ret_notice);
+
+/*
+ * Statuses common to all room functions: as for numbers (usher.h), and USHER_MISSING: there is
+ * no such room, or it is being closed.  Each function names the others.
+ */
+
+/** Open @room.  @settings (NULL: all default) are those of a new room.
+ *  USHER_OK; USHER_SAME if it is open already (its settings stay as they are).  O(1). */
+USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
+                                            const struct usher_room_settings *settings);
+
+/** Close @room and erase all of it, in bounded steps until nothing is left.
+ *  USHER_OK; USHER_SAME if there is none. */
+USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room);
+
+/** Let nobody new join, or anybody again.  USHER_OK, USHER_SAME.  O(1). */
+USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room);
+USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room);
+
+/** Set @field of @room to @value.  @expected NULL: whatever it is now; else only if it is that
+ *  ("": not set, or empty).  USHER_OK, USHER_SAME; USHER_STALE, USHER_FULL.  O(log n). */
+USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *room,
+                                           const char *field, const struct usher_text *value,
+                                           const struct usher_text *expected);
+
+/** Field @field (NULL: all) as rows; texts live in *@ret_reply until usher_reply_done().
+ *  USHER_OK, USHER_MISSING (no such room or field). */
+USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *room,
+                                           const char *field, struct usher_reply *ret_reply);
+
+/** @member comes in, with the packed @fields (may be NULL) of its own.  Again: its fields and
+ *  its heartbeat.  USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or
+ *  banned; USHER_FULL.  O(log n). */
+USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *room,
+                                            const char *member, const struct usher_text *fields);
+
+/** @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n). */
+USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
+                                             const char *member);
+
+/** Put @member out, and with @ban_ms > 0 keep it out for so long; 0 lifts a ban, < 0 leaves
+ *  it alone.  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n). */
+USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
+                                            const char *member, int64_t ban_ms);
+
+/** A heartbeat of @member.  *@ret_epoch and *@ret_version (may be NULL) are the newest: a
+ *  replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again). */
+USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
+                                             const char *member, uint64_t *ret_epoch,
+                                             uint64_t *ret_version);
+
+/** Set @field of @member.  As usher_room_set(); @expected is compared with what counts. */
+USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
+                                              const char *member, const char *field,
+                                              const struct usher_text *value,
+                                              const struct usher_text *expected);
+
+/** Set @field of all members at once: O(1), one short notice, however many they are.
+ *  USHER_OK, USHER_FULL. */
+USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *room,
+                                           const char *field, const struct usher_text *value);
+
+/** Give @role to @member ("": to nobody) if @expected (NULL: whoever; "": nobody) holds it.
+ *  USHER_OK, USHER_SAME; USHER_STALE: usher_message() says who does; USHER_MISSING: no such
+ *  member; USHER_FULL. */
+USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *room,
+                                            const char *role, const char *member,
+                                            const char *expected);
+
+/** A thing that @member shows to the others, gone when it leaves.  Again: its @fields.
+ *  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING, USHER_FULL. */
+USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char *room,
+                                             const char *member, const char *share,
+                                             const struct usher_text *fields);
+USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const char *room,
+                                               const char *share);
+
+/**
+ * The room as it is at one version, in pages.  The first page (@after NULL) has all fields and
+ * roles; each has the values of all, then members in the order they joined, each followed by its
+ * shares, @max (0: 100) of them or fewer if they are large.  While reply.of.room.more, go on
+ * with @after = reply.of.room.name and @version that of the first page: USHER_STALE if the
+ * room has changed since.  @version 0: any.
+ */
+USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
+                                                const char *after, uint64_t version, size_t max,
+                                                struct usher_reply *ret_reply);
+
+/** Notices of the changes after @since, at most @max (0: 100), oldest first.  USHER_STALE: the
+ *  log does not reach back so far (reply.of.room.since says how far), or @since is newer than
+ *  the room: take a snapshot. */
+USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
+                                               uint64_t since, size_t max,
+                                               struct usher_reply *ret_reply);
+
+/** Apply what is due; with @ttl_ms > 0 also remove who was silent for so long.  One bounded
+ *  step: rows are those removed, reply.of.room.more says that there are others. */
+USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
+                                             int64_t ttl_ms, struct usher_reply *ret_reply);
+
+/**
+ * 128 bits over what is seen of @room (state, fields, values of all, members but for their
+ * heartbeats, roles, shares) at *@ret_version, as 32 hex digits and a NUL: whoever has a copy
+ * of the room can make the same.  USHER_OK, USHER_MISSING.  O(room).
+ */
+USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char *room,
+                                              uint64_t *ret_epoch, uint64_t *ret_version,
+                                              char ret_digest[33]);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

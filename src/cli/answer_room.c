@@ -1,0 +1,485 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers of rooms: objects (keys and order are a public interface) and words for people. */
+#include "config.h"
+
+#include "cli/answer.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* ---- objects ---------------------------------------------------------------------- */
+
+static void key_text(struct json *j, const char *key, const struct usher_text *text)
+{
+    usher__json_key(j, key);
+    usher__json_string(j->out, text->data, text->size);
+}
+
+/* The key of a member of an object that is made of data. */
+static void data_key(struct json *j, const struct usher_text *key)
+{
+    if (j->comma)
+        putc(',', j->out);
+    j->comma = true;
+    usher__json_string(j->out, key->data, key->size);
+    putc(':', j->out);
+}
+
+static void data_pair(struct json *j, const struct usher_text *key, const struct usher_text *value)
+{
+    data_key(j, key);
+    usher__json_string(j->out, value->data, value->size);
+}
+
+static struct usher_fields fields_of(const struct usher_text *packed)
+{
+    struct usher_fields f;
+
+    memset(&f, 0, sizeof f);
+    f.at = (const unsigned char *)packed->data;
+    f.end = f.at != NULL ? f.at + packed->size : f.at;
+    return f;
+}
+
+/* @key: the packed fields as an object. */
+static void packed(struct json *j, const char *key, const struct usher_text *data)
+{
+    struct usher_fields f = fields_of(data);
+    struct json inner = { j->out, false };
+    struct usher_text name, value;
+    uint64_t version;
+
+    usher__json_key(j, key);
+    if (data->size == 1 && (unsigned char)data->data[0] == 0xc0) { /* too large to be told */
+        fputs("null", j->out);
+        return;
+    }
+    putc('{', j->out);
+    while (data->size != 0 && usher_fields_next(&f, &name, &value, &version))
+        data_pair(&inner, &name, &value);
+    putc('}', j->out);
+}
+
+static bool same_text(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+/* The value of all members for @name, set after @version; NULL: there is none. */
+static const struct usher_room_row *later_of_all(const struct usher_room_reply *r,
+                                                 const struct usher_text *name, uint64_t version)
+{
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].kind == USHER_ROOM_ALL_ROW && same_text(&r->rows[i].id, name) &&
+            r->rows[i].version > version)
+            return &r->rows[i];
+    return NULL;
+}
+
+/* What counts for a member: of its own fields and those of all, what was set last. */
+static void effective(struct json *j, const struct usher_room_reply *r,
+                      const struct usher_room_row *member)
+{
+    struct usher_fields f = fields_of(&member->value);
+    struct json inner = { j->out, false };
+    struct usher_text name, value;
+    uint64_t version;
+
+    usher__json_key(j, "fields");
+    putc('{', j->out);
+    while (member->value.size != 0 && usher_fields_next(&f, &name, &value, &version)) {
+        const struct usher_room_row *all = later_of_all(r, &name, version);
+
+        data_pair(&inner, &name, all != NULL ? &all->value : &value);
+    }
+    for (size_t i = 0; i < r->n_rows; i++) {
+        bool own = false;
+
+        if (r->rows[i].kind != USHER_ROOM_ALL_ROW)
+            continue;
+        f = fields_of(&member->value);
+        while (!own && member->value.size != 0 && usher_fields_next(&f, &name, &value, &version))
+            own = same_text(&name, &r->rows[i].id);
+        if (!own)
+            data_pair(&inner, &r->rows[i].id, &r->rows[i].value);
+    }
+    putc('}', j->out);
+}
+
+/* @key: an object of all rows of @kind, id to value or, for roles, to owner. */
+static void map(struct json *j, const char *key, const struct usher_room_reply *r, int kind)
+{
+    struct json inner = { j->out, false };
+
+    usher__json_key(j, key);
+    putc('{', j->out);
+    for (size_t i = 0; i < r->n_rows; i++)
+        if (r->rows[i].kind == kind)
+            data_pair(&inner, &r->rows[i].id,
+                      kind == USHER_ROOM_ROLE_ROW ? &r->rows[i].owner : &r->rows[i].value);
+    putc('}', j->out);
+}
+
+static void members(struct json *j, const struct usher_room_reply *r)
+{
+    bool first = true;
+
+    usher__json_key(j, "members");
+    putc('[', j->out);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        struct json inner = { j->out, false };
+
+        if (r->rows[i].kind != USHER_ROOM_MEMBER_ROW)
+            continue;
+        fputs(first ? "{" : ",{", j->out);
+        first = false;
+        key_text(&inner, "member", &r->rows[i].id);
+        usher__json_text(&inner, "state",
+                         usher_member_state_word((enum usher_member_state)r->rows[i].state));
+        usher__json_int(&inner, "since", r->rows[i].since_ms);
+        effective(&inner, r, &r->rows[i]);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+}
+
+static void shares(struct json *j, const struct usher_room_reply *r)
+{
+    bool first = true;
+
+    usher__json_key(j, "shares");
+    putc('[', j->out);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        struct json inner = { j->out, false };
+
+        if (r->rows[i].kind != USHER_ROOM_SHARE_ROW)
+            continue;
+        fputs(first ? "{" : ",{", j->out);
+        first = false;
+        key_text(&inner, "share", &r->rows[i].id);
+        key_text(&inner, "member", &r->rows[i].owner);
+        packed(&inner, "fields", &r->rows[i].value);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+}
+
+static const char *state_word(enum usher_verb verb, unsigned state)
+{
+    switch (verb) {
+    case USHER_ROOM_OPEN:
+    case USHER_ROOM_CLOSE:
+    case USHER_ROOM_LOCK:
+    case USHER_ROOM_UNLOCK:
+    case USHER_ROOM_EMPTY:
+    case USHER_ROOM_DONE:
+        return usher_room_state_word((enum usher_room_state)state);
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_MEMBER:
+    case USHER_ROOM_FADE:
+    case USHER_ROOM_DROP:
+    case USHER_ROOM_EXPIRE:
+        return usher_member_state_word((enum usher_member_state)state);
+    default:
+        return NULL;
+    }
+}
+
+static void key_state(struct json *j, const char *key, enum usher_verb verb, unsigned state)
+{
+    const char *word = state_word(verb, state);
+
+    usher__json_key(j, key);
+    if (word != NULL)
+        usher__json_string(j->out, word, strlen(word));
+    else
+        fputs("null", j->out);
+}
+
+void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
+{
+    usher__json_key(j, "scope");
+    fputs("\"room/", j->out);
+    for (size_t i = 0; i < n->scope.size; i++) { /* a name: UTF-8 without controls */
+        if (n->scope.data[i] == '"' || n->scope.data[i] == '\\')
+            putc('\\', j->out);
+        putc(n->scope.data[i], j->out);
+    }
+    putc('"', j->out);
+    usher__json_key(j, "epoch");
+    fprintf(j->out, "\"%016" PRIx64 "\"", n->epoch);
+    usher__json_uint(j, "version", n->version);
+    usher__json_text(j, "verb", usher_verb_word(n->verb));
+    usher__json_name(j, "subject", &n->subject);
+    key_state(j, "from", n->verb, n->from);
+    key_state(j, "to", n->verb, n->to);
+    packed(j, "data", &n->data);
+    usher__json_name(j, "owner", &n->owner);
+    usher__json_int(j, "time", n->now_ms);
+}
+
+static void notices(struct json *j, const struct usher_command *command,
+                    const struct usher_reply *reply)
+{
+    const struct usher_room_reply *r = &reply->of.room;
+
+    usher__json_key(j, "notices");
+    putc('[', j->out);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        struct json inner = { j->out, false };
+        struct usher_notice n;
+
+        if (usher_room_notice(&r->rows[i], &command->scope, reply->epoch, &n) != USHER_OK)
+            continue;
+        fputs(i == 0 ? "{" : ",{", j->out);
+        usher__answer_room_notice(&inner, &n);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+    usher__json_bool(j, "more", r->more);
+}
+
+static void key_value(struct json *j, const struct usher_command *command,
+                      const struct usher_reply *reply)
+{
+    const struct usher_room_reply *r = &reply->of.room;
+
+    usher__json_key(j, "value");
+    if ((reply->status == USHER_OK || reply->status == USHER_SAME) &&
+        command->verb != USHER_ROOM_GET)
+        usher__json_string(j->out, command->arg.room.value.data, command->arg.room.value.size);
+    else if (r->n_rows == 1)
+        usher__json_string(j->out, r->rows->value.data, r->rows->value.size);
+    else
+        fputs("null", j->out);
+}
+
+static void settings(struct json *j, const struct usher_room_settings *s)
+{
+    usher__json_int(j, "capacity", s->capacity);
+    usher__json_int(j, "linger", s->linger_ms);
+    usher__json_int(j, "ttl", s->ttl_ms);
+    usher__json_int(j, "away", s->away_ms);
+    usher__json_int(j, "grace", s->grace_ms);
+    usher__json_int(j, "log", s->log);
+    usher__json_int(j, "requests", s->requests);
+}
+
+static void expired(struct json *j, const struct usher_room_reply *r)
+{
+    usher__json_key(j, "expired");
+    putc('[', j->out);
+    for (size_t i = 0; i < r->n_rows; i++) {
+        if (i > 0)
+            putc(',', j->out);
+        usher__json_string(j->out, r->rows[i].id.data, r->rows[i].id.size);
+    }
+    putc(']', j->out);
+    usher__json_bool(j, "more", r->more);
+}
+
+void usher__answer_room_json(struct json *j, const struct usher_command *command,
+                             const struct usher_reply *reply)
+{
+    const struct usher_room_reply *r = &reply->of.room;
+    struct usher_text name = { r->name, r->name_size };
+    bool there = reply->status != USHER_MISSING;
+
+    switch (command->verb) {
+    case USHER_ROOM_SET:
+    case USHER_ROOM_MEMBER:
+    case USHER_ROOM_ALL:
+        if (there)
+            key_value(j, command, reply);
+        break;
+    case USHER_ROOM_UNSET:
+        if (reply->status == USHER_STALE)
+            key_value(j, command, reply);
+        break;
+    case USHER_ROOM_GET:
+        if (command->arg.room.field.data != NULL)
+            key_value(j, command, reply);
+        else if (there)
+            map(j, "fields", r, USHER_ROOM_FIELD_ROW);
+        break;
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+        key_text(j, "member", &command->arg.room.member);
+        usher__json_uint(j, "members", r->members);
+        usher__json_text(j, "state", usher_member_state_word(r->member_state));
+        usher__json_int(j, "until", r->until_ms);
+        break;
+    case USHER_ROOM_ROLE:
+        if (there)
+            usher__json_name(j, "holder", &name);
+        break;
+    case USHER_ROOM_SHARE:
+    case USHER_ROOM_UNSHARE:
+        key_text(j, "share", &command->arg.room.share);
+        break;
+    case USHER_ROOM_SNAPSHOT:
+        if (reply->status != USHER_OK)
+            break;
+        map(j, "fields", r, USHER_ROOM_FIELD_ROW);
+        members(j, r);
+        map(j, "roles", r, USHER_ROOM_ROLE_ROW);
+        shares(j, r);
+        usher__json_name(j, "next", &name);
+        map(j, "all", r, USHER_ROOM_ALL_ROW);
+        usher__json_text(j, "state", usher_room_state_word(r->state));
+        break;
+    case USHER_ROOM_CHANGES:
+        if (reply->status == USHER_STALE)
+            usher__json_uint(j, "from", r->since);
+        else if (there)
+            notices(j, command, reply);
+        break;
+    case USHER_ROOM_SWEEP:
+        if (there)
+            expired(j, r);
+        break;
+    case USHER_ROOM_SHOW:
+    case USHER_ROOM_OPEN:
+        usher__json_text(j, "state", usher_room_state_word(r->state));
+        if (command->verb == USHER_ROOM_SHOW && there) {
+            usher__json_uint(j, "members", r->members);
+            usher__json_int(j, "created", r->created_ms);
+        }
+        if (there)
+            settings(j, &r->settings);
+        break;
+    default: /* close, lock, unlock */
+        usher__json_text(j, "state", usher_room_state_word(r->state));
+        if (command->verb == USHER_ROOM_CLOSE) {
+            usher__json_uint(j, "erased", r->count);
+            usher__json_bool(j, "more", r->more);
+        }
+        break;
+    }
+}
+
+/* ---- words ------------------------------------------------------------------------ */
+
+static void name_plain(FILE *out, const char *before, const struct usher_text *text)
+{
+    fputs(before, out);
+    usher__plain_text(out, text->data, text->size);
+}
+
+static void fields_plain(FILE *out, const struct usher_text *data)
+{
+    struct usher_fields f = fields_of(data);
+    struct usher_text name, value;
+    uint64_t version;
+
+    while (data->size > 1 && usher_fields_next(&f, &name, &value, &version)) {
+        name_plain(out, " ", &name);
+        name_plain(out, "=", &value);
+    }
+}
+
+static void row_plain(FILE *out, const struct usher_room_row *row)
+{
+    switch (row->kind) {
+    case USHER_ROOM_FIELD_ROW:
+        name_plain(out, "; ", &row->id);
+        name_plain(out, "=", &row->value);
+        break;
+    case USHER_ROOM_ALL_ROW:
+        name_plain(out, "; all ", &row->id);
+        name_plain(out, "=", &row->value);
+        break;
+    case USHER_ROOM_ROLE_ROW:
+        name_plain(out, "; ", &row->id);
+        name_plain(out, " is ", &row->owner);
+        break;
+    case USHER_ROOM_MEMBER_ROW:
+        name_plain(out, "; ", &row->id);
+        fprintf(out, " %s", usher_member_state_word((enum usher_member_state)row->state));
+        fields_plain(out, &row->value);
+        break;
+    case USHER_ROOM_SHARE_ROW:
+        name_plain(out, "; ", &row->owner);
+        name_plain(out, " shares ", &row->id);
+        fields_plain(out, &row->value);
+        break;
+    default:
+        break;
+    }
+}
+
+static void notice_plain(FILE *out, const struct usher_command *command,
+                         const struct usher_reply *reply, const struct usher_room_row *row)
+{
+    struct usher_notice n;
+
+    if (usher_room_notice(row, &command->scope, reply->epoch, &n) != USHER_OK)
+        return;
+    fprintf(out, "; %" PRIu64 " %s", n.version, usher_verb_word(n.verb));
+    if (n.subject.size != 0)
+        name_plain(out, " ", &n.subject);
+    fields_plain(out, &n.data);
+}
+
+void usher__answer_room_plain(FILE *out, const struct usher_command *command,
+                              const struct usher_reply *reply)
+{
+    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_settings *s = &r->settings;
+    struct usher_text name = { r->name, r->name_size };
+
+    if (reply->message[0] != '\0')
+        fprintf(out, ": %s", reply->message);
+    switch (command->verb) {
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+    case USHER_ROOM_ALIVE:
+        name_plain(out, ": ", &command->arg.room.member);
+        fprintf(out, " is %s, version %" PRIu64 ", %" PRIu64 " member%s",
+                usher_member_state_word(r->member_state), reply->version, r->members,
+                r->members == 1 ? "" : "s");
+        break;
+    case USHER_ROOM_ROLE:
+        name_plain(out, ": ", &command->arg.room.role);
+        if (name.size != 0)
+            name_plain(out, " is ", &name);
+        else
+            fputs(" is nobody", out);
+        break;
+    case USHER_ROOM_OPEN:
+    case USHER_ROOM_SHOW:
+        fprintf(out, ": %s, %" PRIu64 " member%s", usher_room_state_word(r->state), r->members,
+                r->members == 1 ? "" : "s");
+        if (reply->status == USHER_OK || reply->status == USHER_SAME)
+            fprintf(out,
+                    ", capacity=%" PRId64 " linger=%" PRId64 " ttl=%" PRId64 " away=%" PRId64
+                    " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64,
+                    s->capacity, s->linger_ms, s->ttl_ms, s->away_ms, s->grace_ms, s->log,
+                    s->requests);
+        break;
+    case USHER_ROOM_CLOSE:
+    case USHER_ROOM_LOCK:
+    case USHER_ROOM_UNLOCK:
+        fprintf(out, ": %s", usher_room_state_word(r->state));
+        break;
+    case USHER_ROOM_CHANGES:
+        if (reply->status == USHER_STALE)
+            fprintf(out, ": the log begins behind version %" PRIu64, r->since);
+        for (size_t i = 0; i < r->n_rows; i++)
+            notice_plain(out, command, reply, &r->rows[i]);
+        break;
+    default:
+        fprintf(out, ": version %" PRIu64, reply->version);
+        for (size_t i = 0; i < r->n_rows; i++)
+            row_plain(out, &r->rows[i]);
+        if (command->verb == USHER_ROOM_SNAPSHOT && r->more)
+            name_plain(out, "; more after ", &name);
+        break;
+    }
+}

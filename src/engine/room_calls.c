@@ -1,0 +1,342 @@
+/* SPDX-License-Identifier: MIT */
+/* The typed functions of rooms: each makes one command, executes it, and unpacks the reply. */
+#include "config.h"
+
+#include "engine/engine.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
+#include "steps/kept.h"
+
+static struct usher_text text(const char *string)
+{
+    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
+
+    return t;
+}
+
+static void command_init(struct usher_command *c, enum usher_verb verb, const char *room,
+                         const char *member)
+{
+    memset(c, 0, offsetof(struct usher_command, arg));
+    memset(&c->arg.room, 0, sizeof c->arg.room);
+    c->verb = verb;
+    c->scope = text(room);
+    c->arg.room.member = text(member);
+}
+
+static void take(struct usher_text *to, const struct usher_text *from)
+{
+    if (from != NULL)
+        *to = *from;
+}
+
+/* *@reply is the caller's to give back. */
+static enum usher_status ask(struct usher_engine *e, const struct usher_command *c,
+                             struct usher_reply *reply)
+{
+    enum usher_status status = usher_execute(e, c, reply, 1);
+    const struct usher_room_reply *r = &reply->of.room;
+
+    if (status == USHER_INVALID)
+        return status; /* the engine itself: the reply was not touched */
+    if (reply->status == USHER_STALE && c->verb == USHER_ROOM_ROLE)
+        usher__message_set("room role: %s: it is %s", usher_status_text(reply->status),
+                           r->name_size != 0 ? r->name : "nobody's");
+    else if (reply->status != USHER_OK && reply->status != USHER_SAME)
+        usher__message_set("room %s: %s", usher_verb_word(c->verb),
+                           reply->message[0] != '\0' ? reply->message
+                                                     : usher_status_text(reply->status));
+    return reply->status;
+}
+
+static enum usher_status tell(struct usher_engine *e, const struct usher_command *c)
+{
+    struct usher_reply reply;
+    enum usher_status status;
+
+    memset(&reply, 0, sizeof reply);
+    status = ask(e, c, &reply);
+    usher_reply_done(&reply);
+    return status;
+}
+
+static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, const char *room,
+                                const char *member)
+{
+    struct usher_command c;
+
+    command_init(&c, verb, room, member);
+    return tell(e, &c);
+}
+
+/* For functions that hand out the reply. */
+static enum usher_status fetch(struct usher_engine *e, const struct usher_command *c,
+                               struct usher_reply *ret_reply)
+{
+    enum usher_status status;
+
+    if (ret_reply == NULL) {
+        usher__message_set("room %s: ret_reply is NULL", usher_verb_word(c->verb));
+        return USHER_INVALID;
+    }
+    status = usher__engine_check(e);
+    if (status != USHER_OK) {
+        usher__reply_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
+        ret_reply->status = status;
+        return status;
+    }
+    return ask(e, c, ret_reply);
+}
+
+enum usher_status usher_room_open(struct usher_engine *e, const char *room,
+                                  const struct usher_room_settings *settings)
+{
+    static const uint32_t all = USHER_GIVEN_ROOM_CAPACITY | USHER_GIVEN_ROOM_LINGER |
+                                USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
+                                USHER_GIVEN_ROOM_GRACE;
+    struct usher_command c;
+    struct usher_room_args *a = &c.arg.room;
+
+    command_init(&c, USHER_ROOM_OPEN, room, NULL);
+    if (settings != NULL) {
+        c.given = all;
+        a->capacity = settings->capacity;
+        a->linger_ms = settings->linger_ms;
+        a->ttl_ms = settings->ttl_ms;
+        a->away_ms = settings->away_ms;
+        a->grace_ms = settings->grace_ms;
+        if (settings->log != 0) {
+            c.given |= USHER_GIVEN_ROOM_LOG;
+            a->log = settings->log;
+        }
+        if (settings->requests != 0) {
+            c.given |= USHER_GIVEN_ROOM_REQUESTS;
+            a->requests = settings->requests;
+        }
+    }
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_close(struct usher_engine *e, const char *room)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    bool some = false;
+    enum usher_status status;
+
+    command_init(&c, USHER_ROOM_CLOSE, room, NULL);
+    do {
+        status = ask(e, &c, &reply);
+        some = some || status == USHER_OK;
+    } while (status == USHER_OK && reply.of.room.more);
+    return status == USHER_SAME && some ? USHER_OK : status;
+}
+
+enum usher_status usher_room_lock(struct usher_engine *e, const char *room)
+{
+    return simple(e, USHER_ROOM_LOCK, room, NULL);
+}
+
+enum usher_status usher_room_unlock(struct usher_engine *e, const char *room)
+{
+    return simple(e, USHER_ROOM_UNLOCK, room, NULL);
+}
+
+enum usher_status usher_room_set(struct usher_engine *e, const char *room, const char *field,
+                                 const struct usher_text *value, const struct usher_text *expected)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_SET, room, NULL);
+    c.arg.room.field = text(field);
+    take(&c.arg.room.value, value);
+    take(&c.arg.room.expected, expected);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_get(struct usher_engine *e, const char *room, const char *field,
+                                 struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_GET, room, NULL);
+    c.arg.room.field = text(field);
+    return fetch(e, &c, ret_reply);
+}
+
+enum usher_status usher_room_join(struct usher_engine *e, const char *room, const char *member,
+                                  const struct usher_text *fields)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_JOIN, room, member);
+    take(&c.arg.room.fields, fields);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_leave(struct usher_engine *e, const char *room, const char *member)
+{
+    return simple(e, USHER_ROOM_LEAVE, room, member);
+}
+
+enum usher_status usher_room_kick(struct usher_engine *e, const char *room, const char *member,
+                                  int64_t ban_ms)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_KICK, room, member);
+    if (ban_ms >= 0) {
+        c.given |= USHER_GIVEN_ROOM_BAN;
+        c.arg.room.ban_ms = ban_ms;
+    }
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_alive(struct usher_engine *e, const char *room, const char *member,
+                                   uint64_t *ret_epoch, uint64_t *ret_version)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    command_init(&c, USHER_ROOM_ALIVE, room, member);
+    status = ask(e, &c, &reply);
+    if (status == USHER_OK) {
+        if (ret_epoch != NULL)
+            *ret_epoch = reply.epoch;
+        if (ret_version != NULL)
+            *ret_version = reply.version;
+    }
+    return status;
+}
+
+enum usher_status usher_room_member(struct usher_engine *e, const char *room, const char *member,
+                                    const char *field, const struct usher_text *value,
+                                    const struct usher_text *expected)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_MEMBER, room, member);
+    c.arg.room.field = text(field);
+    take(&c.arg.room.value, value);
+    take(&c.arg.room.expected, expected);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_all(struct usher_engine *e, const char *room, const char *field,
+                                 const struct usher_text *value)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_ALL, room, NULL);
+    c.arg.room.field = text(field);
+    take(&c.arg.room.value, value);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_role(struct usher_engine *e, const char *room, const char *role,
+                                  const char *member, const char *expected)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_ROLE, room, member);
+    c.arg.room.role = text(role);
+    c.arg.room.expected = text(expected);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_share(struct usher_engine *e, const char *room, const char *member,
+                                   const char *share, const struct usher_text *fields)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_SHARE, room, member);
+    c.arg.room.share = text(share);
+    take(&c.arg.room.fields, fields);
+    return tell(e, &c);
+}
+
+enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, const char *share)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_UNSHARE, room, NULL);
+    c.arg.room.share = text(share);
+    return tell(e, &c);
+}
+
+static void set_max(struct usher_command *c, size_t max)
+{
+    if (max == 0)
+        return;
+    c->given |= USHER_GIVEN_ROOM_MAX;
+    c->arg.room.max = max > INT64_MAX ? INT64_MAX : (int64_t)max;
+}
+
+enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, const char *after,
+                                      uint64_t version, size_t max, struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_SNAPSHOT, room, NULL);
+    c.arg.room.after = text(after);
+    if (version != 0) {
+        c.given |= USHER_GIVEN_ROOM_IF_VERSION;
+        c.arg.room.if_version = (int64_t)version;
+    }
+    set_max(&c, max);
+    return fetch(e, &c, ret_reply);
+}
+
+enum usher_status usher_room_changes(struct usher_engine *e, const char *room, uint64_t since,
+                                     size_t max, struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_CHANGES, room, NULL);
+    c.given |= USHER_GIVEN_ROOM_SINCE;
+    c.arg.room.since = (int64_t)since;
+    set_max(&c, max);
+    return fetch(e, &c, ret_reply);
+}
+
+enum usher_status usher_room_sweep(struct usher_engine *e, const char *room, int64_t ttl_ms,
+                                   struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_ROOM_SWEEP, room, NULL);
+    if (ttl_ms > 0) {
+        c.given |= USHER_GIVEN_ROOM_TTL;
+        c.arg.room.ttl_ms = ttl_ms;
+    }
+    return fetch(e, &c, ret_reply);
+}
+
+enum usher_status usher_room_notice(const struct usher_room_row *row, const struct usher_text *room,
+                                    uint64_t epoch, struct usher_notice *ret_notice)
+{
+    struct usher_unpacker u;
+
+    usher__message_set("%s", "");
+    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_NOTICE_ROW) {
+        usher__message_set("room notice: the row is none of `changes`");
+        return USHER_INVALID;
+    }
+    u.at = (const unsigned char *)row->value.data;
+    u.end = u.at + row->value.size;
+    memset(ret_notice, 0, sizeof *ret_notice);
+    if (row->value.size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
+        usher__message_set("room notice: it is not understood");
+        return USHER_INVALID;
+    }
+    ret_notice->noun = USHER_ROOM;
+    ret_notice->scope = *room;
+    ret_notice->epoch = epoch;
+    return USHER_OK;
+}

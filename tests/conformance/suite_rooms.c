@@ -1,0 +1,1474 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do with rooms: spec/rooms.md row by row, and the rules of room.h.
+ *
+ * Commands are written as on the command line: ok(f, "join r ann mic=on").  The word before is
+ * the answer that is expected; the whole reply is f->r.  A twin, which is a memory store, is
+ * told the same and must answer the same, byte for byte but for the epoch; every test ends with
+ * the audit, and with the digests of room "r" here and there.
+ */
+#include "config.h"
+
+#include "conformance/suite.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "core/verbs.h"
+#include "steps/kept.h"
+
+#define MORNING INT64_C(1700000000000)
+
+/* ---- the fixture ------------------------------------------------------------------- */
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e;
+    struct usher_engine *twin; /* NULL: not any more */
+    int64_t now;
+    int64_t bytes; /* allocated by the engine under test */
+    struct usher_allocator alloc;
+    struct usher_reply r; /* the last answer */
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    const struct fixture *f = payload;
+
+    return f->now;
+}
+
+static void *count_bytes(void *payload, void *p, size_t old, size_t size)
+{
+    int64_t *bytes = payload;
+    void *to = NULL;
+
+    if (size != 0) {
+        to = realloc(p, size);
+        if (to == NULL)
+            return NULL;
+    } else {
+        free(p);
+    }
+    *bytes += (int64_t)size - (int64_t)old;
+    return to;
+}
+
+static struct usher_engine *engine_open(struct fixture *f, const char *url, bool counted)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    opt.drivers = f->b->drivers;
+    if (counted)
+        opt.alloc = &f->alloc;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    f->now = MORNING;
+    f->alloc.resize = count_bytes;
+    f->alloc.payload = &f->bytes;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f, f->url, true);
+    f->twin = engine_open(f, "memory:", false);
+    *state = f;
+    return 0;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static void audit(struct usher_engine *e)
+{
+    uint64_t faults = UINT64_MAX;
+
+    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+}
+
+/* All that is stored of @room, and what is seen of it, are the same here and there. */
+static void digests(struct fixture *f, const char *room)
+{
+    char here[33], there[33];
+    uint64_t version[2] = { 0, 0 };
+    enum usher_status status;
+
+    if (f->twin == NULL)
+        return;
+    assert_int_equal(usher_digest(f->e, USHER_ROOM, room, here), USHER_OK);
+    assert_int_equal(usher_digest(f->twin, USHER_ROOM, room, there), USHER_OK);
+    assert_string_equal(here, there);
+    status = usher_room_digest(f->e, room, NULL, &version[0], here);
+    assert_true(status == USHER_OK || status == USHER_MISSING);
+    assert_int_equal(usher_room_digest(f->twin, room, NULL, &version[1], there), status);
+    assert_true(version[0] == version[1]);
+    assert_string_equal(here, there);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    usher_reply_done(&f->r);
+    audit(f->e);
+    digests(f, "r");
+    usher_close(f->e);
+    usher_close(f->twin);
+    free(f);
+    return 0;
+}
+
+/* ---- commands in words ------------------------------------------------------------- */
+
+/* One command with what its texts point to. */
+struct said {
+    struct usher_command c;
+    char line[2048];
+    unsigned char fields[2048];
+};
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static void argument(struct usher_command *c, const struct usher__arg *arg, const char *word)
+{
+    char *at = (char *)c + arg->offset;
+    struct usher_text t = text(strcmp(word, "''") == 0 ? "" : word);
+    int64_t value;
+
+    if (arg->type == USHER__ARG_INT) {
+        value = strtoll(word, NULL, 10);
+        memcpy(at, &value, sizeof value);
+        c->given |= arg->given;
+    } else {
+        memcpy(at, &t, sizeof t);
+    }
+}
+
+static void parse(struct said *s);
+
+static void say(struct said *s, const char *format, va_list args)
+    __attribute__((format(printf, 2, 0)));
+static void say(struct said *s, const char *format, va_list args)
+{
+    assert_true((size_t)vsnprintf(s->line, sizeof s->line, format, args) < sizeof s->line);
+    parse(s);
+}
+
+static void say_line(struct said *s, const char *line)
+{
+    assert_true((size_t)snprintf(s->line, sizeof s->line, "%s", line) < sizeof s->line);
+    parse(s);
+}
+
+static void parse(struct said *s)
+{
+    const struct usher__noun *noun = usher__noun(USHER_ROOM);
+    const struct usher__verb *verb = NULL;
+    struct usher_text names[40], values[40];
+    char *rest = s->line, *word;
+    uint32_t order;
+    size_t n = 0;
+
+    word = strsep(&rest, " ");
+    memset(&s->c, 0, sizeof s->c);
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            verb = &noun->verbs[i];
+    if (verb == NULL)
+        fail_msg("no verb %s", word);
+    s->c.verb = (enum usher_verb)verb->verb;
+    s->c.scope = text(strsep(&rest, " "));
+    order = verb->order;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strchr(word, '=');
+        unsigned i = 0;
+
+        if (value == NULL) {
+            while (i < noun->n_args && (order >> i & 1u) == 0)
+                i++;
+            assert_true(i < noun->n_args);
+            order &= ~(UINT32_C(1) << i);
+            argument(&s->c, &noun->args[i], word);
+            continue;
+        }
+        *value++ = '\0';
+        if (strcmp(word, "req") == 0) {
+            s->c.request = text(value);
+            continue;
+        }
+        while (i < noun->n_args &&
+               ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
+            i++;
+        if (i < noun->n_args) {
+            argument(&s->c, &noun->args[i], *value == '\0' ? "''" : value);
+        } else {
+            names[n] = text(word);
+            values[n++] = text(value);
+        }
+    }
+    if (n > 0) {
+        s->c.arg.room.fields.data = (const char *)s->fields;
+        s->c.arg.room.fields.size =
+            usher_fields_pack(names, values, n, s->fields, sizeof s->fields);
+        assert_true(s->c.arg.room.fields.size <= sizeof s->fields);
+    }
+}
+
+/* An answer as bytes, all but the epoch and the message. */
+static size_t answer_bytes(const struct usher_command *c, const struct usher_reply *r,
+                           unsigned char **ret)
+{
+    const struct usher__noun *noun = usher__noun(USHER_ROOM);
+    struct usher__packer p = { NULL, 0, 0 };
+
+    for (int pass = 0; pass < 2; pass++) {
+        p.size = p.n;
+        p.to = *ret = pass == 0 ? NULL : malloc(p.n);
+        p.n = 0;
+        usher__pack_uint(&p, (unsigned)r->status);
+        usher__pack_uint(&p, r->repeated);
+        usher__pack_uint(&p, r->epoch != 0);
+        usher__pack_uint(&p, r->version);
+        usher__rows_pack(&p, noun, r);
+        usher__fields_pack(&p, noun, c->verb, r);
+    }
+    return p.n;
+}
+
+static void same_answers(const struct fixture *f, const struct usher_command *c,
+                         const struct usher_reply *a, const struct usher_reply *b)
+{
+    unsigned char *x, *y;
+    size_t n = answer_bytes(c, a, &x), m = answer_bytes(c, b, &y);
+
+    if (n != m || memcmp(x, y, n) != 0)
+        fail_msg("%s answers %s (%s), version %" PRIu64 ", %zu rows; memory %s, version %" PRIu64
+                 ", %zu rows, or other fields",
+                 f->b->name, usher_status_word(a->status), a->message, a->version,
+                 a->of.room.n_rows, usher_status_word(b->status), b->version, b->of.room.n_rows);
+    free(x);
+    free(y);
+}
+
+static enum usher_status execute(struct fixture *f, const struct usher_command *c)
+{
+    struct usher_reply r;
+
+    usher_reply_done(&f->r);
+    assert_int_equal(usher_execute(f->e, c, &f->r, 1), USHER_OK);
+    if (f->twin != NULL) {
+        assert_int_equal(usher_execute(f->twin, c, &r, 1), USHER_OK);
+        same_answers(f, c, &f->r, &r);
+        usher_reply_done(&r);
+    }
+    return f->r.status;
+}
+
+static void expect(struct fixture *f, int at, enum usher_status want, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
+static void expect(struct fixture *f, int at, enum usher_status want, const char *format, ...)
+{
+    struct said s;
+    va_list args;
+
+    va_start(args, format);
+    say(&s, format, args);
+    va_end(args);
+    if (execute(f, &s.c) == want)
+        return;
+    print_error("%s:%d: %s: %s instead of %s (%s)\n", __FILE__, at, format,
+                usher_status_word(f->r.status), usher_status_word(want), f->r.message);
+    fail();
+}
+
+#define ok(f, ...) expect(f, __LINE__, USHER_OK, __VA_ARGS__)
+#define same(f, ...) expect(f, __LINE__, USHER_SAME, __VA_ARGS__)
+#define missing(f, ...) expect(f, __LINE__, USHER_MISSING, __VA_ARGS__)
+#define refused(f, ...) expect(f, __LINE__, USHER_REFUSED, __VA_ARGS__)
+#define full(f, ...) expect(f, __LINE__, USHER_FULL, __VA_ARGS__)
+#define stale(f, ...) expect(f, __LINE__, USHER_STALE, __VA_ARGS__)
+#define invalid(f, ...) expect(f, __LINE__, USHER_INVALID, __VA_ARGS__)
+
+static bool is_text(struct usher_text t, const char *want)
+{
+    return t.size == strlen(want) && (t.size == 0 || memcmp(t.data, want, t.size) == 0);
+}
+
+/* The row of @kind and @id in the last answer; NULL: there is none. */
+static const struct usher_room_row *row_of(const struct fixture *f, int kind, const char *id)
+{
+    for (size_t i = 0; i < f->r.of.room.n_rows; i++)
+        if (f->r.of.room.rows[i].kind == kind && is_text(f->r.of.room.rows[i].id, id))
+            return &f->r.of.room.rows[i];
+    return NULL;
+}
+
+static void assert_value(struct fixture *f, const char *field, const char *want)
+{
+    ok(f, "snapshot r");
+    assert_non_null(row_of(f, USHER_ROOM_FIELD_ROW, field));
+    assert_true(is_text(row_of(f, USHER_ROOM_FIELD_ROW, field)->value, want));
+}
+
+/* Who has @role: "" nobody. */
+static void assert_holder(struct fixture *f, const char *role, const char *want)
+{
+    const struct usher_room_row *row;
+
+    ok(f, "snapshot r");
+    row = row_of(f, USHER_ROOM_ROLE_ROW, role);
+    assert_true(row == NULL ? *want == '\0' : is_text(row->owner, want));
+}
+
+static int state_of(struct fixture *f, const char *member)
+{
+    const struct usher_room_row *row;
+
+    ok(f, "snapshot r");
+    row = row_of(f, USHER_ROOM_MEMBER_ROW, member);
+    return row != NULL ? row->state : USHER_MEMBER_ABSENT;
+}
+
+/* What counts for @member of @field in the last snapshot: the later of its own and of all. */
+static void assert_counts(struct fixture *f, const char *member, const char *field,
+                          const char *want)
+{
+    const struct usher_room_row *row, *all;
+    struct usher_fields fields = { 0 };
+    struct usher_text name, value, found = { NULL, 0 };
+    uint64_t version, newest = 0;
+
+    ok(f, "snapshot r max=10000");
+    row = row_of(f, USHER_ROOM_MEMBER_ROW, member);
+    all = row_of(f, USHER_ROOM_ALL_ROW, field);
+    assert_non_null(row);
+    fields.at = (const unsigned char *)row->value.data;
+    fields.end = fields.at + row->value.size;
+    if (all != NULL) {
+        found = all->value;
+        newest = all->version;
+    }
+    while (row->value.size != 0 && usher_fields_next(&fields, &name, &value, &version))
+        if (is_text(name, field) && version > newest) {
+            found = value;
+            newest = version;
+        }
+    if (!is_text(found, want))
+        fail_msg("%s of %s is %.*s, not %s", field, member, (int)found.size, found.data, want);
+}
+
+static unsigned many(const struct fixture *f, unsigned n)
+{
+    return strcmp(f->b->name, "own") == 0 ? n / 40 : n; /* that one searches all rows */
+}
+
+/* ---- opening, fields --------------------------------------------------------------- */
+
+static void a_room_is_opened_locked_and_closed(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch;
+
+    missing(f, "show r");
+    missing(f, "lock r");
+    missing(f, "join r ann");
+    missing(f, "set r topic x");
+    missing(f, "alive r ann");
+    same(f, "close r");
+    ok(f, "open r capacity=2");
+    epoch = f->r.epoch;
+    assert_true(f->r.version == 1 && f->r.of.room.state == USHER_ROOM_OPENED);
+    same(f, "open r");
+    same(f, "open r capacity=2");
+    ok(f, "open r capacity=1");
+    assert_int_equal(f->r.of.room.settings.capacity, 1);
+    ok(f, "lock r");
+    same(f, "lock r");
+    refused(f, "join r ann");
+    ok(f, "unlock r");
+    same(f, "unlock r");
+    ok(f, "join r ann");
+    ok(f, "lock r");
+    same(f, "join r ann"); /* who is in may come again */
+    same(f, "open r");
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_LOCKED);
+    ok(f, "close r");
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_CLOSED);
+    same(f, "close r");
+    missing(f, "get r");
+    ok(f, "open r");
+    assert_true(f->r.version == 1 && f->r.epoch != epoch);
+    assert_int_equal(f->r.of.room.settings.capacity, 0);
+}
+
+static void fields_are_set_compared_and_taken_away(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r");
+    ok(f, "set r topic one if=");
+    same(f, "set r topic one");
+    stale(f, "set r topic two if=zero");
+    assert_true(is_text(row_of(f, USHER_ROOM_FIELD_ROW, "topic")->value, "one"));
+    stale(f, "set r topic two if=");
+    ok(f, "set r topic two if=one");
+    version = f->r.version;
+    stale(f, "set r topic three if-version=%d", (int)version - 1);
+    assert_true(f->r.version == version);
+    ok(f, "set r topic three if-version=%d", (int)version);
+    ok(f, "get r field=topic");
+    assert_true(is_text(f->r.of.room.rows->value, "three"));
+    missing(f, "get r field=nothing");
+    stale(f, "unset r topic if=two");
+    ok(f, "unset r topic if=three");
+    same(f, "unset r topic");
+    stale(f, "set r topic x if=y");
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    ok(f, "set r empty ''");
+    ok(f, "set r empty full if=");
+    ok(f, "get r");
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    invalid(f, "set r a 1 a=2");
+    invalid(f, "set r b 1 a=2 a=3");
+    invalid(f, "join r ann =2");
+}
+
+static void several_fields_are_one_version(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r");
+    version = f->r.version;
+    ok(f, "set r a 1 b=2 c=3");
+    assert_true(f->r.version == version + 1);
+    same(f, "set r a 1 c=3");
+    ok(f, "set r a 1 c=4 d=");
+    assert_true(f->r.version == version + 2);
+    ok(f, "changes r since=%d", (int)version + 1);
+    assert_int_equal(f->r.of.room.n_rows, 1);
+    assert_value(f, "c", "4");
+    assert_value(f, "b", "2");
+    ok(f, "join r ann");
+    version = f->r.version;
+    ok(f, "member r ann x 1 y=2");
+    assert_true(f->r.version == version + 1);
+    assert_counts(f, "ann", "y", "2");
+}
+
+static void limits_are_named_and_change_nothing(void **state)
+{
+    struct fixture *f = *state;
+    static char large[40000];
+    struct usher_text value = { large, sizeof large };
+    struct usher_command c;
+    uint64_t version;
+
+    memset(large, 'x', sizeof large);
+    ok(f, "open r");
+    ok(f, "join r ann");
+    for (int i = 0; i < USHER_ROOM_ROLES_MAX; i++)
+        ok(f, "role r role%d ann", i);
+    full(f, "role r one-more ann");
+    for (int i = 0; i < USHER_ROOM_SHARES_MAX; i++)
+        ok(f, "share r ann share%d", i);
+    full(f, "share r ann one-more");
+    ok(f, "unshare r share3");
+    ok(f, "share r ann one-more");
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_MEMBER;
+    c.scope = text("r");
+    c.arg.room.member = text("ann");
+    c.arg.room.value = value;
+    c.arg.room.field = text("one");
+    assert_int_equal(execute(f, &c), USHER_OK);
+    version = f->r.version;
+    c.arg.room.field = text("two");
+    assert_int_equal(execute(f, &c), USHER_FULL);
+    c.verb = USHER_ROOM_SET;
+    c.arg.room.member.data = NULL;
+    for (int i = 0; i < 26; i++) {
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "f%d", i);
+        c.arg.room.field = text(name);
+        assert_int_equal(execute(f, &c), USHER_OK);
+    }
+    version = f->r.version;
+    c.arg.room.field = text("last");
+    assert_int_equal(execute(f, &c), USHER_FULL);
+    assert_true(f->r.version == version);
+    ok(f, "set r short x");
+    /* too large for a notice, which says so */
+    ok(f, "changes r since=%d max=1", (int)version - 1);
+    {
+        struct usher_notice n;
+        struct usher_text room = text("r");
+
+        assert_int_equal(usher_room_notice(f->r.of.room.rows, &room, f->r.epoch, &n), USHER_OK);
+        assert_int_equal(n.data.size, 1);
+        assert_int_equal((unsigned char)n.data.data[0], 0xc0);
+    }
+    for (int i = 0; i < USHER_MEMBER_FIELDS_MAX; i++)
+        ok(f, "share r ann one-more n%d=1", i);
+    full(f, "share r ann one-more m=1");
+    ok(f, "leave r ann"); /* with all that it has, in one change */
+    version = f->r.version;
+    ok(f, "snapshot r");
+    assert_true(f->r.version == version && row_of(f, USHER_ROOM_ROLE_ROW, "role0") == NULL);
+}
+
+/* ---- members ----------------------------------------------------------------------- */
+
+static void joins_and_leaves_may_be_repeated(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r");
+    same(f, "leave r ann");
+    ok(f, "join r ann mic=on");
+    version = f->r.version;
+    same(f, "join r ann");
+    same(f, "join r ann mic=on");
+    assert_true(f->r.version == version && f->r.of.room.members == 1);
+    ok(f, "join r ann mic=off");
+    assert_true(f->r.version == version + 1 && f->r.of.room.members == 1);
+    assert_counts(f, "ann", "mic", "off");
+    ok(f, "leave r ann");
+    assert_true(f->r.of.room.members == 0);
+    same(f, "leave r ann");
+    same(f, "kick r ann");
+    missing(f, "alive r ann");
+    missing(f, "member r ann mic on");
+    /* a repeat with a request id gets the first answer, whatever has happened since */
+    ok(f, "join r bob req=q");
+    version = f->r.version;
+    ok(f, "leave r bob");
+    ok(f, "join r bob req=q");
+    assert_true(f->r.repeated && f->r.version == version);
+    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_ABSENT);
+}
+
+static void members_come_in_the_order_they_joined(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const names[] = { "zoe", "ann", "mia", "bob" };
+
+    ok(f, "open r");
+    for (int i = 0; i < 4; i++)
+        ok(f, "join r %s", names[i]);
+    ok(f, "leave r mia");
+    ok(f, "join r mia");
+    ok(f, "alive r zoe");
+    ok(f, "snapshot r");
+    assert_true(is_text(f->r.of.room.rows[0].id, "zoe") &&
+                is_text(f->r.of.room.rows[1].id, "ann") &&
+                is_text(f->r.of.room.rows[2].id, "bob") && is_text(f->r.of.room.rows[3].id, "mia"));
+}
+
+static void capacity_is_kept_and_who_is_gone_takes_no_place(void **state)
+{
+    struct fixture *f = *state;
+    int n = (int)many(f, 2800);
+
+    ok(f, "open r capacity=%d ttl=1000 log=10", n);
+    for (int i = 0; i < n; i++)
+        ok(f, "join r m%d", i);
+    full(f, "join r one-more");
+    same(f, "join r m0");
+    f->now += 999;
+    full(f, "join r one-more");
+    ok(f, "alive r m7");
+    f->now += 1; /* more of them are due than one command removes on its way */
+    ok(f, "join r one-more");
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 2);
+    ok(f, "alive r m7");
+}
+
+static void a_kick_may_keep_out_for_a_while(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "open r");
+    ok(f, "join r ann");
+    ok(f, "role r speaker ann");
+    ok(f, "share r ann screen");
+    ok(f, "kick r ann ban=1000");
+    assert_int_equal(f->r.of.room.until_ms, MORNING + 1000);
+    assert_holder(f, "speaker", "");
+    refused(f, "join r ann");
+    missing(f, "alive r ann");
+    missing(f, "role r speaker ann");
+    same(f, "leave r ann");
+    same(f, "kick r ann");
+    same(f, "kick r ann ban=1000");
+    f->now += 500;
+    ok(f, "kick r ann ban=1000");
+    f->now += 999;
+    refused(f, "join r ann");
+    f->now += 1;
+    ok(f, "join r ann");
+    ok(f, "kick r ann ban=5000");
+    ok(f, "kick r ann ban=0");
+    ok(f, "join r ann");
+    ok(f, "kick r bob ban=10"); /* before it ever came */
+    refused(f, "join r bob");
+    ok(f, "kick r ann ban=0"); /* there is no ban: it is a kick */
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_ABSENT);
+}
+
+static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r away=100 ttl=300 grace=200");
+    ok(f, "join r ann mic=on");
+    ok(f, "role r speaker ann");
+    ok(f, "join r bob");
+    version = f->r.version;
+    f->now += 99;
+    ok(f, "alive r ann");
+    ok(f, "alive r bob");
+    assert_true(f->r.version == version); /* heartbeats have no version */
+    f->now += 100;
+    ok(f, "alive r bob");
+    assert_true(f->r.version > version);
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_AWAY);
+    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_HERE);
+    f->now += 200; /* ann: 300 */
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_OFFLINE);
+    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_AWAY);
+    assert_holder(f, "speaker", "ann"); /* still a member */
+    f->now += 199;
+    ok(f, "alive r ann"); /* just in time, and all is as it was */
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    assert_holder(f, "speaker", "ann");
+    assert_counts(f, "ann", "mic", "on");
+    f->now += 500;
+    assert_holder(f, "speaker", ""); /* gone, and the role with it */
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_ABSENT);
+    missing(f, "alive r ann");
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 0);
+}
+
+/* A little model: who beat when. */
+static void a_member_that_beats_in_time_is_never_removed(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *other = f->b->shared ? engine_open(f, f->url, false) : NULL;
+    enum { N = 6, TTL = 50 };
+    int64_t seen[N];
+    uint64_t seed = 42;
+
+    ok(f, "open r ttl=%d", TTL);
+    for (int i = 0; i < N; i++)
+        seen[i] = -1;
+    for (int step = 0; step < 1500; step++) {
+        unsigned what, who;
+        bool in;
+
+        seed = seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+        what = (unsigned)(seed >> 33) % 8;
+        who = (unsigned)(seed >> 40) % N;
+        in = seen[who] >= 0 && f->now - seen[who] < TTL;
+        if (what < 3) {
+            f->now += (int64_t)(seed >> 50) % 20;
+        } else if (what < 5) {
+            expect(f, __LINE__, in ? USHER_OK : USHER_MISSING, "alive r m%u", who);
+            if (in)
+                seen[who] = f->now;
+        } else if (what == 5) {
+            expect(f, __LINE__, in ? USHER_SAME : USHER_OK, "join r m%u", who);
+            seen[who] = f->now;
+        } else if (what == 6 && other != NULL && f->twin == NULL) {
+            struct usher_reply r;
+
+            (void)usher_room_sweep(other, "r", 0, &r);
+            usher_reply_done(&r);
+        } else {
+            ok(f, "snapshot r");
+            for (int i = 0; i < N; i++) {
+                char name[16];
+
+                (void)snprintf(name, sizeof name, "m%d", i);
+                assert_true((row_of(f, USHER_ROOM_MEMBER_ROW, name) != NULL) ==
+                            (seen[i] >= 0 && f->now - seen[i] < TTL));
+            }
+        }
+        if (step == 750 && other != NULL) { /* from here on two engines, without the twin */
+            digests(f, "r");
+            usher_close(f->twin);
+            f->twin = NULL;
+        }
+    }
+    usher_close(other);
+}
+
+static void a_sweep_finds_the_silent_without_deadlines(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "open r");
+    ok(f, "join r ann");
+    f->now += 10;
+    ok(f, "join r bob");
+    ok(f, "join r cid");
+    f->now += 10;
+    ok(f, "alive r ann");
+    same(f, "sweep r");
+    same(f, "sweep r ttl=11");
+    ok(f, "sweep r ttl=10 max=1");
+    assert_true(f->r.of.room.more && f->r.of.room.n_rows == 1 &&
+                is_text(f->r.of.room.rows->id, "bob"));
+    ok(f, "sweep r ttl=10 req=s");
+    assert_true(!f->r.of.room.more && is_text(f->r.of.room.rows->id, "cid"));
+    ok(f, "sweep r ttl=10 req=s");
+    assert_true(f->r.repeated && is_text(f->r.of.room.rows->id, "cid"));
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_HERE);
+}
+
+/* ---- mute all ---------------------------------------------------------------------- */
+
+struct told {
+    unsigned n;
+    size_t size; /* of the last, as it travels */
+    struct usher_notice last;
+};
+
+static void hear(void *payload, const struct usher_notice *notice)
+{
+    struct told *t = payload;
+    struct usher__packer p = { NULL, 0, 0 };
+
+    usher__notice_pack(&p, notice);
+    t->n++;
+    t->size = p.n;
+    t->last = *notice;
+}
+
+static void all_are_muted_by_one_short_notice(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_watch *watch;
+    struct told t = { 0 };
+    int n = (int)many(f, 2000);
+    uint64_t version;
+
+    ok(f, "open r");
+    ok(f, "join r ann mic=on");
+    for (int i = 1; i < n; i++)
+        ok(f, "join r m%d mic=on", i);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear, &t, &watch), USHER_OK);
+    version = f->r.version;
+    ok(f, "all r mic off");
+    assert_true(f->r.version == version + 1);
+    assert_int_equal(t.n, 1);
+    assert_true(t.size < 200);
+    assert_int_equal(t.last.verb, USHER_ROOM_ALL);
+    assert_counts(f, "ann", "mic", "off");
+    assert_counts(f, "m7", "mic", "off");
+    ok(f, "member r ann mic on if=off"); /* her own later change wins */
+    assert_counts(f, "ann", "mic", "on");
+    assert_counts(f, "m7", "mic", "off");
+    same(f, "member r ann mic on");
+    ok(f, "all r mic off"); /* and the next one for all wins again */
+    assert_counts(f, "ann", "mic", "off");
+    ok(f, "member r ann mic on");
+    ok(f, "member r m7 mic on"); /* as before the first one, but it is a change */
+    assert_counts(f, "m7", "mic", "on");
+    ok(f, "join r late"); /* counts for those who come later, too … */
+    assert_counts(f, "late", "mic", "off");
+    ok(f, "join r later mic=on"); /* … unless they bring their own */
+    assert_counts(f, "later", "mic", "on");
+    usher_unwatch(f->e, watch);
+}
+
+/* ---- roles and shares -------------------------------------------------------------- */
+
+static void a_role_is_handed_over_by_comparing(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "open r");
+    missing(f, "role r speaker ann");
+    ok(f, "join r ann");
+    ok(f, "join r bob");
+    ok(f, "role r speaker ann if=");
+    same(f, "role r speaker ann");
+    stale(f, "role r speaker bob if=");
+    assert_string_equal(f->r.of.room.name, "ann");
+    ok(f, "role r speaker bob if=ann");
+    stale(f, "role r speaker '' if=ann");
+    ok(f, "role r speaker '' if=bob");
+    same(f, "role r speaker ''");
+    ok(f, "role r speaker ann if=");
+    ok(f, "leave r ann");
+    assert_holder(f, "speaker", ""); /* in the same version */
+    ok(f, "role r speaker bob if=");
+}
+
+static void shares_go_with_their_member(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r ttl=100");
+    ok(f, "join r ann");
+    ok(f, "join r bob");
+    ok(f, "share r ann screen kind=window");
+    same(f, "share r ann screen kind=window");
+    ok(f, "share r ann screen kind=all");
+    refused(f, "share r bob screen");
+    missing(f, "share r cid board");
+    ok(f, "share r bob board");
+    ok(f, "unshare r board");
+    same(f, "unshare r board");
+    ok(f, "share r ann file");
+    version = f->r.version;
+    ok(f, "leave r ann");
+    assert_true(f->r.version == version + 1);
+    ok(f, "snapshot r");
+    assert_null(row_of(f, USHER_ROOM_SHARE_ROW, "screen"));
+    ok(f, "share r bob screen");
+    f->now += 100;
+    ok(f, "join r ann");
+    ok(f, "share r ann screen"); /* bob is gone by now, and what he shared */
+    ok(f, "snapshot r");
+    assert_true(is_text(row_of(f, USHER_ROOM_SHARE_ROW, "screen")->owner, "ann"));
+}
+
+/*
+ * The whole of a small world: two members and two roles, every state that can be reached, every
+ * command in it, and after each one: whoever has a role is in the room.
+ */
+struct world {
+    int in[2], holder[2]; /* 0: nobody, 1: ann, 2: bob */
+};
+
+static const char *const people[] = { "''", "ann", "bob" };
+
+static void reach(struct fixture *f, const struct world *w)
+{
+    ok(f, "close r");
+    ok(f, "open r ttl=100 log=5");
+    for (int i = 0; i < 2; i++)
+        if (w->in[i])
+            ok(f, "join r %s", people[i + 1]);
+    for (int i = 0; i < 2; i++)
+        if (w->holder[i] != 0)
+            ok(f, "role r role%d %s", i, people[w->holder[i]]);
+}
+
+static void sound(struct fixture *f)
+{
+    ok(f, "snapshot r");
+    for (int i = 0; i < 2; i++) {
+        const struct usher_room_row *row =
+            row_of(f, USHER_ROOM_ROLE_ROW, i == 0 ? "role0" : "role1");
+        char name[16];
+
+        if (row == NULL)
+            continue;
+        (void)snprintf(name, sizeof name, "%.*s", (int)row->owner.size, row->owner.data);
+        if (row_of(f, USHER_ROOM_MEMBER_ROW, name) == NULL)
+            fail_msg("%s has a role and is not there", name);
+    }
+    audit(f->e);
+    digests(f, "r");
+}
+
+static void no_speaker_is_ever_absent(void **state)
+{
+    struct fixture *f = *state;
+    unsigned states = 0, steps = 0;
+
+    ok(f, "open r");
+    for (int code = 0; code < 36; code++) {
+        struct world w = { { code & 1, code >> 1 & 1 }, { code / 4 % 3, code / 12 } };
+
+        if ((w.holder[0] > 0 && !w.in[w.holder[0] - 1]) ||
+            (w.holder[1] > 0 && !w.in[w.holder[1] - 1]))
+            continue;
+        states++;
+        for (int command = 0; command < 4 * 2 + 2 * 3 * 4 + 2; command++) {
+            int c = command;
+
+            reach(f, &w);
+            steps++;
+            if (c < 8) {
+                static const char *const verbs[] = { "join", "leave", "kick", "alive" };
+                const char *who = people[1 + c % 2];
+                bool in = w.in[c % 2];
+                enum usher_status want = in ? USHER_OK : USHER_SAME;
+
+                if (c / 2 == 0)
+                    want = in ? USHER_SAME : USHER_OK;
+                else if (c / 2 == 3)
+                    want = in ? USHER_OK : USHER_MISSING;
+                expect(f, __LINE__, want, "%s r %s", verbs[c / 2], who);
+            } else if (c < 32) {
+                int role = (c - 8) % 2, to = (c - 8) / 2 % 3, must = (c - 8) / 6;
+                enum usher_status want = USHER_OK;
+
+                if (to > 0 && !w.in[to - 1])
+                    want = USHER_MISSING;
+                else if (must < 3 && must != w.holder[role])
+                    want = USHER_STALE;
+                else if (to == w.holder[role])
+                    want = USHER_SAME;
+                if (must < 3)
+                    expect(f, __LINE__, want, "role r role%d %s if=%s", role, people[to],
+                           must == 0 ? "" : people[must]);
+                else
+                    expect(f, __LINE__, want, "role r role%d %s", role, people[to]);
+            } else { /* one of them falls silent */
+                f->now += 99;
+                if (w.in[c - 32])
+                    ok(f, "alive r %s", people[1 + c - 32]);
+                f->now += 1;
+            }
+            sound(f);
+        }
+    }
+    assert_int_equal(states, 18);
+    assert_int_equal(steps, 18 * 34);
+}
+
+/* ---- following --------------------------------------------------------------------- */
+
+static void changes_reach_back_as_far_as_the_log(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_watch *watch;
+    struct told t = { 0 };
+    struct usher_notice n;
+    struct usher_text room = text("r");
+
+    ok(f, "open r log=4");
+    ok(f, "join r ann");
+    ok(f, "changes r since=0");
+    assert_int_equal(f->r.of.room.n_rows, 2);
+    for (int i = 0; i < 6; i++)
+        ok(f, "set r f%d x", i);
+    assert_int_equal(f->r.version, 8);
+    stale(f, "changes r since=3");
+    assert_int_equal(f->r.of.room.since, 4);
+    stale(f, "changes r since=9"); /* ahead of the room */
+    ok(f, "changes r since=4 max=3");
+    assert_true(f->r.of.room.n_rows == 3 && f->r.of.room.more);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(usher_room_notice(&f->r.of.room.rows[i], &room, f->r.epoch, &n), USHER_OK);
+        assert_int_equal(n.version, 5 + i);
+        assert_int_equal(n.verb, USHER_ROOM_SET);
+    }
+    ok(f, "changes r since=8");
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear, &t, &watch), USHER_OK);
+    ok(f, "open r log=2"); /* a shorter log: it shrinks as it goes on */
+    ok(f, "set r topic x");
+    ok(f, "set r topic y");
+    assert_int_equal(t.n, 3);
+    ok(f, "changes r since=9");
+    assert_int_equal(f->r.of.room.n_rows, 2);
+    stale(f, "changes r since=8");
+    usher_unwatch(f->e, watch);
+    missing(f, "changes never since=0");
+}
+
+static void a_snapshot_is_of_one_version(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+    int seen = 0;
+    char after[USHER_NAME_MAX + 1] = "";
+
+    ok(f, "open r");
+    ok(f, "set r topic x");
+    for (int i = 0; i < 25; i++) {
+        ok(f, "join r m%d n=%d", i, i);
+        ok(f, "share r m%d s%d", i, i);
+    }
+    ok(f, "role r speaker m3");
+    ok(f, "all r mic off");
+    version = f->r.version;
+    do {
+        if (*after == '\0')
+            ok(f, "snapshot r max=10");
+        else
+            ok(f, "snapshot r max=10 after=%s if-version=%d", after, (int)version);
+        assert_true(f->r.version == version);
+        assert_true((row_of(f, USHER_ROOM_FIELD_ROW, "topic") != NULL) == (*after == '\0'));
+        assert_non_null(row_of(f, USHER_ROOM_ALL_ROW, "mic"));
+        for (size_t i = 0; i < f->r.of.room.n_rows; i++) {
+            const struct usher_room_row *row = &f->r.of.room.rows[i];
+            char name[16];
+
+            (void)snprintf(name, sizeof name, "m%d", seen);
+            if (row->kind == USHER_ROOM_MEMBER_ROW) {
+                assert_true(is_text(row->id, name));
+                assert_true(is_text(row[1].owner, name));
+                seen++;
+            }
+        }
+        (void)snprintf(after, sizeof after, "%s", f->r.of.room.name);
+    } while (f->r.of.room.more);
+    assert_int_equal(seen, 25);
+    ok(f, "alive r m1"); /* no change */
+    ok(f, "snapshot r max=10 after=m9 if-version=%d", (int)version);
+    ok(f, "leave r m9");
+    stale(f, "snapshot r max=10 after=m9 if-version=%d", (int)version);
+    stale(f, "snapshot r max=10 after=m9");
+}
+
+static void a_heartbeat_returns_the_newest_version(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch = 0, version = 0;
+    char before[33], after[33];
+
+    ok(f, "open r ttl=1000");
+    ok(f, "join r ann");
+    ok(f, "set r topic x");
+    assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, before), USHER_OK);
+    f->now += 10;
+    ok(f, "alive r ann");
+    assert_int_equal(f->r.of.room.until_ms, f->now + 1000);
+    assert_int_equal(usher_room_alive(f->e, "r", "ann", &epoch, &version), USHER_OK);
+    assert_true(epoch == f->r.epoch && version == 3);
+    /* and what is seen is as before */
+    assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, after), USHER_OK);
+    assert_string_equal(before, after);
+    ok(f, "set r topic y");
+    assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, after), USHER_OK);
+    assert_string_not_equal(before, after);
+}
+
+/* ---- closing ----------------------------------------------------------------------- */
+
+/* Everything that the store has: of no noun in particular. */
+static size_t items(struct fixture *f)
+{
+    uint64_t faults;
+    size_t n = f->b->left != NULL ? f->b->left(f->url) : 0;
+    char digest[33], nothing[33];
+
+    assert_int_equal(usher_audit(f->e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(usher_digest(f->e, USHER_ROOM, "r", digest), USHER_OK);
+    assert_int_equal(usher_digest(f->e, USHER_ROOM, "never", nothing), USHER_OK);
+    return n + (strcmp(digest, nothing) != 0);
+}
+
+/* Everything that there can be in a room. */
+static void furnish(struct fixture *f, int n)
+{
+    ok(f, "open r ttl=100000 grace=1 away=50000 log=300 req=open");
+    for (int i = 0; i < n; i++)
+        ok(f, "join r m%d mic=on req=j%d", i, i);
+    for (int i = 0; i < 40 && i < n; i++) {
+        ok(f, "set r field%d x req=s%d", i, i);
+        ok(f, "all r all%d x", i);
+        ok(f, "role r role%d m%d", i, i % 5);
+        ok(f, "share r m%d share%d a=1", i % 7, i);
+        ok(f, "kick r nobody%d ban=1000000", i);
+    }
+}
+
+static void after_close_nothing_is_left(void **state)
+{
+    struct fixture *f = *state;
+    int64_t before;
+    int n = (int)many(f, 2500);
+
+    before = f->bytes;
+    assert_int_equal(items(f), 0);
+    for (int round = 0; round < 2; round++) {
+        unsigned steps = 0;
+
+        furnish(f, n);
+        assert_true(items(f) > 0);
+        do {
+            ok(f, "close r");
+            assert_true(f->r.of.room.count <= 1000);
+            steps++;
+        } while (f->r.of.room.more);
+        assert_true(n < 1000 || steps > 2);
+        assert_int_equal(items(f), 0);
+        usher_reply_done(&f->r);
+        /* memory: to the byte; SQLite and Redis keep buffers of a bounded size in the client */
+        if (strcmp(f->b->name, "memory") == 0)
+            assert_true(f->bytes == before);
+    }
+    ok(f, "open r"); /* anew: nothing of the old one is there */
+    assert_int_equal(f->r.version, 1);
+    ok(f, "join r m1");
+    assert_int_equal(state_of(f, "m1"), USHER_MEMBER_HERE);
+    assert_true(f->r.of.room.n_rows == 1);
+}
+
+static void whoever_comes_finishes_a_closing_room(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const after[] = { "close r", "alive r m1", "sweep r",
+                                         "open r",  "join r ann", "snapshot r" };
+    int n = (int)many(f, 2500);
+
+    for (size_t k = 0; k < sizeof after / sizeof *after; k++) {
+        int steps = 0;
+
+        furnish(f, n);
+        ok(f, "close r"); /* and then the closer dies */
+        if (f->r.of.room.more) {
+            missing(f, "get r");
+            missing(f, "show r");
+            missing(f, "changes r since=0");
+            audit(f->e);
+            digests(f, "r");
+            if (f->b->shared) { /* nothing was kept in the engine */
+                usher_reply_done(&f->r);
+                usher_close(f->e);
+                f->e = engine_open(f, f->url, true);
+            }
+        }
+        while (items(f) > 0 && steps++ < 100) {
+            if (strcmp(after[k], "close r") == 0)
+                ok(f, "close r");
+            else if (strcmp(after[k], "open r") == 0)
+                break;
+            else
+                missing(f, "%s", after[k]);
+            audit(f->e);
+            digests(f, "r");
+        }
+        if (strcmp(after[k], "open r") == 0) {
+            struct usher_command c;
+
+            memset(&c, 0, sizeof c);
+            c.verb = USHER_ROOM_OPEN;
+            c.scope = text("r");
+            while (execute(f, &c) != USHER_OK && steps++ < 100)
+                assert_int_equal(f->r.status, USHER_REFUSED);
+            assert_int_equal(f->r.version, 1);
+            ok(f, "close r");
+        }
+        assert_int_equal(items(f), 0);
+    }
+}
+
+static void an_empty_room_closes_by_itself(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch;
+
+    ok(f, "open r linger=1000 ttl=500");
+    epoch = f->r.epoch;
+    f->now += 999;
+    ok(f, "show r");
+    ok(f, "join r ann");
+    f->now += 499;
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 1);
+    f->now += 1; /* ann is gone: the room lingers from this moment, seen or not */
+    ok(f, "show r");
+    assert_int_equal(f->r.of.room.members, 0);
+    f->now += 999;
+    ok(f, "get r");
+    f->now += 1;
+    missing(f, "get r");
+    missing(f, "show r");
+    missing(f, "alive r ann"); /* this one erases it */
+    assert_int_equal(items(f), 0);
+    missing(f, "sweep r");
+    ok(f, "open r linger=1000");
+    assert_true(f->r.epoch != epoch && f->r.version == 1);
+    f->now += 1000;
+    ok(f, "open r"); /* closed and opened by one command */
+    assert_true(f->r.version == 1 && f->r.of.room.settings.linger_ms == 0);
+    ok(f, "open r linger=10");
+    f->now += 10;
+    ok(f, "sweep r");
+    assert_int_equal(items(f), 0);
+}
+
+static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const lines[] = {
+        "open r linger=7 log=9", "join r ann a=1", "close r", "get r",  "open r",    "join r bob",
+        "set r topic x",         "close r",        "close r", "open r", "join r cid"
+    };
+    enum { N = sizeof lines / sizeof *lines };
+    static struct said said[N];
+    struct usher_command commands[N];
+    struct usher_reply here[N], there[N];
+
+    for (int round = 0; round < 2; round++) {
+        for (int i = 0; i < N; i++) {
+            say_line(&said[i], lines[i]);
+            commands[i] = said[i].c;
+        }
+        assert_int_equal(usher_execute(f->e, commands, here, N), USHER_OK);
+        assert_int_equal(usher_execute(f->twin, commands, there, N), USHER_OK);
+        for (int i = 0; i < N; i++) {
+            same_answers(f, &commands[i], &here[i], &there[i]);
+            usher_reply_done(&here[i]);
+            usher_reply_done(&there[i]);
+        }
+        digests(f, "r");
+        audit(f->e);
+        ok(f, "show r");
+        assert_true(f->r.of.room.settings.linger_ms == 0 && f->r.of.room.members == 1);
+        ok(f, "close r");
+        assert_int_equal(items(f), 0);
+    }
+}
+
+/* ---- notices ----------------------------------------------------------------------- */
+
+struct log {
+    size_t n;
+    uint64_t version[4000];
+    unsigned char sum[4000];
+};
+
+static void hear_all(void *payload, const struct usher_notice *notice)
+{
+    struct log *log = payload;
+    unsigned char packed[16384], sum = 0;
+    struct usher__packer p = { packed, sizeof packed, 0 };
+
+    usher__notice_pack(&p, notice);
+    assert_true(p.n <= sizeof packed && log->n < 4000);
+    for (size_t i = 0; i < p.n; i++)
+        sum = (unsigned char)(sum * 31 + packed[i]);
+    log->version[log->n] = notice->version;
+    log->sum[log->n++] = sum;
+}
+
+/* ---- chance ------------------------------------------------------------------------ */
+
+static unsigned draw(uint64_t *seed, unsigned n)
+{
+    *seed = *seed * UINT64_C(6364136223846793005) + 1442695040888963407u;
+    return (unsigned)(*seed >> 33) % n;
+}
+
+/* One command drawn from few names, so that they meet. */
+static void random_command(struct fixture *f, uint64_t *seed, char line[256])
+{
+    static const char *const values[] = { "1", "2", "''", "a-longer-value" };
+    unsigned m = draw(seed, 5), x = draw(seed, 3), v = draw(seed, 4);
+    const char *if_version = draw(seed, 12) == 0 ? " if-version=7" : "";
+    char req[32] = "";
+    int n = 0;
+
+    if (draw(seed, 6) == 0)
+        (void)snprintf(req, sizeof req, " req=q%u", draw(seed, 9));
+    f->now += draw(seed, 3) == 0 ? (int64_t)draw(seed, 60) : 0;
+    switch (draw(seed, 26)) {
+    case 0:
+    case 1:
+        n = snprintf(line, 256, "open r ttl=%u away=%u grace=%u", draw(seed, 3) * 100,
+                     draw(seed, 3) * 50, draw(seed, 2) * 40);
+        break;
+    case 2:
+        n = snprintf(line, 256, "open r capacity=%u linger=%u log=%u", draw(seed, 5),
+                     draw(seed, 2) * 150, 1 + draw(seed, 12));
+        break;
+    case 3:
+        n = snprintf(line, 256, draw(seed, 4) == 0 ? "close r" : "show r");
+        if_version = "";
+        break;
+    case 4:
+        n = snprintf(line, 256, draw(seed, 3) == 0 ? "lock r%s" : "unlock r%s", if_version);
+        break;
+    case 5:
+    case 6:
+        n = snprintf(line, 256, "set r f%u %s f%u=%u%s", x, values[v], 4 + m, v, if_version);
+        break;
+    case 7:
+        n = snprintf(line, 256, "set r f%u %s if=%s", x, values[v], v == 0 ? "" : values[x]);
+        break;
+    case 8:
+        n = snprintf(line, 256, "unset r f%u", x);
+        break;
+    case 9:
+        n = snprintf(line, 256, draw(seed, 2) == 0 ? "get r" : "get r field=f%u", x);
+        break;
+    case 10:
+    case 11:
+    case 12:
+        n = snprintf(line, 256, "join r m%u", m);
+        break;
+    case 13:
+        n = snprintf(line, 256, "join r m%u f%u=%u g=%u%s", m, x, v, x, if_version);
+        break;
+    case 14:
+        n = snprintf(line, 256, "leave r m%u", m);
+        break;
+    case 15:
+        n = snprintf(line, 256, draw(seed, 2) == 0 ? "kick r m%u" : "kick r m%u ban=%u", m,
+                     draw(seed, 3) * 70);
+        break;
+    case 16:
+    case 17:
+        n = snprintf(line, 256, "alive r m%u", m);
+        break;
+    case 18:
+        n = snprintf(line, 256,
+                     draw(seed, 2) == 0 ? "member r m%u f%u %s" : "member r m%u f%u %s if=1", m, x,
+                     values[v]);
+        break;
+    case 19:
+        n = snprintf(line, 256, "all r f%u %s%s", x, values[v], if_version);
+        break;
+    case 20:
+        n = snprintf(line, 256,
+                     draw(seed, 2) == 0 ? "role r role%u m%u" : "role r role%u m%u if=m2", x, m);
+        break;
+    case 21:
+        n = snprintf(line, 256, "role r role%u ''", x);
+        break;
+    case 22:
+        n = snprintf(line, 256, draw(seed, 2) == 0 ? "share r m%u s%u" : "share r m%u s%u a=%u", m,
+                     x, v);
+        break;
+    case 23:
+        n = snprintf(line, 256, "unshare r s%u", x);
+        break;
+    case 24:
+        n = draw(seed, 2) == 0 ? snprintf(line, 256, "snapshot r max=%u", 1 + draw(seed, 4))
+                               : snprintf(line, 256, "snapshot r after=m%u", m);
+        break;
+    default:
+        n = draw(seed, 2) == 0
+                ? snprintf(line, 256, "sweep r ttl=%u max=%u", draw(seed, 200), 1 + draw(seed, 3))
+                : snprintf(line, 256, "changes r since=%u max=%u", draw(seed, 30),
+                           1 + draw(seed, 9));
+        break;
+    }
+    (void)snprintf(line + n, 256 - (size_t)n, "%s", req);
+}
+
+static void stores_agree_on_whatever_comes(void **state)
+{
+    struct fixture *f = *state;
+    const char *given_seed = getenv("USHER_SEED"), *given_steps = getenv("USHER_STEPS");
+    uint64_t seed = given_seed != NULL ? strtoull(given_seed, NULL, 10) : 20261121;
+    long steps = given_steps != NULL ? strtol(given_steps, NULL, 10) / 20 : 5000;
+    static struct log here, there;
+    struct usher_watch *a, *b;
+    unsigned changed = 0;
+
+    if (strcmp(f->b->name, "own") == 0)
+        steps /= 4;
+    here.n = there.n = 0;
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, NULL, hear_all, &here, &a), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, NULL, hear_all, &there, &b), USHER_OK);
+    for (long i = 0; i < steps; i++) {
+        uint64_t before = seed;
+        char line[256];
+        struct said s;
+        struct usher_reply r;
+
+        random_command(f, &seed, line);
+        say_line(&s, line);
+        usher_reply_done(&f->r);
+        assert_int_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_OK);
+        assert_int_equal(usher_execute(f->twin, &s.c, &r, 1), USHER_OK);
+        if (f->r.status != r.status || f->r.version != r.version)
+            print_error("step %ld, seed %" PRIu64 ": %s\n", i, before, line);
+        same_answers(f, &s.c, &f->r, &r);
+        usher_reply_done(&r);
+        changed += f->r.status == USHER_OK;
+        if (here.n != there.n || memcmp(here.version, there.version, here.n * 8) != 0 ||
+            memcmp(here.sum, there.sum, here.n) != 0)
+            fail_msg("step %ld, seed %" PRIu64 ": %s: the notices differ", i, before, line);
+        here.n = there.n = 0;
+        {
+            char x[33], y[33];
+
+            assert_int_equal(usher_digest(f->e, USHER_ROOM, "r", x), USHER_OK);
+            assert_int_equal(usher_digest(f->twin, USHER_ROOM, "r", y), USHER_OK);
+            if (strcmp(x, y) != 0)
+                fail_msg("step %ld, seed %" PRIu64 ": %s: the digests differ", i, before, line);
+        }
+        if (i % 100 == 0) {
+            audit(f->e);
+            digests(f, "r");
+        }
+    }
+    assert_true(changed > steps / 4);
+    usher_unwatch(f->e, a);
+    usher_unwatch(f->twin, b);
+}
+
+/* ------------------------------------------------------------------------------------ */
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_rooms(const struct backend *b)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(a_room_is_opened_locked_and_closed),
+        TEST(fields_are_set_compared_and_taken_away),
+        TEST(several_fields_are_one_version),
+        TEST(limits_are_named_and_change_nothing),
+        TEST(joins_and_leaves_may_be_repeated),
+        TEST(members_come_in_the_order_they_joined),
+        TEST(capacity_is_kept_and_who_is_gone_takes_no_place),
+        TEST(a_kick_may_keep_out_for_a_while),
+        TEST(who_is_silent_goes_in_steps_and_may_come_back),
+        TEST(a_member_that_beats_in_time_is_never_removed),
+        TEST(a_sweep_finds_the_silent_without_deadlines),
+        TEST(all_are_muted_by_one_short_notice),
+        TEST(a_role_is_handed_over_by_comparing),
+        TEST(shares_go_with_their_member),
+        TEST(no_speaker_is_ever_absent),
+        TEST(changes_reach_back_as_far_as_the_log),
+        TEST(a_snapshot_is_of_one_version),
+        TEST(a_heartbeat_returns_the_newest_version),
+        TEST(after_close_nothing_is_left),
+        TEST(whoever_comes_finishes_a_closing_room),
+        TEST(an_empty_room_closes_by_itself),
+        TEST(a_room_may_vanish_and_come_back_in_one_batch),
+        TEST(stores_agree_on_whatever_comes),
+    };
+
+    backend = b;
+    return cmocka_run_group_tests_name("rooms", tests, NULL, NULL);
+}

@@ -1950,7 +1950,7 @@ static const struct piece answer_pieces[] = {
 #define NOTICES 5
 #define ROWS 6
 static const struct piece row_pieces[] = {
-    PIECE("\x91\x99"),             /* one, of nine */
+    PIECE("\x91\x9a"),             /* one, of ten */
     PIECE("\xa2n1"),               /* number */
     PIECE("\xa5group"),            /* group */
     PIECE("\xa5owner"),            /* owner */
@@ -1962,7 +1962,7 @@ static const struct piece row_pieces[] = {
     PIECE("\xce\x12\x34\x56\x78"), /* used */
 };
 static const struct piece notice_pieces[] = {
-    PIECE("\x91\x99"),             /* one, of nine */
+    PIECE("\x91\x9a"),             /* one, of ten */
     PIECE("\xcd\x01\x05"),         /* verb: call */
     PIECE("\x07"),                 /* version */
     PIECE("\x02"),                 /* from */
@@ -1972,6 +1972,7 @@ static const struct piece notice_pieces[] = {
     PIECE("\xce\x12\x34\x56\x78"), /* now */
     PIECE("\xa5owner"),            /* owner */
     PIECE("\xa2n1"),               /* subject */
+    PIECE("\xa0"),                 /* data */
 };
 
 /* @pieces one behind the other, @by in place of number @at.  Returns the size. */

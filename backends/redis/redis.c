@@ -792,6 +792,8 @@ static const char *parse(struct usher__redis *r, struct usher_url *url,
     for (size_t i = 0; i < url->n_options; i++) {
         struct usher_url_option *option = &url->options[i];
 
+        if (option->used) /* the engine's own */
+            continue;
         option->used = true;
         if (strcmp(option->key, "db") == 0) {
             if (o->db != 0 || !decimal(option->value, strlen(option->value), 1000000, &o->db))

@@ -100,7 +100,8 @@ enum usher_log_level { USHER_LOG_DEBUG, USHER_LOG_INFO, USHER_LOG_WARNING, USHER
 
 struct usher_command;
 struct usher_reply;
-struct usher_driver; /* store.h: a URL scheme of one's own */
+struct usher_driver;    /* store.h: a URL scheme of one's own */
+struct usher_authority; /* authority.h */
 
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
@@ -116,6 +117,10 @@ struct usher_options {
                   const struct usher_reply *reply);
     void *payload;                      /* of the three hooks above */
     const struct usher_driver *drivers; /* further URL schemes, a linked list */
+    /* What serials and ids are issued from, so that none comes twice though the store is
+     * lost; NULL: that of the URL, or none.  Stays the application's. */
+    struct usher_authority *authority;
+    bool journal; /* tell it of each number's life */
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -137,7 +142,8 @@ struct usher_engine;
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
  *   redis+unix:///path                         the same over a socket file
  *
- * Options follow `?` and are joined by `&`: `timeout=MS` for all, `sync=` for SQLite,
+ * Options follow `?` and are joined by `&`: `timeout=MS`, `authority=sqlite:PATH` (authority.h)
+ * and `journal=0|1` for all, `sync=` for SQLite,
  * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
@@ -173,7 +179,7 @@ struct usher_text {
     size_t size;
 };
 
-enum usher_noun { USHER_NUMBER = 1, USHER_ROOM = 3, USHER_ID = 5 };
+enum usher_noun { USHER_NUMBER = 1, USHER_ROOM = 3, USHER_SERIAL = 4, USHER_ID = 5 };
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
 enum usher_verb {
@@ -223,7 +229,27 @@ enum usher_verb {
     USHER_ID_SET,
     USHER_ID_DELETE,
     USHER_ID_RETURN,
-    USHER_ID_INSTALL
+    USHER_ID_INSTALL,
+
+    USHER_SERIAL_RULE = 0x401,
+    USHER_SERIAL_FILL,
+    USHER_SERIAL_TAKE,
+    USHER_SERIAL_CHECK,
+    USHER_SERIAL_TICK,
+    USHER_SERIAL_SETMAX,
+    USHER_SERIAL_SETMAXCUR,
+    USHER_SERIAL_PARSE,
+    USHER_SERIAL_RESERVE,
+    USHER_SERIAL_CONFIRM,
+    USHER_SERIAL_RETURN,
+    USHER_SERIAL_VOID,
+    USHER_SERIAL_SHOW,
+    USHER_SERIAL_DELETE,
+    USHER_SERIAL_HOLDS,
+    USHER_SERIAL_SWEEP,
+    USHER_SERIAL_GRANT,
+    USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
+    USHER_SERIAL_RESET   /* in notices only: a new period has begun */
 };
 
 /* Of one number.  Codes are stored. */
@@ -302,6 +328,7 @@ struct usher_number_args {
 #ifdef __cplusplus
 extern "C" {
 #endif
+#include <usher/serial.h>
 
 /* One command.  Zero it first; a zero field is one not given. */
 struct usher_command {
@@ -314,6 +341,7 @@ struct usher_command {
         struct usher_number_args number;
         struct usher_id_args id;
         struct usher_room_args room;
+        struct usher_serial_args serial;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -380,6 +408,7 @@ struct usher_reply {
         struct usher_number_reply number;
         struct usher_id_reply id;
         struct usher_room_reply room;
+        struct usher_serial_reply serial;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */

@@ -35,6 +35,11 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
                               const struct usher_reply *reply);
 /* {"scope":…,"epoch":…, … without the braces */
 void usher__answer_room_notice(struct json *j, const struct usher_notice *n);
+/* The part about serials. */
+void usher__answer_serial_json(struct json *j, const struct usher_command *command,
+                               const struct usher_reply *reply);
+void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
+                                const struct usher_reply *reply);
 
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40

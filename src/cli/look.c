@@ -215,7 +215,8 @@ static int digest_answer(const struct cli *cli, const struct usher_reply *r, con
 int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
 {
     bool room = strcmp(words[0], usher_noun_word(USHER_ROOM)) == 0;
-    const char *scope = room ? "room" : "pool";
+    bool serial = strcmp(words[0], usher_noun_word(USHER_SERIAL)) == 0;
+    const char *scope = room ? "room" : serial ? "rule" : "pool";
     struct usher_command c;
     struct usher_reply r;
     char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
@@ -225,7 +226,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     int rc;
 
     memset(&c, 0, sizeof c);
-    c.verb = USHER_NUMBER_STATS;
+    c.verb = serial ? USHER_SERIAL_SHOW : USHER_NUMBER_STATS;
     if (n < 3)
         return usher__cli_fail(cli, USHER_INVALID, "%s is missing", scope);
     wrong = usher__scope_fault(words[2], strlen(words[2]));
@@ -254,7 +255,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     if (usher__answer_failed(r.status))
         return usher__run_answer(cli, &c, &r);
     usher_reply_done(&r);
-    status = usher_digest(cli->engine, USHER_NUMBER, words[2], digest);
+    status = usher_digest(cli->engine, serial ? USHER_SERIAL : USHER_NUMBER, words[2], digest);
     if (status != USHER_OK)
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
     return digest_answer(cli, &r, digest);

@@ -55,6 +55,9 @@ const struct cli_verb usher__cli_verbs[] = {
       "128 bits over all that is stored of the pool; alike on every store" },
     { "room", "digest", usher__cli_digest, "ROOM",
       "128 bits over what is seen of the room: whoever has a copy can make the same" },
+    { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
+    { "serial", "digest", usher__cli_digest, "RULE",
+      "128 bits over all that is stored of the rule; alike on every store" },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

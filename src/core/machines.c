@@ -5,6 +5,7 @@
 #include <stddef.h>
 
 #include "room.h"
+#include "serial_machine.h"
 
 #define MACHINE_DEF "room.def"
 #define THE(x) room_##x
@@ -34,8 +35,18 @@ const char *usher_member_state_word(enum usher_member_state state)
     return (unsigned)state < usher__member_machine.n_states ? member_state_words[state] : "?";
 }
 
+#define MACHINE_DEF "serial.def"
+#define MACHINE_NAME usher__serial_machine
+#define MACHINE_WORD "serial"
+#define MACHINE_NOUN USHER_SERIAL
+#define THE(x) serial_##x
+#define STATE(x) USHER_SERIAL_##x
+#define EVENT(x) USHER__SERIAL_E_##x
+#include "machine_table.h"
+
 const struct usher__machine *const usher__machines[] = {
     &usher__room_machine,
     &usher__member_machine,
+    &usher__serial_machine,
     NULL,
 };

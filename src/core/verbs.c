@@ -13,8 +13,16 @@
 
 const char *const usher__order_words[] = { "longest-idle", "most-recent", "random", NULL };
 
+const char *const usher__check_words[] = { "none", "luhn",     "mod11-2", "mod37-2",
+                                           "damm", "verhoeff", NULL };
+const char *const usher__reset_words[] = { "none", "day", "month", "year", NULL };
+const char *const usher__stamp_words[] = { "take", "fill", NULL };
+const char *const usher__mode_words[] = { "queue", "gapfree", NULL };
+const char *const usher__overflow_words[] = { "refuse", "widen", NULL };
+
 #define USHER_GIVEN_0 0 /* texts have no bit */
 #define USHER_GIVEN_ROOM_0 0
+#define USHER_GIVEN_SERIAL_0 0
 
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
@@ -57,11 +65,25 @@ const char *const usher__order_words[] = { "longest-idle", "most-recent", "rando
 #define SHARED A(MEMBER) | A(HOLDER)
 #include "verbs_table.h"
 
+#define NOUN_CODE USHER_SERIAL
+#define NOUN_WORD "serial"
+#define NOUN_SCOPE "RULE"
+#define NOUN_DEF "serial_verbs.def"
+#define THE(x) serial_##x
+#define ARGS(f) arg.serial.f
+#define REPLY(f) of.serial.f
+#define ROW_TYPE struct usher_serial_row
+#define GIVEN(x) USHER_GIVEN_SERIAL_##x
+#define VERB_CODE(x) USHER_SERIAL_##x
+#define SHARED 0u
+#include "verbs_table.h"
+
 #define USHER__NOUNS 6
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
     [USHER_NUMBER] = &number_noun,
     [USHER_ID] = &id_noun,
     [USHER_ROOM] = &room_noun,
+    [USHER_SERIAL] = &serial_noun,
 };
 
 const struct usher__noun *usher__noun_at(unsigned i)
@@ -75,6 +97,14 @@ const struct usher__noun *usher__noun_at(unsigned i)
 const struct usher__noun *usher__noun(unsigned noun)
 {
     return noun < USHER__NOUNS ? nouns[noun] : NULL;
+}
+
+uint32_t usher__token_bit(const struct usher__noun *noun)
+{
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->args[i].type == USHER__ARG_TOKEN)
+            return noun->args[i].given;
+    return 0;
 }
 
 const struct usher__noun *usher__noun_by_word(const char *word)
@@ -109,6 +139,10 @@ const char *usher_verb_word(enum usher_verb verb)
         return "rest";
     if (verb >= USHER_ROOM_FADE && verb <= USHER_ROOM_DONE)
         return room_told[verb - USHER_ROOM_FADE];
+    if (verb == USHER_SERIAL_EXPIRE)
+        return "expire";
+    if (verb == USHER_SERIAL_RESET)
+        return "reset";
     return v != NULL ? v->word : "?";
 }
 

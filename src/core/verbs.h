@@ -93,9 +93,17 @@ const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
 const struct usher__noun *usher__noun_at(unsigned i);
 
+/* The bit of the argument of type TOKEN, 0 if it has none. */
+uint32_t usher__token_bit(const struct usher__noun *noun);
+
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];
 extern const char *const usher__number_state_words[];
+extern const char *const usher__check_words[];
+extern const char *const usher__reset_words[];
+extern const char *const usher__stamp_words[];
+extern const char *const usher__mode_words[];
+extern const char *const usher__overflow_words[];
 
 /* NULL: @data is packed fields (room.h), as many as can be.  Else what is wrong with it. */
 const char *usher__fields_fault(const char *data, size_t size);

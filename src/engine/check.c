@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "core/serial.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "steps/work.h"
@@ -76,6 +77,40 @@ static const char *conflict(const struct usher_command *command)
     if (command->verb == USHER_NUMBER_LIST && a->owner.data != NULL && a->after.data != NULL)
         return "owner and after exclude each other";
     return NULL;
+}
+
+/* What the types of a serial's arguments do not say. */
+static const char *serial_fault(const struct usher_command *command, const char **ret_word)
+{
+    const struct usher_serial_args *a = &command->arg.serial;
+    const char *fault = NULL;
+
+    switch (command->verb) {
+    case USHER_SERIAL_RULE:
+        *ret_word = "prefix";
+        fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
+        if (fault != NULL)
+            return fault;
+        *ret_word = "suffix";
+        fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
+        if (fault != NULL)
+            return fault;
+        *ret_word = "date";
+        return usher__serial_date_fault(a->date.data, a->date.size);
+    case USHER_SERIAL_TAKE:
+        *ret_word = "n";
+        if ((command->given & USHER_GIVEN_SERIAL_N) != 0 && a->n > USHER_SERIAL_TAKE_MAX)
+            fault = "is not from 1 to 1000000";
+        return fault;
+    case USHER_SERIAL_HOLDS:
+    case USHER_SERIAL_SWEEP:
+        *ret_word = "n";
+        if ((command->given & USHER_GIVEN_SERIAL_N) != 0 && a->n > USHER_LIST_MAX)
+            fault = "is not from 1 to 10000";
+        return fault;
+    default:
+        return NULL;
+    }
 }
 
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
@@ -157,14 +192,21 @@ enum usher_status usher__command_check(const struct usher_command *command,
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;
-    if ((command->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_TOKEN)) != 0 ||
+    if ((command->given & ~(uint32_t)USHER_GIVEN_NOW & ~usher__token_bit(noun)) != 0 ||
         (command->given & ~verb->given) != 0) {
         status = ints_check(noun, verb, command, reply);
         if (status != USHER_OK)
             return status;
     }
-    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & USHER_GIVEN_TOKEN) == 0)
+    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & usher__token_bit(noun)) == 0)
         return usher__say(reply, USHER_INVALID, "token is missing");
+    if (noun->noun == USHER_SERIAL) {
+        const char *word = NULL;
+
+        fault = serial_fault(command, &word);
+        if (fault != NULL)
+            return usher__say(reply, USHER_INVALID, "%s %s", word, fault);
+    }
     fault = conflict(command);
     if (fault != NULL)
         return usher__say(reply, USHER_INVALID, "%s", fault);

@@ -23,9 +23,11 @@
 #include "../backends/memory/memory.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/authority.h"
 #include "engine/check.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
+#include "engine/serial.h"
 #include "engine/url.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_SQLITE
@@ -154,6 +156,10 @@ static enum usher_status options_import(struct usher_options *to, const struct u
             usher__message_set("open: options.alloc has no resize");
             return USHER_INVALID;
         }
+        if (to->authority != NULL && !usher__authority_sound(to->authority)) {
+            usher__message_set("open: the authority lacks a method that it must have");
+            return USHER_INVALID;
+        }
     }
     to->alloc = usher__allocator(to->alloc);
     if (to->timeout_ms == 0)
@@ -172,6 +178,8 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     memset(e, 0, sizeof *e);
     e->opt = *opt;
     e->timeout_ms = opt->timeout_ms;
+    e->authority = opt->authority;
+    e->journal = opt->journal;
     e->pid = getpid();
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
@@ -238,6 +246,10 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
 {
     char why[192] = "";
     const char *timeout = usher__url_option(&u->url, "timeout");
+    const char *authority = usher__url_option(&u->url, "authority");
+    const char *journal = usher__url_option(&u->url, "journal");
+    struct usher_authority *owned = NULL;
+    int64_t keeps = 0;
     const struct usher_driver *driver = driver_of(u->url.scheme, opt);
     struct usher_store *store = NULL;
     enum usher_status status;
@@ -250,10 +262,24 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         usher__message_set("open: timeout is no number of milliseconds");
         return USHER_INVALID;
     }
+    if (journal != NULL && !usher__decimal(journal, 0, 1, &keeps)) {
+        usher__message_set("open: journal is not 0 or 1");
+        return USHER_INVALID;
+    }
+    opt->journal = opt->journal || keeps == 1;
+    if (authority != NULL && opt->authority == NULL) {
+        status = usher__authority_open(authority, opt->alloc, &owned, why);
+        if (status != USHER_OK) {
+            usher__message_set("open: authority: %s", why);
+            return status;
+        }
+        opt->authority = owned;
+    }
     status = driver->open(driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms,
                           &store, why);
     if (status != USHER_OK) {
         usher__message_set("open: %s", why[0] != '\0' ? why : usher_status_text(status));
+        usher_authority_close(owned);
         return status;
     }
     for (size_t i = 0; i < u->url.n_options && status == USHER_OK; i++) {
@@ -267,8 +293,12 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         if (status != USHER_OK)
             usher__message_set("open: out of memory");
     }
-    if (status != USHER_OK)
+    if (status != USHER_OK) {
         store->ops->close(store);
+        usher_authority_close(owned);
+    } else {
+        (*ret_engine)->authority_owned = owned != NULL;
+    }
     return status;
 }
 
@@ -321,12 +351,16 @@ void usher_close(struct usher_engine *e)
         return;
     if (!forked(e)) {
         e->store->ops->close(e->store);
+        if (e->authority_owned)
+            e->authority->ops->close(e->authority);
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */
         if (e->leaders != 0 || e->store->ops->forget == NULL)
             return;
         e->store->ops->forget(e->store);
+        if (e->authority_owned && e->authority->ops->forget != NULL)
+            e->authority->ops->forget(e->authority);
     }
     engine_free(e);
 }
@@ -510,10 +544,8 @@ static enum usher_status replies_look(const struct usher_engine *e,
 }
 
 /* At most CHUNK commands. */
-static inline enum usher_status execute_some(struct usher_engine *e,
-                                             const struct usher_command *commands,
-                                             struct usher_reply *replies, size_t n,
-                                             int64_t deadline_ms, enum usher_status worst)
+static inline void execute_chunk(struct usher_engine *e, const struct usher_command *commands,
+                                 struct usher_reply *replies, size_t n, int64_t deadline_ms)
 {
     struct usher_task tasks[CHUNK];
     const struct usher_text *scope = NULL;
@@ -533,8 +565,29 @@ static inline enum usher_status execute_some(struct usher_engine *e,
             combine(e, tasks, n_tasks, deadline_ms);
         else
             give_to_store(e, tasks, n_tasks, deadline_ms);
+        for (size_t i = 0; i < n_tasks; i++)
+            if (tasks[i].command->verb == USHER_SERIAL_PARSE)
+                usher__serial_parsed(tasks[i].command, tasks[i].reply);
     }
-    return replies_look(e, commands, replies, n, worst);
+}
+
+void usher__engine_execute(struct usher_engine *e, const struct usher_command *command,
+                           struct usher_reply *reply, int64_t deadline_ms)
+{
+    execute_chunk(e, command, reply, 1, deadline_ms);
+}
+
+/* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
+ * with 0 the first, need the authority. */
+static size_t plain(const struct usher_engine *e, const struct usher_command *commands, size_t n)
+{
+    size_t i = 0;
+
+    if (e->authority == NULL)
+        return n < CHUNK ? n : CHUNK;
+    while (i < n && i < CHUNK && !usher__serial_asks(&commands[i]))
+        i++;
+    return i;
 }
 
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
@@ -552,9 +605,16 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
         return USHER_INVALID;
     }
     deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
-    for (size_t from = 0; from < n; from += CHUNK)
-        worst = execute_some(e, commands + from, replies + from,
-                             n - from < CHUNK ? n - from : CHUNK, deadline_ms, worst);
+    for (size_t from = 0, k; from < n; from += k) {
+        k = plain(e, commands + from, n - from);
+        if (k > 0) {
+            execute_chunk(e, commands + from, replies + from, k, deadline_ms);
+        } else {
+            k = 1;
+            usher__serial_execute(e, commands + from, replies + from);
+        }
+        worst = replies_look(e, commands + from, replies + from, k, worst);
+    }
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

@@ -24,6 +24,14 @@ struct usher_engine {
     struct usher_options opt;
     int64_t timeout_ms;
     struct usher__watches watches;
+    struct usher_authority *authority; /* NULL: none */
+    bool authority_owned;              /* of the URL */
+    bool journal;
+    /* Scopes whose authority was compared with the store since it was opened (hashes; the
+     * oldest is forgotten first). */
+#define USHER__VERIFIED 256
+    _Atomic uint64_t verified[USHER__VERIFIED];
+    _Atomic unsigned verified_next;
 
     /* Threads that wait with their commands for the store, in order.  A leader executes on
      * behalf of those that it takes out of the queue; while there are fewer leaders than may
@@ -46,6 +54,10 @@ void usher__message_set(const char *format, ...)
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);
+
+/* One command, checked and given to the store; nothing else of usher_execute(). */
+void usher__engine_execute(struct usher_engine *e, const struct usher_command *command,
+                           struct usher_reply *reply, int64_t deadline_ms);
 
 /* CLOCK_MONOTONIC in ms, to within a few: for deadlines. */
 int64_t usher__monotonic_ms(void);

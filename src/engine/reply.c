@@ -180,7 +180,8 @@ unsigned usher_command_flags(const struct usher_command *command)
         flags |= USHER_COMMAND_COMMUTES;
     if (command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
         ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
-         command->arg.number.owner.data != NULL))
+         command->arg.number.owner.data != NULL) ||
+        (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))
         flags |= USHER_COMMAND_REPEATABLE;
     return flags;
 }

@@ -293,6 +293,8 @@ const struct usher__steps *usher__steps(unsigned noun)
         return &usher__id_steps;
     case USHER_ROOM:
         return &usher__room_steps;
+    case USHER_SERIAL:
+        return &usher__serial_steps;
     default:
         return NULL;
     }

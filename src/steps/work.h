@@ -190,6 +190,7 @@ struct usher__steps {
 
 extern const struct usher__steps usher__number_steps, usher__room_steps;
 extern const struct usher__steps usher__id_steps;
+extern const struct usher__steps usher__serial_steps;
 
 /* NULL: no such noun. */
 const struct usher__steps *usher__steps(unsigned noun);

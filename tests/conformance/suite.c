@@ -2732,6 +2732,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
     if (rc == 0)
         rc = suite_rooms(b);
+    if (rc == 0)
+        rc = suite_serial(b);
     if (rc == 0 && b->shared)
         rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);
     if (rc == 0 && b->durable)

@@ -35,6 +35,8 @@ struct backend {
 
 /* Those of rooms; suite_main() runs them, too. */
 int suite_rooms(const struct backend *b);
+/* Of serials; within suite_main(). */
+int suite_serial(const struct backend *b);
 
 /* The tests whose names match argv[1], or all. */
 int suite_ids(const struct backend *b); /* those about ids, of suite_main() */

@@ -1,0 +1,944 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The verbs of a serial rule: the same steps as src/steps/serial.c, in its order.  Kinds: 1 the
+-- rule (owner: the server that grants were installed on; n0 n1 granted, n2 n3 debt, n4 the
+-- version at which the store was found to be behind), 2 a fill (n0 n1 its last number, n2 its
+-- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request.
+--
+-- A number of 63 bits is a pair {high, low} with low below 10^9; as text it is decimal digits.
+-- Dates are not printed here: rows tell numbers and times, and the client prints.
+local floor, format = math.floor, string.format
+
+function S.big(text)
+    if type(text) == 'number' then text = format('%.0f', text) end
+    return {tonumber(sub(text, 1, -10)) or 0, tonumber(sub(text, -9))}
+end
+
+function S.digits(b)
+    if b[1] > 0 then return format('%.0f%09.0f', b[1], b[2]) end
+    return format('%.0f', b[2])
+end
+
+function S.less(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end
+
+-- @n is below 10^15 and may be negative; the sum is not
+function S.plus(a, n)
+    local low = a[2] + n
+    local carry = floor(low / 1000000000)
+    return {a[1] + carry, low - carry * 1000000000}
+end
+
+function S.minus(a, b)
+    local high, low = a[1] - b[1], a[2] - b[2]
+    if low < 0 then high, low = high - 1, low + 1000000000 end
+    return {high, low}
+end
+
+-- as a number, at most @most (below 10^15)
+function S.small(b, most)
+    if b[1] >= 1000000 then return most end
+    local n = b[1] * 1000000000 + b[2]
+    return n < most and n or most
+end
+
+-- ---- the answer -------------------------------------------------------------------------
+
+function S.begin()
+    S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period = 0, 0, '0', '0', '0', '0', 0
+    S.token, S.ends, S.more, S.extra = 0, 0, 0, nil
+end
+
+function S.fields(t, n)
+    t[n + 1], t[n + 2], t[n + 3], t[n + 4], t[n + 5], t[n + 6], t[n + 7], t[n + 8], t[n + 9], t[n + 10] =
+        S.why, S.counted, S.left, S.cur, S.max, S.granted, S.period, S.token, S.ends, S.more
+    local extra = S.extra
+    if extra then
+        for i = 1, #extra do t[n + 10 + i] = extra[i] end
+    end
+end
+
+function S.hand(out, answer)
+    local function text(v) return type(v) == 'number' and format('%.0f', v) or v end
+    local names = {'why', 'count', 'left', 'cur', 'max', 'granted', 'period', 'token', 'until', 'more'}
+    for i = 1, 10 do out[5 + 2 * i], out[6 + 2 * i] = names[i], text(answer[6 + i]) end
+    for i = 17, #answer do out[#out + 1] = text(answer[i]) end
+    for _, row in ipairs(answer[6]) do
+        out[#out + 1] = row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
+    end
+end
+
+function S.get(t, i) return {t[i + 1], t[i + 2]} end
+
+function S.put_count(i, value) S.add(i, value - S.count[i + 1] - (S.pc[i] or 0)) end
+
+function S.put_pair(i, b)
+    S.put_count(i, b[1])
+    S.put_count(i + 1, b[2])
+end
+
+function S.counting(i) return S.count[i + 1] + (S.pc[i] or 0) end
+
+function S.tell(status, s)
+    local set = S.pset or S.set
+    S.status, S.cur, S.max = status, S.digits(s.cur), S.digits(S.get(set, K.SET_MAX))
+    S.left = S.less(s.cur, s.limit) and S.digits(S.minus(s.limit, s.cur)) or '0'
+    S.granted, S.period = S.digits(s.granted), s.period
+end
+
+function S.turned_down(status, why, s)
+    S.tell(status, s)
+    S.why = why
+end
+
+-- ---- what there is ------------------------------------------------------------------------
+
+-- the period of @now in local time: see usher__serial_period()
+function S.period_of(reset, now, zone)
+    if reset == 0 then return 0 end
+    local ms = now + zone * 60000
+    if ms > K.TIME_MAX then ms = K.TIME_MAX end
+    local days = floor(ms / 86400000)
+    if reset == 1 then return days end
+    local z = days + 719468
+    local era = floor(z / 146097)
+    local of_era = z - era * 146097
+    local year = floor((of_era - floor(of_era / 1460) + floor(of_era / 36524) - floor(of_era / 146096)) / 365)
+    local of_year = of_era - (365 * year + floor(year / 4) - floor(year / 100))
+    local month = floor((5 * of_year + 2) / 153)
+    month = month < 10 and month + 3 or month - 9
+    year = year + era * 400 + (month <= 2 and 1 or 0)
+    return reset == 2 and year * 12 + month - 1 or year
+end
+
+-- Which server this is: it changes when one restarts or another takes over.
+function S.server()
+    return (string.match(call('INFO', 'server'), 'run_id:(%x+)') or '') .. ' '
+        .. (string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or '')
+end
+
+-- nil: S.status or S.answer say why
+function S.load()
+    local set, count = S.set, S.count
+    if not S.exists or set[K.SET_RULE + 1] == 0 then
+        S.status = K.MISSING
+        return nil
+    end
+    local r = S.find('1', 'rule')
+    if not r then
+        S.answer = {K.UNAVAILABLE, 'the store is damaged: a rule'}
+        return nil
+    end
+    local s = {rule = r, limit = S.get(set, K.SET_LIMIT), taken = S.get(count, K.COUNT_TAKEN),
+        cur = S.get(count, K.COUNT_CUR), granted = {r.n0, r.n1}, debt = {r.n2, r.n3},
+        period = count[K.COUNT_PERIOD + 1]}
+    local period = S.period_of(set[K.SET_RESET + 1], S.now, set[K.SET_ZONE + 1])
+    if period > s.period then
+        s.period = period
+        s.cur = S.plus(S.get(set, K.SET_START), -1)
+        s.taken, s.granted, s.debt = s.cur, {0, 0}, {0, 0}
+    end
+    return s
+end
+
+function S.ceiling(s)
+    return S.set[K.SET_AUTHORITY + 1] ~= 0 and S.less(s.granted, s.limit) and s.granted or s.limit
+end
+
+-- how many may be made, at most @most
+function S.room(s, most)
+    local c = S.ceiling(s)
+    return S.less(s.cur, c) and S.small(S.minus(c, s.cur), most) or 0
+end
+
+function S.must_ask(s) return S.less(S.ceiling(s), s.limit) end
+
+-- true: the store may have gone back in time, and nothing may be given out before a grant
+function S.lost(s)
+    if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.owner ~= S.server() then
+        S.turned_down(K.EMPTY, K.WHY_LOST, s)
+        return true
+    end
+    return false
+end
+
+function S.put_counters(s)
+    S.put_pair(K.COUNT_TAKEN, s.taken)
+    S.put_pair(K.COUNT_CUR, s.cur)
+    S.put_count(K.COUNT_PERIOD, s.period)
+end
+
+function S.put_rule(s)
+    local r = s.rule
+    r.n0, r.n1, r.n2, r.n3 = s.granted[1], s.granted[2], s.debt[1], s.debt[2]
+    S.save(r)
+end
+
+function S.bump_epoch()
+    local high, low = tonumber(sub(S.epoch, 1, 8), 16), tonumber(sub(S.epoch, 9), 16) + 1
+    if low == 4294967296 then high, low = high + 1, 0 end
+    if high == 4294967296 then high, low = 0, 1 end
+    local function hex(n) return format('%04x%04x', floor(n / 65536), n % 65536) end
+    S.epoch = hex(high) .. hex(low)
+end
+
+function S.drop_fills()
+    local order
+    while S.counting(K.COUNT_FILLS) > 0 do
+        local r = S.walk('2', '0', nil, 0, order)
+        if not r then return end
+        order = r.order
+        S.erase(r)
+        S.add(K.COUNT_FILLS, -1)
+    end
+end
+
+function S.add_fill(last)
+    local r = S.fresh('2', format('%.0f', S.version + 1))
+    r.slots, r.order, r.n0, r.n1, r.n2 = 1, S.version + 1, last[1], last[2], S.now
+    S.add(K.COUNT_FILLS, 1)
+    S.save(r)
+end
+
+function S.begin_period()
+    local set = S.set
+    if not S.exists or set[K.SET_RULE + 1] == 0 or set[K.SET_RESET + 1] == 0 or
+        S.period_of(set[K.SET_RESET + 1], S.now, set[K.SET_ZONE + 1]) <= S.count[K.COUNT_PERIOD + 1] then
+        return
+    end
+    local s = S.load()
+    if not s then return end
+    S.put_counters(s)
+    local r = s.rule
+    if r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 then S.put_rule(s) end
+    S.drop_fills()
+    S.commit(K.V_RESET, 0, 0, nil)
+end
+
+function S.add_row(s, first, n, at)
+    S.rows = S.rows or {}
+    S.rows[#S.rows + 1] = {S.digits(first), n, at, 0, 0, 0, '', s.rule.data}
+end
+
+function S.finish(r, from, to, bump)
+    if S.req then S.keep(S.version + 1) end
+    if bump then S.bump_epoch() end
+    S.commit(S.verb, from, to, r)
+end
+
+function S.queued() return S.set[K.SET_MODE + 1] == 0 end
+
+-- ---- fill, tick, take -----------------------------------------------------------------------
+
+function S.make(s, n)
+    s.cur = S.plus(s.cur, n)
+    S.put_counters(s)
+    if S.set[K.SET_STAMP + 1] ~= 0 then S.add_fill(s.cur) end
+    S.tell(K.OK, s)
+    S.counted = n
+    S.finish(nil, 0, 0)
+end
+
+function S.fills_full()
+    return S.set[K.SET_STAMP + 1] ~= 0 and S.counting(K.COUNT_FILLS) >= K.FILLS_MAX
+end
+
+function S.make_some(s, n)
+    local most = S.room(s, n)
+    if most < n and S.must_ask(s) then return S.turned_down(K.EMPTY, K.WHY_GRANT, s) end
+    if most == 0 then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
+    if S.fills_full() then return S.turned_down(K.FULL, K.WHY_FILLS, s) end
+    S.make(s, most)
+end
+
+function S.fill()
+    local s = S.load()
+    if not s then return end
+    if not S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+    if S.lost(s) then return end
+    S.make_some(s, S.a[K.ARG_N])
+end
+
+-- The counts of use as they are now: newest period, twelve counts.
+function S.use_now()
+    local bucket, now, use = S.count[K.COUNT_BUCKET + 1], floor(S.now / K.USE_MS), {}
+    for i = 0, 5 do
+        local two = S.count[K.COUNT_USE + 1 + i]
+        use[2 * i], use[2 * i + 1] = two % K.USE_BIT, floor(two / K.USE_BIT)
+    end
+    if now - bucket >= 12 then
+        for i = 0, 11 do use[i] = 0 end
+        bucket = now
+    end
+    while bucket < now do
+        bucket = bucket + 1
+        use[bucket % 12] = 0
+    end
+    return bucket, use
+end
+
+function S.use_add(bucket, use, n)
+    local i = bucket % 12
+    use[i] = use[i] + n
+    if use[i] >= K.USE_BIT then use[i] = K.USE_BIT - 1 end
+    S.put_count(K.COUNT_BUCKET, bucket)
+    for k = 0, 5 do S.put_count(K.COUNT_USE + k, use[2 * k] + use[2 * k + 1] * K.USE_BIT) end
+end
+
+function S.use_sum(bucket, use, periods)
+    local sum = 0
+    for i = bucket, bucket - periods + 1, -1 do
+        if i < 0 then break end
+        sum = sum + use[i % 12]
+    end
+    return sum
+end
+
+function S.target(recent, longterm)
+    local before = longterm - recent
+    local next = recent > before and recent + (recent - before) or recent
+    return S.set[K.SET_CRITICAL + 1] + (next > 1 and next or 1)
+end
+
+function S.tick()
+    local s = S.load()
+    if not s then return end
+    if not S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+    if S.lost(s) then return end
+    local bucket, use = S.use_now()
+    local want = S.target(S.use_sum(bucket, use, 6), S.use_sum(bucket, use, 12))
+    local stock = S.small(S.minus(s.cur, s.taken), want)
+    if want <= stock then return S.tell(K.SAME, s) end
+    want = want - stock
+    local batch = S.set[K.SET_BATCH + 1]
+    S.make_some(s, want < batch and want or batch)
+end
+
+function S.take_fills(s, n)
+    local order, first = nil, S.plus(s.taken, 1)
+    while n > 0 do
+        local r = S.walk('2', '0', nil, 0, order)
+        if not r then error('a fill is missing') end
+        order = r.order
+        local last = {r.n0, r.n1}
+        if S.less(last, first) then error('a fill is of numbers that were taken') end
+        local k = S.small(S.plus(S.minus(last, first), 1), n)
+        S.add_row(s, first, k, r.n2)
+        first = S.plus(first, k)
+        if S.less(last, first) then
+            S.erase(r)
+            S.add(K.COUNT_FILLS, -1)
+        end
+        n = n - k
+    end
+end
+
+function S.take()
+    local a, set = S.a, S.set
+    local n = a[K.ARG_N] or 1
+    local s = S.load()
+    if not s then return end
+    if not S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+    if S.lost(s) then return end
+    local stock = S.small(S.minus(s.cur, s.taken), n)
+    local made = S.room(s, n - stock)
+    if stock + made < n and S.must_ask(s) then return S.turned_down(K.EMPTY, K.WHY_GRANT, s) end
+    n = stock + made
+    if n == 0 then return S.turned_down(K.EMPTY, K.WHY_EXHAUSTED, s) end
+
+    local bucket, use = S.use_now()
+    S.use_add(bucket, use, n)
+    local recent, longterm = S.use_sum(bucket, use, 6), S.use_sum(bucket, use, 12)
+    local dated = set[K.SET_STAMP + 1] ~= 0
+    if not dated then
+        S.add_row(s, S.plus(s.taken, 1), n, S.now)
+    elseif stock > 0 then
+        S.take_fills(s, stock)
+    end
+    if dated and made > 0 then S.add_row(s, S.plus(s.cur, 1), made, S.now) end
+    s.taken, s.cur = S.plus(s.taken, n), S.plus(s.cur, made)
+    local critical = set[K.SET_CRITICAL + 1]
+    local left = S.small(S.minus(s.cur, s.taken), critical + 1)
+    if left <= critical and not S.fills_full() then
+        local extra = S.target(recent, longterm) - left
+        if extra > set[K.SET_BATCH + 1] then extra = set[K.SET_BATCH + 1] end
+        extra = S.room(s, extra)
+        s.cur = S.plus(s.cur, extra)
+        if dated and extra > 0 then S.add_fill(s.cur) end
+    end
+    S.put_counters(s)
+    S.tell(K.OK, s)
+    S.counted = n
+    S.finish(nil, 0, 0)
+end
+
+-- ---- the rule ---------------------------------------------------------------------------------
+
+function S.make_rules()
+    local MOST = {9223372036, 854775807}
+
+    -- see usher__serial_limit(); @f is the packed format as an array
+    function S.limit(f, max, mode, reset)
+        local base, step, width, radix, most = S.big(f[4]), f[5], f[6], f[7], MOST
+        if width > 0 and f[9] == 0 then
+            local power = {0, 1}
+            for _ = 1, width do
+                local low = power[2] * radix
+                power = {power[1] * radix + floor(low / 1000000000), low % 1000000000}
+                if S.less(MOST, power) then break end
+            end
+            if not S.less(MOST, power) then most = S.plus(power, -1) end
+        end
+        local limit = {0, 0}
+        if not S.less(most, base) then
+            local d = S.minus(most, base)
+            local rest = d[1] % step
+            limit = {floor(d[1] / step), floor((rest * 1000000000 + d[2]) / step)}
+        end
+        if mode ~= 0 then
+            local ranks = reset ~= 0 and {2, 147483647} or {9007199, 254740991}
+            if S.less(ranks, limit) then limit = ranks end
+        end
+        return S.less(limit, max) and limit or max
+    end
+
+    -- see usher__serial_date_finest()
+    function S.finest(date)
+        local has = {}
+        for c in string.gmatch(date, '%%(.)') do has[c] = true end
+        if not has.Y and not has.y then return 0 end
+        return (has.j or has.m and has.d) and 1 or has.m and 2 or 3
+    end
+
+    function S.say_rule(status, set, s)
+        S.tell(status, s)
+        S.max = S.digits(S.get(set, K.SET_MAX))
+        S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_CRITICAL + 1], set[K.SET_BATCH + 1],
+            set[K.SET_RESET + 1], set[K.SET_STAMP + 1], set[K.SET_MODE + 1], set[K.SET_LEASE + 1],
+            set[K.SET_REQUESTS + 1], set[K.SET_AUTHORITY + 1]}
+        S.add_row(s, {0, 0}, 0, S.now)
+    end
+
+    function S.show()
+        local s = S.load()
+        if not s then
+            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
+            return
+        end
+        S.say_rule(K.OK, S.set, s)
+    end
+
+    function S.rule_fault(f, set)
+        local check, reset, finest = f[8], set[K.SET_RESET + 1], S.finest(f[3])
+        if check ~= 0 and check ~= K.MOD37_2 and f[7] ~= 10 then
+            return 'check needs radix=10, unless it is mod37-2'
+        end
+        if reset ~= 0 and (finest == 0 or finest > reset) then
+            return 'reset needs a date that tells its periods apart'
+        end
+    end
+
+    function S.rule()
+        local a, old = S.a, S.set
+        local given = false
+        for i = K.ARG, K.ARG_DEBT do given = given or a[i] end
+        if not given then return S.show() end
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
+        local exists, made, s, was = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil
+        local records = S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED)
+        local first = S.get(old, K.SET_START)
+        if exists then
+            s = S.load()
+            if not s then return end
+            was = munpack(s.rule.data)
+            local before = S.plus(first, -1)
+            made = S.less(s.cur, before) or S.less(before, s.cur) or records > 0
+        else
+            was = {'', '', '', '0', 1, 0, 10, 0, 0, 0}
+            s = {rule = S.fresh('1', 'rule'), cur = S.exists and S.get(S.count, K.COUNT_CUR) or {0, 0},
+                taken = {0, 0}, limit = {0, 0}, granted = {0, 0}, debt = {0, 0},
+                period = S.count[K.COUNT_PERIOD + 1]}
+        end
+        local f, set = {}, {}
+        for i = 1, 10 do f[i] = was[i] end
+        for i = 1, 16 do set[i] = old[i] end
+        local function number(to, i, arg)
+            if a[arg] then to[i] = a[arg] end
+        end
+        number(f, 1, K.ARG_PREFIX)
+        number(f, 2, K.ARG_SUFFIX)
+        number(f, 3, K.ARG_DATE)
+        if a[K.ARG_BASE] then f[4] = S.digits(S.big(a[K.ARG_BASE])) end
+        number(f, 5, K.ARG_STEP)
+        number(f, 6, K.ARG_WIDTH)
+        number(f, 7, K.ARG_RADIX)
+        number(f, 8, K.ARG_CHECK)
+        number(f, 9, K.ARG_OVERFLOW)
+        number(f, 10, K.ARG_ZONE)
+        number(set, K.SET_ZONE + 1, K.ARG_ZONE)
+        number(set, K.SET_CRITICAL + 1, K.ARG_CRITICAL)
+        number(set, K.SET_BATCH + 1, K.ARG_BATCH)
+        number(set, K.SET_RESET + 1, K.ARG_RESET)
+        number(set, K.SET_STAMP + 1, K.ARG_STAMP)
+        number(set, K.SET_MODE + 1, K.ARG_MODE)
+        number(set, K.SET_LEASE + 1, K.ARG_LEASE)
+        number(set, K.SET_REQUESTS + 1, K.ARG_REQUESTS)
+        number(set, K.SET_AUTHORITY + 1, K.ARG_AUTHORITY)
+        local function pair(i, arg)
+            if a[arg] then
+                local b = S.big(a[arg])
+                set[i + 1], set[i + 2] = b[1], b[2]
+            end
+        end
+        pair(K.SET_START, K.ARG_START)
+        pair(K.SET_MAX, K.ARG_MAX)
+        set[K.SET_RULE + 1] = 1
+        local fault = S.rule_fault(f, set)
+        if fault then
+            S.answer = {K.INVALID, fault}
+            return
+        end
+        local mode, reset = set[K.SET_MODE + 1], set[K.SET_RESET + 1]
+        if made and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or mode ~= old[K.SET_MODE + 1]) then
+            return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
+        end
+        if reset ~= old[K.SET_RESET + 1] and records > 0 then
+            return S.turned_down(K.REFUSED, K.WHY_HELD, s)
+        end
+        local before = S.plus(S.get(set, K.SET_START), -1)
+        if not exists then
+            if S.less(s.cur, before) then s.cur = before end
+            s.taken = s.cur
+        elseif not made then
+            s.cur, s.taken = before, before
+        end
+        s.limit = S.limit(f, S.get(set, K.SET_MAX), mode, reset)
+        if S.less(s.limit, s.cur) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
+        set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
+        if not exists or reset ~= old[K.SET_RESET + 1] or set[K.SET_ZONE + 1] ~= old[K.SET_ZONE + 1] then
+            local period = S.period_of(reset, S.now, set[K.SET_ZONE + 1])
+            if not exists or reset ~= old[K.SET_RESET + 1] or period > s.period then s.period = period end
+        end
+        local packed, same = mpack(f), exists
+        for i = 1, 16 do same = same and set[i] == old[i] end
+        if same and packed == s.rule.data then return S.say_rule(K.SAME, set, s) end
+
+        local restamped = exists and set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1]
+        S.pset = set
+        S.put_counters(s)
+        s.rule.data = packed
+        S.put_rule(s)
+        if restamped then S.drop_fills() end
+        if restamped and set[K.SET_STAMP + 1] ~= 0 and S.less(s.taken, s.cur) then S.add_fill(s.cur) end
+        S.say_rule(K.OK, set, s)
+        S.finish(nil, 0, 0)
+    end
+
+    function S.delete()
+        if not S.exists or S.set[K.SET_RULE + 1] == 0 then
+            S.status = K.SAME
+            return
+        end
+        local s = S.load()
+        if not s then return end
+        if S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0 then
+            return S.turned_down(K.REFUSED, K.WHY_HELD, s)
+        end
+        S.drop_fills()
+        s.taken = s.cur
+        S.put_counters(s)
+        S.erase(s.rule)
+        S.pset = {}
+        for i, value in ipairs(K.DEFAULTS) do S.pset[i] = value end
+        S.tell(K.OK, s)
+        S.finish(nil, 0, 0)
+    end
+
+    -- ---- setmax, setmaxcur, grant
+
+    function S.setmax()
+        local set, by = S.set, S.big(S.a[K.ARG_BY])
+        local s = S.load()
+        if not s then return end
+        local max = S.get(set, K.SET_MAX)
+        if S.less(S.minus(MOST, max), by) then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
+        local function add(x, y)
+            local low = x[2] + y[2]
+            return {x[1] + y[1] + floor(low / 1000000000), low % 1000000000}
+        end
+        max = add(max, by)
+        s.limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
+        S.pset = {}
+        for i = 1, 16 do S.pset[i] = set[i] end
+        S.pset[K.SET_MAX + 1], S.pset[K.SET_MAX + 2] = max[1], max[2]
+        S.pset[K.SET_LIMIT + 1], S.pset[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
+        if S.a[K.ARG_DEBT] and S.a[K.ARG_DEBT] ~= 0 and set[K.SET_AUTHORITY + 1] ~= 0 then
+            local top = S.less(s.cur, s.granted) and s.granted or s.cur
+            top = S.less(S.minus(s.limit, top), by) and s.limit or add(top, by)
+            s.granted, s.debt = top, top
+            S.put_rule(s)
+        end
+        S.tell(K.OK, s)
+        S.finish(nil, 0, 0, true)
+    end
+
+    function S.setmaxcur()
+        local set, cur = S.set, S.big(S.a[K.ARG_MAX])
+        local s = S.load()
+        if not s then return end
+        if not S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+        if not S.less(s.cur, cur) then return S.tell(K.SAME, s) end
+        local max = S.get(set, K.SET_MAX)
+        if S.less(max, cur) then max = cur end
+        local limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
+        if S.less(limit, cur) then return S.turned_down(K.FULL, K.WHY_ROOM, s) end
+        S.pset = {}
+        for i = 1, 16 do S.pset[i] = set[i] end
+        S.pset[K.SET_MAX + 1], S.pset[K.SET_MAX + 2] = max[1], max[2]
+        S.pset[K.SET_LIMIT + 1], S.pset[K.SET_LIMIT + 2] = limit[1], limit[2]
+        s.limit, s.taken, s.cur = limit, cur, cur
+        S.put_counters(s)
+        S.drop_fills()
+        S.tell(K.OK, s)
+        S.finish(nil, 0, 0, true)
+    end
+
+    function S.grant()
+        local a = S.a
+        local from, to = S.big(a[K.ARG_FROM]), S.big(a[K.ARG_TO])
+        local s = S.load()
+        if not s then return end
+        if S.set[K.SET_AUTHORITY + 1] == 0 then
+            S.answer = {K.INVALID, 'the rule has no authority'}
+            return
+        end
+        if S.less(to, from) then
+            S.answer = {K.INVALID, 'to is less than from'}
+            return
+        end
+        if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
+        local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
+        local lost, bump = s.rule.owner ~= server, false
+        if not lost and not S.less(s.granted, to) and not S.less(top, from)
+            and (s.debt[1] == 0 and s.debt[2] == 0 or S.less(to, s.debt)) then
+            return S.tell(K.SAME, s)
+        end
+        if lost or S.less(top, from) then
+            -- what this server has in stock may have been given out by the one before
+            s.cur = S.less(top, from) and from or top
+            s.taken, s.rule.n4, bump = s.cur, S.version + 1, true
+            S.put_counters(s)
+            S.drop_fills()
+        end
+        if S.less(s.granted, to) then s.granted = to end
+        s.debt, s.rule.owner = {0, 0}, server
+        S.put_rule(s)
+        S.tell(K.OK, s)
+        S.finish(nil, 0, 0, bump)
+    end
+end
+
+-- ---- gap-free -----------------------------------------------------------------------------------
+
+function S.make_holds()
+    local HELD, RETURNED, VOIDED = K.SERIAL_HELD, K.SERIAL_RETURNED, K.SERIAL_VOIDED
+
+    function S.rank(period, number)
+        local n = number[1] * 1000000000 + number[2]
+        return S.set[K.SET_RESET + 1] ~= 0 and period * K.RANK_BIT + n or n
+    end
+
+    function S.move(from, event)
+        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 1) - 48
+    end
+
+    function S.tally(state, by)
+        if state == HELD then S.add(K.COUNT_HELD, by) end
+        if state == RETURNED then S.add(K.COUNT_RETURNED, by) end
+    end
+
+    -- see save() and settle()
+    function S.put(r, from, to)
+        S.tally(from, -1)
+        S.tally(to, 1)
+        if to ~= HELD and to ~= RETURNED then return S.erase(r) end
+        r.state, r.order = to, S.version + 1
+        if to == HELD then
+            r.slots, r.rank = 6, 0
+        else
+            r.slots, r.rank, r.ends, r.owner = 1, S.rank(r.n2, {r.n0, r.n1}), 0, ''
+        end
+        S.save(r)
+    end
+
+    function S.leads(s, r, event)
+        local to = S.move(r.state, event)
+        return to == RETURNED and r.token < s.rule.n4 and VOIDED or to
+    end
+
+    function S.due_now(r) return r.state == HELD and r.ends <= S.now end
+
+    function S.expire_one(s, r)
+        local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
+        S.put(r, from, to)
+        S.commit(K.V_EXPIRE, from, to, r)
+    end
+
+    function S.expire_due(max)
+        local n = 0
+        while S.due >= 0 and S.due <= S.now do
+            local r = S.walk('3', '1')
+            if not r then S.due = -1 break end
+            if r.ends > S.now then S.due = r.ends break end
+            if n >= max then return n, true end
+            local s = S.load()
+            if not s then return n, false end
+            S.expire_one(s, r)
+            n = n + 1
+        end
+        return n, false
+    end
+
+    function S.add_hold(s, r)
+        S.rows = S.rows or {}
+        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), 1, r.n3, r.state == HELD and r.token or 0, r.ends,
+            r.state, r.owner, s.rule.data}
+    end
+
+    function S.say_hold(what, s, r)
+        S.tell(what, s)
+        S.counted, S.token, S.ends = 1, r.token, r.ends
+        S.add_hold(s, r)
+    end
+
+    -- the lowest that was returned; those of before the store was found to be behind go
+    function S.lowest(s)
+        for _ = 1, K.EXPIRE_MAX do
+            local r = S.walk('3', '0')
+            if not r or r.token >= s.rule.n4 then return r end
+            local from = r.state
+            S.put(r, from, VOIDED)
+            S.commit(K.V_EXPIRE, from, VOIDED, r)
+        end
+    end
+
+    function S.reserve()
+        local a = S.a
+        local owner = a[K.ARG_OWNER]
+        local s = S.load()
+        if not s then return end
+        if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+        if S.lost(s) then return end
+        if owner then
+            local r = S.walk('3', '2', owner)
+            while r and S.due_now(r) do
+                S.expire_one(s, r)
+                s = S.load()
+                r = S.walk('3', '2', owner)
+            end
+            if r then return S.say_hold(K.SAME, s, r) end
+        end
+        local r = S.lowest(s)
+        s = S.load()
+        if not r then
+            if S.room(s, 1) == 0 then
+                return S.turned_down(K.EMPTY, S.must_ask(s) and K.WHY_GRANT or K.WHY_EXHAUSTED, s)
+            end
+            s.cur = S.plus(s.cur, 1)
+            s.taken = s.cur
+            r = S.fresh('3', format('%.0f', S.rank(s.period, s.cur)))
+            r.n0, r.n1, r.n2 = s.cur[1], s.cur[2], s.period
+        end
+        local from = r.state
+        S.put_counters(s)
+        if r.n2 == s.period then r.n3 = S.now end
+        r.token, r.ends = S.version + 1, S.now + (a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1])
+        if owner then r.owner = owner end
+        S.put(r, from, S.move(from, K.SERIAL_E_RESERVE))
+        local bucket, use = S.use_now()
+        S.use_add(bucket, use, 1)
+        S.say_hold(K.OK, s, r)
+        S.finish(r, from, r.state)
+    end
+
+    -- see usher__serial_number(); nil: it is none
+    function S.number_of(f, text)
+        local prefix, suffix, date, check = f[1], f[2], 0, f[8] ~= 0 and 1 or 0
+        local pattern, i = f[3], 1
+        while i <= #pattern do
+            local c = sub(pattern, i, i)
+            if c == '%' then
+                i = i + 1
+                c = sub(pattern, i, i)
+                date = date + (c == 'Y' and 4 or c == 'j' and 3 or c == '%' and 1 or 2)
+            else
+                date = date + 1
+            end
+            i = i + 1
+        end
+        local size = #text - #prefix - #suffix - date - check
+        if size < 1 or sub(text, 1, #prefix) ~= prefix or sub(text, #text - #suffix + 1) ~= suffix then
+            return nil
+        end
+        local from, width, radix, value = #prefix + date + 1, f[6], f[7], {0, 0}
+        if size < width or size > width and size > 1 and sub(text, from, from) == '0' then return nil end
+        for k = from, from + size - 1 do
+            local c = string.byte(text, k)
+            local digit = c >= 48 and c <= 57 and c - 48 or c >= 65 and c <= 90 and c - 55 or 99
+            if digit >= radix then return nil end
+            local low = value[2] * radix + digit
+            value = {value[1] * radix + floor(low / 1000000000), low % 1000000000}
+            if S.less({9223372036, 854775807}, value) then return nil end
+        end
+        local base, step = S.big(f[4]), f[5]
+        if S.less(value, base) then return nil end
+        local d = S.minus(value, base)
+        local rest = d[1] % step * 1000000000 + d[2]
+        if rest % step ~= 0 then return nil end
+        return {floor(d[1] / step), floor(rest / step)}
+    end
+
+    function S.settle_hold(event)
+        local a = S.a
+        local s = S.load()
+        if not s then return end
+        if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+        local number = S.number_of(munpack(s.rule.data), a[K.ARG_SERIAL])
+        if not number then
+            S.answer = {K.INVALID, 'serial is not of this rule'}
+            return
+        end
+        local token, r = a[K.ARG_TOKEN], nil
+        if token > 0 and token <= S.version then r = S.walk('3', '2', nil, 0, token - 1) end
+        if r and r.token == token and S.due_now(r) then
+            S.expire_one(s, r)
+            s, r = S.load(), nil
+        end
+        if not r or r.token ~= token or r.n0 ~= number[1] or r.n1 ~= number[2] then
+            return S.tell(K.STALE, s)
+        end
+        local from, to = r.state, S.leads(s, r, event)
+        S.put(r, from, to)
+        r.state, r.ends = to, 0
+        S.say_hold(K.OK, s, r)
+        S.finish(r, from, to)
+    end
+
+    function S.sweep()
+        if not S.load() then return end
+        local n, more = S.expire_due(S.a[K.ARG_N] or K.STEP_MAX)
+        local s = S.load()
+        S.tell(n > 0 and K.OK or K.SAME, s)
+        S.counted, S.more = n, more and 1 or 0
+        if n > 0 and S.req then S.keep_last() end
+    end
+
+    function S.holds()
+        local a, held = S.a, true
+        local owner, max, hi, order = a[K.ARG_OWNER] or nil, a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
+        local s, n = S.load(), 0
+        if not s then return end
+        S.tell(K.OK, s)
+        while true do
+            local r = S.walk('3', held and '2' or '0', owner, hi, order)
+            if not r then
+                if not held or owner then return end
+                held, hi, order = false, 0, nil
+            else
+                if n == max then
+                    S.more = 1
+                    return
+                end
+                hi, order = held and 0 or r.rank, r.order
+                if S.due_now(r) then
+                    r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
+                end
+                S.add_hold(s, r)
+                n = n + 1
+            end
+        end
+    end
+
+    function S.due_counts(s)
+        local held, returned, hi, order = S.count[K.COUNT_HELD + 1], S.count[K.COUNT_RETURNED + 1], nil, nil
+        while held > 0 do
+            local r = S.walk('3', '1', nil, hi, order)
+            if not r or not S.due_now(r) then break end
+            hi, order, held = r.ends, r.order, held - 1
+            if S.leads(s, r, K.SERIAL_E_EXPIRE) == RETURNED then returned = returned + 1 end
+        end
+        return held, returned
+    end
+end
+
+-- ---- reads ----------------------------------------------------------------------------------------
+
+function S.check()
+    local s, set = S.load(), S.set
+    if not s then
+        S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, '0', '0'}
+        return
+    end
+    S.tell(K.OK, s)
+    local bucket, use = S.use_now()
+    local recent, longterm, held, returned = S.use_sum(bucket, use, 6), S.use_sum(bucket, use, 12), 0, 0
+    held, returned = S.count[K.COUNT_HELD + 1], S.count[K.COUNT_RETURNED + 1]
+    if held > 0 then
+        if not S.due_counts then S.make_holds() end
+        held, returned = S.due_counts(s)
+    end
+    S.extra = {S.digits(S.minus(s.cur, s.taken)), recent, longterm, set[K.SET_CRITICAL + 1],
+        set[K.SET_BATCH + 1], S.target(recent, longterm), held, returned, S.digits(s.taken),
+        S.digits(s.debt)}
+end
+
+function S.parse()
+    local s = S.load()
+    if not s then return end
+    S.tell(K.OK, s)
+    S.add_row(s, {0, 0}, 0, S.now)
+end
+
+-- ---- all together -----------------------------------------------------------------------------------
+
+function S.run()
+    local verb = S.verb
+    if verb == K.V_CHECK then return S.check() end
+    if verb == K.V_PARSE then return S.parse() end
+    if verb == K.V_HOLDS then
+        S.make_holds()
+        return S.holds()
+    end
+    if verb == K.V_SHOW then
+        S.make_rules()
+        return S.show()
+    end
+    if S.req then
+        S.answer = S.kept()
+        if S.answer then return end
+    end
+    S.begin_period()
+    if S.answer then return end
+    if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
+        if not S.expire_due then S.make_holds() end
+        S.expire_due(K.EXPIRE_MAX)
+    end
+    if verb == K.V_TAKE then return S.take() end
+    if verb == K.V_FILL then return S.fill() end
+    if verb == K.V_TICK then return S.tick() end
+    if verb == K.V_RULE or verb == K.V_DELETE or verb == K.V_SETMAX or verb == K.V_SETMAXCUR or
+        verb == K.V_GRANT then
+        if not S.rule then S.make_rules() end
+        if verb == K.V_RULE then return S.rule() end
+        if verb == K.V_DELETE then return S.delete() end
+        if verb == K.V_SETMAX then return S.setmax() end
+        if verb == K.V_SETMAXCUR then return S.setmaxcur() end
+        return S.grant()
+    end
+    if not S.reserve then S.make_holds() end
+    if verb == K.V_RESERVE then return S.reserve() end
+    if verb == K.V_CONFIRM then return S.settle_hold(K.SERIAL_E_CONFIRM) end
+    if verb == K.V_RETURN then return S.settle_hold(K.SERIAL_E_RETURN) end
+    if verb == K.V_VOID then return S.settle_hold(K.SERIAL_E_VOID) end
+    if verb == K.V_SWEEP then return S.sweep() end
+    S.answer = {K.INVALID, 'the verb is not known'}
+end

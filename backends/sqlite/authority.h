@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* The authority on SQLite: a file of its own, any number of processes. */
+#ifndef USHER_SQLITE_AUTHORITY_H
+#define USHER_SQLITE_AUTHORITY_H
+
+#include <usher/authority.h>
+
+/* @path is opened with the first use, so that an authority that cannot be reached for now does
+ * not keep anybody from opening a store.  USHER_OK, USHER_INVALID (the path), USHER_NOMEM. */
+enum usher_status usher__sqlite_authority(const char *path, const struct usher_allocator *alloc,
+                                          struct usher_authority **ret_authority,
+                                          char message[192]);
+
+/* Is @a one of these? */
+bool usher__sqlite_authority_is(const struct usher_authority *a);
+
+/* See usher_authority_events(). */
+enum usher_status usher__sqlite_authority_events(struct usher_authority *a, enum usher_noun noun,
+                                                 const struct usher_text *name, int64_t first,
+                                                 int64_t deadline_ms, usher_authority_event_fn *fn,
+                                                 void *payload, char message[192]);
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * An authority: who says up to where numbers may be issued, and never forgets it.
+ *
+ * A store may lose what it knew last (Redis after a failover).  Then it would issue numbers
+ * twice.  So serials and ids are issued from ranges that an authority has handed out before,
+ * durably.  Each name has one number, its maximum, which only grows: reserve() raises it and
+ * gives the caller what lies between the old and the new one, which nobody else will get.
+ * What a lost store had left of its range is a gap.  Gaps are allowed, repetition never.
+ *
+ * There is one on SQLite (usher_authority_open()).  An application writes one on its own
+ * database by filling in struct usher_authority_ops, and gives it to the engine in
+ * usher_options.authority.  It must outlive the engine.
+ *
+ * Rules for authors:
+ *  - reserve() is atomic among all threads, processes and hosts that use the same names, and
+ *    what it answered survives a power loss.  With SQL: one transaction,
+ *    UPDATE … SET max = max + n, synchronous commit.
+ *  - USHER_UNAVAILABLE: nothing was raised.  USHER_UNKNOWN: it may have been; the caller
+ *    asks anew, and the range that nobody knows of is a gap.
+ *  - Functions are called from any thread, several at once.
+ *  - They return by @deadline_ms (CLOCK_MONOTONIC, ms) or as soon after as they can.
+ *  - @message takes one line on failure, of at most 192 bytes with its NUL.  Never NULL.
+ *  - Texts are the caller's and live during the call; out-parameters are written on USHER_OK
+ *    only.
+ *
+ * Numbers are from 0 to INT64_MAX.  Names are those of scopes, perhaps with a `@` and a
+ * number behind (a serial rule that begins again each day has one name a day); they are at
+ * most USHER_AUTHORITY_NAME_MAX bytes.
+ *
+ * Since 0.2.
+ */
+#ifndef USHER_AUTHORITY_H
+#define USHER_AUTHORITY_H
+
+#include <usher/usher.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define USHER_AUTHORITY_NAME_MAX (USHER_NAME_MAX + 24)
+#define USHER_AUTHORITY_DATA_MAX 4096 /* bytes kept with a name */
+
+struct usher_authority;
+
+/* What reserve() is asked for. */
+struct usher_authority_want {
+    enum usher_noun noun;
+    struct usher_text name;
+    int64_t floor; /* the maximum is first raised to this, if it is below: start - 1, or what
+                    * was issued without the authority */
+    int64_t n;     /* then by so many; 0: only the floor and the data */
+    int64_t limit; /* but not past this: fewer than @n if need be; INT64_MAX: no limit */
+    /* Kept with the name and given back by read(): the rule itself.  data NULL: as it is. */
+    struct usher_text data;
+};
+
+/* (from, to] is the caller's. */
+struct usher_authority_range {
+    int64_t from, to; /* to: the committed maximum */
+};
+
+/* What read() tells. */
+struct usher_authority_entry {
+    int64_t max;
+    size_t data_size;
+    char data[USHER_AUTHORITY_DATA_MAX];
+};
+
+/* One event in a number's life. */
+struct usher_authority_event {
+    enum usher_noun noun;
+    enum usher_verb verb; /* what happened: take, reserve, confirm, return, void … */
+    struct usher_text name;
+    int64_t first, n; /* numbers first … first + n - 1 */
+    int64_t now_ms;
+    uint64_t version;        /* of the scope: orders the events of a name */
+    struct usher_text owner; /* size 0: nobody */
+    struct usher_text text;  /* the serial as it was printed, if there is one only; else size 0 */
+};
+
+struct usher_authority_ops {
+    size_t size;      /* sizeof(struct usher_authority_ops) of the author's compiler */
+    const char *name; /* in messages: "sqlite" */
+    /*
+     * Must.  In one durable transaction: a name that is not there begins with maximum 0;
+     * from = the greater of the maximum and want->floor; to = from + want->n, at most
+     * want->limit; the maximum becomes `to`.
+     * USHER_FULL: want->n > 0 and from >= want->limit: nothing is left; floor and data are
+     * kept all the same.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
+     */
+    enum usher_status (*reserve)(struct usher_authority *a, const struct usher_authority_want *want,
+                                 int64_t deadline_ms, struct usher_authority_range *ret_range,
+                                 char message[192]);
+    /* Must.  USHER_OK, USHER_MISSING (nothing was ever reserved), USHER_UNAVAILABLE,
+     * USHER_NOMEM. */
+    enum usher_status (*read)(struct usher_authority *a, enum usher_noun noun,
+                              const struct usher_text *name, int64_t deadline_ms,
+                              struct usher_authority_entry *ret_entry, char message[192]);
+    /*
+     * Must.  Give back (from, to], which is unused: when @to is still the maximum, it
+     * becomes @from.  USHER_OK; USHER_STALE: others have reserved behind it, and it stays
+     * a gap; USHER_MISSING, USHER_UNAVAILABLE, USHER_UNKNOWN (then it counts as given back:
+     * use none of it), USHER_NOMEM.
+     */
+    enum usher_status (*release)(struct usher_authority *a, enum usher_noun noun,
+                                 const struct usher_text *name, int64_t from, int64_t to,
+                                 int64_t deadline_ms, char message[192]);
+    /*
+     * May; NULL: keeps no journal.  Append @n events, all or none.  An event with (noun,
+     * name, version, first) that is there already is not added again.  USHER_OK,
+     * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
+     */
+    enum usher_status (*journal)(struct usher_authority *a,
+                                 const struct usher_authority_event *events, size_t n,
+                                 int64_t deadline_ms, char message[192]);
+    /* Must.  Frees @a.  Cannot fail. */
+    void (*close)(struct usher_authority *a);
+    /* May.  Close @a in a child of fork(), as usher_store_ops.forget. */
+    void (*forget)(struct usher_authority *a);
+};
+
+/* An authority's own struct begins with this one. */
+struct usher_authority {
+    const struct usher_authority_ops *ops;
+};
+
+/**
+ * Open the authority named by @url: `sqlite:PATH`, a file of its own (not one of a store),
+ * shared by any number of processes.  Commits with synchronous=FULL whatever else is set.
+ * @alloc may be NULL.  The same as `?authority=URL` behind the URL of a store, which makes the
+ * engine its owner.
+ *
+ * USHER_OK, USHER_INVALID (the URL, or the file is not ours), USHER_UNAVAILABLE,
+ * USHER_NOMEM; usher_message(NULL) says why.
+ */
+USHER_API enum usher_status usher_authority_open(const char *url,
+                                                 const struct usher_allocator *alloc,
+                                                 struct usher_authority **ret_authority);
+
+/** Close @a.  NULL is fine.  Not while an engine uses it. */
+USHER_API void usher_authority_close(struct usher_authority *a);
+
+typedef void usher_authority_event_fn(void *payload, const struct usher_authority_event *event);
+
+/**
+ * Tell the journal of @name, in order of version, from number @first on (0: all) to @fn.
+ * For the authority on SQLite only.  Texts live during the call.  USHER_OK, USHER_INVALID
+ * (no journal can be read here), USHER_UNAVAILABLE.
+ */
+USHER_API enum usher_status usher_authority_events(struct usher_authority *a, enum usher_noun noun,
+                                                   const char *name, int64_t first,
+                                                   usher_authority_event_fn *fn, void *payload);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

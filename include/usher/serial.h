@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Serials: formatted business numbers made by a rule.  Included by usher.h.
+ *
+ * A rule counts k = start, start + 1, …  Serial k is printed as
+ *
+ *   prefix  date  base + k * step  check digit  suffix
+ *
+ * In queue mode serials are made ahead: next … cur are in stock, cur is the last one made, and
+ * none is made past max.  The stock is two numbers, not a list: a batch of any size is O(1).
+ * In gap-free mode each number is reserved, then confirmed or returned, and the lowest returned
+ * one goes out first.
+ *
+ * No serial of a rule comes twice: counters only grow (but for a new period, whose date is in
+ * the serial), and what decides how a number is printed (base, step, radix) stays once numbers
+ * were made.  Prefix, suffix and date may change at any time; that old and new ones differ is
+ * up to whoever changes them.
+ */
+#ifndef USHER_SERIAL_H
+#define USHER_SERIAL_H
+
+#define USHER_SERIAL_MAX 255      /* bytes of a serial, without the closing NUL */
+#define USHER_SERIAL_AFFIX_MAX 48 /* bytes of a prefix, a suffix, a date pattern */
+#define USHER_SERIAL_WIDTH_MAX 40 /* digits */
+#define USHER_SERIAL_STEP_MAX 1000000
+#define USHER_SERIAL_TAKE_MAX 1000000 /* serials of one take */
+#define USHER_SERIAL_FILL_MAX INT64_C(1000000000000000)
+#define USHER_SERIAL_FILLS_MAX 32 /* with stamp=fill: fills that wait to be taken */
+
+enum usher_serial_check {
+    USHER_CHECK_NONE = 0,
+    USHER_CHECK_LUHN = 1,    /* ISO/IEC 7812-1 */
+    USHER_CHECK_MOD11_2 = 2, /* ISO/IEC 7064 MOD 11-2: 0 to 9 or X */
+    USHER_CHECK_MOD37_2 = 3, /* ISO/IEC 7064 MOD 37-2: digits and capitals; or * */
+    USHER_CHECK_DAMM = 4,
+    USHER_CHECK_VERHOEFF = 5
+};
+
+/* k begins again at `start` with each: */
+enum usher_serial_reset {
+    USHER_RESET_NONE = 0,
+    USHER_RESET_DAY = 1,
+    USHER_RESET_MONTH = 2,
+    USHER_RESET_YEAR = 3
+};
+
+/* The date in a serial is that of the */
+enum usher_serial_stamp { USHER_STAMP_TAKE = 0, USHER_STAMP_FILL = 1 };
+
+enum usher_serial_mode { USHER_MODE_QUEUE = 0, USHER_MODE_GAPFREE = 1 };
+
+/* A number that has more digits than `width`: */
+enum usher_serial_overflow {
+    USHER_OVERFLOW_REFUSE = 0, /* is never made: the rule is exhausted */
+    USHER_OVERFLOW_WIDEN = 1
+};
+
+/* Of a number of a gap-free rule.  Codes are stored.  Table: src/core/serial.def. */
+enum usher_serial_state {
+    USHER_SERIAL_FREE = 0, /* not given out yet, or done with */
+    USHER_SERIAL_HELD = 1,
+    USHER_SERIAL_RETURNED = 2,  /* goes out before all higher ones */
+    USHER_SERIAL_CONFIRMED = 3, /* these two for good */
+    USHER_SERIAL_VOIDED = 4
+};
+
+/* Why nothing was given. */
+enum usher_serial_why {
+    USHER_SERIAL_WHY_NONE = 0,      /* no such question */
+    USHER_SERIAL_WHY_EXHAUSTED = 1, /* max is reached, or the width, or 2^63 - 1 */
+    USHER_SERIAL_WHY_GRANT = 2,     /* an authority has to be asked first */
+    USHER_SERIAL_WHY_LOST = 3,      /* the same: the store may have gone back in time */
+    USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix and mode stay once numbers were made */
+    USHER_SERIAL_WHY_ROOM = 5,      /* numbers already made are beyond max or width */
+    USHER_SERIAL_WHY_MODE = 6,      /* the verb is for rules of the other mode */
+    USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
+    USHER_SERIAL_WHY_FILLS = 8      /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
+};
+
+enum usher_serial_given {
+    USHER_GIVEN_SERIAL_WIDTH = 1u << 5,
+    USHER_GIVEN_SERIAL_BASE = 1u << 6,
+    USHER_GIVEN_SERIAL_START = 1u << 7,
+    USHER_GIVEN_SERIAL_STEP = 1u << 8,
+    USHER_GIVEN_SERIAL_RADIX = 1u << 9,
+    USHER_GIVEN_SERIAL_CHECK = 1u << 10,
+    USHER_GIVEN_SERIAL_MAX = 1u << 11,
+    USHER_GIVEN_SERIAL_CRITICAL = 1u << 12,
+    USHER_GIVEN_SERIAL_BATCH = 1u << 13,
+    USHER_GIVEN_SERIAL_RESET = 1u << 14,
+    USHER_GIVEN_SERIAL_ZONE = 1u << 15,
+    USHER_GIVEN_SERIAL_STAMP = 1u << 16,
+    USHER_GIVEN_SERIAL_MODE = 1u << 17,
+    USHER_GIVEN_SERIAL_OVERFLOW = 1u << 18,
+    USHER_GIVEN_SERIAL_LEASE = 1u << 19,
+    USHER_GIVEN_SERIAL_REQUESTS = 1u << 20,
+    USHER_GIVEN_SERIAL_N = 1u << 21,
+    USHER_GIVEN_SERIAL_BY = 1u << 22,
+    USHER_GIVEN_SERIAL_TOKEN = 1u << 23,
+    USHER_GIVEN_SERIAL_FROM = 1u << 24,
+    USHER_GIVEN_SERIAL_TO = 1u << 25,
+    USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
+    USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
+    USHER_GIVEN_SERIAL_DEBT = 1u << 28
+};
+
+/* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
+struct usher_serial_args {
+    struct usher_text serial, owner;
+    struct usher_text prefix, suffix, date; /* size 0 with data: none */
+    int64_t width, base, start, step, radix, check, max, critical, batch, reset, zone_min, stamp,
+        mode, overflow, lease_ms, requests;
+    int64_t n;  /* take, fill: how many; sweep: changes at most */
+    int64_t by; /* setmax */
+    uint64_t token;
+    int64_t from, to, period; /* grant: (from, to] is the store's */
+    int64_t authority, debt;
+};
+
+/* Numbers in a row, or one of a gap-free rule. */
+struct usher_serial_row {
+    int64_t first, n; /* first … first + n - 1, all printed with the date of at_ms */
+    int64_t at_ms;
+    uint64_t token;
+    int64_t until_ms;
+    enum usher_serial_state state;
+    struct usher_text owner;
+    struct usher_text format; /* for usher_serial_text() */
+};
+
+struct usher_serial_settings {
+    int64_t start, critical, batch, reset, stamp, mode, lease_ms, requests, authority;
+};
+
+struct usher_serial_stock {
+    int64_t available; /* made and not taken */
+    int64_t recent;    /* taken in the last half hour, to five minutes */
+    int64_t longterm;  /* in the last hour */
+    int64_t critical, batch;
+    int64_t target;         /* what a tick would fill the stock up to */
+    int64_t held, returned; /* of a gap-free rule */
+    int64_t taken;          /* the highest number that was ever given out */
+    int64_t debt;           /* the authority has not heard of numbers up to this; 0: none */
+};
+
+struct usher_serial_parts {
+    int64_t number, value;      /* k, and base + k * step */
+    int64_t date_at, date_size; /* in the serial */
+    int64_t check;              /* the character, 0: none */
+};
+
+struct usher_serial_reply {
+    enum usher_serial_why why;
+    int64_t count;    /* take: how many; fill, tick: made; sweep: expired */
+    int64_t left;     /* that may still be made */
+    int64_t cur, max; /* the last one made; the last one allowed */
+    int64_t granted;  /* by the authority */
+    int64_t period;
+    uint64_t token;
+    int64_t until_ms;
+    bool more; /* sweep: not all yet, ask again */
+    size_t n_rows;
+    const struct usher_serial_row *rows; /* owned by the reply */
+    union {
+        struct usher_serial_settings settings; /* rule, show */
+        struct usher_serial_stock stock;       /* check */
+        struct usher_serial_parts parts;       /* parse */
+    } of;
+};
+
+/* ---- functions ---------------------------------------------------------------------- */
+
+struct usher_engine;
+struct usher_reply;
+
+/* A rule as a whole.  What a field means: `usher help serial rule`. */
+struct usher_serial_form {
+    char prefix[USHER_SERIAL_AFFIX_MAX + 1], suffix[USHER_SERIAL_AFFIX_MAX + 1];
+    char date[USHER_SERIAL_AFFIX_MAX + 1]; /* of %Y %y %m %d %j %H %M %S %% and other text */
+    int64_t width;    /* digits at least, zeroes in front; 0: as many as it takes */
+    int64_t base;     /* from 0 */
+    int64_t start;    /* the first k, from 1; default 1 */
+    int64_t step;     /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
+    int64_t radix;    /* 10 to 36, capitals; default 10 */
+    int64_t check;    /* enum usher_serial_check: over the digits of date and number */
+    int64_t overflow; /* enum usher_serial_overflow */
+    int64_t max;      /* the last k that may be made; default 2^63 - 1 */
+    /* A take that leaves at most `critical` in stock makes more, at most `batch`: up to
+     * critical + f, where f is what was taken in the last half hour, plus what that is more
+     * than in the half hour before (at least 1).  tick does the same.  Defaults 0, 1000. */
+    int64_t critical, batch;
+    int64_t reset;     /* enum usher_serial_reset */
+    int64_t zone_min;  /* local time, minutes east of UTC */
+    int64_t stamp;     /* enum usher_serial_stamp */
+    int64_t mode;      /* enum usher_serial_mode */
+    int64_t lease_ms;  /* of a reservation that names none; default five minutes */
+    int64_t requests;  /* answers kept for request ids; default 10,000 */
+    int64_t authority; /* 1: nothing is given out that an authority has not granted */
+};
+
+/* Bits of @given for the texts of a form; numbers: USHER_GIVEN_SERIAL_…. */
+#define USHER_GIVEN_SERIAL_PREFIX (1u << 2)
+#define USHER_GIVEN_SERIAL_SUFFIX (1u << 3)
+#define USHER_GIVEN_SERIAL_DATE (1u << 4)
+
+/* A number reserved. */
+struct usher_serial_hold {
+    uint64_t token;   /* larger for every later hold of the rule */
+    int64_t until_ms; /* then it goes out again by itself */
+    int64_t number;   /* k */
+    uint64_t epoch, version;
+    char serial[USHER_SERIAL_MAX + 1];
+};
+
+/*
+ * Statuses common to all: USHER_MISSING (no such rule), USHER_REFUSED (the rule is of the other
+ * mode), USHER_INVALID, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.  Each function names the
+ * others.  All are O(log n) or better in numbers held, and none depends on how many serials a
+ * call makes or takes.  Threads: any.
+ */
+
+/** Make or change rule @rule: those fields of *@inout that @given names (0: just read).  All of
+ *  them are there on return.  USHER_OK, USHER_SAME; USHER_REFUSED: numbers were made, and base,
+ *  step, radix and mode stay, or max or width have no room for them (see
+ *  usher_message()). */
+USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
+                                              uint32_t given, struct usher_serial_form *inout);
+
+/** Delete it.  Its counters stay: made again under its name, it goes on behind them.  USHER_OK,
+ *  USHER_SAME (not there); USHER_REFUSED while numbers are held or returned. */
+USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule);
+
+/** Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  *@ret_made are made and *@ret_left may still be;
+ *  both may be NULL.  USHER_OK; USHER_FULL: max is reached. */
+USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
+                                              int64_t *ret_made, int64_t *ret_left);
+
+/**
+ * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are.  With @request (or
+ * NULL) a repeat within an hour gets the same ones.  The reply tells which: as many as
+ * ret_reply->of.serial.count, printed by usher_serial_text(); give it back with
+ * usher_reply_done().  USHER_OK; USHER_EMPTY: max is reached.
+ */
+USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
+                                              const char *request, struct usher_reply *ret_reply);
+
+/** Serial @i (from 0) of a reply to take, reserve or holds: at most @size bytes with a NUL.
+ *  Returns its size without the NUL, like snprintf; 0: there is no such serial. */
+USHER_API size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to,
+                                   size_t size);
+
+/** USHER_OK. */
+USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+                                               struct usher_serial_stock *ret_stock);
+
+/** Make as many as the demand asks for; @ret_made may be NULL.  USHER_OK; USHER_SAME: enough in
+ *  stock; USHER_FULL. */
+USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
+                                              int64_t *ret_made);
+
+/** Raise max by @step; the scope gets another epoch.  @ret_max may be NULL.  USHER_OK;
+ *  USHER_FULL: it would pass 2^63 - 1. */
+USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
+                                                int64_t step, int64_t *ret_max);
+
+/** Go on behind @cur: the stock up to there is dropped, max is raised if need be, the scope gets
+ *  another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width has
+ *  no room. */
+USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
+                                                   int64_t cur);
+
+/** Take @serial apart.  USHER_OK; USHER_INVALID: it is none of this rule, or its check digit is
+ *  wrong (usher_message()). */
+USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule,
+                                               const char *serial,
+                                               struct usher_serial_parts *ret_parts);
+
+/** Hold the lowest number there is for @owner (NULL: nobody in particular) for @lease_ms (0: the
+ *  rule's).  The same owner gets the number it holds (USHER_SAME).  @request may be NULL.
+ *  USHER_OK; USHER_EMPTY: max is reached. */
+USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
+                                                 const char *owner, int64_t lease_ms,
+                                                 const char *request,
+                                                 struct usher_serial_hold *ret_hold);
+
+/** The number is used; it is not needed and goes out again; it is spoilt.  USHER_OK;
+ *  USHER_STALE: @token is not the hold of @serial any more, and nothing is changed. */
+USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
+                                                 const char *serial, uint64_t token);
+USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
+                                                const char *serial, uint64_t token);
+USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
+                                              const char *serial, uint64_t token);
+
+/** Numbers held (by @owner, or NULL: all, and those returned behind them), at most @max rows (0:
+ *  100).  USHER_OK. */
+USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
+                                               const char *owner, size_t max,
+                                               struct usher_reply *ret_reply);
+
+/** Apply due expiries now, until none is left; never needed for correctness.  USHER_OK,
+ *  USHER_SAME. */
+USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
+                                               uint64_t *ret_expired);
+
+/** The rule in a reply to `rule` or `show`.  False: there is none. */
+USHER_API bool usher_serial_form_of(const struct usher_reply *reply,
+                                    struct usher_serial_form *ret_form);
+
+/** Call @fn with the name of each rule there is, in any order.  O(records of rules). */
+typedef void usher_serial_rules_fn(void *payload, const char *rule);
+USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
+                                               void *payload);
+
+/** Words for codes; "?" if there is none.  Static. */
+USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
+USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
+USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
+
+#endif

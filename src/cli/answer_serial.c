@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: MIT */
+/* Answers about serials. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "core/verbs.h"
+
+static const char *word(const char *const *words, int64_t i)
+{
+    return words[i];
+}
+
+/* The serial @i of the reply as a text. */
+static struct usher_text serial_at(const struct usher_reply *reply, uint64_t i,
+                                   char to[USHER_SERIAL_MAX + 1])
+{
+    struct usher_text text = { to, usher_serial_text(reply, i, to, USHER_SERIAL_MAX + 1) };
+
+    return text;
+}
+
+static void key_token(struct json *j, uint64_t token)
+{
+    usher__json_key(j, "token");
+    fprintf(j->out, "\"%" PRIu64 "\"", token);
+}
+
+/* ---- JSON --------------------------------------------------------------------------- */
+
+static void json_form(struct json *j, const struct usher_reply *reply)
+{
+    struct usher_serial_form f;
+
+    if (!usher_serial_form_of(reply, &f))
+        return;
+    usher__json_text(j, "prefix", f.prefix);
+    usher__json_text(j, "suffix", f.suffix);
+    usher__json_text(j, "date", f.date);
+    usher__json_int(j, "width", f.width);
+    usher__json_int(j, "base", f.base);
+    usher__json_int(j, "start", f.start);
+    usher__json_int(j, "step", f.step);
+    usher__json_int(j, "radix", f.radix);
+    usher__json_text(j, "check", word(usher__check_words, f.check));
+    usher__json_int(j, "max", f.max);
+    usher__json_int(j, "critical", f.critical);
+    usher__json_int(j, "batch", f.batch);
+    usher__json_text(j, "reset", word(usher__reset_words, f.reset));
+    usher__json_int(j, "zone", f.zone_min);
+    usher__json_text(j, "stamp", word(usher__stamp_words, f.stamp));
+    usher__json_text(j, "mode", word(usher__mode_words, f.mode));
+    usher__json_text(j, "overflow", word(usher__overflow_words, f.overflow));
+    usher__json_int(j, "lease", f.lease_ms);
+    usher__json_int(j, "requests", f.requests);
+    usher__json_int(j, "authority", f.authority);
+    usher__json_int(j, "cur", reply->of.serial.cur);
+}
+
+static void json_take(struct json *j, const struct usher_reply *reply)
+{
+    char text[USHER_SERIAL_MAX + 1];
+    uint64_t n = reply->status == USHER_OK ? (uint64_t)reply->of.serial.count : 0;
+
+    usher__json_key(j, "serials");
+    putc('[', j->out);
+    for (uint64_t i = 0; i < n; i++) {
+        struct usher_text serial = serial_at(reply, i, text);
+
+        if (i > 0)
+            putc(',', j->out);
+        usher__json_string(j->out, serial.data, serial.size);
+    }
+    putc(']', j->out);
+    j->comma = true;
+}
+
+static void json_stock(struct json *j, const struct usher_serial_reply *n)
+{
+    const struct usher_serial_stock *s = &n->of.stock;
+
+    usher__json_int(j, "available", s->available);
+    usher__json_int(j, "recent", s->recent);
+    usher__json_int(j, "longterm", s->longterm);
+    usher__json_int(j, "critical", s->critical);
+    usher__json_int(j, "batch", s->batch);
+    usher__json_int(j, "cur", n->cur);
+    usher__json_int(j, "max", n->max);
+    usher__json_int(j, "left", n->left);
+    usher__json_int(j, "taken", s->taken);
+    usher__json_int(j, "target", s->target);
+    usher__json_int(j, "held", s->held);
+    usher__json_int(j, "returned", s->returned);
+    usher__json_int(j, "granted", n->granted);
+    usher__json_int(j, "debt", s->debt);
+}
+
+static void json_parts(struct json *j, const struct usher_command *command,
+                       const struct usher_reply *reply)
+{
+    const struct usher_serial_parts *p = &reply->of.serial.of.parts;
+    const char *serial = command->arg.serial.serial.data;
+    struct usher_text date = { serial + p->date_at, (size_t)p->date_size };
+    struct usher_serial_form f;
+    char check[2] = { (char)p->check, '\0' };
+
+    if (!usher_serial_form_of(reply, &f))
+        return;
+    usher__json_text(j, "prefix", f.prefix);
+    usher__json_key(j, "date");
+    usher__json_string(j->out, date.data, date.size);
+    j->comma = true;
+    usher__json_int(j, "number", p->number);
+    usher__json_int(j, "value", p->value);
+    usher__json_text(j, "check", check);
+    usher__json_text(j, "suffix", f.suffix);
+}
+
+static void json_hold(struct json *j, const struct usher_command *command,
+                      const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+    struct usher_text serial = command->arg.serial.serial;
+    char text[USHER_SERIAL_MAX + 1];
+
+    if (n->n_rows == 1)
+        serial = serial_at(reply, 0, text);
+    usher__json_name(j, "serial", &serial);
+    key_token(j, n->token);
+    usher__json_int(j, "until", n->until_ms);
+    if (n->n_rows == 1) {
+        usher__json_int(j, "number", n->rows->first);
+        usher__json_text(j, "state", usher_serial_state_word(n->rows->state));
+    }
+}
+
+static void json_holds(struct json *j, const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+    char text[USHER_SERIAL_MAX + 1];
+
+    usher__json_key(j, "holds");
+    putc('[', j->out);
+    for (size_t i = 0; i < n->n_rows; i++) {
+        const struct usher_serial_row *r = &n->rows[i];
+        struct usher_text serial = serial_at(reply, i, text);
+
+        fputs(i > 0 ? ",{" : "{", j->out);
+        j->comma = false;
+        usher__json_name(j, "serial", &serial);
+        key_token(j, r->token);
+        usher__json_int(j, "until", r->until_ms);
+        usher__json_int(j, "number", r->first);
+        usher__json_text(j, "state", usher_serial_state_word(r->state));
+        usher__json_name(j, "owner", &r->owner);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+    j->comma = true;
+    usher__json_bool(j, "more", n->more);
+}
+
+void usher__answer_serial_json(struct json *j, const struct usher_command *command,
+                               const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+
+    if (reply->status == USHER_MISSING)
+        return;
+    switch (command->verb) {
+    case USHER_SERIAL_RULE:
+    case USHER_SERIAL_SHOW:
+        json_form(j, reply);
+        break;
+    case USHER_SERIAL_FILL:
+    case USHER_SERIAL_TICK:
+        usher__json_int(j, "made", n->count);
+        usher__json_int(j, "left", n->left);
+        break;
+    case USHER_SERIAL_TAKE:
+        json_take(j, reply);
+        break;
+    case USHER_SERIAL_CHECK:
+        json_stock(j, n);
+        break;
+    case USHER_SERIAL_SETMAX:
+        usher__json_int(j, "max", n->max);
+        usher__json_int(j, "cur", n->cur);
+        break;
+    case USHER_SERIAL_SETMAXCUR:
+        usher__json_int(j, "cur", n->cur);
+        usher__json_int(j, "max", n->max);
+        break;
+    case USHER_SERIAL_PARSE:
+        json_parts(j, command, reply);
+        break;
+    case USHER_SERIAL_RESERVE:
+    case USHER_SERIAL_CONFIRM:
+    case USHER_SERIAL_RETURN:
+    case USHER_SERIAL_VOID:
+        json_hold(j, command, reply);
+        break;
+    case USHER_SERIAL_HOLDS:
+        json_holds(j, reply);
+        break;
+    case USHER_SERIAL_SWEEP:
+        usher__json_int(j, "expired", n->count);
+        usher__json_bool(j, "more", n->more);
+        break;
+    case USHER_SERIAL_GRANT:
+        usher__json_int(j, "granted", n->granted);
+        usher__json_int(j, "period", n->period);
+        usher__json_int(j, "cur", n->cur);
+        break;
+    default:
+        break;
+    }
+    if (n->why != USHER_SERIAL_WHY_NONE)
+        usher__json_text(j, "why", usher_serial_why_word(n->why));
+}
+
+/* ---- words -------------------------------------------------------------------------- */
+
+static void plain_form(FILE *out, const struct usher_reply *reply)
+{
+    struct usher_serial_form f;
+
+    if (!usher_serial_form_of(reply, &f))
+        return;
+    fputs(": prefix=", out);
+    usher__plain_text(out, f.prefix, strlen(f.prefix));
+    fputs(" suffix=", out);
+    usher__plain_text(out, f.suffix, strlen(f.suffix));
+    fputs(" date=", out);
+    usher__plain_text(out, f.date, strlen(f.date));
+    fprintf(out,
+            " width=%" PRId64 " base=%" PRId64 " start=%" PRId64 " step=%" PRId64 " radix=%" PRId64
+            " check=%s max=%" PRId64 " critical=%" PRId64 " batch=%" PRId64
+            " reset=%s zone=%" PRId64 " stamp=%s mode=%s overflow=%s lease=%" PRId64
+            " requests=%" PRId64 " authority=%" PRId64,
+            f.width, f.base, f.start, f.step, f.radix, word(usher__check_words, f.check), f.max,
+            f.critical, f.batch, word(usher__reset_words, f.reset), f.zone_min,
+            word(usher__stamp_words, f.stamp), word(usher__mode_words, f.mode),
+            word(usher__overflow_words, f.overflow), f.lease_ms, f.requests, f.authority);
+}
+
+static void plain_serial(FILE *out, const char *before, const struct usher_reply *reply, uint64_t i)
+{
+    char text[USHER_SERIAL_MAX + 1];
+    struct usher_text serial = serial_at(reply, i, text);
+
+    fputs(before, out);
+    usher__plain_text(out, serial.data, serial.size);
+}
+
+static void plain_holds(FILE *out, const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+
+    fprintf(out, ": %zu number%s", n->n_rows, n->n_rows == 1 ? "" : "s");
+    for (size_t i = 0; i < n->n_rows; i++) {
+        plain_serial(out, "; ", reply, i);
+        fprintf(out, " is %s", usher_serial_state_word(n->rows[i].state));
+        if (n->rows[i].owner.size != 0) {
+            fputs(" by ", out);
+            usher__plain_text(out, n->rows[i].owner.data, n->rows[i].owner.size);
+        }
+    }
+    if (n->more)
+        fputs("; there are more", out);
+}
+
+static void plain_done(FILE *out, const struct usher_command *command,
+                       const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_stock *s = &n->of.stock;
+    char time[CLI_TIME_MAX];
+
+    switch (command->verb) {
+    case USHER_SERIAL_RULE:
+    case USHER_SERIAL_SHOW:
+        plain_form(out, reply);
+        break;
+    case USHER_SERIAL_FILL:
+    case USHER_SERIAL_TICK:
+        fprintf(out, ": %" PRId64 " made, %s", n->count,
+                n->left > 0 ? "more are possible" : "that is all");
+        if (n->left > 0)
+            fprintf(out, " (%" PRId64 ")", n->left);
+        break;
+    case USHER_SERIAL_TAKE:
+        for (int64_t i = 0; i < n->count; i++)
+            plain_serial(out, i > 0 ? " " : ": ", reply, (uint64_t)i);
+        break;
+    case USHER_SERIAL_CHECK:
+        fprintf(out,
+                ": %" PRId64 " available, %" PRId64 " taken in the last half hour, %" PRId64
+                " in the last hour; critical=%" PRId64 " batch=%" PRId64 " cur=%" PRId64
+                " max=%" PRId64,
+                s->available, s->recent, s->longterm, s->critical, s->batch, n->cur, n->max);
+        if (s->held != 0 || s->returned != 0)
+            fprintf(out, "; %" PRId64 " held, %" PRId64 " returned", s->held, s->returned);
+        if (s->debt != 0)
+            fprintf(out, "; the authority has not heard of numbers up to %" PRId64, s->debt);
+        break;
+    case USHER_SERIAL_SETMAX:
+        fprintf(out, ": max is %" PRId64, n->max);
+        break;
+    case USHER_SERIAL_SETMAXCUR:
+        fprintf(out, ": cur is %" PRId64 ", max is %" PRId64, n->cur, n->max);
+        break;
+    case USHER_SERIAL_PARSE:
+        fprintf(out, ": number %" PRId64 ", value %" PRId64, n->of.parts.number, n->of.parts.value);
+        if (n->of.parts.date_size > 0) {
+            fputs(", date ", out);
+            usher__plain_text(out, command->arg.serial.serial.data + n->of.parts.date_at,
+                              (size_t)n->of.parts.date_size);
+        }
+        if (n->of.parts.check != 0)
+            fprintf(out, ", check digit %c", (char)n->of.parts.check);
+        break;
+    case USHER_SERIAL_RESERVE:
+    case USHER_SERIAL_CONFIRM:
+    case USHER_SERIAL_RETURN:
+    case USHER_SERIAL_VOID:
+        plain_serial(out, ": ", reply, 0);
+        if (n->n_rows == 1)
+            fprintf(out, " is %s", usher_serial_state_word(n->rows->state));
+        if (n->until_ms != 0)
+            fprintf(out, " under token %" PRIu64 " until %s", n->token,
+                    usher__time_text(time, n->until_ms));
+        break;
+    case USHER_SERIAL_HOLDS:
+        plain_holds(out, reply);
+        break;
+    case USHER_SERIAL_SWEEP:
+        fprintf(out, ": %" PRId64 " expired%s", n->count, n->more ? ", more are to do" : "");
+        break;
+    case USHER_SERIAL_GRANT:
+        fprintf(out, ": up to %" PRId64, n->granted);
+        break;
+    default:
+        break;
+    }
+}
+
+void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
+                                const struct usher_reply *reply)
+{
+    switch (reply->status) {
+    case USHER_OK:
+    case USHER_SAME:
+        plain_done(out, command, reply);
+        break;
+    default:
+        if (reply->of.serial.why != USHER_SERIAL_WHY_NONE)
+            fprintf(out, ": %s", usher_serial_why_text(reply->of.serial.why));
+        break;
+    }
+}
+
+/* ---- serial list -------------------------------------------------------------------- */
+
+struct names {
+    char **name;
+    size_t n, room;
+};
+
+static void names_add(void *payload, const char *rule)
+{
+    struct names *names = payload;
+    size_t size = strlen(rule) + 1;
+
+    if (names->n == names->room) {
+        names->room = names->room * 2 + 64;
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+        names->name = usher__cli_resize(names->name, names->room * sizeof *names->name);
+    }
+    names->name[names->n] = memcpy(usher__cli_resize(NULL, size), rule, size);
+    names->n++;
+}
+
+static int names_compare(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
+{
+    struct names names = { NULL, 0, 0 };
+    struct json j = { stdout, false };
+    enum usher_status status;
+    int rc;
+
+    if (n != 2)
+        return usher__cli_fail(cli, USHER_INVALID, "`%s` is one word too many for `serial list`",
+                               words[2]);
+    rc = usher__cli_open(cli);
+    if (rc != 0)
+        return rc;
+    status = usher_serial_rules(cli->engine, names_add, &names);
+    if (status != USHER_OK)
+        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+    if (names.n > 0)
+        qsort(names.name, names.n, sizeof *names.name, names_compare);
+    if (cli->json || cli->shell) {
+        usher__answer_begin(&j, USHER_OK, 0, 0);
+        usher__json_key(&j, "rules");
+        putchar('[');
+    } else {
+        printf("ok: %zu rule%s", names.n, names.n == 1 ? "" : "s");
+    }
+    for (size_t i = 0; i < names.n; i++) {
+        if (cli->json || cli->shell) {
+            if (i > 0)
+                putchar(',');
+            usher__json_string(stdout, names.name[i], strlen(names.name[i]));
+        } else {
+            fputs(i > 0 ? " " : ": ", stdout);
+            usher__plain_text(stdout, names.name[i], strlen(names.name[i]));
+        }
+        (void)usher__cli_resize(names.name[i], 0);
+    }
+    (void)usher__cli_resize(names.name, 0);
+    puts(cli->json || cli->shell ? "]}" : "");
+    return 0;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Serials as pure functions: printing and reading them, check digits, periods, how far a rule
+ * may count, how many are made ahead.
+ *
+ * Counters have 63 bits.  In records they are two numbers, hi and lo with lo below 10^9, for
+ * Lua is exact to 2^53 only; usher__big() and usher__hi(), usher__lo() go between.
+ */
+#ifndef USHER_CORE_SERIAL_H
+#define USHER_CORE_SERIAL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "pack.h"
+#include "segment.h"
+
+#define USHER__LIMB INT64_C(1000000000)
+/* Of a gap-free rule: numbers are ranks of records there. */
+#define USHER__GAPFREE_MAX ((INT64_C(1) << 53) - 1)
+#define USHER__GAPFREE_BITS 31 /* and with a period in front of them, so many */
+
+static inline int64_t usher__hi(int64_t value)
+{
+    return value / USHER__LIMB;
+}
+
+static inline int64_t usher__lo(int64_t value)
+{
+    return value % USHER__LIMB;
+}
+
+/* False: out of range. */
+static inline bool usher__big_is(int64_t hi, int64_t lo)
+{
+    return hi >= 0 && lo >= 0 && lo < USHER__LIMB &&
+           (hi < INT64_MAX / USHER__LIMB ||
+            (hi == INT64_MAX / USHER__LIMB && lo <= INT64_MAX % USHER__LIMB));
+}
+
+static inline int64_t usher__big(int64_t hi, int64_t lo)
+{
+    return usher__big_is(hi, lo) ? hi * USHER__LIMB + lo : INT64_MAX;
+}
+
+/* A counter as decimal digits. */
+static inline void usher__pack_big(struct usher__packer *p, int64_t value)
+{
+    char text[USHER__WIDE_TEXT];
+
+    usher__pack_text(p, text, usher__wide_text(value, text));
+}
+
+static inline bool usher__big_read(const char *text, size_t size, int64_t *ret)
+{
+    return usher__wide_read(text, size, ret) && *ret >= 0;
+}
+
+/* What it takes to print a serial: kept as one value, usher__serial_pack(). */
+struct usher__serial_format {
+    struct usher_text prefix, suffix, date;
+    int64_t base, step, width, radix, check, overflow, zone_min;
+};
+
+#define USHER__SERIAL_FORMAT_MAX 256 /* bytes of a packed one */
+
+void usher__serial_pack(struct usher__packer *p, const struct usher__serial_format *f);
+/* The texts point into @data.  False: it is none, or out of range. */
+bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_format *ret);
+
+/* NULL, or what is wrong with a date pattern or with a prefix or suffix. */
+const char *usher__serial_date_fault(const char *data, size_t size);
+const char *usher__serial_affix_fault(const char *data, size_t size);
+/* The finest period (enum usher_serial_reset) that a date pattern tells apart. */
+unsigned usher__serial_date_finest(const struct usher_text *date);
+
+/* The period (day, month, year; else 0) of @now_ms in local time. */
+int64_t usher__serial_period(int64_t reset, int64_t now_ms, int64_t zone_min);
+
+/* The largest k that may be printed when it may be @max. */
+int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, int64_t mode,
+                            int64_t reset);
+
+/* The serial of k >= 0 dated @at_ms, without a NUL; returns its size, at most USHER_SERIAL_MAX
+ * and 0 when its value is beyond 2^63 - 1. */
+size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
+                           char to[USHER_SERIAL_MAX + 1]);
+
+/* The number in @text, not looking at date and check digit.  False: it is not of this form. */
+bool usher__serial_number(const struct usher__serial_format *f, const struct usher_text *text,
+                          int64_t *ret_k);
+
+struct usher__serial_parts {
+    struct usher_text date; /* in the text */
+    int64_t number, value;
+    char check; /* '\0': none */
+};
+/* NULL, or what is wrong with it. */
+const char *usher__serial_parse(const struct usher__serial_format *f, const struct usher_text *text,
+                                struct usher__serial_parts *ret_parts);
+
+/* The check character of enum usher_serial_check over the digits (and capitals, where the
+ * scheme has them) of @text; '\0' for none. */
+char usher__check_character(unsigned check, const char *text, size_t size);
+
+/* How many should be in stock: see usher_serial_rule.critical. */
+int64_t usher__serial_target(int64_t critical, int64_t recent, int64_t longterm);
+
+/* Use of the last hour in periods of five minutes, two of them in one number. */
+#define USHER__USE_MS INT64_C(300000)
+#define USHER__USE_PERIODS 12
+#define USHER__USE_BITS 26
+#define USHER__USE_MAX ((INT64_C(1) << USHER__USE_BITS) - 1)
+/* Forget what is older than an hour at @now_ms.  @bucket is the newest period. */
+void usher__use_slide(int64_t *bucket, int64_t use[USHER__USE_PERIODS / 2], int64_t now_ms);
+void usher__use_add(int64_t bucket, int64_t use[USHER__USE_PERIODS / 2], int64_t n);
+/* Of the newest @periods. */
+int64_t usher__use_sum(int64_t bucket, const int64_t use[USHER__USE_PERIODS / 2], int periods);
+
+#endif

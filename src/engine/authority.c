@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/* Opening authorities by URL, and the typed functions that are about them alone. */
+#include "config.h"
+
+#include "engine/authority.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+#include "engine/memory.h"
+#ifdef USHER_WITH_SQLITE
+#include "../backends/sqlite/authority.h"
+#endif
+
+enum usher_status usher__authority_open(const char *url, const struct usher_allocator *alloc,
+                                        struct usher_authority **ret_authority, char message[192])
+{
+    static const char scheme[] = "sqlite:";
+
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+        (void)snprintf(message, 192, "an authority is sqlite:PATH");
+        return USHER_INVALID;
+    }
+#ifdef USHER_WITH_SQLITE
+    return usher__sqlite_authority(url + sizeof scheme - 1, usher__allocator(alloc), ret_authority,
+                                   message);
+#else
+    (void)alloc;
+    (void)ret_authority;
+    (void)snprintf(message, 192, "built without SQLite");
+    return USHER_INVALID;
+#endif
+}
+
+bool usher__authority_sound(const struct usher_authority *a)
+{
+    const struct usher_authority_ops *ops = a->ops;
+
+    return ops != NULL && ops->size >= sizeof *ops && ops->name != NULL && ops->reserve != NULL &&
+           ops->read != NULL && ops->release != NULL && ops->close != NULL;
+}
+
+enum usher_status usher_authority_open(const char *url, const struct usher_allocator *alloc,
+                                       struct usher_authority **ret_authority)
+{
+    char why[192] = "";
+    enum usher_status status;
+
+    usher__message_set("%s", "");
+    if (url == NULL || ret_authority == NULL) {
+        usher__message_set("authority: %s is NULL", url == NULL ? "url" : "ret_authority");
+        return USHER_INVALID;
+    }
+    status = usher__authority_open(url, alloc, ret_authority, why);
+    if (status != USHER_OK)
+        usher__message_set("authority: %s", why);
+    return status;
+}
+
+void usher_authority_close(struct usher_authority *a)
+{
+    if (a != NULL)
+        a->ops->close(a);
+}
+
+enum usher_status usher_authority_events(struct usher_authority *a, enum usher_noun noun,
+                                         const char *name, int64_t first,
+                                         usher_authority_event_fn *fn, void *payload)
+{
+    usher__message_set("%s", "");
+    if (a == NULL || name == NULL || fn == NULL) {
+        usher__message_set("authority: an argument is NULL");
+        return USHER_INVALID;
+    }
+#ifdef USHER_WITH_SQLITE
+    if (usher__sqlite_authority_is(a)) {
+        struct usher_text text = { name, strlen(name) };
+        char why[192] = "";
+        enum usher_status status = usher__sqlite_authority_events(
+            a, noun, &text, first, usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, fn, payload, why);
+
+        if (status != USHER_OK)
+            usher__message_set("authority: %s", why);
+        return status;
+    }
+#else
+    (void)noun;
+    (void)first;
+    (void)payload;
+#endif
+    usher__message_set("authority: this one shows no journal");
+    return USHER_INVALID;
+}

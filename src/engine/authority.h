@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef USHER_ENGINE_AUTHORITY_H
+#define USHER_ENGINE_AUTHORITY_H
+
+#include <usher/authority.h>
+
+/* As usher_authority_open(), but for the message. */
+enum usher_status usher__authority_open(const char *url, const struct usher_allocator *alloc,
+                                        struct usher_authority **ret_authority, char message[192]);
+
+/* Has it all the functions that it must have? */
+bool usher__authority_sound(const struct usher_authority *a);
+
+#endif

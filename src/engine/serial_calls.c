@@ -1,0 +1,496 @@
+/* SPDX-License-Identifier: MIT */
+/* The typed functions of serials, and the printing of what replies tell. */
+#include "config.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "core/serial.h"
+#include "core/serial_machine.h"
+#include "core/verbs.h"
+#include "engine/engine.h"
+#include "engine/serial.h"
+
+/* ---- words -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word, *text;
+} whys[] = {
+    [USHER_SERIAL_WHY_NONE] = { "none", "" },
+    [USHER_SERIAL_WHY_EXHAUSTED] = { "exhausted", "the maximum is reached" },
+    [USHER_SERIAL_WHY_GRANT] = { "grant", "the authority has to be asked for more" },
+    [USHER_SERIAL_WHY_LOST] = { "lost", "the store may have gone back in time: the authority has "
+                                        "to be asked" },
+    [USHER_SERIAL_WHY_KEPT] = { "kept", "base, step, radix and mode stay once numbers were made" },
+    [USHER_SERIAL_WHY_ROOM] = { "room", "max or width has no room for numbers already made" },
+    [USHER_SERIAL_WHY_MODE] = { "mode", "the verb is for rules of the other mode" },
+    [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held or returned" },
+    [USHER_SERIAL_WHY_FILLS] = { "fills", "32 fills wait to be taken" },
+};
+
+const char *usher_serial_why_word(enum usher_serial_why why)
+{
+    return (unsigned)why < sizeof whys / sizeof *whys ? whys[why].word : "?";
+}
+
+const char *usher_serial_why_text(enum usher_serial_why why)
+{
+    return (unsigned)why < sizeof whys / sizeof *whys ? whys[why].text : "?";
+}
+
+const char *usher_serial_state_word(enum usher_serial_state state)
+{
+    return (unsigned)state < usher__serial_machine.n_states
+               ? usher__serial_machine.state_words[state]
+               : "?";
+}
+
+/* ---- replies ------------------------------------------------------------------------ */
+
+size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+{
+    const struct usher_serial_reply *n;
+    char text[USHER_SERIAL_MAX + 1];
+    size_t length = 0;
+
+    if (size > 0)
+        to[0] = '\0';
+    if (reply == NULL || reply->noun != USHER_SERIAL)
+        return 0;
+    n = &reply->of.serial;
+    for (size_t k = 0; k < n->n_rows; k++) {
+        const struct usher_serial_row *row = &n->rows[k];
+        struct usher__serial_format f;
+
+        if (row->n <= 0)
+            continue;
+        if (i >= (uint64_t)row->n) {
+            i -= (uint64_t)row->n;
+            continue;
+        }
+        if (usher__serial_unpack(&row->format, &f) && (int64_t)i <= INT64_MAX - row->first)
+            length = usher__serial_print(&f, row->first + (int64_t)i, row->at_ms, text);
+        break;
+    }
+    if (size > 0) {
+        size_t fits = length < size ? length : size - 1;
+
+        memcpy(to, text, fits);
+        to[fits] = '\0';
+    }
+    return length;
+}
+
+bool usher_serial_form_of(const struct usher_reply *reply, struct usher_serial_form *ret_form)
+{
+    const struct usher_serial_settings *set = &reply->of.serial.of.settings;
+    struct usher__serial_format f;
+
+    if (reply->noun != USHER_SERIAL || reply->of.serial.n_rows != 1 ||
+        !usher__serial_unpack(&reply->of.serial.rows->format, &f))
+        return false;
+    memset(ret_form, 0, sizeof *ret_form);
+    if (f.prefix.size != 0)
+        memcpy(ret_form->prefix, f.prefix.data, f.prefix.size);
+    if (f.suffix.size != 0)
+        memcpy(ret_form->suffix, f.suffix.data, f.suffix.size);
+    if (f.date.size != 0)
+        memcpy(ret_form->date, f.date.data, f.date.size);
+    ret_form->width = f.width;
+    ret_form->base = f.base;
+    ret_form->start = set->start;
+    ret_form->step = f.step;
+    ret_form->radix = f.radix;
+    ret_form->check = f.check;
+    ret_form->overflow = f.overflow;
+    ret_form->max = reply->of.serial.max;
+    ret_form->critical = set->critical;
+    ret_form->batch = set->batch;
+    ret_form->reset = set->reset;
+    ret_form->zone_min = f.zone_min;
+    ret_form->stamp = set->stamp;
+    ret_form->mode = set->mode;
+    ret_form->lease_ms = set->lease_ms;
+    ret_form->requests = set->requests;
+    ret_form->authority = set->authority;
+    return true;
+}
+
+void usher__serial_parsed(const struct usher_command *command, struct usher_reply *reply)
+{
+    const struct usher_text *serial = &command->arg.serial.serial;
+    struct usher_serial_parts *to = &reply->of.serial.of.parts;
+    struct usher__serial_format f;
+    struct usher__serial_parts parts;
+    const char *fault;
+
+    if (reply->status != USHER_OK)
+        return;
+    if (reply->of.serial.n_rows != 1 || !usher__serial_unpack(&reply->of.serial.rows->format, &f)) {
+        usher_reply_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+        return;
+    }
+    fault = usher__serial_parse(&f, serial, &parts);
+    if (fault != NULL) {
+        usher_reply_fail(reply, USHER_INVALID, fault);
+        return;
+    }
+    to->number = parts.number;
+    to->value = parts.value;
+    to->date_at = parts.date.data - serial->data;
+    to->date_size = (int64_t)parts.date.size;
+    to->check = (unsigned char)parts.check;
+}
+
+/* ---- calls -------------------------------------------------------------------------- */
+
+static struct usher_text text(const char *string)
+{
+    struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
+
+    return t;
+}
+
+static void command_init(struct usher_command *c, enum usher_verb verb, const char *rule)
+{
+    memset(c, 0, sizeof *c);
+    c->verb = verb;
+    c->scope = text(rule);
+}
+
+static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
+                                 struct usher_reply *reply)
+{
+    enum usher_status status = usher_execute(e, c, reply, 1);
+
+    if (status == USHER_INVALID)
+        return status; /* the engine itself: the reply was not touched */
+    if (reply->status != USHER_OK && reply->status != USHER_SAME) {
+        const char *why = usher_serial_why_text(reply->of.serial.why);
+
+        usher__message_set("serial %s: %s", usher_verb_word(c->verb),
+                           reply->message[0] != '\0' ? reply->message
+                           : why[0] != '\0'          ? why
+                                                     : usher_status_text(reply->status));
+    }
+    return reply->status;
+}
+
+/* The same for a reply that nobody will look at again. */
+static enum usher_status execute_once(struct usher_engine *e, const struct usher_command *c,
+                                      struct usher_reply *reply)
+{
+    enum usher_status status;
+
+    memset(reply, 0, sizeof *reply);
+    status = execute(e, c, reply);
+    usher_reply_done(reply);
+    return status;
+}
+
+static bool null(const char *verb, const void *argument)
+{
+    if (argument == NULL)
+        usher__message_set("serial %s: an argument is NULL", verb);
+    return argument == NULL;
+}
+
+enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule, uint32_t given,
+                                    struct usher_serial_form *inout)
+{
+    struct usher_command c;
+    struct usher_serial_args *a = &c.arg.serial;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (null("rule", inout))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_RULE, rule);
+    c.given = given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_SERIAL_PREFIX |
+                                  USHER_GIVEN_SERIAL_SUFFIX | USHER_GIVEN_SERIAL_DATE);
+    if ((given & USHER_GIVEN_SERIAL_PREFIX) != 0)
+        a->prefix = text(inout->prefix);
+    if ((given & USHER_GIVEN_SERIAL_SUFFIX) != 0)
+        a->suffix = text(inout->suffix);
+    if ((given & USHER_GIVEN_SERIAL_DATE) != 0)
+        a->date = text(inout->date);
+    a->width = inout->width;
+    a->base = inout->base;
+    a->start = inout->start;
+    a->step = inout->step;
+    a->radix = inout->radix;
+    a->check = inout->check;
+    a->overflow = inout->overflow;
+    a->max = inout->max;
+    a->critical = inout->critical;
+    a->batch = inout->batch;
+    a->reset = inout->reset;
+    a->zone_min = inout->zone_min;
+    a->stamp = inout->stamp;
+    a->mode = inout->mode;
+    a->lease_ms = inout->lease_ms;
+    a->requests = inout->requests;
+    a->authority = inout->authority;
+    status = execute(e, &c, &reply);
+    if (status == USHER_INVALID)
+        return status;
+    if ((status == USHER_OK || status == USHER_SAME) && !usher_serial_form_of(&reply, inout)) {
+        usher__message_set("serial rule: the store is damaged: a rule");
+        status = USHER_UNAVAILABLE;
+    }
+    usher_reply_done(&reply);
+    return status;
+}
+
+enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+
+    command_init(&c, USHER_SERIAL_DELETE, rule);
+    return execute_once(e, &c, &reply);
+}
+
+enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
+                                    int64_t *ret_made, int64_t *ret_left)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    command_init(&c, USHER_SERIAL_FILL, rule);
+    c.given = USHER_GIVEN_SERIAL_N;
+    c.arg.serial.n = n;
+    status = execute_once(e, &c, &reply);
+    if (status == USHER_OK && ret_made != NULL)
+        *ret_made = reply.of.serial.count;
+    if (status == USHER_OK && ret_left != NULL)
+        *ret_left = reply.of.serial.left;
+    return status;
+}
+
+enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
+                                    const char *request, struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    if (null("take", ret_reply))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_TAKE, rule);
+    c.given = USHER_GIVEN_SERIAL_N;
+    c.arg.serial.n = n;
+    c.request = text(request);
+    return execute(e, &c, ret_reply);
+}
+
+enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+                                     struct usher_serial_stock *ret_stock)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (null("check", ret_stock))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_CHECK, rule);
+    status = execute_once(e, &c, &reply);
+    if (status == USHER_OK)
+        *ret_stock = reply.of.serial.of.stock;
+    return status;
+}
+
+enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule, int64_t *ret_made)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    command_init(&c, USHER_SERIAL_TICK, rule);
+    status = execute_once(e, &c, &reply);
+    if (ret_made != NULL && (status == USHER_OK || status == USHER_SAME))
+        *ret_made = reply.of.serial.count;
+    return status;
+}
+
+enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule, int64_t step,
+                                      int64_t *ret_max)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    command_init(&c, USHER_SERIAL_SETMAX, rule);
+    c.given = USHER_GIVEN_SERIAL_BY;
+    c.arg.serial.by = step;
+    status = execute_once(e, &c, &reply);
+    if (ret_max != NULL && status == USHER_OK)
+        *ret_max = reply.of.serial.max;
+    return status;
+}
+
+enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule, int64_t cur)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+
+    command_init(&c, USHER_SERIAL_SETMAXCUR, rule);
+    c.given = USHER_GIVEN_SERIAL_MAX;
+    c.arg.serial.max = cur;
+    return execute_once(e, &c, &reply);
+}
+
+enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule, const char *serial,
+                                     struct usher_serial_parts *ret_parts)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (null("parse", ret_parts))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_PARSE, rule);
+    c.arg.serial.serial = text(serial);
+    status = execute_once(e, &c, &reply);
+    if (status == USHER_OK)
+        *ret_parts = reply.of.serial.of.parts;
+    return status;
+}
+
+enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule, const char *owner,
+                                       int64_t lease_ms, const char *request,
+                                       struct usher_serial_hold *ret_hold)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (null("reserve", ret_hold))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_RESERVE, rule);
+    c.arg.serial.owner = text(owner);
+    c.request = text(request);
+    if (lease_ms != 0) {
+        c.given = USHER_GIVEN_SERIAL_LEASE;
+        c.arg.serial.lease_ms = lease_ms;
+    }
+    memset(&reply, 0, sizeof reply);
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK || status == USHER_SAME) {
+        ret_hold->token = reply.of.serial.token;
+        ret_hold->until_ms = reply.of.serial.until_ms;
+        ret_hold->number = reply.of.serial.n_rows == 1 ? reply.of.serial.rows->first : 0;
+        ret_hold->epoch = reply.epoch;
+        ret_hold->version = reply.version;
+        (void)usher_serial_text(&reply, 0, ret_hold->serial, sizeof ret_hold->serial);
+    }
+    usher_reply_done(&reply);
+    return status;
+}
+
+static enum usher_status settle(struct usher_engine *e, enum usher_verb verb, const char *rule,
+                                const char *serial, uint64_t token)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+
+    command_init(&c, verb, rule);
+    c.given = USHER_GIVEN_SERIAL_TOKEN;
+    c.arg.serial.token = token;
+    c.arg.serial.serial = text(serial);
+    return execute_once(e, &c, &reply);
+}
+
+enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule, const char *serial,
+                                       uint64_t token)
+{
+    return settle(e, USHER_SERIAL_CONFIRM, rule, serial, token);
+}
+
+enum usher_status usher_serial_return(struct usher_engine *e, const char *rule, const char *serial,
+                                      uint64_t token)
+{
+    return settle(e, USHER_SERIAL_RETURN, rule, serial, token);
+}
+
+enum usher_status usher_serial_void(struct usher_engine *e, const char *rule, const char *serial,
+                                    uint64_t token)
+{
+    return settle(e, USHER_SERIAL_VOID, rule, serial, token);
+}
+
+enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule, const char *owner,
+                                     size_t max, struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    if (null("holds", ret_reply))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_HOLDS, rule);
+    c.arg.serial.owner = text(owner);
+    if (max != 0) {
+        c.given = USHER_GIVEN_SERIAL_N;
+        c.arg.serial.n = max <= USHER_LIST_MAX ? (int64_t)max : USHER_LIST_MAX + 1;
+    }
+    return execute(e, &c, ret_reply);
+}
+
+enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
+                                     uint64_t *ret_expired)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    uint64_t n = 0;
+    enum usher_status status;
+
+    command_init(&c, USHER_SERIAL_SWEEP, rule);
+    do {
+        status = execute_once(e, &c, &reply);
+        if (status == USHER_OK)
+            n += (uint64_t)reply.of.serial.count;
+    } while (status == USHER_OK && reply.of.serial.more);
+    if (status == USHER_SAME && n > 0)
+        status = USHER_OK;
+    if (ret_expired != NULL && (status == USHER_OK || status == USHER_SAME))
+        *ret_expired = n;
+    return status;
+}
+
+struct rules {
+    usher_serial_rules_fn *fn;
+    void *payload;
+    char name[USHER_NAME_MAX + 1];
+};
+
+static enum usher_status rules_item(void *payload, const struct usher_item *item)
+{
+    struct rules *r = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        memcpy(r->name, item->scope->name.data, item->scope->name.size);
+        r->name[item->scope->name.size] = '\0';
+    } else if (item->kind == USHER_ITEM_RECORD && item->record->kind == 1) {
+        r->fn(r->payload, r->name); /* one whose rule was deleted has no such record */
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
+                                     void *payload)
+{
+    struct rules r = { fn, payload, "" };
+    char why[192] = "";
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (fn == NULL) {
+        usher__message_set("serial rules: fn is NULL");
+        return USHER_INVALID;
+    }
+    status = e->store->ops->scan(e->store, USHER_SERIAL, NULL,
+                                 usher__monotonic_ms() + e->timeout_ms, rules_item, &r, why);
+    if (status != USHER_OK)
+        usher__message_set("serial rules: %s: %s", e->store->ops->name,
+                           why[0] != '\0' ? why : usher_status_text(status));
+    return status;
+}

@@ -1,0 +1,1399 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of a serial rule as steps on a record store.
+ *
+ * Records: RULE (id "rule"; data = the packed format, owner = the server that grants were
+ * installed on, n = granted, debt, the version at which the store was found to be behind), FILL
+ * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
+ * number of a gap-free rule; id = rank = period and number), REQUEST.
+ *
+ * The counters are in the counts of the scope, as pairs (core/serial.h): taken is the last one
+ * given out, cur the last one made.  The stock is what lies between.
+ */
+#include "config.h"
+
+#include "work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/serial.h"
+#include "core/serial_machine.h"
+#include "core/text.h"
+
+typedef struct usher__work work;
+typedef struct usher__change change;
+
+#define LEASE_MS INT64_C(300000)
+#define BATCH 1000
+
+enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3 };
+
+enum count {
+    COUNT_TAKEN, /* and the low part behind it */
+    COUNT_CUR = 2,
+    COUNT_PERIOD = 4,
+    COUNT_REQUESTS,
+    COUNT_BUCKET, /* of the counts of use: the newest */
+    COUNT_USE,
+    COUNT_HELD = 13,
+    COUNT_RETURNED,
+    COUNT_FILLS
+};
+
+enum setting {
+    SET_LIMIT, /* the last number that may be printed; follows from the rule */
+    SET_MAX = 2,
+    SET_START = 4,
+    SET_CRITICAL = 6,
+    SET_BATCH,
+    SET_RESET,
+    SET_ZONE,
+    SET_STAMP,
+    SET_MODE,
+    SET_LEASE,
+    SET_REQUESTS,
+    SET_AUTHORITY,
+    SET_RULE /* 1: there is one */
+};
+
+/* record.n of the rule, of a fill, of a hold. */
+enum n { N_GRANT = 0, N_DEBT = 2, N_LOST = 4 };
+enum n_fill { N_LAST = 0, N_AT = 2 };
+enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
+
+enum slot { READY, DUE, HELD };
+
+static const struct usher_text rule_id = { "rule", 4 };
+
+static int64_t pair(const int64_t *at)
+{
+    return usher__big(at[0], at[1]);
+}
+
+static void set_pair(int64_t *at, int64_t value)
+{
+    at[0] = usher__hi(value);
+    at[1] = usher__lo(value);
+}
+
+static void defaults(struct usher_scope *scope)
+{
+    int64_t *set = scope->settings;
+
+    memset(scope->counts, 0, sizeof scope->counts);
+    memset(scope->settings, 0, sizeof scope->settings);
+    set_pair(set + SET_LIMIT, INT64_MAX);
+    set_pair(set + SET_MAX, INT64_MAX);
+    set_pair(set + SET_START, 1);
+    set[SET_BATCH] = BATCH;
+    set[SET_LEASE] = LEASE_MS;
+    set[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
+}
+
+/* ---- what there is ------------------------------------------------------------------ */
+
+/* The rule as it is at w->now. */
+struct state {
+    int64_t taken, cur, limit, granted, debt, period;
+    struct usher_record rule;
+};
+
+/* The last number that may be made now. */
+static int64_t ceiling(const work *w, const struct state *s)
+{
+    return w->scope.settings[SET_AUTHORITY] != 0 && s->granted < s->limit ? s->granted : s->limit;
+}
+
+static int64_t room(const work *w, const struct state *s)
+{
+    int64_t most = ceiling(w, s);
+
+    return most > s->cur ? most - s->cur : 0;
+}
+
+static bool must_ask(const work *w, const struct state *s)
+{
+    return ceiling(w, s) < s->limit;
+}
+
+static enum usher_status damaged(work *w)
+{
+    usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+    return USHER_MISSING;
+}
+
+/* What a reply always says. */
+static void answer(work *w, enum usher_status status, const struct state *s)
+{
+    struct usher_serial_reply *n = &w->reply->of.serial;
+
+    w->reply->status = status;
+    n->cur = s->cur;
+    n->max = pair(w->scope.settings + SET_MAX);
+    n->left = s->limit > s->cur ? s->limit - s->cur : 0;
+    n->granted = s->granted;
+    n->period = s->period;
+}
+
+static enum usher_status turned_down(work *w, enum usher_status status, enum usher_serial_why why,
+                                     const struct state *s)
+{
+    answer(w, status, s);
+    w->reply->of.serial.why = why;
+    return USHER_OK;
+}
+
+/* MISSING: the reply says why. */
+static enum usher_status load(work *w, struct state *s)
+{
+    const int64_t *set = w->scope.settings, *counts = w->scope.counts;
+    int64_t period;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL || set[SET_RULE] == 0) {
+        w->reply->status = USHER_MISSING;
+        return USHER_MISSING;
+    }
+    status = w->ops->find(w->txn, &w->scope, KIND_RULE, &rule_id, &s->rule);
+    if (status == USHER_MISSING)
+        return damaged(w);
+    if (status != USHER_OK)
+        return status;
+    s->limit = pair(set + SET_LIMIT);
+    s->taken = pair(counts + COUNT_TAKEN);
+    s->cur = pair(counts + COUNT_CUR);
+    s->granted = pair(s->rule.n + N_GRANT);
+    s->debt = pair(s->rule.n + N_DEBT);
+    s->period = counts[COUNT_PERIOD];
+    period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
+    if (period > s->period) {
+        s->period = period;
+        s->taken = s->cur = pair(set + SET_START) - 1;
+        s->granted = s->debt = 0;
+    }
+    return USHER_OK;
+}
+
+static void put_counters(change *c, const struct state *s)
+{
+    set_pair(c->scope->counts + COUNT_TAKEN, s->taken);
+    set_pair(c->scope->counts + COUNT_CUR, s->cur);
+    c->scope->counts[COUNT_PERIOD] = s->period;
+}
+
+static void put_rule(change *c, struct state *s)
+{
+    set_pair(s->rule.n + N_GRANT, s->granted);
+    set_pair(s->rule.n + N_DEBT, s->debt);
+    usher__change_save(c, &s->rule);
+}
+
+/* @next in place of the scope's epoch: what others keep of it is of no use any more. */
+static void bump_epoch(change *c)
+{
+    c->scope->epoch = c->scope->epoch != UINT64_MAX ? c->scope->epoch + 1 : 1;
+}
+
+/* All fills go: nobody waits for them any more. */
+static enum usher_status drop_fills(work *w, change *c)
+{
+    struct usher_record r;
+    uint64_t order = 0;
+
+    while (c->scope->counts[COUNT_FILLS] > 0) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, KIND_FILL, READY, NULL, 0, order, false, &r);
+
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? USHER_OK : status;
+        order = r.order;
+        usher__change_erase(c, &r);
+        c->scope->counts[COUNT_FILLS]--;
+    }
+    return USHER_OK;
+}
+
+static void add_fill(const work *w, change *c, int64_t last, char id[24])
+{
+    struct usher_record r;
+
+    memset(&r, 0, sizeof r);
+    r.kind = KIND_FILL;
+    r.id.data = id;
+    r.id.size = (size_t)snprintf(id, 24, "%" PRIu64, c->scope->version);
+    r.slots = 1u << READY;
+    r.order = c->scope->version;
+    set_pair(r.n + N_LAST, last);
+    r.n[N_AT] = w->now;
+    c->scope->counts[COUNT_FILLS]++;
+    usher__change_save(c, &r);
+}
+
+/* A new period begins the count anew, as a change of its own.  Periods only grow. */
+static enum usher_status begin_period(work *w)
+{
+    const int64_t *set = w->scope.settings;
+    struct state s;
+    change c;
+    enum usher_status status;
+
+    if (w->scope.ref == NULL || set[SET_RULE] == 0 || set[SET_RESET] == USHER_RESET_NONE ||
+        usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]) <=
+            w->scope.counts[COUNT_PERIOD])
+        return USHER_OK;
+    status = load(w, &s);
+    if (status != USHER_OK)
+        return status;
+    usher__change_begin(w, &c);
+    put_counters(&c, &s);
+    if (pair(s.rule.n + N_GRANT) != 0 || pair(s.rule.n + N_DEBT) != 0)
+        put_rule(&c, &s);
+    status = drop_fills(w, &c);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &c, USHER_SERIAL_RESET, 0, 0, NULL);
+    return status;
+}
+
+static enum usher_status add_row(work *w, const struct state *s, int64_t first, int64_t n,
+                                 int64_t at)
+{
+    struct usher_serial_row row;
+
+    memset(&row, 0, sizeof row);
+    row.first = first;
+    row.n = n;
+    row.at_ms = at;
+    row.format = s->rule.data;
+    return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
+}
+
+static enum usher_status finish(work *w, change *c, const struct usher_record *r, unsigned from,
+                                unsigned to)
+{
+    enum usher_status status = usher__request_keep(w, c);
+
+    if (status == USHER_OK)
+        status = usher__change_commit(w, c, w->command->verb, from, to, r);
+    return status;
+}
+
+static bool queued(const work *w)
+{
+    return w->scope.settings[SET_MODE] == USHER_MODE_QUEUE;
+}
+
+/* ---- fill, tick, take --------------------------------------------------------------- */
+
+/* Make @n more, which there is room for. */
+static enum usher_status make(work *w, struct state *s, int64_t n)
+{
+    change c;
+    char id[24];
+
+    usher__change_begin(w, &c);
+    s->cur += n;
+    put_counters(&c, s);
+    if (w->scope.settings[SET_STAMP] == USHER_STAMP_FILL)
+        add_fill(w, &c, s->cur, id);
+    answer(w, USHER_OK, s);
+    w->reply->of.serial.count = n;
+    return finish(w, &c, NULL, 0, 0);
+}
+
+static bool fills_full(const work *w)
+{
+    return w->scope.settings[SET_STAMP] == USHER_STAMP_FILL &&
+           w->scope.counts[COUNT_FILLS] >= USHER_SERIAL_FILLS_MAX;
+}
+
+static enum usher_status make_some(work *w, struct state *s, int64_t n)
+{
+    int64_t most = room(w, s);
+
+    if (n > most && must_ask(w, s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_GRANT, s);
+    if (most == 0)
+        return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, s);
+    if (fills_full(w))
+        return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_FILLS, s);
+    return make(w, s, n < most ? n : most);
+}
+
+static enum usher_status fill(work *w)
+{
+    struct state s;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (!queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    return make_some(w, &s, w->command->arg.serial.n);
+}
+
+/* The counts of use as they are at w->now. */
+static int64_t use_now(const work *w, int64_t use[USHER__USE_PERIODS / 2], int64_t *ret_recent,
+                       int64_t *ret_longterm)
+{
+    int64_t bucket = w->scope.counts[COUNT_BUCKET];
+
+    memcpy(use, w->scope.counts + COUNT_USE, USHER__USE_PERIODS / 2 * sizeof *use);
+    usher__use_slide(&bucket, use, w->now);
+    *ret_recent = usher__use_sum(bucket, use, USHER__USE_PERIODS / 2);
+    *ret_longterm = usher__use_sum(bucket, use, USHER__USE_PERIODS);
+    return bucket;
+}
+
+static enum usher_status tick(work *w)
+{
+    const int64_t *set = w->scope.settings;
+    int64_t use[USHER__USE_PERIODS / 2], recent, longterm, want;
+    struct state s;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (!queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    (void)use_now(w, use, &recent, &longterm);
+    want = usher__serial_target(set[SET_CRITICAL], recent, longterm);
+    if (want <= s.cur - s.taken) {
+        answer(w, USHER_SAME, &s);
+        return USHER_OK;
+    }
+    want -= s.cur - s.taken;
+    return make_some(w, &s, want < set[SET_BATCH] ? want : set[SET_BATCH]);
+}
+
+/* Take @n of the stock, each with the date of its fill; fills that are used up go. */
+static enum usher_status take_fills(work *w, change *c, const struct state *s, int64_t n)
+{
+    struct usher_record r;
+    uint64_t order = 0;
+    int64_t first = s->taken + 1;
+
+    while (n > 0) {
+        int64_t last, k;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, KIND_FILL, READY, NULL, 0, order, false, &r);
+
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? USHER_UNAVAILABLE : status;
+        order = r.order;
+        last = pair(r.n + N_LAST);
+        k = n < last - first + 1 ? n : last - first + 1;
+        if (k < 1)
+            return USHER_UNAVAILABLE;
+        status = add_row(w, s, first, k, r.n[N_AT]);
+        if (status != USHER_OK)
+            return status;
+        if (first + (k - 1) == last) {
+            usher__change_erase(c, &r);
+            c->scope->counts[COUNT_FILLS]--;
+        }
+        n -= k;
+        if (n > 0)
+            first += k;
+    }
+    return USHER_OK;
+}
+
+static enum usher_status take(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const int64_t *set = w->scope.settings;
+    int64_t n = (w->command->given & USHER_GIVEN_SERIAL_N) != 0 ? a->n : 1;
+    int64_t use[USHER__USE_PERIODS / 2], recent, longterm, bucket, stock, made, extra = 0, left;
+    bool dated = set[SET_STAMP] == USHER_STAMP_FILL;
+    struct state s;
+    change c;
+    char id[24];
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (!queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    stock = s.cur - s.taken < n ? s.cur - s.taken : n;
+    made = n - stock < room(w, &s) ? n - stock : room(w, &s);
+    if (stock + made < n && must_ask(w, &s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_GRANT, &s);
+    n = stock + made;
+    if (n == 0)
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_EXHAUSTED, &s);
+
+    usher__change_begin(w, &c);
+    bucket = use_now(w, use, &recent, &longterm);
+    usher__use_add(bucket, use, n);
+    recent = usher__use_sum(bucket, use, USHER__USE_PERIODS / 2);
+    longterm = usher__use_sum(bucket, use, USHER__USE_PERIODS);
+    c.scope->counts[COUNT_BUCKET] = bucket;
+    memcpy(c.scope->counts + COUNT_USE, use, sizeof use);
+
+    if (!dated)
+        status = add_row(w, &s, s.taken + 1, n, w->now);
+    else if (stock > 0)
+        status = take_fills(w, &c, &s, stock);
+    if (status == USHER_OK && dated && made > 0)
+        status = add_row(w, &s, s.cur + 1, made, w->now);
+    if (status != USHER_OK)
+        return status;
+    s.taken += n;
+    s.cur += made;
+    left = s.cur - s.taken;
+    if (left <= set[SET_CRITICAL] && !fills_full(w)) {
+        extra = usher__serial_target(set[SET_CRITICAL], recent, longterm) - left;
+        extra = extra < set[SET_BATCH] ? extra : set[SET_BATCH];
+        extra = extra < room(w, &s) ? extra : room(w, &s);
+        s.cur += extra;
+        if (dated && extra > 0)
+            add_fill(w, &c, s.cur, id);
+    }
+    put_counters(&c, &s);
+    answer(w, USHER_OK, &s);
+    w->reply->of.serial.count = n;
+    return finish(w, &c, NULL, 0, 0);
+}
+
+/* ---- setmax, setmaxcur, grant ------------------------------------------------------- */
+
+/* The limit that follows from @max. */
+static bool limit_with(const work *w, const struct state *s, int64_t max, int64_t *ret)
+{
+    struct usher__serial_format f;
+
+    if (!usher__serial_unpack(&s->rule.data, &f))
+        return false;
+    *ret = usher__serial_limit(&f, max, w->scope.settings[SET_MODE], w->scope.settings[SET_RESET]);
+    return true;
+}
+
+static enum usher_status setmax(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    int64_t max = pair(w->scope.settings + SET_MAX), top;
+    struct state s;
+    change c;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (a->by > INT64_MAX - max)
+        return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, &s);
+    max += a->by;
+    if (!limit_with(w, &s, max, &s.limit))
+        return damaged(w);
+    usher__change_begin(w, &c);
+    bump_epoch(&c);
+    set_pair(c.scope->settings + SET_MAX, max);
+    set_pair(c.scope->settings + SET_LIMIT, s.limit);
+    if ((w->command->given & USHER_GIVEN_SERIAL_DEBT) != 0 && a->debt != 0 &&
+        w->scope.settings[SET_AUTHORITY] != 0) {
+        top = s.granted > s.cur ? s.granted : s.cur;
+        top = a->by > s.limit - top ? s.limit : top + a->by;
+        s.granted = s.debt = top;
+        put_rule(&c, &s);
+    }
+    answer(w, USHER_OK, &s);
+    return finish(w, &c, NULL, 0, 0);
+}
+
+static enum usher_status setmaxcur(work *w)
+{
+    int64_t cur = w->command->arg.serial.max, max = pair(w->scope.settings + SET_MAX);
+    int64_t limit;
+    struct state s;
+    change c;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (!queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (cur <= s.cur) {
+        answer(w, USHER_SAME, &s);
+        return USHER_OK;
+    }
+    max = max > cur ? max : cur;
+    if (!limit_with(w, &s, max, &limit))
+        return damaged(w);
+    if (limit < cur)
+        return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_ROOM, &s);
+    usher__change_begin(w, &c);
+    bump_epoch(&c);
+    set_pair(c.scope->settings + SET_MAX, max);
+    set_pair(c.scope->settings + SET_LIMIT, limit);
+    s.limit = limit;
+    s.taken = s.cur = cur;
+    put_counters(&c, &s);
+    status = drop_fills(w, &c);
+    if (status != USHER_OK)
+        return status;
+    answer(w, USHER_OK, &s);
+    return finish(w, &c, NULL, 0, 0);
+}
+
+/*
+ * The authority has raised the maximum from a->from to a->to for whoever sends this.  Where the
+ * store knows of fewer than a->from, it is behind: it goes on above that, and what it had in
+ * stock may have been given out before.
+ */
+static enum usher_status grant(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    int64_t top;
+    struct state s;
+    change c;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (w->scope.settings[SET_AUTHORITY] == 0) {
+        usher_reply_fail(w->reply, USHER_INVALID, "the rule has no authority");
+        return USHER_OK;
+    }
+    if (a->to < a->from) {
+        usher_reply_fail(w->reply, USHER_INVALID, "to is less than from");
+        return USHER_OK;
+    }
+    if ((w->command->given & USHER_GIVEN_SERIAL_PERIOD) != 0 && a->period != s.period) {
+        answer(w, USHER_STALE, &s);
+        return USHER_OK;
+    }
+    top = s.granted > s.cur ? s.granted : s.cur;
+    if (a->to <= s.granted && a->from <= top && (s.debt == 0 || a->to < s.debt)) {
+        answer(w, USHER_SAME, &s);
+        return USHER_OK;
+    }
+    usher__change_begin(w, &c);
+    if (a->from > top) {
+        bump_epoch(&c);
+        s.taken = s.cur = a->from;
+        s.rule.n[N_LOST] = (int64_t)c.scope->version;
+        put_counters(&c, &s);
+        status = drop_fills(w, &c);
+        if (status != USHER_OK)
+            return status;
+    }
+    if (a->to > s.granted)
+        s.granted = a->to;
+    s.debt = 0;
+    put_rule(&c, &s);
+    answer(w, USHER_OK, &s);
+    return finish(w, &c, NULL, 0, 0);
+}
+
+/* ---- gap-free ----------------------------------------------------------------------- */
+
+static int64_t rank_of(const work *w, int64_t period, int64_t number)
+{
+    return w->scope.settings[SET_RESET] != USHER_RESET_NONE
+               ? (period << USHER__GAPFREE_BITS) + number
+               : number;
+}
+
+/* Put @r into state @to: what has to follow from it follows here. */
+static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
+{
+    r->state = (uint8_t)to;
+    r->order = version;
+    if (to == USHER_SERIAL_HELD) {
+        r->slots = 1u << DUE | 1u << HELD;
+        r->rank = 0;
+        return;
+    }
+    r->slots = 1u << READY;
+    r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], pair(r->n + N_NUMBER));
+    r->until_ms = 0;
+    r->owner.data = NULL;
+    r->owner.size = 0;
+}
+
+static void count(int64_t *counts, unsigned state, int64_t by)
+{
+    if (state == USHER_SERIAL_HELD)
+        counts[COUNT_HELD] += by;
+    else if (state == USHER_SERIAL_RETURNED)
+        counts[COUNT_RETURNED] += by;
+}
+
+/* Put the move of @r from state @from to @to into @c. */
+static void save(const work *w, change *c, struct usher_record *r, unsigned from, unsigned to)
+{
+    count(c->scope->counts, from, -1);
+    count(c->scope->counts, to, 1);
+    if (to == USHER_SERIAL_HELD || to == USHER_SERIAL_RETURNED) {
+        settle(w, r, to, c->scope->version);
+        usher__change_save(c, r);
+    } else {
+        usher__change_erase(c, r);
+    }
+}
+
+/* Where @event leads @r.  What was reserved before the store was found to be behind is not
+ * offered again: somebody may have used it. */
+static unsigned leads(const struct state *s, const struct usher_record *r, unsigned event)
+{
+    unsigned to = usher__machine_move(&usher__serial_machine, r->state, event).to;
+
+    return to == USHER_SERIAL_RETURNED && (int64_t)r->token < s->rule.n[N_LOST]
+               ? USHER_SERIAL_VOIDED
+               : to;
+}
+
+static bool due(const struct usher_record *r, int64_t now)
+{
+    return r->state == USHER_SERIAL_HELD && r->until_ms <= now;
+}
+
+static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
+{
+    unsigned from = r->state, to = leads(s, r, USHER__SERIAL_E_EXPIRE);
+    change c;
+
+    usher__change_begin(w, &c);
+    save(w, &c, r, from, to);
+    return usher__change_commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r);
+}
+
+/* Apply up to @max due expiries; *@ret_n says how many it were. */
+static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+{
+    struct usher_record r;
+    struct state s;
+    enum usher_status status;
+
+    *ret_n = 0;
+    *ret_more = false;
+    while (w->scope.due_ms <= w->now) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, 0, 0, false, &r);
+        if (status == USHER_MISSING) {
+            w->scope.due_ms = INT64_MAX;
+            break;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (r.until_ms > w->now) {
+            w->scope.due_ms = r.until_ms;
+            break;
+        }
+        if ((int64_t)*ret_n >= max) {
+            *ret_more = true;
+            break;
+        }
+        status = load(w, &s);
+        if (status != USHER_OK)
+            return status;
+        /* texts of the first record live until the next write only: load() wrote nothing */
+        status = expire_one(w, &s, &r);
+        if (status != USHER_OK)
+            return status;
+        ++*ret_n;
+    }
+    return USHER_OK;
+}
+
+static enum usher_status add_hold(work *w, const struct state *s, const struct usher_record *r)
+{
+    struct usher_serial_row row;
+
+    memset(&row, 0, sizeof row);
+    row.first = pair(r->n + N_NUMBER);
+    row.n = 1;
+    row.at_ms = r->n[N_STAMP];
+    row.token = r->state == USHER_SERIAL_HELD ? r->token : 0;
+    row.until_ms = r->until_ms;
+    row.state = (enum usher_serial_state)r->state;
+    row.owner = r->owner;
+    row.format = s->rule.data;
+    return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
+}
+
+static enum usher_status answer_hold(work *w, enum usher_status what, const struct state *s,
+                                     const struct usher_record *r)
+{
+    answer(w, what, s);
+    w->reply->of.serial.count = 1;
+    w->reply->of.serial.token = r->token;
+    w->reply->of.serial.until_ms = r->until_ms;
+    return add_hold(w, s, r);
+}
+
+/* The lowest number that was returned.  Those of before the store was found to be behind go. */
+static enum usher_status lowest(work *w, const struct state *s, struct usher_record *r)
+{
+    enum usher_status status = USHER_OK;
+
+    for (int i = 0; status == USHER_OK && i < USHER__EXPIRE_MAX; i++) {
+        change c;
+
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, r);
+        if (status != USHER_OK || (int64_t)r->token >= s->rule.n[N_LOST])
+            return status;
+        usher__change_begin(w, &c);
+        save(w, &c, r, r->state, USHER_SERIAL_VOIDED);
+        status = usher__change_commit(w, &c, USHER_SERIAL_EXPIRE, r->state, USHER_SERIAL_VOIDED, r);
+    }
+    return status == USHER_OK ? USHER_MISSING : status;
+}
+
+static enum usher_status reserve(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    struct usher_record r;
+    struct state s;
+    change c;
+    unsigned from;
+    char id[24];
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (a->owner.data != NULL) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
+        while (status == USHER_OK && due(&r, w->now)) {
+            status = expire_one(w, &s, &r);
+            if (status == USHER_OK)
+                status = load(w, &s);
+            if (status == USHER_OK)
+                status =
+                    w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
+        }
+        if (status == USHER_OK)
+            return answer_hold(w, USHER_SAME, &s, &r);
+        if (status != USHER_MISSING)
+            return status;
+    }
+    status = lowest(w, &s, &r);
+    if (status == USHER_OK || status == USHER_MISSING) {
+        enum usher_status again = load(w, &s); /* a change may have been made */
+
+        if (again != USHER_OK)
+            return again;
+    }
+    if (status == USHER_OK)
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, &r);
+    if (status == USHER_MISSING) {
+        if (room(w, &s) == 0)
+            return turned_down(
+                w, USHER_EMPTY,
+                must_ask(w, &s) ? USHER_SERIAL_WHY_GRANT : USHER_SERIAL_WHY_EXHAUSTED, &s);
+        s.taken = ++s.cur;
+        memset(&r, 0, sizeof r);
+        r.kind = KIND_HOLD;
+        r.id.data = id;
+        r.id.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, s.period, s.cur));
+        set_pair(r.n + N_NUMBER, s.cur);
+        r.n[N_PERIOD] = s.period;
+    } else if (status != USHER_OK) {
+        return status;
+    }
+    usher__change_begin(w, &c);
+    from = r.state;
+    put_counters(&c, &s);
+    /* one that was returned in a period that is over keeps its date */
+    if (r.n[N_PERIOD] == s.period)
+        r.n[N_STAMP] = w->now;
+    r.token = c.scope->version;
+    r.until_ms = w->now + ((w->command->given & USHER_GIVEN_SERIAL_LEASE) != 0
+                               ? a->lease_ms
+                               : w->scope.settings[SET_LEASE]);
+    if (a->owner.data != NULL)
+        r.owner = a->owner;
+    save(w, &c, &r, from,
+         usher__machine_move(&usher__serial_machine, from, USHER__SERIAL_E_RESERVE).to);
+    {
+        int64_t use[USHER__USE_PERIODS / 2], recent, longterm;
+
+        c.scope->counts[COUNT_BUCKET] = use_now(w, use, &recent, &longterm);
+        usher__use_add(c.scope->counts[COUNT_BUCKET], use, 1);
+        memcpy(c.scope->counts + COUNT_USE, use, sizeof use);
+    }
+    status = answer_hold(w, USHER_OK, &s, &r);
+    return status == USHER_OK ? finish(w, &c, &r, from, r.state) : status;
+}
+
+/* confirm, return, void: the token names the hold, and the serial has to be its. */
+static enum usher_status settle_hold(work *w, unsigned event)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    struct usher__serial_format f;
+    struct usher_record r;
+    struct state s;
+    change c;
+    int64_t number;
+    unsigned from, to;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    if (queued(w))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (!usher__serial_unpack(&s.rule.data, &f))
+        return damaged(w);
+    if (!usher__serial_number(&f, &a->serial, &number)) {
+        usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+        return USHER_OK;
+    }
+    status = USHER_MISSING;
+    if (a->token > 0 && a->token <= w->scope.version)
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, NULL, 0, a->token - 1, false, &r);
+    if (status == USHER_OK && r.token == a->token && due(&r, w->now)) {
+        status = expire_one(w, &s, &r);
+        if (status == USHER_OK)
+            status = load(w, &s);
+        if (status == USHER_OK)
+            status = USHER_MISSING;
+    }
+    if (status == USHER_MISSING ||
+        (status == USHER_OK && (r.token != a->token || pair(r.n + N_NUMBER) != number))) {
+        answer(w, USHER_STALE, &s);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    from = r.state;
+    to = leads(&s, &r, event);
+    usher__change_begin(w, &c);
+    save(w, &c, &r, from, to);
+    r.state = (uint8_t)to;
+    r.until_ms = 0;
+    status = answer_hold(w, USHER_OK, &s, &r);
+    return status == USHER_OK ? finish(w, &c, &r, from, to) : status;
+}
+
+static enum usher_status sweep(work *w)
+{
+    uint64_t n;
+    bool more;
+    struct state s;
+    int64_t max = (w->command->given & USHER_GIVEN_SERIAL_N) != 0 ? w->command->arg.serial.n
+                                                                  : USHER__STEP_MAX;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    status = expire_due(w, max, &n, &more);
+    if (status == USHER_OK)
+        status = load(w, &s);
+    if (status != USHER_OK)
+        return status;
+    answer(w, n > 0 ? USHER_OK : USHER_SAME, &s);
+    w->reply->of.serial.count = (int64_t)n;
+    w->reply->of.serial.more = more;
+    return n > 0 ? usher__request_keep_last(w) : USHER_OK;
+}
+
+/* ---- the rule ----------------------------------------------------------------------- */
+
+static enum usher_status answer_rule(work *w, enum usher_status what, const int64_t *set,
+                                     const struct state *s)
+{
+    struct usher_serial_settings *n = &w->reply->of.serial.of.settings;
+
+    answer(w, what, s);
+    w->reply->of.serial.max = pair(set + SET_MAX);
+    n->start = pair(set + SET_START);
+    n->critical = set[SET_CRITICAL];
+    n->batch = set[SET_BATCH];
+    n->reset = set[SET_RESET];
+    n->stamp = set[SET_STAMP];
+    n->mode = set[SET_MODE];
+    n->lease_ms = set[SET_LEASE];
+    n->requests = set[SET_REQUESTS];
+    n->authority = set[SET_AUTHORITY];
+    return add_row(w, s, 0, 0, w->now);
+}
+
+static enum usher_status show(work *w)
+{
+    struct state s;
+    enum usher_status status = load(w, &s);
+
+    return status == USHER_OK ? answer_rule(w, USHER_OK, w->scope.settings, &s) : status;
+}
+
+static bool given(const work *w, uint32_t bit)
+{
+    return (w->command->given & bit) != 0;
+}
+
+static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const struct {
+        uint32_t bit;
+        int64_t value, *to;
+    } numbers[] = {
+        { USHER_GIVEN_SERIAL_BASE, a->base, &f->base },
+        { USHER_GIVEN_SERIAL_STEP, a->step, &f->step },
+        { USHER_GIVEN_SERIAL_WIDTH, a->width, &f->width },
+        { USHER_GIVEN_SERIAL_RADIX, a->radix, &f->radix },
+        { USHER_GIVEN_SERIAL_CHECK, a->check, &f->check },
+        { USHER_GIVEN_SERIAL_OVERFLOW, a->overflow, &f->overflow },
+        { USHER_GIVEN_SERIAL_ZONE, a->zone_min, &f->zone_min },
+        { USHER_GIVEN_SERIAL_ZONE, a->zone_min, &set[SET_ZONE] },
+        { USHER_GIVEN_SERIAL_CRITICAL, a->critical, &set[SET_CRITICAL] },
+        { USHER_GIVEN_SERIAL_BATCH, a->batch, &set[SET_BATCH] },
+        { USHER_GIVEN_SERIAL_RESET, a->reset, &set[SET_RESET] },
+        { USHER_GIVEN_SERIAL_STAMP, a->stamp, &set[SET_STAMP] },
+        { USHER_GIVEN_SERIAL_MODE, a->mode, &set[SET_MODE] },
+        { USHER_GIVEN_SERIAL_LEASE, a->lease_ms, &set[SET_LEASE] },
+        { USHER_GIVEN_SERIAL_REQUESTS, a->requests, &set[SET_REQUESTS] },
+        { USHER_GIVEN_SERIAL_AUTHORITY, a->authority, &set[SET_AUTHORITY] },
+    };
+
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (given(w, numbers[i].bit))
+            *numbers[i].to = numbers[i].value;
+    if (given(w, USHER_GIVEN_SERIAL_START))
+        set_pair(set + SET_START, a->start);
+    if (given(w, USHER_GIVEN_SERIAL_MAX))
+        set_pair(set + SET_MAX, a->max);
+    if (a->prefix.data != NULL)
+        f->prefix = a->prefix;
+    if (a->suffix.data != NULL)
+        f->suffix = a->suffix;
+    if (a->date.data != NULL)
+        f->date = a->date;
+}
+
+/* What cannot be, whatever there was before. */
+static const char *rule_fault(const struct usher__serial_format *f, const int64_t *set)
+{
+    unsigned finest = usher__serial_date_finest(&f->date);
+
+    if (f->check != USHER_CHECK_NONE && f->check != USHER_CHECK_MOD37_2 && f->radix != 10)
+        return "check needs radix=10, unless it is mod37-2";
+    if (set[SET_RESET] != USHER_RESET_NONE &&
+        (finest == USHER_RESET_NONE || finest > set[SET_RESET]))
+        return "reset needs a date that tells its periods apart";
+    return NULL;
+}
+
+static enum usher_status rule(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    const int64_t *old = w->scope.settings;
+    bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made = false, restamped;
+    struct usher__serial_format f, was;
+    struct usher__packer p;
+    unsigned char packed[USHER__SERIAL_FORMAT_MAX];
+    int64_t set[USHER_SETTINGS], start, period;
+    struct state s;
+    const char *fault;
+    change c;
+    char id[24];
+    enum usher_status status = USHER_OK;
+
+    if ((w->command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->prefix.data == NULL &&
+        a->suffix.data == NULL && a->date.data == NULL)
+        return show(w);
+    memset(&s, 0, sizeof s);
+    memset(&was, 0, sizeof was);
+    was.step = 1;
+    was.radix = 10;
+    memcpy(set, old, sizeof set);
+    if (exists) {
+        status = load(w, &s);
+        if (status != USHER_OK)
+            return status;
+        if (!usher__serial_unpack(&s.rule.data, &was))
+            return damaged(w);
+        made = s.cur != pair(old + SET_START) - 1 ||
+               w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
+    } else {
+        s.rule.kind = KIND_RULE;
+        s.rule.id = rule_id;
+        s.cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
+        s.period = w->scope.counts[COUNT_PERIOD];
+    }
+    f = was;
+    overlay(w, &f, set);
+    set[SET_RULE] = 1;
+    fault = rule_fault(&f, set);
+    if (fault != NULL) {
+        usher_reply_fail(w->reply, USHER_INVALID, fault);
+        return USHER_OK;
+    }
+    if (made && (f.base != was.base || f.step != was.step || f.radix != was.radix ||
+                 set[SET_MODE] != old[SET_MODE]))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
+    if (set[SET_RESET] != old[SET_RESET] &&
+        w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    start = pair(set + SET_START);
+    if (!exists) {
+        if (s.cur < start - 1)
+            s.cur = start - 1;
+        s.taken = s.cur;
+    } else if (!made) {
+        s.taken = s.cur = start - 1;
+    }
+    s.limit = usher__serial_limit(&f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
+    if (s.limit < s.cur)
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_ROOM, &s);
+    set_pair(set + SET_LIMIT, s.limit);
+    if (!exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {
+        period = usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]);
+        if (!exists || set[SET_RESET] != old[SET_RESET] || period > s.period)
+            s.period = period;
+    }
+    p.to = packed;
+    p.size = sizeof packed;
+    p.n = 0;
+    usher__serial_pack(&p, &f);
+    if (exists && memcmp(set, old, sizeof set) == 0 && p.n == s.rule.data.size &&
+        memcmp(packed, s.rule.data.data, p.n) == 0)
+        return answer_rule(w, USHER_SAME, set, &s);
+
+    restamped = exists && set[SET_STAMP] != old[SET_STAMP];
+    usher__change_begin(w, &c);
+    memcpy(c.scope->settings, set, sizeof set);
+    put_counters(&c, &s);
+    s.rule.data.data = (const char *)packed;
+    s.rule.data.size = p.n;
+    put_rule(&c, &s);
+    if (restamped)
+        status = drop_fills(w, &c);
+    if (status != USHER_OK)
+        return status;
+    if (restamped && set[SET_STAMP] == USHER_STAMP_FILL && s.cur > s.taken)
+        add_fill(w, &c, s.cur, id);
+    status = answer_rule(w, USHER_OK, set, &s);
+    return status == USHER_OK ? finish(w, &c, NULL, 0, 0) : status;
+}
+
+/* The counters stay, so that a rule made again under the name repeats nothing. */
+static enum usher_status delete (work *w) {
+    struct usher_scope fresh; struct state s; change c; enum usher_status status;
+
+    if (w->scope.ref == NULL || w->scope.settings[SET_RULE] == 0){ w->reply->status = USHER_SAME;
+                                                                   return USHER_OK; }
+status = load(w, &s);
+if (status != USHER_OK)
+    return status;
+if (w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+    return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+usher__change_begin(w, &c);
+status = drop_fills(w, &c);
+if (status != USHER_OK)
+    return status;
+s.taken = s.cur;
+put_counters(&c, &s);
+usher__change_erase(&c, &s.rule);
+defaults(&fresh);
+memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
+answer(w, USHER_OK, &s);
+return finish(w, &c, NULL, 0, 0);
+}
+
+/* ---- reads -------------------------------------------------------------------------- */
+
+static enum usher_status check(work *w)
+{
+    const int64_t *set = w->scope.settings;
+    struct usher_serial_stock *n = &w->reply->of.serial.of.stock;
+    int64_t use[USHER__USE_PERIODS / 2];
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    struct state s;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    answer(w, USHER_OK, &s);
+    (void)use_now(w, use, &n->recent, &n->longterm);
+    n->available = s.cur - s.taken;
+    n->critical = set[SET_CRITICAL];
+    n->batch = set[SET_BATCH];
+    n->target = usher__serial_target(n->critical, n->recent, n->longterm);
+    n->held = w->scope.counts[COUNT_HELD];
+    n->returned = w->scope.counts[COUNT_RETURNED];
+    n->taken = s.taken;
+    n->debt = s.debt;
+    while (n->held > 0 &&
+           (status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, DUE, NULL, hi, order, false, &r)) ==
+               USHER_OK &&
+           due(&r, w->now)) {
+        hi = (uint64_t)r.until_ms;
+        order = r.order;
+        n->held--;
+        n->returned += leads(&s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_RETURNED;
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+static enum usher_status parse(work *w)
+{
+    struct state s;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    answer(w, USHER_OK, &s);
+    return add_row(w, &s, 0, 0, w->now); /* the rest is done where the reply is read */
+}
+
+static enum usher_status holds(work *w)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    size_t max = given(w, USHER_GIVEN_SERIAL_N) ? (size_t)a->n : USHER_LIST_DEFAULT;
+    struct usher_serial_reply *n = &w->reply->of.serial;
+    uint64_t hi = 0, order = 0;
+    struct usher_record r;
+    struct state s;
+    bool held = true;
+    enum usher_status status = load(w, &s);
+
+    if (status != USHER_OK)
+        return status;
+    answer(w, USHER_OK, &s);
+    for (;;) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, held ? HELD : READY,
+                              a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
+        if (status == USHER_MISSING && held && a->owner.data == NULL) {
+            held = false;
+            hi = order = 0;
+            continue;
+        }
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? USHER_OK : status;
+        if (n->n_rows == max) {
+            n->more = true;
+            return USHER_OK;
+        }
+        hi = held ? 0 : r.rank;
+        order = r.order;
+        if (due(&r, w->now)) { /* as it is once that has happened */
+            r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
+            r.until_ms = 0;
+            r.owner.size = 0;
+        }
+        status = add_hold(w, &s, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* ---- all together ------------------------------------------------------------------- */
+
+static enum usher_status run_verb(work *w)
+{
+    uint64_t n;
+    bool more;
+    enum usher_status status;
+
+    switch (w->command->verb) {
+    case USHER_SERIAL_SHOW:
+        return show(w);
+    case USHER_SERIAL_CHECK:
+        return check(w);
+    case USHER_SERIAL_PARSE:
+        return parse(w);
+    case USHER_SERIAL_HOLDS:
+        return holds(w);
+    default:
+        break;
+    }
+    status = usher__request_find(w);
+    if (status != USHER_MISSING)
+        return status;
+    status = begin_period(w);
+    if (status == USHER_OK && w->scope.due_ms <= w->now && w->command->verb != USHER_SERIAL_SWEEP)
+        status = expire_due(w, USHER__EXPIRE_MAX, &n, &more);
+    if (status != USHER_OK)
+        return status;
+    switch (w->command->verb) {
+    case USHER_SERIAL_FILL:
+        return fill(w);
+    case USHER_SERIAL_TAKE:
+        return take(w);
+    case USHER_SERIAL_TICK:
+        return tick(w);
+    case USHER_SERIAL_SETMAX:
+        return setmax(w);
+    case USHER_SERIAL_SETMAXCUR:
+        return setmaxcur(w);
+    case USHER_SERIAL_RESERVE:
+        return reserve(w);
+    case USHER_SERIAL_CONFIRM:
+        return settle_hold(w, USHER__SERIAL_E_CONFIRM);
+    case USHER_SERIAL_RETURN:
+        return settle_hold(w, USHER__SERIAL_E_RETURN);
+    case USHER_SERIAL_VOID:
+        return settle_hold(w, USHER__SERIAL_E_VOID);
+    case USHER_SERIAL_DELETE:
+        return delete (w);
+    case USHER_SERIAL_SWEEP:
+        return sweep(w);
+    case USHER_SERIAL_GRANT:
+        return grant(w);
+    default:
+        return rule(w);
+    }
+}
+
+/* MISSING: the reply says all. */
+static enum usher_status run(work *w)
+{
+    enum usher_status status = run_verb(w);
+
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+/* ---- for the executor, the audit and the digest ------------------------------------- */
+
+static const char *scope_fault(const struct usher_scope *scope)
+{
+    const int64_t *set = scope->settings, *counts = scope->counts;
+
+    if (set[SET_ZONE] < -1440 || set[SET_ZONE] > 1440)
+        return "a time zone";
+    if (set[SET_RESET] < USHER_RESET_NONE || set[SET_RESET] > USHER_RESET_YEAR)
+        return "a period";
+    for (int i = SET_LIMIT; i <= SET_START; i += 2)
+        if (!usher__big_is(set[i], set[i + 1]))
+            return "a limit";
+    for (int i = COUNT_TAKEN; i <= COUNT_CUR; i += 2)
+        if (!usher__big_is(counts[i], counts[i + 1]))
+            return "a counter";
+    if (pair(counts + COUNT_TAKEN) > pair(counts + COUNT_CUR) || pair(set + SET_START) < 1 ||
+        counts[COUNT_BUCKET] < 0 || counts[COUNT_BUCKET] > USHER_TIME_MAX / USHER__USE_MS)
+        return "a counter";
+    return NULL;
+}
+
+static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
+{
+    struct usher__serial_format f;
+
+    if (r->order > scope->version || r->token > scope->version)
+        return "is newer than its scope";
+    switch (r->kind) {
+    case KIND_RULE:
+        if (scope->settings[SET_RULE] == 0)
+            return "is there though the rule was deleted";
+        if (!usher__serial_unpack(&r->data, &f))
+            return "has a format that cannot be read";
+        if (!usher__big_is(r->n[N_GRANT], r->n[N_GRANT + 1]))
+            return "has a grant out of range";
+        if (usher__serial_limit(&f, pair(scope->settings + SET_MAX), scope->settings[SET_MODE],
+                                scope->settings[SET_RESET]) != pair(scope->settings + SET_LIMIT))
+            return "has a limit that does not follow from it";
+        if (pair(scope->counts + COUNT_CUR) > pair(scope->settings + SET_LIMIT))
+            return "has made more than it may";
+        if (scope->settings[SET_AUTHORITY] != 0 && scope->settings[SET_RESET] == 0 &&
+            pair(r->n + N_GRANT) != 0 && pair(scope->counts + COUNT_TAKEN) > pair(r->n + N_GRANT) &&
+            scope->counts[COUNT_FILLS] < 0)
+            return "has given out more than its authority allowed";
+        return NULL;
+    case KIND_FILL:
+        return pair(r->n + N_LAST) > pair(scope->counts + COUNT_CUR) ||
+                       pair(r->n + N_LAST) <= pair(scope->counts + COUNT_TAKEN)
+                   ? "is not in the stock"
+                   : NULL;
+    case KIND_HOLD:
+        if (r->state != USHER_SERIAL_HELD && r->state != USHER_SERIAL_RETURNED)
+            return "has no known state";
+        if (r->state == USHER_SERIAL_HELD && (r->until_ms <= 0 || r->token != r->order))
+            return "is held without a deadline or under a token that is not its version";
+        if (r->state == USHER_SERIAL_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
+            return "is returned and has an owner or a deadline";
+        if (r->slots != (r->state == USHER_SERIAL_HELD ? (1u << DUE | 1u << HELD) : 1u << READY))
+            return "stands in lists that do not follow from its state";
+        if (r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
+            pair(r->n + N_NUMBER) > pair(scope->counts + COUNT_CUR))
+            return "is a number that was not made yet";
+        return NULL;
+    case USHER_KIND_REQUEST:
+        return NULL;
+    default:
+        return "is of no known kind";
+    }
+}
+
+static void tally(struct usher__tally *t, const struct usher_record *r)
+{
+    switch (r->kind) {
+    case KIND_RULE:
+        break;
+    case KIND_FILL:
+        t->counts[COUNT_FILLS]++;
+        break;
+    case KIND_HOLD:
+        count(t->counts, r->state, 1);
+        break;
+    default:
+        t->counts[COUNT_REQUESTS]++;
+        break;
+    }
+}
+
+static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
+                                                "request", "?",    "?",    "?" };
+
+static const struct usher__constant constants[] = {
+    { "V_EXPIRE", USHER_SERIAL_EXPIRE },
+    { "V_RESET", USHER_SERIAL_RESET },
+    { "WHY_EXHAUSTED", USHER_SERIAL_WHY_EXHAUSTED },
+    { "WHY_GRANT", USHER_SERIAL_WHY_GRANT },
+    { "WHY_LOST", USHER_SERIAL_WHY_LOST },
+    { "WHY_KEPT", USHER_SERIAL_WHY_KEPT },
+    { "WHY_ROOM", USHER_SERIAL_WHY_ROOM },
+    { "WHY_MODE", USHER_SERIAL_WHY_MODE },
+    { "WHY_HELD", USHER_SERIAL_WHY_HELD },
+    { "WHY_FILLS", USHER_SERIAL_WHY_FILLS },
+    { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },
+    { "USE_MS", USHER__USE_MS },
+    { "USE_BIT", INT64_C(1) << USHER__USE_BITS },
+    { "RANK_BIT", INT64_C(1) << USHER__GAPFREE_BITS },
+    { "MOD37_2", USHER_CHECK_MOD37_2 },
+    { "TAKE_MAX", USHER_SERIAL_TAKE_MAX },
+    { NULL, 0 },
+};
+
+const struct usher__steps usher__serial_steps = {
+    .defaults = defaults,
+    .run = run,
+    .scope_fault = scope_fault,
+    .record_fault = record_fault,
+    .tally = tally,
+    .kinds = kinds,
+    .first = "3:",
+    .listed = "",
+    .count_names = {
+        [COUNT_TAKEN] = "TAKEN",
+        [COUNT_CUR] = "CUR",
+        [COUNT_PERIOD] = "PERIOD",
+        [COUNT_REQUESTS] = "REQUESTS",
+        [COUNT_BUCKET] = "BUCKET",
+        [COUNT_USE] = "USE",
+        [COUNT_HELD] = "HELD",
+        [COUNT_RETURNED] = "RETURNED",
+        [COUNT_FILLS] = "FILLS",
+    },
+    .setting_names = {
+        [SET_LIMIT] = "LIMIT",
+        [SET_MAX] = "MAX",
+        [SET_START] = "START",
+        [SET_CRITICAL] = "CRITICAL",
+        [SET_BATCH] = "BATCH",
+        [SET_RESET] = "RESET",
+        [SET_ZONE] = "ZONE",
+        [SET_STAMP] = "STAMP",
+        [SET_MODE] = "MODE",
+        [SET_LEASE] = "LEASE",
+        [SET_REQUESTS] = "REQUESTS",
+        [SET_AUTHORITY] = "AUTHORITY",
+        [SET_RULE] = "RULE",
+    },
+    .constants = constants,
+    .requests = COUNT_REQUESTS,
+    .requests_max = SET_REQUESTS,
+    .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS,
+};

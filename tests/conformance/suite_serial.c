@@ -1,0 +1,1095 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do for serials: spec/serials.md row by row.  Written as suite.c: a twin,
+ * which is a memory store, is told the same, and must give the same answer and have the same
+ * digest after every command.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "conformance/suite.h"
+#include "core/pack.h"
+#include "core/verbs.h"
+#include "steps/kept.h"
+
+#define MINUTE INT64_C(60000)
+#define HOUR (60 * MINUTE)
+#define DAY (24 * HOUR)
+/* 2023-11-14 10:00 UTC */
+#define MORNING (INT64_C(1699920000000) + 10 * HOUR)
+#define LEAP INT64_C(1709164800000) /* 2024-02-29 00:00 UTC */
+
+struct fixture {
+    struct usher_engine *e, *twin; /* twin NULL: told nothing */
+    char url[BACKEND_URL_MAX];
+    int64_t now;
+    struct usher_reply r; /* the last answer */
+    char serial[USHER_SERIAL_MAX + 1];
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    const struct fixture *f = payload;
+
+    return f->now;
+}
+
+static struct usher_engine *engine_open(struct fixture *f, const char *url)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    opt.drivers = backend->drivers;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->now = MORNING;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f, f->url);
+    f->twin = engine_open(f, "memory:");
+    *state = f;
+    return 0;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t faults = UINT64_MAX;
+
+    usher_reply_done(&f->r);
+    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    if (f->twin != NULL)
+        assert_int_equal(usher_audit(f->twin, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_close(f->e);
+    usher_close(f->twin);
+    free(f);
+    return 0;
+}
+
+static void no_twin(struct fixture *f)
+{
+    usher_close(f->twin);
+    f->twin = NULL;
+}
+
+/* ---- commands in words -------------------------------------------------------------- */
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+/* "verb rule positional… key=value…", which is changed and must stay. */
+static struct usher_command command_of(char *line)
+{
+    const struct usher__noun *noun = usher__noun(USHER_SERIAL);
+    const struct usher__verb *verb = NULL;
+    struct usher_command c;
+    char *rest = line, *word = strsep(&rest, " ");
+    uint32_t order;
+
+    memset(&c, 0, sizeof c);
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            verb = &noun->verbs[i];
+    if (verb == NULL)
+        fail_msg("no verb %s", word);
+    c.verb = (enum usher_verb)verb->verb;
+    c.scope = text(strsep(&rest, " "));
+    order = verb->order;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strchr(word, '='), *at;
+        const struct usher__arg *arg;
+        struct usher_text t;
+        int64_t number = 0;
+        uint64_t token;
+        unsigned i = 0;
+
+        if (value == NULL) {
+            while (i < noun->n_args && (order >> i & 1u) == 0)
+                i++;
+            order &= ~(UINT32_C(1) << i);
+            value = word;
+        } else {
+            *value++ = '\0';
+            if (strcmp(word, "req") == 0) {
+                c.request = text(value);
+                continue;
+            }
+            while (i < noun->n_args &&
+                   ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
+                i++;
+        }
+        if (i == noun->n_args)
+            fail_msg("%s is not an argument of %s", word, verb->word);
+        arg = &noun->args[i];
+        at = (char *)&c + arg->offset;
+        c.given |= arg->given;
+        switch (arg->type) {
+        case USHER__ARG_TOKEN:
+            token = strtoull(value, NULL, 10);
+            memcpy(at, &token, sizeof token);
+            break;
+        case USHER__ARG_WORD:
+            while (strcmp(arg->words[number], value) != 0)
+                assert_true(++number <= arg->max);
+            memcpy(at, &number, sizeof number);
+            break;
+        case USHER__ARG_INT:
+        case USHER__ARG_WIDE:
+            number = strtoll(value, NULL, 10);
+            memcpy(at, &number, sizeof number);
+            break;
+        default:
+            t = text(value);
+            memcpy(at, &t, sizeof t);
+        }
+    }
+    return c;
+}
+
+/* All that a reply says, but for the epoch. */
+static size_t bytes_of(const struct usher_command *c, const struct usher_reply *r,
+                       unsigned char to[8192])
+{
+    const struct usher__noun *noun = usher__noun(USHER_SERIAL);
+    struct usher__packer p = { to, 8192, 0 };
+
+    usher__pack_uint(&p, (unsigned)r->status);
+    usher__pack_uint(&p, r->version);
+    usher__pack_uint(&p, r->repeated);
+    usher__pack_text(&p, r->message, strlen(r->message));
+    usher__fields_pack(&p, noun, c->verb, r);
+    usher__rows_pack(&p, noun, r);
+    return p.n < 8192 ? p.n : 8192;
+}
+
+static void digests_agree(struct fixture *f, const struct usher_text *scope)
+{
+    char name[USHER_NAME_MAX + 1], here[33], there[33];
+
+    memcpy(name, scope->data, scope->size);
+    name[scope->size] = '\0';
+    assert_int_equal(usher_digest(f->e, USHER_SERIAL, name, here), USHER_OK);
+    assert_int_equal(usher_digest(f->twin, USHER_SERIAL, name, there), USHER_OK);
+    assert_string_equal(here, there);
+}
+
+static enum usher_status execute(struct fixture *f, const struct usher_command *c, const char *line)
+{
+    static unsigned char here[8192], there[8192];
+    struct usher_reply r;
+    size_t n;
+
+    usher_reply_done(&f->r);
+    assert_int_equal(usher_execute(f->e, c, &f->r, 1), USHER_OK);
+    if (f->twin != NULL) {
+        assert_int_equal(usher_execute(f->twin, c, &r, 1), USHER_OK);
+        n = bytes_of(c, &f->r, here);
+        if (n != bytes_of(c, &r, there) || memcmp(here, there, n) != 0)
+            fail_msg("%s: %s version %" PRIu64 " why %d count %" PRId64 " cur %" PRId64
+                     " rows %zu (%s), but memory says %s version %" PRIu64 " why %d count %" PRId64
+                     " cur %" PRId64 " rows %zu (%s)",
+                     line, usher_status_word(f->r.status), f->r.version, (int)f->r.of.serial.why,
+                     f->r.of.serial.count, f->r.of.serial.cur, f->r.of.serial.n_rows, f->r.message,
+                     usher_status_word(r.status), r.version, (int)r.of.serial.why,
+                     r.of.serial.count, r.of.serial.cur, r.of.serial.n_rows, r.message);
+        usher_reply_done(&r);
+        if (f->r.status < USHER_INVALID)
+            digests_agree(f, &c->scope);
+    }
+    return f->r.status;
+}
+
+static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
+                   const char *format, ...) __attribute__((format(printf, 5, 6)));
+static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
+                   const char *format, ...)
+{
+    char line[2048], copy[2048];
+    struct usher_command c;
+    va_list args;
+
+    va_start(args, format);
+    assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
+    va_end(args);
+    memcpy(copy, line, sizeof copy);
+    c = command_of(copy);
+    if (execute(f, &c, line) == want)
+        return;
+    print_error("%s:%d: %s: %s instead of %s (%s)\n", file, at, line,
+                usher_status_word(f->r.status), usher_status_word(want), f->r.message);
+    fail();
+}
+
+#define ok(f, ...) expect(f, __FILE__, __LINE__, USHER_OK, __VA_ARGS__)
+#define same(f, ...) expect(f, __FILE__, __LINE__, USHER_SAME, __VA_ARGS__)
+#define missing(f, ...) expect(f, __FILE__, __LINE__, USHER_MISSING, __VA_ARGS__)
+#define refused(f, ...) expect(f, __FILE__, __LINE__, USHER_REFUSED, __VA_ARGS__)
+#define empty(f, ...) expect(f, __FILE__, __LINE__, USHER_EMPTY, __VA_ARGS__)
+#define full(f, ...) expect(f, __FILE__, __LINE__, USHER_FULL, __VA_ARGS__)
+#define stale(f, ...) expect(f, __FILE__, __LINE__, USHER_STALE, __VA_ARGS__)
+#define invalid(f, ...) expect(f, __FILE__, __LINE__, USHER_INVALID, __VA_ARGS__)
+
+static const char *serial(struct fixture *f, uint64_t i)
+{
+    (void)usher_serial_text(&f->r, i, f->serial, sizeof f->serial);
+    return f->serial;
+}
+
+/* The one that `take` gives. */
+#define assert_taken(f, rule, want)                  \
+    do {                                             \
+        ok(f, "take " rule);                         \
+        assert_int_equal((f)->r.of.serial.count, 1); \
+        assert_string_equal(serial(f, 0), want);     \
+    } while (0)
+
+static const struct usher_serial_stock *stock(struct fixture *f, const char *rule)
+{
+    ok(f, "check %s", rule);
+    return &f->r.of.serial.of.stock;
+}
+
+/* ---- S1 to S5: the seed's rule ------------------------------------------------------ */
+
+static void the_seeds_rule_is_filled_taken_and_exhausted(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule ord prefix=O date=%%Y%%m%%d base=1000 max=12 critical=2 batch=4");
+    ok(f, "fill ord 5");
+    assert_int_equal(f->r.of.serial.count, 5);
+    assert_int_equal(f->r.of.serial.left, 7);
+    assert_int_equal(stock(f, "ord")->available, 5);
+    assert_taken(f, "ord", "O202311141001");
+    assert_taken(f, "ord", "O202311141002");
+    assert_int_equal(stock(f, "ord")->available, 3);
+    assert_int_equal(stock(f, "ord")->recent, 2);
+    assert_int_equal(stock(f, "ord")->longterm, 2);
+    ok(f, "fill ord 100"); /* stops at max */
+    assert_int_equal(f->r.of.serial.count, 7);
+    assert_int_equal(f->r.of.serial.left, 0);
+    full(f, "fill ord 1");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
+    ok(f, "take ord n=100");
+    assert_int_equal(f->r.of.serial.count, 10);
+    assert_string_equal(serial(f, 9), "O202311141012");
+    assert_string_equal(serial(f, 10), "");
+    empty(f, "take ord");
+    assert_int_equal(stock(f, "ord")->recent, 12); /* what gave nothing does not count */
+    ok(f, "setmax ord 3");
+    assert_int_equal(f->r.of.serial.max, 15);
+    assert_taken(f, "ord", "O202311141013");
+    ok(f, "setmaxcur ord 1000000");
+    assert_int_equal(f->r.of.serial.cur, 1000000);
+    assert_int_equal(f->r.of.serial.max, 1000000);
+    same(f, "setmaxcur ord 999999");
+    empty(f, "take ord");
+    ok(f, "setmax ord 1");
+    assert_taken(f, "ord", "O202311141001001");
+}
+
+static void setmax_and_setmaxcur_change_the_epoch(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t epoch;
+
+    ok(f, "rule r max=10");
+    epoch = f->r.epoch;
+    ok(f, "fill r 4");
+    assert_true(f->r.epoch == epoch);
+    ok(f, "setmax r 1");
+    assert_true(f->r.epoch != epoch);
+    epoch = f->r.epoch;
+    assert_int_equal(stock(f, "r")->available, 4); /* the stock is in the store, and good */
+    assert_true(f->r.epoch == epoch);
+    ok(f, "setmaxcur r 5");
+    assert_true(f->r.epoch != epoch);
+    assert_int_equal(stock(f, "r")->available, 0);
+    assert_taken(f, "r", "6");
+}
+
+static void a_rule_is_shown_changed_and_deleted(void **state)
+{
+    struct fixture *f = *state;
+
+    missing(f, "show r");
+    missing(f, "rule r");
+    missing(f, "take r");
+    same(f, "delete r");
+    ok(f, "rule r prefix=A suffix=/Z width=4 max=100");
+    same(f, "rule r prefix=A width=4");
+    ok(f, "rule r"); /* shown */
+    assert_int_equal(f->r.version, 1);
+    assert_taken(f, "r", "A0001/Z");
+    ok(f, "rule r prefix= suffix= width=2");
+    assert_taken(f, "r", "02");
+    refused(f, "rule r base=7");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_KEPT);
+    refused(f, "rule r step=7");
+    refused(f, "rule r radix=16");
+    refused(f, "rule r mode=gapfree");
+    refused(f, "rule r max=1");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_ROOM);
+    ok(f, "fill r 50");
+    refused(f, "rule r width=1");
+    ok(f, "delete r");
+    missing(f, "take r");
+    missing(f, "show r");
+    same(f, "delete r");
+    ok(f, "rule r prefix=B");
+    ok(f, "take r"); /* behind what was made */
+    assert_string_equal(serial(f, 0), "B54");
+}
+
+static void wrong_rules_are_named(void **state)
+{
+    struct fixture *f = *state;
+
+    invalid(f, "rule r check=luhn radix=16");
+    assert_non_null(strstr(f->r.message, "check"));
+    invalid(f, "rule r reset=day");
+    assert_non_null(strstr(f->r.message, "reset"));
+    invalid(f, "rule r reset=day date=%%Y%%m");
+    invalid(f, "rule r reset=month date=%%Y%%d");
+    invalid(f, "rule r date=%%Q");
+    assert_non_null(strstr(f->r.message, "date"));
+    invalid(f, "rule r prefix=%049d", 0);
+    assert_non_null(strstr(f->r.message, "prefix"));
+    invalid(f, "rule r suffix=a\tb");
+    invalid(f, "rule r radix=9");
+    invalid(f, "rule r radix=37");
+    invalid(f, "rule r start=0");
+    invalid(f, "rule r step=0");
+    invalid(f, "rule r width=41");
+    missing(f, "show r");
+    ok(f, "rule r radix=36 check=mod37-2");
+    invalid(f, "rule r check=damm");
+    invalid(f, "take r n=1000001");
+    invalid(f, "take r n=0");
+    invalid(f, "fill r 0");
+    invalid(f, "setmax r 0");
+    invalid(f, "parse r no~");
+    ok(f, "take r");
+}
+
+/* ---- S15: 64 bits ------------------------------------------------------------------- */
+
+static void serials_are_right_at_every_power_of_ten_and_of_two(void **state)
+{
+    struct fixture *f = *state;
+    int64_t edge[24], power = 1;
+    int n = 0;
+
+    for (int i = 1; i <= 18; i++)
+        edge[n++] = power *= 10;
+    edge[n++] = INT64_C(1) << 53;
+    edge[n++] = INT64_C(1) << 62;
+    ok(f, "rule r prefix=N batch=7 critical=3");
+    for (int i = 0; i < n; i++) {
+        int64_t next = edge[i] - 4;
+        char want[32];
+
+        /* edges in ascending order; 2^53 is below 10^16 */
+        if (i >= 18)
+            continue;
+        if (edge[i] > 10)
+            ok(f, "setmaxcur r %" PRId64, next - 1);
+        else
+            next = 1;
+        for (int k = 0; k < 12; k++) {
+            (void)snprintf(want, sizeof want, "N%" PRId64, next++);
+            ok(f, "take r");
+            assert_string_equal(serial(f, 0), want);
+            ok(f, "parse r %s", want);
+            assert_true(f->r.of.serial.of.parts.number == next - 1);
+        }
+    }
+    for (int i = 18; i < n; i++) {
+        char rule[16], want[32];
+
+        (void)snprintf(rule, sizeof rule, "p%d", i);
+        ok(f, "rule %s stamp=fill", rule);
+        ok(f, "setmaxcur %s %" PRId64, rule, edge[i] - 4);
+        ok(f, "fill %s 3", rule);
+        ok(f, "fill %s 3", rule);
+        ok(f, "take %s n=8", rule);
+        assert_int_equal(f->r.of.serial.count, 8);
+        for (int k = 0; k < 8; k++) {
+            (void)snprintf(want, sizeof want, "%" PRId64, edge[i] - 3 + k);
+            assert_string_equal(serial(f, (uint64_t)k), want);
+        }
+    }
+}
+
+static void numbers_end_where_63_bits_end(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r critical=5 requests=10");
+    ok(f, "setmaxcur r %" PRId64, INT64_MAX - 3);
+    full(f, "setmax r 1");
+    assert_taken(f, "r", "9223372036854775805");
+    assert_int_equal(f->r.of.serial.cur, INT64_MAX);
+    ok(f, "take r n=1000000");
+    assert_int_equal(f->r.of.serial.count, 2);
+    assert_string_equal(serial(f, 1), "9223372036854775807");
+    empty(f, "take r");
+    full(f, "fill r 1");
+    full(f, "tick r");
+    same(f, "setmaxcur r %" PRId64, INT64_MAX);
+    /* base and step use the room up, too */
+    ok(f, "rule s base=%" PRId64 " step=1000000", INT64_C(9223372036852775807));
+    ok(f, "take s n=9");
+    assert_int_equal(f->r.of.serial.count, 2);
+    assert_string_equal(serial(f, 1), "9223372036854775807");
+    empty(f, "take s");
+}
+
+/* ---- S6, S7: demand ----------------------------------------------------------------- */
+
+static void a_take_that_leaves_little_makes_more(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r critical=3 batch=10 max=1000");
+    ok(f, "take r");
+    assert_int_equal(stock(f, "r")->available, 3 + 2); /* critical, and twice what was taken */
+    ok(f, "take r");
+    assert_int_equal(stock(f, "r")->available, 4);
+    ok(f, "take r n=50"); /* more than a batch is made when it is asked for */
+    assert_int_equal(f->r.of.serial.count, 50);
+    assert_int_equal(stock(f, "r")->available, 10);
+    ok(f, "take r n=948");
+    assert_int_equal(f->r.of.serial.count, 948);
+    empty(f, "take r");
+}
+
+static void windows_slide_and_a_tick_follows_them(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r batch=1000");
+    ok(f, "fill r 100");
+    for (int i = 0; i < 10; i++)
+        ok(f, "take r n=10");
+    assert_int_equal(stock(f, "r")->recent, 100);
+    f->now += 31 * MINUTE;
+    assert_int_equal(stock(f, "r")->recent, 0);
+    assert_int_equal(stock(f, "r")->longterm, 100);
+    ok(f, "take r n=60");
+    assert_int_equal(stock(f, "r")->recent, 60);
+    assert_int_equal(stock(f, "r")->longterm, 160);
+    assert_int_equal(stock(f, "r")->target, 60); /* falling: no more than what there was */
+    f->now += 31 * MINUTE;
+    assert_int_equal(stock(f, "r")->longterm, 60);
+    assert_int_equal(stock(f, "r")->target, 1);
+    f->now += 31 * MINUTE;
+    assert_int_equal(stock(f, "r")->longterm, 0);
+    ok(f, "setmaxcur r 10000");
+    ok(f, "tick r");
+    assert_int_equal(f->r.of.serial.count, 1);
+    same(f, "tick r");
+    ok(f, "take r n=500");
+    ok(f, "rule r batch=20");
+    ok(f, "take r n=%" PRId64, stock(f, "r")->available);
+    ok(f, "tick r");
+    assert_int_equal(f->r.of.serial.count, 20);
+}
+
+/* ---- S10: format -------------------------------------------------------------------- */
+
+static void each_format_is_printed_and_parsed(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule luhn width=8 check=luhn base=4992738 step=100000");
+    ok(f, "take luhn");
+    assert_string_equal(serial(f, 0), "050927383");
+    ok(f, "parse luhn 050927383");
+    assert_int_equal(f->r.of.serial.of.parts.number, 1);
+    invalid(f, "parse luhn 050927382");
+    ok(f, "rule hex prefix=0x radix=16 width=4 base=65533 overflow=widen");
+    assert_taken(f, "hex", "0xFFFE");
+    ok(f, "take hex n=2");
+    assert_string_equal(serial(f, 1), "0x10000");
+    ok(f, "rule two width=2 base=97");
+    ok(f, "take two n=9");
+    assert_int_equal(f->r.of.serial.count, 2);
+    empty(f, "take two");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
+    ok(f, "rule two overflow=widen");
+    assert_taken(f, "two", "100");
+    ok(f, "rule d date=%%Y/%%j/ check=verhoeff suffix=.pdf");
+    ok(f, "take d");
+    ok(f, "parse d %s", serial(f, 0));
+    assert_int_equal(f->r.of.serial.of.parts.date_size, 9);
+}
+
+/* ---- S11: periods ------------------------------------------------------------------- */
+
+static void a_day_begins_at_midnight_in_the_zone(void **state)
+{
+    struct fixture *f = *state;
+    int64_t midnight = LEAP + DAY - 8 * HOUR; /* 2024-03-01 00:00 in UTC+8 */
+
+    f->now = midnight - 1;
+    ok(f, "rule r date=%%Y%%m%%d reset=day zone=480 width=3");
+    assert_taken(f, "r", "20240229001");
+    assert_taken(f, "r", "20240229002");
+    ok(f, "fill r 10"); /* of a day that is over soon */
+    f->now = midnight;
+    assert_int_equal(stock(f, "r")->available, 0);
+    assert_taken(f, "r", "20240301001");
+    f->now = midnight - HOUR; /* set back over midnight: nothing begins anew */
+    assert_taken(f, "r", "20240301002");
+    f->now = midnight + DAY - 1;
+    assert_taken(f, "r", "20240301003");
+    f->now = midnight + DAY;
+    assert_taken(f, "r", "20240302001");
+}
+
+static void months_and_years_begin_anew(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now = LEAP;
+    ok(f, "rule m date=%%Y%%m- reset=month start=5");
+    ok(f, "rule y date=%%y- reset=year");
+    ok(f, "take y n=3");
+    assert_taken(f, "m", "202402-5");
+    f->now = LEAP + DAY - 1;
+    assert_taken(f, "m", "202402-6");
+    f->now = LEAP + DAY;
+    assert_taken(f, "m", "202403-5");
+    assert_taken(f, "y", "24-4");
+    f->now = LEAP + 307 * DAY - 1;
+    assert_taken(f, "y", "24-5");
+    f->now = LEAP + 307 * DAY; /* 2025-01-01 */
+    assert_taken(f, "y", "25-1");
+    assert_taken(f, "m", "202501-5");
+}
+
+static void a_rule_that_gets_periods_does_not_begin_anew_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r date=%%Y%%m%%d-");
+    assert_taken(f, "r", "20231114-1");
+    ok(f, "rule r reset=day");
+    assert_taken(f, "r", "20231114-2");
+    ok(f, "rule r zone=-1440"); /* yesterday there: does not go back */
+    assert_taken(f, "r", "20231113-3");
+    f->now += DAY;
+    assert_taken(f, "r", "20231114-4");
+    f->now += DAY;
+    assert_taken(f, "r", "20231115-1");
+}
+
+static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule t date=%%d-");
+    ok(f, "rule s date=%%d- stamp=fill");
+    ok(f, "fill t 3");
+    ok(f, "fill s 3");
+    f->now += DAY;
+    ok(f, "fill s 2");
+    assert_taken(f, "t", "15-1");
+    assert_taken(f, "s", "14-1");
+    f->now += DAY;
+    ok(f, "take s n=7");
+    assert_int_equal(f->r.of.serial.n_rows, 3);
+    assert_string_equal(serial(f, 0), "14-2");
+    assert_string_equal(serial(f, 1), "14-3");
+    assert_string_equal(serial(f, 2), "15-4");
+    assert_string_equal(serial(f, 3), "15-5");
+    assert_string_equal(serial(f, 4), "16-6");
+    assert_string_equal(serial(f, 6), "16-8");
+    for (int i = 0; i < 31; i++)
+        ok(f, "fill s 1");
+    full(f, "fill s 1");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_FILLS);
+    f->now += DAY;
+    ok(f, "rule s stamp=take");
+    ok(f, "rule s stamp=fill");
+    ok(f, "take s n=2");
+    assert_string_equal(serial(f, 1), "17-10");
+}
+
+/* ---- S14: repeats ------------------------------------------------------------------- */
+
+static void a_repeat_gets_the_first_serials(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r prefix=A date=%%d stamp=fill");
+    ok(f, "fill r 2");
+    f->now += DAY;
+    ok(f, "take r n=5 req=one");
+    assert_string_equal(serial(f, 4), "A155");
+    ok(f, "take r n=5");
+    ok(f, "rule r prefix=B");
+    f->now += MINUTE;
+    ok(f, "take r n=5 req=one");
+    assert_true(f->r.repeated);
+    assert_int_equal(f->r.of.serial.count, 5);
+    assert_string_equal(serial(f, 0), "A141");
+    assert_string_equal(serial(f, 4), "A155");
+    ok(f, "fill r 7 req=two");
+    ok(f, "fill r 7 req=two");
+    assert_true(f->r.repeated);
+    invalid(f, "take r req=two"); /* an id is for one verb */
+    full(f, "setmax r 5 req=four");
+}
+
+/* ---- S12: gap-free ------------------------------------------------------------------ */
+
+static void numbers_that_come_back_go_out_first_and_in_order(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token[6];
+    char number[6][USHER_SERIAL_MAX + 1];
+
+    ok(f, "rule i prefix=I mode=gapfree max=6");
+    refused(f, "take i");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_MODE);
+    refused(f, "fill i 3");
+    refused(f, "tick i");
+    refused(f, "setmaxcur i 3");
+    for (int i = 0; i < 6; i++) {
+        ok(f, "reserve i owner=o%d", i);
+        token[i] = f->r.of.serial.token;
+        memcpy(number[i], serial(f, 0), USHER_SERIAL_MAX + 1);
+    }
+    assert_string_equal(number[5], "I6");
+    empty(f, "reserve i");
+    same(f, "reserve i owner=o3");
+    assert_string_equal(serial(f, 0), "I4");
+    assert_true(f->r.of.serial.token == token[3]);
+    ok(f, "return i I5 token=%" PRIu64, token[4]);
+    ok(f, "return i I2 token=%" PRIu64, token[1]);
+    ok(f, "confirm i I1 token=%" PRIu64, token[0]);
+    stale(f, "confirm i I1 token=%" PRIu64, token[0]);
+    stale(f, "confirm i I3 token=%" PRIu64, token[3]); /* the token of another one */
+    stale(f, "return i I3 token=0");
+    stale(f, "return i I3 token=999999");
+    invalid(f, "return i J3 token=%" PRIu64, token[2]);
+    invalid(f, "return i I03 token=%" PRIu64, token[2]);
+    ok(f, "void i I3 token=%" PRIu64, token[2]);
+    ok(f, "reserve i owner=o9");
+    assert_string_equal(serial(f, 0), "I2");
+    ok(f, "reserve i");
+    assert_string_equal(serial(f, 0), "I5");
+    empty(f, "reserve i");
+    ok(f, "holds i");
+    assert_int_equal(f->r.of.serial.n_rows, 4);
+    ok(f, "holds i owner=o9");
+    assert_int_equal(f->r.of.serial.n_rows, 1);
+    ok(f, "holds i n=2");
+    assert_true(f->r.of.serial.more);
+    refused(f, "delete i");
+    refused(f, "rule i reset=year date=%%Y");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_HELD);
+}
+
+static void a_hold_that_is_late_goes_out_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    ok(f, "rule i mode=gapfree lease=1000");
+    ok(f, "reserve i owner=a");
+    token = f->r.of.serial.token;
+    ok(f, "reserve i owner=b lease=5000");
+    f->now += 999;
+    same(f, "reserve i owner=a");
+    f->now += 1;
+    assert_int_equal(stock(f, "i")->held, 1);
+    assert_int_equal(stock(f, "i")->returned, 1);
+    ok(f, "holds i");
+    stale(f, "confirm i 1 token=%" PRIu64, token);
+    ok(f, "reserve i owner=a");
+    assert_string_equal(serial(f, 0), "1");
+    assert_true(f->r.of.serial.token > token);
+    f->now += 10000;
+    ok(f, "sweep i");
+    assert_int_equal(f->r.of.serial.count, 2);
+    same(f, "sweep i");
+    ok(f, "reserve i req=x");
+    ok(f, "reserve i req=x");
+    assert_true(f->r.repeated);
+    assert_string_equal(serial(f, 0), "1");
+    f->now += 2000;
+    for (int i = 0; i < 100; i++)
+        ok(f, "reserve i");
+    f->now += 10000;
+    ok(f, "sweep i n=30");
+    assert_true(f->r.of.serial.more);
+    ok(f, "reserve i");
+    assert_string_equal(serial(f, 0), "1");
+}
+
+static void a_number_of_last_year_goes_out_with_last_years_date(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    f->now = LEAP + 307 * DAY - 1000;
+    ok(f, "rule i prefix=R date=%%Y- mode=gapfree reset=year width=4 check=damm");
+    ok(f, "reserve i lease=100000");
+    token = f->r.of.serial.token;
+    ok(f, "reserve i lease=500");
+    f->now += 2000;
+    ok(f, "reserve i");
+    assert_string_equal(serial(f, 0), "R2024-00021");
+    ok(f, "reserve i");
+    assert_string_equal(serial(f, 0), "R2025-00017");
+    ok(f, "return i R2024-00013 token=%" PRIu64, token);
+    ok(f, "reserve i");
+    assert_memory_equal(serial(f, 0), "R2024-0001", 10);
+    ok(f, "parse i %s", serial(f, 0));
+}
+
+/* ---- many at once ------------------------------------------------------------------- */
+
+#define CLIENTS 16
+#define NUMBERS 400
+
+struct client {
+    struct usher_engine *e;
+    unsigned seed;
+    unsigned char *used; /* by number: 1 confirmed, 2 voided; each is written once */
+    int twice;
+};
+
+/* Reserves, confirms, returns, voids, and now and then dies with what it has. */
+static void *client_run(void *payload)
+{
+    struct client *c = payload;
+
+    for (int i = 0; i < NUMBERS / 4; i++) {
+        struct usher_serial_hold h;
+        int what = rand_r(&c->seed) % 10;
+
+        if (usher_serial_reserve(c->e, "i", NULL, 0, NULL, &h) != USHER_OK)
+            continue;
+        if (what < 5) {
+            if (usher_serial_confirm(c->e, "i", h.serial, h.token) == USHER_OK)
+                c->twice += c->used[h.number]++ != 0;
+        } else if (what < 8) {
+            (void)usher_serial_return(c->e, "i", h.serial, h.token);
+        } else if (what < 9) {
+            if (usher_serial_void(c->e, "i", h.serial, h.token) == USHER_OK)
+                c->twice += c->used[h.number]++ != 0;
+        }
+    }
+    return NULL;
+}
+
+static void sixteen_clients_leave_no_gap(void **state)
+{
+    struct fixture *f = *state;
+    unsigned char used[CLIENTS * NUMBERS] = { 0 };
+    struct client clients[CLIENTS];
+    pthread_t threads[CLIENTS];
+    struct usher_serial_hold h;
+    int64_t highest = 0;
+
+    no_twin(f);
+    ok(f, "rule i prefix=I mode=gapfree lease=60000");
+    for (int i = 0; i < CLIENTS; i++) {
+        clients[i] = (struct client){ f->e, (unsigned)i, used, 0 };
+        assert_int_equal(pthread_create(&threads[i], NULL, client_run, &clients[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        assert_int_equal(clients[i].twice, 0);
+    }
+    f->now += 60001; /* those who died are late */
+    for (int i = 0; i < CLIENTS * NUMBERS; i++)
+        highest = used[i] != 0 ? i : highest;
+    do {
+        assert_int_equal(usher_serial_reserve(f->e, "i", NULL, 0, NULL, &h), USHER_OK);
+        assert_int_equal(usher_serial_confirm(f->e, "i", h.serial, h.token), USHER_OK);
+        assert_int_equal(used[h.number]++, 0);
+    } while (h.number <= highest || stock(f, "i")->returned > 0);
+    for (int64_t i = 1; i <= h.number; i++)
+        assert_int_equal(used[i], 1);
+    assert_int_equal(stock(f, "i")->held, 0);
+}
+
+struct taker {
+    struct usher_engine *e;
+    int64_t first[200], n[200];
+    int ranges;
+};
+
+static void *taker_run(void *payload)
+{
+    struct taker *t = payload;
+
+    for (int i = 0; i < 100; i++) {
+        struct usher_reply r;
+
+        if (usher_serial_take(t->e, "r", 1 + i % 7, NULL, &r) != USHER_OK)
+            continue;
+        for (size_t k = 0; k < r.of.serial.n_rows && t->ranges < 200; k++) {
+            t->first[t->ranges] = r.of.serial.rows[k].first;
+            t->n[t->ranges++] = r.of.serial.rows[k].n;
+        }
+        usher_reply_done(&r);
+    }
+    return NULL;
+}
+
+static void no_two_threads_take_the_same_serial(void **state)
+{
+    struct fixture *f = *state;
+    struct taker takers[CLIENTS];
+    pthread_t threads[CLIENTS];
+    static unsigned char seen[CLIENTS * 400 + 1];
+    int64_t total = 0;
+
+    no_twin(f);
+    memset(seen, 0, sizeof seen);
+    memset(takers, 0, sizeof takers);
+    ok(f, "rule r critical=10 batch=50");
+    for (int i = 0; i < CLIENTS; i++) {
+        takers[i].e = f->e;
+        assert_int_equal(pthread_create(&threads[i], NULL, taker_run, &takers[i]), 0);
+    }
+    for (int i = 0; i < CLIENTS; i++) {
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+        for (int k = 0; k < takers[i].ranges; k++)
+            for (int64_t j = 0; j < takers[i].n[k]; j++, total++)
+                assert_int_equal(seen[takers[i].first[k] + j]++, 0);
+    }
+    assert_int_equal(total, CLIENTS * 395); /* nobody found the stock empty */
+    assert_int_equal(stock(f, "r")->taken, total);
+}
+
+/* ---- grants, as an engine with an authority sends them ------------------------------ */
+
+static void nothing_is_given_out_that_was_not_granted(void **state)
+{
+    struct fixture *f = *state;
+
+    if (strcmp(backend->name, "redis") == 0)
+        no_twin(f); /* a server notes itself down with a grant */
+    ok(f, "rule r authority=1 batch=5 max=1000");
+    invalid(f, "grant r 5 4");
+    empty(f, "take r");
+    assert_true(f->r.of.serial.why == USHER_SERIAL_WHY_GRANT ||
+                f->r.of.serial.why == USHER_SERIAL_WHY_LOST);
+    ok(f, "grant r 0 10");
+    same(f, "grant r 0 10");
+    ok(f, "take r n=7");
+    assert_string_equal(serial(f, 6), "7");
+    empty(f, "take r n=7");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_GRANT);
+    stale(f, "grant r 10 20 period=7");
+    ok(f, "grant r 10 20 period=0");
+    ok(f, "take r n=7");
+    assert_string_equal(serial(f, 0), "8");
+    ok(f, "grant r 30 40"); /* the authority is further than the store knows */
+    ok(f, "take r");
+    assert_string_equal(serial(f, 0), "31");
+    ok(f, "setmax r 10 debt=1");
+    ok(f, "rule s max=5");
+    invalid(f, "grant s 0 10");
+}
+
+/* ---- all together ------------------------------------------------------------------- */
+
+static int below(unsigned *seed, int n)
+{
+    return (int)((unsigned)rand_r(seed) % (unsigned)n);
+}
+
+static void random_line(struct fixture *f, unsigned *seed, char line[512])
+{
+    static const char *const rules[] = { "q", "g", "d", "w" };
+    static const char *const makes[] = {
+        "rule q prefix=Q base=100 max=400 critical=2 batch=9",
+        "rule g prefix=G date=%Y%m mode=gapfree reset=month lease=20000 width=5 check=luhn",
+        "rule d date=%Y%m%d reset=day stamp=fill zone=330 critical=4 batch=6 radix=36",
+        "rule w width=2 stamp=fill overflow=refuse max=80 step=1 start=3",
+    };
+    static const char *const changes[] = {
+        "prefix=Z",   "suffix=-s",      "critical=5",    "batch=2",   "zone=60",
+        "width=6",    "stamp=take",     "stamp=fill",    "max=90",    "requests=3",
+        "step=2",     "overflow=widen", "reset=none",    "reset=day", "reset=year",
+        "lease=5000", "radix=11",       "check=mod37-2", "start=9",   "date=%y%j"
+    };
+    const char *rule = rules[below(seed, 4)];
+    int64_t cur = f->r.of.serial.cur % 1000;
+    char req[32] = "";
+
+    if (below(seed, 4) == 0)
+        (void)snprintf(req, sizeof req, " req=r%d", below(seed, 12));
+    switch (below(seed, 24)) {
+    case 0:
+    case 1:
+        (void)snprintf(line, 512, "%s%s", makes[below(seed, 4)], req);
+        break;
+    case 2:
+        (void)snprintf(line, 512, "rule %s %s%s", rule, changes[below(seed, 20)], req);
+        break;
+    case 3:
+    case 4:
+    case 5:
+        (void)snprintf(line, 512, "fill %s %d%s", rule, 1 + below(seed, 9), req);
+        break;
+    case 6:
+    case 7:
+    case 8:
+    case 9:
+        (void)snprintf(line, 512, "take %s n=%d%s", rule, 1 + below(seed, 12), req);
+        break;
+    case 10:
+        (void)snprintf(line, 512, "check %s", rule);
+        break;
+    case 11:
+        (void)snprintf(line, 512, "tick %s%s", rule, req);
+        break;
+    case 12:
+        (void)snprintf(line, 512, "setmax %s %d%s", rule, 1 + below(seed, 9), req);
+        break;
+    case 13:
+        (void)snprintf(line, 512, "setmaxcur %s %" PRId64 "%s", rule, cur + below(seed, 5), req);
+        break;
+    case 14:
+    case 15:
+    case 16:
+        (void)snprintf(line, 512, "reserve g owner=o%d%s", below(seed, 6), req);
+        break;
+    case 17:
+        (void)snprintf(line, 512, "reserve g lease=%d%s", 1 + below(seed, 90000), req);
+        break;
+    case 18:
+    case 19:
+    case 20: { /* of a hold that the rule shows */
+        static const char *const verbs[] = { "confirm", "return", "void" };
+        char show[32] = "holds g";
+        struct usher_command c = command_of(show);
+
+        (void)execute(f, &c, "holds g");
+        if (f->r.status == USHER_OK && f->r.of.serial.n_rows > 0) {
+            size_t i = (size_t)below(seed, (int)f->r.of.serial.n_rows);
+            uint64_t token = f->r.of.serial.rows[i].token;
+
+            (void)snprintf(line, 512, "%s g %s token=%" PRIu64 "%s", verbs[below(seed, 3)],
+                           serial(f, i), token + (below(seed, 9) == 0), req);
+            break;
+        }
+        (void)snprintf(line, 512, "confirm g G2023110000118 token=3");
+        break;
+    }
+    case 21:
+        (void)snprintf(line, 512, "sweep %s n=%d%s", rule, 1 + below(seed, 3), req);
+        break;
+    case 22:
+        (void)snprintf(line, 512, below(seed, 6) == 0 ? "delete %s%s" : "show %s", rule, req);
+        break;
+    default:
+        (void)snprintf(line, 512, "holds %s", rule);
+        break;
+    }
+}
+
+static void random_commands_are_answered_alike(void **state)
+{
+    struct fixture *f = *state;
+    const char *given = getenv("USHER_SEED"), *steps = getenv("USHER_STEPS");
+    unsigned first = given != NULL ? (unsigned)strtoul(given, NULL, 10) : 1, seed = first;
+    long n = steps != NULL ? strtol(steps, NULL, 10) : 6000;
+    long counts[12] = { 0 };
+
+    for (long i = 0; i < n; i++) {
+        char line[512], copy[512];
+        struct usher_command c;
+
+        f->now += below(&seed, 50) == 0 ? below(&seed, 20) * HOUR : below(&seed, 4000);
+        if (below(&seed, 40) == 0)
+            f->now -= HOUR;
+        random_line(f, &seed, line);
+        if (getenv("USHER_VERBOSE") != NULL)
+            print_message("%ld %s\n", i, line);
+        memcpy(copy, line, sizeof copy);
+        c = command_of(copy);
+        counts[execute(f, &c, line)]++;
+    }
+    /* the commands did something, and were turned down for every reason there is */
+    for (int s = USHER_OK; s <= USHER_INVALID; s++)
+        assert_true(n < 6000 || counts[s] > 0);
+    assert_int_equal(counts[USHER_UNAVAILABLE] + counts[USHER_UNKNOWN] + counts[USHER_NOMEM], 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_serial(const struct backend *b)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_seeds_rule_is_filled_taken_and_exhausted),
+        TEST(setmax_and_setmaxcur_change_the_epoch),
+        TEST(a_rule_is_shown_changed_and_deleted),
+        TEST(wrong_rules_are_named),
+        TEST(serials_are_right_at_every_power_of_ten_and_of_two),
+        TEST(numbers_end_where_63_bits_end),
+        TEST(a_take_that_leaves_little_makes_more),
+        TEST(windows_slide_and_a_tick_follows_them),
+        TEST(each_format_is_printed_and_parsed),
+        TEST(a_day_begins_at_midnight_in_the_zone),
+        TEST(months_and_years_begin_anew),
+        TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once),
+        TEST(the_date_is_that_of_the_take_or_that_of_the_fill),
+        TEST(a_repeat_gets_the_first_serials),
+        TEST(numbers_that_come_back_go_out_first_and_in_order),
+        TEST(a_hold_that_is_late_goes_out_again),
+        TEST(a_number_of_last_year_goes_out_with_last_years_date),
+        TEST(sixteen_clients_leave_no_gap),
+        TEST(no_two_threads_take_the_same_serial),
+        TEST(nothing_is_given_out_that_was_not_granted),
+        TEST(random_commands_are_answered_alike),
+    };
+
+    backend = b;
+    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+}

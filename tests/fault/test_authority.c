@@ -1,0 +1,671 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The authority, and what becomes of serials when the store is lost: none comes twice.
+ * S8, S9 and S13 of the specification.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/authority.h>
+#include <usher/usher.h>
+
+#include "lib/servers.h"
+
+static struct redis_server *server;
+static char directory[200];
+static unsigned files;
+
+static int64_t deadline(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + 10000;
+}
+
+static const char *new_file(void)
+{
+    static char path[256];
+
+    (void)snprintf(path, sizeof path, "%s/%u.db", directory, files++);
+    return path;
+}
+
+static struct usher_authority *open_authority(const char *path)
+{
+    struct usher_authority *a = NULL;
+    char url[300];
+
+    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    assert_int_equal(usher_authority_open(url, NULL, &a), USHER_OK);
+    return a;
+}
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static enum usher_status reserve(struct usher_authority *a, const char *name, int64_t floor,
+                                 int64_t n, int64_t limit, struct usher_authority_range *range)
+{
+    struct usher_authority_want want;
+    char why[192] = "";
+
+    memset(&want, 0, sizeof want);
+    want.noun = USHER_SERIAL;
+    want.name = text(name);
+    want.floor = floor;
+    want.n = n;
+    want.limit = limit;
+    return a->ops->reserve(a, &want, deadline(), range, why);
+}
+
+static int64_t max_of(struct usher_authority *a, const char *name)
+{
+    struct usher_authority_entry entry;
+    struct usher_text t = text(name);
+    char why[192] = "";
+
+    if (a->ops->read(a, USHER_SERIAL, &t, deadline(), &entry, why) != USHER_OK)
+        return -1;
+    return entry.max;
+}
+
+/* ---- the authority alone ------------------------------------------------------------ */
+
+static void a_maximum_only_grows_and_is_nobody_elses(void **state)
+{
+    const char *path = new_file();
+    struct usher_authority *a = open_authority(path), *b = open_authority(path);
+    struct usher_authority_range r = { -1, -1 };
+    struct usher_text name = text("r");
+    char why[192] = "";
+
+    (void)state;
+    assert_int_equal(max_of(a, "r"), -1);
+    assert_int_equal(reserve(a, "r", 0, 10, INT64_MAX, &r), USHER_OK);
+    assert_true(r.from == 0 && r.to == 10);
+    assert_int_equal(reserve(b, "r", 0, 5, INT64_MAX, &r), USHER_OK);
+    assert_true(r.from == 10 && r.to == 15);
+    assert_int_equal(reserve(a, "r", 100, 5, INT64_MAX, &r), USHER_OK);
+    assert_true(r.from == 100 && r.to == 105);
+    assert_int_equal(reserve(a, "r", 50, 0, INT64_MAX, &r), USHER_OK);
+    assert_true(r.from == 105 && r.to == 105);
+    assert_int_equal(reserve(a, "r", 0, 100, 110, &r), USHER_OK); /* fewer */
+    assert_true(r.from == 105 && r.to == 110);
+    assert_int_equal(reserve(a, "r", 0, 100, 110, &r), USHER_FULL);
+    assert_int_equal(reserve(a, "r", INT64_MAX - 3, INT64_MAX, INT64_MAX, &r), USHER_OK);
+    assert_true(r.to == INT64_MAX);
+    assert_int_equal(reserve(a, "r", 0, 1, INT64_MAX, &r), USHER_FULL);
+    /* given back while it is the newest */
+    assert_int_equal(a->ops->release(a, USHER_SERIAL, &name, 111, INT64_MAX - 1, deadline(), why),
+                     USHER_STALE);
+    assert_int_equal(
+        a->ops->release(a, USHER_SERIAL, &name, INT64_MAX - 3, INT64_MAX, deadline(), why),
+        USHER_OK);
+    assert_true(max_of(b, "r") == INT64_MAX - 3);
+    name = text("other");
+    assert_int_equal(a->ops->release(a, USHER_SERIAL, &name, 0, 1, deadline(), why), USHER_MISSING);
+    usher_authority_close(a);
+    usher_authority_close(b);
+}
+
+struct asker {
+    const char *path;
+    struct usher_authority *a;
+    int64_t from[200], to[200];
+};
+
+static void *asker_run(void *payload)
+{
+    struct asker *k = payload;
+
+    for (int i = 0; i < 200; i++) {
+        struct usher_authority_range r = { 0, 0 };
+
+        if (reserve(k->a, "r", 0, 1 + i % 5, INT64_MAX, &r) == USHER_OK) {
+            k->from[i] = r.from;
+            k->to[i] = r.to;
+        }
+    }
+    return NULL;
+}
+
+static void ranges_of_many_threads_and_connections_are_disjoint(void **state)
+{
+    static struct asker askers[8];
+    static unsigned char seen[8 * 600 + 1];
+    const char *path = new_file();
+    struct usher_authority *a[2] = { open_authority(path), open_authority(path) };
+    pthread_t threads[8];
+    int64_t total = 0;
+
+    (void)state;
+    for (int i = 0; i < 8; i++) {
+        askers[i].a = a[i % 2];
+        assert_int_equal(pthread_create(&threads[i], NULL, asker_run, &askers[i]), 0);
+    }
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
+    for (int i = 0; i < 8; i++)
+        for (int k = 0; k < 200; k++)
+            for (int64_t n = askers[i].from[k]; n < askers[i].to[k]; n++, total++)
+                assert_int_equal(seen[n]++, 0);
+    assert_int_equal(total, 8 * 600);
+    assert_int_equal(max_of(a[0], "r"), total);
+    usher_authority_close(a[0]);
+    usher_authority_close(a[1]);
+}
+
+/* What was answered is there after kill -9. */
+static void a_killed_process_has_lost_nothing_it_was_told(void **state)
+{
+    const char *path = new_file();
+    struct usher_authority *a;
+
+    (void)state;
+    for (int round = 0; round < 20; round++) {
+        int64_t told = 0, got;
+        int fds[2];
+        pid_t child;
+
+        assert_int_equal(pipe(fds), 0);
+        child = fork();
+        assert_true(child >= 0);
+        if (child == 0) {
+            struct usher_authority_range r;
+
+            a = open_authority(path);
+            while (reserve(a, "r", 0, 3, INT64_MAX, &r) == USHER_OK)
+                if (write(fds[1], &r.to, sizeof r.to) != (ssize_t)sizeof r.to)
+                    break;
+            _exit(0);
+        }
+        (void)close(fds[1]);
+        for (int i = 0; i < 10 + round; i++)
+            assert_int_equal(read(fds[0], &told, sizeof told), sizeof told);
+        assert_int_equal(kill(child, SIGKILL), 0);
+        while (read(fds[0], &got, sizeof got) == (ssize_t)sizeof got)
+            told = got;
+        assert_int_equal(waitpid(child, NULL, 0), child);
+        (void)close(fds[0]);
+        a = open_authority(path);
+        assert_true(max_of(a, "r") >= told);
+        usher_authority_close(a);
+    }
+}
+
+static void a_file_of_others_is_left_alone(void **state)
+{
+    struct usher_authority *a;
+    struct usher_authority_range r;
+    const char *path = new_file();
+    struct usher_engine *e;
+    char url[300];
+    FILE *f;
+
+    (void)state;
+    assert_int_equal(usher_authority_open("redis://x", NULL, &a), USHER_INVALID);
+    assert_int_equal(usher_authority_open("sqlite:", NULL, &a), USHER_INVALID);
+    a = open_authority("/nonexistent/authority.db");
+    assert_int_equal(reserve(a, "r", 0, 1, INT64_MAX, &r), USHER_UNAVAILABLE);
+    usher_authority_close(a);
+    (void)snprintf(url, sizeof url, "sqlite:%s", path); /* a store's */
+    assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+    usher_close(e);
+    a = open_authority(path);
+    assert_int_equal(reserve(a, "r", 0, 1, INT64_MAX, &r), USHER_UNAVAILABLE);
+    usher_authority_close(a);
+    path = new_file();
+    f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < 2000; i++)
+        (void)fputs("this is no database ", f);
+    assert_int_equal(fclose(f), 0);
+    a = open_authority(path);
+    assert_int_equal(reserve(a, "r", 0, 1, INT64_MAX, &r), USHER_UNAVAILABLE);
+    usher_authority_close(a);
+}
+
+/* ---- serials ------------------------------------------------------------------------ */
+
+/* Every serial ever given out: each must be new. */
+#define SEEN_MAX 4000000
+static unsigned char *seen;
+
+static int64_t taken(struct usher_engine *e, const char *rule, int64_t n)
+{
+    struct usher_reply r;
+    int64_t count;
+    enum usher_status status = usher_serial_take(e, rule, n, NULL, &r);
+
+    if (status != USHER_OK)
+        fail_msg("take: %s: %s", usher_status_word(status), usher_message(e));
+    for (size_t i = 0; i < r.of.serial.n_rows; i++)
+        for (int64_t k = 0; k < r.of.serial.rows[i].n; k++) {
+            int64_t number = r.of.serial.rows[i].first + k;
+
+            assert_true(number > 0 && number < SEEN_MAX);
+            if (seen[number]++ != 0)
+                fail_msg("serial %" PRId64 " came twice", number);
+        }
+    count = r.of.serial.count;
+    usher_reply_done(&r);
+    return count;
+}
+
+static struct usher_engine *engine_with(const char *store, const char *authority)
+{
+    struct usher_engine *e = NULL;
+    char url[1600];
+
+    (void)snprintf(url, sizeof url, "%s?authority=sqlite:%s&journal=1", store, authority);
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static void seen_begin(void)
+{
+    free(seen);
+    seen = calloc(SEEN_MAX, 1);
+    assert_non_null(seen);
+}
+
+static void make_rule(struct usher_engine *e, const char *name)
+{
+    struct usher_serial_form form;
+
+    memset(&form, 0, sizeof form);
+    (void)snprintf(form.prefix, sizeof form.prefix, "P");
+    form.critical = 20;
+    form.batch = 50;
+    assert_int_equal(usher_serial_rule(e, name,
+                                       USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_CRITICAL |
+                                           USHER_GIVEN_SERIAL_BATCH,
+                                       &form),
+                     USHER_OK);
+    assert_int_equal(form.authority, 1);
+}
+
+static void no_faults(struct usher_engine *e)
+{
+    uint64_t faults = 1;
+
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+}
+
+static void no_serial_comes_twice_when_redis_is_wiped(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_engine *e, *other;
+    struct usher_serial_form form;
+    int64_t total = 0;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    e = engine_with(redis_server_url(server, url), authority);
+    other = engine_with(redis_server_url(server, url), authority);
+    seen_begin();
+    make_rule(e, "r");
+    for (int round = 0; round < 18; round++) {
+        for (int i = 0; i < 30; i++)
+            total += taken(i % 2 == 0 ? e : other, "r", 1 + i * 277 % 3700);
+        if (round % 3 == 0) {
+            assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        } else if (round % 3 == 1) {
+            assert_int_equal(redis_server_kill(server, SIGKILL), 0);
+            assert_true(redis_server_restart(server));
+        }
+    }
+    assert_true(total > 900000);
+    /* the rule is as it was */
+    assert_int_equal(usher_serial_rule(e, "r", 0, &form), USHER_OK);
+    assert_string_equal(form.prefix, "P");
+    assert_int_equal(form.critical, 20);
+    assert_int_equal(form.batch, 50);
+    no_faults(e);
+    usher_close(e);
+    usher_close(other);
+}
+
+static void no_serial_comes_twice_when_redis_starts_from_an_old_dump(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_engine *e, *other;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    e = engine_with(redis_server_url(server, url), authority);
+    other = engine_with(redis_server_url(server, url), authority);
+    seen_begin();
+    make_rule(e, "r");
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < 10; i++)
+            (void)taken(e, "r", 5);
+        assert_true(redis_do_ok(server, "SAVE", NULL));
+        /* within what was granted, and beyond it */
+        for (int i = 0; i < (round % 2 == 0 ? 5 : 500); i++)
+            (void)taken(i % 2 == 0 ? e : other, "r", 5);
+        assert_int_equal(redis_server_kill(server, SIGKILL), 0);
+        assert_true(redis_server_restart(server));
+        (void)taken(round % 4 < 2 ? e : other, "r", 1);
+    }
+    no_faults(e);
+    usher_close(e);
+    usher_close(other);
+}
+
+static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state)
+{
+    static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
+    struct redis_server_options opt;
+    struct redis_server *replica;
+    struct usher_engine *e;
+    char authority[256], url[REDIS_URL_MAX];
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    memset(&opt, 0, sizeof opt);
+    opt.replica_of = server;
+    opt.config = lines;
+    replica = redis_server_start(&opt);
+    if (replica == NULL)
+        fail_msg("%s", redis_reason());
+    seen_begin();
+    e = engine_with(redis_server_url(server, url), authority);
+    make_rule(e, "r");
+    (void)taken(e, "r", 100);
+    assert_true(redis_server_wait_info(replica, "replication", "master_link_status:up", 10000));
+    {
+        redisReply *reply = redis_do(server, "WAIT", "1", "10000", NULL);
+
+        assert_non_null(reply);
+        assert_int_equal(reply->integer, 1);
+        freeReplyObject(reply);
+    }
+    /* from now on the replica hears nothing, and is then made the server */
+    assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
+    for (int i = 0; i < 50; i++)
+        (void)taken(e, "r", 3);
+    usher_close(e);
+    e = engine_with(redis_server_url(replica, url), authority);
+    for (int i = 0; i < 50; i++)
+        (void)taken(e, "r", 3);
+    no_faults(e);
+    usher_close(e);
+    redis_server_stop(replica);
+}
+
+static void no_serial_comes_twice_when_a_file_is_put_back(void **state)
+{
+    char authority[256], path[256], url[300], command[1600];
+    struct usher_engine *e;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    (void)snprintf(path, sizeof path, "%s", new_file());
+    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    seen_begin();
+    e = engine_with(url, authority);
+    make_rule(e, "r");
+    (void)taken(e, "r", 1500);
+    usher_close(e);
+    (void)snprintf(command, sizeof command, "cp '%s' '%s.old'", path, path);
+    assert_int_equal(system(command), 0);
+    e = engine_with(url, authority);
+    for (int i = 0; i < 3000; i++)
+        (void)taken(e, "r", 1);
+    usher_close(e);
+    (void)snprintf(command, sizeof command, "rm -f '%s' '%s-wal' '%s-shm'; mv '%s.old' '%s'", path,
+                   path, path, path, path);
+    assert_int_equal(system(command), 0);
+    e = engine_with(url, authority);
+    for (int i = 0; i < 3000; i++)
+        (void)taken(e, "r", 1);
+    no_faults(e);
+    usher_close(e);
+}
+
+static void a_new_day_has_a_maximum_of_its_own(void **state)
+{
+    char authority[256];
+    struct usher_engine *e;
+    struct usher_serial_form form;
+    struct usher_authority *a;
+    const int64_t day = INT64_C(86400000);
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    memset(&form, 0, sizeof form);
+    for (int lost = 0; lost < 3; lost++) {
+        e = engine_with("memory:", authority); /* which knows nothing each time */
+        if (lost == 0) {
+            (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
+            form.reset = USHER_RESET_DAY;
+            assert_int_equal(usher_serial_rule(
+                                 e, "d", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &form),
+                             USHER_OK);
+        }
+        for (int i = 1; i <= 3; i++) {
+            struct usher_command c;
+            struct usher_reply r;
+            char serial[USHER_SERIAL_MAX + 1], want[64];
+
+            memset(&c, 0, sizeof c);
+            c.verb = USHER_SERIAL_TAKE;
+            c.scope = text("d");
+            c.given = USHER_GIVEN_NOW;
+            c.now_ms = (47485 + i) * day; /* 2100-01-04 and on */
+            assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+            assert_int_equal(r.status, USHER_OK);
+            (void)usher_serial_text(&r, 0, serial, sizeof serial);
+            (void)snprintf(want, sizeof want, "210001%02d-%d", 4 + i, lost * 1001 + 1);
+            assert_string_equal(serial, want);
+            usher_reply_done(&r);
+        }
+        usher_close(e);
+    }
+    a = open_authority(authority);
+    assert_int_equal(max_of(a, "d@47486"), 3003);
+    usher_authority_close(a);
+}
+
+/* S9: the authority is away. */
+static void taking_goes_on_while_the_authority_is_away(void **state)
+{
+    char authority[256], away[300], url[300];
+    struct usher_authority *a;
+    struct usher_serial_stock stock;
+    struct usher_engine *e, *later;
+    struct usher_reply r;
+    int64_t max;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s/away/a.db", directory);
+    (void)snprintf(away, sizeof away, "%s/away", directory);
+    assert_int_equal(mkdir(away, 0700), 0);
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    seen_begin();
+    e = engine_with(url, authority);
+    make_rule(e, "r");
+    (void)taken(e, "r", 1);
+    usher_close(e);
+    {
+        char gone[320];
+
+        (void)snprintf(gone, sizeof gone, "%s/gone", directory);
+        assert_int_equal(rename(away, gone), 0);
+        later = engine_with(url, authority);
+        (void)taken(later, "r", 500); /* was granted */
+        assert_int_equal(usher_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
+        assert_non_null(strstr(usher_message(later), "authority"));
+        /* max is no limit by itself here: raising it by hand is what lets it go on */
+        assert_int_equal(usher_serial_setmaxcur(later, "r", 2000), USHER_OK);
+        assert_int_equal(usher_serial_take(later, "r", 1, NULL, &r), USHER_UNAVAILABLE);
+        {
+            struct usher_serial_form form;
+
+            memset(&form, 0, sizeof form);
+            form.max = 2000;
+            assert_int_equal(usher_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
+                             USHER_UNAVAILABLE); /* not known whether it is kept */
+            /* by an engine without an authority */
+            usher_close(later);
+            assert_int_equal(usher_open(url, NULL, &later), USHER_OK);
+            assert_int_equal(usher_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
+                             USHER_OK);
+            usher_close(later);
+            later = engine_with(url, authority);
+        }
+        assert_int_equal(usher_serial_setmax(later, "r", 3000, &max), USHER_OK);
+        assert_int_equal(max, 5000);
+        (void)taken(later, "r", 2900);
+        assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
+        assert_int_equal(stock.debt, 5000);
+        assert_int_equal(rename(gone, away), 0); /* back */
+    }
+    (void)usher_serial_tick(later, "r", NULL);
+    assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
+    assert_int_equal(stock.debt, 0);
+    a = open_authority(authority);
+    assert_true(max_of(a, "r") >= 5000);
+    usher_authority_close(a);
+    (void)taken(later, "r", 50);
+    no_faults(later);
+    usher_close(later);
+}
+
+struct life {
+    char lines[20][64];
+    int n;
+};
+
+static void life_add(void *payload, const struct usher_authority_event *event)
+{
+    struct life *life = payload;
+
+    if (life->n < 20)
+        (void)snprintf(life->lines[life->n++], sizeof *life->lines,
+                       "%s %" PRId64 " %" PRId64 " %.*s %.*s", usher_verb_word(event->verb),
+                       event->first, event->n, (int)event->text.size,
+                       event->text.size != 0 ? event->text.data : "", (int)event->owner.size,
+                       event->owner.size != 0 ? event->owner.data : "");
+}
+
+static void the_journal_tells_each_numbers_life(void **state)
+{
+    static const char *const want[] = { "reserve 1 1 I1 ann", "reserve 2 1 I2 bob",
+                                        "return 1 1 I1 ",     "confirm 2 1 I2 bob",
+                                        "reserve 1 1 I1 cid", "void 1 1 I1 cid" };
+    char authority[256];
+    struct usher_serial_form form;
+    struct usher_serial_hold x, y;
+    struct usher_authority *a;
+    struct usher_engine *e;
+    struct life life;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    e = engine_with("memory:", authority);
+    memset(&form, 0, sizeof form);
+    (void)snprintf(form.prefix, sizeof form.prefix, "I");
+    form.mode = USHER_MODE_GAPFREE;
+    assert_int_equal(
+        usher_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_MODE, &form),
+        USHER_OK);
+    assert_int_equal(usher_serial_reserve(e, "i", "ann", 0, NULL, &x), USHER_OK);
+    assert_int_equal(usher_serial_reserve(e, "i", "bob", 0, NULL, &y), USHER_OK);
+    assert_int_equal(usher_serial_return(e, "i", x.serial, x.token), USHER_OK);
+    assert_int_equal(usher_serial_confirm(e, "i", y.serial, y.token), USHER_OK);
+    assert_int_equal(usher_serial_reserve(e, "i", "cid", 0, NULL, &x), USHER_OK);
+    assert_int_equal(usher_serial_void(e, "i", x.serial, x.token), USHER_OK);
+    usher_close(e);
+    a = open_authority(authority);
+    memset(&life, 0, sizeof life);
+    assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i", 0, life_add, &life), USHER_OK);
+    assert_int_equal(life.n, 6);
+    for (int i = 0; i < 6; i++)
+        assert_string_equal(life.lines[i], want[i]);
+    assert_int_equal(max_of(a, "i"), 2); /* a lost store would leave no gap */
+    usher_authority_close(a);
+}
+
+static void a_deleted_rule_does_not_come_back(void **state)
+{
+    char authority[256];
+    struct usher_engine *e;
+    struct usher_reply r;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    seen_begin();
+    e = engine_with("memory:", authority);
+    make_rule(e, "r");
+    (void)taken(e, "r", 3);
+    assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
+    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    usher_close(e);
+    e = engine_with("memory:", authority);
+    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    make_rule(e, "r"); /* made again, on a store that knows nothing: goes on behind */
+    (void)taken(e, "r", 3);
+    usher_close(e);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_maximum_only_grows_and_is_nobody_elses),
+        cmocka_unit_test(ranges_of_many_threads_and_connections_are_disjoint),
+        cmocka_unit_test(a_killed_process_has_lost_nothing_it_was_told),
+        cmocka_unit_test(a_file_of_others_is_left_alone),
+        cmocka_unit_test(no_serial_comes_twice_when_redis_is_wiped),
+        cmocka_unit_test(no_serial_comes_twice_when_redis_starts_from_an_old_dump),
+        cmocka_unit_test(no_serial_comes_twice_when_a_lagging_replica_takes_over),
+        cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
+        cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
+        cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
+        cmocka_unit_test(the_journal_tells_each_numbers_life),
+        cmocka_unit_test(a_deleted_rule_does_not_come_back),
+    };
+    const char *tmp = getenv("TMPDIR");
+    char command[300];
+    int rc;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    (void)snprintf(directory, sizeof directory, "%s/usher-authority-XXXXXX",
+                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
+    if (mkdtemp(directory) == NULL)
+        return 1;
+    server = redis_server_start(NULL);
+    rc = server != NULL ? cmocka_run_group_tests(tests, NULL, NULL) : redis_skip();
+    redis_server_stop(server);
+    free(seen);
+    (void)snprintf(command, sizeof command, "rm -rf '%s'", directory);
+    return system(command) == 0 ? rc : 1;
+}

@@ -1950,7 +1950,7 @@ static const struct piece answer_pieces[] = {
 #define NOTICES 5
 #define ROWS 6
 static const struct piece row_pieces[] = {
-    PIECE("\x91\x9a"),             /* one, of ten */
+    PIECE("\x91\x99"),             /* one, of nine */
     PIECE("\xa2n1"),               /* number */
     PIECE("\xa5group"),            /* group */
     PIECE("\xa5owner"),            /* owner */

@@ -125,8 +125,8 @@ static void tell(void *payload, const struct usher_notice *n)
 
 static const char call_answer[] = "\x9e\0\xb0"
                                   "0123456789abcdef\x09\0"
-                                  "\x91\x99\xcd\x01\x05\x09\x02\x04\x09\0\x2a\xa3"
-                                  "ann\xa2n1"
+                                  "\x91\x9a\xcd\x01\x05\x09\x02\x04\x09\0\x2a\xa3"
+                                  "ann\xa2n1\xa0"
                                   "\x91\x99\xa2n1\xa0\xa3"
                                   "ann\x04\0\x09\0\x01\x2a"
                                   "\x04\0\x09\0\xff\0\0\xa2n1";

@@ -294,6 +294,8 @@ static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *r
     struct usher_ids_head *h = (struct usher_ids_head *)(void *)ids;
     /* Read before the addition: what that gives is then of this segment or a later one. */
     uint64_t end = __atomic_load_n(&h->end, __ATOMIC_ACQUIRE), id = UINT64_MAX;
+    int64_t other; /* so that the caller's need not be in memory: no store to wait for */
+    enum usher_status status;
 
     if (__builtin_expect(end != 0, 1)) {
         id = __atomic_fetch_add(&h->next, h->by, __ATOMIC_RELAXED);
@@ -302,7 +304,10 @@ static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *r
             return USHER_OK;
         }
     }
-    return usher_ids_more(ids, id, ret_id);
+    status = usher_ids_more(ids, id, &other);
+    if (status == USHER_OK)
+        *ret_id = other;
+    return status;
 }
 
 /** The next id of this thread's sub-range.  Statuses as usher_ids_take(). */
@@ -310,13 +315,18 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
 {
     struct usher_ids_local_head *h = (struct usher_ids_local_head *)(void *)local;
     uint64_t id = h->next;
+    int64_t other;
+    enum usher_status status;
 
     if (__builtin_expect(id < h->end, 1)) {
         h->next = id + h->by;
         *ret_id = (int64_t)id;
         return USHER_OK;
     }
-    return usher_ids_local_more(local, ret_id);
+    status = usher_ids_local_more(local, &other);
+    if (status == USHER_OK)
+        *ret_id = other;
+    return status;
 }
 
 /* ---- ids that do not tell their order ------------------------------------------------- */

@@ -538,7 +538,7 @@ static void ids_of_the_process_come_from_the_store(void **state)
     struct fixture *f = *state;
     struct usher_ids *ids;
     struct usher_ids_local *local;
-    int64_t id, first, last = 0;
+    int64_t id = 0, first, last = 0;
 
     create(f, "p", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY,
            SET(.start = INT64_C(9999999999), .by = 2));
@@ -570,7 +570,7 @@ static void a_clean_close_returns_the_rest(void **state)
         /* 7 of 10, then 3 and 4 with the next segment fetched before */
         struct usher_ids *ids = ids_open(f->e, "p", 10);
         struct usher_ids_local *local;
-        int64_t id;
+        int64_t id = 0;
 
         for (int64_t k = 0; k < 14; k++)
             assert_int_equal(take(ids), 1 + i * 16 + k);
@@ -597,7 +597,7 @@ static void the_limit_is_reached_to_the_last_id(void **state)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     create(f, "p", USHER_GIVEN_ID_LIMIT, SET(.limit = 25));
     ids = ids_open(f->e, "p", 10);
@@ -637,7 +637,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     struct fixture *f = *state;
     struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
     assert_int_equal(usher_id_install(f->e, "m", 1, 5, -1), USHER_OK);
@@ -659,7 +659,7 @@ static void ids_end_with_a_fork(void **state)
     struct fixture *f = *state;
     struct usher_ids *ids;
     struct usher_ids_local *local;
-    int64_t id, mine;
+    int64_t id = 0, mine = 0;
     int status;
     pid_t pid;
 

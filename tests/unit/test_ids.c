@@ -173,7 +173,7 @@ static struct usher_ids_stats stats(struct usher_ids *ids)
 struct caller {
     struct usher_ids *ids;
     atomic_uint *arrived;
-    int64_t id;
+    int64_t id = 0;
     enum usher_status status;
     pthread_t thread;
 };
@@ -347,7 +347,7 @@ static void who_waits_gets_an_id_when_the_manager_is_back(void **state)
 {
     struct manager m;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     (void)state;
     manager_init(&m);
@@ -408,7 +408,7 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct usher_ids *ids;
-        int64_t id;
+        int64_t id = 0;
 
         manager_init(&m);
         ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
@@ -506,7 +506,7 @@ static void wrong_options_are_refused(void **state)
     struct usher_ids_manager manager = { reserve, NULL, &m };
     struct usher_ids *ids = NULL;
     struct usher_ids_local *local;
-    int64_t id;
+    int64_t id = 0;
 
     (void)state;
     manager_init(&m);
@@ -622,7 +622,7 @@ static void *fast(void *payload)
     int64_t last = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        int64_t id;
+        int64_t id = 0;
 
         if (i % 500 == 0) { /* now and then another one */
             usher_ids_local_close(local);

@@ -173,7 +173,7 @@ static struct usher_ids_stats stats(struct usher_ids *ids)
 struct caller {
     struct usher_ids *ids;
     atomic_uint *arrived;
-    int64_t id = 0;
+    int64_t id;
     enum usher_status status;
     pthread_t thread;
 };

@@ -146,7 +146,7 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
 USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *name,
                                              int64_t first, int64_t n, int64_t max);
 
-/* ---- in the process ------------------------------------------------------------------ */
+/* ---- in the process --------------------------------------------------------------- */
 
 /*
  * Segments come from a dispenser of a store, or from a manager of the application's own.  The
@@ -329,7 +329,37 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
     return status;
 }
 
-/* ---- ids that do not tell their order ------------------------------------------------- */
+/* ---- a dispenser that is fed from a manager --------------------------------------- */
+
+/*
+ * For a store that may lose what it knew last (Redis) and ids that must be in strict order over all
+ * servers: the store gives them out, a manager that loses nothing says up to where.  The
+ * dispenser is a managed one; when its segment is used up, one caller of this process asks the
+ * manager and installs the next one.
+ *
+ * A store that has forgotten something (the dispenser is gone, has another epoch, or its version
+ * fell behind what this feed has seen) gets a new segment from the manager, and nothing below is
+ * given out any more.  The manager's `floor` is what the store knows; it must have a memory of
+ * its own.  @release is not used.
+ */
+struct usher_id_feed;
+
+/** @settings: those that @given names; START is the manager's.  The dispenser is made if need be.
+ *  @e must outlive the feed.  USHER_OK; USHER_REFUSED: it is there with other settings. */
+USHER_API enum usher_status usher_id_feed_open(struct usher_engine *e, const char *name,
+                                               uint32_t given,
+                                               const struct usher_id_settings *settings,
+                                               const struct usher_ids_manager *manager,
+                                               struct usher_id_feed **ret_feed);
+/** No call may be under way.  NULL is fine. */
+USHER_API void usher_id_feed_close(struct usher_id_feed *feed);
+/** As usher_id_next(); waits at most @timeout_ms (0: USHER_TIMEOUT_DEFAULT) for a segment. What the
+ *  manager or the store fail with is the answer when nothing came.  Threads: any. */
+USHER_API enum usher_status usher_id_feed_next(struct usher_id_feed *feed, int64_t n,
+                                               const char *request, int64_t timeout_ms,
+                                               struct usher_id_range *ret_range);
+
+/* ---- ids that do not tell their order --------------------------------------------- */
 
 /*
  * A bijection of first … last onto itself that depends on a key: ids of a counter come out

@@ -101,7 +101,7 @@ static double fast_threads(void *world, double seconds)
     return on_two(fast_ids, world, seconds);
 }
 
-/* ---- a slow manager ------------------------------------------------------------------------ */
+/* ---- a slow manager --------------------------------------------------------------- */
 
 struct slow_manager {
     int64_t next;

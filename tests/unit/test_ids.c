@@ -23,7 +23,7 @@
 
 #include <usher/usher.h>
 
-/* ---- a manager ---------------------------------------------------------------------------- */
+/* ---- a manager -------------------------------------------------------------------- */
 
 struct manager {
     pthread_mutex_t lock;
@@ -165,8 +165,7 @@ static struct usher_ids_stats stats(struct usher_ids *ids)
     return s;
 }
 
-/* ---- one request ------------------------------------------------------------------------------
- */
+/* ---- one request ------------------------------------------------------------------ */
 
 #define CALLERS 64
 
@@ -231,8 +230,7 @@ static void sixty_four_callers_of_a_used_up_segment_make_one_request(void **stat
     usher_ids_close(ids);
 }
 
-/* ---- slow
- * ---------------------------------------------------------------------------------------- */
+/* ---- slow ------------------------------------------------------------------------- */
 
 struct refiller {
     struct usher_ids *ids;
@@ -304,8 +302,7 @@ static void one_caller_pays_and_the_others_go_on(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- dead
- * ------------------------------------------------------------------------------------------ */
+/* ---- dead ------------------------------------------------------------------------- */
 
 static void nothing_fails_before_the_ids_are_used_up(void **state)
 {
@@ -455,8 +452,7 @@ static void a_refiller_keeps_the_pauses(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- close, options, figures
- * ------------------------------------------------------------------------ */
+/* ---- close, options, figures ------------------------------------------------------ */
 
 static void close_releases_the_rest(void **state)
 {
@@ -560,8 +556,7 @@ static void a_busy_process_asks_for_larger_segments(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- many threads
- * --------------------------------------------------------------------------------------- */
+/* ---- many threads ----------------------------------------------------------------- */
 
 #define THREADS 8
 #define ROUNDS 6000

@@ -146,7 +146,7 @@ USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *
 USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *name,
                                              int64_t first, int64_t n, int64_t max);
 
-/* ---- in the process ------------------------------------------------------------------ */
+/* ---- in the process --------------------------------------------------------------- */
 
 /*
  * Segments come from a dispenser of a store, or from a manager of the application's own.  The
@@ -294,6 +294,8 @@ static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *r
     struct usher_ids_head *h = (struct usher_ids_head *)(void *)ids;
     /* Read before the addition: what that gives is then of this segment or a later one. */
     uint64_t end = __atomic_load_n(&h->end, __ATOMIC_ACQUIRE), id = UINT64_MAX;
+    int64_t other; /* so that the caller's need not be in memory: no store to wait for */
+    enum usher_status status;
 
     if (__builtin_expect(end != 0, 1)) {
         id = __atomic_fetch_add(&h->next, h->by, __ATOMIC_RELAXED);
@@ -302,7 +304,10 @@ static inline enum usher_status usher_ids_next(struct usher_ids *ids, int64_t *r
             return USHER_OK;
         }
     }
-    return usher_ids_more(ids, id, ret_id);
+    status = usher_ids_more(ids, id, &other);
+    if (status == USHER_OK)
+        *ret_id = other;
+    return status;
 }
 
 /** The next id of this thread's sub-range.  Statuses as usher_ids_take(). */
@@ -310,16 +315,51 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
 {
     struct usher_ids_local_head *h = (struct usher_ids_local_head *)(void *)local;
     uint64_t id = h->next;
+    int64_t other;
+    enum usher_status status;
 
     if (__builtin_expect(id < h->end, 1)) {
         h->next = id + h->by;
         *ret_id = (int64_t)id;
         return USHER_OK;
     }
-    return usher_ids_local_more(local, ret_id);
+    status = usher_ids_local_more(local, &other);
+    if (status == USHER_OK)
+        *ret_id = other;
+    return status;
 }
 
-/* ---- ids that do not tell their order ------------------------------------------------- */
+/* ---- a dispenser that is fed from a manager --------------------------------------- */
+
+/*
+ * For a store that may lose what it knew last (Redis) and ids that must be in strict order over all
+ * servers: the store gives them out, a manager that loses nothing says up to where.  The
+ * dispenser is a managed one; when its segment is used up, one caller of this process asks the
+ * manager and installs the next one.
+ *
+ * A store that has forgotten something (the dispenser is gone, has another epoch, or its version
+ * fell behind what this feed has seen) gets a new segment from the manager, and nothing below is
+ * given out any more.  The manager's `floor` is what the store knows; it must have a memory of
+ * its own.  @release is not used.
+ */
+struct usher_id_feed;
+
+/** @settings: those that @given names; START is the manager's.  The dispenser is made if need be.
+ *  @e must outlive the feed.  USHER_OK; USHER_REFUSED: it is there with other settings. */
+USHER_API enum usher_status usher_id_feed_open(struct usher_engine *e, const char *name,
+                                               uint32_t given,
+                                               const struct usher_id_settings *settings,
+                                               const struct usher_ids_manager *manager,
+                                               struct usher_id_feed **ret_feed);
+/** No call may be under way.  NULL is fine. */
+USHER_API void usher_id_feed_close(struct usher_id_feed *feed);
+/** As usher_id_next(); waits at most @timeout_ms (0: USHER_TIMEOUT_DEFAULT) for a segment. What the
+ *  manager or the store fail with is the answer when nothing came.  Threads: any. */
+USHER_API enum usher_status usher_id_feed_next(struct usher_id_feed *feed, int64_t n,
+                                               const char *request, int64_t timeout_ms,
+                                               struct usher_id_range *ret_range);
+
+/* ---- ids that do not tell their order --------------------------------------------- */
 
 /*
  * A bijection of first … last onto itself that depends on a key: ids of a counter come out

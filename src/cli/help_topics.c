@@ -137,6 +137,21 @@ const struct help_topic usher__help_topics[] = {
 "whoever lets them wait.  Random numbers are splitmix64, one stream a column; exponential\n"
 "ones are made by von Neumann's comparison of uniform ones, which needs no logarithm.\n" },
 
+    { "ids", "integers that never come twice: usher id",
+"`usher id create NAME` makes a dispenser, `usher id next NAME` gives its ids in strict order,\n"
+"to everybody who uses the store.  With n=K it gives K ids that follow on each other: a\n"
+"program takes many at once and gives them out itself (struct usher_ids of the library).\n"
+"\n"
+"Ids are from start (1) up, by (1) apart, to limit (9223372036854775807).  Several sites that\n"
+"share nothing have start=1 by=3, start=2 by=3, start=3 by=3.  At the limit `next` is `full`\n"
+"and says how many are left from which on.\n"
+"\n"
+"Given back is only what is newest: `usher id return NAME FIRST N token=T`, with the token of\n"
+"the answer that gave it; else it stays a gap.  Gaps are normal, repetition never is.\n"
+"\n"
+"A dispenser with managed=1 has its segments from elsewhere, by `install`; when one is used\n"
+"up, `next` is `empty`.\n" },
+
     { "examples", "",
 "  usher number add desk 5550100            a pool comes into being with its first number\n"
 "  usher number reg desk 5550100            and now it can be given out\n"
@@ -149,6 +164,8 @@ const struct help_topic usher__help_topics[] = {
 "  usher --json number list desk state=busy+up\n"
 "  usher number free desk owner=dead-node   the calls of a node that died\n"
 "  usher -s redis://127.0.0.1 number stats desk\n"
+"  usher id create orders start=1000\n"
+"  usher id next orders n=10\n"
 "  usher tables number --dot | dot -Tsvg >number.svg\n"
 "  redis-cli SCRIPT LOAD \"$(usher lua number)\"\n"
 "  usher trace --calls=5000 >day.csv && usher replay day.csv\n" },

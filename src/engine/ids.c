@@ -147,7 +147,7 @@ static struct inner *enter(struct usher_ids *ids)
     return p;
 }
 
-/* ---- the counter -------------------------------------------------------------------- */
+/* ---- the counter ------------------------------------------------------------------ */
 
 static void publish(struct usher_ids *ids, struct inner *p, uint64_t end)
 {
@@ -225,7 +225,7 @@ static void install(struct usher_ids *ids, struct inner *p)
     publish(ids, p, p->mark);
 }
 
-/* ---- the manager ---------------------------------------------------------------------- */
+/* ---- the manager ------------------------------------------------------------------ */
 
 static bool final(enum usher_status status)
 {
@@ -299,7 +299,7 @@ static void wait_for(struct inner *p, pthread_cond_t *cond, int64_t until_ns)
     (void)pthread_cond_timedwait(cond, &p->lock, &ts);
 }
 
-/* ---- calls that addition did not serve --------------------------------------------------- */
+/* ---- calls that addition did not serve -------------------------------------------- */
 
 struct call {
     uint64_t taken; /* by addition, or NONE */
@@ -501,7 +501,7 @@ enum usher_status usher_ids_take(struct usher_ids *ids, int64_t n, int64_t timeo
     return status;
 }
 
-/* ---- refilling from elsewhere --------------------------------------------------------------- */
+/* ---- refilling from elsewhere ----------------------------------------------------- */
 
 enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t timeout_ms)
 {
@@ -564,7 +564,7 @@ void usher_ids_stop(struct usher_ids *ids)
     (void)pthread_mutex_unlock(&p->lock);
 }
 
-/* ---- sub-ranges ----------------------------------------------------------------------------- */
+/* ---- sub-ranges ------------------------------------------------------------------- */
 
 enum usher_status usher_ids_local_more(struct usher_ids_local *local, int64_t *ret_id)
 {
@@ -684,7 +684,7 @@ void usher_ids_local_close(struct usher_ids_local *local)
     (void)munmap(local, page_size());
 }
 
-/* ---- figures -------------------------------------------------------------------------------- */
+/* ---- figures ---------------------------------------------------------------------- */
 
 enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats *ret)
 {
@@ -725,8 +725,7 @@ enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats 
     return USHER_OK;
 }
 
-/* ---- a dispenser as the manager ---------------------------------------------------------------
- */
+/* ---- a dispenser as the manager --------------------------------------------------- */
 
 static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_range *ret)
 {
@@ -789,8 +788,7 @@ static void store_release(void *payload, const struct usher_id_range *range)
     (void)usher_id_return(p->e, p->name, range);
 }
 
-/* ---- open and close -----------------------------------------------------------------------------
- */
+/* ---- open and close --------------------------------------------------------------- */
 
 /* What is left, if it is one piece with what came last. */
 static void give_back(struct usher_ids *ids, struct inner *p)

@@ -234,7 +234,7 @@ static enum usher_status delete (work *w) {
     return finish(w, &c, 1, 0);
 }
 
-/* ---- next, return, install --------------------------------------------------------- */
+/* ---- next, return, install -------------------------------------------------------- */
 
 static enum usher_status next(work *w)
 {
@@ -398,7 +398,7 @@ static enum usher_status run(work *w)
     }
 }
 
-/* ---- for the executor, the audit and the digest ------------------------------------ */
+/* ---- for the executor, the audit and the digest ----------------------------------- */
 
 static bool wide_sound(const int64_t *at)
 {

@@ -147,6 +147,7 @@ void bench_sqlite_sizes(struct bench *b);
 void bench_redis_one(struct bench *b); /* P7 */
 void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
+void bench_ids(struct bench *b);    /* P12 */
 void bench_replay(struct bench *b); /* P14 */
 void bench_start(struct bench *b);
 

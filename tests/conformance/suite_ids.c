@@ -87,7 +87,7 @@ static int tear_down(void **state)
     return 0;
 }
 
-/* ---- short words ---------------------------------------------------------------------- */
+/* ---- short words ------------------------------------------------------------------ */
 
 static void create(struct fixture *f, const char *name, uint32_t given,
                    struct usher_id_settings settings)
@@ -134,7 +134,7 @@ static struct usher_id_row show(struct fixture *f, const char *name)
     return row;
 }
 
-/* ---- order, uniqueness, 64 bits ---------------------------------------------------------- */
+/* ---- order, uniqueness, 64 bits --------------------------------------------------- */
 
 static void the_first_id_is_start_and_others_follow(void **state)
 {
@@ -316,7 +316,7 @@ static void the_limit_is_an_error_and_says_what_is_left(void **state)
     assert_int_equal(next(f, "l", 1, &r), USHER_FULL);
 }
 
-/* ---- retries, returns, installs ------------------------------------------------------------ */
+/* ---- retries, returns, installs --------------------------------------------------- */
 
 static void a_repeated_request_gets_the_first_range(void **state)
 {
@@ -391,8 +391,7 @@ static void of_two_who_install_one_wins(void **state)
     assert_int_equal(usher_id_install(f->e, "own", 600, 10, 512), USHER_REFUSED);
 }
 
-/* ---- settings ---------------------------------------------------------------------------------
- */
+/* ---- settings --------------------------------------------------------------------- */
 
 static void the_step_follows_how_long_segments_last(void **state)
 {
@@ -509,8 +508,7 @@ static void wrong_arguments_are_named(void **state)
     assert_next(f, "w", 1, 1);
 }
 
-/* ---- in the process -----------------------------------------------------------------------------
- */
+/* ---- in the process --------------------------------------------------------------- */
 
 static struct usher_ids *ids_open(struct usher_engine *e, const char *name, int64_t step)
 {
@@ -538,7 +536,7 @@ static void ids_of_the_process_come_from_the_store(void **state)
     struct fixture *f = *state;
     struct usher_ids *ids;
     struct usher_ids_local *local;
-    int64_t id, first, last = 0;
+    int64_t id = 0, first, last = 0;
 
     create(f, "p", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY,
            SET(.start = INT64_C(9999999999), .by = 2));
@@ -570,7 +568,7 @@ static void a_clean_close_returns_the_rest(void **state)
         /* 7 of 10, then 3 and 4 with the next segment fetched before */
         struct usher_ids *ids = ids_open(f->e, "p", 10);
         struct usher_ids_local *local;
-        int64_t id;
+        int64_t id = 0;
 
         for (int64_t k = 0; k < 14; k++)
             assert_int_equal(take(ids), 1 + i * 16 + k);
@@ -597,7 +595,7 @@ static void the_limit_is_reached_to_the_last_id(void **state)
 {
     struct fixture *f = *state;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     create(f, "p", USHER_GIVEN_ID_LIMIT, SET(.limit = 25));
     ids = ids_open(f->e, "p", 10);
@@ -637,7 +635,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     struct fixture *f = *state;
     struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
     assert_int_equal(usher_id_install(f->e, "m", 1, 5, -1), USHER_OK);
@@ -659,7 +657,7 @@ static void ids_end_with_a_fork(void **state)
     struct fixture *f = *state;
     struct usher_ids *ids;
     struct usher_ids_local *local;
-    int64_t id, mine;
+    int64_t id = 0, mine = 0;
     int status;
     pid_t pid;
 
@@ -691,8 +689,223 @@ static void ids_end_with_a_fork(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- many at once
- * ---------------------------------------------------------------------------------- */
+/* ---- fed from a manager ----------------------------------------------------------- */
+
+struct source {
+    pthread_mutex_t lock;
+    int64_t max, by;
+    unsigned requests;
+    enum usher_status answer;
+};
+
+static enum usher_status source_reserve(void *payload, int64_t n, int64_t floor,
+                                        int64_t deadline_ms, struct usher_id_range *ret,
+                                        char message[192])
+{
+    struct source *s = payload;
+    enum usher_status status;
+
+    (void)deadline_ms;
+    (void)pthread_mutex_lock(&s->lock);
+    s->requests++;
+    status = s->answer;
+    if (status == USHER_OK) {
+        if (s->max + s->by < floor)
+            s->max = floor - s->by;
+        ret->first = s->max + s->by;
+        ret->n = n;
+        ret->by = s->by;
+        s->max += n * s->by;
+    } else {
+        (void)snprintf(message, 192, "the source is dry");
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
+}
+
+static struct usher_id_feed *feed_open(struct usher_engine *e, int64_t step, struct source *s)
+{
+    struct usher_ids_manager manager = { source_reserve, NULL, s };
+    struct usher_id_settings set = SET(.step = step, .by = s->by);
+    struct usher_id_feed *feed = NULL;
+
+    assert_int_equal(pthread_mutex_init(&s->lock, NULL), 0);
+    if (usher_id_feed_open(e, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, &set, &manager,
+                           &feed) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+    return feed;
+}
+
+static int64_t fed(struct usher_id_feed *feed)
+{
+    struct usher_id_range r = { .first = -1 };
+
+    if (usher_id_feed_next(feed, 1, NULL, 60000, &r) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return r.first;
+}
+
+static void a_fed_dispenser_goes_on_for_ever(void **state)
+{
+    struct fixture *f = *state;
+    struct source s = { .by = 1, .answer = USHER_OK };
+    struct usher_id_feed *feed = feed_open(f->e, 7, &s);
+    struct usher_id_range r, again;
+
+    for (int64_t i = 1; i <= 100; i++)
+        assert_int_equal(fed(feed), i);
+    assert_int_equal(s.requests, 15);
+    assert_int_equal(usher_id_feed_next(feed, 50, NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.n, 50);
+    assert_int_equal(r.first, 101); /* what is left goes first */
+    assert_int_equal(usher_id_feed_next(feed, 5, "req", 0, &r), USHER_OK);
+    assert_int_equal(usher_id_feed_next(feed, 5, "req", 0, &again), USHER_OK);
+    assert_int_equal(again.first, r.first);
+    assert_int_equal(usher_id_feed_next(feed, 0, NULL, 0, &r), USHER_INVALID);
+    assert_non_null(strstr(usher_message(NULL), "n is not"));
+    assert_int_equal(usher_id_feed_next(NULL, 1, NULL, 0, &r), USHER_INVALID);
+    usher_id_feed_close(feed);
+    usher_id_feed_close(NULL);
+}
+
+static void a_manager_that_fails_is_an_error_at_the_deadline(void **state)
+{
+    struct fixture *f = *state;
+    struct source s = { .by = 2, .answer = USHER_OK };
+    struct usher_id_feed *feed = feed_open(f->e, 3, &s);
+    struct usher_id_range r = { .first = -1 };
+
+    for (int64_t i = 1; i <= 3; i++)
+        assert_int_equal(fed(feed), 2 * i);
+    s.answer = USHER_UNAVAILABLE;
+    assert_int_equal(usher_id_feed_next(feed, 1, NULL, 100, &r), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(NULL), "dry"));
+    assert_true(s.requests >= 2 && s.requests <= 8);
+    s.answer = USHER_FULL;
+    assert_int_equal(usher_id_feed_next(feed, 1, NULL, 60000, &r), USHER_FULL);
+    s.answer = USHER_OK;
+    while (usher_id_feed_next(feed, 1, NULL, 60000, &r) == USHER_FULL)
+        ; /* until the pause is over */
+    assert_int_equal(r.first, 8);
+    usher_id_feed_close(feed);
+}
+
+static void a_store_that_forgot_starts_above_the_manager(void **state)
+{
+    struct fixture *f = *state;
+    struct source s = { .by = 1, .answer = USHER_OK };
+    struct usher_id_feed *feed = feed_open(f->e, 10, &s);
+    int64_t last = 0;
+
+    for (int i = 0; i < 25; i++)
+        last = fed(feed);
+    assert_int_equal(last, 25);
+    assert_int_equal(usher_id_delete(f->e, "fed"), USHER_OK);
+    assert_int_equal(fed(feed), 31);
+    for (int i = 0; i < 12; i++)
+        last = fed(feed);
+    assert_int_equal(last, 43);
+    if (strcmp(f->b->name, "redis") == 0) {
+        /* the server is emptied under us, and another process that knows nothing of it gives
+         * it an old segment */
+        assert_true(backend->fresh(f->url));
+        create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_MANAGED,
+               SET(.step = 10, .managed = 1));
+        assert_int_equal(usher_id_install(f->e, "fed", 1, 1000, -1), USHER_OK);
+        last = fed(feed);
+        assert_true(last > 1000);
+        assert_int_equal(fed(feed), last + 1);
+        assert_true(backend->fresh(f->url));
+        assert_true(fed(feed) > last + 1);
+    }
+    usher_id_feed_close(feed);
+}
+
+struct feeder {
+    struct usher_id_feed *feed;
+    int64_t id[20];
+    bool wrong;
+    pthread_t thread;
+};
+
+static void *be_fed(void *payload)
+{
+    struct feeder *p = payload;
+    int64_t last = 0;
+
+    for (int i = 0; i < 20; i++) {
+        struct usher_id_range r = { .first = -1 };
+
+        if (usher_id_feed_next(p->feed, 1, NULL, 60000, &r) != USHER_OK || r.first <= last)
+            p->wrong = true;
+        last = p->id[i] = r.first;
+    }
+    return NULL;
+}
+
+static int by_int64(const void *a, const void *b)
+{
+    const int64_t *x = a, *y = b;
+
+    return *x < *y ? -1 : *x > *y;
+}
+
+static void many_callers_of_an_empty_dispenser_make_one_request(void **state)
+{
+    struct fixture *f = *state;
+    struct source s = { .by = 1, .answer = USHER_OK };
+    struct usher_id_feed *feed = feed_open(f->e, 2000, &s);
+    struct feeder feeders[64];
+    int64_t all[64 * 20];
+
+    for (int i = 0; i < 64; i++) {
+        feeders[i] = (struct feeder){ .feed = feed };
+        assert_int_equal(pthread_create(&feeders[i].thread, NULL, be_fed, &feeders[i]), 0);
+    }
+    for (int i = 0; i < 64; i++) {
+        assert_int_equal(pthread_join(feeders[i].thread, NULL), 0);
+        assert_false(feeders[i].wrong);
+        memcpy(all + i * 20, feeders[i].id, sizeof feeders[i].id);
+    }
+    assert_int_equal(s.requests, 1);
+    qsort(all, 64 * 20, sizeof *all, by_int64);
+    for (int64_t i = 0; i < 64 * 20; i++)
+        assert_int_equal(all[i], i + 1);
+    usher_id_feed_close(feed);
+}
+
+/* Two servers, each with a feed of its own, on one store and one manager; and once, in the middle,
+ * the store forgets everything. */
+static void two_feeds_never_give_one_id(void **state)
+{
+    struct fixture *f = *state;
+    struct source s = { .by = 1, .answer = USHER_OK };
+    struct feeder feeders[16];
+    struct usher_engine *e[2] = { f->e, engine_open(f) };
+    struct usher_id_feed *feed[2];
+    int64_t all[16 * 20];
+
+    for (int i = 0; i < 2; i++)
+        feed[i] = feed_open(e[i], 7, &s);
+    for (int i = 0; i < 16; i++) {
+        feeders[i] = (struct feeder){ .feed = feed[i % 2] };
+        assert_int_equal(pthread_create(&feeders[i].thread, NULL, be_fed, &feeders[i]), 0);
+    }
+    assert_int_equal(usher_id_delete(e[1], "fed"), USHER_OK);
+    for (int i = 0; i < 16; i++) {
+        assert_int_equal(pthread_join(feeders[i].thread, NULL), 0);
+        assert_false(feeders[i].wrong);
+        memcpy(all + i * 20, feeders[i].id, sizeof feeders[i].id);
+    }
+    qsort(all, 16 * 20, sizeof *all, by_int64);
+    for (int i = 1; i < 16 * 20; i++)
+        assert_true(all[i] > all[i - 1]);
+    for (int i = 0; i < 2; i++)
+        usher_id_feed_close(feed[i]);
+    usher_close(e[1]);
+}
+
+/* ---- many at once ----------------------------------------------------------------- */
 
 #define THREADS 8
 #define PROCESSES 8
@@ -874,8 +1087,7 @@ static void no_two_processes_get_one_id(void **state)
     (void)munmap(all, size);
 }
 
-/* ---- all
- * -------------------------------------------------------------------------------------------- */
+/* ---- all -------------------------------------------------------------------------- */
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
@@ -905,9 +1117,14 @@ int suite_ids(const struct backend *b)
         TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given),
         TEST(a_managed_dispenser_keeps_callers_waiting_for_install),
         TEST(ids_end_with_a_fork),
+        TEST(a_fed_dispenser_goes_on_for_ever),
+        TEST(a_manager_that_fails_is_an_error_at_the_deadline),
+        TEST(a_store_that_forgot_starts_above_the_manager),
+        TEST(many_callers_of_an_empty_dispenser_make_one_request),
         TEST(no_two_threads_get_one_id),
     };
     static const struct CMUnitTest shared[] = {
+        TEST(two_feeds_never_give_one_id),
         TEST(no_two_processes_get_one_id),
     };
     int rc;

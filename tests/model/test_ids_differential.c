@@ -40,7 +40,7 @@ __extension__ typedef __int128 wide;
 #define REQUESTS 6
 #define STORES_MAX 3
 
-/* ---- the model --------------------------------------------------------------------- */
+/* ---- the model -------------------------------------------------------------------- */
 
 struct ids_model {
     bool there, was; /* was: the scope exists, perhaps deleted */
@@ -321,7 +321,7 @@ static void ids_execute(struct ids_model *m, const struct usher_command *c, stru
     r->version = m->version;
 }
 
-/* ---- comparing ---------------------------------------------------------------------- */
+/* ---- comparing -------------------------------------------------------------------- */
 
 static bool same_field(const struct usher__field *f, const void *a, const void *b)
 {
@@ -366,7 +366,7 @@ static const char *difference(enum usher_verb verb, const struct usher_reply *a,
     return NULL;
 }
 
-/* ---- commands ------------------------------------------------------------------------ */
+/* ---- commands --------------------------------------------------------------------- */
 
 static const char *const names[NAMES] = { "orders", "users", "tickets" };
 static const char *const requests[REQUESTS] = { "r0", "r1", "r2", "r3", "r4", "r5" };
@@ -536,7 +536,7 @@ static void print_reply(const char *who, const struct usher_reply *r)
                 a->step, a->by, a->token, r->message);
 }
 
-/* ---- worlds ---------------------------------------------------------------------------- */
+/* ---- worlds ----------------------------------------------------------------------- */
 
 struct store {
     const char *name;

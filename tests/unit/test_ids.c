@@ -23,7 +23,7 @@
 
 #include <usher/usher.h>
 
-/* ---- a manager ---------------------------------------------------------------------------- */
+/* ---- a manager -------------------------------------------------------------------- */
 
 struct manager {
     pthread_mutex_t lock;
@@ -165,8 +165,7 @@ static struct usher_ids_stats stats(struct usher_ids *ids)
     return s;
 }
 
-/* ---- one request ------------------------------------------------------------------------------
- */
+/* ---- one request ------------------------------------------------------------------ */
 
 #define CALLERS 64
 
@@ -231,8 +230,7 @@ static void sixty_four_callers_of_a_used_up_segment_make_one_request(void **stat
     usher_ids_close(ids);
 }
 
-/* ---- slow
- * ---------------------------------------------------------------------------------------- */
+/* ---- slow ------------------------------------------------------------------------- */
 
 struct refiller {
     struct usher_ids *ids;
@@ -304,8 +302,7 @@ static void one_caller_pays_and_the_others_go_on(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- dead
- * ------------------------------------------------------------------------------------------ */
+/* ---- dead ------------------------------------------------------------------------- */
 
 static void nothing_fails_before_the_ids_are_used_up(void **state)
 {
@@ -347,7 +344,7 @@ static void who_waits_gets_an_id_when_the_manager_is_back(void **state)
 {
     struct manager m;
     struct usher_ids *ids;
-    int64_t id;
+    int64_t id = 0;
 
     (void)state;
     manager_init(&m);
@@ -408,7 +405,7 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         struct usher_ids *ids;
-        int64_t id;
+        int64_t id = 0;
 
         manager_init(&m);
         ids = ids_open(&m, OPTIONS(.step = 10, .life_ms = -1, .share = -1));
@@ -455,8 +452,7 @@ static void a_refiller_keeps_the_pauses(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- close, options, figures
- * ------------------------------------------------------------------------ */
+/* ---- close, options, figures ------------------------------------------------------ */
 
 static void close_releases_the_rest(void **state)
 {
@@ -506,7 +502,7 @@ static void wrong_options_are_refused(void **state)
     struct usher_ids_manager manager = { reserve, NULL, &m };
     struct usher_ids *ids = NULL;
     struct usher_ids_local *local;
-    int64_t id;
+    int64_t id = 0;
 
     (void)state;
     manager_init(&m);
@@ -560,8 +556,7 @@ static void a_busy_process_asks_for_larger_segments(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- many threads
- * --------------------------------------------------------------------------------------- */
+/* ---- many threads ----------------------------------------------------------------- */
 
 #define THREADS 8
 #define ROUNDS 6000
@@ -622,7 +617,7 @@ static void *fast(void *payload)
     int64_t last = 0;
 
     for (int i = 0; i < ROUNDS; i++) {
-        int64_t id;
+        int64_t id = 0;
 
         if (i % 500 == 0) { /* now and then another one */
             usher_ids_local_close(local);

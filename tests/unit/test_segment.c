@@ -14,7 +14,7 @@
 
 #include "core/segment.h"
 
-/* ---- 64 bits in two ---------------------------------------------------------------------- */
+/* ---- 64 bits in two --------------------------------------------------------------- */
 
 static void round_trip(uint64_t value)
 {
@@ -86,7 +86,7 @@ static void what_cannot_be_a_counter_is_found(void **state)
     assert_false(usher__wide_sound(0, INT64_C(1000000000000000)));
 }
 
-/* ---- segments -------------------------------------------------------------------------------- */
+/* ---- segments --------------------------------------------------------------------- */
 
 static void a_segment_gives_its_first_and_its_last(void **state)
 {
@@ -158,8 +158,7 @@ static void the_mark_leaves_a_share(void **state)
     assert_true(usher__segment_mark(UINT64_MAX, 50) > UINT64_MAX / 2 - 100);
 }
 
-/* ---- scrambled --------------------------------------------------------------------------------
- */
+/* ---- scrambled -------------------------------------------------------------------- */
 
 static void scrambling_is_a_bijection_and_decodes(void **state)
 {

@@ -25,12 +25,11 @@
  * USHER_VALUE_MAX bytes of one member or one share, USHER_ROOM_BANS_MAX bans.  So what goes with
  * a member always fits into one change.
  */
+#ifndef USHER_USHER_H
+#include <usher/usher.h> /* which includes this one where it belongs */
+#endif
 #ifndef USHER_ROOM_H
 #define USHER_ROOM_H
-
-#ifndef USHER_USHER_H
-#error "include <usher/usher.h>"
-#endif
 
 #ifdef __cplusplus
 extern "C" {

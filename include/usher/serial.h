@@ -16,6 +16,9 @@
  * were made.  Prefix, suffix and date may change at any time; that old and new ones differ is
  * up to whoever changes them.
  */
+#ifndef USHER_USHER_H
+#include <usher/usher.h> /* which includes this one where it belongs */
+#endif
 #ifndef USHER_SERIAL_H
 #define USHER_SERIAL_H
 

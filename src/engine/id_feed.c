@@ -167,8 +167,8 @@ static enum usher_status refill(struct usher_id_feed *f, int64_t n, bool forgot,
     /* another process was there first, and has put its own in */
     if (status == USHER_STALE && !forgot)
         status = USHER_OK;
-    if (status == USHER_STALE)
-        status = USHER_UNAVAILABLE; /* not healed for sure: once more */
+    if (status == USHER_STALE || status == USHER_MISSING)
+        status = USHER_UNAVAILABLE; /* not healed for sure, or deleted meanwhile: once more */
     if (status == USHER_OK) {
         *ret_epoch = reply.epoch;
         *ret_version = reply.version;

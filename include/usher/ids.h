@@ -359,6 +359,21 @@ USHER_API enum usher_status usher_id_feed_next(struct usher_id_feed *feed, int64
                                                const char *request, int64_t timeout_ms,
                                                struct usher_id_range *ret_range);
 
+/* ---- an authority as the manager ------------------------------------------------------ */
+
+/* What usher_ids_authority_manager() works on; the caller's, and must outlive who uses it. */
+struct usher_ids_authority {
+    struct usher_authority *authority; /* authority.h */
+    const char *name;                  /* whose maximum is raised */
+    int64_t start;                     /* the first id, from 1; 0: 1 */
+    int64_t by;                        /* 0: 1 */
+    int64_t limit;                     /* 0: USHER_ID_MAX */
+};
+
+/** For usher_ids_open_manager() and usher_id_feed_open(): segments that @of->authority commits
+ *  before anybody sees them.  What is released goes back to it, if it is the newest. */
+USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority *of);
+
 /* ---- ids that do not tell their order --------------------------------------------- */
 
 /*

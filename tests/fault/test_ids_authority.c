@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: MIT */
+/* Ids from an authority: the store may lose everything, and no id comes twice. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/authority.h>
+
+struct fixture {
+    char path[300], url[320];
+    struct usher_authority *a;
+};
+
+static int set_up(void **state)
+{
+    static unsigned files;
+    struct fixture *f = calloc(1, sizeof *f);
+    const char *tmp = getenv("TMPDIR");
+
+    assert_non_null(f);
+    (void)snprintf(f->path, sizeof f->path, "%s/usher-ids-authority-%ld-%u.db",
+                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp", (long)getpid(), files++);
+    (void)snprintf(f->url, sizeof f->url, "sqlite:%s", f->path);
+    if (usher_authority_open(f->url, NULL, &f->a) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
+    struct fixture *f = *state;
+    char path[320];
+
+    usher_authority_close(f->a);
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        (void)snprintf(path, sizeof path, "%s%s", f->path, tails[i]);
+        (void)unlink(path);
+    }
+    free(f);
+    return 0;
+}
+
+static int64_t take(struct usher_ids *ids)
+{
+    int64_t id = -1;
+
+    if (usher_ids_next(ids, &id) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return id;
+}
+
+static struct usher_ids *ids_open(struct usher_ids_authority *of)
+{
+    struct usher_ids_manager manager = usher_ids_authority_manager(of);
+    struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
+    struct usher_ids *ids = NULL;
+
+    opt.step = 10;
+    opt.life_ms = -1;
+    opt.timeout_ms = 20000;
+    if (usher_ids_open_manager(&manager, &opt, &ids) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return ids;
+}
+
+static void restarts_waste_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_authority of = { f->a, "orders", 100, 3, 0 };
+
+    for (int64_t i = 0; i < 5; i++) {
+        struct usher_ids *ids = ids_open(&of);
+
+        for (int64_t k = 0; k < 17; k++)
+            assert_int_equal(take(ids), 100 + (i * 17 + k) * 3);
+        usher_ids_close(ids);
+    }
+}
+
+static void processes_that_die_leave_gaps_and_repeat_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_authority of = { f->a, "orders", 0, 0, 0 };
+    struct usher_ids *ids[8];
+    int64_t last = 0;
+
+    for (int i = 0; i < 8; i++) { /* none is closed before the others are open */
+        ids[i] = ids_open(&of);
+        for (int k = 0; k < 7; k++) {
+            int64_t id = take(ids[i]);
+
+            assert_true(id > last);
+            last = id;
+        }
+    }
+    for (int i = 0; i < 8; i++)
+        usher_ids_close(ids[i]);
+}
+
+static void the_limit_is_given_and_not_passed(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_authority of = { f->a, "few", 5, 4, 49 };
+    struct usher_ids *ids = ids_open(&of);
+    int64_t id;
+
+    for (int64_t want = 5; want <= 49; want += 4)
+        assert_int_equal(take(ids), want);
+    assert_int_equal(usher_ids_next(ids, &id), USHER_FULL);
+    usher_ids_close(ids);
+}
+
+/* A store in memory loses everything whenever it is closed. */
+static void a_store_that_loses_everything_repeats_nothing(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_authority of = { f->a, "fed", 1, 2, 0 };
+    struct usher_ids_manager manager = usher_ids_authority_manager(&of);
+    struct usher_id_settings set = { .step = 20, .by = 2 };
+    int64_t last = 0;
+
+    for (int i = 0; i < 50; i++) {
+        struct usher_engine *e;
+        struct usher_id_feed *feed;
+        uint64_t faults = 1;
+
+        assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
+        assert_int_equal(usher_id_feed_open(e, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, &set,
+                                            &manager, &feed),
+                         USHER_OK);
+        for (int k = 0; k < 33; k++) {
+            struct usher_id_range r = { .first = -1 };
+
+            assert_int_equal(usher_id_feed_next(feed, 1, NULL, 20000, &r), USHER_OK);
+            assert_true(r.first > last && r.first % 2 == 1);
+            last = r.first;
+        }
+        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+        assert_int_equal(faults, 0);
+        usher_id_feed_close(feed);
+        usher_close(e);
+    }
+    assert_int_equal(last, 49 * 80 + 65);
+}
+
+static void what_is_wrong_is_said(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids_authority wrong[] = { { NULL, "x", 0, 0, 0 },   { f->a, NULL, 0, 0, 0 },
+                                           { f->a, "a{b", 0, 0, 0 }, { f->a, "x", -1, 0, 0 },
+                                           { f->a, "x", 0, -1, 0 },  { f->a, "x", 0, 0, -1 } };
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        struct usher_ids_manager manager = usher_ids_authority_manager(&wrong[i]);
+        struct usher_ids *ids;
+
+        assert_int_equal(usher_ids_open_manager(&manager, NULL, &ids), USHER_INVALID);
+        assert_true(usher_message(NULL)[0] != '\0');
+    }
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(restarts_waste_nothing),
+        TEST(processes_that_die_leave_gaps_and_repeat_nothing),
+        TEST(the_limit_is_given_and_not_passed),
+        TEST(a_store_that_loses_everything_repeats_nothing),
+        TEST(what_is_wrong_is_said),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("ids and authority", tests, NULL, NULL);
+}

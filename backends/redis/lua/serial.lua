@@ -69,14 +69,16 @@ end
 
 function S.get(t, i) return {t[i + 1], t[i + 2]} end
 
-function S.put_count(i, value) S.add(i, value - S.count[i + 1] - (S.pc[i] or 0)) end
+function S.put_count(i, value)
+    if value ~= S.count[i + 1] then S.add(i, value - S.count[i + 1]) end
+end
 
 function S.put_pair(i, b)
     S.put_count(i, b[1])
     S.put_count(i + 1, b[2])
 end
 
-function S.counting(i) return S.count[i + 1] + (S.pc[i] or 0) end
+function S.counting(i) return S.count[i + 1] end
 
 function S.tell(status, s)
     local set = S.pset or S.set

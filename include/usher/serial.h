@@ -16,8 +16,15 @@
  * were made.  Prefix, suffix and date may change at any time; that old and new ones differ is
  * up to whoever changes them.
  */
+#ifndef USHER_USHER_H
+#include <usher/usher.h> /* which includes this one where it belongs */
+#endif
 #ifndef USHER_SERIAL_H
 #define USHER_SERIAL_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define USHER_SERIAL_MAX 255      /* bytes of a serial, without the closing NUL */
 #define USHER_SERIAL_AFFIX_MAX 48 /* bytes of a prefix, a suffix, a date pattern */
@@ -316,5 +323,9 @@ USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_ser
 USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
 USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
 USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

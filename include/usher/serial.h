@@ -22,6 +22,10 @@
 #ifndef USHER_SERIAL_H
 #define USHER_SERIAL_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define USHER_SERIAL_MAX 255      /* bytes of a serial, without the closing NUL */
 #define USHER_SERIAL_AFFIX_MAX 48 /* bytes of a prefix, a suffix, a date pattern */
 #define USHER_SERIAL_WIDTH_MAX 40 /* digits */
@@ -319,5 +323,9 @@ USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_ser
 USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
 USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
 USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

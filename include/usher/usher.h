@@ -325,10 +325,10 @@ struct usher_number_args {
 #endif
 #include <usher/ids.h>
 #include <usher/room.h>
+#include <usher/serial.h>
 #ifdef __cplusplus
 extern "C" {
 #endif
-#include <usher/serial.h>
 
 /* One command.  Zero it first; a zero field is one not given. */
 struct usher_command {

@@ -76,11 +76,63 @@ static const struct {
     { "since", USHER__ARG_INT, "V", "of the changes after this version" },
 };
 
+/* The same for serials, where other words mean the same and the same words other things. */
+static const struct {
+    const char *name; /* of the row in serial_verbs.def */
+    const char *value, *help;
+} serial_arguments[] = {
+    { "SERIAL", "SERIAL", "the serial as printed" },
+    { "OWNER", "OWNER", "who holds it: an order, a person, a server" },
+    { "PREFIX", "TEXT", "in front of the serial; up to 48 bytes, perhaps none" },
+    { "SUFFIX", "TEXT", "behind the serial; up to 48 bytes, perhaps none" },
+    { "DATE", "PATTERN", "date behind the prefix: %Y %y %m %d %j %H %M %S %% and other text" },
+    { "WIDTH", "N", "digits of the number, zeroes in front; 0: as many as it takes" },
+    { "BASE", "N", "serial k has the number base + k * step" },
+    { "START", "N", "the first k; 1 if not given" },
+    { "STEP", "N", "from one number to the next" },
+    { "RADIX", "N", "of the number; digits above 9 are capitals" },
+    { "CHECK", "SCHEME", "check digit: none, luhn, mod11-2, mod37-2, damm or verhoeff" },
+    { "MAX", "N", "the last k that may be made" },
+    { "CRITICAL", "N", "a take that leaves so many or fewer in stock makes more" },
+    { "BATCH", "N", "how many are made at once by themselves, at most" },
+    { "RESET", "PERIOD", "k begins at start again with each day, month or year; or none" },
+    { "ZONE", "MIN", "local time, minutes east of UTC" },
+    { "STAMP", "take|fill", "whose date a serial has" },
+    { "MODE", "queue|gapfree", "made ahead, or reserved one by one without gaps" },
+    { "OVERFLOW", "refuse|widen", "what becomes of numbers with more digits than width" },
+    { "LEASE", "MS", "a number held goes out again after this time" },
+    { "REQUESTS", "N", "how many answers are kept for request ids" },
+    { "N", "N", "how many" },
+    { "BY", "STEP", "max grows by so many" },
+    { "TOKEN", "TOKEN", "as given by reserve; if it is not current: stale" },
+    { "FROM", "N", "the authority's maximum before" },
+    { "TO", "N", "the authority's maximum now" },
+    { "PERIOD", "N", "as check answers: only if it is still this one, else stale" },
+    { "AUTHORITY", "0|1", "1: nothing is given out that an authority has not granted" },
+    { "DEBT", "0|1", "1: by hand, while the authority cannot be reached" },
+};
+
+static void describe_serial(const struct usher__arg *arg, const char **ret_value,
+                            const char **ret_help)
+{
+    for (size_t i = 0; i < sizeof serial_arguments / sizeof *serial_arguments; i++) {
+        if (strcmp(serial_arguments[i].name, arg->name) == 0) {
+            *ret_value = serial_arguments[i].value;
+            *ret_help = serial_arguments[i].help;
+        }
+    }
+}
+
 /* The row of @arg; one that is in no row is called by its word. */
-static void describe(const struct usher__arg *arg, const char **ret_value, const char **ret_help)
+static void describe(const struct usher__noun *noun, const struct usher__arg *arg,
+                     const char **ret_value, const char **ret_help)
 {
     *ret_value = arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE ? "N" : "TEXT";
     *ret_help = arg->word;
+    if (noun->noun == USHER_SERIAL) {
+        describe_serial(arg, ret_value, ret_help);
+        return;
+    }
     for (size_t i = 0; i < sizeof arguments / sizeof *arguments; i++) {
         if (arguments[i].type == arg->type && strcmp(arguments[i].word, arg->word) == 0) {
             *ret_value = arguments[i].value;
@@ -114,7 +166,7 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
     char key[32];
 
     for (unsigned i = 0; i < noun->n_args; i++) {
-        describe(&noun->args[i], &value, &help);
+        describe(noun, &noun->args[i], &value, &help);
         if ((verb->order >> i & 1u) != 0)
             column = usage_word(out, column, "", "", value, "");
     }
@@ -127,7 +179,7 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
             column = usage_word(out, column, "[", "FIELD=VALUE", "...", "]");
             continue;
         }
-        describe(arg, &value, &help);
+        describe(noun, arg, &value, &help);
         if ((verb->flags & USHER__PLACED) != 0 && (verb->keys & ((1u << i) - 1)) == 0) {
             column = usage_word(out, column, "[", value, "", "]");
             continue;
@@ -187,7 +239,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
             fprintf(out, "  %-11s any other key=value, up to %d\n", arg->word, USHER_FIELDS_MAX);
             continue;
         }
-        describe(arg, &value, &help);
+        describe(noun, arg, &value, &help);
         fprintf(out, "  %-11s %s", arg->word, help);
         if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
             fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, arg->max);
@@ -222,12 +274,13 @@ static void overview(FILE *out)
           "\n",
           out);
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++) {
-        fprintf(out, "  %-8s", noun->word);
+        int column = fprintf(out, "  %-8s", noun->word);
+
         for (unsigned j = 0; j < noun->n_verbs; j++)
-            fprintf(out, " %s", noun->verbs[j].word);
+            column = usage_word(out, column, "", noun->verbs[j].word, "", "");
         for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
             if (strcmp(v->noun, noun->word) == 0)
-                fprintf(out, " %s", v->word);
+                column = usage_word(out, column, "", v->word, "", "");
         putc('\n', out);
     }
     fputs("\nOther commands:\n\n", out);

@@ -260,6 +260,25 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
 }
 
 /* The row of @kind with the smallest id greater than @after. */
+static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t hi,
+                              uint64_t order, uint64_t total, uint64_t *ret)
+{
+    struct table *t = &store_of(txn)->work;
+
+    (void)total;
+    *ret = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct row *row = t->rows[i];
+        const struct usher_record *r = &row->record;
+
+        if (in_scope(row, scope, kind) && (r->slots >> slot & 1u) != 0 && text_is(row->group, by) &&
+            before(hi_of(r, slot), r->order, hi, order))
+            ++*ret;
+    }
+    return USHER_OK;
+}
+
 static const struct row *next_row(const struct table *t, const struct usher_scope *scope,
                                   uint8_t kind, const char *after)
 {
@@ -480,6 +499,7 @@ static const struct usher_record_store_ops own_store_ops = {
     scope_find,
     find,
     walk,
+    rank,
     next,
     write_change,
     scan,

@@ -50,6 +50,7 @@ struct names {
     struct usher__table table;
     struct name *first_spare, *last_spare;
     size_t n_spare;
+    bool counted; /* list 0 of each name tells ranks */
 };
 
 /* Of its numbers, those that records of pools have; the others stand before the data. */
@@ -72,6 +73,7 @@ struct kind {
     struct usher__table ids;
     struct names owners, groups;
     struct usher__tree by_id;
+    bool unordered; /* by_id is not kept, for nobody has asked for it yet */
     struct usher__tree slot[USHER_SLOTS];
 };
 
@@ -162,6 +164,10 @@ static int compare_id(const void *probe, const void *ref)
     return (text->size > head->len) - (text->size < head->len);
 }
 
+/* Kinds of which there may be many that come and go, and of which next() is not asked as a
+ * rule: their order by id is made when it is. */
+#define UNORDERED (1u << USHER_KIND_RANKED | 1u << USHER_KIND_REQUEST | 1u << 7)
+
 /* ---- scopes ----------------------------------------------------------------------- */
 
 /* What @s keeps of the records of kind @k, made if need be: most rooms have few kinds, and
@@ -181,6 +187,8 @@ static struct kind *kind_make(struct scope *s, unsigned k, const struct shard *s
     usher__table_init(&kind->ids, alloc, offsetof(struct record, head), seed);
     usher__table_init(&kind->owners.table, alloc, offsetof(struct name, head), seed);
     usher__table_init(&kind->groups.table, alloc, offsetof(struct name, head), seed);
+    kind->groups.counted = k == USHER_KIND_RANKED;
+    kind->unordered = (UNORDERED >> k & 1u) != 0;
     usher__tree_init(&kind->by_id, compare_id);
     for (unsigned i = 0; i < USHER_SLOTS; i++)
         usher__tree_init(&kind->slot[i], NULL);
@@ -398,16 +406,50 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
     return USHER_OK;
 }
 
+static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t hi,
+                              uint64_t order, uint64_t total, uint64_t *ret)
+{
+    const struct kind *k = kind_of(scope, kind);
+    const struct usher__tree *list = k != NULL ? list_of(shard_of(txn), k, slot, by) : NULL;
+
+    (void)total;
+    *ret = list != NULL ? usher__tree_rank(list, usher__tree_key(hi, order)) : 0;
+    return USHER_OK;
+}
+
+/* Make the order by id of @kind.  False: no memory; it is as before. */
+static bool order_by_id(struct shard *shard, struct kind *kind)
+{
+    uint64_t cursor = 0;
+    struct record *r;
+
+    if (!kind->unordered)
+        return true;
+    while ((r = usher__table_next(&kind->ids, &cursor)) != NULL) {
+        struct usher_text id = text_of(&r->head);
+
+        if (!usher__tree_reserve(&shard->pool, usher__tree_need(&kind->by_id, 1))) {
+            usher__tree_done(&kind->by_id, &shard->pool);
+            return false;
+        }
+        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
+    }
+    kind->unordered = false;
+    return true;
+}
+
 static enum usher_status next(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               const struct usher_text *after, struct usher_record *ret_record)
 {
-    const struct kind *k = kind_of(scope, kind);
+    struct kind *k = ((struct scope *)scope->ref)->kinds[kind];
     const struct usher__tree *by_id;
     struct usher__tree_entry entry;
 
-    (void)txn;
     if (k == NULL)
         return USHER_MISSING;
+    if (!order_by_id(shard_of(txn), k))
+        return USHER_NOMEM;
     by_id = &k->by_id;
     if (after->size == 0 ? !usher__tree_first(by_id, &entry)
                          : !usher__tree_next(by_id, usher__tree_probe(after), &entry))
@@ -443,7 +485,7 @@ static struct name *name_ref(struct shard *shard, struct names *names,
         if (name == NULL)
             return NULL;
         shard->found = name;
-        usher__tree_init(&name->list[0], NULL);
+        usher__tree_init(&name->list[0], names->counted ? usher__tree_counted : NULL);
         usher__tree_init(&name->list[1], NULL);
         (void)usher__table_insert(&names->table, name);
     }
@@ -626,7 +668,8 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
         if (r == NULL)
             return false;
         p->fresh = true;
-        *nodes += usher__tree_need(&kind->by_id, 1);
+        if (!kind->unordered)
+            *nodes += usher__tree_need(&kind->by_id, 1);
     }
     if (!name_plan(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
         !name_plan(shard, &kind->groups, r->group, &to->group, &p->group) ||
@@ -689,14 +732,16 @@ static void record_insert(struct shard *shard, struct kind *kind, struct record 
     struct usher_text id = text_of(&r->head);
 
     (void)usher__table_insert(&kind->ids, r);
-    (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
+    if (!kind->unordered)
+        (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
 }
 
 static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
 
-    (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
+    if (!kind->unordered)
+        (void)usher__tree_erase(&kind->by_id, &shard->pool, usher__tree_probe(&id));
     (void)usher__table_erase(&kind->ids, r);
     name_swap(shard, kind, &kind->owners, r->owner, NULL);
     name_swap(shard, kind, &kind->groups, r->group, NULL);
@@ -864,7 +909,38 @@ static enum usher_status scan_names(const struct usher__table *names, struct ush
     return USHER_OK;
 }
 
-static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, void *payload)
+static enum usher_status scan_records(struct shard *shard, struct kind *kind, uint8_t k,
+                                      usher_scan_fn *fn, void *payload)
+{
+    struct usher__tree_entry page[64];
+    struct usher_text id = { NULL, 0 };
+    union usher__tree_key after = usher__tree_probe(&id);
+    bool unordered = kind->unordered;
+    enum usher_status status = USHER_OK;
+    size_t n;
+
+    if (!order_by_id(shard, kind))
+        return USHER_NOMEM;
+    do {
+        n = usher__tree_page(&kind->by_id, id.size != 0 ? &after : NULL, page, 64);
+        for (size_t i = 0; i < n && status == USHER_OK; i++) {
+            struct usher_record r;
+            struct usher_item item = { .kind = USHER_ITEM_RECORD, .record = &r };
+
+            record_show(page[i].ref, k, &r);
+            status = fn(payload, &item);
+            id = r.id;
+        }
+    } while (n == 64 && status == USHER_OK);
+    if (unordered) {
+        usher__tree_done(&kind->by_id, &shard->pool);
+        kind->unordered = true;
+    }
+    return status;
+}
+
+static enum usher_status scan_scope(struct shard *shard, struct scope *s, usher_scan_fn *fn,
+                                    void *payload)
 {
     struct usher_scope shown = { .name = text_of(&s->head) };
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &shown };
@@ -872,27 +948,9 @@ static enum usher_status scan_scope(const struct scope *s, usher_scan_fn *fn, vo
 
     scope_show(s, &shown);
     status = fn(payload, &item);
-    for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
-        struct usher__tree_entry page[64];
-        const struct kind *kind = s->kinds[k];
-        struct usher_text id = { NULL, 0 };
-        union usher__tree_key after = usher__tree_probe(&id);
-        size_t n;
-
-        if (kind == NULL)
-            continue;
-        do {
-            n = usher__tree_page(&kind->by_id, id.size != 0 ? &after : NULL, page, 64);
-            for (size_t i = 0; i < n && status == USHER_OK; i++) {
-                struct usher_record r;
-
-                record_show(page[i].ref, (uint8_t)k, &r);
-                item = (struct usher_item){ .kind = USHER_ITEM_RECORD, .record = &r };
-                status = fn(payload, &item);
-                id = r.id;
-            }
-        } while (n == 64 && status == USHER_OK);
-    }
+    for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++)
+        if (s->kinds[k] != NULL)
+            status = scan_records(shard, s->kinds[k], (uint8_t)k, fn, payload);
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++) {
         const struct kind *kind = s->kinds[k];
         struct usher_entry entry = { .kind = (uint8_t)k };
@@ -926,7 +984,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
         (void)pthread_mutex_lock(&shard->lock);
         for (unsigned k = 0; k < NOUNS && status == USHER_OK; k++) {
             uint64_t cursor = 0;
-            const struct scope *s;
+            struct scope *s;
 
             if ((unsigned)noun != 0 && k != (unsigned)noun)
                 continue;
@@ -934,7 +992,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
                    (s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
                 if (scope == NULL || (s->head.len == scope->size &&
                                       memcmp(s->head.bytes, scope->data, scope->size) == 0))
-                    status = scan_scope(s, fn, payload);
+                    status = scan_scope(shard, s, fn, payload);
         }
         (void)pthread_mutex_unlock(&shard->lock);
     }
@@ -982,6 +1040,7 @@ static const struct usher_record_store_ops ops = {
     .scope = find_scope,
     .find = find,
     .walk = walk,
+    .rank = rank,
     .next = next,
     .write = write_change,
     .scan = scan,

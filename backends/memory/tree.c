@@ -31,9 +31,21 @@
 _Static_assert(USHER__TREE_WORDS >= 12 && USHER__TREE_WORDS % 6 == 0, "slots fill a node");
 _Static_assert(sizeof(struct usher__tree) <= 40, "an empty tree is small");
 
+/* The order, and whether the subtrees are counted. */
+enum mode { BY_NUMBER, BY_RECORD, COUNTED };
+
+/* Reading does not mind the counts, but for where the slots are. */
+#define EACH_MODE(t, function, ...)                                  \
+    (mode_of(t) == BY_NUMBER   ? function(t, BY_NUMBER, __VA_ARGS__) \
+     : mode_of(t) == BY_RECORD ? function(t, BY_RECORD, __VA_ARGS__) \
+                               : function(t, COUNTED, __VA_ARGS__))
+
 typedef struct usher__tree_node node;
 typedef union usher__tree_word word;
 typedef union usher__tree_key key;
+
+/* Of a slot with a count, where it is. */
+#define COUNT_WORD 3
 
 /* The way from the root to a leaf, by level; at: the child taken (level 0: unused). */
 struct path {
@@ -42,79 +54,86 @@ struct path {
 };
 
 /* Words of a slot, and of the key in it. */
-TEMPLATE unsigned slot_words(bool text, unsigned level)
+TEMPLATE unsigned slot_words(enum mode mode, unsigned level)
 {
-    return !text ? 3 : level == 0 ? 1 : 2;
+    if (mode == BY_RECORD)
+        return level == 0 ? 1 : 2;
+    return mode == COUNTED && level > 0 ? 4 : 3;
 }
 
-TEMPLATE unsigned key_words(bool text)
+static inline enum mode mode_of(const struct usher__tree *t)
 {
-    return text ? 1 : 2;
+    return t->compare == NULL ? BY_NUMBER : t->compare == usher__tree_counted ? COUNTED : BY_RECORD;
 }
 
-TEMPLATE unsigned slots_max(bool text, unsigned level)
+TEMPLATE unsigned key_words(enum mode mode)
 {
-    return USHER__TREE_WORDS / slot_words(text, level);
+    return mode == BY_RECORD ? 1 : 2;
 }
 
-TEMPLATE unsigned slots_min(bool text, unsigned level)
+TEMPLATE unsigned slots_max(enum mode mode, unsigned level)
 {
-    unsigned least = slots_max(text, level) * 2 / 5;
+    return USHER__TREE_WORDS / slot_words(mode, level);
+}
+
+TEMPLATE unsigned slots_min(enum mode mode, unsigned level)
+{
+    unsigned least = slots_max(mode, level) * 2 / 5;
 
     return least < 2 ? 2 : least;
 }
 
-TEMPLATE unsigned few_max(bool text)
+TEMPLATE unsigned few_max(enum mode mode)
 {
-    return text ? USHER__TREE_FEW_REFS : USHER__TREE_FEW_KEYS;
+    return mode == BY_RECORD ? USHER__TREE_FEW_REFS : USHER__TREE_FEW_KEYS;
 }
 
-TEMPLATE bool is_few(const struct usher__tree *t, bool text)
+TEMPLATE bool is_few(const struct usher__tree *t, enum mode mode)
 {
-    return t->count <= few_max(text);
+    return t->count <= few_max(mode);
 }
 
-TEMPLATE const word *slot_const(const node *x, bool text, unsigned i)
+TEMPLATE const word *slot_const(const node *x, enum mode mode, unsigned i)
 {
-    return x->word + (size_t)(x->begin + i) * slot_words(text, x->level);
+    return x->word + (size_t)(x->begin + i) * slot_words(mode, x->level);
 }
 
-TEMPLATE word *slot(node *x, bool text, unsigned i)
+TEMPLATE word *slot(node *x, enum mode mode, unsigned i)
 {
-    return x->word + (size_t)(x->begin + i) * slot_words(text, x->level);
+    return x->word + (size_t)(x->begin + i) * slot_words(mode, x->level);
 }
 
-TEMPLATE node *child(const node *x, bool text, unsigned i)
+TEMPLATE node *child(const node *x, enum mode mode, unsigned i)
 {
-    return slot_const(x, text, i)[key_words(text)].p;
+    return slot_const(x, mode, i)[key_words(mode)].p;
 }
 
-TEMPLATE void slot_key_set(word *s, bool text, const word *from)
+TEMPLATE void slot_key_set(word *s, enum mode mode, const word *from)
 {
-    memcpy(s, from, key_words(text) * sizeof *s);
+    memcpy(s, from, key_words(mode) * sizeof *s);
 }
 
 /* The sign of @k minus the key of @s. */
-TEMPLATE int slot_compare(const struct usher__tree *t, bool text, const word *s, key k)
+TEMPLATE int slot_compare(const struct usher__tree *t, enum mode mode, const word *s, key k)
 {
-    if (text)
+    if (mode == BY_RECORD)
         return t->compare(k.probe, s->p);
     if (s[0].u != k.hi)
         return k.hi < s[0].u ? -1 : 1;
     return (k.lo > s[1].u) - (k.lo < s[1].u);
 }
 
-TEMPLATE void entry_get(bool text, const word *s, struct usher__tree_entry *ret)
+TEMPLATE void entry_get(enum mode mode, const word *s, struct usher__tree_entry *ret)
 {
-    if (text)
+    if (mode == BY_RECORD)
         *ret = (struct usher__tree_entry){ 0, 0, s[0].p };
     else
         *ret = (struct usher__tree_entry){ s[0].u, s[1].u, s[2].p };
 }
 
-TEMPLATE void entry_put(bool text, word *s, key k, void *ref)
+TEMPLATE void entry_put(enum mode mode, word *s, key k, void *ref)
 {
-    if (text) {
+    if (mode == BY_RECORD) {
         s[0].p = ref;
     } else {
         s[0].u = k.hi;
@@ -123,22 +142,58 @@ TEMPLATE void entry_put(bool text, word *s, key k, void *ref)
     }
 }
 
+/* Never called: its address says that a tree by number is counted. */
+int usher__tree_counted(const void *probe, const void *ref)
+{
+    (void)probe;
+    (void)ref;
+    return 0;
+}
+
+/* The entries below @x, from the counts of its slots. */
+static uint64_t node_count(const node *x)
+{
+    uint64_t n = 0;
+
+    if (x->level == 0)
+        return x->n;
+    for (unsigned i = 0; i < x->n; i++)
+        n += slot_const(x, COUNTED, i)[COUNT_WORD].u;
+    return n;
+}
+
+/* What is below the @i-th child of @p has changed: count it anew. */
+TEMPLATE void slot_count(node *p, enum mode mode, unsigned i)
+{
+    if (mode == COUNTED)
+        slot(p, mode, i)[COUNT_WORD].u = node_count(child(p, mode, i));
+}
+
+/* One entry more (@by 1) or less (-1) in the leaf of @path, on the levels from @level up. */
+TEMPLATE void path_count(const struct usher__tree *t, enum mode mode, struct path *path,
+                         unsigned level, uint64_t by)
+{
+    if (mode == COUNTED)
+        for (; level <= t->root->level; level++)
+            slot(path->node[level], mode, path->at[level])[COUNT_WORD].u += by;
+}
+
 /* ---- slots of a node ---- */
 
 /* The number of slots of @x whose key is before @k, or is @k if @or_equal; the first
  * @from slots count unseen.  *@ret_same is set if @k was met. */
-TEMPLATE unsigned node_rank(const struct usher__tree *t, bool text, const node *x, unsigned level,
-                            key k, unsigned from, bool or_equal, bool *ret_same)
+TEMPLATE unsigned node_rank(const struct usher__tree *t, enum mode mode, const node *x,
+                            unsigned level, key k, unsigned from, bool or_equal, bool *ret_same)
 {
-    unsigned w = slot_words(text, level), i = from, len = x->n - from, half;
+    unsigned w = slot_words(mode, level), i = from, len = x->n - from, half;
     const word *s = x->word + (size_t)x->begin * w, *m;
 
-    if (text) {
+    if (mode == BY_RECORD) {
         while (len > 0) {
             int c;
 
             half = len / 2;
-            c = slot_compare(t, true, s + (size_t)(i + half) * w, k);
+            c = slot_compare(t, BY_RECORD, s + (size_t)(i + half) * w, k);
             if (c == 0) {
                 *ret_same = true;
                 return i + half + or_equal;
@@ -164,15 +219,15 @@ TEMPLATE unsigned node_rank(const struct usher__tree *t, bool text, const node *
         i += below ? half : 0;
         len -= half;
     }
-    if (!or_equal && i < x->n && slot_compare(t, false, s + (size_t)i * w, k) == 0)
+    if (!or_equal && i < x->n && slot_compare(t, BY_NUMBER, s + (size_t)i * w, k) == 0)
         *ret_same = true;
     return i;
 }
 
 /* Make room for a slot at @at of @x, which is not full; the shorter side moves. */
-TEMPLATE word *slot_open(node *x, bool text, unsigned at)
+TEMPLATE word *slot_open(node *x, enum mode mode, unsigned at)
 {
-    unsigned w = slot_words(text, x->level), max = slots_max(text, x->level);
+    unsigned w = slot_words(mode, x->level), max = slots_max(mode, x->level);
     word *s = x->word + (size_t)x->begin * w;
     bool at_end = x->begin + x->n == max;
 
@@ -192,12 +247,12 @@ TEMPLATE word *slot_open(node *x, bool text, unsigned at)
         x->begin--;
     }
     x->n++;
-    return slot(x, text, at);
+    return slot(x, mode, at);
 }
 
-TEMPLATE void slot_close(node *x, bool text, unsigned at)
+TEMPLATE void slot_close(node *x, enum mode mode, unsigned at)
 {
-    unsigned w = slot_words(text, x->level);
+    unsigned w = slot_words(mode, x->level);
     word *s = x->word + (size_t)x->begin * w;
 
     x->n--;
@@ -210,9 +265,9 @@ TEMPLATE void slot_close(node *x, bool text, unsigned at)
 }
 
 /* Move the first @k slots of @from behind those of @to. */
-TEMPLATE void slots_to_left(node *to, node *from, bool text, unsigned k)
+TEMPLATE void slots_to_left(node *to, node *from, enum mode mode, unsigned k)
 {
-    unsigned w = slot_words(text, to->level), max = slots_max(text, to->level);
+    unsigned w = slot_words(mode, to->level), max = slots_max(mode, to->level);
 
     if (to->begin + to->n + k > max) {
         memmove(to->word, to->word + (size_t)to->begin * w, (size_t)to->n * w * sizeof(word));
@@ -226,9 +281,9 @@ TEMPLATE void slots_to_left(node *to, node *from, bool text, unsigned k)
 }
 
 /* Move the last @k slots of @from in front of those of @to. */
-TEMPLATE void slots_to_right(node *from, node *to, bool text, unsigned k)
+TEMPLATE void slots_to_right(node *from, node *to, enum mode mode, unsigned k)
 {
-    unsigned w = slot_words(text, to->level), max = slots_max(text, to->level);
+    unsigned w = slot_words(mode, to->level), max = slots_max(mode, to->level);
 
     if (to->begin < k) {
         memmove(to->word + (size_t)(max - to->n) * w, to->word + (size_t)to->begin * w,
@@ -337,7 +392,7 @@ static void nodes_free(struct usher__tree *t, struct usher__tree_pool *pool, boo
 
     for (down = t->root; down != NULL;) {
         x = down;
-        down = x->level == 0 ? NULL : child(x, t->compare != NULL, 0);
+        down = x->level == 0 ? NULL : child(x, mode_of(t), 0);
         for (; x != NULL; x = next) {
             next = x->next;
             if (to_pool)
@@ -356,7 +411,7 @@ void usher__tree_init(struct usher__tree *t, usher__tree_compare_fn *compare)
 
 void usher__tree_done(struct usher__tree *t, struct usher__tree_pool *pool)
 {
-    if (!is_few(t, t->compare != NULL))
+    if (!is_few(t, mode_of(t)))
         nodes_free(t, pool, false);
     usher__tree_init(t, t->compare);
 }
@@ -374,20 +429,20 @@ TEMPLATE void node_prefetch(const node *x)
 }
 
 /* Down to the leaf where @k is or would be.  @path may be NULL. */
-TEMPLATE node *descend(const struct usher__tree *t, bool text, key k, struct path *path)
+TEMPLATE node *descend(const struct usher__tree *t, enum mode mode, key k, struct path *path)
 {
     node *x = t->root;
     bool same;
 
     while (x->level > 0) {
-        unsigned i = node_rank(t, text, x, 1, k, 1, true, &same) - 1;
+        unsigned i = node_rank(t, mode, x, 1, k, 1, true, &same) - 1;
 
         if (path != NULL) {
             path->node[x->level] = x;
             path->at[x->level] = i;
         }
-        x = child(x, text, i);
-        if (!text)
+        x = child(x, mode, i);
+        if (mode != BY_RECORD)
             node_prefetch(x);
     }
     if (path != NULL)
@@ -395,27 +450,27 @@ TEMPLATE node *descend(const struct usher__tree *t, bool text, key k, struct pat
     return x;
 }
 
-TEMPLATE node *descend_last(const struct usher__tree *t, bool text, struct path *path)
+TEMPLATE node *descend_last(const struct usher__tree *t, enum mode mode, struct path *path)
 {
     node *x = t->root;
 
     while (x->level > 0) {
         path->node[x->level] = x;
         path->at[x->level] = x->n - 1;
-        x = child(x, text, x->n - 1);
+        x = child(x, mode, x->n - 1);
     }
     path->node[0] = x;
     return x;
 }
 
 /* The number of entries kept without nodes that are before @k, or are @k if @or_equal. */
-TEMPLATE unsigned few_rank(const struct usher__tree *t, bool text, key k, bool or_equal,
+TEMPLATE unsigned few_rank(const struct usher__tree *t, enum mode mode, key k, bool or_equal,
                            bool *ret_same)
 {
-    unsigned i, w = slot_words(text, 0);
+    unsigned i, w = slot_words(mode, 0);
 
     for (i = 0; i < t->count; i++) {
-        int c = slot_compare(t, text, t->few + (size_t)i * w, k);
+        int c = slot_compare(t, mode, t->few + (size_t)i * w, k);
 
         if (c == 0)
             *ret_same = true;
@@ -425,58 +480,58 @@ TEMPLATE unsigned few_rank(const struct usher__tree *t, bool text, key k, bool o
     return i;
 }
 
-TEMPLATE bool tree_find(const struct usher__tree *t, bool text, key k,
+TEMPLATE bool tree_find(const struct usher__tree *t, enum mode mode, key k,
                         struct usher__tree_entry *ret)
 {
     const word *s;
     unsigned i;
     bool same = false;
 
-    if (is_few(t, text)) {
-        i = few_rank(t, text, k, false, &same);
-        s = t->few + (size_t)i * slot_words(text, 0);
+    if (is_few(t, mode)) {
+        i = few_rank(t, mode, k, false, &same);
+        s = t->few + (size_t)i * slot_words(mode, 0);
     } else {
-        const node *x = descend(t, text, k, NULL);
+        const node *x = descend(t, mode, k, NULL);
 
-        i = node_rank(t, text, x, 0, k, 0, false, &same);
-        s = x->word + (size_t)(x->begin + i) * slot_words(text, 0);
+        i = node_rank(t, mode, x, 0, k, 0, false, &same);
+        s = x->word + (size_t)(x->begin + i) * slot_words(mode, 0);
     }
     if (same)
-        entry_get(text, s, ret);
+        entry_get(mode, s, ret);
     return same;
 }
 
 bool usher__tree_find(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
 {
-    return t->compare != NULL ? tree_find(t, true, k, ret) : tree_find(t, false, k, ret);
+    return EACH_MODE(t, tree_find, k, ret);
 }
 
-TEMPLATE size_t tree_page(const struct usher__tree *t, bool text, const key *after,
+TEMPLATE size_t tree_page(const struct usher__tree *t, enum mode mode, const key *after,
                           struct usher__tree_entry *ret, size_t max)
 {
-    const unsigned w = slot_words(text, 0);
+    const unsigned w = slot_words(mode, 0);
     const node *x;
     unsigned i = 0;
     size_t got = 0;
     bool same;
 
-    if (is_few(t, text)) {
+    if (is_few(t, mode)) {
         if (after != NULL)
-            i = few_rank(t, text, *after, true, &same);
+            i = few_rank(t, mode, *after, true, &same);
         for (; i < t->count && got < max; i++)
-            entry_get(text, t->few + (size_t)i * w, &ret[got++]);
+            entry_get(mode, t->few + (size_t)i * w, &ret[got++]);
         return got;
     }
     x = t->first;
     if (after != NULL) {
-        x = descend(t, text, *after, NULL);
-        i = node_rank(t, text, x, 0, *after, 0, true, &same);
+        x = descend(t, mode, *after, NULL);
+        i = node_rank(t, mode, x, 0, *after, 0, true, &same);
     }
     for (; x != NULL && got < max; x = x->next, i = 0) {
         const word *s = x->word + (size_t)x->begin * w;
 
         for (; i < x->n && got < max; i++)
-            entry_get(text, s + (size_t)i * w, &ret[got++]);
+            entry_get(mode, s + (size_t)i * w, &ret[got++]);
     }
     return got;
 }
@@ -484,8 +539,7 @@ TEMPLATE size_t tree_page(const struct usher__tree *t, bool text, const key *aft
 size_t usher__tree_page(const struct usher__tree *t, const key *after,
                         struct usher__tree_entry *ret, size_t max)
 {
-    return t->compare != NULL ? tree_page(t, true, after, ret, max)
-                              : tree_page(t, false, after, ret, max);
+    return EACH_MODE(t, tree_page, after, ret, max);
 }
 
 bool usher__tree_next(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
@@ -493,45 +547,45 @@ bool usher__tree_next(const struct usher__tree *t, key k, struct usher__tree_ent
     return usher__tree_page(t, &k, ret, 1) == 1;
 }
 
-TEMPLATE bool tree_prev(const struct usher__tree *t, bool text, key k,
+TEMPLATE bool tree_prev(const struct usher__tree *t, enum mode mode, key k,
                         struct usher__tree_entry *ret)
 {
     const word *s;
     unsigned i;
     bool same;
 
-    if (is_few(t, text)) {
-        i = few_rank(t, text, k, false, &same);
+    if (is_few(t, mode)) {
+        i = few_rank(t, mode, k, false, &same);
         s = t->few;
     } else {
-        const node *x = descend(t, text, k, NULL);
+        const node *x = descend(t, mode, k, NULL);
 
-        i = node_rank(t, text, x, 0, k, 0, false, &same);
+        i = node_rank(t, mode, x, 0, k, 0, false, &same);
         if (i == 0) {
             x = x->prev;
             if (x == NULL)
                 return false;
             i = x->n;
         }
-        s = x->word + (size_t)x->begin * slot_words(text, 0);
+        s = x->word + (size_t)x->begin * slot_words(mode, 0);
     }
     if (i == 0)
         return false;
-    entry_get(text, s + (size_t)(i - 1) * slot_words(text, 0), ret);
+    entry_get(mode, s + (size_t)(i - 1) * slot_words(mode, 0), ret);
     return true;
 }
 
 bool usher__tree_prev(const struct usher__tree *t, key k, struct usher__tree_entry *ret)
 {
-    return t->compare != NULL ? tree_prev(t, true, k, ret) : tree_prev(t, false, k, ret);
+    return EACH_MODE(t, tree_prev, k, ret);
 }
 
 /* ---- insert ---- */
 
 /* How many of the slots of @x, which is full, and of the new one at @at stay in @x. */
-TEMPLATE unsigned split_point(const node *x, bool text, unsigned at)
+TEMPLATE unsigned split_point(const node *x, enum mode mode, unsigned at)
 {
-    unsigned max = slots_max(text, x->level);
+    unsigned max = slots_max(mode, x->level);
 
     /* Growth at an end of the tree: leave a full node behind.  An inner node grows at
      * the front behind its first slot. */
@@ -541,65 +595,71 @@ TEMPLATE unsigned split_point(const node *x, bool text, unsigned at)
         return 1;
     /* Growth at the end of a run of keys: leave as full a node as the rule allows. */
     if (at == max)
-        return max + 1 - slots_min(text, x->level);
+        return max + 1 - slots_min(mode, x->level);
     return (max + 1) / 2;
 }
 
 /* Insert a slot into @x, which is full, and split it.  Returns the new right half. */
-TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, bool text, node *x,
-                          unsigned at, const word *s)
+TEMPLATE node *node_split(struct usher__tree *t, struct usher__tree_pool *pool, enum mode mode,
+                          node *x, unsigned at, const word *s)
 {
-    unsigned keep = split_point(x, text, at), w = slot_words(text, x->level);
+    unsigned keep = split_point(x, mode, at), w = slot_words(mode, x->level);
     node *y = node_take(pool, x->level);
 
     node_link_after(t, x, y);
-    slots_to_right(x, y, text, x->n - keep + (at < keep));
+    slots_to_right(x, y, mode, x->n - keep + (at < keep));
     if (x->n == 0)
-        x->begin = (uint16_t)slots_max(text, x->level); /* room in front */
+        x->begin = (uint16_t)slots_max(mode, x->level); /* room in front */
     if (at < keep)
-        memcpy(slot_open(x, text, at), s, w * sizeof *s);
+        memcpy(slot_open(x, mode, at), s, w * sizeof *s);
     else
-        memcpy(slot_open(y, text, at - keep), s, w * sizeof *s);
+        memcpy(slot_open(y, mode, at - keep), s, w * sizeof *s);
     return y;
 }
 
 /* Insert at @at of the leaf at the end of @path, which is full. */
 TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t, struct usher__tree_pool *pool,
-                                               bool text, struct path *path, unsigned at,
+                                               enum mode mode, struct path *path, unsigned at,
                                                const word *leaf_slot)
 {
     unsigned level = 0, top = t->root->level;
     size_t need = 0;
-    word s[3];
+    word s[4];
     node *x, *y;
 
     /* the path has a node for each level up to the root's */
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference) */
-    while (need <= top && path->node[need]->n == slots_max(text, need > 0))
+    while (need <= top && path->node[need]->n == slots_max(mode, need > 0))
         need++;
     if (need > top)
         need++;
     if (pool->n < need)
         return USHER__TREE_SHORT;
 
-    memcpy(s, leaf_slot, slot_words(text, 0) * sizeof *s);
+    memcpy(s, leaf_slot, slot_words(mode, 0) * sizeof *s);
     for (;;) {
         x = path->node[level];
-        if (x->n < slots_max(text, level > 0)) {
-            memcpy(slot_open(x, text, at), s, slot_words(text, 1) * sizeof *s);
+        if (x->n < slots_max(mode, level > 0)) {
+            memcpy(slot_open(x, mode, at), s, slot_words(mode, 1) * sizeof *s);
+            path_count(t, mode, path, level + 1, 1);
             break;
         }
-        y = node_split(t, pool, text, x, at, s);
-        slot_key_set(s, text, slot(y, text, 0));
-        s[key_words(text)].p = y;
+        y = node_split(t, pool, mode, x, at, s);
+        slot_key_set(s, mode, slot(y, mode, 0));
+        s[key_words(mode)].p = y;
+        if (mode == COUNTED)
+            s[COUNT_WORD].u = node_count(y);
+        if (level < top)
+            slot_count(path->node[level + 1], mode, path->at[level + 1]);
         if (level == top) {
             node *root = node_take(pool, top + 1);
             word *r = root->word;
 
-            memcpy(r, s, slot_words(text, 1) * sizeof *s); /* the key is never read */
-            r[key_words(text)].p = x;
-            memcpy(r + slot_words(text, 1), s, slot_words(text, 1) * sizeof *s);
+            memcpy(r, s, slot_words(mode, 1) * sizeof *s); /* the key is never read */
+            r[key_words(mode)].p = x;
+            memcpy(r + slot_words(mode, 1), s, slot_words(mode, 1) * sizeof *s);
             root->n = 2;
+            slot_count(root, mode, 0);
             t->root = root;
             break;
         }
@@ -611,35 +671,35 @@ TEMPLATE enum usher__tree_put insert_splitting(struct usher__tree *t, struct ush
 }
 
 TEMPLATE enum usher__tree_put insert_few(struct usher__tree *t, struct usher__tree_pool *pool,
-                                         bool text, key k, void *ref)
+                                         enum mode mode, key k, void *ref)
 {
-    unsigned w = slot_words(text, 0), n = (unsigned)t->count, i;
+    unsigned w = slot_words(mode, 0), n = (unsigned)t->count, i;
     bool same = false;
     word *s = t->few;
     node *x;
 
-    i = few_rank(t, text, k, false, &same);
+    i = few_rank(t, mode, k, false, &same);
     if (same)
         return USHER__TREE_SAME;
-    if (n == few_max(text)) {
+    if (n == few_max(mode)) {
         if (pool->n == 0)
             return USHER__TREE_SHORT;
         x = node_take(pool, 0);
         memcpy(x->word, t->few, (size_t)n * w * sizeof *s);
         x->n = n;
-        s = slot_open(x, text, i);
+        s = slot_open(x, mode, i);
         t->root = t->first = t->last = x;
     } else {
         s += (size_t)i * w;
         memmove(s + w, s, (size_t)(n - i) * w * sizeof *s);
     }
-    entry_put(text, s, k, ref);
+    entry_put(mode, s, k, ref);
     t->count++;
     return USHER__TREE_PUT;
 }
 
 TEMPLATE enum usher__tree_put tree_insert(struct usher__tree *t, struct usher__tree_pool *pool,
-                                          bool text, key k, void *ref)
+                                          enum mode mode, key k, void *ref)
 {
     struct path path;
     word s[3];
@@ -647,25 +707,26 @@ TEMPLATE enum usher__tree_put tree_insert(struct usher__tree *t, struct usher__t
     unsigned at;
     bool same = false;
 
-    if (is_few(t, text))
-        return insert_few(t, pool, text, k, ref);
+    if (is_few(t, mode))
+        return insert_few(t, pool, mode, k, ref);
 
     x = t->last;
     at = x->n;
-    if (slot_compare(t, text, slot(x, text, at - 1), k) > 0) {
-        if (at == slots_max(text, 0))
-            descend_last(t, text, &path);
+    if (slot_compare(t, mode, slot(x, mode, at - 1), k) > 0) {
+        if (mode == COUNTED || at == slots_max(mode, 0))
+            descend_last(t, mode, &path);
     } else {
-        x = descend(t, text, k, &path);
-        at = node_rank(t, text, x, 0, k, 0, false, &same);
+        x = descend(t, mode, k, &path);
+        at = node_rank(t, mode, x, 0, k, 0, false, &same);
         if (same)
             return USHER__TREE_SAME;
     }
-    if (x->n == slots_max(text, 0)) {
-        entry_put(text, s, k, ref);
-        return insert_splitting(t, pool, text, &path, at, s);
+    if (x->n == slots_max(mode, 0)) {
+        entry_put(mode, s, k, ref);
+        return insert_splitting(t, pool, mode, &path, at, s);
     }
-    entry_put(text, slot_open(x, text, at), k, ref);
+    entry_put(mode, slot_open(x, mode, at), k, ref);
+    path_count(t, mode, &path, 1, 1);
     t->count++;
     return USHER__TREE_PUT;
 }
@@ -673,8 +734,14 @@ TEMPLATE enum usher__tree_put tree_insert(struct usher__tree *t, struct usher__t
 static enum usher__tree_put NOINLINE insert_any(struct usher__tree *t,
                                                 struct usher__tree_pool *pool, key k, void *ref)
 {
-    return t->compare != NULL ? tree_insert(t, pool, true, k, ref)
-                              : tree_insert(t, pool, false, k, ref);
+    switch (mode_of(t)) {
+    case BY_NUMBER:
+        return tree_insert(t, pool, BY_NUMBER, k, ref);
+    case BY_RECORD:
+        return tree_insert(t, pool, BY_RECORD, k, ref);
+    default:
+        return tree_insert(t, pool, COUNTED, k, ref);
+    }
 }
 
 /* The common case, apart from the rest, which needs all registers: behind the last entry,
@@ -686,12 +753,12 @@ static inline bool append(struct usher__tree *t, key k, void *ref)
     if (t->count != 0) {
         node *x = t->last;
 
-        if (is_few(t, false) || x->begin + x->n == slots_max(false, 0) ||
-            slot_compare(t, false, slot(x, false, x->n - 1), k) <= 0)
+        if (is_few(t, BY_NUMBER) || x->begin + x->n == slots_max(BY_NUMBER, 0) ||
+            slot_compare(t, BY_NUMBER, slot(x, BY_NUMBER, x->n - 1), k) <= 0)
             return false;
-        s = slot(x, false, x->n++);
+        s = slot(x, BY_NUMBER, x->n++);
     }
-    entry_put(false, s, k, ref);
+    entry_put(BY_NUMBER, s, k, ref);
     t->count++;
     return true;
 }
@@ -707,46 +774,49 @@ enum usher__tree_put usher__tree_insert(struct usher__tree *t, struct usher__tre
 /* ---- erase ---- */
 
 /* The first slot of the leaf of @path has become another: correct the key above it. */
-TEMPLATE void separator_correct(const struct usher__tree *t, bool text, struct path *path)
+TEMPLATE void separator_correct(const struct usher__tree *t, enum mode mode, struct path *path)
 {
     unsigned level;
 
     for (level = 1; level <= t->root->level; level++) {
         if (path->at[level] > 0) {
-            slot_key_set(slot(path->node[level], text, path->at[level]), text,
-                         slot(path->node[0], text, 0));
+            slot_key_set(slot(path->node[level], mode, path->at[level]), mode,
+                         slot(path->node[0], mode, 0));
             break;
         }
     }
 }
 
 /* Merge the @i-th child of @p with the one before it, or level the two.  True: merged. */
-TEMPLATE bool node_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text, node *p,
-                          unsigned i)
+TEMPLATE bool node_repair(struct usher__tree *t, struct usher__tree_pool *pool, enum mode mode,
+                          node *p, unsigned i)
 {
-    node *x = child(p, text, i - 1), *y = child(p, text, i);
+    node *x = child(p, mode, i - 1), *y = child(p, mode, i);
     unsigned sum = x->n + y->n;
-    word *sep = slot(p, text, i);
+    word *sep = slot(p, mode, i);
 
     if (x->level > 0)
-        slot_key_set(slot(y, text, 0), text, sep);
-    if (sum <= slots_max(text, x->level) * 4 / 5) {
-        slots_to_left(x, y, text, y->n);
+        slot_key_set(slot(y, mode, 0), mode, sep);
+    if (sum <= slots_max(mode, x->level) * 4 / 5) {
+        slots_to_left(x, y, mode, y->n);
         node_unlink(t, y);
         node_give(pool, y);
-        slot_close(p, text, i);
+        slot_close(p, mode, i);
+        slot_count(p, mode, i - 1);
         return true;
     }
     if (x->n < y->n)
-        slots_to_left(x, y, text, sum / 2 - x->n);
+        slots_to_left(x, y, mode, sum / 2 - x->n);
     else
-        slots_to_right(x, y, text, sum / 2 - y->n);
-    slot_key_set(sep, text, slot(y, text, 0));
+        slots_to_right(x, y, mode, sum / 2 - y->n);
+    slot_key_set(sep, mode, slot(y, mode, 0));
+    slot_count(p, mode, i - 1);
+    slot_count(p, mode, i);
     return false;
 }
 
 /* A slot of the leaf of @path is gone: restore the shape, upwards. */
-TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, bool text,
+TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, enum mode mode,
                           struct path *path)
 {
     unsigned level;
@@ -757,7 +827,7 @@ TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, 
         if (x == t->root) {
             /* Its child has two at least, see the file's head. */
             if (x->level > 0 && x->n == 1) {
-                t->root = child(x, text, 0);
+                t->root = child(x, mode, 0);
                 node_give(pool, x);
             }
             break;
@@ -766,21 +836,22 @@ TEMPLATE void tree_repair(struct usher__tree *t, struct usher__tree_pool *pool, 
         if (x->n == 0) { /* the first or last of its level: no key above changes */
             node_unlink(t, x);
             node_give(pool, x);
-            slot_close(p, text, path->at[level + 1]);
+            slot_close(p, mode, path->at[level + 1]);
             continue;
         }
-        if (x->n >= slots_min(text, level) || p->n == 1 ||
+        if (x->n >= slots_min(mode, level) || p->n == 1 ||
             (level == 0 && (x->prev == NULL || x->next == NULL)))
             break;
-        if (!node_repair(t, pool, text, p, path->at[level + 1] + (path->at[level + 1] == 0)))
+        if (!node_repair(t, pool, mode, p, path->at[level + 1] + (path->at[level + 1] == 0)))
             break;
     }
 }
 
 /* So few entries are left that they need no node. */
-TEMPLATE void tree_shrink_to_few(struct usher__tree *t, struct usher__tree_pool *pool, bool text)
+TEMPLATE void tree_shrink_to_few(struct usher__tree *t, struct usher__tree_pool *pool,
+                                 enum mode mode)
 {
-    unsigned w = slot_words(text, 0);
+    unsigned w = slot_words(mode, 0);
     word few[3];
     size_t got = 0;
     const node *x;
@@ -793,13 +864,13 @@ TEMPLATE void tree_shrink_to_few(struct usher__tree *t, struct usher__tree_pool 
     memcpy(t->few, few, got * sizeof *few);
 }
 
-TEMPLATE bool erase_few(struct usher__tree *t, bool text, key k)
+TEMPLATE bool erase_few(struct usher__tree *t, enum mode mode, key k)
 {
-    unsigned w = slot_words(text, 0), i;
+    unsigned w = slot_words(mode, 0), i;
     bool same = false;
     word *s = t->few;
 
-    i = few_rank(t, text, k, false, &same);
+    i = few_rank(t, mode, k, false, &same);
     if (!same)
         return false;
     t->count--;
@@ -808,36 +879,45 @@ TEMPLATE bool erase_few(struct usher__tree *t, bool text, key k)
     return true;
 }
 
-TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, bool text, key k)
+TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, enum mode mode,
+                         key k)
 {
     struct path path;
     node *x;
     unsigned at;
     bool same = false;
 
-    if (is_few(t, text))
-        return erase_few(t, text, k);
+    if (is_few(t, mode))
+        return erase_few(t, mode, k);
 
-    x = descend(t, text, k, &path);
-    at = node_rank(t, text, x, 0, k, 0, false, &same);
+    x = descend(t, mode, k, &path);
+    at = node_rank(t, mode, x, 0, k, 0, false, &same);
     if (!same)
         return false;
-    slot_close(x, text, at);
+    slot_close(x, mode, at);
+    path_count(t, mode, &path, 1, UINT64_MAX);
     t->count--;
-    if (is_few(t, text)) {
-        tree_shrink_to_few(t, pool, text);
+    if (is_few(t, mode)) {
+        tree_shrink_to_few(t, pool, mode);
         return true;
     }
     if (at == 0 && x->n > 0)
-        separator_correct(t, text, &path);
-    if (x->n < slots_min(text, 0))
-        tree_repair(t, pool, text, &path);
+        separator_correct(t, mode, &path);
+    if (x->n < slots_min(mode, 0))
+        tree_repair(t, pool, mode, &path);
     return true;
 }
 
 static bool NOINLINE erase_any(struct usher__tree *t, struct usher__tree_pool *pool, key k)
 {
-    return t->compare != NULL ? tree_erase(t, pool, true, k) : tree_erase(t, pool, false, k);
+    switch (mode_of(t)) {
+    case BY_NUMBER:
+        return tree_erase(t, pool, BY_NUMBER, k);
+    case BY_RECORD:
+        return tree_erase(t, pool, BY_RECORD, k);
+    default:
+        return tree_erase(t, pool, COUNTED, k);
+    }
 }
 
 /* Likewise: at either end, without a search.  By record it would cost each erase two
@@ -846,18 +926,18 @@ static inline bool erase_end(struct usher__tree *t, key k)
 {
     node *x;
 
-    if (t->count <= few_max(false) + 1) {
-        if (t->count != 1 || slot_compare(t, false, t->few, k) != 0)
+    if (t->count <= few_max(BY_NUMBER) + 1) {
+        if (t->count != 1 || slot_compare(t, BY_NUMBER, t->few, k) != 0)
             return false;
         t->count = 0;
         return true;
     }
     x = t->first;
-    if (x->n > 1 && slot_compare(t, false, slot(x, false, 0), k) == 0) {
+    if (x->n > 1 && slot_compare(t, BY_NUMBER, slot(x, BY_NUMBER, 0), k) == 0) {
         x->begin++;
     } else {
         x = t->last;
-        if (x->n == 1 || slot_compare(t, false, slot(x, false, x->n - 1), k) != 0)
+        if (x->n == 1 || slot_compare(t, BY_NUMBER, slot(x, BY_NUMBER, x->n - 1), k) != 0)
             return false;
     }
     x->n--;
@@ -870,4 +950,24 @@ bool usher__tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, key
     if (t->compare == NULL && erase_end(t, k))
         return true;
     return erase_any(t, pool, k);
+}
+
+/* ---- rank ---- */
+
+uint64_t usher__tree_rank(const struct usher__tree *t, key k)
+{
+    uint64_t before = 0;
+    const node *x;
+    bool same;
+
+    if (is_few(t, COUNTED))
+        return few_rank(t, COUNTED, k, false, &same);
+    for (x = t->root; x->level > 0;) {
+        unsigned i = node_rank(t, COUNTED, x, 1, k, 1, true, &same) - 1;
+
+        for (unsigned j = 0; j < i; j++)
+            before += slot_const(x, COUNTED, j)[COUNT_WORD].u;
+        x = child(x, COUNTED, i);
+    }
+    return before + node_rank(t, COUNTED, x, 0, k, 0, false, &same);
 }

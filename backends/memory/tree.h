@@ -15,6 +15,10 @@
  * record reads the records it refers to: erase the entry before the record is freed
  * or its order changes; from then on the tree does not look at it.
  *
+ * A tree by number may be counted (init with usher__tree_counted): it can tell how many
+ * entries are before a key, in O(log n), and pays for it with a way down for each insert
+ * and erase, also at the ends.
+ *
  * One entry (by record: three) is kept in struct usher__tree itself, without any node.
  * The struct may be moved.  No function recurses.
  *
@@ -49,9 +53,9 @@
  *               leaf            inner
  *   by number   hi, lo, ref     hi, lo, child
  *   by record   ref             ref, child
+ *   counted     hi, lo, ref     hi, lo, child, entries below it
  * The key of an inner slot is the smallest in the child, exactly; that of a node's first
- * slot is not kept and may be stale.  A subtree count would be one more word of the
- * inner slots. */
+ * slot is not kept and may be stale. */
 union usher__tree_word {
     uint64_t u;
     void *p;
@@ -83,7 +87,7 @@ struct usher__tree {
         };
     };
     uint64_t count;
-    usher__tree_compare_fn *compare; /* NULL: by number */
+    usher__tree_compare_fn *compare; /* NULL: by number; usher__tree_counted: with counts */
 };
 
 /* What is looked for: (hi, lo) in a tree by number, else the callback's @probe.
@@ -134,6 +138,12 @@ void usher__tree_pool_trim(struct usher__tree_pool *pool, size_t keep);
 /* Frees the spare nodes.  Nodes still in trees are the trees'. */
 void usher__tree_pool_done(struct usher__tree_pool *pool);
 
+/* In place of a comparison: a tree by number that is counted.  It is never called. */
+usher__tree_compare_fn usher__tree_counted;
+
+/* Entries before @key, which need not be there.  Of a counted tree only.  Cost: O(log n). */
+uint64_t usher__tree_rank(const struct usher__tree *t, union usher__tree_key key);
+
 /* An empty tree; allocates nothing.  @compare NULL: ordered by number. */
 void usher__tree_init(struct usher__tree *t, usher__tree_compare_fn *compare);
 
@@ -166,12 +176,18 @@ size_t usher__tree_page(const struct usher__tree *t, const union usher__tree_key
  * between: n * (levels + 1) for a command's few inserts.  Needs for several trees add up. */
 static inline size_t usher__tree_need(const struct usher__tree *t, size_t n)
 {
-    size_t few = t->compare != NULL ? USHER__TREE_FEW_REFS : USHER__TREE_FEW_KEYS;
+    size_t few = t->compare != NULL && t->compare != usher__tree_counted ? USHER__TREE_FEW_REFS
+                                                                         : USHER__TREE_FEW_KEYS;
     size_t levels = t->count <= few ? 0 : (size_t)t->root->level + 1;
 
     /* A root that has been split has two children; it must get as many new ones as fill
      * it before it is split again. */
     return n * (levels + 1 + n / (USHER__TREE_WORDS / 3 - 1));
+}
+
+static inline bool usher__tree_by_record(const struct usher__tree *t)
+{
+    return t->compare != NULL && t->compare != usher__tree_counted;
 }
 
 static inline uint64_t usher__tree_count(const struct usher__tree *t)
@@ -185,7 +201,7 @@ static inline bool usher__tree_first(const struct usher__tree *t, struct usher__
 
     if (t->count == 0)
         return false;
-    if (t->compare != NULL) {
+    if (usher__tree_by_record(t)) {
         if (t->count > USHER__TREE_FEW_REFS)
             s = t->first->word + t->first->begin;
         *ret = (struct usher__tree_entry){ 0, 0, s[0].p };
@@ -203,7 +219,7 @@ static inline bool usher__tree_last(const struct usher__tree *t, struct usher__t
 
     if (t->count == 0)
         return false;
-    if (t->compare != NULL) {
+    if (usher__tree_by_record(t)) {
         s = t->count > USHER__TREE_FEW_REFS
                 ? t->last->word + (size_t)t->last->begin + t->last->n - 1
                 : t->few + t->count - 1;

@@ -650,6 +650,57 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
     return fetch(t, st, list, 1u << slot, ret_record);
 }
 
+/* How many records stand on one side of the place, up to @limit. */
+static enum usher_status count_side(struct usher_txn *t, enum statement side, int64_t list,
+                                    const struct usher_text *by, uint64_t hi, uint64_t order,
+                                    uint64_t limit, uint64_t *ret)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, side, &st);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_int(st, 2, as_bound(limit));
+    bind_int(st, 3, as_bound(hi));
+    bind_int(st, 4, as_bound(order));
+    bind_text(st, 5, by);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        *ret = (uint64_t)sqlite3_column_int64(st, 0);
+    else
+        status = failed(&t->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+/* Counts away from the place in both directions, further each time, until an end is met: who
+ * joins at the end is told at once. */
+static enum usher_status rank(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t hi,
+                              uint64_t order, uint64_t total, uint64_t *ret)
+{
+    int64_t list = list_of(s->ref, kind);
+    enum usher_status status;
+
+    (void)slot;
+    for (uint64_t limit = 64;; limit *= 4) {
+        uint64_t n = 0;
+
+        status = count_side(t, ST_RANK_BEHIND, list, by, hi, order, limit, &n);
+        if (status != USHER_OK || n < limit) {
+            *ret = total > n ? total - n : 0;
+            return status;
+        }
+        status = count_side(t, ST_RANK, list, by, hi, order, limit, &n);
+        if (status != USHER_OK || n < limit) {
+            *ret = n;
+            return status;
+        }
+    }
+}
+
 static enum usher_status next(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
                               const struct usher_text *after, struct usher_record *ret_record)
 {
@@ -1207,6 +1258,7 @@ static const struct usher_record_store_ops ops = {
     .scope = scope,
     .find = find,
     .walk = walk,
+    .rank = rank,
     .next = next,
     .write = write_change,
     .scan = scan,

@@ -94,6 +94,15 @@
     WALKS_HELD(X, HELD, "record_held", "slots & 4")                                            \
     WALKS_HELD(X, HELD_BY, "record_held_by", "slots & 4 AND owner = ?5")                       \
                                                                                                \
+    X(RANK,                                                                                    \
+      "SELECT count(*) FROM (SELECT 1 FROM record INDEXED BY record_ready_by"                  \
+      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) < (?3, ?4) LIMIT ?2)",      \
+      "record_ready_by")                                                                       \
+    X(RANK_BEHIND,                                                                             \
+      "SELECT count(*) FROM (SELECT 1 FROM record INDEXED BY record_ready_by"                  \
+      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) >= (?3, ?4) LIMIT ?2)",     \
+      "record_ready_by")                                                                       \
+                                                                                               \
     /* in the order of (slot, by) */                                                           \
     X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "NULL"), "record_ready")     \
     X(READY_BY_ENTRIES,                                                                        \

@@ -137,6 +137,7 @@ enum usher_kind {
     USHER_KIND_NUMBER = 1,
     USHER_KIND_GROUP = 2,   /* counts of one group of numbers */
     USHER_KIND_STICKY = 3,  /* the number last used for a peer */
+    USHER_KIND_RANKED = 3,  /* of whose slot 0, by group, rank() is asked */
     USHER_KIND_REQUEST = 4, /* the answer to a request id */
     USHER_KINDS = 8
 };
@@ -210,6 +211,13 @@ struct usher_record_store_ops {
     enum usher_status (*walk)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t after_hi,
                               uint64_t after_order, bool back, struct usher_record *ret_record);
+    /* Must.  How many stand before (@hi, @order) among the records in slot 0 of kind
+     * USHER_KIND_RANKED that carry @by in `group` (never NULL).  @kind and @slot say just that.
+     * The pair itself need not be there.  There are @total of them, so a store that has to
+     * count may do so from the nearer end.  Cost: O(log n), or as near as the store comes. */
+    enum usher_status (*rank)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t hi,
+                              uint64_t order, uint64_t total, uint64_t *ret);
     /* Must.  The record of @kind with the smallest id greater (in byte order) than @after
      * (size 0: the very first).  MISSING: no more. */
     enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,

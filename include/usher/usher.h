@@ -179,7 +179,13 @@ struct usher_text {
     size_t size;
 };
 
-enum usher_noun { USHER_NUMBER = 1, USHER_ROOM = 3, USHER_SERIAL = 4, USHER_ID = 5 };
+enum usher_noun {
+    USHER_NUMBER = 1,
+    USHER_QUEUE = 2,
+    USHER_ROOM = 3,
+    USHER_SERIAL = 4,
+    USHER_ID = 5
+};
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
 enum usher_verb {
@@ -198,6 +204,30 @@ enum usher_verb {
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself */
     USHER_NUMBER_REST,   /* in notices only: it has had its calls of the day */
+    USHER_QUEUE_SET = 0x201,
+    USHER_QUEUE_LOGIN,
+    USHER_QUEUE_LOGOUT,
+    USHER_QUEUE_PAUSE,
+    USHER_QUEUE_READY,
+    USHER_QUEUE_ALIVE,
+    USHER_QUEUE_ROOM,
+    USHER_QUEUE_APPLY,
+    USHER_QUEUE_WHERE,
+    USHER_QUEUE_LEAVE,
+    USHER_QUEUE_FINISH,
+    USHER_QUEUE_ACCEPT,
+    USHER_QUEUE_REJECT,
+    USHER_QUEUE_PULL,
+    USHER_QUEUE_MATCH,
+    USHER_QUEUE_SWEEP,
+    USHER_QUEUE_LIST,
+    USHER_QUEUE_AGENTS,
+    USHER_QUEUE_STATS,
+    USHER_QUEUE_HISTORY,
+    USHER_QUEUE_MOVE,
+    USHER_QUEUE_FREE,
+    USHER_QUEUE_EXPIRE, /* in notices only: a deadline has passed */
+    USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,
     USHER_ROOM_CLOSE,
     USHER_ROOM_LOCK,
@@ -324,6 +354,7 @@ struct usher_number_args {
 }
 #endif
 #include <usher/ids.h>
+#include <usher/queue.h>
 #include <usher/room.h>
 #include <usher/serial.h>
 #ifdef __cplusplus
@@ -342,6 +373,7 @@ struct usher_command {
         struct usher_id_args id;
         struct usher_room_args room;
         struct usher_serial_args serial;
+        struct usher_queue_args queue;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -409,6 +441,7 @@ struct usher_reply {
         struct usher_id_reply id;
         struct usher_room_reply room;
         struct usher_serial_reply serial;
+        struct usher_queue_reply queue;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */
@@ -442,6 +475,14 @@ USHER_API const char *usher_noun_word(enum usher_noun noun);
 USHER_API const char *usher_number_state_word(enum usher_number_state state);
 USHER_API const char *usher_number_why_word(enum usher_number_why why);
 USHER_API const char *usher_number_order_word(enum usher_number_order order);
+USHER_API const char *usher_agent_state_word(enum usher_agent_state state);
+USHER_API const char *usher_user_state_word(enum usher_user_state state);
+USHER_API const char *usher_place_word(enum usher_place place);
+USHER_API const char *usher_queue_why_word(enum usher_queue_why why);
+USHER_API const char *usher_outcome_word(enum usher_outcome outcome);
+USHER_API const char *usher_trigger_word(enum usher_trigger trigger);
+USHER_API const char *usher_strategy_word(enum usher_strategy strategy);
+USHER_API const char *usher_requeue_word(enum usher_requeue requeue);
 
 /* ---- numbers: a shared pool ------------------------------------------------------- */
 
@@ -596,8 +637,8 @@ struct usher_notice {
     uint64_t epoch, version;
     int64_t now_ms;
     enum usher_verb verb;
-    struct usher_text subject; /* the number; none for `set` */
-    uint8_t from, to;          /* states (enum usher_number_state); 0,0 for `set` */
+    struct usher_text subject; /* the number, user or agent; none for `set` */
+    uint8_t from, to;          /* states of the subject; 0,0 for `set` */
     uint64_t token;
     int64_t until_ms;
     struct usher_text owner;

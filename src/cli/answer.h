@@ -40,6 +40,11 @@ void usher__answer_serial_json(struct json *j, const struct usher_command *comma
                                const struct usher_reply *reply);
 void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
                                 const struct usher_reply *reply);
+/* Behind the status: of a queue. */
+void usher__answer_queue_json(struct json *j, const struct usher_command *command,
+                              const struct usher_reply *reply);
+void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
+                               const struct usher_reply *reply);
 
 /* A moment as 2026-11-21T06:38:00.000Z. */
 #define CLI_TIME_MAX 40

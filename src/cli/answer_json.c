@@ -205,6 +205,8 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
             usher__answer_room_json(&j, command, reply);
         else if (reply->noun == USHER_SERIAL)
             usher__answer_serial_json(&j, command, reply);
+        else if (reply->noun == USHER_QUEUE)
+            usher__answer_queue_json(&j, command, reply);
         else
             number(&j, command, reply);
         if (reply->repeated)

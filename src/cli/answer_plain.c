@@ -175,6 +175,8 @@ void usher__answer_plain(FILE *out, const struct usher_command *command,
         usher__answer_room_plain(out, command, reply);
     else if (reply->noun == USHER_SERIAL)
         usher__answer_serial_plain(out, command, reply);
+    else if (reply->noun == USHER_QUEUE)
+        usher__answer_queue_plain(out, command, reply);
     else
         number(out, command, reply);
     if (reply->repeated)

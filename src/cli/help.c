@@ -76,6 +76,37 @@ static const struct {
     { "since", USHER__ARG_INT, "V", "of the changes after this version" },
 };
 
+/* The same for queues. */
+static const struct {
+    const char *name, *value, *help;
+} queue_arguments[] = {
+    { "AGENT", "AGENT", "who serves users" },
+    { "USER", "USER", "who wants to be served" },
+    { "ROOM", "ROOM", "as given by login: LOGIN.N" },
+    { "LANE", "LANE", "a kind of work; \"default\" if none is named" },
+    { "LANES", "A,B", "lanes that the agent serves; * or none: all" },
+    { "AFTER", "NEXT", "go on where a page ended: its next" },
+    { "PRIORITY", "P", "larger first; users who name none have 0" },
+    { "SINCE", "MS", "arrival, for the place: not later than now; history: ended then or later" },
+    { "CAPACITY", "N", "rooms of the agent" },
+    { "LEVEL", "N", "for strategy=level: lower levels first" },
+    { "TTL", "MS", "without a sign of life for this time: gone; 0: never" },
+    { "TRIGGER", "auto|timer|pull",
+      "who brings users and agents together: arrival and idleness, match, pull" },
+    { "STRATEGY", "longest-idle|round-robin|fewest-served|least-busy|level|random",
+      "which of several open agents is given a user" },
+    { "OFFER", "MS", "an agent has to accept within this time; 0: users are seated at once" },
+    { "WRAPUP", "MS", "after a visit the agent is given nobody for this time" },
+    { "LIMIT", "N", "users who may wait; 0: any" },
+    { "MAXWAIT", "MS", "who has waited for this time leaves; 0: never" },
+    { "GRACE", "MS", "who was dropped keeps its place for this time" },
+    { "REQUEUE", "front|drop", "users of an agent that is gone wait again, or leave" },
+    { "HISTORY", "N", "how many ended visits are kept" },
+    { "SERVICE", "MS", "service level: share of users seated within this time" },
+    { "TOKEN", "TOKEN", "of the match, as given by apply or where; if it is another: stale" },
+    { "STATE", "STATE", "waiting, offered, seated or away" },
+};
+
 /* The same for serials, where other words mean the same and the same words other things. */
 static const struct {
     const char *name; /* of the row in serial_verbs.def */
@@ -123,6 +154,17 @@ static void describe_serial(const struct usher__arg *arg, const char **ret_value
     }
 }
 
+static void describe_queue(const struct usher__arg *arg, const char **ret_value,
+                           const char **ret_help)
+{
+    for (size_t i = 0; i < sizeof queue_arguments / sizeof *queue_arguments; i++) {
+        if (strcmp(queue_arguments[i].name, arg->name) == 0) {
+            *ret_value = queue_arguments[i].value;
+            *ret_help = queue_arguments[i].help;
+        }
+    }
+}
+
 /* The row of @arg; one that is in no row is called by its word. */
 static void describe(const struct usher__noun *noun, const struct usher__arg *arg,
                      const char **ret_value, const char **ret_help)
@@ -139,6 +181,8 @@ static void describe(const struct usher__noun *noun, const struct usher__arg *ar
             *ret_help = arguments[i].help;
         }
     }
+    if (noun->noun == USHER_QUEUE)
+        describe_queue(arg, ret_value, ret_help);
 }
 
 static bool must(const struct usher__verb *verb, const struct usher__arg *arg)

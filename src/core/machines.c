@@ -44,9 +44,27 @@ const char *usher_member_state_word(enum usher_member_state state)
 #define EVENT(x) USHER__SERIAL_E_##x
 #include "machine_table.h"
 
+#include "queue.h"
+
+#define MACHINE_DEF "agent.def"
+#define MACHINE_NAME usher__agent_machine
+#define MACHINE_WORD "agent"
+#define MACHINE_NOUN USHER_QUEUE
+#define THE(x) agent_##x
+#define STATE(x) USHER_AGENT_##x
+#define EVENT(x) USHER__AGENT_##x
+#include "machine_table.h"
+
+#define MACHINE_DEF "user.def"
+#define MACHINE_NAME usher__user_machine
+#define MACHINE_WORD "user"
+#define MACHINE_NOUN USHER_QUEUE
+#define THE(x) user_##x
+#define STATE(x) USHER_USER_##x
+#define EVENT(x) USHER__USER_##x
+#include "machine_table.h"
+
 const struct usher__machine *const usher__machines[] = {
-    &usher__room_machine,
-    &usher__member_machine,
-    &usher__serial_machine,
-    NULL,
+    &usher__agent_machine,  &usher__user_machine,   &usher__room_machine,
+    &usher__member_machine, &usher__serial_machine, NULL,
 };

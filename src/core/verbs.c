@@ -23,6 +23,18 @@ const char *const usher__overflow_words[] = { "refuse", "widen", NULL };
 #define USHER_GIVEN_0 0 /* texts have no bit */
 #define USHER_GIVEN_ROOM_0 0
 #define USHER_GIVEN_SERIAL_0 0
+const char *const usher__trigger_words[] = { "auto", "timer", "pull", NULL };
+const char *const usher__strategy_words[] = {
+    "longest-idle", "round-robin", "fewest-served", "least-busy", "level", "random", NULL
+};
+const char *const usher__requeue_words[] = { "front", "drop", NULL };
+const char *const usher__user_state_words[] = {
+#define S(name, code, word, text) [code] = word,
+#include "user.def"
+    NULL,
+};
+
+#define USHER_GIVEN_QUEUE_0 0
 
 #define NOUN_CODE USHER_NUMBER
 #define NOUN_WORD "number"
@@ -78,12 +90,23 @@ const char *const usher__overflow_words[] = { "refuse", "widen", NULL };
 #define SHARED 0u
 #include "verbs_table.h"
 
+#define NOUN_CODE USHER_QUEUE
+#define NOUN_WORD "queue"
+#define NOUN_SCOPE "Q"
+#define NOUN_DEF "queue_verbs.def"
+#define THE(x) queue_##x
+#define ARGS(f) arg.queue.f
+#define REPLY(f) of.queue.f
+#define ROW_TYPE struct usher_queue_row
+#define GIVEN(x) USHER_GIVEN_QUEUE_##x
+#define VERB_CODE(x) USHER_QUEUE_##x
+#define SHARED 0
+#include "verbs_table.h"
+
 #define USHER__NOUNS 6
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
-    [USHER_NUMBER] = &number_noun,
-    [USHER_ID] = &id_noun,
-    [USHER_ROOM] = &room_noun,
-    [USHER_SERIAL] = &serial_noun,
+    [USHER_NUMBER] = &number_noun, [USHER_ID] = &id_noun,       [USHER_ROOM] = &room_noun,
+    [USHER_SERIAL] = &serial_noun, [USHER_QUEUE] = &queue_noun,
 };
 
 const struct usher__noun *usher__noun_at(unsigned i)
@@ -143,6 +166,10 @@ const char *usher_verb_word(enum usher_verb verb)
         return "expire";
     if (verb == USHER_SERIAL_RESET)
         return "reset";
+    if (verb == USHER_QUEUE_EXPIRE)
+        return "expire";
+    if (verb == USHER_QUEUE_REQUEUE)
+        return "requeue";
     return v != NULL ? v->word : "?";
 }
 
@@ -185,4 +212,53 @@ const char *usher_number_why_word(enum usher_number_why why)
 const char *usher_number_order_word(enum usher_number_order order)
 {
     return (unsigned)order < 3 ? usher__order_words[order] : "?";
+}
+
+static const char *const agent_state_words[] = {
+#define S(name, code, word, text) [code] = word,
+#include "agent.def"
+};
+static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
+static const char *const queue_why_words[] = { "none", "no-agent", "no-user" };
+static const char *const outcome_words[] = { "none",    "seated",  "left", "lost",
+                                             "timeout", "dropped", "cut",  "freed" };
+
+const char *usher_agent_state_word(enum usher_agent_state state)
+{
+    return WORD(agent_state_words, state);
+}
+
+const char *usher_user_state_word(enum usher_user_state state)
+{
+    return (unsigned)state <= USHER_USER_AWAY ? usher__user_state_words[state] : "?";
+}
+
+const char *usher_place_word(enum usher_place place)
+{
+    return WORD(place_words, place);
+}
+
+const char *usher_queue_why_word(enum usher_queue_why why)
+{
+    return WORD(queue_why_words, why);
+}
+
+const char *usher_outcome_word(enum usher_outcome outcome)
+{
+    return WORD(outcome_words, outcome);
+}
+
+const char *usher_trigger_word(enum usher_trigger trigger)
+{
+    return (unsigned)trigger <= USHER_TRIGGER_PULL ? usher__trigger_words[trigger] : "?";
+}
+
+const char *usher_strategy_word(enum usher_strategy strategy)
+{
+    return (unsigned)strategy <= USHER_STRATEGY_RANDOM ? usher__strategy_words[strategy] : "?";
+}
+
+const char *usher_requeue_word(enum usher_requeue requeue)
+{
+    return (unsigned)requeue <= USHER_REQUEUE_DROP ? usher__requeue_words[requeue] : "?";
 }

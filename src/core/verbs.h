@@ -107,5 +107,7 @@ extern const char *const usher__overflow_words[];
 
 /* NULL: @data is packed fields (room.h), as many as can be.  Else what is wrong with it. */
 const char *usher__fields_fault(const char *data, size_t size);
+extern const char *const usher__trigger_words[], *const usher__strategy_words[];
+extern const char *const usher__requeue_words[], *const usher__user_state_words[];
 
 #endif

@@ -76,6 +76,9 @@ static const char *conflict(const struct usher_command *command)
         return "number and group exclude each other";
     if (command->verb == USHER_NUMBER_LIST && a->owner.data != NULL && a->after.data != NULL)
         return "owner and after exclude each other";
+    if (command->verb == USHER_QUEUE_ALIVE &&
+        (command->arg.queue.agent.data == NULL) == (command->arg.queue.user.data == NULL))
+        return "either agent or user is to be given";
     return NULL;
 }
 

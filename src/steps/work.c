@@ -10,45 +10,61 @@
 #include "core/text.h"
 #include "kept.h"
 
+/* write() may free what the texts of @r point to. */
+static void told_make(struct usher__work *w, struct usher__change *c, struct usher__told *told,
+                      enum usher_verb verb, unsigned from, unsigned to,
+                      const struct usher_record *r)
+{
+    struct usher_notice *notice = &told->notice;
+
+    memset(notice, 0, sizeof *notice);
+    notice->noun = (enum usher_noun)c->scope->noun;
+    notice->scope = c->scope->name;
+    notice->version = c->scope->version;
+    notice->now_ms = w->now;
+    notice->verb = verb;
+    notice->from = (uint8_t)from;
+    notice->to = (uint8_t)to;
+    notice->data = c->data;
+    if (r != NULL) {
+        notice->token = r->token;
+        notice->until_ms = r->until_ms;
+        notice->subject.data = memcpy(told->subject, r->id.data, r->id.size);
+        notice->subject.size = r->id.size;
+        if (r->owner.size != 0) {
+            notice->owner.data = memcpy(told->owner, r->owner.data, r->owner.size);
+            notice->owner.size = r->owner.size;
+        }
+    }
+}
+
+void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,
+                        unsigned from, unsigned to, const struct usher_record *r)
+{
+    if (w->context->notify != NULL)
+        told_make(w, c, &c->told[c->n_told], verb, from, to, r);
+    c->n_told++;
+    c->scope->version++;
+}
+
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r)
 {
-    struct usher_notice notice;
-    char subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
     enum usher_status status;
 
-    if (w->context->notify != NULL) {
-        /* write() may free what the texts of @r point to */
-        memset(&notice, 0, sizeof notice);
-        notice.noun = (enum usher_noun)c->scope->noun;
-        notice.scope = c->scope->name;
-        notice.version = c->scope->version;
-        notice.now_ms = w->now;
-        notice.verb = verb;
-        notice.from = (uint8_t)from;
-        notice.to = (uint8_t)to;
-        if (r != NULL) {
-            notice.token = r->token;
-            notice.until_ms = r->until_ms;
-            notice.subject.data = memcpy(subject, r->id.data, r->id.size);
-            notice.subject.size = r->id.size;
-            if (r->owner.size != 0) {
-                notice.owner.data = memcpy(owner, r->owner.data, r->owner.size);
-                notice.owner.size = r->owner.size;
-            }
-        }
-        notice.data = c->data;
-    }
+    if (w->context->notify != NULL)
+        told_make(w, c, &c->told[c->n_told], verb, from, to, r);
     status = w->ops->write(w->txn, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
     w->reply->epoch = c->scope->epoch;
     w->reply->version = c->scope->version;
-    if (w->context->notify != NULL) {
-        notice.epoch = c->scope->epoch;
-        w->context->notify(w->context->payload, &notice);
-    }
+    if (w->context->notify != NULL)
+        for (size_t i = 0; i <= c->n_told; i++) {
+            c->told[i].notice.epoch = c->scope->epoch;
+            w->context->notify(w->context->payload, &c->told[i].notice);
+        }
     if (c->scope->erase)
         usher__scope_fresh(w);
     return USHER_OK;
@@ -88,6 +104,13 @@ unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size)
         w->buffer_size[i] = size;
     }
     return w->buffer[i];
+}
+
+void usher__scope_reload(struct usher__work *w)
+{
+    struct usher_text name = w->scope.name;
+
+    (void)w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope);
 }
 
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
@@ -295,6 +318,8 @@ const struct usher__steps *usher__steps(unsigned noun)
         return &usher__room_steps;
     case USHER_SERIAL:
         return &usher__serial_steps;
+    case USHER_QUEUE:
+        return &usher__queue_steps;
     default:
         return NULL;
     }

@@ -33,12 +33,23 @@ struct usher__work {
 /* Room for most of the answers that are kept for request ids. */
 #define USHER__ANSWER 480
 
+/* A notice that waits for its change to be written. */
+struct usher__told {
+    struct usher_notice notice;
+    char subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
+};
+
+/* Notices of one write, at most: its versions. */
+#define USHER__TOLD_MAX 2
+
 struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     struct usher_text data; /* of the notice */
     unsigned char answer[USHER__ANSWER];
+    size_t n_told; /* versions before the last one */
+    struct usher__told told[USHER__TOLD_MAX];
 };
 
 /* How long the answer to a request id is kept, at most; how many by default. */
@@ -63,6 +74,7 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
+    c->n_told = 0;
 }
 
 /* One that nobody sees: no version, no notice, and no time that is kept. */
@@ -112,6 +124,16 @@ static inline void usher__change_erase(struct usher__change *c, const struct ush
 enum usher_status usher__change_commit(struct usher__work *w, struct usher__change *c,
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r);
+
+/*
+ * For a write that is several changes: what @c has so far is one, to be told of like this, and
+ * what follows has the next version.  At most USHER__TOLD_MAX - 1 of them.
+ */
+void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,
+                        unsigned from, unsigned to, const struct usher_record *r);
+
+/* After a write that failed and is not to fail the command: the scope as it is stored. */
+void usher__scope_reload(struct usher__work *w);
 
 /*
  * Save @r as the newest of a bounded memory (a kind whose records stand in slot 0 in order
@@ -188,7 +210,7 @@ struct usher__steps {
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
 };
 
-extern const struct usher__steps usher__number_steps, usher__room_steps;
+extern const struct usher__steps usher__number_steps, usher__queue_steps, usher__room_steps;
 extern const struct usher__steps usher__id_steps;
 extern const struct usher__steps usher__serial_steps;
 
@@ -239,8 +261,8 @@ enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
  * bits are two: core/segment.h. */
 enum usher__id_count {
     USHER__COUNT_ID_REQUESTS,
-    USHER__COUNT_ID_THERE, /* 1; 0: deleted */
-    USHER__COUNT_ID_NEXT,  /* hi, and lo behind it */
+    USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
+    USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
     USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
     USHER__COUNT_ID_ISSUED = 6,
     USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */

@@ -2121,7 +2121,7 @@ static void wrong_arguments_are_named(void **state)
         { { .verb = (enum usher_verb)0, .scope = text("desk") }, "verb" },
         { { .verb = USHER_NUMBER_EXPIRE, .scope = text("desk") }, "verb" },
         { { .verb = USHER_NUMBER_REST, .scope = text("desk") }, "verb" },
-        { { .verb = (enum usher_verb)0x201, .scope = text("desk") }, "verb" },
+        { { .verb = (enum usher_verb)0x601, .scope = text("desk") }, "verb" },
         { C(ADD), "number" },
         { C(DEL), "number" },
         { C(REG), "number" },
@@ -2740,6 +2740,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
     if (rc == 0)
         rc = suite_ids(b);
+    if (rc == 0)
+        rc = suite_queue(b);
     b->stop();
     return rc;
 }

@@ -42,4 +42,7 @@ int suite_serial(const struct backend *b);
 int suite_ids(const struct backend *b); /* those about ids, of suite_main() */
 int suite_main(const struct backend *b, int argc, char **argv);
 
+/* Those of queues, between start() and stop(): suite_main() runs them, too. */
+int suite_queue(const struct backend *b);
+
 #endif

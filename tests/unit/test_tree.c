@@ -631,6 +631,66 @@ static void each_failing_allocation_is_survived(void **state)
     }
 }
 
+/* A counted tree and a plain one are given the same; ranks are compared with a count by hand. */
+static void a_counted_tree_knows_how_many_are_before_a_key(void **state)
+{
+    enum { KEYS = 3000 };
+    static struct record records[KEYS];
+    static bool there[KEYS];
+    struct memory memory = { 0 };
+    struct usher_allocator alloc = { memory_resize, &memory };
+    struct usher__tree_pool pool;
+    struct usher__tree tree;
+    uint32_t x = 20261121;
+    size_t n = 0;
+
+    (void)state;
+    memset(there, 0, sizeof there);
+    usher__tree_pool_init(&pool, &alloc);
+    usher__tree_init(&tree, usher__tree_counted);
+    assert_int_equal(usher__tree_rank(&tree, usher__tree_key(1, 1)), 0);
+    for (unsigned step = 0; step < 60000; step++) {
+        /* grows at the end, in the middle, and is drained from the front, by turns */
+        unsigned phase = step / 6000 % 5, k;
+        union usher__tree_key key;
+
+        x = x * 1664525 + 1013904223;
+        k = phase == 0 ? step % 6000 % KEYS : (x >> 8) % KEYS;
+        if (phase == 4)
+            for (k = 0; k < KEYS - 1 && !there[k];)
+                k++;
+        key = usher__tree_key(k / 7, k % 7 + 1);
+        assert_true(usher__tree_reserve(&pool, usher__tree_need(&tree, 1)));
+        if (!there[k]) {
+            assert_int_equal(usher__tree_insert(&tree, &pool, key, &records[k]), USHER__TREE_PUT);
+            n++;
+        } else if (phase != 1) {
+            assert_true(usher__tree_erase(&tree, &pool, key));
+            n--;
+        } else {
+            assert_int_equal(usher__tree_insert(&tree, &pool, key, &records[k]), USHER__TREE_SAME);
+            continue;
+        }
+        there[k] = !there[k];
+        assert_int_equal(usher__tree_count(&tree), n);
+        if (step % 16 == 0) {
+            unsigned at = (x >> 4) % (KEYS + 1);
+            uint64_t before = 0;
+            struct usher__tree_entry entry;
+
+            for (unsigned i = 0; i < at; i++)
+                before += there[i];
+            key = usher__tree_key(at / 7, at % 7 + 1);
+            assert_int_equal(usher__tree_rank(&tree, key), before);
+            assert_int_equal(usher__tree_rank(&tree, usher__tree_key(UINT64_MAX, 0)), n);
+            assert_int_equal(usher__tree_find(&tree, key, &entry), at < KEYS && there[at]);
+        }
+    }
+    usher__tree_done(&tree, &pool);
+    usher__tree_pool_done(&pool);
+    assert_int_equal(memory.bytes, 0);
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
@@ -643,6 +703,7 @@ int main(void)
         cmocka_unit_test(a_short_pool_changes_nothing),
         cmocka_unit_test(the_need_of_several_inserts_is_enough),
         cmocka_unit_test(each_failing_allocation_is_survived),
+        cmocka_unit_test(a_counted_tree_knows_how_many_are_before_a_key),
     };
     const char *seed = getenv("USHER_TEST_SEED");
 

@@ -80,6 +80,12 @@ function S.walk(kind, slot, by, hi, order, back)
     return m and S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
 end
 
+-- How many stand before (@hi, @order) in slot 0 of those of @kind that carry @by.
+function S.rank(kind, by, hi, order)
+    local p = kind .. 'a' .. by .. '\0'
+    return call('ZLEXCOUNT', INDEX, '[' .. p, '(' .. p .. spack('>I7I7', hi, order))
+end
+
 -- ---- a change: collected, then committed ------------------------------------------------
 
 -- @tail in the list @all, and behind @text in the list @by: out of it …

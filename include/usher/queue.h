@@ -1,0 +1,382 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Queues: people ("users") who wait for somebody who serves them ("agents").
+ *
+ * An agent logs in and owns rooms, `capacity` of them, each for one user at a time; they
+ * come and go with the agent.  A user applies, and sits in a room at once if there is one
+ * for it, else waits.  Both say that they are alive: who has not done so for `ttl` is gone.
+ * This header is a part of usher.h and brings all of that.
+ *
+ * Who is matched with whom
+ *  - A user waits in one lane (a kind of work; "default" if it names none).  An agent serves
+ *    a list of lanes, or all of them.
+ *  - Users of a lane go by priority, larger first, then by arrival: `since`, which is the
+ *    time of apply unless it is given, then the version of apply.  They keep this place
+ *    until they leave, also through offers and through the loss of an agent.
+ *  - An agent is open while it has a free room, is not paused or asked to pause, and is not
+ *    in wrap-up.  One that becomes open takes the best user among its lanes.  A user who
+ *    arrives or comes back takes the best open agent of its lane, by `strategy`.
+ *  - Nobody is matched who is due to be gone.
+ */
+#ifndef USHER_USHER_H
+#include <usher/usher.h> /* which includes this one in its place */
+#elif !defined USHER_QUEUE_H
+#define USHER_QUEUE_H
+
+#define USHER_CAPACITY_MAX 32   /* rooms of an agent */
+#define USHER_PRIORITY_MAX 1000 /* of a user */
+#define USHER_LANES_MAX 1000    /* lanes of a queue that have ever been used */
+#define USHER_REJECTS_MAX 16    /* agents that a user remembers not to be offered to again */
+#define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
+
+/* Codes are stored. */
+enum usher_agent_state {
+    USHER_AGENT_GONE = 0,
+    USHER_AGENT_IDLE = 1,    /* nobody in its rooms */
+    USHER_AGENT_OFFERED = 2, /* somebody is offered, nobody seated */
+    USHER_AGENT_BUSY = 3,    /* somebody is seated */
+    USHER_AGENT_WRAPUP = 4,  /* nobody in its rooms, and nobody will be for a while */
+    USHER_AGENT_PAUSED = 5
+};
+
+enum usher_user_state {
+    USHER_USER_GONE = 0,
+    USHER_USER_WAITING = 1,
+    USHER_USER_OFFERED = 2, /* a room is kept for it until the agent accepts */
+    USHER_USER_SEATED = 3,
+    USHER_USER_AWAY = 4 /* dropped while waiting; keeps its place for `grace` */
+};
+
+/* Where a user is. */
+enum usher_place {
+    USHER_PLACE_NONE = 0,
+    USHER_PLACE_ROOM = 1,
+    USHER_PLACE_OFFER = 2,
+    USHER_PLACE_QUEUE = 3,
+    USHER_PLACE_AWAY = 4
+};
+
+enum usher_queue_why {
+    USHER_QUEUE_WHY_NONE = 0,
+    USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in */
+    USHER_QUEUE_WHY_NO_USER = 2   /* pull: nobody waits whom this agent may have */
+};
+
+enum usher_trigger {
+    USHER_TRIGGER_AUTO = 0,  /* on arrival and as soon as an agent is open */
+    USHER_TRIGGER_TIMER = 1, /* by `match` only */
+    USHER_TRIGGER_PULL = 2   /* by `pull` only */
+};
+
+enum usher_strategy {
+    USHER_STRATEGY_LONGEST_IDLE = 0,  /* idle ones before those with a user, then since when
+                                       * they are open */
+    USHER_STRATEGY_ROUND_ROBIN = 1,   /* whose last match is the longest ago */
+    USHER_STRATEGY_FEWEST_SERVED = 2, /* users seated since login */
+    USHER_STRATEGY_LEAST_BUSY = 3,    /* rooms in use */
+    USHER_STRATEGY_LEVEL = 4,         /* lower level first */
+    USHER_STRATEGY_RANDOM = 5         /* drawn from the version; alike on all stores */
+};
+
+enum usher_requeue {
+    USHER_REQUEUE_FRONT = 0, /* users of an agent that is gone wait again, at their place */
+    USHER_REQUEUE_DROP = 1   /* they leave */
+};
+
+/* How a visit ended.  Codes are stored. */
+enum usher_outcome {
+    USHER_OUTCOME_NONE = 0,
+    USHER_OUTCOME_SEATED = 1,  /* was in a room: finish, or leave of the user */
+    USHER_OUTCOME_LEFT = 2,    /* left before it had a room */
+    USHER_OUTCOME_LOST = 3,    /* no heartbeat, before it had a room */
+    USHER_OUTCOME_TIMEOUT = 4, /* waited for `maxwait` */
+    USHER_OUTCOME_DROPPED = 5, /* its agent is gone, with requeue=drop */
+    USHER_OUTCOME_CUT = 6,     /* no heartbeat, in a room */
+    USHER_OUTCOME_FREED = 7    /* an operator freed the agent */
+};
+
+/* Bits of usher_command.given for queue verbs (texts: data is not NULL). */
+enum usher_queue_given {
+    USHER_GIVEN_QUEUE_PRIORITY = 1u << 6,
+    USHER_GIVEN_QUEUE_SINCE = 1u << 7,
+    USHER_GIVEN_QUEUE_CAPACITY = 1u << 8,
+    USHER_GIVEN_QUEUE_LEVEL = 1u << 9,
+    USHER_GIVEN_QUEUE_TTL = 1u << 10,
+    USHER_GIVEN_QUEUE_TRIGGER = 1u << 11,
+    USHER_GIVEN_QUEUE_STRATEGY = 1u << 12,
+    USHER_GIVEN_QUEUE_OFFER = 1u << 13,
+    USHER_GIVEN_QUEUE_WRAPUP = 1u << 14,
+    USHER_GIVEN_QUEUE_LIMIT = 1u << 15,
+    USHER_GIVEN_QUEUE_MAXWAIT = 1u << 16,
+    USHER_GIVEN_QUEUE_GRACE = 1u << 17,
+    USHER_GIVEN_QUEUE_REQUEUE = 1u << 18,
+    USHER_GIVEN_QUEUE_HISTORY = 1u << 19,
+    USHER_GIVEN_QUEUE_ZONE = 1u << 20,
+    USHER_GIVEN_QUEUE_SERVICE = 1u << 21,
+    USHER_GIVEN_QUEUE_REQUESTS = 1u << 22,
+    USHER_GIVEN_QUEUE_MAX = 1u << 23,
+    USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
+    USHER_GIVEN_QUEUE_STATE = 1u << 25
+};
+
+/* Arguments; which verb takes which: src/core/queue_verbs.def. */
+struct usher_queue_args {
+    struct usher_text agent, user;
+    struct usher_text room;  /* "LOGIN.N": the version of the login, and 1 … capacity */
+    struct usher_text lane;  /* one lane */
+    struct usher_text lanes; /* login: "A,B"; "*" or none: all */
+    struct usher_text after; /* list, agents, history: reply.next of the page before */
+    int64_t priority, since_ms;
+    int64_t capacity, level;
+    int64_t ttl_ms, trigger, strategy, offer_ms, wrapup_ms, limit, maxwait_ms, grace_ms, requeue;
+    int64_t history, zone_min, service_ms, requests;
+    int64_t max;
+    uint64_t token; /* finish: the match that is meant */
+    int64_t state;  /* list: enum usher_user_state */
+};
+
+struct usher_queue_settings {
+    int64_t ttl_ms;   /* default 15,000; 0: nobody is ever dropped */
+    int64_t trigger;  /* enum usher_trigger */
+    int64_t strategy; /* enum usher_strategy */
+    int64_t offer_ms; /* 0: seated at once */
+    int64_t wrapup_ms;
+    int64_t limit;      /* users waiting, away ones included; 0: no limit */
+    int64_t maxwait_ms; /* 0: for ever */
+    int64_t grace_ms;   /* 0: who is dropped is gone */
+    int64_t requeue;    /* enum usher_requeue */
+    int64_t history;    /* ended visits kept; default 1,000 */
+    int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
+    int64_t service_ms; /* service level: seated within this; default 20,000 */
+    int64_t requests;   /* answers kept for request ids; default 10,000 */
+};
+
+struct usher_queue_stats {
+    int64_t waiting, away, offered, seated;              /* users now */
+    int64_t agents, idle, ringing, busy, wrapup, paused; /* agents now; ringing: offered */
+    int64_t longest_wait_ms; /* since the arrival of who waits longest; 0: nobody waits */
+    int64_t seated_today;    /* users put into rooms since local midnight */
+    int64_t abandoned_today; /* left or lost before that */
+    int64_t timeout_today;
+    int64_t finished_today; /* visits with a room that ended */
+    int64_t service_level;  /* of 10,000 seated today, how many within service_ms; -1: none yet */
+    int64_t wait_ms;        /* mean from apply to room, of those seated today; -1: none yet */
+    int64_t talk_ms;        /* mean from room to end, of those finished today; -1: none yet */
+};
+
+/*
+ * One row.  matched: user, agent, room.  room: a room, and who is in it.  list: a user.
+ * agents: an agent.  history: an ended visit.  What does not apply is 0 or empty.
+ */
+struct usher_queue_row {
+    struct usher_text user, agent, lane;
+    struct usher_text lanes; /* of an agent: "A,B" or "*" */
+    uint64_t login;          /* the room is "LOGIN.NO", if no != 0 */
+    int64_t no;
+    int state; /* of the user or the agent; history: enum usher_outcome */
+    int64_t priority;
+    int64_t since_ms;   /* place; agent: login */
+    int64_t applied_ms; /* apply */
+    int64_t matched_ms; /* offered or seated at; agent: in its state since */
+    int64_t until_ms;   /* nearest deadline, 0: none; history: the end */
+    int64_t wait_ms;    /* history: from apply to the room, or to the end without one */
+    int64_t talk_ms;    /* history: in the room */
+    int64_t capacity, used, served, level; /* of an agent */
+};
+
+struct usher_queue_reply {
+    enum usher_agent_state state; /* of the agent, after the command */
+    enum usher_place place;       /* of the user, after the command */
+    enum usher_queue_why why;
+    bool more;        /* there is more than the rows given, or than was done */
+    int64_t index;    /* users ahead in the lane; -1: does not wait */
+    int64_t wait_ms;  /* estimate; -1: not known */
+    int64_t until_ms; /* end of the offer */
+    uint64_t token;   /* version of the match; finish takes it */
+    uint64_t login;   /* the room, or 0 */
+    int64_t no;       /* in it; login …: the number of rooms */
+    uint64_t count;   /* sweep: expired; free: users freed */
+    size_t user_size;
+    char user[USHER_NAME_MAX + 1];
+    size_t agent_size; /* or where to go on: list, agents, history */
+    char agent[USHER_NAME_MAX + 1];
+    size_t n_rows;
+    const struct usher_queue_row *rows; /* owned by the reply */
+    union {
+        struct usher_queue_settings settings; /* set */
+        struct usher_queue_stats stats;       /* stats */
+    } of;
+};
+
+struct usher_engine;
+struct usher_reply;
+
+/*
+ * Statuses common to all queue functions: USHER_INVALID (an argument; or the engine was opened
+ * before a fork), USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: may have been
+ * applied), USHER_NOMEM.  Each function names the others; usher_message() says more.  Threads: any.
+ * Times are Unix ms.  Rows of replies live until usher_reply_done().  What the verbs mean exactly:
+ * src/core/queue_verbs.def; the transition tables: `usher tables agent`, `usher tables user`.
+ */
+
+#define USHER_ROOM_MAX 48 /* bytes of the id of a room, with its NUL */
+
+/* Where a user is. */
+struct usher_seat {
+    enum usher_place place;
+    int64_t index;    /* QUEUE: users ahead in its lane; else -1 */
+    int64_t wait_ms;  /* QUEUE: estimate; -1: not known */
+    int64_t until_ms; /* OFFER: its end */
+    uint64_t token;   /* ROOM, OFFER: version of the match */
+    uint64_t epoch, version;
+    char room[USHER_ROOM_MAX]; /* ROOM, OFFER; else "" */
+    char agent[USHER_NAME_MAX + 1];
+};
+
+/** Change those settings of @queue that @given names (USHER_GIVEN_QUEUE_…; 0: just read them); it
+ *  comes into being if need be.  @inout has all of them on return.
+ *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such queue).  O(1); matches
+ *  follow if trigger becomes auto. */
+USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
+                                            uint32_t given, struct usher_queue_settings *inout);
+
+/**
+ * @agent comes to work, with @capacity rooms (0: 1), called "LOGIN.1" to "LOGIN.capacity" by
+ * *@ret_login (may be NULL).  @lanes "A,B", or NULL: all.  @level is for strategy level.  Users
+ * who wait are matched at once.
+ * USHER_OK; USHER_SAME if it is logged in like that (a sign of life); USHER_REFUSED if it is with
+ * other arguments.  O(lanes * log n).
+ */
+USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
+                                              const char *agent, int64_t capacity,
+                                              const char *lanes, int64_t level,
+                                              uint64_t *ret_login);
+
+/** @agent goes; its users wait again at their places, or leave (requeue).  USHER_OK, USHER_SAME
+ * (not there).  O(capacity * log n). */
+USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
+                                               const char *agent);
+
+/** Nobody more for @agent once its rooms are empty.  USHER_OK, USHER_SAME, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
+                                              const char *agent);
+
+/** End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
+                                              const char *agent);
+
+/** Heartbeat of @agent; answers as usher_queue_room() (@ret_reply may be NULL).  USHER_OK,
+ *  USHER_MISSING. */
+USHER_API enum usher_status usher_queue_agent_alive(struct usher_engine *e, const char *queue,
+                                                    const char *agent,
+                                                    struct usher_reply *ret_reply);
+
+/** The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
+                                             const char *agent, struct usher_reply *ret_reply);
+
+struct usher_apply_options {
+    size_t size;         /* set by USHER_APPLY_OPTIONS_INIT */
+    const char *lane;    /* NULL: "default" */
+    int64_t priority;    /* 0 … USHER_PRIORITY_MAX, larger first */
+    int64_t since_ms;    /* arrival, for the place; 0: now */
+    const char *request; /* request id or NULL */
+};
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_APPLY_OPTIONS_INIT { sizeof(struct usher_apply_options) }
+#else
+#define USHER_APPLY_OPTIONS_INIT { .size = sizeof(struct usher_apply_options) }
+#endif
+/* clang-format on */
+
+/**
+ * @user asks for an agent: a room at once, an offer, or a place in its lane.  @opt may be NULL.
+ * Again, it is a sign of life and changes neither place nor index (USHER_SAME).
+ * USHER_OK, USHER_SAME  *@ret_seat is written
+ * USHER_EMPTY           nobody is logged in, and the user does not wait
+ * USHER_FULL            a limit is reached, and the user does not wait
+ * Cost: O(log n).
+ */
+USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
+                                              const char *user,
+                                              const struct usher_apply_options *opt,
+                                              struct usher_seat *ret_seat);
+
+/** Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n). */
+USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
+                                              const char *user, struct usher_seat *ret_seat);
+
+/** Heartbeat of @user; one that was away is back at its place.  USHER_OK, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *queue,
+                                                   const char *user, struct usher_seat *ret_seat);
+
+/** @user goes, from wherever it is.  USHER_OK, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
+                                              const char *user);
+
+/** The visit in @room is over; the next user may be in it when this returns.  With @user or
+ *  @token (NULL, 0: not given) only if it is that one's visit: a late finish ends no other.
+ *  USHER_OK; USHER_STALE; USHER_REFUSED (nobody is seated there); USHER_MISSING (no such room). */
+USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
+                                               const char *room, const char *user, uint64_t token);
+
+/** @agent takes @user, who is offered to it.  USHER_OK, USHER_SAME (seated already),
+ *  USHER_REFUSED (not offered to it), USHER_MISSING. */
+USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
+                                               const char *agent, const char *user);
+
+/** @agent does not take @user, who waits again at its place.  USHER_OK, USHER_REFUSED,
+ *  USHER_MISSING. */
+USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
+                                               const char *agent, const char *user);
+
+/** @agent asks for the next user: the row of the match.  @ret_reply may be NULL.  USHER_OK;
+ *  USHER_EMPTY; USHER_REFUSED (not open: full, paused, wrap-up); USHER_MISSING. */
+USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
+                                             const char *agent, struct usher_reply *ret_reply);
+
+/** Match all that can be, 1,000 at most (reply.of.queue.more): the rows say whom with whom.
+ *  @ret_reply may be NULL.  USHER_OK; USHER_SAME (nothing to match). */
+USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
+                                              struct usher_reply *ret_reply);
+
+/** Apply due deadlines now, in bounded steps until none is left.  Never needed for correctness.
+ *  @ret_expired may be NULL.  USHER_OK, USHER_SAME, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
+                                              uint64_t *ret_expired);
+
+/** Users in @state (-1: waiting) of @lane (NULL: all) in order, at most @max (0: 100), behind
+ *  @after (NULL, or reply.of.queue.agent of the page before, when .more).  USHER_OK,
+ *  USHER_MISSING. */
+USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
+                                             const char *lane, int state, const char *after,
+                                             size_t max, struct usher_reply *ret_reply);
+
+/** Agents in byte order, in pages likewise. */
+USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
+                                               const char *after, size_t max,
+                                               struct usher_reply *ret_reply);
+
+/** Ended visits, the latest first, that ended at @since_ms or later, in pages likewise. */
+USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
+                                                int64_t since_ms, const char *after, size_t max,
+                                                struct usher_reply *ret_reply);
+
+/** Figures of @lane, or (NULL) of the queue.  USHER_OK, USHER_MISSING.  O(lanes). */
+USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
+                                              const char *lane,
+                                              struct usher_queue_stats *ret_stats);
+
+/** For operators: another lane (NULL: as it is), priority (-1) or arrival (-1) for @user, who
+ *  waits.  USHER_OK, USHER_SAME, USHER_REFUSED (does not wait), USHER_MISSING. */
+USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
+                                             const char *user, const char *lane, int64_t priority,
+                                             int64_t since_ms, struct usher_seat *ret_seat);
+
+/** For operators: end all visits of @agent by force and make it ready.  @ret_freed may be NULL.
+ *  USHER_OK, USHER_SAME, USHER_MISSING. */
+USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
+                                             const char *agent, uint64_t *ret_freed);
+
+#endif

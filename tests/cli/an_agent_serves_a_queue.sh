@@ -1,0 +1,98 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# A queue by hand, with the same answers on every store: one agent and three users, then
+# offers, what operators do, and what is wrong.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+cat >wanted_talk <<'END'
+> queue apply desk u1 now=1000
+{"status":"empty","epoch":"0","version":0,"why":"no-agent"}
+> queue login desk ann now=1000
+{"status":"ok","epoch":"E","version":1,"agent":"ann","state":"idle","rooms":["1.1"]}
+> queue apply desk u1 now=1001
+{"status":"ok","epoch":"E","version":3,"place":"room","room":"1.1","agent":"ann","token":"3"}
+> queue apply desk u2 now=1002
+{"status":"ok","epoch":"E","version":4,"place":"queue","index":0,"wait":null}
+> queue apply desk u3 now=1003
+{"status":"ok","epoch":"E","version":5,"place":"queue","index":1,"wait":null}
+> queue apply desk u2 now=1004
+{"status":"same","epoch":"E","version":5,"place":"queue","index":0,"wait":null}
+> queue alive desk user=u1 now=15000
+{"status":"ok","epoch":"E","version":5,"place":"room","room":"1.1","agent":"ann","token":"3"}
+> queue alive desk user=u3 now=15000
+{"status":"ok","epoch":"E","version":5,"place":"queue","index":1,"wait":null}
+> queue alive desk agent=ann now=15000
+{"status":"ok","epoch":"E","version":5,"agent":"ann","state":"busy","rooms":[{"room":"1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":30000}]}
+> queue where desk u3 now=17000
+{"status":"ok","epoch":"E","version":6,"place":"queue","index":0,"wait":null}
+> queue room desk ann now=17000
+{"status":"ok","epoch":"E","version":6,"agent":"ann","state":"busy","rooms":[{"room":"1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":30000}]}
+> queue finish desk 1.1 now=18000
+{"status":"ok","epoch":"E","version":8,"user":"u1","agent":"ann","room":"1.1","token":"3"}
+> queue where desk u3 now=18000
+{"status":"ok","epoch":"E","version":8,"place":"room","room":"1.1","agent":"ann","token":"8"}
+> queue alive desk user=u3 now=29000
+{"status":"ok","epoch":"E","version":8,"place":"room","room":"1.1","agent":"ann","token":"8"}
+> queue where desk u3 now=30000
+{"status":"ok","epoch":"E","version":10,"place":"queue","index":0,"wait":16997}
+> queue where desk u2 now=30000
+{"status":"missing","epoch":"E","version":10,"place":"none"}
+> queue list desk now=30000
+{"status":"ok","epoch":"E","version":10,"users":[{"user":"u3","state":"waiting","lane":"default","priority":0,"since":1003,"applied":1003,"agent":null,"room":null,"matched":0,"until":44000}],"next":null}
+> queue agents desk now=30000
+{"status":"ok","epoch":"E","version":10,"agents":[],"next":null}
+> queue history desk now=30000
+{"status":"ok","epoch":"E","version":10,"visits":[{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"1.1","finished":18000,"talk":16999,"since":1001},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002}],"next":null}
+> queue stats desk now=30000
+{"status":"ok","epoch":"E","version":10,"waiting":1,"seated":0,"agents":0,"longest_wait":28997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":1,"wait":8498,"talk":16999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0}
+> queue set desk offer=5000 now=30000
+{"status":"ok","epoch":"E","version":11,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000}
+> queue login desk bob capacity=2 lanes=default,vip now=31000
+{"status":"ok","epoch":"E","version":13,"agent":"bob","state":"offered","rooms":["12.1","12.2"]}
+> queue where desk u3 now=31000
+{"status":"ok","epoch":"E","version":13,"place":"offer","room":"12.1","agent":"bob","until":36000,"token":"13"}
+> queue accept desk bob u3 now=31000
+{"status":"ok","epoch":"E","version":14,"user":"u3","agent":"bob","room":"12.1","token":"13"}
+> queue apply desk u4 lane=vip priority=5 now=32000
+{"status":"ok","epoch":"E","version":16,"place":"offer","room":"12.2","agent":"bob","until":37000,"token":"16"}
+> queue reject desk bob u4 now=32000
+{"status":"ok","epoch":"E","version":17,"user":"u4","agent":"bob","room":"12.2","token":"16"}
+> queue pull desk bob now=32000
+{"status":"empty","epoch":"E","version":17,"matched":[],"why":"no-user"}
+> queue move desk u4 priority=9 now=32000
+{"status":"ok","epoch":"E","version":18,"place":"queue","index":0,"wait":null}
+> queue pause desk bob now=32000
+{"status":"ok","epoch":"E","version":19,"agent":"bob","state":"busy","rooms":["12.1","12.2"]}
+> queue ready desk bob now=32000
+{"status":"ok","epoch":"E","version":20,"agent":"bob","state":"busy","rooms":["12.1","12.2"]}
+> queue free desk bob now=32000
+{"status":"ok","epoch":"E","version":21,"agent":"bob","state":"idle","rooms":["12.1","12.2"],"freed":1}
+> queue match desk now=32000
+{"status":"same","epoch":"E","version":21,"matched":[],"more":false}
+> queue sweep desk now=32000
+{"status":"same","epoch":"E","version":21,"expired":0,"matched":[],"more":false}
+> queue leave desk u4 now=32000
+{"status":"ok","epoch":"E","version":22,"user":"u4","agent":null,"room":null}
+> queue logout desk bob now=32000
+{"status":"ok","epoch":"E","version":23,"agent":"bob","state":"gone","rooms":[]}
+> queue apply desk u5 now=32000
+{"status":"empty","epoch":"E","version":23,"why":"no-agent"}
+> queue alive desk now=32000
+{"status":"invalid","message":"either agent or user is to be given"}
+> queue apply desk u5 priority=1001
+{"status":"invalid","message":"priority is not a number from 0 to 1000"}
+> queue fly desk
+{"status":"invalid","message":"`queue` has no verb `fly`; `usher help queue` lists them"}
+> check
+{"status":"ok","faults":0,"found":[]}
+END
+for store in $STORES; do
+    talk "$store" <wanted_talk
+done
+
+for machine in agent user; do
+    lines 0 "$USHER" tables "$machine" --dot
+    holds out.txt digraph
+done
+finish

@@ -1,0 +1,1349 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do with queues: spec/queue.md row by row, what breaks elsewhere, and the
+ * rules of queue.h.
+ *
+ * A test is a story: commands as on the command line, on the queue "desk", each with its answer in
+ * short (say()); "+5000" lets five seconds pass.  A room is called AGENT.N here.  The clock is
+ * f->now, given by the engine's hook.  A twin, which is a memory store, is told the same and must
+ * answer the same; every test ends with the audit, and with the digests here and there.
+ */
+#include "config.h"
+
+#include "conformance/suite.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "core/verbs.h"
+
+#define MORNING INT64_C(1699956000000) /* 2023-11-14 10:00 UTC */
+#define MINUTE INT64_C(60000)
+#define AGENTS_MAX 16
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e, *twin;
+    int64_t now;
+    struct usher_reply r; /* the last answer */
+    char said[2048];
+    struct {
+        char name[32];
+        uint64_t login;
+    } agents[AGENTS_MAX];
+    unsigned n_agents;
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    const struct fixture *f = payload;
+
+    return f->now;
+}
+
+static struct usher_engine *engine_open(struct fixture *f, const char *url)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    opt.drivers = f->b->drivers;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    f->now = MORNING;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f, f->url);
+    f->twin = engine_open(f, "memory:");
+    *state = f;
+    return 0;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+    char here[33], there[33];
+    uint64_t faults = UINT64_MAX;
+
+    usher_reply_done(&f->r);
+    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    if (f->twin != NULL) {
+        assert_int_equal(usher_digest(f->e, USHER_QUEUE, "desk", here), USHER_OK);
+        assert_int_equal(usher_digest(f->twin, USHER_QUEUE, "desk", there), USHER_OK);
+        assert_string_equal(here, there);
+    }
+    usher_close(f->e);
+    usher_close(f->twin);
+    free(f);
+    return 0;
+}
+
+/* ---- commands in words ------------------------------------------------------------- */
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static void argument(struct usher_command *c, const struct usher__arg *arg, char *word)
+{
+    char *at = (char *)c + arg->offset;
+    struct usher_text t = text(word);
+    int64_t value = 0;
+
+    c->given |= arg->given;
+    if (arg->type == USHER__ARG_WORD) {
+        while (strcmp(arg->words[value], word) != 0)
+            assert_true(++value <= arg->max);
+    } else if (arg->given != 0) {
+        value = strtoll(word, NULL, 10);
+    } else {
+        memcpy(at, &t, sizeof t);
+        return;
+    }
+    memcpy(at, &value, sizeof value);
+}
+
+/* "AGENT.N" as the store calls it. */
+static char *room_named(struct fixture *f, const char *word, char to[USHER_ROOM_MAX])
+{
+    const char *dot = strrchr(word, '.');
+
+    (void)snprintf(to, USHER_ROOM_MAX, "%s", word);
+    for (unsigned i = 0; dot != NULL && i < f->n_agents; i++)
+        if (strlen(f->agents[i].name) == (size_t)(dot - word) &&
+            memcmp(f->agents[i].name, word, (size_t)(dot - word)) == 0)
+            (void)snprintf(to, USHER_ROOM_MAX, "%" PRIu64 "%s", f->agents[i].login, dot);
+    return to;
+}
+
+static struct usher_command command_of(struct fixture *f, char *line, char room[USHER_ROOM_MAX])
+{
+    const struct usher__noun *noun = usher__noun(USHER_QUEUE);
+    const struct usher__verb *verb = NULL;
+    struct usher_command c;
+    char *rest = line, *word = strsep(&rest, " ");
+    uint32_t order;
+
+    memset(&c, 0, sizeof c);
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            verb = &noun->verbs[i];
+    if (verb == NULL)
+        fail_msg("no verb %s", word);
+    c.verb = (enum usher_verb)verb->verb;
+    c.scope = text("desk");
+    order = verb->order;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strchr(word, '=');
+        unsigned i = 0;
+
+        if (value == NULL) {
+            while (i < noun->n_args && (order >> i & 1u) == 0)
+                i++;
+            order &= ~(UINT32_C(1) << i);
+            value = word;
+            if (c.verb == USHER_QUEUE_FINISH)
+                value = room_named(f, word, room);
+        } else {
+            *value++ = '\0';
+            if (strcmp(word, "req") == 0) {
+                c.request = text(value);
+                continue;
+            }
+            while (i < noun->n_args &&
+                   ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
+                i++;
+        }
+        if (i == noun->n_args)
+            fail_msg("%s is not an argument of %s", word, verb->word);
+        argument(&c, &noun->args[i], value);
+    }
+    return c;
+}
+
+static void add(char *to, size_t size, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void add(char *to, size_t size, const char *format, ...)
+{
+    size_t n = strlen(to);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(to + n, size - n, format, args);
+    va_end(args);
+}
+
+/* The answer in short. */
+static void say(const struct usher_command *c, const struct usher_reply *r, char *to, size_t size)
+{
+    const struct usher_queue_reply *q = &r->of.queue;
+    bool alive_agent = c->verb == USHER_QUEUE_ALIVE && c->arg.queue.agent.data != NULL;
+
+    (void)snprintf(to, size, "%s", usher_status_word(r->status));
+    if (r->status >= USHER_INVALID)
+        return;
+    switch (c->verb) {
+    case USHER_QUEUE_LOGIN:
+    case USHER_QUEUE_LOGOUT:
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_READY:
+    case USHER_QUEUE_FREE:
+    case USHER_QUEUE_ROOM:
+        alive_agent = true;
+        break;
+    case USHER_QUEUE_APPLY:
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_MOVE:
+    case USHER_QUEUE_ALIVE:
+        if (alive_agent || r->status > USHER_SAME)
+            break;
+        add(to, size, " %s", usher_place_word(q->place));
+        if (q->place == USHER_PLACE_QUEUE)
+            add(to, size, " %" PRId64, q->index);
+        else if (q->agent_size != 0)
+            add(to, size, " %s", q->agent);
+        break;
+    case USHER_QUEUE_LEAVE:
+    case USHER_QUEUE_FINISH:
+    case USHER_QUEUE_ACCEPT:
+    case USHER_QUEUE_REJECT:
+        if (q->user_size != 0)
+            add(to, size, " %s", q->user);
+        if (q->agent_size != 0)
+            add(to, size, " %s", q->agent);
+        break;
+    case USHER_QUEUE_SWEEP:
+        add(to, size, " %" PRIu64, q->count);
+        break;
+    default:
+        break;
+    }
+    if (alive_agent && r->status <= USHER_SAME)
+        add(to, size, " %s", usher_agent_state_word(q->state));
+    for (size_t i = 0; i < q->n_rows; i++) {
+        const struct usher_queue_row *row = &q->rows[i];
+
+        add(to, size, " %.*s", (int)row->user.size, row->user.size != 0 ? row->user.data : "");
+        if (c->verb == USHER_QUEUE_AGENTS)
+            add(to, size, "%.*s:%s", (int)row->agent.size, row->agent.data,
+                usher_agent_state_word((enum usher_agent_state)row->state));
+        else if (c->verb == USHER_QUEUE_HISTORY)
+            add(to, size, ":%s", usher_outcome_word((enum usher_outcome)row->state));
+        else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||
+                 c->verb == USHER_QUEUE_SWEEP)
+            add(to, size, ">%.*s", (int)row->agent.size, row->agent.data);
+        else if (alive_agent && row->user.size == 0)
+            add(to, size, "-");
+    }
+    if (q->more)
+        add(to, size, " …");
+}
+
+static void command(struct fixture *f, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void command(struct fixture *f, const char *format, ...)
+{
+    char line[1024], room[USHER_ROOM_MAX], other[2048];
+    struct usher_command c;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    c = command_of(f, line, room);
+    usher_reply_done(&f->r);
+    assert_int_not_equal(usher_execute(f->e, &c, &f->r, 1), USHER_UNAVAILABLE);
+    say(&c, &f->r, f->said, sizeof f->said);
+    if (f->twin != NULL) {
+        struct usher_reply r;
+
+        (void)usher_execute(f->twin, &c, &r, 1);
+        say(&c, &r, other, sizeof other);
+        assert_string_equal(f->said, other);
+        if (r.status < USHER_INVALID)
+            assert_int_equal(f->r.version, r.version);
+        usher_reply_done(&r);
+    }
+    if (c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
+        unsigned i = 0;
+
+        while (i < f->n_agents && strcmp(f->agents[i].name, f->r.of.queue.agent) != 0)
+            i++;
+        if (i == f->n_agents) {
+            assert_true(i < AGENTS_MAX);
+            f->n_agents++;
+        }
+        (void)snprintf(f->agents[i].name, sizeof f->agents[i].name, "%.31s", f->r.of.queue.agent);
+        f->agents[i].login = f->r.of.queue.login;
+    }
+}
+
+struct line {
+    const char *command, *want;
+};
+
+static void story_at(struct fixture *f, const char *file, int at, const struct line *lines,
+                     size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (lines[i].command[0] == '+') {
+            f->now += strtoll(lines[i].command, NULL, 10);
+            continue;
+        }
+        command(f, "%s", lines[i].command);
+        if (strcmp(f->said, lines[i].want) != 0) {
+            print_error("%s:%d: line %zu: %s\n  said   %s  (%s)\n  wanted %s\n", file, at, i + 1,
+                        lines[i].command, f->said, f->r.message, lines[i].want);
+            fail();
+        }
+    }
+}
+
+#define STORY(f, ...)                                                           \
+    do {                                                                        \
+        static const struct line lines[] = { __VA_ARGS__ };                     \
+        story_at((f), __FILE__, __LINE__, lines, sizeof lines / sizeof *lines); \
+    } while (0)
+
+/* ---- the seed ------------------------------------------------------------------------ */
+
+/* clang-format off */
+
+static void the_story_of_one_agent(void **state)
+{
+    STORY(*state,
+        { "set ttl=15000", "ok" },
+        { "apply u1", "empty" },
+        { "login ann", "ok idle" },
+        { "apply u1", "ok room ann" },
+        { "apply u2", "ok queue 0" },
+        { "apply u3", "ok queue 1" },
+        { "apply u2", "same queue 0" },
+        { "+10000", 0 },
+        { "alive user=u1", "ok room ann" },
+        { "alive user=u3", "ok queue 1" },
+        { "alive agent=ann", "ok busy u1" },
+        { "+6000", 0 }, /* nothing was heard of u2 */
+        { "where u3", "ok queue 0" },
+        { "where u2", "missing" },
+        { "finish ann.1", "ok u1 ann" },
+        { "where u3", "ok room ann" },
+        { "+8000", 0 },
+        { "alive user=u3", "ok room ann" },
+        { "+2000", 0 }, /* nothing was heard of ann */
+        { "where u3", "ok queue 0" },
+        { "room ann", "missing" },
+        { "login bob", "ok busy" },
+        { "where u3", "ok room bob" });
+}
+
+static void a_user_without_any_agent_is_told_and_does_not_wait(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0", "ok" }, { "apply u", "empty" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_NO_AGENT);
+    STORY(f, { "where u", "missing" }, { "list", "ok" });
+}
+
+static void a_second_apply_changes_neither_place_nor_index(void **state)
+{
+    STORY(*state,
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply a", "same room ann" },
+        { "apply b", "ok queue 0" }, { "apply c", "ok queue 1" },
+        { "+1000", 0 },
+        { "apply b priority=9 lane=x", "same queue 0" },
+        { "apply c since=1", "same queue 1" },
+        { "list", "ok b c" });
+}
+
+static void a_heartbeat_is_no_change(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" });
+    version = f->r.version;
+    STORY(f, { "+5000", 0 }, { "alive user=a", "ok room ann" }, { "alive agent=ann", "ok busy a" });
+    assert_int_equal(f->r.version, version);
+}
+
+static void time_to_live_zero_drops_nobody(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" }, { "+900000000", 0 },
+        { "where a", "ok room ann" }, { "where b", "ok queue 0" });
+}
+
+/* ---- triggers (Q6) ------------------------------------------------------------------- */
+
+static void with_a_timer_users_and_agents_meet_when_told_to(void **state)
+{
+    STORY(*state,
+        { "set trigger=timer ttl=0", "ok" },
+        { "login ann capacity=2", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" }, { "apply c", "ok queue 2" },
+        { "apply d", "ok queue 3" },
+        { "match", "ok a>ann b>bob c>ann" },
+        { "match", "same" },
+        { "finish bob.1", "ok b bob" },
+        { "where d", "ok queue 0" },
+        { "match", "ok d>bob" });
+}
+
+static void an_agent_pulls_one_user_after_the_other(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set trigger=pull ttl=0", "ok" }, { "login ann capacity=2", "ok idle" });
+    STORY(f, { "pull ann", "empty" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_NO_USER);
+    STORY(f,
+        { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" }, { "apply c", "ok queue 2" },
+        { "pull ann", "ok a>ann" }, { "pull ann", "ok b>ann" }, { "pull ann", "refused" },
+        { "finish ann.1", "ok a ann" }, { "room ann", "ok busy - b" },
+        { "pull nobody", "missing" }, { "pause ann", "ok busy" }, { "pull ann", "refused" });
+}
+
+static void whoever_waits_is_matched_when_the_trigger_becomes_automatic(void **state)
+{
+    STORY(*state,
+        { "set trigger=timer ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok queue 0" },
+        { "set trigger=auto", "ok" }, { "where a", "ok room ann" });
+}
+
+/* ---- busy state that is never freed -------------------------------------------------- */
+
+static void an_agent_that_is_silent_is_gone_and_its_users_are_first_again(void **state)
+{
+    STORY(*state,
+        { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
+        { "+14000", 0 },
+        { "alive user=a", "ok room ann" }, { "alive user=b", "ok room ann" },
+        { "alive user=c", "ok queue 0" },
+        { "+2000", 0 },
+        { "list", "ok a b c" },
+        { "agents", "ok" },
+        { "login bob", "ok busy" },
+        { "where a", "ok room bob" }, { "where b", "ok queue 0" }, { "where c", "ok queue 1" });
+}
+
+static void a_user_that_is_silent_frees_the_room_for_the_next(void **state)
+{
+    STORY(*state,
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "+10000", 0 },
+        { "apply b", "ok queue 0" }, { "alive agent=ann", "ok busy a" },
+        { "+5000", 0 },
+        { "where b", "ok room ann" }, { "where a", "missing" }, { "history", "ok a:cut" });
+}
+
+static void an_agent_that_logs_out_leaves_nobody_behind(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" },
+        { "login ann capacity=3", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room bob" }, { "apply c", "ok room ann" },
+        { "apply d", "ok room ann" }, { "apply e", "ok queue 0" },
+        { "logout ann", "ok gone" }, { "logout ann", "same gone" },
+        { "list", "ok a c d e" },
+        { "finish bob.1", "ok b bob" }, { "where a", "ok room bob" }, { "list", "ok c d e" });
+}
+
+static void users_of_an_agent_that_is_gone_may_be_told_to_leave(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 requeue=drop", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "logout ann", "ok gone" }, { "where a", "missing" }, { "history", "ok a:dropped" });
+}
+
+static void an_operator_frees_a_stuck_agent_without_a_restart(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 wrapup=60000", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
+        { "free ann", "ok busy" });
+    assert_int_equal(f->r.of.queue.count, 2);
+    STORY(f,
+        { "where c", "ok room ann" }, { "history", "ok b:freed a:freed" },
+        { "finish ann.1", "ok c ann" }, { "room ann", "ok wrapup - -" },
+        { "free ann", "ok idle" }, { "free ann", "same idle" }, { "free nobody", "missing" });
+}
+
+static void a_room_is_finished_by_force_from_outside(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
+        { "finish ann.2", "ok b ann" }, { "room ann", "ok busy a -" });
+}
+
+/* ---- double release ------------------------------------------------------------------ */
+
+static void a_late_finish_ends_nobody_elses_visit(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" });
+    token = f->r.of.queue.token;
+    STORY(f,
+        { "apply b", "ok queue 0" },
+        { "finish ann.1 user=a", "ok a ann" },
+        { "finish ann.1 user=a", "stale b ann" },
+        { "where b", "ok room ann" });
+    command(f, "finish ann.1 token=%" PRIu64, token);
+    assert_string_equal(f->said, "stale b ann");
+    command(f, "finish ann.1 token=%" PRIu64, f->r.of.queue.token);
+    assert_string_equal(f->said, "ok b ann");
+    STORY(f,
+        { "finish ann.1", "refused ann" }, { "room ann", "ok idle -" },
+        { "finish ann.2", "missing" }, { "finish 999.1", "missing" }, { "finish x", "missing" },
+        { "leave b", "missing b" });
+}
+
+static void leave_and_finish_of_one_visit_free_the_room_once(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
+        { "leave a", "ok a ann" }, { "finish ann.1 user=a", "stale b ann" },
+        { "leave a", "missing a" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.seated, 1);
+    assert_int_equal(f->r.of.queue.of.stats.finished_today, 1);
+}
+
+static void a_repeated_request_gets_the_first_answer(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
+        { "finish ann.1 req=r1", "ok a ann" }, { "finish ann.1 req=r1", "ok a ann" });
+    assert_true(f->r.repeated);
+    STORY(f, { "where b", "ok room ann" }, { "apply c req=r2", "ok queue 0" },
+          { "apply c req=r2", "ok queue 0" }, { "leave c req=r1", "invalid" });
+}
+
+/* ---- double assignment and capacity -------------------------------------------------- */
+
+static void no_agent_has_more_users_than_rooms(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann capacity=3", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" }, { "apply c", "ok room ann" },
+        { "apply d", "ok queue 0" }, { "room ann", "ok busy a b c" }, { "pull ann", "refused" },
+        { "finish ann.2", "ok b ann" }, { "room ann", "ok busy a d c" });
+}
+
+static void capacity_is_at_most_thirty_two(void **state)
+{
+    STORY(*state, { "login ann capacity=33", "invalid" }, { "login ann capacity=0", "invalid" },
+          { "login ann capacity=32", "ok idle" });
+}
+
+static void nobody_is_in_two_rooms(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply a", "same room ann" },
+        { "pull bob", "empty" }, { "match", "same" }, { "room bob", "ok idle -" });
+}
+
+/* ---- the caller is gone, the agent still rings --------------------------------------- */
+
+static void an_offer_has_to_be_accepted(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok offer ann" }, { "room ann", "ok offered a" },
+        { "finish ann.1", "refused a ann" },
+        { "accept ann b", "missing b ann" }, { "accept bob a", "missing a bob" },
+        { "accept ann a", "ok a ann" }, { "accept ann a", "same a ann" },
+        { "reject ann a", "refused a ann" },
+        { "room ann", "ok busy a" }, { "where a", "ok room ann" },
+        { "finish ann.1", "ok a ann" });
+}
+
+static void who_rejects_a_user_is_not_offered_it_again_in_this_visit(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok offer ann" }, { "apply b", "ok queue 0" },
+        { "reject ann a", "ok a ann" },
+        { "where a", "ok queue 0" }, { "where b", "ok offer ann" },
+        { "accept ann b", "ok b ann" }, { "finish ann.1", "ok b ann" },
+        { "where a", "ok queue 0" }, { "room ann", "ok idle -" },
+        { "login bob", "ok offered" }, { "where a", "ok offer bob" },
+        { "accept bob a", "ok a bob" }, { "finish bob.1", "ok a bob" },
+        { "apply a", "ok offer ann" });
+}
+
+static void an_offer_that_nobody_answers_goes_on_to_the_next_agent(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok offer ann" },
+        { "+5000", 0 },
+        { "where a", "ok offer bob" },
+        { "accept ann a", "refused a ann" }, /* too late */
+        { "+5000", 0 },
+        { "where a", "ok queue 0" }, { "agents", "ok ann:idle bob:idle" });
+}
+
+static void a_user_who_leaves_during_an_offer_frees_the_agent_at_once(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok offer ann" }, { "apply b", "ok queue 0" },
+        { "leave a", "ok a ann" }, { "where b", "ok offer ann" },
+        { "accept ann a", "missing a ann" }, { "history", "ok a:left" });
+}
+
+static void a_user_who_is_lost_during_an_offer_frees_the_agent(void **state)
+{
+    STORY(*state,
+        { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
+        { "+10000", 0 },
+        { "alive agent=ann", "ok offered a" }, { "apply b", "ok queue 0" },
+        { "+5000", 0 },
+        { "where b", "ok offer ann" }, { "history", "ok a:lost" });
+}
+
+static void an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back(void **state)
+{
+    STORY(*state,
+        { "set offer=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
+        { "apply b", "ok queue 0" },
+        { "+10000", 0 },
+        { "alive user=a", "ok offer ann" }, { "alive user=b", "ok queue 0" },
+        { "+5000", 0 },
+        { "list", "ok a b" },
+        { "login ann", "ok offered" }, { "where a", "ok offer ann" });
+}
+
+static void a_login_again_during_an_offer_changes_nothing(void **state)
+{
+    STORY(*state,
+        { "set offer=60000", "ok" }, { "login ann capacity=1", "ok idle" },
+        { "apply a", "ok offer ann" },
+        { "login ann", "same offered" }, { "login ann capacity=1", "same offered" },
+        { "login ann capacity=2", "refused" }, { "login ann lanes=x", "refused" },
+        { "accept ann a", "ok a ann" });
+}
+
+/* ---- the matcher stalls or is unfair -------------------------------------------------- */
+
+static void users_are_served_in_the_order_of_arrival(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" }, { "apply c", "ok queue 1" }, { "apply d", "ok queue 2" },
+        { "apply e", "ok queue 3" },
+        { "leave c", "ok c" },
+        { "where d", "ok queue 1" },
+        { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" },
+        { "finish ann.1", "ok b ann" }, { "where d", "ok room ann" },
+        { "finish ann.1", "ok d ann" }, { "where e", "ok room ann" });
+}
+
+static void an_agent_of_another_lane_halts_nobody(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann lanes=a", "ok idle" }, { "login bob lanes=b", "ok idle" },
+        { "apply x lane=c", "ok queue 0" },
+        { "apply a1 lane=a", "ok room ann" }, { "apply b1 lane=b", "ok room bob" },
+        { "apply a2 lane=a", "ok queue 0" }, { "apply b2 lane=b", "ok queue 0" },
+        { "pause ann", "ok busy" },
+        { "finish ann.1", "ok a1 ann" }, { "room ann", "ok paused -" },
+        { "finish bob.1", "ok b1 bob" }, { "where b2", "ok room bob" },
+        { "where a2", "ok queue 0" }, { "ready ann", "ok busy" }, { "where a2", "ok room ann" });
+}
+
+static void an_agent_takes_the_best_of_all_its_lanes(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login zoe lanes=z", "ok idle" },
+        { "apply b1 lane=b", "ok queue 0" }, { "apply a1 lane=a", "ok queue 0" },
+        { "apply c1 lane=c priority=5", "ok queue 0" }, { "apply a2 lane=a priority=1", "ok queue 0" },
+        { "login ann lanes=a,b", "ok busy" }, { "where a2", "ok room ann" },
+        { "finish ann.1", "ok a2 ann" }, { "where b1", "ok room ann" },
+        { "login all", "ok busy" }, { "where c1", "ok room all" },
+        { "finish all.1", "ok c1 all" }, { "where a1", "ok room all" });
+}
+
+static void the_dead_are_not_matched(void **state)
+{
+    STORY(*state,
+        { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" },
+        { "+10000", 0 },
+        { "apply c", "ok queue 1" }, { "alive agent=ann", "ok busy a" }, { "alive user=a", "ok room ann" },
+        { "+5000", 0 },
+        { "finish ann.1", "ok a ann" }, { "where c", "ok room ann" }, { "where b", "missing" });
+}
+
+static void each_agent_is_free_when_its_own_wrap_up_ends(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 wrapup=10000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room bob" },
+        { "finish ann.1", "ok a ann" }, { "room ann", "ok wrapup -" },
+        { "apply c", "ok queue 0" }, { "apply d", "ok queue 1" },
+        { "+6000", 0 },
+        { "finish bob.1", "ok b bob" },
+        { "+4000", 0 },
+        { "where c", "ok room ann" }, { "where d", "ok queue 0" },
+        { "+6000", 0 },
+        { "where d", "ok room bob" });
+}
+
+/* ---- wrap-up and pause are never lost (Q12) ------------------------------------------- */
+
+static void a_pause_takes_effect_when_the_visit_ends(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 wrapup=5000", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "pause ann", "ok busy" }, { "pause ann", "same busy" },
+        { "apply b", "ok queue 0" }, { "finish ann.1", "ok a ann" }, { "room ann", "ok paused - -" },
+        { "+60000", 0 },
+        { "where b", "ok queue 0" }, { "pause ann", "same paused" },
+        { "ready ann", "ok busy" }, { "where b", "ok room ann" });
+}
+
+static void ready_takes_a_pause_back_and_ends_wrap_up(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "ready ann", "same idle" },
+        { "apply a", "ok room ann" }, { "pause ann", "ok busy" }, { "ready ann", "ok busy" },
+        { "ready ann", "same busy" },
+        { "finish ann.1", "ok a ann" }, { "room ann", "ok wrapup -" }, { "apply b", "ok queue 0" },
+        { "ready ann", "ok busy" }, { "where b", "ok room ann" },
+        { "finish ann.1", "ok b ann" }, { "pause ann", "ok paused" },
+        { "+5000", 0 },
+        { "room ann", "ok paused -" });
+}
+
+static void wrap_up_follows_a_user_who_is_lost_from_its_deadline_on(void **state)
+{
+    STORY(*state,
+        { "set wrapup=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "+10000", 0 },
+        { "alive agent=ann", "ok busy a" },
+        { "+5000", 0 },
+        { "room ann", "ok wrapup -" },
+        { "+9999", 0 },
+        { "alive agent=ann", "ok wrapup -" },
+        { "+1", 0 },
+        { "room ann", "ok idle -" });
+}
+
+/* ---- places (Q9, Q15) ----------------------------------------------------------------- */
+
+/* The join order of Asterisk's test, in our words: priority wanted, place got (from 0). */
+static void a_larger_priority_stands_before_and_equals_behind(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 limit=6", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" },
+        { "apply c priority=1", "ok queue 0" }, { "apply d priority=1", "ok queue 1" },
+        { "apply e priority=2", "ok queue 0" },
+        { "apply f priority=1000", "ok queue 0" },
+        { "apply g priority=2", "full" }, { "where g", "missing" },
+        { "list", "ok f e c d a b" },
+        { "apply h priority=1001", "invalid" });
+}
+
+static void a_call_back_keeps_the_place_of_its_arrival(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply x", "ok room ann" },
+        { "+60000", 0 },
+        { "apply a", "ok queue 0" });
+    command(f, "apply b since=%" PRId64, f->now - 30000);
+    assert_string_equal(f->said, "ok queue 0");
+    command(f, "apply c since=%" PRId64, f->now + 1);
+    assert_string_equal(f->said, "invalid");
+    STORY(f, { "list", "ok b a" });
+}
+
+static void who_reconnects_within_the_grace_keeps_its_place(void **state)
+{
+    STORY(*state,
+        { "set grace=30000", "ok" }, { "login ann", "ok idle" }, { "apply x", "ok room ann" },
+        { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" },
+        { "+14000", 0 },
+        { "alive agent=ann", "ok busy x" }, { "alive user=x", "ok room ann" },
+        { "alive user=b", "ok queue 1" },
+        { "+2000", 0 },
+        { "where a", "ok away" }, { "where b", "ok queue 0" },
+        { "apply a", "ok queue 0" }, { "where b", "ok queue 1" },
+        { "+10000", 0 },
+        { "alive agent=ann", "ok busy x" }, { "alive user=x", "ok room ann" },
+        { "alive user=b", "ok queue 1" },
+        { "+6000", 0 },
+        { "finish ann.1", "ok x ann" }, { "where b", "ok room ann" }, /* a is away */
+        { "alive agent=ann", "ok busy b" }, { "alive user=b", "ok room ann" },
+        { "+14000", 0 },
+        { "alive agent=ann", "ok busy b" }, { "alive user=b", "ok room ann" },
+        { "+14000", 0 },
+        { "alive agent=ann", "ok busy b" }, { "alive user=b", "ok room ann" },
+        { "+2000", 0 },
+        { "where a", "missing" });
+}
+
+static void an_operator_moves_a_user_who_waits(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" }, { "apply c", "ok queue 2" },
+        { "move c priority=5", "ok queue 0" }, { "list", "ok c a b" },
+        { "move c priority=5", "same queue 0" }, { "move c priority=0", "ok queue 2" },
+        { "move a lane=x", "ok room ann" }, { "move a lane=y", "refused" },
+        { "move nobody lane=x", "missing" }, { "list", "ok b c" });
+}
+
+static void positions_are_right_among_many(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < 300; i++) {
+        command(f, "apply u%d lane=%s", i, i % 3 == 0 ? "b" : "a");
+        assert_int_equal(f->r.of.queue.index, i % 3 == 0 ? i / 3 : i - i / 3 - 1);
+    }
+    for (int i = 0; i < 300; i += 2)
+        command(f, "leave u%d", i);
+    for (int i = 1, n = 0; i < 300; i += 2)
+        if (i % 3 != 0) {
+            command(f, "where u%d", i);
+            assert_int_equal(f->r.of.queue.index, n++);
+        }
+}
+
+/* ---- strategies (Q16) ----------------------------------------------------------------- */
+
+static void the_agent_that_is_idle_the_longest_comes_first(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" },
+        { "apply b", "ok room bob" }, { "apply c", "ok room ann" }, { "apply d", "ok room bob" });
+}
+
+static void round_robin_takes_whose_last_match_is_the_longest_ago(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 strategy=round-robin", "ok" }, { "login ann", "ok idle" },
+        { "login bob", "ok idle" }, { "login cid", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room bob" },
+        { "finish bob.1", "ok b bob" }, { "finish ann.1", "ok a ann" },
+        { "apply c", "ok room cid" }, { "apply d", "ok room ann" }, { "apply e", "ok room bob" });
+}
+
+static void fewest_served_least_busy_and_level_take_what_they_say(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 strategy=fewest-served", "ok" },
+        { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" },
+        { "apply b", "ok room bob" }, { "finish bob.1", "ok b bob" },
+        { "apply c", "ok room ann" }, { "finish ann.1", "ok c ann" }, { "apply d", "ok room bob" },
+        { "logout ann", "ok gone" }, { "logout bob", "ok gone" }, { "leave d", "ok d" },
+        { "set strategy=least-busy", "ok" },
+        { "login cid capacity=3", "ok idle" }, { "login dan capacity=3", "ok idle" },
+        { "apply e", "ok room cid" }, { "apply f", "ok room dan" }, { "finish cid.1", "ok e cid" },
+        { "apply g", "ok room cid" }, { "apply h", "ok room dan" }, { "apply i", "ok room cid" },
+        { "logout cid", "ok gone" }, { "logout dan", "ok gone" },
+        { "leave f", "ok f" }, { "leave g", "ok g" }, { "leave h", "ok h" }, { "leave i", "ok i" },
+        { "set strategy=level", "ok" },
+        { "login eve level=2 capacity=9", "ok idle" }, { "login fay level=1", "ok idle" },
+        { "apply j", "ok room fay" }, { "apply k", "ok room eve" }, { "finish fay.1", "ok j fay" },
+        { "apply l", "ok room fay" });
+}
+
+static void random_agents_are_drawn_fairly(void **state)
+{
+    struct fixture *f = *state;
+    int got[5] = { 0 };
+
+    STORY(f, { "set ttl=0 strategy=random history=0", "ok" });
+    for (int i = 0; i < 5; i++)
+        command(f, "login a%d", i);
+    for (int i = 0; i < 1000; i++) {
+        int agent;
+
+        command(f, "apply u");
+        assert_int_equal(f->r.of.queue.place, USHER_PLACE_ROOM);
+        agent = f->r.of.queue.agent[1] - '0';
+        got[agent]++;
+        command(f, "finish a%d.1", agent);
+    }
+    for (int i = 0; i < 5; i++) /* 200 each; five standard deviations are 63 */
+        assert_in_range(got[i], 137, 263);
+}
+
+/* ---- limits, estimates, figures (Q17, Q18, Q19) ---------------------------------------- */
+
+static void who_waits_too_long_leaves(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 maxwait=10000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" },
+        { "+9999", 0 }, { "where b", "ok queue 0" }, { "apply c", "ok queue 1" },
+        { "+1", 0 }, { "where b", "missing" }, { "where c", "ok queue 0" }, { "where a", "ok room ann" },
+        { "history", "ok b:timeout" });
+}
+
+static void the_estimate_follows_the_pace_of_the_lane(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, -1);
+    STORY(f,
+        { "apply c", "ok queue 1" }, { "+60000", 0 }, { "finish ann.1", "ok a ann" },
+        { "apply d", "ok queue 1" });
+    assert_int_equal(f->r.of.queue.wait_ms, 120000);
+    STORY(f, { "+20000", 0 }, { "finish ann.1", "ok b ann" }, { "where d", "ok queue 0" });
+    assert_int_equal(f->r.of.queue.wait_ms, 55000); /* (7 * 60 + 20) / 8 */
+}
+
+static void figures_are_those_of_today(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_queue_stats s;
+
+    STORY(f,
+        { "set ttl=0 service=10000 offer=0", "ok" }, { "login ann", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "apply c lane=x", "ok queue 0" },
+        { "apply d", "ok queue 1" },
+        { "+30000", 0 },
+        { "finish ann.1", "ok a ann" }, { "leave d", "ok d" }, { "stats", "ok" });
+    s = f->r.of.queue.of.stats;
+    assert_int_equal(s.waiting, 1);
+    assert_int_equal(s.seated, 1);
+    assert_int_equal(s.agents, 1);
+    assert_int_equal(s.busy, 1);
+    assert_int_equal(s.longest_wait_ms, 30000);
+    assert_int_equal(s.seated_today, 2);
+    assert_int_equal(s.abandoned_today, 1);
+    assert_int_equal(s.finished_today, 1);
+    assert_int_equal(s.service_level, 5000);
+    assert_int_equal(s.wait_ms, 15000);
+    assert_int_equal(s.talk_ms, 30000);
+    STORY(f, { "stats lane=x", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.waiting, 1);
+    assert_int_equal(f->r.of.queue.of.stats.seated_today, 0);
+    assert_int_equal(f->r.of.queue.of.stats.service_level, -1);
+    STORY(f, { "+86400000", 0 }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.seated_today, 0);
+    assert_int_equal(f->r.of.queue.of.stats.waiting, 1);
+}
+
+static void the_longest_wait_is_found_in_any_priority(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" }, { "apply a", "ok queue 0" },
+        { "+5000", 0 }, { "apply b priority=9", "ok queue 0" }, { "apply c priority=3", "ok queue 1" },
+        { "+1000", 0 }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 6000);
+}
+
+static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_row *r;
+
+    STORY(f,
+        { "set ttl=0 history=2", "ok" }, { "login ann", "ok idle" }, { "apply z", "ok room ann" },
+        { "apply a priority=7 lane=vip", "ok queue 0" },
+        { "+30000", 0 }, { "finish ann.1", "ok z ann" }, { "+20000", 0 },
+        { "finish ann.1", "ok a ann" }, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
+        { "leave c", "ok c" },
+        { "history", "ok c:left a:seated" }, { "history max=1", "ok c:left …" },
+        { "history since=99999999999999", "invalid" }, { "history", "ok c:left a:seated" });
+    r = &f->r.of.queue.rows[1];
+    assert_int_equal(r->priority, 7);
+    assert_int_equal(r->applied_ms, MORNING);
+    assert_int_equal(r->matched_ms, MORNING + 30000);
+    assert_int_equal(r->until_ms, MORNING + 50000);
+    assert_int_equal(r->wait_ms, 30000);
+    assert_int_equal(r->talk_ms, 20000);
+    assert_int_equal(r->no, 1);
+    assert_int_equal(r->login, f->agents[0].login);
+    assert_memory_equal(r->lane.data, "vip", 3);
+    assert_memory_equal(r->agent.data, "ann", 3);
+}
+
+static void lists_come_in_pages(void **state)
+{
+    struct fixture *f = *state;
+    char next[300];
+    int n = 0;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < 25; i++)
+        command(f, "apply u%02d", i);
+    command(f, "list max=10");
+    for (;;) {
+        for (size_t i = 0; i < f->r.of.queue.n_rows; i++) {
+            char want[16];
+
+            (void)snprintf(want, sizeof want, "u%02d", n++);
+            assert_memory_equal(f->r.of.queue.rows[i].user.data, want, 3);
+        }
+        if (!f->r.of.queue.more)
+            break;
+        (void)snprintf(next, sizeof next, "%s", f->r.of.queue.agent);
+        command(f, "list max=10 after=%s", next);
+    }
+    assert_int_equal(n, 25);
+    STORY(f, { "list after=nonsense", "invalid" }, { "history after=1", "invalid" });
+}
+
+/* ---- notices, time, typed functions ----------------------------------------------------- */
+
+struct heard {
+    char line[2048];
+    uint64_t version;
+};
+
+static void hear(void *payload, const struct usher_notice *n)
+{
+    struct heard *h = payload;
+
+    assert_int_equal(n->version, h->version + 1);
+    h->version = n->version;
+    add(h->line, sizeof h->line, "%s %.*s %u>%u", usher_verb_word(n->verb), (int)n->subject.size,
+        n->subject.size != 0 ? n->subject.data : "", n->from, n->to);
+    if (n->owner.size != 0)
+        add(h->line, sizeof h->line, " %.*s", (int)n->owner.size, n->owner.data);
+    add(h->line, sizeof h->line, "; ");
+}
+
+static void each_change_is_told_with_its_subject(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_watch *watch;
+    struct heard h = { "", 0 };
+
+    assert_int_equal(usher_watch(f->e, USHER_QUEUE, "desk", hear, &h, &watch), USHER_OK);
+    STORY(f,
+        { "set ttl=1000 offer=500", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok offer ann" },
+        { "accept ann a", "ok a ann" }, { "apply b", "ok queue 0" }, { "finish ann.1", "ok a ann" },
+        { "alive user=b", "ok offer ann" }, { "pause ann", "ok offered" }, { "+1000", 0 },
+        { "sweep", "ok 3" });
+    usher_unwatch(f->e, watch);
+    assert_string_equal(h.line,
+        "set  0>0; login ann 0>1; apply a 0>1; match a 1>2 ann; accept a 2>3 ann; apply b 0>1; "
+        "finish a 3>0 ann; match b 1>2 ann; pause ann 2>2; expire b 2>1; expire ann 5>0; "
+        "expire b 1>0; ");
+}
+
+/* clang-format on */
+
+static void times_end_in_the_year_2248(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now = USHER_QUEUE_TIME_MAX;
+    STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" });
+    f->now++;
+    STORY(f, { "login bob", "invalid" }, { "apply c", "invalid" }, { "where b", "ok queue 0" });
+}
+
+static void a_lane_more_than_there_may_be_is_refused(void **state)
+{
+    struct fixture *f = *state;
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < USHER_LANES_MAX; i++)
+        command(f, "apply u%d lane=l%d", i, i);
+    STORY(f, { "apply v lane=one-more", "full" }, { "apply v lane=l1", "ok queue 1" },
+          { "move v lane=one-more", "full" });
+}
+
+static void what_is_due_is_done_in_bounded_steps(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < 150; i++)
+        command(f, "apply u%d", i);
+    STORY(f, { "+10000", 0 }, { "alive agent=ann", "ok idle -" });
+    command(f, "apply late");
+    STORY(f, { "+5000", 0 }, { "sweep max=100", "ok 100 …" }, { "where late", "ok queue 0" },
+          { "sweep", "same 0" });
+}
+
+static void the_typed_functions_say_the_same(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_queue_settings set;
+    struct usher_apply_options opt = USHER_APPLY_OPTIONS_INIT;
+    struct usher_queue_stats stats;
+    struct usher_seat seat;
+    struct usher_reply r;
+    uint64_t login = 0, n = 0;
+    char room[USHER_ROOM_MAX];
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    memset(&set, 0, sizeof set);
+    assert_int_equal(usher_queue_set(f->e, "desk", 0, &set), USHER_MISSING);
+    set.offer_ms = 5000;
+    assert_int_equal(usher_queue_set(f->e, "desk", USHER_GIVEN_QUEUE_OFFER, &set), USHER_OK);
+    assert_int_equal(set.ttl_ms, 15000);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "a", NULL, &seat), USHER_EMPTY);
+    assert_non_null(strstr(usher_message(NULL), "no-agent"));
+    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 0, NULL, 0, &login), USHER_OK);
+    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 1, "*", 0, NULL), USHER_SAME);
+    opt.lane = "vip";
+    opt.priority = 3;
+    assert_int_equal(usher_queue_apply(f->e, "desk", "a", &opt, &seat), USHER_OK);
+    assert_int_equal(seat.place, USHER_PLACE_OFFER);
+    assert_string_equal(seat.agent, "ann");
+    assert_int_equal(seat.until_ms, f->now + 5000);
+    (void)snprintf(room, sizeof room, "%" PRIu64 ".1", login);
+    assert_string_equal(seat.room, room);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "b", NULL, &seat), USHER_OK);
+    assert_int_equal(seat.place, USHER_PLACE_QUEUE);
+    assert_int_equal(seat.index, 0);
+    assert_int_equal(usher_queue_reject(f->e, "desk", "ann", "a"), USHER_OK);
+    assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "a"), USHER_REFUSED);
+    assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "b"), USHER_OK);
+    assert_int_equal(usher_queue_room(f->e, "desk", "ann", &r), USHER_OK);
+    assert_int_equal(r.of.queue.n_rows, 1);
+    usher_reply_done(&r);
+    assert_int_equal(usher_queue_agent_alive(f->e, "desk", "ann", NULL), USHER_OK);
+    assert_int_equal(usher_queue_user_alive(f->e, "desk", "a", &seat), USHER_OK);
+    assert_int_equal(usher_queue_where(f->e, "desk", "nobody", &seat), USHER_MISSING);
+    assert_int_equal(usher_queue_move(f->e, "desk", "a", NULL, 9, -1, &seat), USHER_OK);
+    assert_int_equal(usher_queue_list(f->e, "desk", "vip", -1, NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.of.queue.n_rows, 1);
+    assert_int_equal(r.of.queue.rows[0].priority, 9);
+    usher_reply_done(&r);
+    assert_int_equal(usher_queue_agents(f->e, "desk", NULL, 5, &r), USHER_OK);
+    assert_int_equal(r.of.queue.n_rows, 1);
+    usher_reply_done(&r);
+    assert_int_equal(usher_queue_finish(f->e, "desk", room, "a", 0), USHER_STALE);
+    assert_int_equal(usher_queue_finish(f->e, "desk", room, "b", 0), USHER_OK);
+    assert_int_equal(usher_queue_pull(f->e, "desk", "ann", NULL), USHER_EMPTY);
+    assert_int_equal(usher_queue_match(f->e, "desk", NULL), USHER_SAME);
+    assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_OK);
+    assert_int_equal(usher_queue_history(f->e, "desk", 0, NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.of.queue.n_rows, 2);
+    usher_reply_done(&r);
+    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(stats.idle, 1);
+    assert_int_equal(usher_queue_pause(f->e, "desk", "ann"), USHER_OK);
+    assert_int_equal(usher_queue_ready(f->e, "desk", "ann"), USHER_OK);
+    assert_int_equal(usher_queue_free(f->e, "desk", "ann", &n), USHER_SAME);
+    f->now += MINUTE;
+    assert_int_equal(usher_queue_sweep(f->e, "desk", &n), USHER_OK);
+    assert_int_equal(n, 1);
+    assert_int_equal(usher_queue_logout(f->e, "desk", "ann"), USHER_SAME);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "a", NULL, NULL), USHER_INVALID);
+}
+
+/* ---- threads, opening again ---------------------------------------------------------- */
+
+#define THREADS 4
+#define VISITS 60
+
+struct thread {
+    struct fixture *f;
+    int i;
+    int seated, failed;
+};
+
+/* Each thread is a user who comes, is seated or waits, and goes; the agents are shared. */
+static void *visitor(void *payload)
+{
+    struct thread *t = payload;
+
+    for (int i = 0; i < VISITS; i++) {
+        char user[32];
+        struct usher_seat seat;
+        enum usher_status status;
+
+        (void)snprintf(user, sizeof user, "u%d-%d", t->i, i);
+        status = usher_queue_apply(t->f->e, "desk", user, NULL, &seat);
+        while (status <= USHER_SAME && seat.place != USHER_PLACE_ROOM)
+            status = usher_queue_where(t->f->e, "desk", user, &seat);
+        if (status > USHER_SAME ||
+            usher_queue_finish(t->f->e, "desk", seat.room, user, seat.token) != USHER_OK)
+            t->failed++;
+        t->seated++;
+    }
+    return NULL;
+}
+
+static void threads_are_served_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    struct thread threads[THREADS];
+    pthread_t ids[THREADS];
+    struct usher_queue_stats stats;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" });
+    for (int i = 0; i < THREADS; i++) {
+        threads[i] = (struct thread){ f, i, 0, 0 };
+        assert_int_equal(pthread_create(&ids[i], NULL, visitor, &threads[i]), 0);
+    }
+    for (int i = 0; i < THREADS; i++) {
+        assert_int_equal(pthread_join(ids[i], NULL), 0);
+        assert_int_equal(threads[i].failed, 0);
+    }
+    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(stats.seated_today, THREADS * VISITS);
+    assert_int_equal(stats.waiting + stats.seated, 0);
+}
+
+static void pause_wrap_up_and_places_are_there_after_opening_again(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0 wrapup=60000", "ok" }, { "login ann", "ok idle" },
+          { "login bob", "ok idle" }, { "pause bob", "ok paused" }, { "apply a", "ok room ann" },
+          { "apply b", "ok queue 0" }, { "apply c priority=1", "ok queue 0" },
+          { "finish ann.1", "ok a ann" });
+    usher_close(f->e);
+    f->e = engine_open(f, f->url);
+    STORY(f, { "agents", "ok ann:wrapup bob:paused" }, { "list", "ok c b" }, { "+60000", 0 },
+          { "where c", "ok room ann" }, { "ready bob", "ok busy" }, { "where b", "ok room bob" });
+}
+
+static void a_restart_frees_nobody_who_is_in_a_room(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" });
+    usher_close(f->e);
+    f->e = engine_open(f, f->url);
+    STORY(f, { "login ann", "same busy" }, { "room ann", "ok busy a" }, { "apply b", "ok queue 0" },
+          { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_queue(const struct backend *b)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(the_story_of_one_agent),
+        TEST(a_user_without_any_agent_is_told_and_does_not_wait),
+        TEST(a_second_apply_changes_neither_place_nor_index),
+        TEST(a_heartbeat_is_no_change),
+        TEST(time_to_live_zero_drops_nobody),
+        TEST(with_a_timer_users_and_agents_meet_when_told_to),
+        TEST(an_agent_pulls_one_user_after_the_other),
+        TEST(whoever_waits_is_matched_when_the_trigger_becomes_automatic),
+        TEST(an_agent_that_is_silent_is_gone_and_its_users_are_first_again),
+        TEST(a_user_that_is_silent_frees_the_room_for_the_next),
+        TEST(an_agent_that_logs_out_leaves_nobody_behind),
+        TEST(users_of_an_agent_that_is_gone_may_be_told_to_leave),
+        TEST(an_operator_frees_a_stuck_agent_without_a_restart),
+        TEST(a_room_is_finished_by_force_from_outside),
+        TEST(a_late_finish_ends_nobody_elses_visit),
+        TEST(leave_and_finish_of_one_visit_free_the_room_once),
+        TEST(a_repeated_request_gets_the_first_answer),
+        TEST(no_agent_has_more_users_than_rooms),
+        TEST(capacity_is_at_most_thirty_two),
+        TEST(nobody_is_in_two_rooms),
+        TEST(an_offer_has_to_be_accepted),
+        TEST(who_rejects_a_user_is_not_offered_it_again_in_this_visit),
+        TEST(an_offer_that_nobody_answers_goes_on_to_the_next_agent),
+        TEST(a_user_who_leaves_during_an_offer_frees_the_agent_at_once),
+        TEST(a_user_who_is_lost_during_an_offer_frees_the_agent),
+        TEST(an_agent_who_is_lost_during_an_offer_gives_the_user_its_place_back),
+        TEST(a_login_again_during_an_offer_changes_nothing),
+        TEST(users_are_served_in_the_order_of_arrival),
+        TEST(an_agent_of_another_lane_halts_nobody),
+        TEST(an_agent_takes_the_best_of_all_its_lanes),
+        TEST(the_dead_are_not_matched),
+        TEST(each_agent_is_free_when_its_own_wrap_up_ends),
+        TEST(a_pause_takes_effect_when_the_visit_ends),
+        TEST(ready_takes_a_pause_back_and_ends_wrap_up),
+        TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on),
+        TEST(a_larger_priority_stands_before_and_equals_behind),
+        TEST(a_call_back_keeps_the_place_of_its_arrival),
+        TEST(who_reconnects_within_the_grace_keeps_its_place),
+        TEST(an_operator_moves_a_user_who_waits),
+        TEST(positions_are_right_among_many),
+        TEST(the_agent_that_is_idle_the_longest_comes_first),
+        TEST(round_robin_takes_whose_last_match_is_the_longest_ago),
+        TEST(fewest_served_least_busy_and_level_take_what_they_say),
+        TEST(random_agents_are_drawn_fairly),
+        TEST(who_waits_too_long_leaves),
+        TEST(the_estimate_follows_the_pace_of_the_lane),
+        TEST(figures_are_those_of_today),
+        TEST(the_longest_wait_is_found_in_any_priority),
+        TEST(ended_visits_are_kept_with_all_that_a_history_needs),
+        TEST(lists_come_in_pages),
+        TEST(each_change_is_told_with_its_subject),
+        TEST(times_end_in_the_year_2248),
+        TEST(a_lane_more_than_there_may_be_is_refused),
+        TEST(what_is_due_is_done_in_bounded_steps),
+        TEST(the_typed_functions_say_the_same),
+        TEST(threads_are_served_one_by_one),
+    };
+    static const struct CMUnitTest durable[] = {
+        TEST(pause_wrap_up_and_places_are_there_after_opening_again),
+        TEST(a_restart_frees_nobody_who_is_in_a_room),
+    };
+    int rc;
+
+    backend = b;
+    rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    if (rc == 0 && b->durable)
+        rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
+    return rc;
+}

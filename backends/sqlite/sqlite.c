@@ -650,55 +650,43 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
     return fetch(t, st, list, 1u << slot, ret_record);
 }
 
-/* How many records stand on one side of the place, up to @limit. */
-static enum usher_status count_side(struct usher_txn *t, enum statement side, int64_t list,
-                                    const struct usher_text *by, uint64_t hi, uint64_t order,
-                                    uint64_t limit, uint64_t *ret)
-{
-    sqlite3_stmt *st = NULL;
-    enum usher_status status = get(&t->c, side, &st);
-    int rc;
-
-    if (status != USHER_OK)
-        return status;
-    bind_int(st, 1, list);
-    bind_int(st, 2, as_bound(limit));
-    bind_int(st, 3, as_bound(hi));
-    bind_int(st, 4, as_bound(order));
-    bind_text(st, 5, by);
-    rc = sqlite3_step(st);
-    if (rc == SQLITE_ROW)
-        *ret = (uint64_t)sqlite3_column_int64(st, 0);
-    else
-        status = failed(&t->c, rc);
-    (void)sqlite3_reset(st);
-    return status;
-}
-
-/* Counts away from the place in both directions, further each time, until an end is met: who
- * joins at the end is told at once. */
+/* Counts from both ends of the list until one of the two meets the place, which is the nearer
+ * one: who joins at the end is told at once. */
 static enum usher_status rank(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,
                               uint64_t order, uint64_t total, uint64_t *ret)
 {
     int64_t list = list_of(s->ref, kind);
-    enum usher_status status;
+    sqlite3_stmt *side[2] = { NULL, NULL }; /* those before the place, those behind */
+    enum usher_status status = get(&t->c, ST_RANK, &side[0]);
+    int rc = SQLITE_ROW;
 
     (void)slot;
-    for (uint64_t limit = 64;; limit *= 4) {
-        uint64_t n = 0;
-
-        status = count_side(t, ST_RANK_BEHIND, list, by, hi, order, limit, &n);
-        if (status != USHER_OK || n < limit) {
-            *ret = total > n ? total - n : 0;
-            return status;
-        }
-        status = count_side(t, ST_RANK, list, by, hi, order, limit, &n);
-        if (status != USHER_OK || n < limit) {
-            *ret = n;
-            return status;
-        }
+    if (status == USHER_OK)
+        status = get(&t->c, ST_RANK_BEHIND, &side[1]);
+    if (status != USHER_OK)
+        return status;
+    for (int i = 0; i < 2; i++) {
+        bind_int(side[i], 1, list);
+        bind_int(side[i], 3, as_bound(hi));
+        bind_int(side[i], 4, as_bound(order));
+        bind_text(side[i], 5, by);
     }
+    for (uint64_t n = 0; rc == SQLITE_ROW; n++) {
+        rc = sqlite3_step(side[1]);
+        if (rc == SQLITE_DONE)
+            *ret = total > n ? total - n : 0;
+        if (rc != SQLITE_ROW)
+            break;
+        rc = sqlite3_step(side[0]);
+        if (rc == SQLITE_DONE)
+            *ret = n;
+    }
+    if (rc != SQLITE_DONE)
+        status = failed(&t->c, rc);
+    (void)sqlite3_reset(side[0]);
+    (void)sqlite3_reset(side[1]);
+    return status;
 }
 
 static enum usher_status next(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,

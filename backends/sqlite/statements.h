@@ -95,12 +95,12 @@
     WALKS_HELD(X, HELD_BY, "record_held_by", "slots & 4 AND owner = ?5")                       \
                                                                                                \
     X(RANK,                                                                                    \
-      "SELECT count(*) FROM (SELECT 1 FROM record INDEXED BY record_ready_by"                  \
-      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) < (?3, ?4) LIMIT ?2)",      \
+      "SELECT 1 FROM record INDEXED BY record_ready_by"                                        \
+      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) < (?3, ?4)",                \
       "record_ready_by")                                                                       \
     X(RANK_BEHIND,                                                                             \
-      "SELECT count(*) FROM (SELECT 1 FROM record INDEXED BY record_ready_by"                  \
-      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) >= (?3, ?4) LIMIT ?2)",     \
+      "SELECT 1 FROM record INDEXED BY record_ready_by"                                        \
+      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) >= (?3, ?4)",               \
       "record_ready_by")                                                                       \
                                                                                                \
     /* in the order of (slot, by) */                                                           \

@@ -179,7 +179,13 @@ struct usher_text {
     size_t size;
 };
 
-enum usher_noun { USHER_NUMBER = 1, USHER_ROOM = 3, USHER_SERIAL = 4, USHER_ID = 5 };
+enum usher_noun {
+    USHER_NUMBER = 1,
+    USHER_ROOM = 3,
+    USHER_SERIAL = 4,
+    USHER_ID = 5,
+    USHER_ROOMS = 6 /* the index of rooms: the engine's own */
+};
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
 enum usher_verb {
@@ -249,7 +255,13 @@ enum usher_verb {
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
     USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
-    USHER_SERIAL_RESET   /* in notices only: a new period has begun */
+    USHER_SERIAL_RESET,  /* in notices only: a new period has begun */
+
+    USHER_ROOMS_PUT = 0x601, /* the index of rooms: the engine's own */
+    USHER_ROOMS_DROP,
+    USHER_ROOMS_FIND,
+    USHER_ROOMS_LIST,
+    USHER_ROOMS_CLAIM
 };
 
 /* Of one number.  Codes are stored. */
@@ -342,6 +354,7 @@ struct usher_command {
         struct usher_id_args id;
         struct usher_room_args room;
         struct usher_serial_args serial;
+        struct usher_rooms_args rooms;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -409,6 +422,7 @@ struct usher_reply {
         struct usher_id_reply id;
         struct usher_room_reply room;
         struct usher_serial_reply serial;
+        struct usher_rooms_reply rooms;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */

@@ -295,6 +295,8 @@ const struct usher__steps *usher__steps(unsigned noun)
         return &usher__room_steps;
     case USHER_SERIAL:
         return &usher__serial_steps;
+    case USHER_ROOMS:
+        return &usher__rooms_steps;
     default:
         return NULL;
     }

@@ -188,7 +188,7 @@ struct usher__steps {
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
 };
 
-extern const struct usher__steps usher__number_steps, usher__room_steps;
+extern const struct usher__steps usher__number_steps, usher__room_steps, usher__rooms_steps;
 extern const struct usher__steps usher__id_steps;
 extern const struct usher__steps usher__serial_steps;
 

@@ -277,7 +277,7 @@ static const struct usher__noun *find_noun(const char *word, char message[CLI_ME
     struct closest closest = { word, NULL, 0 };
     char quoted[CLI_QUOTE_MAX];
 
-    if (noun != NULL)
+    if (noun != NULL && noun->noun != USHER_ROOMS)
         return noun;
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
         usher__closest_try(&closest, noun->word);

@@ -125,11 +125,9 @@ uint32_t usher__token_bit(const struct usher__noun *noun)
 
 const struct usher__noun *usher__noun_by_word(const char *word)
 {
-    const struct usher__noun *noun;
-
-    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
-        if (strcmp(noun->word, word) == 0)
-            return noun;
+    for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
+        if (nouns[noun] != NULL && strcmp(nouns[noun]->word, word) == 0)
+            return nouns[noun];
     return NULL;
 }
 

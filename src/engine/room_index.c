@@ -238,7 +238,8 @@ static enum usher_status reply_begin(struct usher_engine *e, struct usher_reply 
         usher__message_set("room: ret_reply is NULL");
         return USHER_INVALID;
     }
-    usher__reply_init(reply, USHER_ROOM, status == USHER_OK ? e->opt.alloc : usher__allocator(NULL));
+    usher__reply_init(reply, USHER_ROOM,
+                      status == USHER_OK ? e->opt.alloc : usher__allocator(NULL));
     reply->status = status;
     return status;
 }

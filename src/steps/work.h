@@ -239,8 +239,8 @@ enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
  * bits are two: core/segment.h. */
 enum usher__id_count {
     USHER__COUNT_ID_REQUESTS,
-    USHER__COUNT_ID_THERE, /* 1; 0: deleted */
-    USHER__COUNT_ID_NEXT,  /* hi, and lo behind it */
+    USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
+    USHER__COUNT_ID_NEXT,    /* hi, and lo behind it */
     USHER__COUNT_ID_END = 4, /* 1 more than the segment's max; 0: no segment yet */
     USHER__COUNT_ID_ISSUED = 6,
     USHER__COUNT_ID_TOKEN = 8, /* version of the last `next`, or of the `return` behind it */

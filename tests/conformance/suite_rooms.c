@@ -519,7 +519,7 @@ static void limits_are_named_and_change_nothing(void **state)
     c.verb = USHER_ROOM_SET;
     c.arg.room.member.data = NULL;
     for (int i = 0; i < 26; i++) {
-        char name[16];
+        char name[24];
 
         (void)snprintf(name, sizeof name, "f%d", i);
         c.arg.room.field = text(name);
@@ -723,7 +723,7 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
         } else {
             ok(f, "snapshot r");
             for (int i = 0; i < N; i++) {
-                char name[16];
+                char name[24];
 
                 (void)snprintf(name, sizeof name, "m%d", i);
                 assert_true((row_of(f, USHER_ROOM_MEMBER_ROW, name) != NULL) ==
@@ -900,7 +900,7 @@ static void sound(struct fixture *f)
     for (int i = 0; i < 2; i++) {
         const struct usher_room_row *row =
             row_of(f, USHER_ROOM_ROLE_ROW, i == 0 ? "role0" : "role1");
-        char name[16];
+        char name[24];
 
         if (row == NULL)
             continue;
@@ -1036,7 +1036,7 @@ static void a_snapshot_is_of_one_version(void **state)
         assert_non_null(row_of(f, USHER_ROOM_ALL_ROW, "mic"));
         for (size_t i = 0; i < f->r.of.room.n_rows; i++) {
             const struct usher_room_row *row = &f->r.of.room.rows[i];
-            char name[16];
+            char name[24];
 
             (void)snprintf(name, sizeof name, "m%d", seen);
             if (row->kind == USHER_ROOM_MEMBER_ROW) {
@@ -1385,7 +1385,7 @@ static void workers_share_the_rooms_and_each_is_seen_once(void **state)
         for (any = true; any;) {
             any = false;
             for (int w = 0; w < WORKERS; w++) {
-                char name[16];
+                char name[24];
                 size_t n;
 
                 (void)snprintf(name, sizeof name, "worker-%d", w);

@@ -111,7 +111,7 @@ static enum usher_status add_row(work *w, enum usher_room_item kind, const struc
     struct usher_room_row row;
 
     memset(&row, 0, sizeof row);
-    row.kind = kind;
+    row.kind = (int)kind;
     row.id = r->id;
     row.owner = r->owner;
     row.value = r->data;

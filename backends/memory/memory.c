@@ -249,6 +249,7 @@ static void scope_show(const struct scope *from, struct usher_scope *to)
     memcpy(to->counts, from->counts, sizeof to->counts);
     memcpy(to->settings, from->settings, sizeof to->settings);
     to->ref = (void *)(uintptr_t)from;
+    to->erase = false;
 }
 
 static void record_show(const struct record *from, uint8_t kind, struct usher_record *to)

@@ -289,6 +289,7 @@ static enum usher_status read_scope(struct connection *c, sqlite3_stmt *st, bool
     bool sound = true, memory = true;
 
     s->ref = ref_of(sqlite3_column_int64(st, 0));
+    s->erase = false;
     s->noun = (uint8_t)read_int(st, 1, 1, UINT8_MAX, &sound);
     if (name)
         read_text(st, 2, 1, USHER_NAME_MAX, &s->name, &sound, &memory);

@@ -73,7 +73,8 @@ enum usher_room_item {
     USHER_ROOM_ROLE_ROW,      /* id: the role; owner: who holds it */
     USHER_ROOM_MEMBER_ROW,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
     USHER_ROOM_SHARE_ROW,     /* id; owner; value: its fields, as of a member */
-    USHER_ROOM_NOTICE_ROW     /* value: for usher_room_notice() */
+    USHER_ROOM_NOTICE_ROW,    /* value: for usher_room_notice() */
+    USHER_ROOM_ROOM_ROW       /* id: a room; since_ms: when it was opened */
 };
 
 /*
@@ -126,6 +127,36 @@ struct usher_room_reply {
     size_t n_rows;
     const struct usher_room_row *rows;   /* owned by the reply; `stale`: what there is, if any */
     struct usher_room_settings settings; /* open, show */
+};
+
+/* The index of rooms: commands that the engine gives by itself (src/engine/room_index.c). */
+enum usher_rooms_state { USHER_ROOMS_OPENING = 1, USHER_ROOMS_OPEN = 2 };
+
+enum usher_rooms_given {
+    USHER_GIVEN_ROOMS_CREATED = 1u << 3,
+    USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
+    USHER_GIVEN_ROOMS_MAX = 1u << 5,
+    USHER_GIVEN_ROOMS_EVERY = 1u << 6,
+    USHER_GIVEN_ROOMS_LEASE = 1u << 7
+};
+
+struct usher_rooms_args {
+    struct usher_text room, worker, after;
+    int64_t created_ms, token, max, every_ms, lease_ms;
+};
+
+struct usher_rooms_row {
+    struct usher_text room;
+    int state; /* enum usher_rooms_state */
+    int64_t created_ms;
+    uint64_t token;
+};
+
+struct usher_rooms_reply {
+    bool more;
+    uint64_t token; /* put */
+    size_t n_rows;
+    const struct usher_rooms_row *rows; /* owned by the reply */
 };
 
 /** Words for codes; "?" if there is none.  Static. */
@@ -257,6 +288,27 @@ USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const cha
  *  step: rows are those removed, reply.of.room.more says that there are others. */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
                                              int64_t ttl_ms, struct usher_reply *ret_reply);
+
+/**
+ * Open rooms by (time of opening, name), at most @max (0: 100) of them, as rows.  While
+ * reply.of.room.more, go on with @after = reply.of.room.name and @created_ms =
+ * reply.of.room.created_ms (0: that of @after, which must still be open: else USHER_MISSING).  A
+ * room that is open all the while is on exactly one page.  64 commands in one batch.
+ */
+USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
+                                            int64_t created_ms, size_t max,
+                                            struct usher_reply *ret_reply);
+
+/**
+ * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
+ * them as usher_room_sweep() does.  Each room is due once in @every_ms (0: a minute), and handed
+ * to one worker: it is @worker's until that calls again, which says that it is done, or until
+ * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
+ * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
+ */
+USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
+                                              size_t batch, int64_t every_ms, int64_t lease_ms,
+                                              int64_t now_ms, struct usher_reply *ret_reply);
 
 /**
  * 128 bits over what is seen of @room (state, fields, values of all, members but for their

@@ -170,7 +170,8 @@ struct usher_scope {
     int64_t counts[USHER_COUNTS];
     int64_t settings[USHER_SETTINGS];
     void *ref;  /* the store's own; NULL: not stored yet */
-    bool erase; /* for write(): the scope goes with it; no record of it is left then */
+    bool erase; /* for write(): the scope goes with it; no record of it is left then.  false in
+                 * what scope() gives. */
 };
 
 struct usher_write {

@@ -184,7 +184,8 @@ enum usher_noun {
     USHER_QUEUE = 2,
     USHER_ROOM = 3,
     USHER_SERIAL = 4,
-    USHER_ID = 5
+    USHER_ID = 5,
+    USHER_ROOMS = 6 /* the index of rooms: the engine's own */
 };
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
@@ -279,7 +280,13 @@ enum usher_verb {
     USHER_SERIAL_SWEEP,
     USHER_SERIAL_GRANT,
     USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
-    USHER_SERIAL_RESET   /* in notices only: a new period has begun */
+    USHER_SERIAL_RESET,  /* in notices only: a new period has begun */
+
+    USHER_ROOMS_PUT = 0x601, /* the index of rooms: the engine's own */
+    USHER_ROOMS_DROP,
+    USHER_ROOMS_FIND,
+    USHER_ROOMS_LIST,
+    USHER_ROOMS_CLAIM
 };
 
 /* Of one number.  Codes are stored. */
@@ -374,6 +381,7 @@ struct usher_command {
         struct usher_room_args room;
         struct usher_serial_args serial;
         struct usher_queue_args queue;
+        struct usher_rooms_args rooms;
         uint64_t reserve[40]; /* so that later nouns do not change the size */
     } arg;
 };
@@ -442,6 +450,7 @@ struct usher_reply {
         struct usher_room_reply room;
         struct usher_serial_reply serial;
         struct usher_queue_reply queue;
+        struct usher_rooms_reply rooms;
         uint64_t reserve[96];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */

@@ -369,7 +369,8 @@ static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *ve
 
 static bool topic(FILE *out, const char *word, const char *verb)
 {
-    const struct usher__noun *noun = usher__noun_by_word(word);
+    const struct usher__noun *noun =
+        strcmp(word, usher_noun_word(USHER_ROOMS)) != 0 ? usher__noun_by_word(word) : NULL;
 
     if (noun != NULL)
         return noun_topic(out, noun, verb);

@@ -58,6 +58,10 @@ const struct cli_verb usher__cli_verbs[] = {
     { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
     { "serial", "digest", usher__cli_digest, "RULE",
       "128 bits over all that is stored of the rule; alike on every store" },
+    { "room", "list", usher__cli_rooms, "[after=ROOM] [created=MS] [max=N]",
+      "open rooms by time of opening, in pages" },
+    { "room", "patrol", usher__cli_rooms, "WORKER [batch=N] [every=MS] [lease=MS]",
+      "rooms that are due for a look, each handed to one worker" },
     { NULL, NULL, NULL, NULL, NULL },
 };
 

@@ -277,7 +277,7 @@ static const struct usher__noun *find_noun(const char *word, char message[CLI_ME
     struct closest closest = { word, NULL, 0 };
     char quoted[CLI_QUOTE_MAX];
 
-    if (noun != NULL)
+    if (noun != NULL && noun->noun != USHER_ROOMS)
         return noun;
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
         usher__closest_try(&closest, noun->word);
@@ -463,7 +463,8 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
     arg = missing(noun, verb, ret_command);
     if (arg != NULL)
         return wrong(message, "%s is missing", arg->word);
-    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (ret_command->given & usher__token_bit(noun)) == 0)
+    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 &&
+        (ret_command->given & usher__token_bit(noun)) == 0)
         return wrong(message, "token is missing");
     return fields_pack(&fields, ret_command, ret_block, message);
 }

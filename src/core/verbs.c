@@ -103,16 +103,31 @@ const char *const usher__user_state_words[] = {
 #define SHARED 0
 #include "verbs_table.h"
 
-#define USHER__NOUNS 6
+#define USHER_GIVEN_ROOMS_0 0
+
+#define NOUN_CODE USHER_ROOMS
+#define NOUN_WORD "rooms"
+#define NOUN_SCOPE "PARTITION"
+#define NOUN_DEF "rooms_verbs.def"
+#define THE(x) rooms_##x
+#define ARGS(f) arg.rooms.f
+#define REPLY(f) of.rooms.f
+#define ROW_TYPE struct usher_rooms_row
+#define GIVEN(x) USHER_GIVEN_ROOMS_##x
+#define VERB_CODE(x) USHER_ROOMS_##x
+#define SHARED 0
+#include "verbs_table.h"
+
+#define USHER__NOUNS 7
 static const struct usher__noun *const nouns[USHER__NOUNS] = {
-    [USHER_NUMBER] = &number_noun, [USHER_ID] = &id_noun,       [USHER_ROOM] = &room_noun,
-    [USHER_SERIAL] = &serial_noun, [USHER_QUEUE] = &queue_noun,
+    [USHER_NUMBER] = &number_noun, [USHER_QUEUE] = &queue_noun, [USHER_ROOM] = &room_noun,
+    [USHER_SERIAL] = &serial_noun, [USHER_ID] = &id_noun,       [USHER_ROOMS] = &rooms_noun,
 };
 
 const struct usher__noun *usher__noun_at(unsigned i)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
-        if (nouns[noun] != NULL && i-- == 0)
+        if (nouns[noun] != NULL && noun != USHER_ROOMS && i-- == 0)
             return nouns[noun];
     return NULL;
 }
@@ -132,11 +147,9 @@ uint32_t usher__token_bit(const struct usher__noun *noun)
 
 const struct usher__noun *usher__noun_by_word(const char *word)
 {
-    const struct usher__noun *noun;
-
-    for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)
-        if (strcmp(noun->word, word) == 0)
-            return noun;
+    for (unsigned noun = 0; noun < USHER__NOUNS; noun++)
+        if (nouns[noun] != NULL && strcmp(nouns[noun]->word, word) == 0)
+            return nouns[noun];
     return NULL;
 }
 

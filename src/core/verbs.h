@@ -91,6 +91,7 @@ struct usher__noun {
 const struct usher__noun *usher__noun(unsigned noun);
 const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
+/* Those that are spoken: without the index of rooms. */
 const struct usher__noun *usher__noun_at(unsigned i);
 
 /* The bit of the argument of type TOKEN, 0 if it has none. */

@@ -27,6 +27,7 @@
 #include "engine/check.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
+#include "engine/room_index.h"
 #include "engine/serial.h"
 #include "engine/url.h"
 #include "steps/work.h"
@@ -379,7 +380,8 @@ static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
 
-    usher__watches_queue(&e->watches, notice);
+    if (notice->noun != USHER_ROOMS) /* an index: nobody's business */
+        usher__watches_queue(&e->watches, notice);
 }
 
 static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
@@ -537,7 +539,7 @@ static enum usher_status replies_look(const struct usher_engine *e,
             worst = replies[i].status;
             usher__message_set("%s", replies[i].message);
         }
-        if (e->opt.trace != NULL)
+        if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS)
             e->opt.trace(e->opt.payload, &commands[i], &replies[i]);
     }
     return worst;
@@ -590,6 +592,44 @@ static size_t plain(const struct usher_engine *e, const struct usher_command *co
     return i;
 }
 
+static bool any_room(const struct usher_command *commands, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
+            return true;
+    return false;
+}
+
+/* Commands of rooms with what the index has to know of them. */
+static void __attribute__((noinline))
+execute_rooms(struct usher_engine *e, const struct usher_command *commands,
+              struct usher_reply *replies, size_t n, int64_t deadline_ms)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        enum usher_status status = USHER_OK;
+
+        if (commands[i].verb != USHER_ROOM_OPEN)
+            continue;
+        usher__reply_init(&replies[i], USHER_ROOM, e->opt.alloc);
+        if (usher__command_check(&commands[i], NULL, &replies[i]) == USHER_OK)
+            status = usher__room_index_before(e, &commands[i]);
+        if (status < USHER_INVALID)
+            continue;
+        if (i > from)
+            execute_chunk(e, commands + from, replies + from, i - from, deadline_ms);
+        usher_reply_fail(&replies[i], status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status,
+                         "the index of rooms cannot be written");
+        from = i + 1;
+    }
+    if (n > from)
+        execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
+    for (size_t i = 0; i < n; i++)
+        if (replies[i].noun == USHER_ROOM)
+            usher__room_index_after(e, &commands[i], &replies[i]);
+}
+
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
                                 struct usher_reply *replies, size_t n)
 {
@@ -607,7 +647,9 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
     for (size_t from = 0, k; from < n; from += k) {
         k = plain(e, commands + from, n - from);
-        if (k > 0) {
+        if (k > 0 && any_room(commands + from, k)) {
+            execute_rooms(e, commands + from, replies + from, k, deadline_ms);
+        } else if (k > 0) {
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
             k = 1;

@@ -111,7 +111,7 @@ static enum usher_status add_row(work *w, enum usher_room_item kind, const struc
     struct usher_room_row row;
 
     memset(&row, 0, sizeof row);
-    row.kind = kind;
+    row.kind = (int)kind;
     row.id = r->id;
     row.owner = r->owner;
     row.value = r->data;
@@ -640,6 +640,7 @@ static enum usher_status open_room(work *w)
     move = room_move(w, event);
     if (move.status != USHER_OK) {
         settings_from(w, w->scope.settings);
+        w->reply->of.room.created_ms = w->scope.counts[COUNT_CREATED];
         if (move.status == USHER_REFUSED)
             return turn_down(w, USHER_REFUSED, "the room is being closed");
         answer(w, (enum usher_status)move.status);

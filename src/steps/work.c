@@ -320,6 +320,8 @@ const struct usher__steps *usher__steps(unsigned noun)
         return &usher__serial_steps;
     case USHER_QUEUE:
         return &usher__queue_steps;
+    case USHER_ROOMS:
+        return &usher__rooms_steps;
     default:
         return NULL;
     }

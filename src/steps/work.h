@@ -210,9 +210,8 @@ struct usher__steps {
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
 };
 
-extern const struct usher__steps usher__number_steps, usher__queue_steps, usher__room_steps;
-extern const struct usher__steps usher__id_steps;
-extern const struct usher__steps usher__serial_steps;
+extern const struct usher__steps usher__number_steps, usher__queue_steps, usher__room_steps,
+    usher__rooms_steps, usher__serial_steps, usher__id_steps;
 
 /* NULL: no such noun. */
 const struct usher__steps *usher__steps(unsigned noun);

@@ -519,7 +519,7 @@ static void limits_are_named_and_change_nothing(void **state)
     c.verb = USHER_ROOM_SET;
     c.arg.room.member.data = NULL;
     for (int i = 0; i < 26; i++) {
-        char name[16];
+        char name[24];
 
         (void)snprintf(name, sizeof name, "f%d", i);
         c.arg.room.field = text(name);
@@ -723,7 +723,7 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
         } else {
             ok(f, "snapshot r");
             for (int i = 0; i < N; i++) {
-                char name[16];
+                char name[24];
 
                 (void)snprintf(name, sizeof name, "m%d", i);
                 assert_true((row_of(f, USHER_ROOM_MEMBER_ROW, name) != NULL) ==
@@ -900,7 +900,7 @@ static void sound(struct fixture *f)
     for (int i = 0; i < 2; i++) {
         const struct usher_room_row *row =
             row_of(f, USHER_ROOM_ROLE_ROW, i == 0 ? "role0" : "role1");
-        char name[16];
+        char name[24];
 
         if (row == NULL)
             continue;
@@ -1036,7 +1036,7 @@ static void a_snapshot_is_of_one_version(void **state)
         assert_non_null(row_of(f, USHER_ROOM_ALL_ROW, "mic"));
         for (size_t i = 0; i < f->r.of.room.n_rows; i++) {
             const struct usher_room_row *row = &f->r.of.room.rows[i];
-            char name[16];
+            char name[24];
 
             (void)snprintf(name, sizeof name, "m%d", seen);
             if (row->kind == USHER_ROOM_MEMBER_ROW) {
@@ -1257,6 +1257,198 @@ static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
     }
 }
 
+/* ---- the index of rooms ------------------------------------------------------------- */
+
+/* All partitions are the same here and there. */
+static void same_index(struct fixture *f)
+{
+    char here[33], there[33], name[8];
+
+    for (unsigned p = 0; p < 64; p++) {
+        (void)snprintf(name, sizeof name, "p%02u", p % 64);
+        assert_int_equal(usher_digest(f->e, USHER_ROOMS, name, here), USHER_OK);
+        assert_int_equal(usher_digest(f->twin, USHER_ROOMS, name, there), USHER_OK);
+        assert_string_equal(here, there);
+    }
+}
+
+static void rooms_are_listed_by_time_and_name(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 40 };
+    bool seen[N] = { false };
+    char after[USHER_NAME_MAX + 1] = "", last[USHER_NAME_MAX + 1] = "";
+    int64_t created = 0, last_created = 0;
+    struct usher_reply r;
+    unsigned pages = 0;
+
+    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, 0);
+    usher_reply_done(&r);
+    for (int i = 0; i < N; i++) {
+        ok(f, "open room%d", i);
+        f->now += i % 3 == 0; /* some at the same time */
+    }
+    same(f, "open room7");
+    same_index(f);
+    for (;;) {
+        assert_int_equal(usher_room_list(f->e, *after != '\0' ? after : NULL, created, 7, &r),
+                         USHER_OK);
+        pages++;
+        for (size_t i = 0; i < r.of.room.n_rows; i++) {
+            const struct usher_room_row *row = &r.of.room.rows[i];
+            char name[USHER_NAME_MAX + 1];
+            int k;
+
+            (void)snprintf(name, sizeof name, "%.*s", (int)row->id.size, row->id.data);
+            assert_true(row->since_ms > last_created ||
+                        (row->since_ms == last_created && strcmp(name, last) > 0));
+            last_created = row->since_ms;
+            memcpy(last, name, sizeof last);
+            if (sscanf(name, "room%d", &k) == 1) {
+                assert_true(k >= 0 && k < N && !seen[k]);
+                seen[k] = true;
+            }
+        }
+        memcpy(after, r.of.room.name, sizeof after);
+        created = r.of.room.created_ms;
+        if (!r.of.room.more) {
+            usher_reply_done(&r);
+            break;
+        }
+        usher_reply_done(&r);
+        if (pages == 2) { /* some go, some come; the end of the page is one that goes */
+            ok(f, "close %s", after);
+            ok(f, "close room39");
+            seen[39] = true;
+            ok(f, "open new-one");
+        }
+        if (pages == 3) /* the time is known by the name while the room is there */
+            created = 0;
+    }
+    assert_true(pages >= 6);
+    for (int i = 0; i < N; i++)
+        assert_true(seen[i]);
+    assert_int_equal(usher_room_list(f->e, "room39", 0, 7, &r), USHER_MISSING);
+    usher_reply_done(&r);
+    same_index(f);
+    for (int i = 0; i < N; i++) {
+        struct said s;
+        char line[32];
+
+        (void)snprintf(line, sizeof line, "close room%d", i);
+        say_line(&s, line);
+        (void)execute(f, &s.c);
+    }
+    ok(f, "close new-one");
+    assert_int_equal(items(f), 0); /* the index, too, is gone */
+}
+
+static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsigned *visits,
+                     int64_t every, int64_t lease)
+{
+    struct usher_reply a, b;
+    size_t n;
+
+    assert_int_equal(usher_room_patrol(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
+    assert_int_equal(usher_room_patrol(f->twin, worker, batch, every, lease, -1, &b), USHER_OK);
+    n = a.of.room.n_rows;
+    assert_int_equal(n, b.of.room.n_rows);
+    for (size_t i = 0; i < n; i++) {
+        char name[32];
+        int k;
+
+        assert_true(a.of.room.rows[i].id.size == b.of.room.rows[i].id.size);
+        (void)snprintf(name, sizeof name, "%.*s", (int)a.of.room.rows[i].id.size,
+                       a.of.room.rows[i].id.data);
+        if (sscanf(name, "room%d", &k) == 1)
+            visits[k]++;
+    }
+    usher_reply_done(&a);
+    usher_reply_done(&b);
+    return n;
+}
+
+static void workers_share_the_rooms_and_each_is_seen_once(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 120, WORKERS = 4, BATCH = 3, EVERY = 60000, LEASE = 5000 };
+    unsigned visits[N] = { 0 };
+    size_t share[WORKERS] = { 0 };
+    bool any = true;
+
+    for (int i = 0; i < N; i++)
+        ok(f, "open room%d", i);
+    for (int round = 0; round < 2; round++) {
+        memset(visits, 0, sizeof visits);
+        memset(share, 0, sizeof share);
+        for (any = true; any;) {
+            any = false;
+            for (int w = 0; w < WORKERS; w++) {
+                char name[24];
+                size_t n;
+
+                (void)snprintf(name, sizeof name, "worker-%d", w);
+                n = patrol(f, name, BATCH, visits, EVERY, LEASE);
+                share[w] += n;
+                any = any || n > 0;
+                f->now += 3;
+            }
+        }
+        for (int i = 0; i < N; i++)
+            assert_int_equal(visits[i], 1);
+        for (int w = 0; w < WORKERS; w++)
+            assert_true(share[w] * WORKERS * 10 >= N * 9 && share[w] * WORKERS * 10 <= N * 11);
+        f->now += LEASE; /* they were done with: nothing comes again before its time */
+        assert_int_equal(patrol(f, "worker-0", BATCH, visits, EVERY, LEASE), 0);
+        f->now += EVERY;
+    }
+    /* one takes ten and dies */
+    memset(visits, 0, sizeof visits);
+    assert_int_equal(patrol(f, "dead", 10, visits, EVERY, LEASE), 10);
+    while (patrol(f, "worker-0", 50, visits, EVERY, LEASE) > 0)
+        ;
+    f->now += LEASE;
+    assert_int_equal(patrol(f, "worker-1", 50, visits, EVERY, LEASE), 10);
+    assert_int_equal(patrol(f, "worker-1", 50, visits, EVERY, LEASE), 0);
+    for (int i = 0; i < N; i++)
+        assert_true(visits[i] >= 1 && visits[i] <= 2);
+    same_index(f);
+}
+
+static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **state)
+{
+    struct fixture *f = *state;
+    unsigned visits[4] = { 0 };
+    struct usher_command c;
+    struct usher_reply r;
+
+    ok(f, "open room0 linger=1000");
+    ok(f, "open room1 ttl=1000 linger=1000");
+    ok(f, "join room1 ann");
+    ok(f, "open room2");
+    assert_int_equal(patrol(f, "w", 9, visits, 1000, 100), 3);
+    f->now += 1000;
+    assert_int_equal(patrol(f, "w", 9, visits, 1000, 100), 2); /* room0 is closed now */
+    f->now += 1000;
+    assert_int_equal(patrol(f, "w", 9, visits, 1000, 100), 1);
+    ok(f, "close room2");
+    assert_int_equal(items(f), 0);
+    /* somebody was about to open a room, and died */
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOMS_PUT;
+    c.scope = text("p07");
+    c.arg.rooms.room = text("room3");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(usher_execute(i == 0 ? f->e : f->twin, &c, &r, 1), USHER_OK);
+        usher_reply_done(&r);
+    }
+    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, 0);
+    usher_reply_done(&r);
+    same_index(f);
+}
+
 /* ---- notices ----------------------------------------------------------------------- */
 
 struct log {
@@ -1466,6 +1658,9 @@ int suite_rooms(const struct backend *b)
         TEST(whoever_comes_finishes_a_closing_room),
         TEST(an_empty_room_closes_by_itself),
         TEST(a_room_may_vanish_and_come_back_in_one_batch),
+        TEST(rooms_are_listed_by_time_and_name),
+        TEST(workers_share_the_rooms_and_each_is_seen_once),
+        TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(stores_agree_on_whatever_comes),
     };
 

@@ -335,6 +335,7 @@ function S.make_room()
         local to, status = S.room(event)
         if status ~= K.OK then
             for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
+            S.created = S.n(K.COUNT_CREATED)
             return S.say(status)
         end
         if changed then S.pset = set end

@@ -1,0 +1,121 @@
+-- SPDX-License-Identifier: MIT
+--
+-- One partition of the index of rooms: the same steps as src/steps/rooms.c, in its order.
+-- Kind 1 is an entry (rank: opened; n0, n1: last put, last claimed).
+
+function S.begin() S.more, S.token = 0, 0 end
+function S.fields(t, n)
+    t[n + 1] = S.more
+    if S.verb == K.V_PUT then t[n + 2] = S.token end
+end
+function S.hand(out, answer)
+    for _, row in ipairs(answer[6]) do out[#out + 1] = row[1] end
+end
+
+function S.add_row(r)
+    S.rows = S.rows or {}
+    S.rows[#S.rows + 1] = {r.id, r.state, r.rank, r.token}
+end
+
+function S.find_it() return S.exists and S.find('1', S.a[K.ARG_ROOM]) end
+
+function S.put()
+    local r, created = S.find_it(), S.a[K.ARG_CREATED]
+    if not r then
+        r = S.fresh('1', S.a[K.ARG_ROOM])
+        r.rank, r.ends, r.slots = S.now, S.now, 3
+        if not S.exists then S.version = 0 end
+        r.order = S.version + 1
+        S.add(K.COUNT_ENTRIES, 1)
+    end
+    r.state = K.OPENING
+    if created then r.state, r.rank = K.OPEN, created end
+    r.token, r.n0, S.token = S.version + 1, S.now, S.version + 1
+    S.save(r)
+    S.commit(S.verb, 0, r.state, r)
+end
+
+function S.drop_it()
+    local r = S.find_it()
+    S.status = K.SAME
+    if not r then return end
+    S.status = K.STALE
+    if S.a[K.ARG_TOKEN] ~= r.token then return end
+    S.status = K.REFUSED
+    if r.state == K.OPENING and S.now < r.n0 + K.OPENING_MS then return end
+    S.status = K.OK
+    S.erase(r)
+    S.add(K.COUNT_ENTRIES, -1)
+    S.commit(S.verb, r.state, 0, r)
+    if S.count[K.COUNT_ENTRIES + 1] == 0 then S.vanish() end
+end
+
+function S.list()
+    local max, hi, after = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_CREATED] or 0, S.a[K.ARG_AFTER]
+    local from, order, last, n = hi, 0, 0, 0
+    while S.exists do
+        local r = S.walk('1', '0', nil, hi, order)
+        if not r then return end
+        if n >= max and (r.rank ~= last or n >= K.LIST_MAX) then
+            S.more = 1
+            return
+        end
+        hi, last, order = r.rank, r.rank, r.order
+        if not (after and r.rank == from and r.id <= after) then
+            n = n + 1
+            S.add_row(r)
+        end
+    end
+end
+
+-- See claim_some(): how many it were, how many more may be taken.
+function S.claim_some(done, left)
+    local worker, hi, order, n = S.a[K.ARG_WORKER], nil, nil, 0
+    while n < K.SOME and (done or left > 0) do
+        local r = S.walk('1', done and '2' or '1', done and worker or nil, hi, order)
+        if not r or not done and r.ends > S.now then break end
+        hi, order = r.ends, r.order
+        if done then
+            if r.ends > S.now then r.ends = r.n1 + S.a[K.ARG_EVERY] end
+            r.owner, r.slots = '', 3
+        else
+            r.ends, r.n1, r.owner, r.slots = S.now + S.a[K.ARG_LEASE], S.now, worker, 7
+            left = left - 1
+            S.add_row(r)
+        end
+        S.save(r)
+        n = n + 1
+    end
+    if n > 0 then S.commit(S.verb, 0, 0, nil) end
+    return n, left
+end
+
+function S.claim()
+    local left, all, n = S.a[K.ARG_MAX] or K.LIST_DEFAULT, 0, nil
+    S.status = K.SAME
+    if not S.exists then return end
+    repeat
+        n = S.claim_some(true, left)
+        all = all + n
+    until n == 0
+    repeat
+        n, left = S.claim_some(false, left)
+        all = all + n
+    until n == 0 or left == 0
+    if all > 0 then S.status = K.OK end
+end
+
+function S.run()
+    local verb = S.verb
+    if S.req then
+        S.answer = S.kept()
+        if S.answer then return end
+    end
+    if verb == K.V_PUT then return S.put() end
+    if verb == K.V_DROP then return S.drop_it() end
+    if verb == K.V_LIST then return S.list() end
+    if verb == K.V_CLAIM then return S.claim() end
+    local r = S.find_it()
+    S.status = r and K.OK or K.MISSING
+    if r then S.add_row(r) end
+end

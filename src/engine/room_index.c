@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The index of rooms: which ones are open, and when one of them is due for a patrol.
+ *
+ * A room is one scope, the index is others: 64 partitions by the hash of the room's name.  So
+ * no scope is hot, and on Redis Cluster they are spread; but a room and its entry do not change
+ * together.  What holds instead is this: *a room that is open has an entry*, whoever dies when.
+ *
+ *  - Before a room is opened its entry is put (OPENING), afterwards put again (OPEN).  Each put
+ *    gives the entry another token.
+ *  - An entry goes only after the room has been seen not to be there, under the token it had
+ *    before that look, and not while it is OPENING, unless that has been so for a minute.
+ *
+ * So an entry may be left over, never missing.  What is left over is found by whoever closes
+ * the room again, by `patrol`, which looks at every room, and not shown by `list` when it is
+ * OPENING.
+ *
+ * A patrol hands out rooms that are due under a lease.  The next patrol of the same worker says
+ * that it is done with those it had: they are due again after the interval.  The rooms of a
+ * worker that does not come again are due when its lease ends.
+ */
+#include "config.h"
+
+#include "engine/engine.h"
+#include "engine/room_index.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
+
+#define PARTITIONS 64
+#define EVERY_DEFAULT 60000
+#define LEASE_DEFAULT 30000
+
+/* ---- one command on a partition ---------------------------------------------------- */
+
+struct asked {
+    struct usher_command c;
+    char scope[8];
+};
+
+static unsigned partition_of(const struct usher_text *room)
+{
+    uint32_t hash = UINT32_C(2166136261);
+
+    for (size_t i = 0; i < room->size; i++)
+        hash = (hash ^ (unsigned char)room->data[i]) * UINT32_C(16777619);
+    return (hash ^ hash >> 16) % PARTITIONS;
+}
+
+/* The time is that of the command of the application, if it named one. */
+static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
+                  const struct usher_command *of)
+{
+    memset(&a->c, 0, sizeof a->c);
+    a->c.verb = verb;
+    (void)snprintf(a->scope, sizeof a->scope, "p%02u", partition % PARTITIONS);
+    a->c.scope.data = a->scope;
+    a->c.scope.size = 3;
+    if (of != NULL && (of->given & USHER_GIVEN_NOW) != 0) {
+        a->c.given = USHER_GIVEN_NOW;
+        a->c.now_ms = of->now_ms;
+    }
+}
+
+static enum usher_status ask(struct usher_engine *e, const struct asked *a,
+                             struct usher_reply *reply)
+{
+    (void)usher_execute(e, &a->c, reply, 1);
+    return reply->status;
+}
+
+static enum usher_status put(struct usher_engine *e, const struct usher_command *of, bool open,
+                             int64_t created_ms)
+{
+    struct asked a;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    begin(&a, USHER_ROOMS_PUT, partition_of(&of->scope), of);
+    a.c.arg.rooms.room = of->scope;
+    if (open) {
+        a.c.given |= USHER_GIVEN_ROOMS_CREATED;
+        a.c.arg.rooms.created_ms = created_ms;
+    }
+    status = ask(e, &a, &reply);
+    usher_reply_done(&reply);
+    return status;
+}
+
+/* Drop the entry of the room of @of, if there is no such room. */
+static void tidy(struct usher_engine *e, const struct usher_command *of)
+{
+    struct asked a;
+    struct usher_command look;
+    struct usher_reply reply;
+    uint64_t token;
+    bool there;
+
+    begin(&a, USHER_ROOMS_FIND, partition_of(&of->scope), of);
+    a.c.arg.rooms.room = of->scope;
+    there = ask(e, &a, &reply) == USHER_OK;
+    token = there ? reply.of.rooms.rows->token : 0;
+    usher_reply_done(&reply);
+    if (!there)
+        return;
+    look = a.c;
+    memset(&look.arg, 0, sizeof look.arg);
+    look.verb = USHER_ROOM_SHOW;
+    look.scope = of->scope;
+    (void)usher_execute(e, &look, &reply, 1);
+    there = reply.status != USHER_MISSING || reply.epoch != 0;
+    usher_reply_done(&reply);
+    if (there)
+        return;
+    a.c.verb = USHER_ROOMS_DROP;
+    a.c.given |= USHER_GIVEN_ROOMS_TOKEN;
+    a.c.arg.rooms.token = (int64_t)token;
+    (void)ask(e, &a, &reply);
+    usher_reply_done(&reply);
+}
+
+/* ---- around the commands of the application ----------------------------------------- */
+
+enum usher_status usher__room_index_before(struct usher_engine *e,
+                                           const struct usher_command *command)
+{
+    return command->verb == USHER_ROOM_OPEN ? put(e, command, false, 0) : USHER_OK;
+}
+
+void usher__room_index_after(struct usher_engine *e, const struct usher_command *command,
+                             const struct usher_reply *reply)
+{
+    const struct usher_room_reply *r = &reply->of.room;
+    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_CLOSED;
+
+    if (reply->status >= USHER_INVALID)
+        return;
+    if (command->verb == USHER_ROOM_OPEN)
+        (void)put(e, command, true, r->created_ms);
+    else if (gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME))
+        tidy(e, command);
+}
+
+/* ---- list --------------------------------------------------------------------------- */
+
+static int by_time(const void *a, const void *b)
+{
+    const struct usher_rooms_row *x = *(const struct usher_rooms_row *const *)a;
+    const struct usher_rooms_row *y = *(const struct usher_rooms_row *const *)b;
+    size_t n = x->room.size < y->room.size ? x->room.size : y->room.size;
+    int order;
+
+    if (x->created_ms != y->created_ms)
+        return x->created_ms < y->created_ms ? -1 : 1;
+    order = memcmp(x->room.data, y->room.data, n);
+    return order != 0 ? order : (x->room.size > y->room.size) - (x->room.size < y->room.size);
+}
+
+static enum usher_status add(struct usher_reply *reply, const struct usher_rooms_row *from)
+{
+    struct usher_room_row row;
+
+    memset(&row, 0, sizeof row);
+    row.kind = USHER_ROOM_ROOM_ROW;
+    row.id = from->room;
+    row.since_ms = from->created_ms;
+    return usher_reply_add_row(reply, USHER_ROOM, &row);
+}
+
+/* Of an entry that is OPENING: is there such a room? */
+static bool is_open(struct usher_engine *e, const struct usher_text *room)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    bool open;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_SHOW;
+    c.scope = *room;
+    (void)usher_execute(e, &c, &reply, 1);
+    open = reply.status == USHER_OK;
+    usher_reply_done(&reply);
+    return open;
+}
+
+/* The pages of all partitions as one. */
+static enum usher_status merge(struct usher_engine *e, const struct usher_reply *pages, size_t max,
+                               struct usher_reply *reply)
+{
+    const struct usher_rooms_row **rows;
+    size_t n = 0, at = 0, taken = 0;
+    bool more = false;
+    enum usher_status status = USHER_OK;
+
+    for (unsigned p = 0; p < PARTITIONS; p++) {
+        n += pages[p].of.rooms.n_rows;
+        more = more || pages[p].of.rooms.more;
+    }
+    if (n == 0)
+        return USHER_OK;
+    rows = usher__resize(e->opt.alloc, NULL, 0, n * sizeof *rows);
+    if (rows == NULL)
+        return USHER_NOMEM;
+    for (unsigned p = 0; p < PARTITIONS; p++)
+        for (size_t i = 0; i < pages[p].of.rooms.n_rows; i++)
+            rows[at++] = &pages[p].of.rooms.rows[i];
+    qsort(rows, n, sizeof *rows, by_time);
+    for (at = 0; at < n && taken < max && status == USHER_OK; at++) {
+        if (rows[at]->state == USHER_ROOMS_OPENING && !is_open(e, &rows[at]->room))
+            continue;
+        status = add(reply, rows[at]);
+        taken++;
+    }
+    reply->of.room.more = more || at < n;
+    if (reply->of.room.more) {
+        const struct usher_rooms_row *last = rows[at - 1];
+
+        reply->of.room.name_size = last->room.size;
+        memcpy(reply->of.room.name, last->room.data, last->room.size);
+        reply->of.room.name[last->room.size] = '\0';
+        reply->of.room.created_ms = last->created_ms;
+    }
+    (void)usher__resize(e->opt.alloc, rows, n * sizeof *rows, 0);
+    return status;
+}
+
+/* @reply is to be given out.  False: it cannot be. */
+static enum usher_status reply_begin(struct usher_engine *e, struct usher_reply *reply)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (reply == NULL) {
+        usher__message_set("room: ret_reply is NULL");
+        return USHER_INVALID;
+    }
+    usher__reply_init(reply, USHER_ROOM,
+                      status == USHER_OK ? e->opt.alloc : usher__allocator(NULL));
+    reply->status = status;
+    return status;
+}
+
+static enum usher_status fault(const char *verb, const char *what, struct usher_reply *reply)
+{
+    char line[160];
+
+    (void)snprintf(line, sizeof line, "room %s: %s", verb, what);
+    usher_reply_fail(reply, USHER_INVALID, line);
+    usher__message_set("%s", line);
+    return USHER_INVALID;
+}
+
+static enum usher_status finish(const char *verb, enum usher_status status, const char *why,
+                                struct usher_reply *reply)
+{
+    char line[192];
+
+    if (status == USHER_OK)
+        return reply->status;
+    (void)snprintf(line, sizeof line, "%.190s", why[0] != '\0' ? why : usher_status_text(status));
+    usher_reply_fail(reply, status, line);
+    usher__message_set("room %s: %s", verb, line);
+    return status;
+}
+
+enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
+                                  size_t max, struct usher_reply *ret_reply)
+{
+    struct asked *a;
+    struct usher_command *commands;
+    struct usher_reply *pages;
+    struct usher_text name = { after, after != NULL ? strlen(after) : 0 };
+    size_t size = PARTITIONS * (sizeof *a + sizeof *commands + sizeof *pages);
+    char why[192] = "";
+    enum usher_status status = reply_begin(e, ret_reply);
+
+    if (status != USHER_OK)
+        return status;
+    max = max == 0 ? USHER_LIST_DEFAULT : max;
+    if (max > USHER_LIST_MAX || created_ms < 0 || created_ms > USHER_TIME_MAX)
+        return fault("list", "max or created is out of range", ret_reply);
+    if (after != NULL && usher__scope_fault(name.data, name.size) != NULL)
+        return fault("list", "after is not a name", ret_reply);
+    a = usher__resize(e->opt.alloc, NULL, 0, size);
+    if (a == NULL)
+        return finish("list", USHER_NOMEM, "", ret_reply);
+    commands = (struct usher_command *)(a + PARTITIONS);
+    pages = (struct usher_reply *)(commands + PARTITIONS);
+    if (after != NULL && created_ms == 0) {
+        begin(a, USHER_ROOMS_FIND, partition_of(&name), NULL);
+        a->c.arg.rooms.room = name;
+        status = ask(e, a, pages);
+        if (status == USHER_OK)
+            created_ms = pages->of.rooms.rows->created_ms;
+        else if (status == USHER_MISSING)
+            ret_reply->status = USHER_MISSING;
+        (void)snprintf(why, sizeof why, "%s", pages->message);
+        usher_reply_done(pages);
+        if (status != USHER_OK) {
+            (void)usher__resize(e->opt.alloc, a, size, 0);
+            return status == USHER_MISSING ? status : finish("list", status, why, ret_reply);
+        }
+    }
+    for (unsigned p = 0; p < PARTITIONS; p++) {
+        begin(&a[p], USHER_ROOMS_LIST, p, NULL);
+        a[p].c.given |= USHER_GIVEN_ROOMS_MAX;
+        a[p].c.arg.rooms.max = (int64_t)max;
+        if (after != NULL) {
+            a[p].c.given |= USHER_GIVEN_ROOMS_CREATED;
+            a[p].c.arg.rooms.created_ms = created_ms;
+            a[p].c.arg.rooms.after = name;
+        }
+        commands[p] = a[p].c;
+    }
+    (void)usher_execute(e, commands, pages, PARTITIONS);
+    for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++) {
+        if (pages[p].status >= USHER_INVALID) {
+            status = pages[p].status;
+            (void)snprintf(why, sizeof why, "%s", pages[p].message);
+        }
+    }
+    if (status == USHER_OK)
+        status = merge(e, pages, max, ret_reply);
+    for (unsigned p = 0; p < PARTITIONS; p++)
+        usher_reply_done(&pages[p]);
+    (void)usher__resize(e->opt.alloc, a, size, 0);
+    return finish("list", status, why, ret_reply);
+}
+
+/* ---- patrol ------------------------------------------------------------------------- */
+
+/* A room that was handed out: apply what is due in it.  False: there is no such room. */
+static bool visit(struct usher_engine *e, const struct usher_command *of,
+                  const struct usher_rooms_row *row)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    bool there;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_SWEEP;
+    c.scope = row->room;
+    c.given = of->given & USHER_GIVEN_NOW;
+    c.now_ms = of->now_ms;
+    (void)usher_execute(e, &c, &reply, 1);
+    there = reply.status != USHER_MISSING &&
+            !(reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_CLOSED);
+    usher_reply_done(&reply);
+    if (!there)
+        tidy(e, &c);
+    else if (row->state == USHER_ROOMS_OPENING)
+        (void)put(e, &c, true, row->created_ms); /* who opened it did not come so far */
+    return there;
+}
+
+/* One claim in partition @p for at most @max rooms. */
+static enum usher_status claim(struct usher_engine *e, const struct usher_command *of, unsigned p,
+                               size_t max, struct usher_reply *reply)
+{
+    struct asked a;
+    struct usher_reply page;
+    enum usher_status status;
+
+    begin(&a, USHER_ROOMS_CLAIM, p, of);
+    a.c.given |= USHER_GIVEN_ROOMS_MAX | USHER_GIVEN_ROOMS_EVERY | USHER_GIVEN_ROOMS_LEASE;
+    a.c.arg.rooms = of->arg.rooms;
+    a.c.arg.rooms.max = (int64_t)max;
+    status = ask(e, &a, &page);
+    if (status < USHER_INVALID)
+        status = USHER_OK;
+    else
+        (void)snprintf(reply->message, sizeof reply->message, "%s", page.message);
+    for (size_t i = 0; i < page.of.rooms.n_rows && status == USHER_OK; i++)
+        if (visit(e, of, &page.of.rooms.rows[i]))
+            status = add(reply, &page.of.rooms.rows[i]);
+    usher_reply_done(&page);
+    return status;
+}
+
+enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
+                                    int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                    struct usher_reply *ret_reply)
+{
+    struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
+    struct usher_command of;
+    char why[192];
+    unsigned from;
+    enum usher_status status = reply_begin(e, ret_reply);
+
+    if (status != USHER_OK)
+        return status;
+    if (worker == NULL || usher__name_fault(name.data, name.size) != NULL)
+        return fault("patrol", "worker is not a name", ret_reply);
+    batch = batch == 0 ? USHER_LIST_DEFAULT : batch;
+    every_ms = every_ms == 0 ? EVERY_DEFAULT : every_ms;
+    lease_ms = lease_ms == 0 ? LEASE_DEFAULT : lease_ms;
+    if (batch > USHER_LIST_MAX || every_ms < 1 || every_ms > USHER_SPAN_MAX || lease_ms < 1 ||
+        lease_ms > USHER_SPAN_MAX || now_ms > USHER_TIME_MAX)
+        return fault("patrol", "batch, every, lease or now is out of range", ret_reply);
+    memset(&of, 0, sizeof of);
+    if (now_ms >= 0) {
+        of.given = USHER_GIVEN_NOW;
+        of.now_ms = now_ms;
+    }
+    of.arg.rooms.worker = name;
+    of.arg.rooms.every_ms = every_ms;
+    of.arg.rooms.lease_ms = lease_ms;
+    /* workers begin at different places, so that they seldom meet */
+    from = partition_of(&name);
+    for (unsigned i = 0; i < PARTITIONS && status == USHER_OK; i++)
+        status = claim(e, &of, from + i, batch - ret_reply->of.room.n_rows, ret_reply);
+    (void)snprintf(why, sizeof why, "%s", ret_reply->message);
+    return finish("patrol", status, why, ret_reply);
+}

@@ -1,0 +1,106 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Rooms: every verb with its keys in their order, alike on every store; afterwards nothing is left.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+cat >wanted_talk <<'EOF'
+> room open r capacity=2 linger=60000 now=1000
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+> room open r now=1000
+{"status":"same","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+> room join r ann mic=on "name=Ann B" now=1001
+{"status":"ok","epoch":"E","version":2,"member":"ann","members":1,"state":"here","until":0}
+> room join r bob now=1002
+{"status":"ok","epoch":"E","version":3,"member":"bob","members":2,"state":"here","until":0}
+> room join r cid now=1002
+{"status":"full","epoch":"E","version":3,"member":"cid","members":2,"state":"absent","until":0}
+> room set r topic 'a "b"' now=1003
+{"status":"ok","epoch":"E","version":4,"value":"a \"b\""}
+> room set r topic new if=other now=1003
+{"status":"stale","epoch":"E","version":4,"value":"a \"b\""}
+> room set r a=1 b=2 if_version=4 now=1003
+{"status":"ok","epoch":"E","version":5,"value":"1"}
+> room get r now=1003
+{"status":"ok","epoch":"E","version":5,"fields":{"a":"1","b":"2","topic":"a \"b\""}}
+> room get r topic now=1003
+{"status":"ok","epoch":"E","version":5,"value":"a \"b\""}
+> room unset r topic now=1003
+{"status":"ok","epoch":"E","version":6}
+> room all r mic off now=1004
+{"status":"ok","epoch":"E","version":7,"value":"off"}
+> room member r bob mic on now=1004
+{"status":"ok","epoch":"E","version":8,"value":"on"}
+> room role r speaker ann if='' now=1005
+{"status":"ok","epoch":"E","version":9,"holder":"ann"}
+> room role r speaker bob if='' now=1005
+{"status":"stale","epoch":"E","version":9,"holder":"ann"}
+> room share r ann screen kind=window now=1005
+{"status":"ok","epoch":"E","version":10,"share":"screen"}
+> room snapshot r now=1005
+{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}},{"member":"bob","state":"here","since":1002,"fields":{"mic":"on"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":null,"all":{"mic":"off"},"state":"open"}
+> room snapshot r max=1 now=1005
+{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":"ann","all":{"mic":"off"},"state":"open"}
+> room alive r ann now=1010
+{"status":"ok","epoch":"E","version":10,"member":"ann","members":2,"state":"here","until":0}
+> room leave r ann now=1011
+{"status":"ok","epoch":"E","version":11,"member":"ann","members":1,"state":"absent","until":0}
+> room leave r ann now=1011
+{"status":"same","epoch":"E","version":11,"member":"ann","members":1,"state":"absent","until":0}
+> room role r speaker '' now=1011
+{"status":"same","epoch":"E","version":11,"holder":null}
+> room unshare r screen now=1011
+{"status":"same","epoch":"E","version":11,"share":"screen"}
+> room changes r since=8 now=1011
+{"status":"ok","epoch":"E","version":11,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011}],"more":false}
+> room changes r since=99 now=1011
+{"status":"stale","epoch":"E","version":11,"from":0}
+> room kick r bob ban=5000 now=1012
+{"status":"ok","epoch":"E","version":12,"member":"bob","members":0,"state":"banned","until":6012}
+> room lock r now=1013
+{"status":"ok","epoch":"E","version":13,"state":"locked"}
+> room unlock r now=1013
+{"status":"ok","epoch":"E","version":14,"state":"open"}
+> room join r cid now=1014
+{"status":"ok","epoch":"E","version":15,"member":"cid","members":1,"state":"here","until":0}
+> room sweep r ttl=10 now=1030
+{"status":"ok","epoch":"E","version":16,"expired":["cid"],"more":false}
+> room show r now=1030
+{"status":"ok","epoch":"E","version":16,"state":"open","members":0,"created":1000,"capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+> room digest r
+{"status":"ok","epoch":"E","version":16,"digest":"D"}
+> room open s now=2000
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+> room list max=1
+{"status":"ok","epoch":"0","version":0,"rooms":["r"],"next":"r","more":true,"created":1000}
+> room list after=r
+{"status":"ok","epoch":"0","version":0,"rooms":["s"],"next":null,"more":false}
+> room patrol w now=2000
+{"status":"ok","epoch":"0","version":0,"rooms":["s","r"],"next":null,"more":false}
+> room patrol w now=2000
+{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false}
+> room close r now=2001
+{"status":"ok","epoch":"E","version":18,"state":"closed","erased":20,"more":false}
+> room close r now=2001
+{"status":"same","epoch":"0","version":0,"state":"closed","erased":0,"more":false}
+> room close s now=2001
+{"status":"ok","epoch":"E","version":3,"state":"closed","erased":1,"more":false}
+> room get r now=2001
+{"status":"missing","epoch":"0","version":0}
+> room list
+{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false}
+> room patrol
+{"status":"invalid","message":"worker is missing"}
+> room list colour=blue
+{"status":"invalid","message":"`colour=blue` is not an argument of `room list`"}
+> room join r
+{"status":"invalid","message":"member is missing"}
+> room set r mic
+{"status":"invalid","message":"value is missing"}
+> room set r a=1 a=2
+{"status":"invalid","message":"fields have one twice"}
+EOF
+for store in $STORES; do
+    talk "$store" <wanted_talk
+done
+finish

@@ -1287,10 +1287,6 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "has a limit that does not follow from it";
         if (pair(scope->counts + COUNT_CUR) > pair(scope->settings + SET_LIMIT))
             return "has made more than it may";
-        if (scope->settings[SET_AUTHORITY] != 0 && scope->settings[SET_RESET] == 0 &&
-            pair(r->n + N_GRANT) != 0 && pair(scope->counts + COUNT_TAKEN) > pair(r->n + N_GRANT) &&
-            scope->counts[COUNT_FILLS] < 0)
-            return "has given out more than its authority allowed";
         return NULL;
     case KIND_FILL:
         return pair(r->n + N_LAST) > pair(scope->counts + COUNT_CUR) ||

@@ -87,5 +87,5 @@ fi
 lines 0 "$USHER" -s sqlite:people.db serial rule r prefix=A max=3
 lines 0 "$USHER" -s sqlite:people.db serial take r n=2
 holds out.txt 'ok: A1 A2'
-lines 1 "$USHER" -s sqlite:people.db serial take r n=0 || true
+lines 2 "$USHER" -s sqlite:people.db serial take r n=0
 finish

@@ -531,6 +531,58 @@ static void wrong_options_are_refused(void **state)
     usher_ids_close(ids);
 }
 
+/* What a closed sub-range leaves goes to others, but not to one that has had larger ids. */
+static void leftovers_go_where_they_keep_the_order(void **state)
+{
+    struct manager m;
+    struct usher_ids *ids;
+    struct usher_ids_local *a, *b, *c;
+    int64_t id;
+
+    (void)state;
+    manager_init(&m);
+    ids = ids_open(&m, OPTIONS(.step = 20, .life_ms = -1, .chunk = 10, .share = -1));
+    assert_int_equal(usher_ids_local_open(ids, &a), USHER_OK);
+    assert_int_equal(usher_ids_local_open(ids, &b), USHER_OK);
+    assert_int_equal(usher_ids_local_open(ids, &c), USHER_OK);
+    assert_int_equal(usher_ids_local_next(a, &id), USHER_OK);
+    assert_int_equal(id, 1);
+    for (int64_t want = 11; want <= 20; want++) {
+        assert_int_equal(usher_ids_local_next(b, &id), USHER_OK);
+        assert_int_equal(id, want);
+    }
+    usher_ids_local_close(a); /* 2 to 10 are left */
+    assert_int_equal(stats(ids).left, 9);
+    assert_int_equal(usher_ids_local_next(b, &id), USHER_OK);
+    assert_int_equal(id, 21);
+    for (int64_t want = 31; want <= 40; want++) /* the segment goes first */
+        assert_int_equal(take(ids), want);
+    assert_int_equal(usher_ids_local_next(c, &id), USHER_OK);
+    assert_int_equal(id, 2);
+    usher_ids_local_close(b);
+    usher_ids_local_close(c);
+    usher_ids_close(ids);
+}
+
+/* A segment that does not lie on the grid of the one before, as after `set next=`, when an id
+ * behind the old one has been taken already. */
+static void each_segment_has_its_own_grid(void **state)
+{
+    struct manager m;
+    struct usher_ids *ids;
+
+    (void)state;
+    manager_init(&m);
+    m.by = 3;
+    ids = ids_open(&m, OPTIONS(.step = 3, .life_ms = -1, .share = -1));
+    for (int64_t want = 1; want <= 7; want += 3)
+        assert_int_equal(take(ids), want);
+    m.next = 11;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(take(ids) % 3, 2);
+    usher_ids_close(ids);
+}
+
 static void a_busy_process_asks_for_larger_segments(void **state)
 {
     struct manager m;
@@ -724,6 +776,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_refiller_keeps_the_pauses),
         cmocka_unit_test(close_releases_the_rest),
         cmocka_unit_test(wrong_options_are_refused),
+        cmocka_unit_test(leftovers_go_where_they_keep_the_order),
+        cmocka_unit_test(each_segment_has_its_own_grid),
         cmocka_unit_test(a_busy_process_asks_for_larger_segments),
         cmocka_unit_test(ids_are_unique_and_in_the_order_of_calls),
         cmocka_unit_test(sub_ranges_are_unique_beside_ordered_ids),

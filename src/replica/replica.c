@@ -328,8 +328,13 @@ enum usher_replica_next usher_replica_notice(struct usher_replica *r,
 enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
                                                 uint64_t version)
 {
-    if (r->missing == USHER_REPLICA_PULL || epoch != r->copy.epoch)
-        return hint_to_pull(r, epoch, version);
+    if (r->missing == USHER_REPLICA_PULL || epoch != r->copy.epoch) {
+        enum usher_replica_next next = hint_to_pull(r, epoch, version);
+
+        /* A page behind a fall could have the same version and be of another course. */
+        return r->paging && epoch == r->page.epoch && version < r->page.version ? pull_anew(r) :
+                                                                                  next;
+    }
     if (version >= r->copy.version) {
         hear(r, epoch, version);
         return settle(r);

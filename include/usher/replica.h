@@ -127,7 +127,7 @@ struct usher_replica_about {
     enum usher_room_state state; /* CLOSING, CLOSED: nothing of it is seen */
     uint64_t epoch, version;
     uint64_t fields, alls, roles, members, shares; /* how many */
-    size_t early;                /* notices kept */
+    size_t early;                                  /* notices kept */
 };
 
 /** O(1). */

@@ -386,9 +386,12 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
     struct usher__thing *t, *holder = NULL;
 
     if (row->kind < USHER_ROOM_FIELD_ROW || row->kind > USHER_ROOM_SHARE_ROW ||
-        !is_name(&row->id) || row->version > c->version ||
-        usher__copy_find(c, (unsigned)row->kind, row->id.data, row->id.size) != NULL)
+        !is_name(&row->id) || row->version > c->version)
         return USHER_INVALID;
+    t = usher__copy_find(c, (unsigned)row->kind, row->id.data, row->id.size);
+    if (t != NULL)
+        return row->kind == USHER_ROOM_ALL_ROW && row->version == t->version ? USHER_SAME
+                                                                             : USHER_INVALID;
     if (row->kind == USHER_ROOM_MEMBER_ROW && !is_in((unsigned)row->state))
         return USHER_INVALID;
     if ((row->kind == USHER_ROOM_MEMBER_ROW || row->kind == USHER_ROOM_SHARE_ROW) &&
@@ -421,8 +424,8 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
 bool usher__copy_finish(struct usher__copy *c)
 {
     for (struct usher__thing *t = c->first[USHER_ROOM_ROLE_ROW]; t != NULL; t = t->behind) {
-        struct usher__thing *holder = usher__copy_find(c, USHER_ROOM_MEMBER_ROW,
-                                                       (const char *)t->value, t->value_size);
+        struct usher__thing *holder =
+            usher__copy_find(c, USHER_ROOM_MEMBER_ROW, (const char *)t->value, t->value_size);
 
         if (holder == NULL)
             return false;

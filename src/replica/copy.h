@@ -47,8 +47,9 @@ struct usher__thing *usher__copy_find(const struct usher__copy *c, unsigned kind
 void usher__copy_row(const struct usher__thing *t, struct usher_room_row *ret_row);
 
 /*
- * Add a row of a snapshot.  USHER_OK; USHER_INVALID: it is none, is there already, or belongs
- * to a member that is not there; USHER_NOMEM.  On failure nothing has changed.
+ * Add a row of a snapshot.  USHER_OK; USHER_SAME: a value of all that came with a page before;
+ * USHER_INVALID: it is none, is there already, or belongs to a member that is not there;
+ * USHER_NOMEM.  But for USHER_OK nothing has changed.
  */
 enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_row *row);
 /* All rows were added: roles find their holders.  False: one has none. */

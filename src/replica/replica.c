@@ -36,7 +36,7 @@ struct early {
 /* What hints said: while a snapshot is wanted, those since the question for its first page;
  * with a copy to go on from, all of its epoch. */
 struct heard {
-    bool any, many; /* of one epoch, of several */
+    bool any, many;          /* of one epoch, of several */
     uint64_t epoch, version; /* the highest version of that epoch */
 };
 
@@ -53,8 +53,8 @@ struct usher_replica {
 
     enum usher_replica_next missing; /* IGNORE: current */
     struct heard heard;
-    bool fell;        /* a heartbeat was below the copy's version: compare from there on */
-    bool fell_asked;  /* and no other one since the question under way */
+    bool fell;       /* a heartbeat was below the copy's version: compare from there on */
+    bool fell_asked; /* and no other one since the question under way */
     uint64_t fell_to;
 
     bool asked;        /* a question is under way */
@@ -89,6 +89,18 @@ static void early_clear(struct usher_replica *r)
 {
     while (r->early != NULL)
         early_drop(r, &r->early);
+}
+
+/* A heartbeat says @version: it is late, or those above are of a course that is no more.  They
+ * are asked for again. */
+static void early_doubt(struct usher_replica *r, uint64_t version)
+{
+    struct early **at = &r->early;
+
+    while (*at != NULL && (*at)->notice.version <= version)
+        at = &(*at)->next;
+    while (*at != NULL)
+        early_drop(r, at);
 }
 
 static char *copy_text(struct usher_text *to, const struct usher_text *from, char *at)
@@ -295,8 +307,7 @@ static enum usher_replica_next hint_to_pull(struct usher_replica *r, uint64_t ep
     return next;
 }
 
-enum usher_replica_next usher_replica_notice(struct usher_replica *r,
-                                             const struct usher_notice *n)
+enum usher_replica_next usher_replica_notice(struct usher_replica *r, const struct usher_notice *n)
 {
     struct usher_text name = { r->name, r->name_size };
     uint64_t print = usher__notice_print(n), was;
@@ -328,12 +339,13 @@ enum usher_replica_next usher_replica_notice(struct usher_replica *r,
 enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
                                                 uint64_t version)
 {
+    early_doubt(r, version);
     if (r->missing == USHER_REPLICA_PULL || epoch != r->copy.epoch) {
         enum usher_replica_next next = hint_to_pull(r, epoch, version);
 
         /* A page behind a fall could have the same version and be of another course. */
-        return r->paging && epoch == r->page.epoch && version < r->page.version ? pull_anew(r) :
-                                                                                  next;
+        return r->paging && epoch == r->page.epoch && version < r->page.version ? pull_anew(r)
+                                                                                : next;
     }
     if (version >= r->copy.version) {
         hear(r, epoch, version);
@@ -394,8 +406,11 @@ void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *r
         ret->after = r->after;
         ret->version = r->page.version;
     } else {
-        r->at_epoch = r->heard.epoch;
-        r->at_least = r->heard.any ? r->heard.version : 0;
+        /* What an earlier question was to settle, and did not, still is. */
+        if (r->heard.any && (r->heard.epoch != r->at_epoch || r->heard.version > r->at_least)) {
+            r->at_epoch = r->heard.epoch;
+            r->at_least = r->heard.version;
+        }
         memset(&r->heard, 0, sizeof r->heard);
     }
 }
@@ -412,6 +427,7 @@ static enum usher_replica_next install(struct usher_replica *r)
     usher__copy_clear(&r->page);
     memset(r->known, 0, sizeof r->known);
     r->asked = r->paging = r->fell = false;
+    r->at_epoch = r->at_least = 0;
     if (fell || (r->early != NULL && r->early->notice.epoch != r->copy.epoch))
         early_clear(r);
     if (!sure)
@@ -430,9 +446,9 @@ static enum usher_replica_next install_none(struct usher_replica *r,
     r->page.known = true;
     r->page.epoch = reply->epoch;
     r->page.version = reply->version;
-    r->page.state = reply->epoch != 0 && reply->of.room.state == USHER_ROOM_CLOSING ?
-                        USHER_ROOM_CLOSING :
-                        USHER_ROOM_CLOSED;
+    r->page.state = reply->epoch != 0 && reply->of.room.state == USHER_ROOM_CLOSING
+                        ? USHER_ROOM_CLOSING
+                        : USHER_ROOM_CLOSED;
     return install(r);
 }
 
@@ -453,9 +469,12 @@ static enum usher_replica_next answer_snapshot(struct usher_replica *r,
         room->state != page->state ||
         (room->state != USHER_ROOM_OPENED && room->state != USHER_ROOM_LOCKED))
         return pull_anew(r);
-    for (size_t i = 0; i < room->n_rows; i++)
-        if (usher__copy_add(page, &room->rows[i]) != USHER_OK)
+    for (size_t i = 0; i < room->n_rows; i++) {
+        enum usher_status status = usher__copy_add(page, &room->rows[i]);
+
+        if (status != USHER_OK && status != USHER_SAME)
             return pull_anew(r);
+    }
     if (!room->more)
         return usher__copy_finish(page) ? install(r) : pull_anew(r);
     if (room->name_size == 0 || room->name_size > USHER_NAME_MAX ||

@@ -33,6 +33,8 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
 
         if (row->kind == USHER_ROOM_ALL_ROW)
             status = usher__copy_add(&p->alls, row);
+        if (status == USHER_SAME) /* each page has them */
+            continue;
         if (status == USHER_OK)
             status = usher__sum_row(&p->sum, &p->alls, row);
         if (status == USHER_INVALID) {

@@ -46,8 +46,8 @@ struct op {
     enum usher_verb verb;
     uint32_t given;
     int64_t now, ban, since, log, ttl, away, grace, linger, capacity, max;
-    char member[4], name[4];  /* field, role or share */
-    char value[8];            /* "": none */
+    char member[4], name[4]; /* field, role or share */
+    char value[8];           /* "": none */
     bool large, has_value;
     unsigned char fields[64];
     size_t fields_size;
@@ -88,8 +88,8 @@ static void op_command(const struct op *op, struct usher_command *c)
     else if (op->name[0] != '\0')
         a->field = text(op->name);
     if (op->has_value)
-        a->value = op->large ? (struct usher_text){ large_value, sizeof large_value } :
-                               text(op->value);
+        a->value =
+            op->large ? (struct usher_text){ large_value, sizeof large_value } : text(op->value);
     if (op->fields_size != 0)
         a->fields = (struct usher_text){ (const char *)op->fields, op->fields_size };
 }
@@ -107,6 +107,7 @@ struct message {
     char bytes[];
 };
 
+/* What the leader was, at each version; "": in the midst of a command, so nobody asked. */
 struct seen {
     uint64_t epoch, version;
     char digest[33];
@@ -128,6 +129,7 @@ struct world {
     struct op *op;
     size_t n_ops, room_ops;
     bool done, opened; /* heard while a command ran */
+    bool missing;      /* there is no room */
 
     struct usher_replica *r[REPLICAS];
     bool asked[REPLICAS];
@@ -162,13 +164,13 @@ static uint64_t shown(const struct world *w, uint64_t epoch)
     return epoch != 0 && epoch == w->mask_real ? w->mask_shown : epoch;
 }
 
-#define must_hold(w, good, ...)                                       \
-    do {                                                              \
-        if (!(good)) {                                                \
-            print_error("seed %" PRIu64 ": ", (w)->seed);             \
-            print_error(__VA_ARGS__);                                 \
+#define must_hold(w, good, ...)                                                      \
+    do {                                                                             \
+        if (!(good)) {                                                               \
+            print_error("seed %" PRIu64 ": ", (w)->seed);                            \
+            print_error(__VA_ARGS__);                                                \
             fail_msg("repeat with USHER_SEED=%" PRIu64 " USHER_STEPS=1", (w)->seed); \
-        }                                                             \
+        }                                                                            \
     } while (0)
 
 /* ---- channels ------------------------------------------------------------------------ */
@@ -229,8 +231,8 @@ static char *put_text(struct usher_text *to, const struct usher_text *from, char
 static void told(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
-    struct message *m = message_new(NOTICE, n->scope.size + n->subject.size + n->owner.size +
-                                                n->data.size);
+    struct message *m =
+        message_new(NOTICE, n->scope.size + n->subject.size + n->owner.size + n->data.size);
     char *at = m->bytes;
 
     m->notice = *n;
@@ -243,6 +245,8 @@ static void told(void *payload, const struct usher_notice *n)
         channel_send(w, i, m);
     message_drop(m);
     sum.notices++;
+    w->seen[w->n_seen % SEEN_MAX] = (struct seen){ shown(w, n->epoch), n->version, "" };
+    w->n_seen++;
     if (n->verb == USHER_ROOM_DONE)
         w->done = true;
     w->opened = n->verb != USHER_ROOM_DONE;
@@ -293,6 +297,7 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
         }
         w->op[w->n_ops++] = *op;
     }
+    w->missing = status == USHER_MISSING && reply.epoch == 0;
     reply.epoch = shown(w, reply.epoch);
     if (ret_reply != NULL)
         *ret_reply = reply;
@@ -336,10 +341,14 @@ static bool leader_digest(struct world *w, struct seen *ret)
 
 static void leader_remember(struct world *w)
 {
-    struct seen *s = &w->seen[w->n_seen % SEEN_MAX];
+    struct seen now, *last;
 
-    if (leader_digest(w, s))
-        w->n_seen++;
+    if (!leader_digest(w, &now))
+        return;
+    last = &w->seen[(w->n_seen + SEEN_MAX - 1) % SEEN_MAX];
+    if (last->epoch != now.epoch || last->version != now.version)
+        last = &w->seen[w->n_seen++ % SEEN_MAX];
+    *last = now;
 }
 
 static void put_fields(struct world *w, struct op *op, unsigned n)
@@ -362,7 +371,7 @@ static void put_fields(struct world *w, struct op *op, unsigned n)
 
 static void open_op(struct world *w, struct op *op)
 {
-    static const int64_t logs[] = { 0, 1, 3, 10, 256 };
+    static const int64_t logs[] = { 1, 2, 5, 20, 256 };
 
     op->verb = USHER_ROOM_OPEN;
     op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
@@ -371,7 +380,7 @@ static void open_op(struct world *w, struct op *op)
     op->ttl = rnd(w, 2) == 0 ? 0 : 300;
     op->away = rnd(w, 2) == 0 ? 0 : 100;
     op->grace = rnd(w, 2) == 0 ? 0 : 200;
-    op->linger = rnd(w, 3) == 0 ? 500 : 0;
+    op->linger = rnd(w, 6) == 0 ? 500 : 0;
     op->capacity = rnd(w, 3) == 0 ? 4 : 0;
 }
 
@@ -382,6 +391,10 @@ static void random_op(struct world *w, struct op *op)
     memset(op, 0, sizeof *op);
     w->now += (int64_t)rnd(w, 20);
     op->now = w->now;
+    if (w->missing && rnd(w, 4) == 0) {
+        open_op(w, op);
+        return;
+    }
     (void)snprintf(op->member, sizeof op->member, "m%u", (unsigned)rnd(w, 7));
     if (which < 20) {
         op->verb = USHER_ROOM_JOIN;
@@ -422,7 +435,7 @@ static void random_op(struct world *w, struct op *op)
             op->verb = USHER_ROOM_UNSHARE;
             (void)snprintf(op->name, sizeof op->name, "s%u", (unsigned)rnd(w, 5));
         } else if (which < 94) {
-            op->verb = which < 92 ? USHER_ROOM_LOCK : USHER_ROOM_UNLOCK;
+            op->verb = which < 91 ? USHER_ROOM_LOCK : USHER_ROOM_UNLOCK;
         } else if (which < 96) {
             op->verb = USHER_ROOM_SWEEP;
         } else if (which < 99 || rnd(w, 4) != 0) {
@@ -433,7 +446,7 @@ static void random_op(struct world *w, struct op *op)
     }
 }
 
-static void hear_now(struct world *w, unsigned i);
+static void took(struct world *w, unsigned i, enum usher_replica_next next);
 
 /* The store falls back to what it was after some of its commands. */
 static void failover(struct world *w)
@@ -467,6 +480,7 @@ static void failover(struct world *w)
     memset(&reply, 0, sizeof reply);
     (void)usher_room_get(w->e, ROOM, NULL, &reply);
     real = reply.epoch;
+    version = reply.version; /* nothing that is due by now was applied: it is below the others' */
     usher_reply_done(&reply);
     if (same && real != 0) {
         w->mask_real = real;
@@ -479,7 +493,7 @@ static void failover(struct world *w)
             channel_clear(w, i);
     if (same && w->faults != UNSEEN)
         for (unsigned i = 0; i < REPLICAS; i++)
-            hear_now(w, i);
+            took(w, i, usher_replica_heartbeat(w->r[i], shown(w, real), version));
     leader_remember(w);
 }
 
@@ -494,7 +508,7 @@ static bool is_open(const struct usher_replica_about *a)
 static void check_copy(struct world *w, unsigned i)
 {
     struct usher_replica_about about;
-    bool some = false;
+    bool some = false, unknown = false;
     char digest[33];
 
     usher_replica_show(w->r[i], &about);
@@ -511,8 +525,9 @@ static void check_copy(struct world *w, unsigned i)
             return;
         }
         some = true;
+        unknown = unknown || s->digest[0] == '\0';
     }
-    must_hold(w, !some, "whole: replica %u at version %" PRIu64 "\n", i, about.version);
+    must_hold(w, !some || unknown, "whole: replica %u at version %" PRIu64 "\n", i, about.version);
 }
 
 static void took(struct world *w, unsigned i, enum usher_replica_next next)
@@ -522,8 +537,9 @@ static void took(struct world *w, unsigned i, enum usher_replica_next next)
     if (next == USHER_REPLICA_APPLY)
         sum.applied++;
     usher_replica_show(w->r[i], &about);
-    must_hold(w, (next == USHER_REPLICA_PULL || next == USHER_REPLICA_REPLAY) <=
-                     !usher_replica_current(w->r[i]),
+    must_hold(w,
+              (next == USHER_REPLICA_PULL || next == USHER_REPLICA_REPLAY) <=
+                  !usher_replica_current(w->r[i]),
               "asks for more, and is current\n");
     must_hold(w, about.early <= USHER_REPLICA_EARLY_MAX, "too many early notices\n");
     check_copy(w, i);
@@ -577,8 +593,8 @@ static struct message *reply_to(struct world *w, const struct message *q)
     m->question = q->question;
     (void)leader_now(w, &epoch, &version);
     if (q->question.kind == USHER_REPLICA_PULL)
-        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.version,
-                                  1 + rnd(w, 6), &m->reply);
+        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.version, 1 + rnd(w, 6),
+                                  &m->reply);
     else
         (void)usher_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
     m->reply.epoch = shown(w, m->reply.epoch);
@@ -623,6 +639,18 @@ static void deliver_one(struct world *w, unsigned i)
     message_drop(m);
 }
 
+/* Questions and answers until there are none; a hundred are too many. */
+static void settle(struct world *w, unsigned i)
+{
+    for (int turn = 0; turn < 100 && !usher_replica_current(w->r[i]); turn++) {
+        struct message *q = ask(w, i), *answer = reply_to(w, q);
+
+        took(w, i, usher_replica_answer(w->r[i], q->question.ticket, &answer->reply));
+        message_drop(q);
+        message_drop(answer);
+    }
+}
+
 /* no more: in order and complete, a notice is applied, unless it does not say how. */
 static void deliver_in_order(struct world *w, unsigned i)
 {
@@ -633,19 +661,15 @@ static void deliver_in_order(struct world *w, unsigned i)
         bool could = usher_replica_current(w->r[i]);
 
         usher_replica_show(w->r[i], &about);
-        could = could && m->notice.version == about.version + 1 && m->notice.data.size != 1;
+        could = could && m->notice.epoch == about.epoch && m->notice.version == about.version + 1 &&
+                m->notice.data.size != 1;
         next = usher_replica_notice(w->r[i], &m->notice);
         must_hold(w, !could || next == USHER_REPLICA_APPLY,
                   "no more: a notice of %s asks for more\n", usher_verb_word(m->notice.verb));
         channel_take(w, i, 0);
         took(w, i, next);
-        while (!usher_replica_current(w->r[i])) {
-            struct message *q = ask(w, i), *answer = reply_to(w, q);
-
-            took(w, i, usher_replica_answer(w->r[i], q->question.ticket, &answer->reply));
-            message_drop(q);
-            message_drop(answer);
-        }
+        settle(w, i);
+        must_hold(w, usher_replica_current(w->r[i]), "no more: it asks for ever\n");
     }
 }
 
@@ -707,12 +731,11 @@ static void calm(struct world *w, unsigned i)
         (void)usher_replica_check(w->r[i], now.epoch, now.version, now.digest);
     else
         hear_now(w, i);
-    for (int turn = 0; turn < 100 && !usher_replica_current(w->r[i]); turn++) {
-        struct message *q = ask(w, i), *answer = reply_to(w, q);
-
-        (void)usher_replica_answer(w->r[i], q->question.ticket, &answer->reply);
-        message_drop(q);
-        message_drop(answer);
+    settle(w, i);
+    if (open && w->faults == UNSEEN) {
+        /* it may have gone on from what it had, and none of it was so */
+        (void)usher_replica_check(w->r[i], now.epoch, now.version, now.digest);
+        settle(w, i);
     }
     must_hold(w, usher_replica_current(w->r[i]), "equal: replica %u asks for ever\n", i);
     usher_replica_show(w->r[i], &about);

@@ -248,8 +248,7 @@ static void add_told(struct world *w, const struct told *t)
     row->value.size = p.n;
 }
 
-#define ADD_SET(w, v, word) \
-    add_told(w, &(const struct told){ v, USHER_ROOM_SET, .data = word })
+#define ADD_SET(w, v, word) add_told(w, &(const struct told){ v, USHER_ROOM_SET, .data = word })
 
 static int answer(struct world *w)
 {
@@ -356,9 +355,9 @@ static void a_snapshot_is_the_copy(void **state)
         int kind;
         const char *id, *owner;
     } walk[] = {
-        { USHER_ROOM_FIELD_ROW, "f", "" },       { USHER_ROOM_FIELD_ROW, "g", "" },
-        { USHER_ROOM_ALL_ROW, "mic", "" },       { USHER_ROOM_ROLE_ROW, "host", "ann" },
-        { USHER_ROOM_MEMBER_ROW, "ann", "" },    { USHER_ROOM_SHARE_ROW, "board", "ann" },
+        { USHER_ROOM_FIELD_ROW, "f", "" },    { USHER_ROOM_FIELD_ROW, "g", "" },
+        { USHER_ROOM_ALL_ROW, "mic", "" },    { USHER_ROOM_ROLE_ROW, "host", "ann" },
+        { USHER_ROOM_MEMBER_ROW, "ann", "" }, { USHER_ROOM_SHARE_ROW, "board", "ann" },
         { USHER_ROOM_MEMBER_ROW, "bob", "" },
     };
     struct world *w = *state;
@@ -412,8 +411,10 @@ static void pages_are_put_together(void **state)
     assert_int_equal(q.version, 10);
     w->asked = q.ticket;
     (void)reply(w, USHER_OK, EPOCH, 10);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8); /* each page has them */
     add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "", 7);
     assert_int_equal(answer(w), APPLY);
+    assert_int_equal(about(w).alls, 1);
     assert_true(usher_replica_current(w->r));
     assert_int_equal(about(w).members, 3);
 }
@@ -531,7 +532,7 @@ static void rows_that_cannot_be_begin_anew(void **state)
 {
     struct world *w = *state;
 
-    for (int wrong = 0; wrong < 7; wrong++) {
+    for (int wrong = 0; wrong < 8; wrong++) {
         ask_for(w, PULL);
         known_rows(w, EPOCH, 10);
         switch (wrong) {
@@ -549,6 +550,9 @@ static void rows_that_cannot_be_begin_anew(void **state)
             break;
         case 4: /* newer than the room */
             add_value(w, USHER_ROOM_FIELD_ROW, "h", "0", 11);
+            break;
+        case 6: /* another value of all */
+            add_value(w, USHER_ROOM_ALL_ROW, "mic", "off", 9);
             break;
         case 5: /* no such kind */
             add_value(w, 77, "h", "0", 2);
@@ -1004,6 +1008,28 @@ static void a_fall_is_seen_when_the_versions_have_caught_up(void **state)
     assert_field(w, "g", "0");
 }
 
+static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), REPLAY);
+    assert_int_equal(about(w).early, 0);
+    assert_int_equal(HEAR_SET(w, 11, "g=1"), REPLAY); /* perhaps the first of another course */
+    assert_version(w, 11);
+    assert_false(usher_replica_current(w->r));
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 11, "g=1");
+    ADD_SET(w, 12, "g=2");
+    ADD_SET(w, 13, "g=3");
+    assert_int_equal(answer(w), APPLY);
+    assert_field(w, "f", "0");
+    assert_field(w, "g", "3");
+}
+
 static void a_fall_below_what_is_known_pulls(void **state)
 {
     struct world *w = *state;
@@ -1121,8 +1147,8 @@ static void a_member_comes_changes_and_goes(void **state)
     struct usher_room_row row;
 
     know(w);
-    assert_int_equal(
-        HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"), APPLY);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
+                     APPLY);
     assert_counts(w, "cid", "name", "Cid");
     assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
     assert_int_equal(row.version, 11);
@@ -1137,9 +1163,8 @@ static void a_member_comes_changes_and_goes(void **state)
         APPLY);
     assert_counts(w, "cid", "name", "Cid");
     assert_counts(w, "cid", "age", "3");
-    assert_int_equal(HEAR(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1,
-                          .data = "age=4"),
-                     APPLY);
+    assert_int_equal(
+        HEAR(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1, .data = "age=4"), APPLY);
     assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
     assert_int_equal(row.version, 11);
     assert_counts(w, "cid", "age", "4");
@@ -1467,6 +1492,7 @@ int main(void)
         T(nothing_is_applied_while_it_may_have_fallen),
         T(a_version_that_fell_pulls),
         T(a_fall_is_seen_when_the_versions_have_caught_up),
+        T(early_notices_above_a_heartbeat_are_not_trusted),
         T(a_fall_below_what_is_known_pulls),
         T(a_fall_far_back_pulls),
         T(another_notice_of_a_known_version_pulls),

@@ -89,6 +89,7 @@ enum usher_status usher_room_digest(struct usher_engine *e, const char *room, ui
         usher__message_set("room digest: room or ret_digest is wrong");
         return USHER_INVALID;
     }
+    ret_digest[0] = '\0';
     usher__copy_init(&p.alls, usher__allocator(e->opt.alloc));
     status = USHER_STALE;
     for (int tries = 0; status == USHER_STALE && tries < TRIES_MAX; tries++)

@@ -51,14 +51,14 @@ static void tell_fields(const struct usher_extension *x, struct usher_extension_
     struct usher_text field, value;
     uint64_t version;
 
-    if (untold(data)) {
+    if (untold(data))
         tell(x, event, USHER_EXTENSION_UNTOLD);
+    if (data->size <= 1)
         return;
-    }
     memset(&f, 0, sizeof f);
     f.at = (const unsigned char *)data->data;
     f.end = f.at + data->size;
-    while (data->size != 0 && usher_fields_next(&f, &field, &value, &version))
+    while (usher_fields_next(&f, &field, &value, &version))
         if (usher_extension_owns(x, &field, &event->name)) {
             event->value = value;
             tell(x, event, USHER_EXTENSION_SET);

@@ -506,7 +506,7 @@ static bool replay(struct usher_replica *r, const struct usher_room_row *row, ui
     struct usher_notice n;
     uint64_t print, was;
 
-    if (row->kind != USHER_ROOM_NOTICE_ROW ||
+    if (row->kind != USHER_ROOM_NOTICE_ROW || row->value.size == 0 ||
         usher_room_notice(row, &name, r->copy.epoch, &n) != USHER_OK || n.version != last + 1)
         return false;
     print = usher__notice_print(&n);

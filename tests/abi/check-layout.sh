@@ -17,7 +17,9 @@ command -v "$CLANG" >/dev/null || {
 dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-layout.XXXXXX")
 trap 'rm -rf "$dir"' EXIT
 
-printf '#include <usher/%s>\n' store.h extension.h replica.h >"$dir/all.c"
+for header in "$top_srcdir"/include/usher/*.h; do
+    echo "#include <usher/${header##*/}>"
+done >"$dir/all.c"
 "$CLANG" -std=c11 -I"$top_srcdir/include" -fsyntax-only -Xclang -fdump-record-layouts-complete \
     "$dir/all.c" >"$dir/dump.txt"
 # Each record begins with a line of stars and ends with an empty one.  Paths of unnamed unions and

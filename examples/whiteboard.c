@@ -92,7 +92,7 @@ static int run(struct usher_engine *e)
     struct usher_text page = text("3");
     struct usher_extension *board;
     struct usher_replica *client;
-    uint64_t epoch, version;
+    uint64_t epoch = 0, version = 0;
     char digest[33], copy[33];
     int good;
 

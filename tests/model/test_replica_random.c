@@ -96,9 +96,11 @@ static void op_command(const struct op *op, struct usher_command *c)
 
 /* ---- the world ----------------------------------------------------------------------- */
 
+enum message_kind { NOTICE, HEARTBEAT, QUESTION, ANSWER };
+
 struct message {
     unsigned refs;
-    enum { NOTICE, HEARTBEAT, QUESTION, ANSWER } kind;
+    enum message_kind kind;
     struct usher_notice notice; /* its texts are in bytes */
     uint64_t epoch, version;    /* HEARTBEAT */
     struct usher_replica_question question;
@@ -175,7 +177,7 @@ static uint64_t shown(const struct world *w, uint64_t epoch)
 
 /* ---- channels ------------------------------------------------------------------------ */
 
-static struct message *message_new(int kind, size_t bytes)
+static struct message *message_new(enum message_kind kind, size_t bytes)
 {
     struct message *m = calloc(1, sizeof *m + bytes);
 
@@ -371,7 +373,7 @@ static void put_fields(struct world *w, struct op *op, unsigned n)
 
 static void open_op(struct world *w, struct op *op)
 {
-    static const int64_t logs[] = { 1, 2, 5, 20, 256 };
+    static const int64_t logs[] = { 1, 5, 20, 256, 256 };
 
     op->verb = USHER_ROOM_OPEN;
     op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
@@ -593,8 +595,8 @@ static struct message *reply_to(struct world *w, const struct message *q)
     m->question = q->question;
     (void)leader_now(w, &epoch, &version);
     if (q->question.kind == USHER_REPLICA_PULL)
-        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.version, 1 + rnd(w, 6),
-                                  &m->reply);
+        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.version,
+                                  rnd(w, 4) == 0 ? 1 + rnd(w, 6) : 0, &m->reply);
     else
         (void)usher_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
     m->reply.epoch = shown(w, m->reply.epoch);
@@ -693,7 +695,8 @@ static void event(struct world *w)
         (void)leader_run(w, &op, NULL);
         leader_remember(w);
     } else if (which < 850) {
-        deliver_one(w, i);
+        for (unsigned n = (unsigned)rnd(w, 6); n > 0; n--)
+            deliver_one(w, i);
     } else if (which < 940) {
         /* again, if the answer takes too long */
         if (usher_replica_missing(w->r[i]) == USHER_REPLICA_IGNORE ||

@@ -41,8 +41,10 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
             usher__message_set("room digest: the store is damaged: a row of a snapshot");
             return USHER_UNAVAILABLE;
         }
-        if (status != USHER_OK)
+        if (status != USHER_OK) {
+            usher__message_set("room digest: %s", usher_status_text(status));
             return status;
+        }
     }
     memcpy(p->after, room->name, room->name_size);
     p->after[room->name_size] = '\0';

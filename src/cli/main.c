@@ -43,6 +43,9 @@ const struct cli_program usher__cli_programs[] = {
       "[--calls=N | --lambda=PER_HOUR] [--lines=N] [--service=S] [--patience=S] "
       "[--start=YYYY-MM-DD] [--seed=N]",
       "a made-up day of calls for replay, as CSV" },
+    { "watch", usher__cli_watch,
+      "NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]",
+      "notices as they come: of rooms, whoever makes them; in the shell, of its own commands" },
     { "version", usher__cli_version, "", "of the program, and the stores built in" },
     { "help", usher__cli_help, "[TOPIC]", "this, or more of one thing" },
     { NULL, NULL, NULL, NULL },

@@ -5,7 +5,7 @@
 
 lines 0 "$USHER" help
 cp out.txt overview
-for word in number check tables lua replay trace version help shell stores json exit import \
+for word in number check tables lua replay trace watch version help shell stores json exit import \
     arguments examples; do
     grep -q "^  $word " overview || grep -q "^  $word\$" overview ||
         wrong "the overview tells of $word"

@@ -2733,6 +2733,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
     if (rc == 0)
         rc = suite_rooms(b);
     if (rc == 0)
+        rc = suite_replica(b);
+    if (rc == 0)
         rc = suite_serial(b);
     if (rc == 0 && b->shared)
         rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);

@@ -35,6 +35,8 @@ struct backend {
 
 /* Those of rooms; suite_main() runs them, too. */
 int suite_rooms(const struct backend *b);
+/* Of replicas of rooms; within suite_main(). */
+int suite_replica(const struct backend *b);
 /* Of serials; within suite_main(). */
 int suite_serial(const struct backend *b);
 

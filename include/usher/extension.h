@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Extensions: a module (whiteboard, teaching, chat) that keeps things of its own in rooms.
+ *
+ * An extension has a name.  What it keeps are ordinary fields and shares of the room whose
+ * names begin with that name and a full stop; nothing else knows of extensions.  So all that
+ * holds for rooms holds for it without further code: versions, notices, the log, snapshots,
+ * replicas, limits, and every rule of cleaning up:
+ *
+ *  - A field of an extension stays until it is unset or the room closes.
+ *  - An object belongs to a member, as a share, and goes in the same version as the member,
+ *    however it goes.  (What is to stay when its maker leaves is a field.)
+ *  - At the end of a room nothing of it is left.
+ *
+ * The extension is told of what concerns it: its own fields and objects, members who left,
+ * rooms that closed.  By itself it hears of changes that its engine makes; notices of other
+ * processes (`room changes`) are given to usher_extension_hear().
+ *
+ * Names of extensions are names (usher.h) of at most USHER_EXTENSION_NAME_MAX bytes without a
+ * full stop.  The name of a field or object and the prefix are at most USHER_NAME_MAX bytes
+ * together.  Two users of one name are one extension.
+ *
+ * Threads: any.  Since 0.2.
+ */
+#ifndef USHER_EXTENSION_H
+#define USHER_EXTENSION_H
+
+#include <usher/usher.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define USHER_EXTENSION_NAME_MAX 64
+
+struct usher_extension;
+
+enum usher_extension_what {
+    USHER_EXTENSION_SET,    /* a field has a new value */
+    USHER_EXTENSION_UNSET,  /* a field is gone */
+    USHER_EXTENSION_MADE,   /* an object was made, or has new values */
+    USHER_EXTENSION_GONE,   /* an object was taken away, its member being there */
+    USHER_EXTENSION_LEFT,   /* a member is gone, and all its objects with it */
+    USHER_EXTENSION_CLOSED, /* a room is gone, with all that was in it */
+    USHER_EXTENSION_UNTOLD  /* the change was too large to be told: read again what there is */
+};
+
+struct usher_extension_event {
+    enum usher_extension_what what;
+    struct usher_text room;
+    struct usher_text name;  /* field or object without the prefix; LEFT: the member */
+    struct usher_text owner; /* MADE: whose it is */
+    struct usher_text value; /* SET: the value; MADE: what was set, for usher_fields_next() */
+    const struct usher_notice *notice;
+};
+
+/* Texts live during the call.  May use the engine. */
+typedef void usher_extension_fn(void *payload, const struct usher_extension_event *event);
+
+/**
+ * Be the extension @name in all rooms of @e.  @fn (may be NULL) is called as a watcher is:
+ * usher_watch().  Nothing is stored by this.  USHER_OK, USHER_INVALID, USHER_NOMEM.
+ */
+USHER_API enum usher_status usher_room_extend(struct usher_engine *e, const char *name,
+                                              usher_extension_fn *fn, void *payload,
+                                              struct usher_extension **ret_extension);
+
+/** Stop; what is in the rooms stays.  Before the engine is closed, and not from @fn.  NULL is
+ *  fine. */
+USHER_API void usher_extension_close(struct usher_extension *x);
+
+/** A notice that another process made.  What does not concern @x is passed over. */
+USHER_API void usher_extension_hear(struct usher_extension *x, const struct usher_notice *notice);
+
+/** Is @id (of a row, a notice) a field or object of @x?  *@ret_name is it without the prefix,
+ *  in @id. */
+USHER_API bool usher_extension_owns(const struct usher_extension *x, const struct usher_text *id,
+                                    struct usher_text *ret_name);
+
+/** As usher_room_set(), for a field of @x. */
+USHER_API enum usher_status usher_extension_set(struct usher_extension *x, const char *room,
+                                                const char *field, const struct usher_text *value,
+                                                const struct usher_text *expected);
+
+/** Take field @field of @x away.  USHER_OK; USHER_SAME: there was none; USHER_MISSING. */
+USHER_API enum usher_status usher_extension_unset(struct usher_extension *x, const char *room,
+                                                  const char *field);
+
+/** As usher_room_get(), for one field of @x. */
+USHER_API enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
+                                                const char *field, struct usher_reply *ret_reply);
+
+/** As usher_room_share(): make @object of @member, or set some of its fields. */
+USHER_API enum usher_status usher_extension_share(struct usher_extension *x, const char *room,
+                                                  const char *member, const char *object,
+                                                  const struct usher_text *fields);
+
+/** As usher_room_unshare(). */
+USHER_API enum usher_status usher_extension_unshare(struct usher_extension *x, const char *room,
+                                                    const char *object);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * usher watch SCOPE…: notices as they come.
+ *
+ * In the shell they are those of the changes that its own commands make, on scopes of any noun.
+ * Else they are read from the log that rooms keep, again and again: so they may be of any
+ * process, on any store.  A log is bounded: who asks too seldom is told what is missing.
+ */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+#include "cli/answer.h"
+#include "cli/parse.h"
+#include "cli/run.h"
+#include "core/text.h"
+
+#define SCOPES_MAX 64
+#define EVERY_DEFAULT 500
+#define PAGE 100
+
+struct followed {
+    const char *scope, *room; /* "room/R", and R in it */
+    bool begun;               /* epoch and version are known */
+    bool there;
+    uint64_t epoch, version;
+};
+
+struct watching {
+    const struct cli *cli;
+    struct followed of[SCOPES_MAX];
+    size_t n;
+    bool once, has_max, has_since;
+    uint64_t left; /* notices to print, with has_max */
+    uint64_t since;
+    int64_t every_ms, for_ms; /* for_ms < 0: for ever */
+    int rc;
+};
+
+/* ---- one notice ------------------------------------------------------------------- */
+
+static void notice_json(const struct usher_notice *n)
+{
+    static const struct usher_text none = { NULL, 0 };
+    struct json j = { stdout, false };
+    char epoch[17];
+
+    putchar('{');
+    if (n->noun == USHER_ROOM) {
+        usher__answer_room_notice(&j, n);
+    } else {
+        usher__json_key(&j, "scope");
+        printf("\"%s/", usher_noun_word(n->noun));
+        for (size_t i = 0; i < n->scope.size; i++) { /* a name: UTF-8 without controls */
+            if (n->scope.data[i] == '"' || n->scope.data[i] == '\\')
+                putchar('\\');
+            putchar(n->scope.data[i]);
+        }
+        putchar('"');
+        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, n->epoch);
+        usher__json_text(&j, "epoch", epoch);
+        usher__json_uint(&j, "version", n->version);
+        usher__json_text(&j, "verb", usher_verb_word(n->verb));
+        usher__json_name(&j, "subject", &n->subject);
+        if (n->noun == USHER_NUMBER && n->subject.size != 0) {
+            usher__json_text(&j, "from", usher_number_state_word((enum usher_number_state)n->from));
+            usher__json_text(&j, "to", usher_number_state_word((enum usher_number_state)n->to));
+        } else {
+            usher__json_name(&j, "from", &none);
+            usher__json_name(&j, "to", &none);
+        }
+        usher__json_key(&j, "data");
+        fputs("{}", stdout);
+        usher__json_name(&j, "owner", &n->owner);
+        usher__json_int(&j, "time", n->now_ms);
+    }
+    puts("}");
+}
+
+static void notice_plain(const struct usher_notice *n)
+{
+    struct usher_fields f;
+    struct usher_text name, value;
+    uint64_t version;
+
+    printf("%s/", usher_noun_word(n->noun));
+    usher__plain_text(stdout, n->scope.data, n->scope.size);
+    printf(" %" PRIu64 ": %s", n->version, usher_verb_word(n->verb));
+    if (n->subject.size != 0) {
+        putchar(' ');
+        usher__plain_text(stdout, n->subject.data, n->subject.size);
+    }
+    memset(&f, 0, sizeof f);
+    f.at = (const unsigned char *)n->data.data;
+    f.end = f.at != NULL ? f.at + n->data.size : f.at;
+    while (n->data.size > 1 && usher_fields_next(&f, &name, &value, &version)) {
+        putchar(' ');
+        usher__plain_text(stdout, name.data, name.size);
+        putchar('=');
+        usher__plain_text(stdout, value.data, value.size);
+    }
+    putchar('\n');
+}
+
+static void print(const struct cli *cli, const struct usher_notice *n)
+{
+    if (cli->json || cli->shell)
+        notice_json(n);
+    else
+        notice_plain(n);
+}
+
+/* ---- of this process -------------------------------------------------------------- */
+
+static void told(void *payload, const struct usher_notice *n)
+{
+    (void)payload;
+    notice_json(n);
+}
+
+static int listen_to(struct cli *cli, char *const *words, size_t n)
+{
+    struct usher_watch *watch; /* until the engine is closed */
+    struct json j = { stdout, false };
+
+    for (size_t i = 0; i < n; i++) {
+        const char *slash = strchr(words[i], '/');
+        enum usher_noun noun = (enum usher_noun)0;
+        const struct usher__noun *of;
+        enum usher_status status;
+
+        for (unsigned k = 0; (of = usher__noun_at(k)) != NULL; k++)
+            if (strlen(of->word) == (size_t)(slash - words[i]) &&
+                memcmp(of->word, words[i], strlen(of->word)) == 0)
+                noun = (enum usher_noun)of->noun;
+        status = usher_watch(cli->engine, noun, slash + 1, told, NULL, &watch);
+        if (status != USHER_OK)
+            return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+    }
+    putchar('{');
+    usher__json_text(&j, "status", usher_status_word(USHER_OK));
+    usher__json_uint(&j, "watched", n);
+    puts("}");
+    return 0;
+}
+
+/* ---- of the log ------------------------------------------------------------------- */
+
+/* What is not a notice: that there is a gap, or no room. */
+static void remark(struct watching *w, const struct followed *f, enum usher_status status,
+                   const struct usher_reply *reply)
+{
+    struct json j = { stdout, false };
+
+    w->rc = usher__cli_exit_code(status);
+    if (!w->cli->json && !w->cli->shell) {
+        printf("%s: %s\n", f->scope,
+               status == USHER_STALE ? "notices are missing: the log does not reach back so far"
+                                     : "there is no such room");
+        return;
+    }
+    usher__answer_begin(&j, status, reply->epoch, reply->version);
+    usher__json_text(&j, "scope", f->scope);
+    if (status == USHER_STALE)
+        usher__json_uint(&j, "from", reply->of.room.since);
+    puts("}");
+}
+
+static void print_rows(struct watching *w, struct followed *f, const struct usher_reply *reply)
+{
+    struct usher_text room = { f->room, strlen(f->room) };
+
+    for (size_t i = 0; i < reply->of.room.n_rows && (!w->has_max || w->left > 0); i++) {
+        struct usher_notice n;
+
+        if (usher_room_notice(&reply->of.room.rows[i], &room, reply->epoch, &n) != USHER_OK)
+            continue;
+        print(w->cli, &n);
+        f->version = n.version;
+        w->left -= w->has_max;
+    }
+}
+
+/* Where to begin: behind what is there, unless since= says otherwise. */
+static void begin(const struct watching *w, struct followed *f, const struct usher_reply *reply)
+{
+    f->begun = f->there = true;
+    f->epoch = reply->epoch;
+    f->version = w->has_since ? w->since : reply->version;
+}
+
+/* One answer of the log.  False: there is nothing more for now. */
+static bool follow(struct watching *w, struct followed *f, struct usher_reply *reply)
+{
+    switch (reply->status) {
+    case USHER_MISSING:
+        if (f->there || !f->begun)
+            remark(w, f, USHER_MISSING, reply);
+        f->begun = true;
+        f->there = false;
+        f->version = 0; /* of the next room of this name everything is news */
+        return false;
+    case USHER_OK:
+    case USHER_STALE:
+        break;
+    default:
+        w->rc = usher__cli_fail(w->cli, reply->status, "%s", usher_message(NULL));
+        w->once = true;
+        return false;
+    }
+    if (!f->begun) {
+        begin(w, f, reply);
+        return true;
+    }
+    if (!f->there || reply->epoch != f->epoch) {
+        /* another room: from its beginning */
+        f->there = true;
+        f->epoch = reply->epoch;
+        if (f->version != 0) {
+            f->version = 0;
+            return true;
+        }
+    }
+    if (reply->status == USHER_STALE) {
+        remark(w, f, USHER_STALE, reply);
+        f->version = f->version > reply->version ? reply->version : reply->of.room.since;
+        return true;
+    }
+    print_rows(w, f, reply);
+    return reply->of.room.more;
+}
+
+static void poll_one(struct watching *w, struct followed *f)
+{
+    bool more = true;
+
+    while (more && (!w->has_max || w->left > 0)) {
+        struct usher_reply reply;
+
+        memset(&reply, 0, sizeof reply);
+        (void)usher_room_changes(w->cli->engine, f->room, f->begun ? f->version : USHER_EXACT_MAX,
+                                 PAGE, &reply);
+        more = follow(w, f, &reply);
+        usher_reply_done(&reply);
+    }
+}
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+static int poll_all(struct watching *w)
+{
+    int64_t end = now_ms() + w->for_ms;
+
+    for (;;) {
+        struct timespec pause = { (time_t)(w->every_ms / 1000),
+                                  (long)(w->every_ms % 1000) * 1000000 };
+
+        for (size_t i = 0; i < w->n; i++)
+            poll_one(w, &w->of[i]);
+        if (fflush(stdout) != 0 || w->once || (w->has_max && w->left == 0) ||
+            (w->for_ms >= 0 && now_ms() + w->every_ms > end))
+            return w->rc;
+        (void)nanosleep(&pause, NULL);
+    }
+}
+
+/* ---- words ------------------------------------------------------------------------ */
+
+/* NULL, or what is wrong with the word of a scope. */
+static const char *scope_fault(const struct cli *cli, const char *word, bool polls)
+{
+    const char *slash = strchr(word, '/'), *fault;
+    char noun[16];
+
+    (void)cli;
+    if (slash == NULL || (size_t)(slash - word) >= sizeof noun)
+        return "is not NOUN/NAME, as room/R";
+    (void)snprintf(noun, sizeof noun, "%.*s", (int)(slash - word), word);
+    if (usher__noun_by_word(noun) == NULL)
+        return "has no known noun; it is NOUN/NAME, as room/R";
+    fault = usher__scope_fault(slash + 1, strlen(slash + 1));
+    if (fault != NULL)
+        return fault;
+    if (polls && strcmp(noun, "room") != 0)
+        return "keeps no log: only rooms can be watched from outside of the shell";
+    return NULL;
+}
+
+/* One option.  NULL, or what is wrong with it. */
+static const char *option(struct watching *w, const char *word)
+{
+    const char *value;
+    int64_t n;
+
+    if (strcmp(word, "--once") == 0) {
+        w->once = true;
+        return NULL;
+    }
+    value = strchr(word, '=');
+    if (value == NULL)
+        return "is no option of `watch`";
+    value++;
+    if (strncmp(word, "--max=", 6) == 0) {
+        if (!usher__parse_int(value, 1, USHER_EXACT_MAX, &n))
+            return "is not a number from 1";
+        w->has_max = true;
+        w->left = (uint64_t)n;
+    } else if (strncmp(word, "--since=", 8) == 0) {
+        if (!usher__parse_int(value, 0, USHER_EXACT_MAX, &n))
+            return "is not a version";
+        w->has_since = true;
+        w->since = (uint64_t)n;
+    } else if (strncmp(word, "--every=", 8) == 0) {
+        if (!usher__parse_int(value, 10, 3600000, &w->every_ms))
+            return "is not from 10 to 3600000";
+    } else if (strncmp(word, "--for=", 6) == 0) {
+        if (!usher__parse_int(value, 0, USHER_SPAN_MAX, &w->for_ms))
+            return "is not a time in ms";
+    } else {
+        return "is no option of `watch`";
+    }
+    return NULL;
+}
+
+int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
+{
+    struct watching w;
+    char quoted[CLI_QUOTE_MAX];
+    size_t scopes = 1;
+    bool polls;
+    int rc;
+
+    memset(&w, 0, sizeof w);
+    w.cli = cli;
+    w.every_ms = EVERY_DEFAULT;
+    w.for_ms = -1;
+    while (scopes < n && strncmp(words[scopes], "--", 2) != 0)
+        scopes++;
+    for (size_t i = scopes; i < n; i++) {
+        const char *fault = option(&w, words[i]);
+
+        if (fault != NULL)
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` %s", usher__quote(quoted, words[i]),
+                                   fault);
+    }
+    polls = !cli->shell || scopes < n;
+    if (polls && cli->shell && !w.once && !w.has_max && w.for_ms < 0)
+        return usher__cli_fail(cli, USHER_INVALID,
+                               "in the shell, --once, --max= or --for= must say when it ends");
+    if (scopes == 1)
+        return usher__cli_fail(cli, USHER_INVALID, "scope is missing: NOUN/NAME, as room/R");
+    if (scopes - 1 > SCOPES_MAX)
+        return usher__cli_fail(cli, USHER_INVALID, "more than %d scopes", SCOPES_MAX);
+    for (size_t i = 1; i < scopes; i++) {
+        const char *fault = scope_fault(cli, words[i], polls);
+
+        if (fault != NULL)
+            return usher__cli_fail(cli, USHER_INVALID, "scope `%s` %s",
+                                   usher__quote(quoted, words[i]), fault);
+        w.of[w.n].scope = words[i];
+        w.of[w.n++].room = strchr(words[i], '/') + 1;
+    }
+    rc = usher__cli_open(cli);
+    if (rc != 0)
+        return rc;
+    return polls ? poll_all(&w) : listen_to(cli, words + 1, scopes - 1);
+}

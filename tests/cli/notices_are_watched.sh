@@ -1,0 +1,135 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# watch: notices of this process in the shell, and of any process from the log of a room.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+# In the shell: told before the answer to the command that made the change.
+for store in $STORES; do
+    cat >in <<'EOT'
+watch room/R number/P
+room open R now=1000
+number add P 7 now=1000
+room join R ann name=Ann now=2000
+room share R ann board now=2000
+room close R now=3000
+EOT
+    expect 0 "$USHER" -s "$store" shell -e <<'EOT'
+{"status":"ok","watched":2}
+{"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+{"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
+{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+{"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000}
+{"status":"ok","epoch":"E","version":2,"member":"ann","members":1,"state":"here","until":0}
+{"scope":"room/R","epoch":"E","version":3,"verb":"share","subject":"board","from":null,"to":null,"data":{},"owner":"ann","time":2000}
+{"status":"ok","epoch":"E","version":3,"share":"board"}
+{"scope":"room/R","epoch":"E","version":4,"verb":"close","subject":null,"from":"open","to":"closing","data":{},"owner":null,"time":3000}
+{"scope":"room/R","epoch":"E","version":5,"verb":"done","subject":null,"from":"closing","to":"closed","data":{},"owner":null,"time":3000}
+{"status":"ok","epoch":"E","version":5,"state":"closed","erased":5,"more":false}
+EOT
+
+    # From the log, within one process.
+    cat >in <<'EOT'
+room open L log=2 now=1000
+room set L f 1 now=1000
+watch room/L --since=1 --once
+watch room/L --once
+room set L f 2 now=1000
+room set L f 3 now=1000
+watch room/L --since=1 --once
+watch room/L --since=9 --once
+watch room/L --since=2 --max=1
+watch room/nowhere room/L --since=3 --once
+EOT
+    "$USHER" -s "$store" shell <in >out.txt 2>err.txt || wrong "the shell ends with 0 with $store"
+    grep -v '"value"\|"capacity"' out.txt | mask >got.txt
+    cat >wanted.txt <<'EOT'
+{"scope":"room/L","epoch":"E","version":2,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"1"},"owner":null,"time":1000}
+{"status":"stale","epoch":"E","version":4,"scope":"room/L","from":2}
+{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000}
+{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000}
+{"status":"stale","epoch":"E","version":4,"scope":"room/L","from":2}
+{"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000}
+{"status":"missing","epoch":"0","version":0,"scope":"room/nowhere"}
+{"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000}
+EOT
+    cmp -s wanted.txt got.txt || {
+        wrong "the log is read with $store"
+        diff -u wanted.txt got.txt | sed 1,2d
+    }
+    rm -f in
+
+    # Of another process: what it does while we look, and a room that comes again.
+    [ "$store" != memory: ] || continue
+    "$USHER" -s "$store" room open F now=1000 >/dev/null || wrong "a room is opened with $store"
+    "$USHER" -s "$store" --json watch room/F --since=0 --every=10 --max=4 --for=30000 >follow.txt &
+    follower=$!
+    tries=0
+    until grep -q '"version":1' follow.txt || [ $tries -gt 500 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    "$USHER" -s "$store" room set F f 1 now=1000 >/dev/null
+    until grep -q '"version":2' follow.txt || [ $tries -gt 1000 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    "$USHER" -s "$store" room close F >/dev/null
+    until grep -q missing follow.txt || [ $tries -gt 1500 ]; do
+        tries=$((tries + 1))
+        sleep 0.02
+    done
+    "$USHER" -s "$store" room open F now=2000 >/dev/null
+    "$USHER" -s "$store" room join F bob now=2000 >/dev/null
+    wait "$follower"
+    mask <follow.txt | cut -d , -f 1-5 >got.txt
+    cat >wanted.txt <<'EOT'
+{"scope":"room/F","epoch":"E","version":1,"verb":"open","subject":null
+{"scope":"room/F","epoch":"E","version":2,"verb":"set","subject":"f"
+{"status":"missing","epoch":"0","version":0,"scope":"room/F"}
+{"scope":"room/F","epoch":"E","version":1,"verb":"open","subject":null
+{"scope":"room/F","epoch":"E","version":2,"verb":"join","subject":"bob"
+EOT
+    cmp -s wanted.txt got.txt || {
+        wrong "another process is followed with $store"
+        diff -u wanted.txt got.txt | sed 1,2d
+    }
+    expect 0 "$USHER" -s "$store" watch room/F --since=0 --once <<'EOT'
+room/F 1: open
+room/F 2: join bob
+EOT
+    expect 1 "$USHER" -s "$store" watch room/nowhere --once <<'EOT'
+room/nowhere: there is no such room
+EOT
+    expect 0 "$USHER" -s "$store" watch room/F --for=0 </dev/null
+done
+
+expect 2 "$USHER" -s memory: watch <<'EOF2'
+! usher: invalid: scope is missing: NOUN/NAME, as room/R
+EOF2
+expect 2 "$USHER" -s memory: watch R <<'EOF2'
+! usher: invalid: scope `R` is not NOUN/NAME, as room/R
+EOF2
+expect 2 "$USHER" -s memory: watch roon/R <<'EOF2'
+! usher: invalid: scope `roon/R` has no known noun; it is NOUN/NAME, as room/R
+EOF2
+expect 2 "$USHER" -s memory: watch number/P <<'EOF2'
+! usher: invalid: scope `number/P` keeps no log: only rooms can be watched from outside of the shell
+EOF2
+expect 2 "$USHER" -s memory: watch room/ <<'EOF2'
+! usher: invalid: scope `room/` is empty
+EOF2
+expect 2 "$USHER" -s memory: watch room/R --max=0 <<'EOF2'
+! usher: invalid: `--max=0` is not a number from 1
+EOF2
+expect 2 "$USHER" -s memory: watch room/R --every=1 <<'EOF2'
+! usher: invalid: `--every=1` is not from 10 to 3600000
+EOF2
+expect 2 "$USHER" -s memory: watch room/R --since=x <<'EOF2'
+! usher: invalid: `--since=x` is not a version
+EOF2
+expect 2 "$USHER" -s memory: watch room/R --once number/P <<'EOF2'
+! usher: invalid: `number/P` is no option of `watch`
+EOF2
+finish

@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Replicas that follow a room on every store: one by the notices of its engine, one by the log
+ * alone, one by snapshots in small pages.  A memory store is told the same as the store under
+ * test; all of them have one digest.
+ */
+#include "config.h"
+
+#include "conformance/suite.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/replica.h>
+
+#define STEPS 400
+#define SEED UINT64_C(20260317)
+
+enum { BY_NOTICE, BY_LOG, BY_PAGES, REPLICAS };
+
+static const struct backend *backend;
+
+struct world {
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e, *twin;
+    struct usher_watch *watch;
+    struct usher_replica *r[REPLICAS];
+    int64_t now;
+    uint64_t random;
+};
+
+static uint64_t rnd(struct world *w, uint64_t below)
+{
+    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % below;
+}
+
+static int64_t clock_of(void *payload)
+{
+    return ((struct world *)payload)->now;
+}
+
+static struct usher_engine *engine_open(struct world *w, const char *url)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.now_ms = clock_of;
+    opt.payload = w;
+    opt.drivers = backend->drivers;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static void told(void *payload, const struct usher_notice *n)
+{
+    struct world *w = payload;
+
+    (void)usher_replica_notice(w->r[BY_NOTICE], n);
+}
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    assert_non_null(w);
+    w->now = INT64_C(1700000000000);
+    w->random = SEED;
+    if (!backend->fresh(w->url)) {
+        free(w);
+        return -1;
+    }
+    w->e = engine_open(w, w->url);
+    w->twin = engine_open(w, "memory:");
+    for (int i = 0; i < REPLICAS; i++)
+        assert_int_equal(usher_replica_open("r", NULL, &w->r[i]), USHER_OK);
+    assert_int_equal(usher_watch(w->e, USHER_ROOM, "r", told, w, &w->watch), USHER_OK);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+    uint64_t faults = 1;
+
+    assert_int_equal(usher_audit(w->e, NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_unwatch(w->e, w->watch);
+    for (int i = 0; i < REPLICAS; i++)
+        usher_replica_close(w->r[i]);
+    usher_close(w->twin);
+    usher_close(w->e);
+    free(w);
+    return 0;
+}
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+/* The same to both stores, with the same answer. */
+static void step(struct world *w)
+{
+    struct usher_engine *const both[] = { w->e, w->twin };
+    char member[8], name[8], number[8];
+    unsigned which = (unsigned)rnd(w, 16);
+    struct usher_text value, fields = { NULL, 0 };
+    unsigned char packed[64];
+    struct usher_text field_name = text("f1");
+    enum usher_status status[2] = { USHER_OK, USHER_OK };
+
+    w->now += (int64_t)rnd(w, 400);
+    (void)snprintf(member, sizeof member, "m%u", (unsigned)rnd(w, 8));
+    (void)snprintf(name, sizeof name, "f%u", (unsigned)rnd(w, 4));
+    (void)snprintf(number, sizeof number, "%u", (unsigned)rnd(w, 3));
+    value = text(number);
+    fields.data = (const char *)packed;
+    fields.size = usher_fields_pack(&field_name, &value, 1, packed, sizeof packed);
+    for (int i = 0; i < 2; i++) {
+        struct usher_engine *e = both[i];
+
+        switch (which) {
+        case 0:
+        case 1:
+        case 2:
+        case 3:
+            status[i] = usher_room_join(e, "r", member, which == 0 ? NULL : &fields);
+            break;
+        case 4:
+            status[i] = usher_room_leave(e, "r", member);
+            break;
+        case 5:
+            status[i] = usher_room_kick(e, "r", member, 300);
+            break;
+        case 6:
+        case 7:
+            status[i] = usher_room_member(e, "r", member, name, &value, NULL);
+            break;
+        case 8:
+            status[i] = usher_room_all(e, "r", name, &value);
+            break;
+        case 9:
+            status[i] = usher_room_set(e, "r", name, &value, NULL);
+            break;
+        case 10:
+            status[i] = usher_room_role(e, "r", name, member, NULL);
+            break;
+        case 11:
+        case 12:
+            status[i] = usher_room_share(e, "r", member, name, &fields);
+            break;
+        case 13:
+            status[i] = usher_room_unshare(e, "r", name);
+            break;
+        case 14:
+            status[i] = usher_room_unlock(e, "r");
+            break;
+        default:
+            status[i] = usher_room_alive(e, "r", member, NULL, NULL);
+        }
+    }
+    assert_int_equal(status[0], status[1]);
+}
+
+static void catch_up(struct world *w, struct usher_engine *e, int which)
+{
+    struct usher_replica *r = w->r[which];
+    struct usher_replica_question q;
+
+    for (int turn = 0; turn < 100 && !usher_replica_current(r); turn++) {
+        struct usher_reply reply;
+
+        memset(&reply, 0, sizeof reply);
+        usher_replica_ask(r, &q);
+        if (q.kind == USHER_REPLICA_PULL)
+            (void)usher_room_snapshot(e, "r", q.after, q.version, which == BY_PAGES ? 2 : 0,
+                                      &reply);
+        else
+            (void)usher_room_changes(e, "r", q.since, 3, &reply);
+        (void)usher_replica_answer(r, q.ticket, &reply);
+        usher_reply_done(&reply);
+    }
+    assert_true(usher_replica_current(r));
+}
+
+static void compare(struct world *w)
+{
+    uint64_t epoch, version, twins;
+    char digest[33], twin[33], copy[33];
+
+    assert_int_equal(usher_room_digest(w->e, "r", &epoch, &version, digest), USHER_OK);
+    assert_int_equal(usher_room_digest(w->twin, "r", NULL, &twins, twin), USHER_OK);
+    assert_int_equal(version, twins);
+    assert_string_equal(digest, twin);
+    for (int i = 0; i < REPLICAS; i++) {
+        if (i == BY_PAGES)
+            (void)usher_replica_heartbeat(w->r[i], epoch + 1, 1); /* so that it pulls */
+        else
+            (void)usher_replica_heartbeat(w->r[i], epoch, version);
+        catch_up(w, w->e, i);
+        assert_int_equal(usher_replica_digest(w->r[i], copy), USHER_OK);
+        assert_string_equal(copy, digest);
+        assert_int_equal(usher_replica_check(w->r[i], epoch, version, digest),
+                         USHER_REPLICA_IGNORE);
+    }
+}
+
+static void replicas_of_a_room_are_the_room(void **state)
+{
+    struct world *w = *state;
+    struct usher_room_settings settings = {
+        .capacity = 6, .ttl_ms = 4000, .away_ms = 1500, .grace_ms = 1000
+    };
+
+    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
+    assert_int_equal(usher_room_open(w->twin, "r", &settings), USHER_OK);
+    for (int i = 0; i < STEPS; i++) {
+        step(w);
+        if (i % 20 == 19)
+            compare(w);
+    }
+    compare(w);
+}
+
+static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
+{
+    struct world *w = *state;
+    struct usher_replica_about about;
+    uint64_t epoch, again;
+    char digest[33];
+
+    assert_int_equal(usher_room_digest(w->e, "r", NULL, NULL, digest), USHER_MISSING);
+    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(usher_room_join(w->e, "r", "ann", NULL), USHER_OK);
+    catch_up(w, w->e, BY_NOTICE);
+    catch_up(w, w->e, BY_LOG);
+    assert_int_equal(usher_room_alive(w->e, "r", "ann", &epoch, NULL), USHER_OK);
+    assert_int_equal(usher_room_close(w->e, "r"), USHER_OK);
+    usher_replica_show(w->r[BY_NOTICE], &about);
+    assert_int_equal(about.state, USHER_ROOM_CLOSED);
+    assert_int_equal(about.members, 0);
+    assert_true(usher_replica_current(w->r[BY_NOTICE]));
+    (void)usher_replica_heartbeat(w->r[BY_LOG], 0, 0);
+    catch_up(w, w->e, BY_LOG);
+    usher_replica_show(w->r[BY_LOG], &about);
+    assert_int_equal(about.state, USHER_ROOM_CLOSED);
+
+    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    catch_up(w, w->e, BY_NOTICE);
+    usher_replica_show(w->r[BY_NOTICE], &about);
+    assert_int_equal(about.state, USHER_ROOM_OPENED);
+    again = about.epoch;
+    assert_true(again != epoch);
+    assert_int_equal(about.version, 1);
+}
+
+/* The values of all come with each page, and a digest of many pages is that of one. */
+static void a_large_room_has_the_digest_of_its_copy(void **state)
+{
+    struct world *w = *state;
+    struct usher_text on = text("on");
+    char member[16], digest[33], copy[33];
+
+    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    for (int i = 0; i < 250; i++) {
+        (void)snprintf(member, sizeof member, "member-%d", i);
+        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        if (i % 50 == 0)
+            assert_int_equal(usher_room_member(w->e, "r", member, "mic", &on, NULL), USHER_OK);
+        if (i == 120)
+            assert_int_equal(usher_room_all(w->e, "r", "mic", &on), USHER_OK);
+    }
+    catch_up(w, w->e, BY_LOG);
+    assert_int_equal(usher_room_digest(w->e, "r", NULL, NULL, digest), USHER_OK);
+    assert_int_equal(usher_replica_digest(w->r[BY_LOG], copy), USHER_OK);
+    assert_string_equal(copy, digest);
+}
+
+int suite_replica(const struct backend *b)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(replicas_of_a_room_are_the_room),
+        T(a_replica_sees_that_a_room_is_gone_and_comes_again),
+        T(a_large_room_has_the_digest_of_its_copy),
+    };
+#undef T
+
+    backend = b;
+    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+}

@@ -1,0 +1,861 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Replicas of a room whose leader is an engine on memory, behind channels that lose, repeat and
+ * reorder, and a store that falls back to an older state.
+ *
+ * A leader keeps its commands.  A failover makes a new engine from some of the first of them:
+ * under a new epoch (as if the engine had seen it), or under the same one (nobody has).  In
+ * the latter case the connections break, what is in flight is lost, and each replica hears the
+ * version of now before anything else, as a client does that connects again.
+ *
+ * Invariants, by name:
+ *   whole    a copy is what the leader was at that epoch and version, current or not
+ *   honest   who has just heard the leader's version and says that it is current has its digest
+ *   equal    when all is quiet, every replica becomes current, and is equal
+ *   no more  if nothing is lost or late, a replica pulls only when it must
+ *
+ * World i of a run has the seed USHER_SEED + i; USHER_STEPS is the number of events of all.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/replica.h>
+
+#define ROOM "r"
+#define REPLICAS 4
+#define CHANNEL_MAX 96
+#define WORLD_EVENTS 2000
+#define STEPS_DEFAULT 100000
+#define SEED_DEFAULT 20260711
+#define SEEN_MAX 8192 /* (epoch, version, digest) of one world */
+
+/* ---- one command, so that it can be run again --------------------------------------- */
+
+struct op {
+    enum usher_verb verb;
+    uint32_t given;
+    int64_t now, ban, since, log, ttl, away, grace, linger, capacity, max;
+    char member[4], name[4]; /* field, role or share */
+    char value[8];           /* "": none */
+    bool large, has_value;
+    unsigned char fields[64];
+    size_t fields_size;
+};
+
+static char large_value[USHER_NOTICE_DATA_MAX + 100];
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static void op_command(const struct op *op, struct usher_command *c)
+{
+    struct usher_room_args *a = &c->arg.room;
+
+    memset(c, 0, sizeof *c);
+    c->verb = op->verb;
+    c->given = op->given | USHER_GIVEN_NOW;
+    c->now_ms = op->now;
+    c->scope = text(ROOM);
+    a->ban_ms = op->ban;
+    a->log = op->log;
+    a->ttl_ms = op->ttl;
+    a->away_ms = op->away;
+    a->grace_ms = op->grace;
+    a->linger_ms = op->linger;
+    a->capacity = op->capacity;
+    a->max = op->max;
+    if (op->member[0] != '\0' || op->verb == USHER_ROOM_ROLE)
+        a->member = text(op->member);
+    if (op->verb == USHER_ROOM_ROLE)
+        a->role = text(op->name);
+    else if (op->verb == USHER_ROOM_SHARE || op->verb == USHER_ROOM_UNSHARE)
+        a->share = text(op->name);
+    else if (op->name[0] != '\0')
+        a->field = text(op->name);
+    if (op->has_value)
+        a->value =
+            op->large ? (struct usher_text){ large_value, sizeof large_value } : text(op->value);
+    if (op->fields_size != 0)
+        a->fields = (struct usher_text){ (const char *)op->fields, op->fields_size };
+}
+
+/* ---- the world ----------------------------------------------------------------------- */
+
+enum message_kind { NOTICE, HEARTBEAT, QUESTION, ANSWER };
+
+struct message {
+    unsigned refs;
+    enum message_kind kind;
+    struct usher_notice notice; /* its texts are in bytes */
+    uint64_t epoch, version;    /* HEARTBEAT */
+    struct usher_replica_question question;
+    char after[USHER_NAME_MAX + 1];
+    struct usher_reply reply;
+    char bytes[];
+};
+
+/* What the leader was, at each version; "": in the midst of a command, so nobody asked. */
+struct seen {
+    uint64_t epoch, version;
+    char digest[33];
+};
+
+enum faults { NONE, NEW_EPOCHS, SAME_EPOCH, UNSEEN };
+
+struct world {
+    uint64_t seed, random;
+    enum faults faults;
+    /* in 1/256 */
+    unsigned loss, again;
+    unsigned window; /* how far a message may overtake others */
+
+    struct usher_engine *e;
+    struct usher_watch *watch;
+    int64_t now;
+    uint64_t mask_real, mask_shown; /* a store that fell under the same epoch shows this one */
+    struct op *op;
+    size_t n_ops, room_ops;
+    bool done, opened; /* heard while a command ran */
+    bool missing;      /* there is no room */
+
+    struct usher_replica *r[REPLICAS];
+    bool asked[REPLICAS];
+    struct message *channel[REPLICAS][CHANNEL_MAX];
+    size_t in_flight[REPLICAS];
+
+    struct seen *seen;
+    size_t n_seen;
+};
+
+/* What all worlds came to. */
+static struct {
+    uint64_t events, commands, notices, failovers, pulls, replays, applied, checked;
+} sum;
+
+static uint64_t rnd(struct world *w, uint64_t below)
+{
+    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % below;
+}
+
+static bool chance(struct world *w, unsigned of_256)
+{
+    return rnd(w, 256) < of_256;
+}
+
+static uint64_t shown(const struct world *w, uint64_t epoch)
+{
+    return epoch != 0 && epoch == w->mask_real ? w->mask_shown : epoch;
+}
+
+#define must_hold(w, good, ...)                                                      \
+    do {                                                                             \
+        if (!(good)) {                                                               \
+            print_error("seed %" PRIu64 ": ", (w)->seed);                            \
+            print_error(__VA_ARGS__);                                                \
+            fail_msg("repeat with USHER_SEED=%" PRIu64 " USHER_STEPS=1", (w)->seed); \
+        }                                                                            \
+    } while (0)
+
+/* ---- channels ------------------------------------------------------------------------ */
+
+static struct message *message_new(enum message_kind kind, size_t bytes)
+{
+    struct message *m = calloc(1, sizeof *m + bytes);
+
+    assert_non_null(m);
+    m->kind = kind;
+    m->refs = 1;
+    return m;
+}
+
+static void message_drop(struct message *m)
+{
+    if (--m->refs != 0)
+        return;
+    if (m->kind == ANSWER)
+        usher_reply_done(&m->reply);
+    free(m);
+}
+
+static void channel_take(struct world *w, unsigned i, size_t at)
+{
+    message_drop(w->channel[i][at]);
+    w->in_flight[i]--;
+    memmove(&w->channel[i][at], &w->channel[i][at + 1],
+            (w->in_flight[i] - at) * sizeof w->channel[i][at]);
+}
+
+static void channel_clear(struct world *w, unsigned i)
+{
+    while (w->in_flight[i] > 0)
+        channel_take(w, i, 0);
+}
+
+/* Takes its own reference. */
+static void channel_send(struct world *w, unsigned i, struct message *m)
+{
+    if (chance(w, w->loss))
+        return;
+    if (w->in_flight[i] == CHANNEL_MAX)
+        channel_take(w, i, 0);
+    m->refs++;
+    w->channel[i][w->in_flight[i]++] = m;
+}
+
+static char *put_text(struct usher_text *to, const struct usher_text *from, char *at)
+{
+    to->data = at;
+    to->size = from->size;
+    if (from->size != 0)
+        memcpy(at, from->data, from->size);
+    return at + from->size;
+}
+
+static void told(void *payload, const struct usher_notice *n)
+{
+    struct world *w = payload;
+    struct message *m =
+        message_new(NOTICE, n->scope.size + n->subject.size + n->owner.size + n->data.size);
+    char *at = m->bytes;
+
+    m->notice = *n;
+    m->notice.epoch = shown(w, n->epoch);
+    at = put_text(&m->notice.scope, &n->scope, at);
+    at = put_text(&m->notice.subject, &n->subject, at);
+    at = put_text(&m->notice.owner, &n->owner, at);
+    (void)put_text(&m->notice.data, &n->data, at);
+    for (unsigned i = 0; i < REPLICAS; i++)
+        channel_send(w, i, m);
+    message_drop(m);
+    sum.notices++;
+    w->seen[w->n_seen % SEEN_MAX] = (struct seen){ shown(w, n->epoch), n->version, "" };
+    w->n_seen++;
+    if (n->verb == USHER_ROOM_DONE)
+        w->done = true;
+    w->opened = n->verb != USHER_ROOM_DONE;
+}
+
+/* ---- the leader ---------------------------------------------------------------------- */
+
+static int64_t clock_of(void *payload)
+{
+    return ((struct world *)payload)->now;
+}
+
+static void leader_open(struct world *w)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    opt.now_ms = clock_of;
+    opt.payload = w;
+    assert_int_equal(usher_open("memory:", &opt, &w->e), USHER_OK);
+}
+
+static void leader_listen(struct world *w)
+{
+    assert_int_equal(usher_watch(w->e, USHER_ROOM, ROOM, told, w, &w->watch), USHER_OK);
+}
+
+/* Run @op and keep it; *@ret_reply (may be NULL) is the caller's. */
+static enum usher_status leader_run(struct world *w, const struct op *op,
+                                    struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    w->done = w->opened = false;
+    op_command(op, &c);
+    memset(&reply, 0, sizeof reply);
+    (void)usher_execute(w->e, &c, &reply, 1);
+    status = reply.status;
+    must_hold(w, status < USHER_INVALID, "%s: %s\n", usher_verb_word(op->verb), reply.message);
+    if (w->done)
+        w->n_ops = 0; /* a room that is opened again is another one */
+    if (!w->done || w->opened) {
+        if (w->n_ops == w->room_ops) {
+            w->room_ops = w->room_ops * 2 + 64;
+            w->op = realloc(w->op, w->room_ops * sizeof *w->op);
+            assert_non_null(w->op);
+        }
+        w->op[w->n_ops++] = *op;
+    }
+    w->missing = status == USHER_MISSING && reply.epoch == 0;
+    reply.epoch = shown(w, reply.epoch);
+    if (ret_reply != NULL)
+        *ret_reply = reply;
+    else
+        usher_reply_done(&reply);
+    sum.commands++;
+    return status;
+}
+
+/* Where the leader is, with all applied that is due. */
+static enum usher_status leader_now(struct world *w, uint64_t *ret_epoch, uint64_t *ret_version)
+{
+    struct op op;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    memset(&op, 0, sizeof op);
+    op.verb = USHER_ROOM_SNAPSHOT;
+    op.now = w->now;
+    op.given = USHER_GIVEN_ROOM_MAX;
+    op.max = 1;
+    status = leader_run(w, &op, &reply);
+    *ret_epoch = reply.epoch;
+    *ret_version = reply.version;
+    usher_reply_done(&reply);
+    return status;
+}
+
+static bool leader_digest(struct world *w, struct seen *ret)
+{
+    enum usher_status status = leader_now(w, &ret->epoch, &ret->version);
+    uint64_t epoch, version;
+
+    if (status != USHER_OK)
+        return false;
+    status = usher_room_digest(w->e, ROOM, &epoch, &version, ret->digest);
+    must_hold(w, status == USHER_OK, "digest: %s\n", usher_message(w->e));
+    must_hold(w, shown(w, epoch) == ret->epoch && version == ret->version, "digest: moved\n");
+    return true;
+}
+
+static void leader_remember(struct world *w)
+{
+    struct seen now, *last;
+
+    if (!leader_digest(w, &now))
+        return;
+    last = &w->seen[(w->n_seen + SEEN_MAX - 1) % SEEN_MAX];
+    if (last->epoch != now.epoch || last->version != now.version)
+        last = &w->seen[w->n_seen++ % SEEN_MAX];
+    *last = now;
+}
+
+static void put_fields(struct world *w, struct op *op, unsigned n)
+{
+    struct usher_text names[3], values[3];
+    char name[3][4], value[3][4];
+    unsigned first = (unsigned)rnd(w, 5);
+
+    if (n == 0)
+        return;
+    for (unsigned i = 0; i < n; i++) {
+        (void)snprintf(name[i], sizeof name[i], "f%u", (first + i) % 5);
+        (void)snprintf(value[i], sizeof value[i], "%u", (unsigned)rnd(w, 3));
+        names[i] = text(name[i]);
+        values[i] = text(value[i]);
+    }
+    op->fields_size = usher_fields_pack(names, values, n, op->fields, sizeof op->fields);
+    assert_true(op->fields_size <= sizeof op->fields);
+}
+
+static void open_op(struct world *w, struct op *op)
+{
+    static const int64_t logs[] = { 1, 5, 20, 256, 256 };
+
+    op->verb = USHER_ROOM_OPEN;
+    op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
+                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_LINGER | USHER_GIVEN_ROOM_CAPACITY;
+    op->log = w->faults == NONE ? 256 : logs[rnd(w, 5)];
+    op->ttl = rnd(w, 2) == 0 ? 0 : 300;
+    op->away = rnd(w, 2) == 0 ? 0 : 100;
+    op->grace = rnd(w, 2) == 0 ? 0 : 200;
+    op->linger = rnd(w, 6) == 0 ? 500 : 0;
+    op->capacity = rnd(w, 3) == 0 ? 4 : 0;
+}
+
+static void random_op(struct world *w, struct op *op)
+{
+    unsigned which = (unsigned)rnd(w, 100);
+
+    memset(op, 0, sizeof *op);
+    w->now += (int64_t)rnd(w, 20);
+    op->now = w->now;
+    if (w->missing && rnd(w, 4) == 0) {
+        open_op(w, op);
+        return;
+    }
+    (void)snprintf(op->member, sizeof op->member, "m%u", (unsigned)rnd(w, 7));
+    if (which < 20) {
+        op->verb = USHER_ROOM_JOIN;
+        put_fields(w, op, (unsigned)rnd(w, 3));
+    } else if (which < 30) {
+        op->verb = USHER_ROOM_ALIVE;
+    } else if (which < 37) {
+        op->verb = USHER_ROOM_LEAVE;
+    } else if (which < 41) {
+        op->verb = USHER_ROOM_KICK;
+        if (rnd(w, 2) == 0) {
+            op->given = USHER_GIVEN_ROOM_BAN;
+            op->ban = (int64_t)rnd(w, 3) * 50;
+        }
+    } else if (which < 53 || (which < 70 && which >= 65) || (which < 80 && which >= 75)) {
+        op->verb = which < 53 ? USHER_ROOM_MEMBER : which < 70 ? USHER_ROOM_SET : USHER_ROOM_ALL;
+        if (op->verb != USHER_ROOM_MEMBER)
+            op->member[0] = '\0';
+        (void)snprintf(op->name, sizeof op->name, "f%u", (unsigned)rnd(w, 5));
+        (void)snprintf(op->value, sizeof op->value, "%u", (unsigned)rnd(w, 3));
+        op->has_value = true;
+        op->large = rnd(w, 64) == 0;
+    } else if (which < 65) {
+        op->verb = USHER_ROOM_SHARE;
+        (void)snprintf(op->name, sizeof op->name, "s%u", (unsigned)rnd(w, 5));
+        put_fields(w, op, (unsigned)rnd(w, 3));
+    } else if (which < 75) {
+        op->verb = USHER_ROOM_ROLE;
+        (void)snprintf(op->name, sizeof op->name, "r%u", (unsigned)rnd(w, 3));
+        if (rnd(w, 4) == 0)
+            op->member[0] = '\0';
+    } else {
+        op->member[0] = '\0';
+        if (which < 84) {
+            op->verb = USHER_ROOM_UNSET;
+            (void)snprintf(op->name, sizeof op->name, "f%u", (unsigned)rnd(w, 5));
+        } else if (which < 90) {
+            op->verb = USHER_ROOM_UNSHARE;
+            (void)snprintf(op->name, sizeof op->name, "s%u", (unsigned)rnd(w, 5));
+        } else if (which < 94) {
+            op->verb = which < 91 ? USHER_ROOM_LOCK : USHER_ROOM_UNLOCK;
+        } else if (which < 96) {
+            op->verb = USHER_ROOM_SWEEP;
+        } else if (which < 99 || rnd(w, 4) != 0) {
+            open_op(w, op);
+        } else {
+            op->verb = USHER_ROOM_CLOSE;
+        }
+    }
+}
+
+static void took(struct world *w, unsigned i, enum usher_replica_next next);
+
+/* The store falls back to what it was after some of its commands. */
+static void failover(struct world *w)
+{
+    bool same = w->faults == UNSEEN || (w->faults == SAME_EPOCH && rnd(w, 2) == 0);
+    uint64_t epoch, version, real;
+    size_t n = w->n_ops;
+    struct usher_reply reply;
+
+    if (n < 2)
+        return;
+    (void)leader_now(w, &epoch, &version);
+    n = w->n_ops; /* if there is a room */
+    if (n < 2 || epoch == 0)
+        return;
+    if (n > 31 && rnd(w, 4) != 0)
+        n = n - 31 + (size_t)rnd(w, 31);
+    else
+        n = 1 + (size_t)rnd(w, n - 1);
+    usher_unwatch(w->e, w->watch);
+    usher_close(w->e);
+    leader_open(w);
+    w->n_ops = 0;
+    w->mask_real = 0;
+    for (size_t i = 0; i < n; i++) {
+        struct op op = w->op[i];
+
+        (void)leader_run(w, &op, NULL);
+    }
+    assert_int_equal(w->n_ops, n);
+    memset(&reply, 0, sizeof reply);
+    (void)usher_room_get(w->e, ROOM, NULL, &reply);
+    real = reply.epoch;
+    version = reply.version; /* nothing that is due by now was applied: it is below the others' */
+    usher_reply_done(&reply);
+    if (same && real != 0) {
+        w->mask_real = real;
+        w->mask_shown = epoch;
+    }
+    leader_listen(w);
+    sum.failovers++;
+    if (same)
+        for (unsigned i = 0; i < REPLICAS; i++)
+            channel_clear(w, i);
+    if (same && w->faults != UNSEEN)
+        for (unsigned i = 0; i < REPLICAS; i++)
+            took(w, i, usher_replica_heartbeat(w->r[i], shown(w, real), version));
+    leader_remember(w);
+}
+
+/* ---- replicas ------------------------------------------------------------------------ */
+
+static bool is_open(const struct usher_replica_about *a)
+{
+    return a->known && (a->state == USHER_ROOM_OPENED || a->state == USHER_ROOM_LOCKED);
+}
+
+/* whole */
+static void check_copy(struct world *w, unsigned i)
+{
+    struct usher_replica_about about;
+    bool some = false, unknown = false;
+    char digest[33];
+
+    usher_replica_show(w->r[i], &about);
+    if (!is_open(&about) || w->faults == UNSEEN)
+        return;
+    assert_int_equal(usher_replica_digest(w->r[i], digest), USHER_OK);
+    for (size_t n = w->n_seen; n > 0 && n + SEEN_MAX > w->n_seen; n--) {
+        const struct seen *s = &w->seen[(n - 1) % SEEN_MAX];
+
+        if (s->epoch != about.epoch || s->version != about.version)
+            continue;
+        if (strcmp(s->digest, digest) == 0) {
+            sum.checked++;
+            return;
+        }
+        some = true;
+        unknown = unknown || s->digest[0] == '\0';
+    }
+    must_hold(w, !some || unknown, "whole: replica %u at version %" PRIu64 "\n", i, about.version);
+}
+
+static void took(struct world *w, unsigned i, enum usher_replica_next next)
+{
+    struct usher_replica_about about;
+
+    if (next == USHER_REPLICA_APPLY)
+        sum.applied++;
+    usher_replica_show(w->r[i], &about);
+    must_hold(w,
+              (next == USHER_REPLICA_PULL || next == USHER_REPLICA_REPLAY) <=
+                  !usher_replica_current(w->r[i]),
+              "asks for more, and is current\n");
+    must_hold(w, about.early <= USHER_REPLICA_EARLY_MAX, "too many early notices\n");
+    check_copy(w, i);
+}
+
+/* honest: a heartbeat that is not late. */
+static void hear_now(struct world *w, unsigned i)
+{
+    struct usher_replica_about about;
+    struct seen now;
+    char digest[33];
+    bool open = leader_digest(w, &now);
+
+    if (!open)
+        (void)leader_now(w, &now.epoch, &now.version);
+    took(w, i, usher_replica_heartbeat(w->r[i], now.epoch, now.version));
+    if (!usher_replica_current(w->r[i]) || w->faults == UNSEEN)
+        return;
+    usher_replica_show(w->r[i], &about);
+    must_hold(w, is_open(&about) == open, "honest: replica %u, open or not\n", i);
+    if (!open)
+        return;
+    must_hold(w, about.epoch == now.epoch && about.version == now.version,
+              "honest: replica %u says that %" PRIu64 " is %" PRIu64 "\n", i, about.version,
+              now.version);
+    assert_int_equal(usher_replica_digest(w->r[i], digest), USHER_OK);
+    must_hold(w, strcmp(digest, now.digest) == 0, "honest: replica %u is another room\n", i);
+}
+
+static struct message *ask(struct world *w, unsigned i)
+{
+    struct message *m = message_new(QUESTION, 0);
+
+    usher_replica_ask(w->r[i], &m->question);
+    if (m->question.after != NULL) {
+        (void)snprintf(m->after, sizeof m->after, "%s", m->question.after);
+        m->question.after = m->after;
+    }
+    if (m->question.kind == USHER_REPLICA_PULL)
+        sum.pulls++;
+    else
+        sum.replays++;
+    return m;
+}
+
+static struct message *reply_to(struct world *w, const struct message *q)
+{
+    struct message *m = message_new(ANSWER, 0);
+    uint64_t epoch, version;
+
+    m->question = q->question;
+    (void)leader_now(w, &epoch, &version);
+    if (q->question.kind == USHER_REPLICA_PULL)
+        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.version,
+                                  rnd(w, 4) == 0 ? 1 + rnd(w, 6) : 0, &m->reply);
+    else
+        (void)usher_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
+    m->reply.epoch = shown(w, m->reply.epoch);
+    return m;
+}
+
+static void deliver(struct world *w, unsigned i, struct message *m)
+{
+    struct message *answer;
+
+    switch (m->kind) {
+    case NOTICE:
+        took(w, i, usher_replica_notice(w->r[i], &m->notice));
+        break;
+    case HEARTBEAT:
+        took(w, i, usher_replica_heartbeat(w->r[i], m->epoch, m->version));
+        break;
+    case QUESTION:
+        answer = reply_to(w, m);
+        channel_send(w, i, answer);
+        message_drop(answer);
+        break;
+    default:
+        w->asked[i] = false;
+        took(w, i, usher_replica_answer(w->r[i], m->question.ticket, &m->reply));
+    }
+}
+
+static void deliver_one(struct world *w, unsigned i)
+{
+    size_t n = w->in_flight[i], at;
+    struct message *m;
+
+    if (n == 0)
+        return;
+    at = (size_t)rnd(w, n < w->window ? n : w->window);
+    m = w->channel[i][at];
+    m->refs++;
+    if (!chance(w, w->again))
+        channel_take(w, i, at);
+    deliver(w, i, m);
+    message_drop(m);
+}
+
+/* Questions and answers until there are none; a hundred are too many. */
+static void settle(struct world *w, unsigned i)
+{
+    for (int turn = 0; turn < 100 && !usher_replica_current(w->r[i]); turn++) {
+        struct message *q = ask(w, i), *answer = reply_to(w, q);
+
+        took(w, i, usher_replica_answer(w->r[i], q->question.ticket, &answer->reply));
+        message_drop(q);
+        message_drop(answer);
+    }
+}
+
+/* no more: in order and complete, a notice is applied, unless it does not say how. */
+static void deliver_in_order(struct world *w, unsigned i)
+{
+    while (w->in_flight[i] > 0) {
+        struct message *m = w->channel[i][0];
+        struct usher_replica_about about;
+        enum usher_replica_next next;
+        bool could = usher_replica_current(w->r[i]);
+
+        usher_replica_show(w->r[i], &about);
+        could = could && m->notice.epoch == about.epoch && m->notice.version == about.version + 1 &&
+                m->notice.data.size != 1;
+        next = usher_replica_notice(w->r[i], &m->notice);
+        must_hold(w, !could || next == USHER_REPLICA_APPLY,
+                  "no more: a notice of %s asks for more\n", usher_verb_word(m->notice.verb));
+        channel_take(w, i, 0);
+        took(w, i, next);
+        settle(w, i);
+        must_hold(w, usher_replica_current(w->r[i]), "no more: it asks for ever\n");
+    }
+}
+
+/* ---- events -------------------------------------------------------------------------- */
+
+static void event(struct world *w)
+{
+    unsigned which = (unsigned)rnd(w, 1000), i = (unsigned)rnd(w, REPLICAS);
+    struct message *m;
+    struct op op;
+
+    sum.events++;
+    if (w->faults == NONE) {
+        random_op(w, &op);
+        (void)leader_run(w, &op, NULL);
+        leader_remember(w);
+        for (i = 0; i < REPLICAS; i++)
+            deliver_in_order(w, i);
+    } else if (which < 250) {
+        random_op(w, &op);
+        (void)leader_run(w, &op, NULL);
+        leader_remember(w);
+    } else if (which < 850) {
+        for (unsigned n = (unsigned)rnd(w, 6); n > 0; n--)
+            deliver_one(w, i);
+    } else if (which < 940) {
+        /* again, if the answer takes too long */
+        if (usher_replica_missing(w->r[i]) == USHER_REPLICA_IGNORE ||
+            (w->asked[i] && rnd(w, 8) != 0))
+            return;
+        m = ask(w, i);
+        w->asked[i] = true;
+        channel_send(w, i, m);
+        message_drop(m);
+    } else if (which < 970) {
+        m = message_new(HEARTBEAT, 0);
+        (void)leader_now(w, &m->epoch, &m->version);
+        for (i = 0; i < REPLICAS; i++)
+            channel_send(w, i, m);
+        message_drop(m);
+    } else if (which < 994) {
+        hear_now(w, i);
+    } else {
+        failover(w);
+    }
+}
+
+/* equal */
+static void calm(struct world *w, unsigned i)
+{
+    struct usher_replica_about about;
+    struct seen now;
+    char digest[33];
+    bool open;
+
+    channel_clear(w, i);
+    w->asked[i] = false;
+    open = leader_digest(w, &now);
+    if (open)
+        (void)usher_replica_check(w->r[i], now.epoch, now.version, now.digest);
+    else
+        hear_now(w, i);
+    settle(w, i);
+    if (open && w->faults == UNSEEN) {
+        /* it may have gone on from what it had, and none of it was so */
+        (void)usher_replica_check(w->r[i], now.epoch, now.version, now.digest);
+        settle(w, i);
+    }
+    must_hold(w, usher_replica_current(w->r[i]), "equal: replica %u asks for ever\n", i);
+    usher_replica_show(w->r[i], &about);
+    must_hold(w, is_open(&about) == open, "equal: replica %u, open or not\n", i);
+    if (!open)
+        return;
+    must_hold(w, about.epoch == now.epoch && about.version == now.version,
+              "equal: replica %u is at %" PRIu64 ", not %" PRIu64 "\n", i, about.version,
+              now.version);
+    assert_int_equal(usher_replica_digest(w->r[i], digest), USHER_OK);
+    must_hold(w, strcmp(digest, now.digest) == 0, "equal: replica %u\n", i);
+}
+
+static void world_run(uint64_t seed, enum faults faults, uint64_t events)
+{
+    struct world *w = calloc(1, sizeof *w);
+    uint64_t faulty;
+    struct op op;
+
+    assert_non_null(w);
+    w->seed = w->random = seed;
+    w->faults = faults;
+    w->now = 1000000;
+    w->window = 1;
+    if (faults != NONE) {
+        w->loss = (unsigned)rnd(w, 4) * 20;
+        w->again = (unsigned)rnd(w, 3) * 20;
+        w->window = 1 + (unsigned)rnd(w, 12);
+    }
+    w->seen = calloc(SEEN_MAX, sizeof *w->seen);
+    assert_non_null(w->seen);
+    leader_open(w);
+    leader_listen(w);
+    for (unsigned i = 0; i < REPLICAS; i++)
+        assert_int_equal(usher_replica_open(ROOM, NULL, &w->r[i]), USHER_OK);
+    memset(&op, 0, sizeof op);
+    op.now = w->now;
+    open_op(w, &op);
+    (void)leader_run(w, &op, NULL);
+    leader_remember(w);
+    for (uint64_t n = 0; n < events; n++) {
+        event(w);
+        if (n % 500 == 499)
+            calm(w, (unsigned)rnd(w, REPLICAS));
+    }
+    for (unsigned i = 0; i < REPLICAS; i++)
+        calm(w, i);
+    assert_int_equal(usher_audit(w->e, NULL, NULL, &faulty), USHER_OK);
+    must_hold(w, faulty == 0, "audit\n");
+    for (unsigned i = 0; i < REPLICAS; i++)
+        usher_replica_close(w->r[i]);
+    usher_unwatch(w->e, w->watch);
+    usher_close(w->e);
+    free(w->op);
+    free(w->seen);
+    free(w);
+}
+
+static uint64_t number_from(const char *name, uint64_t value)
+{
+    const char *given = getenv(name);
+
+    return given != NULL && *given != '\0' ? strtoull(given, NULL, 10) : value;
+}
+
+static void worlds(enum faults faults, unsigned share)
+{
+    uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
+    uint64_t steps = number_from("USHER_STEPS", STEPS_DEFAULT) * share / 100;
+
+    memset(&sum, 0, sizeof sum);
+    print_message("seed %" PRIu64 "\n", seed);
+    do {
+        world_run(seed++, faults, WORLD_EVENTS);
+    } while (sum.events < steps);
+    print_message("%" PRIu64 " events, %" PRIu64 " commands, %" PRIu64 " notices, %" PRIu64
+                  " failovers; %" PRIu64 " pulls, %" PRIu64 " replays, %" PRIu64
+                  " applied, %" PRIu64 " copies compared\n",
+                  sum.events, sum.commands, sum.notices, sum.failovers, sum.pulls, sum.replays,
+                  sum.applied, sum.checked);
+}
+
+/* ---- tests --------------------------------------------------------------------------- */
+
+static void without_loss_every_notice_is_applied(void **state)
+{
+    (void)state;
+    worlds(NONE, 10);
+}
+
+static void replicas_follow_through_loss_and_failover(void **state)
+{
+    (void)state;
+    worlds(NEW_EPOCHS, 45);
+}
+
+static void replicas_see_that_the_store_fell(void **state)
+{
+    (void)state;
+    worlds(SAME_EPOCH, 35);
+}
+
+static void a_digest_finds_what_nobody_was_told_of(void **state)
+{
+    (void)state;
+    worlds(UNSEEN, 10);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(without_loss_every_notice_is_applied),
+        cmocka_unit_test(replicas_follow_through_loss_and_failover),
+        cmocka_unit_test(replicas_see_that_the_store_fell),
+        cmocka_unit_test(a_digest_finds_what_nobody_was_told_of),
+    };
+
+    memset(large_value, 'x', sizeof large_value);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,1519 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The rules by which a replica keeps its copy, one test each, with notices and answers made by
+ * hand.  tests/model/test_replica_random.c has a real leader.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/replica.h>
+
+#include "core/pack.h"
+
+#define EPOCH UINT64_C(0x1122334455667788)
+#define OTHER UINT64_C(0x99)
+#define ROWS_MAX 16
+
+enum { IGNORE = USHER_REPLICA_IGNORE, APPLY, REPLAY, PULL };
+
+/* ---- memory that can fail ---- */
+
+struct memory {
+    size_t bytes, calls, fail_at; /* the allocation that fails, from 1; 0: none */
+};
+
+static void *memory_resize(void *payload, void *p, size_t old, size_t size)
+{
+    struct memory *m = payload;
+    void *q;
+
+    if (size == 0) {
+        assert_true(m->bytes >= old);
+        m->bytes -= old;
+        free(p);
+        return NULL;
+    }
+    if (++m->calls == m->fail_at)
+        return NULL;
+    q = realloc(p, size);
+    assert_non_null(q);
+    m->bytes += size - old;
+    return q;
+}
+
+/* ---- a world: one replica, and what its leader would say ---- */
+
+struct world {
+    struct memory memory;
+    struct usher_allocator alloc;
+    struct usher_replica *r;
+    struct usher_reply reply;
+    struct usher_room_row rows[ROWS_MAX];
+    unsigned char bytes[ROWS_MAX][600];
+    uint64_t asked; /* the ticket of the last question */
+};
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, s != NULL ? strlen(s) : 0 };
+
+    return t;
+}
+
+static int setup(void **state)
+{
+    struct world *w = calloc(1, sizeof *w);
+
+    assert_non_null(w);
+    w->alloc.resize = memory_resize;
+    w->alloc.payload = &w->memory;
+    assert_int_equal(usher_replica_open("r", &w->alloc, &w->r), USHER_OK);
+    *state = w;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *w = *state;
+
+    usher_replica_close(w->r);
+    assert_int_equal(w->memory.bytes, 0);
+    free(w);
+    return 0;
+}
+
+/* "a=1 b=2", packed; each word of it with @version if that is not 0. */
+static struct usher_text pack(unsigned char *to, size_t size, const char *words, uint64_t version)
+{
+    struct usher__packer p = { to, size, 0 };
+    struct usher_text packed = { (const char *)to, 0 };
+    size_t n = 0;
+
+    if (*words == '\0')
+        return text(NULL);
+    for (const char *at = words; at != NULL; at = strchr(at + 1, ' '))
+        n++;
+    usher__pack_array(&p, n * (version != 0 ? 3 : 2));
+    while (n-- > 0) {
+        size_t name = strcspn(words, "="), value = strcspn(words + name + 1, " ");
+
+        usher__pack_text(&p, words, name);
+        usher__pack_text(&p, words + name + 1, value);
+        if (version != 0)
+            usher__pack_uint(&p, version);
+        words += name + value + 2;
+    }
+    assert_true(p.n <= size);
+    packed.size = p.n;
+    return packed;
+}
+
+/* Who says what about it, in a notice. */
+struct told {
+    uint64_t version;
+    enum usher_verb verb;
+    const char *subject, *owner, *data; /* NULL: none */
+    unsigned from, to;
+    uint64_t epoch; /* 0: EPOCH */
+    int64_t now_ms;
+};
+
+static struct usher_notice notice(const struct told *t, unsigned char *to, size_t size)
+{
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = USHER_ROOM;
+    n.scope = text("r");
+    n.epoch = t->epoch != 0 ? t->epoch : EPOCH;
+    n.version = t->version;
+    n.now_ms = t->now_ms != 0 ? t->now_ms : 1000 + (int64_t)t->version;
+    n.verb = t->verb;
+    n.subject = text(t->subject);
+    n.owner = text(t->owner);
+    n.from = (uint8_t)t->from;
+    n.to = (uint8_t)t->to;
+    if (t->data != NULL)
+        n.data = pack(to, size, t->data, 0);
+    return n;
+}
+
+static int hear(struct world *w, const struct told *t)
+{
+    unsigned char bytes[512];
+    struct usher_notice n = notice(t, bytes, sizeof bytes);
+
+    return (int)usher_replica_notice(w->r, &n);
+}
+
+#define HEAR(w, ...) hear(w, &(const struct told){ __VA_ARGS__ })
+/* The notice of @version that sets field `f` to @v, a word like "f=1". */
+#define HEAR_SET(w, version, v) HEAR(w, version, USHER_ROOM_SET, .data = v)
+
+static void ask_for(struct world *w, int kind)
+{
+    struct usher_replica_question q;
+
+    usher_replica_ask(w->r, &q);
+    assert_int_equal(q.kind, kind);
+    w->asked = q.ticket;
+}
+
+static void ask_since(struct world *w, uint64_t since)
+{
+    struct usher_replica_question q;
+
+    usher_replica_ask(w->r, &q);
+    assert_int_equal(q.kind, REPLAY);
+    assert_int_equal(q.since, since);
+    w->asked = q.ticket;
+}
+
+static struct usher_room_reply *reply(struct world *w, enum usher_status status, uint64_t epoch,
+                                      uint64_t version)
+{
+    memset(&w->reply, 0, sizeof w->reply);
+    w->reply.status = status;
+    w->reply.noun = USHER_ROOM;
+    w->reply.epoch = epoch;
+    w->reply.version = version;
+    w->reply.of.room.state = USHER_ROOM_OPENED;
+    w->reply.of.room.rows = w->rows;
+    return &w->reply.of.room;
+}
+
+static struct usher_room_row *add_row(struct world *w, int kind, const char *id, const char *owner,
+                                      uint64_t version)
+{
+    struct usher_room_row *row = &w->rows[w->reply.of.room.n_rows];
+
+    assert_true(w->reply.of.room.n_rows < ROWS_MAX);
+    memset(row, 0, sizeof *row);
+    row->kind = kind;
+    row->id = text(id);
+    row->owner = text(owner);
+    row->version = version;
+    if (kind == USHER_ROOM_MEMBER_ROW)
+        row->state = USHER_MEMBER_HERE;
+    w->reply.of.room.n_rows++;
+    return row;
+}
+
+static void add_value(struct world *w, int kind, const char *id, const char *value,
+                      uint64_t version)
+{
+    add_row(w, kind, id, NULL, version)->value = text(value);
+}
+
+/* @fields as "a=1 b=2", all of @version. */
+static void add_own(struct world *w, int kind, const char *id, const char *owner,
+                    const char *fields, uint64_t version)
+{
+    size_t i = w->reply.of.room.n_rows;
+
+    add_row(w, kind, id, owner, version)->value =
+        pack(w->bytes[i], sizeof w->bytes[i], fields, version);
+}
+
+/* A row of `changes`. */
+static void add_told(struct world *w, const struct told *t)
+{
+    size_t i = w->reply.of.room.n_rows;
+    unsigned char data[512];
+    struct usher_notice n = notice(t, data, sizeof data);
+    struct usher__packer p = { w->bytes[i], sizeof w->bytes[i], 0 };
+    struct usher_room_row *row = add_row(w, USHER_ROOM_NOTICE_ROW, "", NULL, t->version);
+
+    usher__pack_array(&p, 10);
+    usher__pack_uint(&p, (uint64_t)n.verb);
+    usher__pack_uint(&p, n.version);
+    usher__pack_uint(&p, n.from);
+    usher__pack_uint(&p, n.to);
+    usher__pack_uint(&p, 0);
+    usher__pack_int(&p, 0);
+    usher__pack_int(&p, n.now_ms);
+    usher__pack_text(&p, n.owner.data, n.owner.size);
+    usher__pack_text(&p, n.subject.data, n.subject.size);
+    usher__pack_text(&p, n.data.data, n.data.size);
+    assert_true(p.n <= sizeof w->bytes[i]);
+    row->value.data = (const char *)w->bytes[i];
+    row->value.size = p.n;
+}
+
+#define ADD_SET(w, v, word) add_told(w, &(const struct told){ v, USHER_ROOM_SET, .data = word })
+
+static int answer(struct world *w)
+{
+    return (int)usher_replica_answer(w->r, w->asked, &w->reply);
+}
+
+/* At version 10: fields f=0 g=0, mic=on for all, ann (here, name=Ann) with role host and share
+ * board, bob. */
+static void known_rows(struct world *w, uint64_t epoch, uint64_t version)
+{
+    (void)reply(w, USHER_OK, epoch, version);
+    add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
+    add_value(w, USHER_ROOM_FIELD_ROW, "g", "0", 2);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
+    add_row(w, USHER_ROOM_ROLE_ROW, "host", "ann", 5);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "name=Ann", 3);
+    add_own(w, USHER_ROOM_SHARE_ROW, "board", "ann", "page=1", 6);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 4);
+}
+
+static void know(struct world *w)
+{
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static struct usher_replica_about about(const struct world *w)
+{
+    struct usher_replica_about a;
+
+    usher_replica_show(w->r, &a);
+    return a;
+}
+
+static void assert_version(const struct world *w, uint64_t version)
+{
+    assert_int_equal(about(w).version, version);
+}
+
+static void assert_value(const struct world *w, enum usher_room_item kind, const char *id,
+                         const char *value)
+{
+    struct usher_room_row row;
+
+    if (value == NULL) {
+        assert_false(usher_replica_find(w->r, kind, id, &row));
+        return;
+    }
+    assert_true(usher_replica_find(w->r, kind, id, &row));
+    assert_int_equal(row.value.size, strlen(value));
+    assert_memory_equal(row.value.data, value, row.value.size);
+}
+
+#define assert_field(w, id, value) assert_value(w, USHER_ROOM_FIELD_ROW, id, value)
+
+static void assert_counts(const struct world *w, const char *member, const char *field,
+                          const char *value)
+{
+    struct usher_text got;
+
+    if (value == NULL) {
+        assert_false(usher_replica_value(w->r, member, field, &got));
+        return;
+    }
+    assert_true(usher_replica_value(w->r, member, field, &got));
+    assert_int_equal(got.size, strlen(value));
+    assert_memory_equal(got.data, value, got.size);
+}
+
+/* ---- snapshots ---- */
+
+static void a_name_that_no_room_can_have_is_invalid(void **state)
+{
+    struct usher_replica *r;
+
+    (void)state;
+    assert_int_equal(usher_replica_open("", NULL, &r), USHER_INVALID);
+    assert_int_equal(usher_replica_open("a{b", NULL, &r), USHER_INVALID);
+    assert_int_equal(usher_replica_open(NULL, NULL, &r), USHER_INVALID);
+    assert_int_equal(usher_replica_open("r", NULL, NULL), USHER_INVALID);
+    usher_replica_close(NULL);
+}
+
+static void a_new_replica_wants_a_snapshot(void **state)
+{
+    struct world *w = *state;
+    struct usher_replica_question q;
+    char digest[33];
+
+    assert_false(usher_replica_current(w->r));
+    assert_false(about(w).known);
+    assert_int_equal(usher_replica_digest(w->r, digest), USHER_MISSING);
+    usher_replica_ask(w->r, &q);
+    assert_int_equal(q.kind, PULL);
+    assert_null(q.after);
+    assert_int_equal(q.version, 0);
+}
+
+static void a_snapshot_is_the_copy(void **state)
+{
+    static const struct {
+        int kind;
+        const char *id, *owner;
+    } walk[] = {
+        { USHER_ROOM_FIELD_ROW, "f", "" },    { USHER_ROOM_FIELD_ROW, "g", "" },
+        { USHER_ROOM_ALL_ROW, "mic", "" },    { USHER_ROOM_ROLE_ROW, "host", "ann" },
+        { USHER_ROOM_MEMBER_ROW, "ann", "" }, { USHER_ROOM_SHARE_ROW, "board", "ann" },
+        { USHER_ROOM_MEMBER_ROW, "bob", "" },
+    };
+    struct world *w = *state;
+    struct usher_room_row row;
+    const void *at = NULL;
+
+    know(w);
+    for (size_t i = 0; i < sizeof walk / sizeof *walk; i++) {
+        assert_true(usher_replica_walk(w->r, &at, &row));
+        assert_int_equal(row.kind, walk[i].kind);
+        assert_int_equal(row.id.size, strlen(walk[i].id));
+        assert_memory_equal(row.id.data, walk[i].id, row.id.size);
+        assert_int_equal(row.owner.size, strlen(walk[i].owner));
+        if (row.owner.size != 0)
+            assert_memory_equal(row.owner.data, walk[i].owner, row.owner.size);
+    }
+    assert_false(usher_replica_walk(w->r, &at, &row));
+    assert_int_equal(about(w).fields, 2);
+    assert_int_equal(about(w).alls, 1);
+    assert_int_equal(about(w).roles, 1);
+    assert_int_equal(about(w).members, 2);
+    assert_int_equal(about(w).shares, 1);
+    assert_int_equal(about(w).state, USHER_ROOM_OPENED);
+    assert_true(about(w).epoch == EPOCH);
+    assert_version(w, 10);
+}
+
+static struct usher_room_reply *more(struct world *w, const char *name)
+{
+    struct usher_room_reply *room = &w->reply.of.room;
+
+    room->more = true;
+    room->name_size = strlen(name);
+    memcpy(room->name, name, room->name_size + 1);
+    return room;
+}
+
+static void pages_are_put_together(void **state)
+{
+    struct world *w = *state;
+    struct usher_replica_question q;
+
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    more(w, "bob");
+    assert_int_equal(answer(w), PULL);
+    assert_false(about(w).known);
+    usher_replica_ask(w->r, &q);
+    assert_int_equal(q.kind, PULL);
+    assert_string_equal(q.after, "bob");
+    assert_int_equal(q.version, 10);
+    w->asked = q.ticket;
+    (void)reply(w, USHER_OK, EPOCH, 10);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8); /* each page has them */
+    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "", 7);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(about(w).alls, 1);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(about(w).members, 3);
+}
+
+static void the_old_copy_stays_until_the_new_one_is_whole(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 3), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, OTHER, 3);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "zoe", NULL, "", 2);
+    more(w, "zoe");
+    assert_int_equal(answer(w), PULL);
+    assert_int_equal(about(w).members, 2);
+    assert_true(about(w).epoch == EPOCH);
+    assert_false(usher_replica_current(w->r));
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, OTHER, 3);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(about(w).members, 1);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void first_page(struct world *w)
+{
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    more(w, "bob");
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+}
+
+static void assert_begins_anew(struct world *w)
+{
+    struct usher_replica_question q;
+
+    assert_int_equal(answer(w), PULL);
+    assert_false(about(w).known);
+    usher_replica_ask(w->r, &q);
+    assert_null(q.after);
+    w->asked = q.ticket;
+}
+
+static void a_page_of_another_version_begins_anew(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w);
+    (void)reply(w, USHER_OK, EPOCH, 11);
+    assert_begins_anew(w);
+    known_rows(w, EPOCH, 11);
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 11);
+}
+
+static void a_page_of_another_epoch_begins_anew(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w);
+    (void)reply(w, USHER_OK, OTHER, 10);
+    assert_begins_anew(w);
+}
+
+static void a_room_that_changed_between_two_pages_begins_anew(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w);
+    (void)reply(w, USHER_STALE, EPOCH, 11);
+    assert_begins_anew(w);
+}
+
+static void a_fall_between_two_pages_begins_anew(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 8), PULL);
+    (void)reply(w, USHER_OK, EPOCH, 10);
+    assert_int_equal(answer(w), IGNORE); /* of the course before */
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+}
+
+static void an_answer_that_comes_twice_is_ignored(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(answer(w), IGNORE);
+    assert_int_equal(about(w).members, 2);
+}
+
+static void an_answer_to_an_older_question_is_ignored(void **state)
+{
+    struct world *w = *state;
+    uint64_t old;
+
+    ask_for(w, PULL);
+    old = w->asked;
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(usher_replica_answer(w->r, old, &w->reply), IGNORE);
+    assert_false(about(w).known);
+    assert_int_equal(answer(w), APPLY);
+}
+
+static void rows_that_cannot_be_begin_anew(void **state)
+{
+    struct world *w = *state;
+
+    for (int wrong = 0; wrong < 8; wrong++) {
+        ask_for(w, PULL);
+        known_rows(w, EPOCH, 10);
+        switch (wrong) {
+        case 0: /* twice */
+            add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
+            break;
+        case 1: /* of nobody */
+            add_own(w, USHER_ROOM_SHARE_ROW, "screen", "eve", "", 2);
+            break;
+        case 2:
+            add_row(w, USHER_ROOM_ROLE_ROW, "guest", "eve", 2);
+            break;
+        case 3: /* no fields */
+            add_row(w, USHER_ROOM_MEMBER_ROW, "eve", NULL, 2)->value = text("abc");
+            break;
+        case 4: /* newer than the room */
+            add_value(w, USHER_ROOM_FIELD_ROW, "h", "0", 11);
+            break;
+        case 6: /* another value of all */
+            add_value(w, USHER_ROOM_ALL_ROW, "mic", "off", 9);
+            break;
+        case 5: /* no such kind */
+            add_value(w, 77, "h", "0", 2);
+            break;
+        default: /* for ever */
+            more(w, "");
+        }
+        assert_begins_anew(w);
+    }
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+}
+
+static void a_store_that_failed_is_asked_again(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    (void)reply(w, USHER_UNAVAILABLE, 0, 0);
+    assert_int_equal(answer(w), PULL);
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    ask_for(w, REPLAY);
+    (void)reply(w, USHER_UNKNOWN, 0, 0);
+    assert_int_equal(answer(w), REPLAY);
+}
+
+/* ---- notices ---- */
+
+static void the_next_notice_is_applied(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_field(w, "f", "1");
+    assert_version(w, 11);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_notice_that_comes_twice_is_ignored(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), APPLY);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), IGNORE);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
+    assert_int_equal(HEAR_SET(w, 7, "f=9"), IGNORE); /* older than the snapshot */
+    assert_field(w, "f", "2");
+    assert_true(usher_replica_current(w->r));
+}
+
+static void notices_of_other_rooms_are_ignored(void **state)
+{
+    struct world *w = *state;
+    struct usher_notice n;
+
+    know(w);
+    n = notice(&(const struct told){ 11, USHER_ROOM_LOCK, .from = 1, .to = 2 }, NULL, 0);
+    n.scope = text("s");
+    assert_int_equal(usher_replica_notice(w->r, &n), IGNORE);
+    n.scope = text("r");
+    n.noun = USHER_NUMBER;
+    assert_int_equal(usher_replica_notice(w->r, &n), IGNORE);
+    n.noun = USHER_ROOM;
+    assert_int_equal(usher_replica_notice(w->r, &n), APPLY);
+}
+
+static void a_gap_asks_for_what_is_missing(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_false(usher_replica_current(w->r));
+    assert_field(w, "f", "0");
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 11, "f=1");
+    ADD_SET(w, 12, "g=2");
+    ADD_SET(w, 13, "f=3");
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+    assert_field(w, "f", "3");
+    assert_field(w, "g", "2");
+}
+
+static void a_question_is_asked_once(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 14, "f=4"), REPLAY); /* not yet asked */
+    ask_since(w, 10);
+    assert_int_equal(HEAR_SET(w, 15, "f=5"), IGNORE);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 15), IGNORE);
+    assert_int_equal(usher_replica_missing(w->r), REPLAY);
+}
+
+static void notices_out_of_order_are_put_in_order(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(about(w).early, 2);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_version(w, 13);
+    assert_int_equal(about(w).early, 0);
+    assert_field(w, "f", "3");
+    assert_true(usher_replica_current(w->r));
+}
+
+static void the_answer_to_a_gap_that_closed_is_ignored(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    ask_since(w, 10);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_true(usher_replica_current(w->r));
+    (void)reply(w, USHER_STALE, EPOCH, 12);
+    assert_int_equal(answer(w), IGNORE);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void more_changes_than_one_answer_has_are_asked_for(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    ask_since(w, 10);
+    reply(w, USHER_OK, EPOCH, 12)->more = true;
+    ADD_SET(w, 11, "f=1");
+    assert_int_equal(answer(w), REPLAY);
+    assert_version(w, 11);
+    ask_since(w, 10); /* the last one known comes again */
+    (void)reply(w, USHER_OK, EPOCH, 12);
+    ADD_SET(w, 11, "f=1");
+    ADD_SET(w, 12, "f=2");
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_log_that_does_not_reach_back_pulls(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 300, "f=3"), REPLAY);
+    ask_since(w, 10);
+    (void)reply(w, USHER_STALE, EPOCH, 300);
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 300);
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 300);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void changes_with_a_gap_or_no_notices_pull(void **state)
+{
+    struct world *w = *state;
+
+    for (int wrong = 0; wrong < 4; wrong++) {
+        know(w);
+        assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+        ask_since(w, 10);
+        (void)reply(w, USHER_OK, EPOCH, 12);
+        if (wrong == 0)
+            ADD_SET(w, 12, "f=2");
+        else if (wrong == 1)
+            add_value(w, USHER_ROOM_NOTICE_ROW, "", "rubbish", 11);
+        else if (wrong == 2)
+            add_value(w, USHER_ROOM_FIELD_ROW, "f", "2", 11);
+        assert_int_equal(answer(w), PULL);
+        assert_version(w, 10);
+    }
+}
+
+static void early_notices_are_bounded(void **state)
+{
+    struct world *w = *state;
+    size_t before;
+
+    know(w);
+    for (uint64_t v = 12; v < 12 + USHER_REPLICA_EARLY_MAX; v++)
+        assert_int_equal(HEAR_SET(w, v, "f=1"), REPLAY);
+    assert_int_equal(about(w).early, USHER_REPLICA_EARLY_MAX);
+    before = w->memory.bytes;
+    for (uint64_t v = 100; v < 1100; v++)
+        assert_int_equal(HEAR_SET(w, v, "f=2"), REPLAY);
+    assert_int_equal(w->memory.bytes, before);
+    /* those kept are used, those not kept are missing */
+    assert_int_equal(HEAR_SET(w, 11, "f=0"), REPLAY);
+    assert_version(w, 11 + USHER_REPLICA_EARLY_MAX);
+    assert_false(usher_replica_current(w->r));
+}
+
+static void early_notices_are_bounded_in_bytes(void **state)
+{
+    struct world *w = *state;
+    static char large[USHER_NOTICE_DATA_MAX];
+    struct usher_notice n =
+        notice(&(const struct told){ 12, USHER_ROOM_SET, .data = NULL }, NULL, 0);
+    size_t before;
+
+    know(w);
+    before = w->memory.bytes;
+    n.data.data = large;
+    n.data.size = sizeof large;
+    for (n.version = 12; n.version < 76; n.version++)
+        assert_int_equal(usher_replica_notice(w->r, &n), REPLAY);
+    assert_true(w->memory.bytes - before <= USHER_REPLICA_EARLY_BYTES_MAX + 64 * 256);
+    assert_true(about(w).early < 64);
+}
+
+static void notices_heard_while_pulling_are_not_lost(void **state)
+{
+    struct world *w = *state;
+
+    assert_int_equal(HEAR_SET(w, 9, "f=9"), PULL);
+    ask_for(w, PULL);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), IGNORE);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 12);
+    assert_field(w, "f", "2");
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_notice_too_large_to_be_told_pulls(void **state)
+{
+    struct world *w = *state;
+    struct usher_notice n =
+        notice(&(const struct told){ 11, USHER_ROOM_SET, .data = NULL }, NULL, 0);
+
+    know(w);
+    n.data.data = "\xc0";
+    n.data.size = 1;
+    assert_int_equal(usher_replica_notice(w->r, &n), PULL);
+    assert_version(w, 10);
+    assert_field(w, "f", "0");
+}
+
+static void what_cannot_be_so_pulls(void **state)
+{
+    static const struct told wrong[] = {
+        { 11, USHER_ROOM_SWEEP, .to = 0 }, /* a verb it does not know */
+        { 11, (enum usher_verb)0x3ff, .to = 0 },
+        { 11, USHER_ROOM_OPEN, .from = 0, .to = 1 },
+        { 11, USHER_ROOM_UNLOCK, .from = 2, .to = 1 }, /* it is not locked */
+        { 11, USHER_ROOM_DONE, .from = 3, .to = 0 },
+        { 11, USHER_ROOM_JOIN, .subject = "ann", .from = 0, .to = 1 }, /* she is in */
+        { 11, USHER_ROOM_FADE, .subject = "ann", .from = 3, .to = 2 },
+        { 11, USHER_ROOM_LEAVE, .subject = "eve", .from = 1, .to = 0 },
+        { 11, USHER_ROOM_MEMBER, .subject = "eve", .from = 1, .to = 1, .data = "a=1" },
+        { 11, USHER_ROOM_ROLE, .subject = "host", .owner = "eve" },
+        { 11, USHER_ROOM_ROLE, .subject = "guest" },
+        { 11, USHER_ROOM_SHARE, .subject = "board", .owner = "bob" },
+        { 11, USHER_ROOM_SHARE, .subject = "screen", .owner = "eve" },
+        { 11, USHER_ROOM_UNSHARE, .subject = "screen" },
+        { 11, USHER_ROOM_UNSET, .subject = "h" },
+        { 11, USHER_ROOM_SET, .to = 0 },
+        { 11, USHER_ROOM_ALL, .to = 0 },
+    };
+    struct world *w = *state;
+
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char before[33], after[33];
+
+        know(w);
+        assert_int_equal(usher_replica_digest(w->r, before), USHER_OK);
+        assert_int_equal(hear(w, &wrong[i]), PULL);
+        assert_int_equal(usher_replica_digest(w->r, after), USHER_OK);
+        assert_string_equal(before, after);
+        assert_false(usher_replica_current(w->r));
+    }
+}
+
+/* ---- heartbeats, epochs, falls ---- */
+
+static void a_heartbeat_of_the_same_version_changes_nothing(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), IGNORE);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_heartbeat_ahead_asks_for_what_is_missing(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 11), REPLAY);
+    assert_false(usher_replica_current(w->r));
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 11);
+    ADD_SET(w, 11, "f=1");
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void another_epoch_pulls(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 10), PULL);
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 10), PULL);
+    ask_for(w, PULL);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_SET, .data = "f=1", .epoch = OTHER), IGNORE);
+    known_rows(w, OTHER, 10);
+    assert_int_equal(answer(w), APPLY); /* and the notice behind it */
+    assert_version(w, 11);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "f=2"), PULL);
+}
+
+static void another_epoch_heard_while_pulling_pulls_again(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), IGNORE);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), PULL); /* the answer may be older than that */
+    assert_true(about(w).known);
+    assert_false(usher_replica_current(w->r));
+    ask_for(w, PULL);
+    known_rows(w, OTHER, 10);
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void two_epochs_heard_while_pulling_pull_again(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), IGNORE);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), IGNORE);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), PULL);
+    assert_false(usher_replica_current(w->r));
+}
+
+static void a_doubt_of_before_the_question_is_settled(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), PULL);
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10); /* that heartbeat was late */
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+/* Applied: 11 f=1, 12 f=2, 13 f=3. */
+static void follow_three(struct world *w)
+{
+    know(w);
+    assert_int_equal(HEAR_SET(w, 11, "f=1"), APPLY);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), APPLY);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), APPLY);
+}
+
+static void a_late_heartbeat_is_cleared_up_by_changes(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 11), REPLAY);
+    assert_false(usher_replica_current(w->r));
+    ask_since(w, 11);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 12, "f=2");
+    ADD_SET(w, 13, "f=3");
+    assert_int_equal(answer(w), IGNORE);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_doubt_that_came_behind_the_question_stays(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    ask_since(w, 12);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), IGNORE);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 13, "f=3");
+    assert_int_equal(answer(w), REPLAY);
+    assert_false(usher_replica_current(w->r));
+}
+
+static void nothing_is_applied_while_it_may_have_fallen(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    assert_version(w, 13);
+    ask_since(w, 12);
+    assert_int_equal(HEAR_SET(w, 14, "f=4"), IGNORE);
+    assert_version(w, 13);
+    (void)reply(w, USHER_OK, EPOCH, 13); /* made before 14 */
+    ADD_SET(w, 13, "f=3");
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 14);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_version_that_fell_pulls(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    ask_since(w, 12);
+    (void)reply(w, USHER_OK, EPOCH, 12);
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 12);
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 12);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_fall_is_seen_when_the_versions_have_caught_up(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    ask_since(w, 12);
+    (void)reply(w, USHER_OK, EPOCH, 14);
+    ADD_SET(w, 13, "g=7");
+    ADD_SET(w, 14, "g=8");
+    assert_int_equal(answer(w), PULL);
+    assert_field(w, "g", "0");
+}
+
+static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), REPLAY);
+    assert_int_equal(about(w).early, 0);
+    assert_int_equal(HEAR_SET(w, 11, "g=1"), REPLAY); /* perhaps the first of another course */
+    assert_version(w, 11);
+    assert_false(usher_replica_current(w->r));
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 11, "g=1");
+    ADD_SET(w, 12, "g=2");
+    ADD_SET(w, 13, "g=3");
+    assert_int_equal(answer(w), APPLY);
+    assert_field(w, "f", "0");
+    assert_field(w, "g", "3");
+}
+
+static void a_fall_below_what_is_known_pulls(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 9), PULL);
+}
+
+static void a_fall_far_back_pulls(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    for (uint64_t v = 11; v < 11 + 2 * USHER_REPLICA_KNOWN_MAX; v++)
+        assert_int_equal(HEAR_SET(w, v, "f=1"), APPLY);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 20), PULL);
+}
+
+static void another_notice_of_a_known_version_pulls(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(HEAR_SET(w, 12, "g=2"), PULL);
+    assert_false(usher_replica_current(w->r));
+}
+
+static void another_early_notice_of_one_version_pulls(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    assert_int_equal(HEAR_SET(w, 12, "g=2"), PULL);
+    /* and the same while it is pulled */
+    ask_for(w, PULL);
+    assert_int_equal(HEAR_SET(w, 14, "f=2"), IGNORE);
+    assert_int_equal(HEAR_SET(w, 14, "g=2"), IGNORE);
+    known_rows(w, EPOCH, 13);
+    assert_int_equal(answer(w), PULL);
+}
+
+static void an_answer_that_differs_from_an_early_notice_pulls(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 12);
+    ADD_SET(w, 11, "f=1");
+    ADD_SET(w, 12, "g=2");
+    assert_int_equal(answer(w), PULL);
+}
+
+static void a_store_below_what_was_heard_fell(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 20, "f=2"), REPLAY);
+    ask_since(w, 10);
+    (void)reply(w, USHER_OK, EPOCH, 11); /* it had 20 before it was asked */
+    ADD_SET(w, 11, "f=1");
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 19);
+    assert_int_equal(answer(w), APPLY); /* 20 was of the other course */
+    assert_version(w, 19);
+    assert_int_equal(about(w).early, 0);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_digest_shows_what_nothing_else_did(void **state)
+{
+    struct world *w = *state;
+    char digest[33];
+
+    know(w);
+    assert_int_equal(usher_replica_digest(w->r, digest), USHER_OK);
+    assert_int_equal(usher_replica_check(w->r, EPOCH, 10, digest), IGNORE);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(usher_replica_check(w->r, EPOCH, 11, digest), REPLAY);
+    assert_int_equal(usher_replica_check(w->r, OTHER, 10, digest), PULL);
+    know(w);
+    digest[0] = digest[0] == '0' ? '1' : '0';
+    assert_int_equal(usher_replica_check(w->r, EPOCH, 10, digest), PULL);
+    assert_false(usher_replica_current(w->r));
+}
+
+/* ---- what notices do ---- */
+
+static void fields_are_set_and_unset(void **state)
+{
+    struct world *w = *state;
+    struct usher_room_row row;
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 11, "f=1 g=0 h=2"), APPLY);
+    assert_field(w, "f", "1");
+    assert_field(w, "h", "2");
+    assert_true(usher_replica_find(w->r, USHER_ROOM_FIELD_ROW, "g", &row));
+    assert_int_equal(row.version, 2); /* it had that value already */
+    assert_true(usher_replica_find(w->r, USHER_ROOM_FIELD_ROW, "f", &row));
+    assert_int_equal(row.version, 11);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSET, .subject = "f"), APPLY);
+    assert_field(w, "f", NULL);
+    assert_int_equal(HEAR_SET(w, 13, "f="), APPLY);
+    assert_field(w, "f", "");
+}
+
+static void a_member_comes_changes_and_goes(void **state)
+{
+    struct world *w = *state;
+    struct usher_room_row row;
+
+    know(w);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
+                     APPLY);
+    assert_counts(w, "cid", "name", "Cid");
+    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
+    assert_int_equal(row.version, 11);
+    assert_int_equal(row.since_ms, 1011);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_FADE, .subject = "cid", .from = 1, .to = 2), APPLY);
+    assert_int_equal(HEAR(w, 13, USHER_ROOM_DROP, .subject = "cid", .from = 2, .to = 3), APPLY);
+    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
+    assert_int_equal(row.state, USHER_MEMBER_OFFLINE);
+    assert_int_equal(HEAR(w, 14, USHER_ROOM_ALIVE, .subject = "cid", .from = 3, .to = 1), APPLY);
+    assert_int_equal(
+        HEAR(w, 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1, .data = "age=3"),
+        APPLY);
+    assert_counts(w, "cid", "name", "Cid");
+    assert_counts(w, "cid", "age", "3");
+    assert_int_equal(
+        HEAR(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1, .data = "age=4"), APPLY);
+    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
+    assert_int_equal(row.version, 11);
+    assert_counts(w, "cid", "age", "4");
+    assert_int_equal(HEAR(w, 17, USHER_ROOM_EXPIRE, .subject = "cid", .from = 1, .to = 0), APPLY);
+    assert_counts(w, "cid", "name", NULL);
+    assert_int_equal(about(w).members, 2);
+    /* somebody who is not here is banned: nothing to be seen */
+    assert_int_equal(HEAR(w, 18, USHER_ROOM_KICK, .subject = "cid", .from = 0, .to = 4), APPLY);
+    assert_int_equal(HEAR(w, 19, USHER_ROOM_KICK, .subject = "cid", .from = 4, .to = 0), APPLY);
+    assert_int_equal(about(w).members, 2);
+}
+
+static void roles_and_shares_go_with_their_member(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "ann"), APPLY);
+    assert_int_equal(
+        HEAR(w, 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "ann", .data = "x=1"), APPLY);
+    assert_int_equal(HEAR(w, 13, USHER_ROOM_ROLE, .subject = "host", .owner = "bob"), APPLY);
+    assert_int_equal(HEAR(w, 14, USHER_ROOM_KICK, .subject = "ann", .from = 1, .to = 4), APPLY);
+    assert_int_equal(about(w).roles, 1);
+    assert_int_equal(about(w).shares, 0);
+    assert_value(w, USHER_ROOM_ROLE_ROW, "host", "");
+    assert_value(w, USHER_ROOM_ROLE_ROW, "scribe", NULL);
+    assert_int_equal(HEAR(w, 15, USHER_ROOM_ROLE, .subject = "host"), APPLY);
+    assert_int_equal(about(w).roles, 0);
+}
+
+static void a_share_changes_and_goes(void **state)
+{
+    struct world *w = *state;
+    struct usher_room_row row;
+
+    know(w);
+    assert_int_equal(
+        HEAR(w, 11, USHER_ROOM_SHARE, .subject = "board", .owner = "ann", .data = "page=2"), APPLY);
+    assert_true(usher_replica_find(w->r, USHER_ROOM_SHARE_ROW, "board", &row));
+    assert_int_equal(row.version, 6); /* made then */
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSHARE, .subject = "board"), APPLY);
+    assert_value(w, USHER_ROOM_SHARE_ROW, "board", NULL);
+}
+
+static void what_was_set_last_counts(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_counts(w, "ann", "mic", "on"); /* that of all */
+    assert_int_equal(
+        HEAR(w, 11, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
+        APPLY);
+    assert_counts(w, "ann", "mic", "mine");
+    assert_counts(w, "bob", "mic", "on");
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_ALL, .subject = "mic", .data = "mic=off"), APPLY);
+    assert_counts(w, "ann", "mic", "off");
+    assert_int_equal(HEAR(w, 13, USHER_ROOM_JOIN, .subject = "cid", .to = 1), APPLY);
+    assert_counts(w, "cid", "mic", "off");
+    /* the same own value again: now it is later */
+    assert_int_equal(
+        HEAR(w, 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "mic=mine"),
+        APPLY);
+    assert_counts(w, "ann", "mic", "mine");
+    assert_counts(w, "ann", "nothing", NULL);
+    assert_counts(w, "nobody", "mic", NULL);
+}
+
+static void a_lock_is_seen(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_LOCK, .from = 1, .to = 2), APPLY);
+    assert_int_equal(about(w).state, USHER_ROOM_LOCKED);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_OPEN, .from = 2, .to = 2), APPLY); /* settings */
+    assert_int_equal(HEAR(w, 13, USHER_ROOM_UNLOCK, .from = 2, .to = 1), APPLY);
+    assert_int_equal(about(w).state, USHER_ROOM_OPENED);
+}
+
+static void a_room_that_closes_is_empty(void **state)
+{
+    struct world *w = *state;
+    char digest[33];
+
+    know(w);
+    assert_int_equal(HEAR(w, 11, USHER_ROOM_CLOSE, .from = 1, .to = 3), APPLY);
+    assert_int_equal(about(w).members + about(w).fields + about(w).alls, 0);
+    assert_int_equal(about(w).state, USHER_ROOM_CLOSING);
+    assert_int_equal(usher_replica_digest(w->r, digest), USHER_MISSING);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
+    assert_int_equal(about(w).state, USHER_ROOM_CLOSED);
+    assert_int_equal(HEAR_SET(w, 13, "f=1"), PULL); /* of no room */
+}
+
+static void a_room_that_is_missing_is_empty(void **state)
+{
+    struct world *w = *state;
+
+    know(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, 0, 0), PULL);
+    ask_for(w, PULL);
+    reply(w, USHER_MISSING, 0, 0)->state = USHER_ROOM_CLOSED;
+    assert_int_equal(answer(w), APPLY);
+    assert_true(about(w).known);
+    assert_int_equal(about(w).state, USHER_ROOM_CLOSED);
+    assert_int_equal(about(w).members, 0);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(usher_replica_heartbeat(w->r, 0, 0), IGNORE);
+    /* opened again */
+    assert_int_equal(HEAR(w, 1, USHER_ROOM_OPEN, .from = 0, .to = 1, .epoch = OTHER), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, OTHER, 1);
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void a_room_found_closing_ends(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    reply(w, USHER_MISSING, EPOCH, 20)->state = USHER_ROOM_CLOSING;
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(about(w).state, USHER_ROOM_CLOSING);
+    assert_int_equal(HEAR(w, 21, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+/* ---- digests ---- */
+
+static void copies_of_one_state_have_one_digest(void **state)
+{
+    struct world *w = *state;
+    char first[33], second[33];
+
+    know(w);
+    assert_int_equal(HEAR_SET(w, 11, "h=1"), APPLY);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "b=2 a=1"),
+                     APPLY);
+    assert_int_equal(usher_replica_digest(w->r, first), USHER_OK);
+    assert_int_equal(strlen(first), 32);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, OTHER, 12);
+    add_value(w, USHER_ROOM_FIELD_ROW, "h", "1", 11);
+    add_value(w, USHER_ROOM_FIELD_ROW, "g", "0", 2);
+    add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
+    add_row(w, USHER_ROOM_ROLE_ROW, "host", "ann", 5);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "name=Ann", 3);
+    add_own(w, USHER_ROOM_SHARE_ROW, "board", "ann", "page=1", 6);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 4);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "a=1 b=2", 12);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(usher_replica_digest(w->r, second), USHER_OK);
+    assert_string_equal(first, second);
+}
+
+static void everything_that_is_seen_is_in_the_digest(void **state)
+{
+    static const struct told change[] = {
+        { 11, USHER_ROOM_SET, .data = "f=1" },
+        { 11, USHER_ROOM_SET, .data = "h=0" },
+        { 11, USHER_ROOM_UNSET, .subject = "f" },
+        { 11, USHER_ROOM_ALL, .subject = "mic", .data = "mic=off" },
+        { 11, USHER_ROOM_ALL, .subject = "mic", .data = "mic=on" },
+        { 11, USHER_ROOM_ROLE, .subject = "host", .owner = "bob" },
+        { 11, USHER_ROOM_ROLE, .subject = "host" },
+        { 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1 },
+        { 11, USHER_ROOM_FADE, .subject = "ann", .from = 1, .to = 2 },
+        { 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 },
+        { 11, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1, .data = "name=A" },
+        { 11, USHER_ROOM_MEMBER, .subject = "bob", .from = 1, .to = 1, .data = "name=Ann" },
+        { 11, USHER_ROOM_SHARE, .subject = "board", .owner = "ann", .data = "page=2" },
+        { 11, USHER_ROOM_SHARE, .subject = "page", .owner = "bob" },
+        { 11, USHER_ROOM_UNSHARE, .subject = "board" },
+        { 11, USHER_ROOM_LOCK, .from = 1, .to = 2 },
+        { 11, USHER_ROOM_OPEN, .from = 1, .to = 1 }, /* but for the version: nothing */
+    };
+    enum { N = sizeof change / sizeof *change };
+    struct world *w = *state;
+    char digest[N][33];
+
+    for (size_t i = 0; i < N; i++) {
+        know(w);
+        assert_int_equal(hear(w, &change[i]), APPLY);
+        assert_int_equal(usher_replica_digest(w->r, digest[i]), USHER_OK);
+        for (size_t k = 0; k < i; k++)
+            assert_string_not_equal(digest[k], digest[i]);
+        assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+    }
+}
+
+static void an_own_value_that_does_not_count_is_not_in_the_digest(void **state)
+{
+    struct world *w = *state;
+    char with[33], without[33];
+
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, EPOCH, 10);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "", 3);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(usher_replica_digest(w->r, without), USHER_OK);
+    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, EPOCH, 10);
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "mic=off", 3);
+    assert_int_equal(answer(w), APPLY);
+    assert_int_equal(usher_replica_digest(w->r, with), USHER_OK);
+    assert_string_equal(with, without);
+}
+
+/* ---- memory ---- */
+
+/* All that allocates, with answers to whatever it asks; ends current at version 14 as long as
+ * there is memory again. */
+static void live(struct world *w)
+{
+    static const struct told told[] = {
+        { 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "a=1 b=2" },
+        { 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "ann", .data = "x=1" },
+        { 13, USHER_ROOM_SET, .data = "f=1 new=2" },
+        { 14, USHER_ROOM_ROLE, .subject = "scribe", .owner = "ann" },
+    };
+    static const unsigned order[] = { 1, 0, 3, 2 };
+
+    if (!about(w).known) {
+        ask_for(w, PULL);
+        known_rows(w, EPOCH, 10);
+        (void)answer(w);
+    }
+    for (size_t i = 0; i < 4; i++)
+        (void)hear(w, &told[order[i]]);
+    for (int i = 0; i < 4 && !usher_replica_current(w->r); i++) {
+        struct usher_replica_question q;
+
+        usher_replica_ask(w->r, &q);
+        w->asked = q.ticket;
+        if (q.kind == USHER_REPLICA_PULL) {
+            known_rows(w, EPOCH, 10);
+        } else {
+            (void)reply(w, USHER_OK, EPOCH, 14);
+            for (uint64_t v = q.since + 1; v <= 14; v++)
+                add_told(w, &told[v - 11]);
+        }
+        (void)answer(w);
+    }
+}
+
+static void without_memory_it_pulls_again(void **state)
+{
+    struct world *w = *state;
+    struct usher_replica *r = w->r;
+    char whole[33], digest[33];
+    bool failed = true;
+
+    live(w);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 14), IGNORE);
+    assert_int_equal(usher_replica_digest(w->r, whole), USHER_OK);
+    for (size_t n = 1; failed; n++) {
+        w->memory.calls = 0;
+        w->memory.fail_at = n;
+        if (usher_replica_open("r", &w->alloc, &w->r) == USHER_NOMEM) {
+            assert_int_equal(n, 1);
+            w->r = r;
+            continue;
+        }
+        live(w);
+        failed = w->memory.calls >= n;
+        w->memory.fail_at = 0;
+        if (usher_replica_heartbeat(w->r, EPOCH, 14) != USHER_REPLICA_IGNORE)
+            live(w);
+        assert_true(usher_replica_current(w->r));
+        assert_int_equal(usher_replica_digest(w->r, digest), USHER_OK);
+        assert_string_equal(digest, whole);
+        usher_replica_close(w->r);
+        w->r = r;
+    }
+}
+
+int main(void)
+{
+#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        T(a_name_that_no_room_can_have_is_invalid),
+        T(a_new_replica_wants_a_snapshot),
+        T(a_snapshot_is_the_copy),
+        T(pages_are_put_together),
+        T(the_old_copy_stays_until_the_new_one_is_whole),
+        T(a_page_of_another_version_begins_anew),
+        T(a_page_of_another_epoch_begins_anew),
+        T(a_room_that_changed_between_two_pages_begins_anew),
+        T(a_fall_between_two_pages_begins_anew),
+        T(an_answer_that_comes_twice_is_ignored),
+        T(an_answer_to_an_older_question_is_ignored),
+        T(rows_that_cannot_be_begin_anew),
+        T(a_store_that_failed_is_asked_again),
+        T(the_next_notice_is_applied),
+        T(a_notice_that_comes_twice_is_ignored),
+        T(notices_of_other_rooms_are_ignored),
+        T(a_gap_asks_for_what_is_missing),
+        T(a_question_is_asked_once),
+        T(notices_out_of_order_are_put_in_order),
+        T(the_answer_to_a_gap_that_closed_is_ignored),
+        T(more_changes_than_one_answer_has_are_asked_for),
+        T(a_log_that_does_not_reach_back_pulls),
+        T(changes_with_a_gap_or_no_notices_pull),
+        T(early_notices_are_bounded),
+        T(early_notices_are_bounded_in_bytes),
+        T(notices_heard_while_pulling_are_not_lost),
+        T(a_notice_too_large_to_be_told_pulls),
+        T(what_cannot_be_so_pulls),
+        T(a_heartbeat_of_the_same_version_changes_nothing),
+        T(a_heartbeat_ahead_asks_for_what_is_missing),
+        T(another_epoch_pulls),
+        T(another_epoch_heard_while_pulling_pulls_again),
+        T(two_epochs_heard_while_pulling_pull_again),
+        T(a_doubt_of_before_the_question_is_settled),
+        T(a_late_heartbeat_is_cleared_up_by_changes),
+        T(a_doubt_that_came_behind_the_question_stays),
+        T(nothing_is_applied_while_it_may_have_fallen),
+        T(a_version_that_fell_pulls),
+        T(a_fall_is_seen_when_the_versions_have_caught_up),
+        T(early_notices_above_a_heartbeat_are_not_trusted),
+        T(a_fall_below_what_is_known_pulls),
+        T(a_fall_far_back_pulls),
+        T(another_notice_of_a_known_version_pulls),
+        T(another_early_notice_of_one_version_pulls),
+        T(an_answer_that_differs_from_an_early_notice_pulls),
+        T(a_store_below_what_was_heard_fell),
+        T(a_digest_shows_what_nothing_else_did),
+        T(fields_are_set_and_unset),
+        T(a_member_comes_changes_and_goes),
+        T(roles_and_shares_go_with_their_member),
+        T(a_share_changes_and_goes),
+        T(what_was_set_last_counts),
+        T(a_lock_is_seen),
+        T(a_room_that_closes_is_empty),
+        T(a_room_that_is_missing_is_empty),
+        T(a_room_found_closing_ends),
+        T(copies_of_one_state_have_one_digest),
+        T(everything_that_is_seen_is_in_the_digest),
+        T(an_own_value_that_does_not_count_is_not_in_the_digest),
+        T(without_memory_it_pulls_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -2121,7 +2121,7 @@ static void wrong_arguments_are_named(void **state)
         { { .verb = (enum usher_verb)0, .scope = text("desk") }, "verb" },
         { { .verb = USHER_NUMBER_EXPIRE, .scope = text("desk") }, "verb" },
         { { .verb = USHER_NUMBER_REST, .scope = text("desk") }, "verb" },
-        { { .verb = (enum usher_verb)0x601, .scope = text("desk") }, "verb" },
+        { { .verb = (enum usher_verb)0x7001, .scope = text("desk") }, "verb" },
         { C(ADD), "number" },
         { C(DEL), "number" },
         { C(REG), "number" },

@@ -189,6 +189,15 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
     }
 }
 
+static const char *state_word(enum usher_noun noun, unsigned code)
+{
+    static const char *const digits[] = { "0", "1", "2", "3", "4", "5", "6", "7" };
+
+    if (noun == USHER_NUMBER)
+        return usher_number_state_word((enum usher_number_state)code);
+    return code < sizeof digits / sizeof *digits ? digits[code] : "?";
+}
+
 void notice_print(FILE *f, const struct usher_notice *n)
 {
     (void)fprintf(f,
@@ -196,8 +205,7 @@ void notice_print(FILE *f, const struct usher_notice *n)
                   " until %" PRId64 " owner \"%.*s\"\n",
                   (int)n->scope.size, n->scope.data, n->version, n->now_ms,
                   usher_verb_word(n->verb), (int)n->subject.size,
-                  n->subject.data != NULL ? n->subject.data : "",
-                  usher_number_state_word((enum usher_number_state)n->from),
-                  usher_number_state_word((enum usher_number_state)n->to), n->token, n->until_ms,
-                  (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
+                  n->subject.data != NULL ? n->subject.data : "", state_word(n->noun, n->from),
+                  state_word(n->noun, n->to), n->token, n->until_ms, (int)n->owner.size,
+                  n->owner.data != NULL ? n->owner.data : "");
 }

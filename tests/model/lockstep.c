@@ -144,6 +144,14 @@ static bool redis_url(char *to, size_t size)
 static struct store stores[STORES_MAX];
 static unsigned n_stores;
 
+/* USHER_STORES=memory,sqlite: only these, to look for something by hand. */
+static bool takes_part(const char *name)
+{
+    const char *only = getenv("USHER_STORES");
+
+    return only == NULL || strstr(only, name) != NULL;
+}
+
 /* ---- a run ------------------------------------------------------------------------- */
 
 struct target {
@@ -555,12 +563,15 @@ int lockstep_main(const struct lockstep *of)
         perror(directory);
         return 1;
     }
-    stores[n_stores++] = (struct store){ "memory", memory_url };
+    if (takes_part("memory"))
+        stores[n_stores++] = (struct store){ "memory", memory_url };
 #ifdef USHER_WITH_SQLITE
-    stores[n_stores++] = (struct store){ "sqlite", sqlite_url };
+    if (takes_part("sqlite"))
+        stores[n_stores++] = (struct store){ "sqlite", sqlite_url };
 #endif
 #ifdef USHER_WITH_REDIS
-    server = redis_server_start(NULL);
+    if (takes_part("redis"))
+        server = redis_server_start(NULL);
     if (server != NULL)
         stores[n_stores++] = (struct store){ "redis", redis_url };
     else

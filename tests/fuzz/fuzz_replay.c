@@ -45,13 +45,13 @@ static void read_as(enum calls_format format, const uint8_t *data, size_t size)
 
             must_hold(call->start_ms >= 0 && call->start_ms <= call->end_ms, "sorted: times");
             must_hold(call->end_ms <= USHER_TIME_MAX, "sorted: the last time");
-            must_hold(call->line < calls.n_lines, "lines: of a call");
+            must_hold(call->line < calls.lines.n, "lines: of a call");
             must_hold(i == 0 || calls_compare(call - 1, call) < 0, "sorted");
         }
-        for (size_t i = 0; i < calls.n_lines; i++) {
-            const struct usher_text *name = &calls.line[i]->name;
+        for (size_t i = 0; i < calls.lines.n; i++) {
+            const struct usher_text *name = &calls.lines.name[i]->name;
 
-            must_hold(usher__calls_line(&calls, name->data, name->size) == calls.line[i],
+            must_hold(usher__calls_name(&calls.lines, name->data, name->size) == calls.lines.name[i],
                       "lines: by name");
         }
     } else {

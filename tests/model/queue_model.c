@@ -469,12 +469,12 @@ static void agent_placed(struct work *w, agent *a)
     }
 }
 
-/* @a may have become open with the change that comes. */
+/* The change that comes gives @a a free room, or an end of wrap-up or pause: it may be open by the
+ * time when those who are free are matched. */
 static void agent_freed(struct work *w, agent *a)
 {
     agent_placed(w, a);
-    if (is_open(w->q, a))
-        list_add(&w->open, &w->n_open, &a->id);
+    list_add(&w->open, &w->n_open, &a->id);
 }
 
 /* A user who was @seated (or only offered) has just left a room of @a, which stays.  The change
@@ -1056,9 +1056,6 @@ static enum usher_status verb_login(struct work *w, agent *a)
     size_t lanes_size = lanes_of(x->lanes.data != NULL ? &x->lanes : &all, lanes);
     uint32_t given = w->c->given;
 
-    if (w->now > USHER_QUEUE_TIME_MAX)
-        return USHER_INVALID;
-
     if (a != NULL) {
         bool same = (x->lanes.data == NULL ||
                      (a->lanes_size == lanes_size && memcmp(a->lanes, lanes, lanes_size) == 0)) &&
@@ -1227,9 +1224,6 @@ static enum usher_status verb_apply(struct work *w, user *u)
         heard_of(w, u);
         return tell_user(w, away ? USHER_OK : USHER_SAME, u);
     }
-    if (w->now > USHER_QUEUE_TIME_MAX ||
-        ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && x->since_ms > w->now))
-        return USHER_INVALID;
     if (!q->exists || q->n_agents == 0) {
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
         return tell_user(w, USHER_EMPTY, NULL);
@@ -1389,8 +1383,6 @@ static enum usher_status verb_move(struct work *w, user *u)
 
     if (u == NULL)
         return tell_user(w, USHER_MISSING, NULL);
-    if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && x->since_ms > w->now)
-        return USHER_INVALID;
     if (u->state != USHER_USER_WAITING && u->state != USHER_USER_AWAY)
         return tell_user(w, USHER_REFUSED, u);
     moved = *u;
@@ -1598,8 +1590,8 @@ static enum usher_status verb_list(struct work *w)
     bool by_lane = of->data != NULL && (state == USHER_USER_WAITING || state == USHER_USER_AWAY);
     uint64_t hi = 0, order = 0;
 
-    if (w->a->after.data != NULL && !cursor_read(&w->a->after, &hi, &order))
-        return USHER_INVALID;
+    if (w->a->after.data != NULL)
+        (void)cursor_read(&w->a->after, &hi, &order);
     if (!w->q->exists)
         return USHER_MISSING;
     for (;;) {
@@ -1721,8 +1713,8 @@ static enum usher_status verb_history(struct work *w)
     const queue *q = w->q;
     uint64_t before = UINT64_MAX, hi;
 
-    if (w->a->after.data != NULL && !cursor_read(&w->a->after, &hi, &before))
-        return USHER_INVALID;
+    if (w->a->after.data != NULL)
+        (void)cursor_read(&w->a->after, &hi, &before);
     if (!q->exists)
         return USHER_MISSING;
     for (size_t i = q->n_visits; i-- > 0;) {
@@ -1902,6 +1894,21 @@ static enum usher_status answer(struct work *w)
     }
 }
 
+/* What only the time, or the form of a text, tells. */
+static bool right_by_now(const struct work *w)
+{
+    enum usher_verb v = w->c->verb;
+    uint64_t hi, order;
+
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
+        return false;
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) &&
+        (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && w->a->since_ms > w->now)
+        return false;
+    return (v != USHER_QUEUE_LIST && v != USHER_QUEUE_HISTORY) || w->a->after.data == NULL ||
+           cursor_read(&w->a->after, &hi, &order);
+}
+
 static void execute(struct work *w)
 {
     struct usher_reply *r = w->r;
@@ -1922,6 +1929,11 @@ static void execute(struct work *w)
             answer_again(w, k);
             return;
         }
+    if (!right_by_now(w)) {
+        r->status = USHER_INVALID;
+        r->version = r->epoch = 0;
+        return;
+    }
     if (w->c->verb != USHER_QUEUE_SWEEP)
         (void)expire(w, looks(w->c->verb) ? STEP_MOST : EXPIRE_MOST);
     version = w->q->version;
@@ -1934,10 +1946,6 @@ static void execute(struct work *w)
          w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&
         agent_named(w) != NULL)
         r->of.queue.state = agent_named(w)->state; /* it has been given somebody since */
-    if (r->status == USHER_INVALID) {
-        r->version = r->epoch = 0;
-        return;
-    }
     r->version = w->q->version;
     r->epoch = w->q->exists;
     if (r->status == USHER_OK && w->q->version > version)

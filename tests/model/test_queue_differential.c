@@ -73,8 +73,8 @@ int main(void)
         .noun = USHER_QUEUE,
         .watched = 50,
         .seed = 20241121,
-        .steps = 60000,
-        .steps_long = 3400000, /* ten million on three stores */
+        .steps = 40000,
+        .steps_long = 1000000,
         .gen_open = open_gen,
         .gen_close = close_gen,
         .gen_about = about,

@@ -78,7 +78,7 @@ struct queue_gen *queue_gen_open(uint64_t seed)
         abort();
     r = &g->rng;
     rng_seed(r, seed);
-    g->big = rng_chance(r, 6);
+    g->big = rng_chance(r, 10);
     agents = (unsigned)(g->big ? 5 + rng_below(r, 60) : 1 + rng_below(r, 4));
     users = (unsigned)(g->big ? 80 + rng_below(r, 120) : 1 + rng_below(r, 8));
     gen_names_make(r, &g->queues, (unsigned)(1 + rng_below(r, rng_chance(r, 80) ? 1 : 3)), "queue",
@@ -139,7 +139,7 @@ static void tick(struct queue_gen *g)
     struct rng *r = &g->rng;
     int64_t step = 0;
 
-    if (rng_chance(r, g->big ? 97 : 50))
+    if (rng_chance(r, g->big ? 99 : 50) || (g->big && rng_chance(r, 60)))
         step = 0;
     else if (g->big && rng_chance(r, 50))
         step = 6 * g->scale; /* most deadlines at once */
@@ -442,13 +442,25 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
     c->now_ms = g->now;
     c->scope = gen_any(r, &g->queues);
     c->verb = any_verb(g);
-    if (g->big && rng_chance(r, 50))
+    if (g->big && rng_chance(r, 70))
         c->verb = rng_chance(r, 80) ? USHER_QUEUE_APPLY : USHER_QUEUE_LOGIN;
     if (rng_chance(r, g->request))
         c->request = gen_any(r, &g->requests);
     if (g->made++ == 0)
         c->verb = rng_chance(r, 70) ? USHER_QUEUE_SET : USHER_QUEUE_LOGIN;
+    if (g->big && g->made <= g->users.n) { /* begin with a full queue */
+        c->scope = text(g->queues.name[0]);
+        c->verb = g->made == 1                       ? USHER_QUEUE_SET
+                  : g->made == 2 || rng_chance(r, 3) ? USHER_QUEUE_LOGIN
+                                                     : USHER_QUEUE_APPLY;
+    }
     arguments(g, ret);
+    if (g->big && g->made == 1) {
+        c->given |= USHER_GIVEN_QUEUE_TTL;
+        c->arg.queue.ttl_ms = 4 * g->scale;
+    }
+    if (g->big && g->made <= g->users.n && c->verb == USHER_QUEUE_APPLY)
+        c->arg.queue.user = text(g->users.name[g->made - 1]);
     if (rng_chance(r, 2)) {
         spoil(g, c);
         ret->room_of &= c->arg.queue.room.data == NULL;

@@ -1290,26 +1290,38 @@ static bool room_is(const struct usher_text *room, uint64_t login, int64_t no)
     return room->size == (size_t)n && memcmp(room->data, name, room->size) == 0;
 }
 
+static agent *agent_of_room(const struct work *w, int64_t *ret_no)
+{
+    for (size_t i = 0; i < w->q->n_agents; i++)
+        for (int64_t no = 1; no <= w->q->agents[i].capacity; no++)
+            if (room_is(&w->a->room, w->q->agents[i].login, no)) {
+                *ret_no = no;
+                return &w->q->agents[i];
+            }
+    return NULL;
+}
+
+static user *user_in_room(const struct work *w)
+{
+    int64_t no = 0;
+    const agent *a = agent_of_room(w, &no);
+
+    for (size_t i = 0; a != NULL && i < w->q->n_users; i++)
+        if (with_agent(&w->q->users[i], a) && w->q->users[i].no == no)
+            return &w->q->users[i];
+    return NULL;
+}
+
 static enum usher_status verb_finish(struct work *w)
 {
-    const struct usher_text *room = &w->a->room;
     struct usher_queue_reply *r = &w->r->of.queue;
-    const agent *a = NULL;
-    user *u = NULL;
     int64_t no = 0;
+    const agent *a = agent_of_room(w, &no);
+    user *u = user_in_room(w);
 
-    for (size_t i = 0; i < w->q->n_agents; i++)
-        for (int64_t k = 1; k <= w->q->agents[i].capacity; k++)
-            if (room_is(room, w->q->agents[i].login, k)) {
-                a = &w->q->agents[i];
-                no = k;
-            }
     r->index = r->wait_ms = -1;
     if (a == NULL)
         return USHER_MISSING;
-    for (size_t i = 0; i < w->q->n_users; i++)
-        if (with_agent(&w->q->users[i], a) && w->q->users[i].no == no)
-            u = &w->q->users[i];
     r->login = a->login;
     r->no = no;
     put_name(r->agent, &r->agent_size, &a->id);
@@ -1827,16 +1839,26 @@ static user *user_named(const struct work *w)
                : NULL;
 }
 
-/* Those whom the verb names, however much else there is due. */
+/* Those whom the verb names, however much else there is due; by a room its agent, and the user
+ * who is in it. */
 static void named_up_to_date(struct work *w)
 {
-    agent *a;
-    user *u;
+    int64_t no = 0;
 
-    while ((a = agent_named(w)) != NULL && is_due(agent_until(a), w->now))
+    for (;;) {
+        agent *a = w->c->verb == USHER_QUEUE_FINISH ? agent_of_room(w, &no) : agent_named(w);
+
+        if (a == NULL || !is_due(agent_until(a), w->now))
+            break;
         agent_expires(w, a);
-    while ((u = user_named(w)) != NULL && is_due(user_until(u), w->now))
+    }
+    for (;;) {
+        user *u = w->c->verb == USHER_QUEUE_FINISH ? user_in_room(w) : user_named(w);
+
+        if (u == NULL || !is_due(user_until(u), w->now))
+            break;
         user_expires(w, u);
+    }
 }
 
 static enum usher_status answer(struct work *w)

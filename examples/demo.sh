@@ -22,3 +22,10 @@ echo "A day of $(($(wc -l <day.csv) - 1)) calls, made by: usher trace --seed=1 -
 echo "Replayed by: usher -s sqlite:day.db replay day.csv --format=csv"
 echo
 "$usher" -s sqlite:day.db replay day.csv --format=csv
+
+echo
+"$usher" trace --seed=1 --calls=5000 --agents=22 --lambda=400 >centre.csv
+echo "A call centre whose callers wait, made by: usher trace --calls=5000 --agents=22 --lambda=400"
+echo "The same callers and agents in a queue: usher -s sqlite:day.db replay centre.csv --agents=22"
+echo
+"$usher" -s sqlite:day.db replay centre.csv --agents=22 | sed -n '/callers and agents/,$p'

@@ -23,47 +23,64 @@ static int calls_compare_lines(const void *a, const void *b)
     return x->name.size < y->name.size ? -1 : x->name.size > y->name.size;
 }
 
-const struct calls_line *usher__calls_line(const struct calls *c, const char *name, size_t size)
+const struct calls_line *usher__calls_name(const struct calls_names *names, const char *name,
+                                           size_t size)
 {
     struct calls_line key = { { name, size }, 0 };
-    void *const *node = tfind(&key, &c->by_name, calls_compare_lines);
+    void *const *node = tfind(&key, &names->by_name, calls_compare_lines);
 
     return node != NULL ? *node : NULL;
 }
 
-/* A name has at most 255 bytes. */
-static uint32_t calls_line_index(struct calls *c, const char *name, uint8_t size)
+uint32_t usher__calls_index(struct calls_names *names, const char *name, size_t size)
 {
-    const struct calls_line *known = usher__calls_line(c, name, size);
+    const struct calls_line *known = usher__calls_name(names, name, size);
     struct calls_line *line;
     char *copy;
 
     if (known != NULL)
         return known->index;
+    if (size > USHER_NAME_MAX) /* a name is not */
+        size = USHER_NAME_MAX;
     line = usher__cli_resize(NULL, sizeof *line + size);
     copy = (char *)(line + 1);
     memcpy(copy, name, size);
     line->name.data = copy;
     line->name.size = size;
-    line->index = (uint32_t)c->n_lines;
-    if (c->n_lines == c->room_lines) {
-        c->room_lines = c->room_lines * 2 + 64;
-        /* an array of pointers: lines stay where they are when it grows */
+    line->index = (uint32_t)names->n;
+    if (names->n == names->room) {
+        names->room = names->room * 2 + 64;
+        /* an array of pointers: they stay where they are when it grows */
         /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-        c->line = usher__cli_resize(c->line, c->room_lines * sizeof *c->line);
+        names->name = usher__cli_resize(names->name, names->room * sizeof *names->name);
     }
-    c->line[c->n_lines++] = line;
-    if (tsearch(line, &c->by_name, calls_compare_lines) == NULL) {
+    names->name[names->n++] = line;
+    if (tsearch(line, &names->by_name, calls_compare_lines) == NULL) {
         fputs("usher: nomem: out of memory\n", stderr);
         exit(usher__cli_exit_code(USHER_NOMEM));
     }
     return line->index;
 }
 
+static void calls_keep(void *node)
+{
+    (void)node; /* freed by their array */
+}
+
+void usher__calls_names_done(struct calls_names *names)
+{
+    if (names->by_name != NULL)
+        tdestroy(names->by_name, calls_keep);
+    for (size_t i = 0; i < names->n; i++)
+        (void)usher__cli_resize(names->name[i], 0);
+    (void)usher__cli_resize(names->name, 0);
+    memset(names, 0, sizeof *names);
+}
+
 /* ---- calls ------------------------------------------------------------------------ */
 
 const char *usher__calls_add(struct calls *c, const char *line, size_t size, int64_t start_ms,
-                             int64_t end_ms, uint64_t row)
+                             int64_t end_ms, uint64_t row, struct call **ret_call)
 {
     struct call *call;
 
@@ -76,9 +93,13 @@ const char *usher__calls_add(struct calls *c, const char *line, size_t size, int
         c->call = usher__cli_resize(c->call, c->room * sizeof *c->call);
     }
     call = &c->call[c->n++];
+    memset(call, 0, sizeof *call);
+    call->queue_ms = call->wait_ms = call->patience_ms = call->service_ms = CALLS_UNKNOWN;
+    call->agent = CALLS_NOBODY;
+    *ret_call = call;
     call->start_ms = start_ms;
     call->end_ms = end_ms;
-    call->line = calls_line_index(c, line, (uint8_t)size);
+    call->line = usher__calls_index(&c->lines, line, size);
     call->row = (uint32_t)row;
     return NULL;
 }
@@ -92,18 +113,11 @@ static int calls_compare(const void *a, const void *b)
     return x->row < y->row ? -1 : x->row > y->row;
 }
 
-static void calls_keep(void *node)
-{
-    (void)node; /* the lines are freed by their array */
-}
-
 void usher__calls_done(struct calls *c)
 {
-    if (c->by_name != NULL)
-        tdestroy(c->by_name, calls_keep);
-    for (size_t i = 0; i < c->n_lines; i++)
-        (void)usher__cli_resize(c->line[i], 0);
-    (void)usher__cli_resize(c->line, 0);
+    usher__calls_names_done(&c->lines);
+    usher__calls_names_done(&c->lanes);
+    usher__calls_names_done(&c->agents);
     (void)usher__cli_resize(c->call, 0);
     memset(c, 0, sizeof *c);
 }
@@ -179,7 +193,7 @@ static const char *calls_row(struct calls *c, const char *line, size_t size,
 bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format format,
                        char message[CLI_MESSAGE_MAX])
 {
-    struct calls_columns columns = { 0, 0, 0, 0 };
+    struct calls_columns columns = { 0 };
     const char *fault = NULL;
     char *line;
     size_t size;

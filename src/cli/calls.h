@@ -15,10 +15,24 @@
 #define CALLS_MAX 5000000u
 #define CALLS_LINE_BYTES 4096u /* of one row of the file */
 
+#define CALLS_UNKNOWN (-1)
+#define CALLS_NOBODY UINT32_MAX
+
+/* Times that are not known are CALLS_UNKNOWN. */
 struct call {
-    int64_t start_ms, end_ms; /* start <= end */
+    int64_t start_ms, end_ms; /* of the line; start <= end */
     uint32_t line;            /* index in lines */
     uint32_t row;             /* line of the file */
+    /* The caller and the agents.  Unless queue_ms is known, it never got so far. */
+    int64_t queue_ms;    /* asks for an agent */
+    int64_t wait_ms;     /* until it was served or hung up */
+    int64_t patience_ms; /* would hang up after so long */
+    int64_t service_ms;
+    uint32_t lane;  /* index in lanes */
+    uint32_t agent; /* index in agents, CALLS_NOBODY: not known, or not served */
+    uint16_t priority;
+    bool waited; /* was not served at once */
+    bool served; /* the recorded outcome, if calls.outcomes */
 };
 
 struct calls_line {
@@ -26,13 +40,19 @@ struct calls_line {
     uint32_t index;
 };
 
+struct calls_names {
+    struct calls_line **name; /* in order of appearance */
+    size_t n, room;
+    void *by_name; /* of tsearch() */
+};
+
 /* Owns everything.  Zero it first. */
 struct calls {
     struct call *call;
     size_t n, room;
-    struct calls_line **line; /* in order of appearance */
-    size_t n_lines, room_lines;
-    void *by_name;      /* of tsearch() */
+    struct calls_names lines, lanes, agents;
+    bool services;      /* it says how long services take: a queue can be replayed */
+    bool outcomes;      /* it says who was served, and after what wait */
     uint64_t rows;      /* but for the header */
     uint64_t left_out;  /* that are no calls */
     uint64_t backwards; /* with an exit noted before the entry */
@@ -49,18 +69,24 @@ bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format forma
                        char message[CLI_MESSAGE_MAX]);
 void usher__calls_done(struct calls *c);
 
-/* The line called @name, NULL if there is none. */
-const struct calls_line *usher__calls_line(const struct calls *c, const char *name, size_t size);
+/* The one called @name, NULL if there is none. */
+const struct calls_line *usher__calls_name(const struct calls_names *names, const char *name,
+                                           size_t size);
+/* Its index; it is a new one, perhaps.  @name is a name, as the store has it. */
+uint32_t usher__calls_index(struct calls_names *names, const char *name, size_t size);
+void usher__calls_names_done(struct calls_names *names);
 
-/* For the readers of formats; @start_ms <= @end_ms.  NULL, or what is wrong. */
+/* For the readers of formats: a call on @line, start <= end, of which no more is known;
+ * *@ret_call may be completed.  NULL, or what is wrong. */
 const char *usher__calls_add(struct calls *c, const char *line, size_t size, int64_t start_ms,
-                             int64_t end_ms, uint64_t row);
+                             int64_t end_ms, uint64_t row, struct call **ret_call);
 
 /* One format: rows as struct usher_text fields.  Statics of the readers are constants. */
 #define CALLS_FIELDS_MAX 64u
 struct calls_columns {
     size_t n;
-    size_t line, start, end; /* csv: where these columns are */
+    /* csv: where these columns are; SIZE_MAX: nowhere */
+    size_t line, start, end, patience, service, priority, lane, wait, agent;
 };
 /* Split @row at @by; 0: there are more than CALLS_FIELDS_MAX. */
 size_t usher__calls_split(const char *row, size_t size, char by,

@@ -3,12 +3,21 @@
  * Calls as `usher trace` writes them: a header with the names of the columns, in any order,
  * then a row a call.  Without quotes: no field of ours needs them.
  *
- *   call         a name for the call                        arrival_ms   Unix milliseconds
- *   line         the line it came in on      (needed)       release_ms   when the line was
- *   patience_ms  how long the caller waits                               free again
- *   service_ms   how long it takes to serve  (both needed)
- *   priority     0, 1 …
- *   lane         which line of waiting people
+ *   line         the line it came in on
+ *   arrival_ms   Unix milliseconds
+ *   release_ms   when the line was free again
+ *
+ * are needed; with the next two the queue can be replayed
+ *
+ *   patience_ms  how long the caller waits
+ *   service_ms   how long it takes to serve
+ *   priority     0, 1 … (0)
+ *   lane         which line of waiting people (default)
+ *
+ * and with these, what became of the caller is known:
+ *
+ *   wait_ms      until it was served, or hung up
+ *   agent        who served it; empty: it hung up
  *
  * Other columns are skipped.
  */
@@ -18,7 +27,10 @@
 
 #include <string.h>
 
+#include "core/text.h"
+
 #define CSV_NONE SIZE_MAX
+#define CSV_SPAN_MAX INT64_C(31536000000) /* a year */
 
 static bool csv_is(const struct usher_text *field, const char *name)
 {
@@ -28,22 +40,33 @@ static bool csv_is(const struct usher_text *field, const char *name)
 const char *usher__csv_header(struct calls_columns *columns, const struct usher_text *fields,
                               size_t n)
 {
-    static const char *const names[] = { "line", "arrival_ms", "release_ms" };
-    size_t *const at[] = { &columns->line, &columns->start, &columns->end };
+    const struct {
+        const char *name;
+        size_t *at;
+        const char *missing; /* NULL: need not be there */
+    } names[] = {
+        { "line", &columns->line, "the header has no column line" },
+        { "arrival_ms", &columns->start, "the header has no column arrival_ms" },
+        { "release_ms", &columns->end, "the header has no column release_ms" },
+        { "patience_ms", &columns->patience, NULL },
+        { "service_ms", &columns->service, NULL },
+        { "priority", &columns->priority, NULL },
+        { "lane", &columns->lane, NULL },
+        { "wait_ms", &columns->wait, NULL },
+        { "agent", &columns->agent, NULL },
+    };
 
-    for (size_t i = 0; i < 3; i++) {
-        *at[i] = CSV_NONE;
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        *names[i].at = CSV_NONE;
         for (size_t j = 0; j < n; j++) {
-            if (!csv_is(&fields[j], names[i]))
+            if (!csv_is(&fields[j], names[i].name))
                 continue;
-            if (*at[i] != CSV_NONE)
+            if (*names[i].at != CSV_NONE)
                 return "the header has a column twice";
-            *at[i] = j;
+            *names[i].at = j;
         }
-        if (*at[i] == CSV_NONE)
-            return i == 0   ? "the header has no column line"
-                   : i == 1 ? "the header has no column arrival_ms"
-                            : "the header has no column release_ms";
+        if (*names[i].at == CSV_NONE && names[i].missing != NULL)
+            return names[i].missing;
     }
     return NULL;
 }
@@ -65,11 +88,58 @@ static bool csv_time(const struct usher_text *field, int64_t *ret_ms)
     return field->size > 0;
 }
 
+/* The caller and the agents: @call asks for one as soon as it arrives. */
+static const char *csv_queue(struct calls *c, const struct calls_columns *columns,
+                             const struct usher_text *fields, struct call *call)
+{
+    static const struct usher_text none = { "default", 7 };
+    const struct usher_text *lane = columns->lane != CSV_NONE ? &fields[columns->lane] : &none;
+    int64_t priority = 0;
+
+    if (!csv_time(&fields[columns->service], &call->service_ms) || call->service_ms > CSV_SPAN_MAX)
+        return "service_ms is not a number from 0 to 31536000000";
+    if (!csv_time(&fields[columns->patience], &call->patience_ms) ||
+        call->patience_ms > CSV_SPAN_MAX)
+        return "patience_ms is not a number from 0 to 31536000000";
+    if (columns->priority != CSV_NONE &&
+        (!csv_time(&fields[columns->priority], &priority) || priority > USHER_PRIORITY_MAX))
+        return "priority is not a number from 0 to 1000";
+    if (usher__name_fault(lane->data, lane->size) != NULL ||
+        memchr(lane->data, ',', lane->size) != NULL || (lane->size == 1 && lane->data[0] == '*'))
+        return "lane is not the name of one lane";
+    call->queue_ms = call->start_ms;
+    call->priority = (uint16_t)priority;
+    call->lane = usher__calls_index(&c->lanes, lane->data, lane->size);
+    c->services = true;
+    return NULL;
+}
+
+/* What became of it. */
+static const char *csv_outcome(struct calls *c, const struct calls_columns *columns,
+                               const struct usher_text *fields, struct call *call)
+{
+    const struct usher_text *agent = &fields[columns->agent];
+
+    if (!csv_time(&fields[columns->wait], &call->wait_ms) || call->wait_ms > CSV_SPAN_MAX)
+        return "wait_ms is not a number from 0 to 31536000000";
+    call->served = agent->size > 0;
+    call->waited = call->wait_ms > 0 || !call->served;
+    c->outcomes = true;
+    if (!call->served)
+        return NULL;
+    if (usher__name_fault(agent->data, agent->size) != NULL)
+        return "agent is too long or not UTF-8 without control characters";
+    call->agent = usher__calls_index(&c->agents, agent->data, agent->size);
+    return NULL;
+}
+
 const char *usher__csv_row(struct calls *c, const struct calls_columns *columns,
                            const struct usher_text *fields, size_t n, uint64_t row)
 {
     const struct usher_text *line = &fields[columns->line];
+    struct call *call;
     int64_t start, end;
+    const char *fault;
 
     (void)n; /* is columns->n */
     if (!csv_time(&fields[columns->start], &start))
@@ -78,5 +148,11 @@ const char *usher__csv_row(struct calls *c, const struct calls_columns *columns,
         return "release_ms is not a number from 0 to 253402300799999";
     if (end < start)
         return "release_ms is before arrival_ms";
-    return usher__calls_add(c, line->data, line->size, start, end, row);
+    fault = usher__calls_add(c, line->data, line->size, start, end, row, &call);
+    if (fault == NULL && columns->service != CSV_NONE && columns->patience != CSV_NONE) {
+        fault = csv_queue(c, columns, fields, call);
+        if (fault == NULL && columns->wait != CSV_NONE && columns->agent != CSV_NONE)
+            fault = csv_outcome(c, columns, fields, call);
+    }
+    return fault;
 }

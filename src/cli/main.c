@@ -37,12 +37,13 @@ const struct cli_program usher__cli_programs[] = {
       "the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },
     { "replay", usher__cli_replay,
-      "FILE [--format=technion|csv] [--report=text|json] [--pool=NAME] [--batch=N]",
+      "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
+      "[--batch=N]",
       "run recorded calls through the store in virtual time" },
     { "trace", usher__cli_trace,
-      "[--calls=N | --lambda=PER_HOUR] [--lines=N] [--service=S] [--patience=S] "
-      "[--start=YYYY-MM-DD] [--seed=N]",
-      "a made-up day of calls for replay, as CSV" },
+      "[--calls=N] [--lambda=PER_HOUR] [--agents=N] [--lines=N] [--service=S | --mu=PER_HOUR] "
+      "[--patience=S | --theta=PER_HOUR] [--start=YYYY-MM-DD] [--seed=N]",
+      "made-up calls for replay, as CSV: a day, or with --agents a centre where callers wait" },
     { "watch", usher__cli_watch,
       "NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]",
       "notices as they come: of rooms, whoever makes them; in the shell, of its own commands" },

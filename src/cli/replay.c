@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher replay FILE: recorded calls through a pool of numbers, in virtual time.
+ * usher replay FILE: recorded calls through a pool of numbers, in virtual time; and their
+ * callers through a queue (replay_queue.c).
  *
  * A call is two events.  Of one moment, the ends of earlier calls come first, then the calls
  * that begin, in the order of the file; one that begins and ends at once does so alone.
@@ -27,8 +28,9 @@
 #include "cli/run.h"
 #include "core/text.h"
 
-#define BATCH_MAX 256u
+#define BATCH_MAX REPLAY_BATCH_MAX
 #define OWNER_MAX 24
+#define REPLAY_AGENTS_MAX 10000
 
 struct event {
     int64_t at_ms;
@@ -130,7 +132,8 @@ static bool began(struct replay *r, const struct event *event, const struct ushe
         r->pass->refused++;
         return true;
     }
-    line = usher__calls_line(r->calls, reply->of.number.number, reply->of.number.number_size);
+    line =
+        usher__calls_name(&r->calls->lines, reply->of.number.number, reply->of.number.number_size);
     if (reply->status != USHER_OK || line == NULL)
         return fail(r, USHER_REFUSED, "somebody else uses the pool");
     of->holds = true;
@@ -199,14 +202,14 @@ static bool play(struct replay *r, const struct event *event)
         c = command(r, USHER_NUMBER_CALL, event->at_ms);
         name_owner(r, c, call);
         if (!r->any)
-            c->arg.number.number = r->calls->line[call->line]->name;
+            c->arg.number.number = r->calls->lines.name[call->line]->name;
         of->waiting = true;
     } else if (of->waiting) {
         c = command(r, USHER_NUMBER_FREE, event->at_ms);
         name_owner(r, c, call);
     } else {
         c = command(r, USHER_NUMBER_HANGUP, event->at_ms);
-        c->arg.number.number = r->calls->line[of->line]->name;
+        c->arg.number.number = r->calls->lines.name[of->line]->name;
         c->arg.number.token = of->token;
         c->given |= USHER_GIVEN_TOKEN;
     }
@@ -234,8 +237,8 @@ static bool flush_plain(struct replay *r)
 
 static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
 {
-    for (size_t i = 0; i < r->calls->n_lines; i++) {
-        command(r, verb, now_ms)->arg.number.number = r->calls->line[i]->name;
+    for (size_t i = 0; i < r->calls->lines.n; i++) {
+        command(r, verb, now_ms)->arg.number.number = r->calls->lines.name[i]->name;
         if (r->n == BATCH_MAX && !flush_plain(r))
             return false;
     }
@@ -282,8 +285,8 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     r->any = any;
     r->busy = 0;
     memset(r->of, 0, c->n * sizeof *r->of);
-    memset(r->users, 0, c->n_lines * sizeof *r->users);
-    memset(r->uses, 0, c->n_lines * sizeof *r->uses);
+    memset(r->users, 0, c->lines.n * sizeof *r->users);
+    memset(r->uses, 0, c->lines.n * sizeof *r->uses);
     (void)snprintf(r->pool, sizeof r->pool, "%s-%s", pool, any ? "any" : "own");
     if (!prepare(r, r->events[0].at_ms))
         return false;
@@ -303,7 +306,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
         return false;
 
     result->least = UINT64_MAX;
-    for (size_t i = 0; i < c->n_lines; i++) {
+    for (size_t i = 0; i < c->lines.n; i++) {
         if (r->uses[i] < result->least)
             result->least = r->uses[i];
         if (r->uses[i] > result->most)
@@ -317,7 +320,7 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
 struct replay_options {
     const char *file, *pool;
     enum calls_format format;
-    int64_t batch;
+    int64_t batch, agents; /* 0: those of the record */
     bool json;
 };
 
@@ -346,11 +349,16 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
     } else if ((value = usher__key_value(word, "--batch")) != NULL) {
         if (!usher__parse_int(value, 1, BATCH_MAX, &o->batch))
             return refuse(message, "batch", "is not a number from 1 to 256");
+    } else if ((value = usher__key_value(word, "--agents")) != NULL) {
+        o->agents = 0;
+        if (strcmp(value, "recorded") != 0 &&
+            !usher__parse_int(value, 1, REPLAY_AGENTS_MAX, &o->agents))
+            return refuse(message, "agents", "is neither recorded nor a number from 1 to 10000");
     } else if ((value = usher__key_value(word, "--pool")) != NULL) {
         const char *fault = usher__scope_fault(value, strlen(value));
 
-        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 4)
-            fault = "is longer than 251 bytes";
+        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 6)
+            fault = "is longer than 249 bytes";
         if (fault != NULL)
             return refuse(message, "pool", fault);
         o->pool = value;
@@ -383,10 +391,22 @@ static int read_calls(struct cli *cli, const struct replay_options *o, struct ca
     return good ? 0 : usher__cli_fail(cli, USHER_INVALID, "%s:%s", o->file, message);
 }
 
+/* False: it failed.  ret->agents 0: there is nothing to be replayed. */
+static bool queue(struct replay *r, const struct replay_options *o, struct replay_queue *ret)
+{
+    memset(ret, 0, sizeof *ret);
+    if (!r->calls->services || (o->agents == 0 && r->calls->agents.n == 0))
+        return true;
+    (void)snprintf(r->pool, sizeof r->pool, "%s-queue", o->pool);
+    return usher__replay_queue(r->cli, r->calls, r->pool, o->agents, r->batch_size, ret, &r->failed,
+                               r->message);
+}
+
 static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)
 {
     struct replay *r = usher__cli_resize(NULL, sizeof *r);
     struct replay_pass passes[2];
+    struct replay_queue queued;
     int rc = 0;
 
     memset(r, 0, sizeof *r);
@@ -395,14 +415,16 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
     r->batch_size = (size_t)o->batch;
     r->events = usher__cli_resize(NULL, 2 * calls->n * sizeof *r->events);
     r->of = usher__cli_resize(NULL, calls->n * sizeof *r->of);
-    r->users = usher__cli_resize(NULL, calls->n_lines * sizeof *r->users);
-    r->uses = usher__cli_resize(NULL, calls->n_lines * sizeof *r->uses);
+    r->users = usher__cli_resize(NULL, calls->lines.n * sizeof *r->users);
+    r->uses = usher__cli_resize(NULL, calls->lines.n * sizeof *r->uses);
     make_events(r);
-    if (pass(r, o->pool, false, &passes[0]) && pass(r, o->pool, true, &passes[1]))
-        usher__replay_report(stdout, o->json, o->file, cli->store, calls, passes, 2);
+    if (pass(r, o->pool, false, &passes[0]) && pass(r, o->pool, true, &passes[1]) &&
+        queue(r, o, &queued))
+        usher__replay_report(stdout, o->json, o->file, cli->store, calls, passes, 2,
+                             queued.agents > 0 ? &queued : NULL);
     else
         rc = usher__cli_fail(cli, r->failed, "%s", r->message);
-    if (rc == 0 && passes[0].doubles + passes[1].doubles > 0)
+    if (rc == 0 && passes[0].doubles + passes[1].doubles + queued.doubles > 0)
         rc = usher__cli_exit_code(USHER_REFUSED);
     (void)usher__cli_resize(r->events, 0);
     (void)usher__cli_resize(r->of, 0);
@@ -414,7 +436,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
 int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
 {
-    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, cli->json };
+    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, cli->json };
     char message[CLI_MESSAGE_MAX];
     struct calls calls;
     int rc;

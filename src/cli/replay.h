@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "cli/calls.h"
+#include "cli/replay_queue.h"
 
 /* What one pass over the calls came to. */
 struct replay_pass {
@@ -19,7 +20,9 @@ struct replay_pass {
     int64_t wall_us;
 };
 
+/* @queue NULL: the file does not say enough for one. */
 void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
-                          const struct calls *c, const struct replay_pass *passes, size_t n);
+                          const struct calls *c, const struct replay_pass *passes, size_t n,
+                          const struct replay_queue *queue);
 
 #endif

@@ -25,8 +25,60 @@ static void span(const struct calls *c, int64_t *ret_first, int64_t *ret_last)
 
 /* ---- JSON ------------------------------------------------------------------------- */
 
+static void time_json(struct json *j, const char *key, int64_t ms)
+{
+    usher__json_key(j, key);
+    if (ms == CALLS_UNKNOWN)
+        fputs("null", j->out);
+    else
+        fprintf(j->out, "%" PRId64, ms);
+}
+
+static void centre_json(struct json *j, const char *key, const struct replay_centre *c)
+{
+    usher__json_key(j, key);
+    if (!c->known) {
+        fputs("null", j->out);
+        return;
+    }
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_uint(j, "served", c->served);
+    usher__json_uint(j, "abandoned", c->hung_up + c->early);
+    usher__json_uint(j, "before_queue", c->early);
+    usher__json_uint(j, "turned_away", c->turned);
+    usher__json_uint(j, "queued", c->queued);
+    time_json(j, "wait", c->wait_ms);
+    time_json(j, "wait_abandoned", c->gave_up_ms);
+    time_json(j, "wait_all", c->all_ms);
+    time_json(j, "wait_90", c->ninety_ms);
+    usher__json_uint(j, "within_20s", c->in_time);
+    usher__json_uint(j, "longest_queue", c->longest);
+    putc('}', j->out);
+    j->comma = true;
+}
+
+static void queue_json(struct json *j, const struct replay_queue *q)
+{
+    usher__json_key(j, "queue");
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_uint(j, "agents", q->agents);
+    usher__json_uint(j, "on_duty", q->most_on_duty);
+    usher__json_uint(j, "doubles", q->doubles);
+    usher__json_uint(j, "transitions", q->moves);
+    usher__json_key(j, "seconds");
+    fprintf(j->out, "%.6f", (double)q->wall_us / 1e6);
+    usher__json_key(j, "per_second");
+    fprintf(j->out, "%.0f", q->wall_us > 0 ? (double)q->moves * 1e6 / (double)q->wall_us : 0);
+    centre_json(j, "recorded", &q->recorded);
+    centre_json(j, "replayed", &q->replayed);
+    putc('}', j->out);
+}
+
 static void report_json(FILE *out, const char *file, const struct calls *c,
-                        const struct replay_pass *passes, size_t n)
+                        const struct replay_pass *passes, size_t n,
+                        const struct replay_queue *queue)
 {
     struct json j = { out, false };
     uint64_t doubles = 0;
@@ -34,6 +86,7 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
 
     for (size_t i = 0; i < n; i++)
         doubles += passes[i].doubles;
+    doubles += queue != NULL ? queue->doubles : 0;
     span(c, &first, &last);
     putc('{', out);
     usher__json_text(&j, "status", usher_status_word(doubles > 0 ? USHER_REFUSED : USHER_OK));
@@ -43,7 +96,7 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     usher__json_uint(&j, "left_out", c->left_out);
     usher__json_uint(&j, "backwards", c->backwards);
     usher__json_uint(&j, "midnight", c->midnight);
-    usher__json_uint(&j, "lines", c->n_lines);
+    usher__json_uint(&j, "lines", c->lines.n);
     usher__json_int(&j, "first", first);
     usher__json_int(&j, "last", last);
     usher__json_key(&j, "passes");
@@ -65,7 +118,11 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
         usher__json_key(&j, "per_second");
         fprintf(out, "%.0f}", per_second(p));
     }
-    fputs("]}\n", out);
+    putc(']', out);
+    j.comma = true;
+    if (queue != NULL)
+        queue_json(&j, queue);
+    fputs("}\n", out);
 }
 
 /* ---- text ------------------------------------------------------------------------- */
@@ -103,8 +160,63 @@ static void fact(FILE *out, uint64_t value, const char *one, const char *many)
         fprintf(out, "  %s %s\n", grouped(text, value), value == 1 ? one : many);
 }
 
+static void pair(FILE *out, const char *what, bool known, uint64_t a, uint64_t b)
+{
+    char x[GROUPED_MAX] = "-", y[GROUPED_MAX];
+
+    fprintf(out, "  %-34s %12s %12s\n", what, known ? grouped(x, a) : x, grouped(y, b));
+}
+
+static const char *seconds(char to[GROUPED_MAX], bool known, int64_t ms)
+{
+    if (!known || ms == CALLS_UNKNOWN)
+        return "-";
+    (void)snprintf(to, GROUPED_MAX, "%.1f s", (double)ms / 1000);
+    return to;
+}
+
+static void times(FILE *out, const char *what, bool known, int64_t a, int64_t b)
+{
+    char x[GROUPED_MAX], y[GROUPED_MAX];
+
+    fprintf(out, "  %-34s %12s %12s\n", what, seconds(x, known, a), seconds(y, true, b));
+}
+
+static const char *share(char to[GROUPED_MAX], bool known, uint64_t part, uint64_t whole)
+{
+    if (!known || whole == 0)
+        return "-";
+    (void)snprintf(to, GROUPED_MAX, "%.1f %%", 100 * (double)part / (double)whole);
+    return to;
+}
+
+static void queue_text(FILE *out, const struct replay_queue *q)
+{
+    const struct replay_centre *a = &q->recorded, *b = &q->replayed;
+    char x[GROUPED_MAX], y[GROUPED_MAX];
+
+    fprintf(out, "\n  %-34s %12s %12s\n", "callers and agents", "recorded", "replayed");
+    pair(out, "served", a->known, a->served, b->served);
+    pair(out, "hung up", a->known, a->hung_up + a->early, b->hung_up + b->early);
+    pair(out, "  of them, before the queue", a->known, a->early, b->early);
+    if (b->turned > 0)
+        pair(out, "found nobody on duty", a->known, 0, b->turned);
+    pair(out, "had to wait", a->known, a->queued, b->queued);
+    times(out, "mean wait of those, if served", a->known, a->wait_ms, b->wait_ms);
+    times(out, "mean wait of who hung up there", a->known, a->gave_up_ms, b->gave_up_ms);
+    times(out, "mean wait of all served", a->known, a->all_ms, b->all_ms);
+    times(out, "nine in ten served within", a->known, a->ninety_ms, b->ninety_ms);
+    fprintf(out, "  %-34s %12s %12s\n", "served within 20 s",
+            share(x, a->known, a->in_time, a->served), share(y, true, b->in_time, b->served));
+    pair(out, "longest queue", a->known, a->longest, b->longest);
+    pair(out, "agents on duty, at most", false, 0, q->most_on_duty);
+    pair(out, "given an agent in use (never)", false, 0, q->doubles);
+    pair(out, "transitions", false, 0, q->moves);
+    fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->wall_us / 1e6);
+}
+
 static void report_text(FILE *out, const char *file, const char *store, const struct calls *c,
-                        const struct replay_pass *passes)
+                        const struct replay_pass *passes, const struct replay_queue *queue)
 {
     const struct replay_pass *own = &passes[0], *any = &passes[1];
     char text[GROUPED_MAX], from[CLI_TIME_MAX], to[CLI_TIME_MAX];
@@ -117,7 +229,7 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     usher__plain_text(out, file, strlen(file));
     /* the rest of the URL may hold a password */
     fprintf(out, " on the %.*s store\n\n", (int)strcspn(store, ":"), store);
-    fprintf(out, "  %s calls on %zu lines, %.16s to %.16s\n", grouped(text, c->n), c->n_lines, from,
+    fprintf(out, "  %s calls on %zu lines, %.16s to %.16s\n", grouped(text, c->n), c->lines.n, from,
             to);
     fact(out, c->left_out, "row left out: it is no call", "rows left out: they are no calls");
     fact(out, c->backwards, "call whose exit was noted before its entry",
@@ -134,13 +246,18 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     fprintf(out, "  %-34s %12.3f %12.3f\n", "seconds", (double)own->wall_us / 1e6,
             (double)any->wall_us / 1e6);
     row(out, "transitions a second", (uint64_t)per_second(own), (uint64_t)per_second(any));
+    if (queue != NULL)
+        queue_text(out, queue);
+    else if (c->services)
+        fputs("\n  No queue: the record names no agents; say how many with --agents=N\n", out);
 }
 
 void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
-                          const struct calls *c, const struct replay_pass *passes, size_t n)
+                          const struct calls *c, const struct replay_pass *passes, size_t n,
+                          const struct replay_queue *queue)
 {
     if (json)
-        report_json(out, file, c, passes, n);
+        report_json(out, file, c, passes, n, queue);
     else
-        report_text(out, file, store, c, passes);
+        report_text(out, file, store, c, passes, queue);
 }

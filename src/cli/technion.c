@@ -13,6 +13,8 @@
 
 #include <string.h>
 
+#include "core/text.h"
+
 static const char *const technion_columns[] = {
     "vru+line",  "call_id",   "customer_id", "priority", "type",   "date",
     "vru_entry", "vru_exit",  "vru_time",    "q_start",  "q_exit", "q_time",
@@ -20,12 +22,17 @@ static const char *const technion_columns[] = {
 };
 enum {
     TECHNION_LINE,
-    TECHNION_DATE = 5,
+    TECHNION_PRIORITY = 3,
+    TECHNION_TYPE,
+    TECHNION_DATE,
     TECHNION_ENTRY,
     TECHNION_EXIT,
-    TECHNION_QUEUE_EXIT = 10,
+    TECHNION_QUEUE_START = 9,
+    TECHNION_QUEUE_EXIT,
     TECHNION_OUTCOME = 12,
-    TECHNION_COLUMNS = 17
+    TECHNION_SERVICE_TIME = 15,
+    TECHNION_SERVER,
+    TECHNION_COLUMNS
 };
 
 #define DAY_S INT64_C(86400)
@@ -98,10 +105,67 @@ static int64_t technion_after(int64_t entry, int64_t exit)
     return exit < entry - DAY_S / 2 ? exit + DAY_S : exit;
 }
 
+/* At most 7 digits. */
+static bool technion_number(const struct usher_text *field, int64_t *ret)
+{
+    return field->size >= 1 && field->size <= 7 && technion_digits(field->data, field->size, ret);
+}
+
+/*
+ * The caller and the agents.  @entry is when the call came in, @exit when the voice unit let
+ * it go, in seconds of day @day.  Who is served without waiting has no queue entry.  Who hangs
+ * up has one, or else hung up before.
+ */
+static const char *technion_queue(struct calls *c, const struct usher_text *fields, int64_t day,
+                                  int64_t entry, int64_t exit, struct call *call)
+{
+    const struct usher_text *type = &fields[TECHNION_TYPE], *server = &fields[TECHNION_SERVER];
+    bool served = technion_word(&fields[TECHNION_OUTCOME], "AGENT");
+    int64_t priority, start, end, service;
+
+    if (!technion_number(&fields[TECHNION_PRIORITY], &priority) || priority > USHER_PRIORITY_MAX)
+        return "priority is not a number from 0 to 1000";
+    if (!technion_time(&fields[TECHNION_QUEUE_START], &start))
+        return "q_start is not h:mm:ss";
+    if (!technion_number(&fields[TECHNION_SERVICE_TIME], &service))
+        return "ser_time is not a number";
+    if (usher__name_fault(type->data, type->size) != NULL ||
+        memchr(type->data, ',', type->size) != NULL || (type->size == 1 && type->data[0] == '*'))
+        return "type is not the name of one lane";
+    if (usher__name_fault(server->data, server->size) != NULL)
+        return "server is empty, too long or not UTF-8 without control characters";
+    (void)technion_time(&fields[TECHNION_QUEUE_EXIT], &end);
+
+    call->priority = (uint16_t)priority;
+    call->lane = usher__calls_index(&c->lanes, type->data, type->size);
+    call->served = served;
+    call->waited = start != 0;
+    c->services = c->outcomes = true;
+    if (start != 0) {
+        start = technion_after(entry, start);
+        end = technion_after(start, end);
+        call->queue_ms = (day * DAY_S + start) * 1000;
+        call->wait_ms = end > start ? (end - start) * 1000 : 0;
+    } else if (served) {
+        call->queue_ms = (day * DAY_S + (exit > entry ? exit : entry)) * 1000;
+        call->wait_ms = 0;
+    }
+    if (!served) {
+        call->patience_ms = call->wait_ms;
+        return NULL;
+    }
+    call->service_ms = service * 1000;
+    if (!technion_word(server, "NO_SERVER"))
+        call->agent = usher__calls_index(&c->agents, server->data, server->size);
+    return NULL;
+}
+
 const char *usher__technion_row(struct calls *c, const struct usher_text *fields, size_t n,
                                 uint64_t row)
 {
-    int64_t day, entry, exit, queue_exit;
+    int64_t day, entry, exit, vru_exit, queue_exit;
+    struct call *call;
+    const char *fault;
 
     (void)n; /* is TECHNION_COLUMNS */
     if (technion_word(&fields[TECHNION_OUTCOME], "PHANTOM")) {
@@ -122,13 +186,14 @@ const char *usher__technion_row(struct calls *c, const struct usher_text *fields
 
     if (exit < entry && technion_after(entry, exit) == exit)
         c->backwards++; /* the queue's exit may yet be behind the entry */
-    exit = technion_after(entry, exit);
+    exit = vru_exit = technion_after(entry, exit);
     if (queue_exit != 0 && technion_after(entry, queue_exit) > exit)
         exit = technion_after(entry, queue_exit);
     if (exit < entry)
         exit = entry;
     if (exit >= DAY_S)
         c->midnight++;
-    return usher__calls_add(c, fields[TECHNION_LINE].data, fields[TECHNION_LINE].size,
-                            (day * DAY_S + entry) * 1000, (day * DAY_S + exit) * 1000, row);
+    fault = usher__calls_add(c, fields[TECHNION_LINE].data, fields[TECHNION_LINE].size,
+                             (day * DAY_S + entry) * 1000, (day * DAY_S + exit) * 1000, row, &call);
+    return fault == NULL ? technion_queue(c, fields, day, entry, vru_exit, call) : fault;
 }

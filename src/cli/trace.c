@@ -11,7 +11,9 @@
  * the first lines have much to do and the last ones little.
  *
  * Arrivals follow the profile of the day: N of them drawn from it (--calls), or a Poisson
- * process with it as rate (--lambda), by thinning one of constant rate.
+ * process with it as rate (--lambda), by thinning one of constant rate.  With --agents there
+ * is no day: a Poisson process of constant rate goes on for as many calls as are asked for,
+ * and who calls waits for an agent (trace_queue.c).
  */
 #include "config.h"
 
@@ -22,12 +24,17 @@
 #include <string.h>
 
 #include "cli/calls.h"
+#include "cli/heap.h"
 #include "cli/parse.h"
+#include "cli/trace_queue.h"
 
 #define HOUR_MS INT64_C(3600000)
 #define DAY_MS (24 * HOUR_MS)
 #define LINES_MAX 100000
 #define SECONDS_MAX 86400
+#define RATE_MAX 3600000 /* an hour: one a millisecond */
+#define AGENTS_MAX 10000
+#define LAMBDA_DEFAULT 100
 
 /* Rate in each hour of the day, in percent of the mean; the sum is 2400. */
 static const unsigned profile[24] = { 10,  6,   4,   4,   6,   14,  40,  110, 170, 210, 220, 200,
@@ -86,77 +93,30 @@ static int64_t draw_exponential(struct stream *s, int64_t mean)
 
 /* ---- lines ------------------------------------------------------------------------ */
 
-/* A heap: first the earliest, of those the lowest line. */
-struct entry {
-    int64_t at_ms;
-    uint32_t line;
-};
-struct heap {
-    struct entry *entry;
-    size_t n;
-};
-
-static bool before(const struct entry *a, const struct entry *b)
-{
-    return a->at_ms != b->at_ms ? a->at_ms < b->at_ms : a->line < b->line;
-}
-
-static void push(struct heap *h, struct entry e)
-{
-    size_t i = h->n++;
-
-    for (; i > 0 && before(&e, &h->entry[(i - 1) / 2]); i = (i - 1) / 2)
-        h->entry[i] = h->entry[(i - 1) / 2];
-    h->entry[i] = e;
-}
-
-static struct entry pop(struct heap *h)
-{
-    struct entry top = h->entry[0], last = h->entry[--h->n];
-    size_t i = 0;
-
-    for (;;) {
-        size_t child = 2 * i + 1;
-
-        if (child >= h->n)
-            break;
-        if (child + 1 < h->n && before(&h->entry[child + 1], &h->entry[child]))
-            child++;
-        if (!before(&h->entry[child], &last))
-            break;
-        h->entry[i] = h->entry[child];
-        i = child;
-    }
-    h->entry[i] = last;
-    return top;
-}
-
 struct trunk {
-    struct heap free, busy; /* at_ms 0 in free */
+    struct heap free, busy; /* keys are lines; at_ms is 0 in free */
 };
 
 /* The lowest free line for a call from @now_ms to @until_ms; 0: all are busy. */
 static uint32_t take_line(struct trunk *t, int64_t now_ms, int64_t until_ms)
 {
-    struct entry e;
+    uint64_t line;
 
-    while (t->busy.n > 0 && t->busy.entry[0].at_ms <= now_ms) {
-        e = pop(&t->busy);
-        e.at_ms = 0;
-        push(&t->free, e);
-    }
+    while (t->busy.n > 0 && t->busy.entry[0].at_ms <= now_ms)
+        usher__heap_push(&t->free, 0, usher__heap_pop(&t->busy).key);
     if (t->free.n == 0)
         return 0;
-    e = pop(&t->free);
-    e.at_ms = until_ms;
-    push(&t->busy, e);
-    return e.line;
+    line = usher__heap_pop(&t->free).key;
+    usher__heap_push(&t->busy, until_ms, line);
+    return (uint32_t)line;
 }
 
 /* ---- the day ---------------------------------------------------------------------- */
 
 struct day {
-    int64_t calls, lines, lambda, service_s, patience_s;
+    int64_t calls, lines, lambda, agents; /* 0: not given */
+    int64_t service_s, patience_s, mu, theta;
+    int64_t service_ms, patience_ms; /* means */
     uint64_t seed;
     int64_t start_ms;
 };
@@ -212,6 +172,62 @@ static int64_t *arrivals_poisson(const struct day *d, size_t *ret_n)
     return at;
 }
 
+/* @d->calls of a Poisson process with the same rate all the time. */
+static int64_t *arrivals_steady(const struct day *d, size_t *ret_n)
+{
+    struct stream s = stream(d->seed, 1);
+    size_t n = (size_t)d->calls;
+    int64_t *at = usher__cli_resize(NULL, n * sizeof *at), now_us = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        now_us += draw_exponential(&s, HOUR_MS * 1000 / d->lambda);
+        at[i] = now_us / 1000;
+    }
+    *ret_n = n;
+    return at;
+}
+
+/* 70, 20 and 10 of 100 */
+static const char *lane_word(uint64_t share)
+{
+    return share < 70 ? "service" : share < 90 ? "sales" : "support";
+}
+
+/* Callers who wait for agents.  Returns how many found no line. */
+static uint64_t print_queue(const struct day *d, const int64_t *at, size_t n)
+{
+    struct stream service = stream(d->seed, 2), patience = stream(d->seed, 3);
+    struct stream kind = stream(d->seed, 4);
+    struct trace_caller *callers = usher__cli_resize(NULL, n * sizeof *callers);
+    uint64_t id = 0, lost;
+
+    memset(callers, 0, n * sizeof *callers);
+    for (size_t i = 0; i < n; i++) {
+        callers[i].arrival_ms = at[i];
+        callers[i].service_ms = draw_exponential(&service, d->service_ms);
+        callers[i].patience_ms = draw_exponential(&patience, d->patience_ms);
+        callers[i].priority = draw_below(&kind, 100) < 15;
+        callers[i].lane = (unsigned)draw_below(&kind, 100);
+    }
+    lost = usher__trace_queue(callers, n, d->agents, d->lines);
+    puts("call,line,arrival_ms,patience_ms,service_ms,priority,lane,release_ms,wait_ms,agent");
+    for (size_t i = 0; i < n; i++) {
+        const struct trace_caller *c = &callers[i];
+
+        if (c->lost)
+            continue;
+        printf("%" PRIu64 ",L%05" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%u,%s,%" PRId64
+               ",%" PRId64 ",",
+               ++id, c->line, d->start_ms + c->arrival_ms, c->patience_ms, c->service_ms,
+               c->priority, lane_word(c->lane), d->start_ms + c->release_ms, c->wait_ms);
+        if (c->agent != 0)
+            printf("A%05" PRIu32, c->agent);
+        putchar('\n');
+    }
+    (void)usher__cli_resize(callers, 0);
+    return lost;
+}
+
 /* Returns how many calls found no line. */
 static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
 {
@@ -221,15 +237,13 @@ static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
     uint64_t id = 0;
 
     memset(&t, 0, sizeof t);
-    t.free.entry = usher__cli_resize(NULL, (size_t)d->lines * sizeof *t.free.entry);
-    t.busy.entry = usher__cli_resize(NULL, (size_t)d->lines * sizeof *t.busy.entry);
     for (int64_t i = 1; i <= d->lines; i++)
-        push(&t.free, (struct entry){ 0, (uint32_t)i });
+        usher__heap_push(&t.free, 0, (uint64_t)i);
 
     puts("call,line,arrival_ms,patience_ms,service_ms,priority,lane,release_ms");
     for (size_t i = 0; i < n; i++) {
-        int64_t service_ms = draw_exponential(&service, d->service_s * 1000);
-        int64_t patience_ms = draw_exponential(&patience, d->patience_s * 1000);
+        int64_t service_ms = draw_exponential(&service, d->service_ms);
+        int64_t patience_ms = draw_exponential(&patience, d->patience_ms);
         uint64_t priority = draw_below(&kind, 100), lane = draw_below(&kind, 100);
         uint32_t line = take_line(&t, at[i], at[i] + service_ms);
 
@@ -237,13 +251,10 @@ static uint64_t print_day(const struct day *d, const int64_t *at, size_t n)
             continue;
         printf("%" PRIu64 ",L%05" PRIu32 ",%" PRId64 ",%" PRId64 ",%" PRId64 ",%d,%s,%" PRId64 "\n",
                ++id, line, d->start_ms + at[i], patience_ms, service_ms, priority < 15,
-               lane < 70   ? "service"
-               : lane < 90 ? "sales"
-                           : "support",
-               d->start_ms + at[i] + service_ms);
+               lane_word(lane), d->start_ms + at[i] + service_ms);
     }
-    (void)usher__cli_resize(t.free.entry, 0);
-    (void)usher__cli_resize(t.busy.entry, 0);
+    usher__heap_done(&t.free);
+    usher__heap_done(&t.busy);
     return n - id;
 }
 
@@ -276,9 +287,14 @@ static bool trace_option(struct day *d, const char *word, char message[CLI_MESSA
         int64_t *to;
         int64_t max;
     } numbers[] = {
-        { "--calls", &d->calls, CALLS_MAX },         { "--lines", &d->lines, LINES_MAX },
+        { "--calls", &d->calls, CALLS_MAX },
+        { "--lines", &d->lines, LINES_MAX },
         { "--lambda", &d->lambda, 200000 }, /* a day of them is below CALLS_MAX */
-        { "--service", &d->service_s, SECONDS_MAX }, { "--patience", &d->patience_s, SECONDS_MAX },
+        { "--service", &d->service_s, SECONDS_MAX },
+        { "--patience", &d->patience_s, SECONDS_MAX },
+        { "--mu", &d->mu, RATE_MAX },
+        { "--theta", &d->theta, RATE_MAX },
+        { "--agents", &d->agents, AGENTS_MAX },
     };
     char quoted[CLI_QUOTE_MAX];
     const char *value;
@@ -309,13 +325,43 @@ static bool trace_option(struct day *d, const char *word, char message[CLI_MESSA
     return false;
 }
 
+/* What was not given, and what was given twice. */
+static const char *settle(struct day *d)
+{
+    static const int64_t years_h = INT64_C(100) * 365 * 24;
+
+    if (d->agents == 0 && d->calls != 0 && d->lambda != 0)
+        return "calls and lambda exclude each other";
+    if (d->service_s != 0 && d->mu != 0)
+        return "service and mu exclude each other";
+    if (d->patience_s != 0 && d->theta != 0)
+        return "patience and theta exclude each other";
+    d->service_ms = d->mu != 0          ? (HOUR_MS + d->mu / 2) / d->mu
+                    : d->service_s != 0 ? d->service_s * 1000
+                                        : 180000;
+    d->patience_ms = d->theta != 0        ? (HOUR_MS + d->theta / 2) / d->theta
+                     : d->patience_s != 0 ? d->patience_s * 1000
+                                          : 300000;
+    if (d->lines == 0)
+        d->lines = d->agents != 0 ? LINES_MAX : 50;
+    if (d->lambda == 0)
+        d->lambda = LAMBDA_DEFAULT;
+    if (d->agents != 0 && d->calls == 0)
+        d->calls = 24 * d->lambda;
+    if (d->agents != 0 && d->calls / d->lambda > years_h)
+        return "so many calls take more than 100 years at this lambda";
+    return NULL;
+}
+
 int usher__cli_trace(struct cli *cli, char *const *words, size_t n)
 {
-    struct day d = { 0, 50, 0, 180, 300, 1, 0 };
+    struct day d = { .seed = 1 };
     char message[CLI_MESSAGE_MAX];
+    const char *fault;
     int64_t *at;
     size_t n_at;
     uint64_t lost;
+    bool drawn;
 
     if (cli->shell)
         return usher__cli_fail(cli, USHER_INVALID, "`trace` is not for the shell");
@@ -323,12 +369,14 @@ int usher__cli_trace(struct cli *cli, char *const *words, size_t n)
     for (size_t i = 1; i < n; i++)
         if (!trace_option(&d, words[i], message))
             return usher__cli_fail(cli, USHER_INVALID, "%s", message);
-    if (d.calls != 0 && d.lambda != 0)
-        return usher__cli_fail(cli, USHER_INVALID, "calls and lambda exclude each other");
-    if (d.lambda == 0)
-        d.lambda = 100;
-    at = d.calls != 0 ? arrivals_drawn(&d, &n_at) : arrivals_poisson(&d, &n_at);
-    lost = print_day(&d, at, n_at);
+    drawn = d.calls != 0;
+    fault = settle(&d);
+    if (fault != NULL)
+        return usher__cli_fail(cli, USHER_INVALID, "%s", fault);
+    at = d.agents != 0 ? arrivals_steady(&d, &n_at)
+         : drawn       ? arrivals_drawn(&d, &n_at)
+                       : arrivals_poisson(&d, &n_at);
+    lost = d.agents != 0 ? print_queue(&d, at, n_at) : print_day(&d, at, n_at);
     (void)usher__cli_resize(at, 0);
     if (lost > 0)
         fprintf(stderr, "usher: %" PRIu64 " calls found all lines busy and were left out\n", lost);

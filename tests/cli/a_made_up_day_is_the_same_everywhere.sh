@@ -76,6 +76,38 @@ mv out.txt day.csv
 lines 0 "$USHER" -s memory: --json replay day.csv
 holds out.txt '"refused":0,"doubles":0,"peak":1,'
 
+# Callers who wait: as many as asked for, means and shares as the Erlang A model has them (14
+# agents, 10 erlangs, patience 5/3 of the service time: 14.53 % wait, 1.40 % hang up; within
+# four times what a hundred runs differ by).
+lines 0 "$USHER" trace --agents=14 --lambda=200 --mu=20 --theta=12 --calls=50000 --seed=3
+awk -F, '
+    function bad(what) { print "not so: " what; wrong = 1 }
+    NR == 1 { if ($0 !~ /,release_ms,wait_ms,agent$/) bad("the last columns tell what became of it"); next }
+    {
+        n++; waited += $9 > 0; gone += $10 == ""; sum += $9
+        if ($10 == "" && $9 != $4) bad("who hangs up does so after its patience")
+        if ($10 == "" && $8 != $3 + $9) bad("and gives back its line")
+        if ($10 != "" && $8 != $3 + $9 + $5) bad("a line is held for wait and service: " $0)
+        if ($10 != "" && $9 > $4) bad("nobody waits longer than its patience")
+    }
+    function near(what, value, wanted, error) {
+        if (value < wanted - error || value > wanted + error)
+            bad(what " is near " wanted ", not " value)
+    }
+    END {
+        if (n != 50000) bad("there are 50000 calls")
+        near("share that waits", waited / n, .14526, .02)
+        near("share that hangs up", gone / n, .013984, .004)
+        near("mean wait", sum / n, 4195, 1000)
+        exit wrong
+    }' out.txt || wrong 'a made-up centre is as it says'
+awk -F, 'NR > 1 && $10 != "" { printf "%s %.0f %.0f\n", $10, $3 + $9, $8 }' out.txt | sort -k1,1 -k2,2n |
+    awk '$1 == agent && $2 < end { exit 1 }
+         { agents += $1 != agent; agent = $1; end = $3 }
+         END { if (agents != 14) exit 1 }' || wrong 'each of 14 agents has one caller at a time'
+sum '3332988101 7091' --agents=3 --lambda=60 --calls=100 --mu=15 --theta=30
+sum '3332988101 7091' --agents=3 --lambda=60 --calls=100 --service=240 --patience=120
+
 bad() {
     expect 2 "$USHER" trace "$1" <<EOF
 ! usher: invalid: $2
@@ -85,11 +117,23 @@ bad --calls=0 'calls is not a number from 1 to 5000000'
 bad --lines=100001 'lines is not a number from 1 to 100000'
 bad --lambda=x 'lambda is not a number from 1 to 200000'
 bad --service=-1 'service is not a number from 1 to 86400'
+bad --agents=10001 'agents is not a number from 1 to 10000'
+bad --mu=0 'mu is not a number from 1 to 3600000'
+bad --theta=0 'theta is not a number from 1 to 3600000'
 bad --seed=18446744073709551616 'seed is not a number from 0 to 18446744073709551615'
 bad --start=2023-02-29 'start is not a day YYYY-MM-DD since 1970'
 bad --start=2023-2-9 'start is not a day YYYY-MM-DD since 1970'
 bad --stort=2023-02-09 '`--stort=2023-02-09` is not an argument of `trace`'
 expect 2 "$USHER" trace --calls=5 --lambda=5 <<'EOF'
 ! usher: invalid: calls and lambda exclude each other
+EOF
+expect 2 "$USHER" trace --service=5 --mu=5 <<'EOF'
+! usher: invalid: service and mu exclude each other
+EOF
+expect 2 "$USHER" trace --patience=5 --theta=5 <<'EOF'
+! usher: invalid: patience and theta exclude each other
+EOF
+expect 2 "$USHER" trace --agents=1 --lambda=1 --calls=1000000 <<'EOF'
+! usher: invalid: so many calls take more than 100 years at this lambda
 EOF
 finish

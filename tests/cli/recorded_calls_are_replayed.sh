@@ -74,8 +74,59 @@ header='vru+line call_id customer_id priority type date vru_entry vru_exit vru_t
     echo 'L2 1 0 2 NW 990228 23:59:50 0:00:10 20 0:00:00 0:00:00 0 AGENT 0:00:10 0:00:20 10 BOB'
 } | sed "s/ /$tab/g; s/\$/$(printf '\r')/" >bank.tsv
 replayed -s memory: --json replay bank.tsv <<'EOF'
-{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}]}
+{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}}}
 EOF
+
+# ---- the queue: two agents, and callers one after another.  3 waits for 1 to end; 4 hangs up; 5 has
+# priority and goes before it could; 6 is served at once, long after.
+cat >queue.csv <<'EOF'
+line,call,arrival_ms,release_ms,service_ms,patience_ms,priority,lane,wait_ms,agent
+A,1,1000,61000,60000,5000,0,x,0,ann
+B,2,2000,62000,60000,5000,0,y,0,bob
+C,3,3000,71000,10000,99000,0,x,58000,ann
+D,4,4000,44000,10000,40000,0,x,40000,
+E,5,5000,72000,10000,99000,1,y,57000,bob
+F,6,90000,95000,5000,99000,0,x,0,ann
+EOF
+wanted='"recorded":{"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":58000,"within_20s":3,"longest_queue":3}'
+# the one with priority is served first: 56 s and 59 s
+replayed='"replayed":{"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":59000,"within_20s":3,"longest_queue":3}'
+for store in $STORES; do
+    for options in --agents=2 --agents=recorded --batch=1; do
+        lines 0 "$USHER" -s "$store" --json replay queue.csv $options --pool=q
+        holds out.txt "$wanted"
+        holds out.txt "$replayed"
+    done
+    if [ "$store" != memory: ]; then
+        lines 0 "$USHER" -s "$store" queue login q-queue eve
+        expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
+! usher: refused: queue q-queue has somebody in it; choose another with --pool=NAME
+EOF
+        lines 0 "$USHER" -s "$store" queue logout q-queue eve
+        lines 0 "$USHER" -s "$store" check
+    fi
+done
+lines 0 "$USHER" -s memory: replay queue.csv
+holds out.txt '  served                                        5            5'
+holds out.txt '  hung up                                       1            1'
+holds out.txt '  nine in ten served within                58.0 s       59.0 s'
+holds out.txt '  served within 20 s                       60.0 %       60.0 %'
+# Without what became of the callers, and without agents.
+cut -d, -f1-8 <queue.csv >callers.csv
+lines 0 "$USHER" -s memory: --json replay callers.csv --agents=2
+holds out.txt '"recorded":null,'"$replayed"
+lines 0 "$USHER" -s memory: replay callers.csv
+holds out.txt 'No queue: the record names no agents; say how many with --agents=N'
+
+# A made-up centre comes to the same in the queue as where it was made up.
+"$USHER" trace --agents=12 --lambda=240 --mu=20 --theta=15 --calls=2000 --seed=5 >centre.csv
+for store in $STORES; do
+    lines 0 "$USHER" -s "$store" --json replay centre.csv --agents=12 --pool=c
+    sed 's/.*"recorded":\(.*\),"replayed":.*/\1/' <out.txt >recorded.txt
+    sed 's/.*"replayed":\(.*\)}}$/\1/' <out.txt >replayed.txt
+    cmp -s recorded.txt replayed.txt || wrong "a made-up centre is replayed as it was, on $store"
+    holds out.txt '"doubles":0,'
+done
 
 # ---- what is wrong, and where
 bad() {
@@ -100,6 +151,12 @@ bad '2: a NUL byte' "$head\n1\0000,2,3\n"
 bad '2: longer than 4096 bytes' "$head\n$(printf '%05000d' 1),2,3\n"
 bad '1: the header has more than 64 columns' "$(printf '%0100d' 0 | sed 's/0/a,/g')\n"
 tsv=$(echo "$header" | sed 's/ /\\t/g')
+queue_head="$head,service_ms,patience_ms"
+bad '2: service_ms is not a number from 0 to 31536000000' "$queue_head\n1,2,3,x,5\n"
+bad '2: patience_ms is not a number from 0 to 31536000000' "$queue_head\n1,2,3,4,31536000001\n"
+bad '2: priority is not a number from 0 to 1000' "$queue_head,priority\n1,2,3,4,5,1001\n"
+bad '2: lane is not the name of one lane' "$queue_head,lane\n1,2,3,4,5,*\n"
+bad '2: wait_ms is not a number from 0 to 31536000000' "$queue_head,wait_ms,agent\n1,2,3,4,5,,A\n"
 bad '1: the header has not the columns of a Technion file' \
     "$(echo "$tsv" | sed 's/server/agent/')\n"
 row='L1\t1\t0\t0\tPS\tDATE\tENTRY\t7:00:10\t10\t0:00:00\t0:00:00\t0\tOUTCOME\t0\t0\t0\tANN\n'
@@ -107,6 +164,11 @@ bad '2: date is not yymmdd' "$tsv\n$(echo "$row" | sed 's/DATE/990229/; s/OUTCOM
 bad '2: vru_entry is not h:mm:ss' \
     "$tsv\n$(echo "$row" | sed 's/DATE/990228/; s/OUTCOME/HANG/; s/ENTRY/24:00:00/')"
 bad '2: outcome is none of AGENT, HANG, PHANTOM' "$tsv\n$row"
+
+row='L1\t1\t0\tPRIORITY\tPS\t990201\t7:00:00\t7:00:10\t10\tSTART\t0:00:00\t0\tHANG\t0\t0\tTIME\tNO_SERVER\n'
+bad '2: priority is not a number from 0 to 1000' "$tsv\n$(echo "$row" | sed 's/PRIORITY/1001/')"
+bad '2: q_start is not h:mm:ss' "$tsv\n$(echo "$row" | sed 's/PRIORITY/1/; s/START/7:60:00/')"
+bad '2: ser_time is not a number' "$tsv\n$(echo "$row" | sed 's/PRIORITY/1/; s/START/7:00:10/')"
 
 expect 2 "$USHER" -s memory: replay nowhere.csv <<'EOF'
 ! usher: invalid: file nowhere.csv: No such file or directory
@@ -126,8 +188,11 @@ EOF
 expect 2 "$USHER" -s memory: replay calls.csv --pool='{x}' <<'EOF'
 ! usher: invalid: pool has a brace in it
 EOF
-expect 2 "$USHER" -s memory: replay calls.csv --agents=3 <<'EOF'
-! usher: invalid: --agents=3 is not an argument of `replay`
+expect 2 "$USHER" -s memory: replay calls.csv --agents=0 <<'EOF'
+! usher: invalid: agents is neither recorded nor a number from 1 to 10000
+EOF
+expect 2 "$USHER" -s memory: replay calls.csv --agent=3 <<'EOF'
+! usher: invalid: --agent=3 is not an argument of `replay`
 EOF
 
 # ---- the real month
@@ -139,6 +204,8 @@ if [ -f "$month" ]; then
         holds got.txt '"rows":33344,"calls":33066,"left_out":278,"backwards":23,"midnight":4,"lines":27,'
         holds got.txt '{"name":"own line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,"least":147,"most":1654,'
         holds got.txt '{"name":"any line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,'
+        holds got.txt '"recorded":{"served":27162,"abandoned":5904,"before_queue":1941,"turned_away":0,"queued":18058,"wait":78572,"wait_abandoned":65529,"wait_all":40773,"wait_90":131000,"within_20s":16210,"longest_queue":17}'
+        holds got.txt '"replayed":{"served":30001,"abandoned":3064,"before_queue":1941,"turned_away":1,"queued":6232,"wait":74144,"wait_abandoned":52616,"wait_all":12626,"wait_90":25000,"within_20s":26704,"longest_queue":21}'
     done
 else
     echo "SKIPPED, for it is not there: $month"

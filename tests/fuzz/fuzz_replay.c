@@ -4,6 +4,7 @@
  *
  *   sorted   calls are in order of (start, row), and none ends before it begins
  *   lines    each call is on a line, and each line is found by its name
+ *   queue    who asks for an agent has a lane, and times that can be
  *   word     a refusal begins with the number of a line and says something
  *
  * The parts of the program are included, for they are in no library.
@@ -45,13 +46,23 @@ static void read_as(enum calls_format format, const uint8_t *data, size_t size)
 
             must_hold(call->start_ms >= 0 && call->start_ms <= call->end_ms, "sorted: times");
             must_hold(call->end_ms <= USHER_TIME_MAX, "sorted: the last time");
-            must_hold(call->line < calls.n_lines, "lines: of a call");
+            must_hold(call->line < calls.lines.n, "lines: of a call");
             must_hold(i == 0 || calls_compare(call - 1, call) < 0, "sorted");
+            must_hold(call->agent == CALLS_NOBODY || call->agent < calls.agents.n, "queue: agent");
+            if (call->queue_ms == CALLS_UNKNOWN)
+                continue;
+            must_hold(calls.services && call->lane < calls.lanes.n, "queue: lane");
+            must_hold(call->queue_ms >= 0 && call->priority <= USHER_PRIORITY_MAX, "queue: place");
+            must_hold(call->wait_ms >= CALLS_UNKNOWN && call->patience_ms >= CALLS_UNKNOWN &&
+                          call->service_ms >= CALLS_UNKNOWN,
+                      "queue: times");
+            must_hold(!calls.outcomes || call->wait_ms >= 0, "queue: outcome");
         }
-        for (size_t i = 0; i < calls.n_lines; i++) {
-            const struct usher_text *name = &calls.line[i]->name;
+        for (size_t i = 0; i < calls.lines.n; i++) {
+            const struct usher_text *name = &calls.lines.name[i]->name;
 
-            must_hold(usher__calls_line(&calls, name->data, name->size) == calls.line[i],
+            must_hold(usher__calls_name(&calls.lines, name->data, name->size) ==
+                          calls.lines.name[i],
                       "lines: by name");
         }
     } else {

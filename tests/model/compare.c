@@ -121,6 +121,96 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
     return d.equal;
 }
 
+bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
+                         const struct usher_reply *b, FILE *f)
+{
+    struct diff d = { f, true };
+    const struct usher_queue_reply *x = &a->of.queue, *y = &b->of.queue;
+    bool answered = (a->status == USHER_OK || a->status == USHER_SAME) && a->status == b->status;
+
+    diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
+    INT(repeated);
+    INT(version);
+    diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
+              b->epoch != 0 ? "some" : "none");
+    OF(state);
+    OF(place);
+    OF(why);
+    OF(more);
+    OF(index);
+    OF(wait_ms);
+    OF(until_ms);
+    OF(token);
+    OF(login);
+    OF(no);
+    OF(count);
+    diff_text(&d, "user", SIZE_MAX, (struct usher_text){ x->user, x->user_size },
+              (struct usher_text){ y->user, y->user_size });
+    diff_int(&d, "NUL after user", SIZE_MAX, x->user[x->user_size], y->user[y->user_size]);
+    diff_text(&d, "agent", SIZE_MAX, (struct usher_text){ x->agent, x->agent_size },
+              (struct usher_text){ y->agent, y->agent_size });
+    diff_int(&d, "NUL after agent", SIZE_MAX, x->agent[x->agent_size], y->agent[y->agent_size]);
+    OF(n_rows);
+    for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
+        const struct usher_queue_row *p = &x->rows[i], *q = &y->rows[i];
+
+        diff_text(&d, "user", i, p->user, q->user);
+        diff_text(&d, "agent", i, p->agent, q->agent);
+        diff_text(&d, "lane", i, p->lane, q->lane);
+        diff_text(&d, "lanes", i, p->lanes, q->lanes);
+        ROW(login);
+        ROW(no);
+        ROW(state);
+        ROW(priority);
+        ROW(since_ms);
+        ROW(applied_ms);
+        ROW(matched_ms);
+        ROW(until_ms);
+        ROW(wait_ms);
+        ROW(talk_ms);
+        ROW(capacity);
+        ROW(used);
+        ROW(served);
+        ROW(level);
+    }
+    if (verb == USHER_QUEUE_SET && answered) {
+        OF(of.settings.ttl_ms);
+        OF(of.settings.trigger);
+        OF(of.settings.strategy);
+        OF(of.settings.offer_ms);
+        OF(of.settings.wrapup_ms);
+        OF(of.settings.limit);
+        OF(of.settings.maxwait_ms);
+        OF(of.settings.grace_ms);
+        OF(of.settings.requeue);
+        OF(of.settings.history);
+        OF(of.settings.zone_min);
+        OF(of.settings.service_ms);
+        OF(of.settings.requests);
+    }
+    if (verb == USHER_QUEUE_STATS && answered) {
+        OF(of.stats.waiting);
+        OF(of.stats.away);
+        OF(of.stats.offered);
+        OF(of.stats.seated);
+        OF(of.stats.agents);
+        OF(of.stats.idle);
+        OF(of.stats.ringing);
+        OF(of.stats.busy);
+        OF(of.stats.wrapup);
+        OF(of.stats.paused);
+        OF(of.stats.longest_wait_ms);
+        OF(of.stats.seated_today);
+        OF(of.stats.abandoned_today);
+        OF(of.stats.timeout_today);
+        OF(of.stats.finished_today);
+        OF(of.stats.service_level);
+        OF(of.stats.wait_ms);
+        OF(of.stats.talk_ms);
+    }
+    return d.equal;
+}
+
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f)
 {
     struct diff d = { f, true };
@@ -189,6 +279,59 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
     }
 }
 
+static void queue_row_print(FILE *f, const struct usher_queue_row *row)
+{
+    (void)fprintf(f,
+                  "      user \"%.*s\" agent \"%.*s\" lane \"%.*s\" lanes \"%.*s\" room %" PRIu64
+                  ".%" PRId64 " state %d priority %" PRId64 " since %" PRId64 " applied %" PRId64
+                  " matched %" PRId64 " until %" PRId64 " wait %" PRId64 " talk %" PRId64
+                  " capacity %" PRId64 " used %" PRId64 " served %" PRId64 " level %" PRId64 "\n",
+                  (int)row->user.size, row->user.data != NULL ? row->user.data : "",
+                  (int)row->agent.size, row->agent.data != NULL ? row->agent.data : "",
+                  (int)row->lane.size, row->lane.data != NULL ? row->lane.data : "",
+                  (int)row->lanes.size, row->lanes.data != NULL ? row->lanes.data : "", row->login,
+                  row->no, row->state, row->priority, row->since_ms, row->applied_ms,
+                  row->matched_ms, row->until_ms, row->wait_ms, row->talk_ms, row->capacity,
+                  row->used, row->served, row->level);
+}
+
+void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+{
+    const struct usher_queue_reply *q = &r->of.queue;
+
+    (void)fprintf(f,
+                  "    %s%s version %" PRIu64 " state %d place %d why %d index %" PRId64
+                  " wait %" PRId64 " until %" PRId64 " token %" PRIu64 " room %" PRIu64 ".%" PRId64
+                  " count %" PRIu64 "%s user \"%s\" agent \"%s\"",
+                  usher_status_word(r->status), r->repeated ? " (repeated)" : "", r->version,
+                  (int)q->state, (int)q->place, (int)q->why, q->index, q->wait_ms, q->until_ms,
+                  q->token, q->login, q->no, q->count, q->more ? " more" : "", q->user, q->agent);
+    if (r->message[0] != '\0')
+        (void)fprintf(f, " (%s)", r->message);
+    (void)fputc('\n', f);
+    for (size_t i = 0; i < q->n_rows; i++)
+        queue_row_print(f, &q->rows[i]);
+    if (verb == USHER_QUEUE_STATS && r->status == USHER_OK) {
+        const struct usher_queue_stats *s = &q->of.stats;
+
+        (void)fprintf(f,
+                      "      waiting %" PRId64 " away %" PRId64 " offered %" PRId64
+                      " seated %" PRId64 " agents %" PRId64 " longest %" PRId64
+                      " seated today %" PRId64 " abandoned %" PRId64 " finished %" PRId64 "\n",
+                      s->waiting, s->away, s->offered, s->seated, s->agents, s->longest_wait_ms,
+                      s->seated_today, s->abandoned_today, s->finished_today);
+    }
+}
+
+static const char *state_word(enum usher_noun noun, unsigned code)
+{
+    static const char *const digits[] = { "0", "1", "2", "3", "4", "5", "6", "7" };
+
+    if (noun == USHER_NUMBER)
+        return usher_number_state_word((enum usher_number_state)code);
+    return code < sizeof digits / sizeof *digits ? digits[code] : "?";
+}
+
 void notice_print(FILE *f, const struct usher_notice *n)
 {
     (void)fprintf(f,
@@ -196,8 +339,7 @@ void notice_print(FILE *f, const struct usher_notice *n)
                   " until %" PRId64 " owner \"%.*s\"\n",
                   (int)n->scope.size, n->scope.data, n->version, n->now_ms,
                   usher_verb_word(n->verb), (int)n->subject.size,
-                  n->subject.data != NULL ? n->subject.data : "",
-                  usher_number_state_word((enum usher_number_state)n->from),
-                  usher_number_state_word((enum usher_number_state)n->to), n->token, n->until_ms,
-                  (int)n->owner.size, n->owner.data != NULL ? n->owner.data : "");
+                  n->subject.data != NULL ? n->subject.data : "", state_word(n->noun, n->from),
+                  state_word(n->noun, n->to), n->token, n->until_ms, (int)n->owner.size,
+                  n->owner.data != NULL ? n->owner.data : "");
 }

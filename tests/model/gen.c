@@ -61,16 +61,10 @@ bool rng_chance(struct rng *r, unsigned percent)
 
 #define LISTS 24
 
-struct names {
-    unsigned n;
-    char (*name)[USHER_NAME_MAX + 1];
-};
-
 struct gen {
     struct rng rng;
-    struct names pools, numbers, owners, groups, peers, requests;
+    struct gen_names pools, numbers, owners, groups, peers, requests;
     char (*lists)[USHER_LIST_TEXT_MAX + 1]; /* of groups, some of them wrong */
-    char too_long[USHER_NAME_MAX + 2];
     int64_t now;
     int64_t scale; /* what a step of the clock, a lease and a rest are like */
     unsigned daily, request, sticky, group, owner, given, lease, set; /* percents */
@@ -143,10 +137,8 @@ static const char *const odd[] = {
     "a,b",
 };
 
-static void name_make(struct gen *g, char to[USHER_NAME_MAX + 1], const char *kind, unsigned i)
+static void name_make(struct rng *r, char to[USHER_NAME_MAX + 1], const char *kind, unsigned i)
 {
-    struct rng *r = &g->rng;
-
     if (rng_chance(r, 70)) {
         (void)snprintf(to, USHER_NAME_MAX + 1, "%s%u", kind, i);
     } else if (rng_chance(r, 90)) {
@@ -166,9 +158,8 @@ static void name_make(struct gen *g, char to[USHER_NAME_MAX + 1], const char *ki
     }
 }
 
-/* Different from each other; @fault rejects some. */
-static void names_make(struct gen *g, struct names *names, unsigned n, const char *kind,
-                       const char *without)
+void gen_names_make(struct rng *r, struct gen_names *names, unsigned n, const char *kind,
+                    const char *without)
 {
     names->name = calloc(n + 1, sizeof *names->name);
     if (names->name == NULL)
@@ -177,7 +168,7 @@ static void names_make(struct gen *g, struct names *names, unsigned n, const cha
         char *to = names->name[names->n];
         bool good;
 
-        name_make(g, to, kind, names->n);
+        name_make(r, to, kind, names->n);
         good = to[strcspn(to, without)] == '\0';
         if (strcmp(to, "*") == 0 && strchr(without, ',') != NULL)
             good = false;
@@ -237,14 +228,14 @@ struct gen *gen_open(uint64_t seed, unsigned size)
         g->big = rng_chance(r, 5);
         size = (unsigned)(g->big ? 150 + rng_below(r, 150) : 1 + rng_below(r, 8));
     }
-    names_make(g, &g->pools, (unsigned)(1 + rng_below(r, rng_chance(r, 70) ? 1 : 4)), "pool", "{}");
-    names_make(g, &g->numbers, size, "n", "");
-    names_make(g, &g->owners, g->big ? size : (unsigned)(1 + rng_below(r, 4)), "owner", "");
-    names_make(g, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",");
-    names_make(g, &g->peers, (unsigned)(1 + rng_below(r, 5)), "peer", "");
-    names_make(g, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
+    gen_names_make(r, &g->pools, (unsigned)(1 + rng_below(r, rng_chance(r, 70) ? 1 : 4)), "pool",
+                   "{}");
+    gen_names_make(r, &g->numbers, size, "n", "");
+    gen_names_make(r, &g->owners, g->big ? size : (unsigned)(1 + rng_below(r, 4)), "owner", "");
+    gen_names_make(r, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",");
+    gen_names_make(r, &g->peers, (unsigned)(1 + rng_below(r, 5)), "peer", "");
+    gen_names_make(r, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
     lists_make(g);
-    memset(g->too_long, 'x', sizeof g->too_long - 1);
     g->scale = scales[rng_below(r, sizeof scales / sizeof *scales)];
     g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] + (int64_t)rng_below(r, 3600000);
     g->daily = (unsigned)rng_below(r, 2) * 60;
@@ -307,9 +298,40 @@ static struct usher_text text(const char *s)
     return t;
 }
 
-static struct usher_text any(struct gen *g, const struct names *names)
+struct usher_text gen_any(struct rng *r, const struct gen_names *names)
 {
-    return text(names->name[rng_below(&g->rng, names->n)]);
+    return text(names->name[rng_below(r, names->n)]);
+}
+
+static struct usher_text any(struct gen *g, const struct gen_names *names)
+{
+    return gen_any(&g->rng, names);
+}
+
+struct usher_text gen_bad(struct rng *r)
+{
+    static char too_long[USHER_NAME_MAX + 2];
+    static const char *const bad[] = {
+        "",
+        "\x01",
+        "\x7f",
+        "\xc2\x85",
+        "\xc0\x80",
+        "\xed\xa0\x80",
+        "\xf4\x90\x80\x80",
+        "\xff",
+        "\xe5\x8f",
+        "a\nb",
+        "a\xf8\x88\x80\x80\x80",
+        "\x80",
+    };
+    struct usher_text wrong = text(bad[rng_below(r, sizeof bad / sizeof *bad)]);
+
+    if (rng_chance(r, 10)) {
+        memset(too_long, 'x', sizeof too_long - 1);
+        wrong = text(too_long);
+    }
+    return wrong;
 }
 
 static void tick(struct gen *g)
@@ -435,24 +457,8 @@ static void spoil(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
     struct usher_number_args *a = &q->c.arg.number;
-    static const char *const bad[] = {
-        "",
-        "\x01",
-        "\x7f",
-        "\xc2\x85",
-        "\xc0\x80",
-        "\xed\xa0\x80",
-        "\xf4\x90\x80\x80",
-        "\xff",
-        "\xe5\x8f",
-        "a\nb",
-        "a\xf8\x88\x80\x80\x80",
-        "\x80",
-    };
-    struct usher_text wrong = text(bad[rng_below(r, sizeof bad / sizeof *bad)]);
+    struct usher_text wrong = gen_bad(r);
 
-    if (rng_chance(r, 10))
-        wrong = text(g->too_long);
     switch (rng_below(r, 16)) {
     case 0:
         q->c.scope = rng_chance(r, 30) ? text("{x") : rng_chance(r, 30) ? text("x}") : wrong;
@@ -711,14 +717,14 @@ static void print_arg(FILE *f, const struct usher_command *c, const struct usher
 
 void gen_print(FILE *f, const struct usher_command *c)
 {
-    const struct usher__noun *noun = usher__noun(USHER_NUMBER);
+    const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)c->verb);
     uint32_t order = verb != NULL ? verb->order : 0, taken = order;
     uint32_t printed = 0;
 
     if (verb != NULL)
         taken |= verb->keys;
-    (void)fprintf(f, "number %s ", usher_verb_word(c->verb));
+    (void)fprintf(f, "%s %s ", noun->word, usher_verb_word(c->verb));
     print_text(f, &c->scope);
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((order >> i & 1u) != 0)

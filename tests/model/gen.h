@@ -31,6 +31,17 @@ uint64_t rng_next(struct rng *r);
 uint64_t rng_below(struct rng *r, uint64_t n); /* n > 0 */
 bool rng_chance(struct rng *r, unsigned percent);
 
+/* Names of one kind: "kind0", "kind1", …, among them odd ones and the longest that may be. */
+struct gen_names {
+    unsigned n;
+    char (*name)[USHER_NAME_MAX + 1]; /* for the owner to free() */
+};
+/* All different; none has a byte of @without (nor is `*` where that has a comma). */
+void gen_names_make(struct rng *r, struct gen_names *names, unsigned n, const char *kind,
+                    const char *without);
+struct usher_text gen_any(struct rng *r, const struct gen_names *names);
+struct usher_text gen_bad(struct rng *r); /* that is no name */
+
 struct gen_command {
     struct usher_command c;
     bool token_of_hold; /* c.arg.number.token is to be added to the number's token */
@@ -50,7 +61,7 @@ struct usher_command gen_resolve(const struct gen_command *g, const struct model
 unsigned gen_pools(const struct gen *g);
 const char *gen_pool(const struct gen *g, unsigned i);
 
-/* In the words of the command line, as `usher shell` takes them. */
+/* In the words of the command line, as `usher shell` takes them; of any noun. */
 void gen_print(FILE *f, const struct usher_command *c);
 
 #endif

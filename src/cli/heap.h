@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT */
+/* What comes first: a heap of moments.  Of one moment, the smallest key. */
+#ifndef USHER_CLI_HEAP_H
+#define USHER_CLI_HEAP_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct heap_entry {
+    int64_t at_ms;
+    uint64_t key;
+};
+
+/* Zero it first; give back with usher__heap_done(). */
+struct heap {
+    struct heap_entry *entry; /* the first is entry[0] */
+    size_t n, room;
+};
+
+void usher__heap_push(struct heap *h, int64_t at_ms, uint64_t key);
+struct heap_entry usher__heap_pop(struct heap *h); /* it must not be empty */
+void usher__heap_done(struct heap *h);
+
+#endif

@@ -1,0 +1,590 @@
+/* SPDX-License-Identifier: MIT */
+/* See lockstep.h. */
+#include "config.h"
+
+#include "model/lockstep.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#ifdef USHER_WITH_REDIS
+#include "lib/servers.h"
+#endif
+#include "model/compare.h"
+#include "model/gen.h"
+
+#define BATCH_MAX 64
+#define SCOPES_MAX 8
+#define STORES_MAX 3
+#define SHRINK_SECONDS 30
+
+static const struct lockstep *noun;
+
+/* ---- notices ----------------------------------------------------------------------- */
+
+struct heard {
+    struct usher_notice n;
+    char scope[USHER_NAME_MAX], subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
+};
+
+struct hearing {
+    struct heard *all;
+    size_t n, room;
+};
+
+static void keep(struct usher_text *t, char to[USHER_NAME_MAX])
+{
+    if (t->size > 0)
+        memcpy(to, t->data, t->size);
+    t->data = NULL; /* the array may move: see notice_at() */
+}
+
+static void hear(void *payload, const struct usher_notice *notice)
+{
+    struct hearing *h = payload;
+    struct heard *at;
+
+    if (h->n == h->room) {
+        h->room = h->room * 2 + 64;
+        h->all = realloc(h->all, h->room * sizeof *h->all);
+        if (h->all == NULL)
+            abort();
+    }
+    at = &h->all[h->n++];
+    at->n = *notice;
+    keep(&at->n.scope, at->scope);
+    keep(&at->n.subject, at->subject);
+    keep(&at->n.owner, at->owner);
+}
+
+/* The notice of @scope at or after *@i; false: no more. */
+static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
+                      struct usher_notice *ret)
+{
+    for (; *i < h->n; ++*i) {
+        const struct heard *at = &h->all[*i];
+
+        if (at->n.scope.size != strlen(scope) || memcmp(at->scope, scope, strlen(scope)) != 0)
+            continue;
+        *ret = at->n;
+        ret->scope.data = at->scope;
+        ret->subject.data = at->subject;
+        ret->owner.data = at->owner;
+        ++*i;
+        return true;
+    }
+    return false;
+}
+
+/* ---- stores ------------------------------------------------------------------------ */
+
+struct store {
+    const char *name;
+    bool (*url)(char *to, size_t size); /* of a store that is empty */
+};
+
+static char directory[256];
+
+static bool memory_url(char *to, size_t size)
+{
+    (void)snprintf(to, size, "memory:");
+    return true;
+}
+
+#ifdef USHER_WITH_SQLITE
+static unsigned files;
+
+static void file_remove(void)
+{
+    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
+    char path[300];
+
+    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
+        (void)snprintf(path, sizeof path, "%s/%u.db%s", directory, files, tails[i]);
+        (void)unlink(path);
+    }
+}
+
+static bool sqlite_url(char *to, size_t size)
+{
+    file_remove();
+    files++;
+    (void)snprintf(to, size, "sqlite:%s/%u.db?sync=off", directory, files);
+    return true;
+}
+#endif
+
+#ifdef USHER_WITH_REDIS
+static struct redis_server *server;
+
+static bool redis_url(char *to, size_t size)
+{
+    char url[REDIS_URL_MAX];
+
+    if (!redis_do_ok(server, "FLUSHALL", NULL))
+        return false;
+    (void)snprintf(to, size, "%s", redis_server_url(server, url));
+    return true;
+}
+#endif
+
+static struct store stores[STORES_MAX];
+static unsigned n_stores;
+
+/* USHER_STORES=memory,sqlite: only these, to look for something by hand. */
+static bool takes_part(const char *name)
+{
+    const char *only = getenv("USHER_STORES");
+
+    return only == NULL || strstr(only, name) != NULL;
+}
+
+/* ---- a run ------------------------------------------------------------------------- */
+
+struct target {
+    const struct store *store;
+    struct usher_engine *e;
+    struct usher_watch *watch;
+    struct hearing heard;
+    uint64_t epochs[SCOPES_MAX];
+};
+
+struct world {
+    uint64_t seed;
+    void *gen;
+    char *commands; /* of noun->command_size each */
+    size_t n;
+    size_t batch;        /* commands of one usher_execute() */
+    size_t digest_every; /* batches */
+    bool watched;
+};
+
+static char *command_at(char *list, size_t i)
+{
+    return list + i * noun->command_size;
+}
+
+static void commands_copy(char *to, const char *from, size_t n)
+{
+    if (n > 0)
+        memcpy(to, from, n * noun->command_size);
+}
+
+static void say(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void say(FILE *f, const char *format, ...)
+{
+    va_list args;
+
+    if (f == NULL)
+        return;
+    va_start(args, format);
+    (void)vfprintf(f, format, args);
+    va_end(args);
+}
+
+static void targets_close(struct target *t)
+{
+    for (unsigned i = 0; i < n_stores; i++) {
+        if (t[i].watch != NULL)
+            usher_unwatch(t[i].e, t[i].watch);
+        usher_close(t[i].e);
+        free(t[i].heard.all);
+    }
+}
+
+static bool targets_open(const struct world *w, struct target *t, FILE *f)
+{
+    memset(t, 0, STORES_MAX * sizeof *t);
+    for (unsigned i = 0; i < n_stores; i++) {
+        char url[512];
+
+        t[i].store = &stores[i];
+        if (!stores[i].url(url, sizeof url) || usher_open(url, NULL, &t[i].e) != USHER_OK ||
+            (w->watched &&
+             usher_watch(t[i].e, noun->noun, NULL, hear, &t[i].heard, &t[i].watch) != USHER_OK)) {
+            say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
+                         FILE *f)
+{
+    for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
+        size_t i = 0, j = 0;
+
+        for (;;) {
+            struct usher_notice a, b;
+            bool has_a = notice_at(model, noun->gen_scope(w->gen, k), &i, &a);
+            bool has_b = notice_at(&t->heard, noun->gen_scope(w->gen, k), &j, &b);
+
+            if (!has_a && !has_b)
+                break;
+            if (has_a && has_b && notices_equal(&a, &b, NULL))
+                continue;
+            say(f, "notices of the model and of %s differ\n", t->store->name);
+            if (f != NULL && has_a && has_b)
+                (void)notices_equal(&a, &b, f);
+            if (f != NULL && has_a)
+                notice_print(f, &a);
+            if (f != NULL && has_b)
+                notice_print(f, &b);
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool same_digests(const struct world *w, const struct target *t, FILE *f)
+{
+    for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
+        char first[33], other[33];
+
+        for (unsigned i = 0; i < n_stores; i++) {
+            if (usher_digest(t[i].e, noun->noun, noun->gen_scope(w->gen, k),
+                             i == 0 ? first : other) != USHER_OK) {
+                say(f, "%s: no digest: %s\n", t[i].store->name, usher_message(t[i].e));
+                return false;
+            }
+            if (i > 0 && strcmp(first, other) != 0) {
+                say(f, "digests of scope %u: %s %s, %s %s\n", k, t[0].store->name, first,
+                    t[i].store->name, other);
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool same_epoch(const struct world *w, struct target *t, const struct usher_command *c,
+                       const struct usher_reply *r)
+{
+    for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
+        const char *name = noun->gen_scope(w->gen, k);
+
+        if (r->epoch == 0 || c->scope.size != strlen(name) ||
+            memcmp(c->scope.data, name, c->scope.size) != 0)
+            continue;
+        if (t->epochs[k] == 0)
+            t->epochs[k] = r->epoch;
+        return t->epochs[k] == r->epoch;
+    }
+    return true;
+}
+
+static void audit_line(void *payload, const char *line)
+{
+    say(payload, "    %s\n", line);
+}
+
+static bool all_audits_clean(const struct target *t, FILE *f)
+{
+    for (unsigned i = 0; i < n_stores; i++) {
+        uint64_t faults = 0;
+
+        if (usher_audit(t[i].e, audit_line, f, &faults) != USHER_OK) {
+            say(f, "%s: no audit: %s\n", t[i].store->name, usher_message(t[i].e));
+            return false;
+        }
+        if (faults != 0) {
+            say(f, "%s: the audit found faults\n", t[i].store->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* One batch on one store, compared with what the model answered: the index of the first
+ * command that is answered otherwise, or @n. */
+static size_t run_batch(const struct world *w, struct target *t,
+                        const struct usher_command *commands, const struct usher_reply *model,
+                        size_t n, FILE *f)
+{
+    static struct usher_reply replies[BATCH_MAX];
+    size_t bad = n;
+
+    t->heard.n = 0;
+    if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
+        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(t->e));
+        return 0;
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (bad == n && (!noun->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
+                         !same_epoch(w, t, &commands[i], &replies[i]))) {
+            bad = i;
+            say(f, "answers of the model and of %s differ (or an epoch changed)\n", t->store->name);
+            if (f != NULL) {
+                (void)noun->replies_equal(commands[i].verb, &model[i], &replies[i], f);
+                say(f, "  the model:\n");
+                noun->reply_print(f, commands[i].verb, &model[i]);
+                say(f, "  %s:\n", t->store->name);
+                noun->reply_print(f, commands[i].verb, &replies[i]);
+            }
+        }
+        usher_reply_done(&replies[i]);
+    }
+    return bad;
+}
+
+/* Returns the index of the command at which something was wrong, or @n. */
+static size_t run(const struct world *w, char *list, size_t n, size_t batch, FILE *f)
+{
+    static struct usher_command commands[BATCH_MAX];
+    static struct usher_reply model[BATCH_MAX];
+    struct target targets[STORES_MAX];
+    struct hearing heard = { NULL, 0, 0 };
+    void *m = noun->model_open(hear, &heard);
+    size_t bad = n, batches = 0;
+
+    if (!targets_open(w, targets, f)) {
+        targets_close(targets);
+        noun->model_close(m);
+        return 0;
+    }
+    for (size_t at = 0, k; at < n && bad == n; at += k) {
+        k = n - at < batch ? n - at : batch;
+        heard.n = 0;
+        for (size_t i = 0; i < k; i++) {
+            const char *fault;
+
+            commands[i] = noun->model_resolve(m, command_at(list, at + i));
+            noun->model_execute(m, &commands[i], &model[i]);
+            fault = noun->model_fault(m);
+            if (fault != NULL && bad == n) {
+                say(f, "the model is wrong, for %s\n", fault);
+                bad = at + i;
+            }
+        }
+        for (unsigned s = 0; s < n_stores && bad == n; s++) {
+            size_t i = run_batch(w, &targets[s], commands, model, k, f);
+
+            if (i < k)
+                bad = at + i;
+            else if (w->watched && !same_notices(w, &targets[s], &heard, f))
+                bad = at + k - 1;
+        }
+        for (size_t i = 0; i < k; i++)
+            noun->model_reply_done(&model[i]);
+        if (bad == n && ++batches % w->digest_every == 0 && !same_digests(w, targets, f))
+            bad = at + k - 1;
+    }
+    if (bad == n && n > 0 && (!same_digests(w, targets, f) || !all_audits_clean(targets, f)))
+        bad = n - 1;
+    targets_close(targets);
+    noun->model_close(m);
+    free(heard.all);
+    return bad;
+}
+
+/* ---- smaller and smaller ----------------------------------------------------------- */
+
+static void print_commands(const struct world *w, char *list, size_t from, size_t to, FILE *f)
+{
+    void *m = noun->model_open(NULL, NULL);
+
+    (void)w;
+    for (size_t i = 0; i < to; i++) {
+        struct usher_command c = noun->model_resolve(m, command_at(list, i));
+        struct usher_reply r;
+
+        noun->model_execute(m, &c, &r);
+        if (i >= from) {
+            say(f, "  ");
+            noun->gen_print(f, &c);
+            say(f, "    # %s\n", usher_status_word(r.status));
+        }
+        noun->model_reply_done(&r);
+    }
+    noun->model_close(m);
+}
+
+static void shrink(const struct world *w, size_t bad, FILE *f)
+{
+    size_t n = bad + 1, batch = 1, chunk;
+    char *now = calloc(n, noun->command_size), *less = calloc(n, noun->command_size);
+    time_t end = time(NULL) + SHRINK_SECONDS;
+
+    if (now == NULL || less == NULL)
+        abort();
+    commands_copy(now, w->commands, n);
+    bad = run(w, now, n, 1, NULL);
+    if (bad == n) {
+        batch = w->batch;
+        bad = run(w, now, n, batch, NULL);
+    }
+    if (bad == n) {
+        say(f, "it does not fail again\n");
+        free(now);
+        free(less);
+        return;
+    }
+    n = bad + 1;
+    for (chunk = n / 2 > 0 ? n / 2 : 1; time(NULL) < end;) {
+        bool smaller = false;
+
+        for (size_t at = 0; at < n && time(NULL) < end;) {
+            size_t cut = n - at < chunk ? n - at : chunk, left = n - cut;
+
+            commands_copy(less, now, at);
+            commands_copy(command_at(less, at), command_at(now, at + cut), left - at);
+            bad = left > 0 ? run(w, less, left, batch, NULL) : left;
+            if (bad < left) { /* still fails without them, perhaps earlier */
+                n = bad + 1;
+                commands_copy(now, less, n);
+                smaller = true;
+            } else {
+                at += cut;
+            }
+        }
+        if (!smaller && chunk == 1)
+            break;
+        if (!smaller || chunk > n)
+            chunk = chunk > 1 ? chunk / 2 : 1;
+    }
+    say(f, "\n%zu commands that fail, %zu at once:\n", n, batch);
+    print_commands(w, now, 0, n, f);
+    (void)run(w, now, n, batch, f);
+    free(now);
+    free(less);
+}
+
+/* ---- worlds ------------------------------------------------------------------------ */
+
+static void world_open(struct world *w, uint64_t seed)
+{
+    struct rng r;
+
+    rng_seed(&r, ~seed);
+    w->seed = seed;
+    w->gen = noun->gen_open(seed);
+    if (rng_chance(&r, 60)) {
+        w->n = 20 + (size_t)rng_below(&r, 200);
+        w->batch = 1;
+        w->digest_every = 1;
+    } else {
+        w->n = 2000;
+        w->batch = 1 + (size_t)rng_below(&r, BATCH_MAX);
+        w->digest_every = 4;
+    }
+    w->commands = calloc(w->n, noun->command_size);
+    if (w->commands == NULL)
+        abort();
+    for (size_t i = 0; i < w->n; i++)
+        noun->gen_next(w->gen, command_at(w->commands, i));
+    w->watched = rng_chance(&r, noun->watched);
+}
+
+static void world_close(struct world *w)
+{
+    free(w->commands);
+    noun->gen_close(w->gen);
+}
+
+static uint64_t number_of(const char *variable, uint64_t otherwise)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
+}
+
+static void all_stores_answer_like_the_model(void **state)
+{
+    uint64_t seed = number_of("USHER_SEED", noun->seed), steps = 0;
+    uint64_t most =
+        number_of("USHER_STEPS", number_of("USHER_LONG", 0) != 0 ? noun->steps_long : noun->steps);
+    unsigned worlds = 0;
+
+    (void)state;
+    for (; steps < most; seed++, worlds++) {
+        struct world w;
+        size_t bad;
+
+        world_open(&w, seed);
+        bad = run(&w, w.commands, w.n, w.batch, NULL);
+        if (bad < w.n) {
+            (void)fprintf(stderr, "\nUSHER_SEED=%" PRIu64 " (%s; batches of %zu%s): command %zu:\n",
+                          seed, noun->gen_about(w.gen), w.batch, w.watched ? ", watched" : "", bad);
+            (void)run(&w, w.commands, w.n, w.batch, stderr);
+            (void)fprintf(stderr, "the last commands up to it:\n");
+            print_commands(&w, w.commands, bad >= 19 ? bad - 19 : 0, bad + 1, stderr);
+            shrink(&w, bad, stderr);
+            world_close(&w);
+            fail();
+        }
+        steps += w.n;
+        world_close(&w);
+    }
+    print_message("%u worlds, %" PRIu64 " commands on each of %u stores:", worlds, steps, n_stores);
+    for (unsigned i = 0; i < n_stores; i++)
+        print_message(" %s", stores[i].name);
+    print_message("\n");
+}
+
+/* Without it the worlds above are only half of the test. */
+static void redis_takes_part(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < n_stores; i++)
+        if (strcmp(stores[i].name, "redis") == 0)
+            return;
+    if (getenv("USHER_NO_SKIP") != NULL)
+        fail_msg("no Redis server");
+    skip();
+}
+
+int lockstep_main(const struct lockstep *of)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(all_stores_answer_like_the_model),
+        cmocka_unit_test(redis_takes_part),
+    };
+    const char *tmp = getenv("TMPDIR");
+    int rc;
+
+    noun = of;
+    (void)snprintf(directory, sizeof directory, "%s/usher-differential-XXXXXX",
+                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
+    if (mkdtemp(directory) == NULL) {
+        perror(directory);
+        return 1;
+    }
+    if (takes_part("memory"))
+        stores[n_stores++] = (struct store){ "memory", memory_url };
+#ifdef USHER_WITH_SQLITE
+    if (takes_part("sqlite"))
+        stores[n_stores++] = (struct store){ "sqlite", sqlite_url };
+#endif
+#ifdef USHER_WITH_REDIS
+    if (takes_part("redis"))
+        server = redis_server_start(NULL);
+    if (server != NULL)
+        stores[n_stores++] = (struct store){ "redis", redis_url };
+    else
+        print_message("without Redis: %s\n", redis_reason());
+#endif
+    print_message("USHER_SEED=%" PRIu64 "\n", number_of("USHER_SEED", noun->seed));
+    rc = cmocka_run_group_tests_name(noun->name, tests, NULL, NULL);
+#ifdef USHER_WITH_SQLITE
+    file_remove();
+#endif
+#ifdef USHER_WITH_REDIS
+    redis_server_stop(server);
+#endif
+    (void)rmdir(directory);
+    return rc;
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * lockstep -- the same seeded commands of one noun on its model and on every store.
+ *
+ * A world is made from one seed: its names, its commands, how many of them go into one
+ * usher_execute(), and how often digests are compared.  World i of a run has the seed
+ * USHER_SEED + i, so that USHER_SEED=<seed of the world> USHER_STEPS=1 repeats one world.
+ *
+ * Invariants, by name:
+ *   replies   each store answers each command like the model, field by field
+ *   notices   a watcher hears of the changes of a scope what the model says, in order; some
+ *             of the worlds have no watcher, for stores take shorter ways without
+ *   epochs    a scope has one epoch as long as it exists
+ *   digests   all stores have the same digest of each scope
+ *   audit     no store has a fault in the end
+ *   model     the model finds nothing wrong with itself, after each command
+ *
+ * On failure the world is made smaller (whole commands are left out as long as it fails)
+ * and what remains is printed in the words of the command line.
+ */
+#ifndef USHER_TESTS_LOCKSTEP_H
+#define USHER_TESTS_LOCKSTEP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+typedef void lockstep_notify(void *payload, const struct usher_notice *notice);
+
+/* One noun: its generator of commands and its model. */
+struct lockstep {
+    const char *name; /* of the test */
+    enum usher_noun noun;
+    unsigned watched;                 /* percent of the worlds in which somebody watches */
+    uint64_t seed, steps, steps_long; /* by default; of steps with USHER_LONG=1 */
+
+    /* A generator: see gen.h. */
+    void *(*gen_open)(uint64_t seed);
+    void (*gen_close)(void *gen);
+    const char *(*gen_about)(const void *gen);
+    unsigned (*gen_scopes)(const void *gen);
+    const char *(*gen_scope)(const void *gen, unsigned i);
+    size_t command_size; /* of what gen_next() writes */
+    void (*gen_next)(void *gen, void *ret_command);
+    void (*gen_print)(FILE *f, const struct usher_command *c);
+
+    void *(*model_open)(lockstep_notify *notify, void *payload);
+    void (*model_close)(void *model);
+    /* The command as it is now; its texts may lie in @command. */
+    struct usher_command (*model_resolve)(const void *model, void *command);
+    void (*model_execute)(void *model, const struct usher_command *c, struct usher_reply *r);
+    void (*model_reply_done)(struct usher_reply *r);
+    const char *(*model_fault)(const void *model);
+
+    /* See compare.h. */
+    bool (*replies_equal)(enum usher_verb verb, const struct usher_reply *a,
+                          const struct usher_reply *b, FILE *f);
+    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+};
+
+/* main() of a test program: what it returns. */
+int lockstep_main(const struct lockstep *noun);
+
+#endif

@@ -1,0 +1,2130 @@
+/* SPDX-License-Identifier: MIT */
+/* See queue_model.h.  Every array grows by one and shrinks by moving its tail. */
+#include "config.h"
+
+#include "model/queue_model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/parts.h"
+
+#define MINUTE INT64_C(60000)
+#define DAY INT64_C(86400000)
+#define REQUEST_AGE INT64_C(3600000)
+#define PORTION 64     /* deadlines applied before those they made free are matched */
+#define EXPIRE_MOST 64 /* deadlines that a command applies on its way */
+#define STEP_MOST 1000 /* those of a command that looks, and matches of a `match` */
+
+typedef struct queue_model_agent agent;
+typedef struct queue_model_user user;
+typedef struct queue_model_lane lane;
+typedef struct queue_model_queue queue;
+
+/* ---- are the arguments right? ------------------------------------------------------ */
+
+static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min, int64_t max)
+{
+    return (c->given & bit) == 0 || (value >= min && value <= max);
+}
+
+static bool name_or_none(const struct usher_text *t)
+{
+    return t->data == NULL || is_name(t->data, t->size);
+}
+
+/* Letters for arguments: a agent, u user, r room, l lane, s lanes, f after. */
+static bool texts_only(const struct usher_queue_args *a, const char *which)
+{
+    return (a->agent.data == NULL || strchr(which, 'a') != NULL) &&
+           (a->user.data == NULL || strchr(which, 'u') != NULL) &&
+           (a->room.data == NULL || strchr(which, 'r') != NULL) &&
+           (a->lane.data == NULL || strchr(which, 'l') != NULL) &&
+           (a->lanes.data == NULL || strchr(which, 's') != NULL) &&
+           (a->after.data == NULL || strchr(which, 'f') != NULL);
+}
+
+static bool ranges_right(const struct usher_command *c)
+{
+    const struct usher_queue_args *a = &c->arg.queue;
+
+    return in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_PRIORITY, a->priority, 0, USHER_PRIORITY_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_SINCE, a->since_ms, 0, USHER_QUEUE_TIME_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_CAPACITY, a->capacity, 1, USHER_CAPACITY_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_LEVEL, a->level, 0, 1000) &&
+           in(c, USHER_GIVEN_QUEUE_TTL, a->ttl_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_TRIGGER, a->trigger, 0, 2) &&
+           in(c, USHER_GIVEN_QUEUE_STRATEGY, a->strategy, 0, 5) &&
+           in(c, USHER_GIVEN_QUEUE_OFFER, a->offer_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_WRAPUP, a->wrapup_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_LIMIT, a->limit, 0, 1000000000) &&
+           in(c, USHER_GIVEN_QUEUE_MAXWAIT, a->maxwait_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_GRACE, a->grace_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_REQUEUE, a->requeue, 0, 1) &&
+           in(c, USHER_GIVEN_QUEUE_HISTORY, a->history, 0, 1000000) &&
+           in(c, USHER_GIVEN_QUEUE_ZONE, a->zone_min, -1440, 1440) &&
+           in(c, USHER_GIVEN_QUEUE_SERVICE, a->service_ms, 0, USHER_SPAN_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_REQUESTS, a->requests, 1, 1000000) &&
+           in(c, USHER_GIVEN_QUEUE_MAX, a->max, 1, USHER_LIST_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4);
+}
+
+/* Which arguments a verb takes and, in capitals, needs; ret_may: of the integers. */
+static const char *takes(enum usher_verb verb, uint32_t *ret_may)
+{
+    *ret_may = 0;
+    switch (verb) {
+    case USHER_QUEUE_SET:
+        *ret_may = USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_TRIGGER | USHER_GIVEN_QUEUE_STRATEGY |
+                   USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP | USHER_GIVEN_QUEUE_LIMIT |
+                   USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
+                   USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
+                   USHER_GIVEN_QUEUE_REQUESTS;
+        return "";
+    case USHER_QUEUE_LOGIN:
+        *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
+        return "aAs";
+    case USHER_QUEUE_LOGOUT:
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_READY:
+    case USHER_QUEUE_ROOM:
+    case USHER_QUEUE_PULL:
+    case USHER_QUEUE_FREE:
+        return "aA";
+    case USHER_QUEUE_ALIVE:
+        return "au";
+    case USHER_QUEUE_APPLY:
+    case USHER_QUEUE_MOVE:
+        *ret_may = USHER_GIVEN_QUEUE_PRIORITY | USHER_GIVEN_QUEUE_SINCE;
+        return "uUl";
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_LEAVE:
+        return "uU";
+    case USHER_QUEUE_FINISH:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN;
+        return "rRu";
+    case USHER_QUEUE_ACCEPT:
+    case USHER_QUEUE_REJECT:
+        return "aAuU";
+    case USHER_QUEUE_MATCH:
+        return "";
+    case USHER_QUEUE_SWEEP:
+        *ret_may = USHER_GIVEN_QUEUE_MAX;
+        return "";
+    case USHER_QUEUE_LIST:
+        *ret_may = USHER_GIVEN_QUEUE_MAX | USHER_GIVEN_QUEUE_STATE;
+        return "lf";
+    case USHER_QUEUE_AGENTS:
+        *ret_may = USHER_GIVEN_QUEUE_MAX;
+        return "f";
+    case USHER_QUEUE_STATS:
+        return "l";
+    case USHER_QUEUE_HISTORY:
+        *ret_may = USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_MAX;
+        return "f";
+    default:
+        return NULL; /* no command */
+    }
+}
+
+static bool arguments_right(const struct usher_command *c)
+{
+    const struct usher_queue_args *a = &c->arg.queue;
+    uint32_t may;
+    const char *texts = takes(c->verb, &may);
+
+    if (texts == NULL || c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
+        return false;
+    if (!name_or_none(&c->request) || !name_or_none(&a->agent) || !name_or_none(&a->user) ||
+        !name_or_none(&a->room) || !name_or_none(&a->after) || !ranges_right(c))
+        return false;
+    if (a->lane.data != NULL && !is_group(a->lane.data, a->lane.size))
+        return false;
+    if (a->lanes.data != NULL && !is_groups(a->lanes.data, a->lanes.size))
+        return false;
+    if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
+        return false;
+    if ((strchr(texts, 'A') != NULL && a->agent.data == NULL) ||
+        (strchr(texts, 'U') != NULL && a->user.data == NULL) ||
+        (strchr(texts, 'R') != NULL && a->room.data == NULL))
+        return false;
+    return c->verb != USHER_QUEUE_ALIVE || (a->agent.data == NULL) != (a->user.data == NULL);
+}
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+struct queue_model *queue_model_open(void)
+{
+    return grown(NULL, 0, sizeof(struct queue_model));
+}
+
+static void queue_done(queue *q)
+{
+    for (size_t i = 0; i < q->n_requests; i++)
+        free(q->requests[i].rows);
+    free(q->agents);
+    free(q->users);
+    free(q->lanes);
+    free(q->visits);
+    free(q->requests);
+}
+
+void queue_model_close(struct queue_model *m)
+{
+    for (size_t i = 0; i < m->n_queues; i++)
+        queue_done(&m->queues[i]);
+    free(m->queues);
+    free(m);
+}
+
+static queue *queue_find(const struct queue_model *m, const char *name, size_t size)
+{
+    for (size_t i = 0; i < m->n_queues; i++)
+        if (is(&m->queues[i].name, name, size))
+            return &m->queues[i];
+    return NULL;
+}
+
+static agent *agent_find(const queue *q, const char *id, size_t size)
+{
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (is(&q->agents[i].id, id, size))
+            return &q->agents[i];
+    return NULL;
+}
+
+static user *user_find(const queue *q, const char *id, size_t size)
+{
+    for (size_t i = 0; i < q->n_users; i++)
+        if (is(&q->users[i].id, id, size))
+            return &q->users[i];
+    return NULL;
+}
+
+const struct queue_model_queue *queue_model_queue(const struct queue_model *m, const char *name,
+                                                  size_t size)
+{
+    return queue_find(m, name, size);
+}
+
+const struct queue_model_agent *queue_model_agent(const struct queue_model_queue *q, const char *id,
+                                                  size_t size)
+{
+    return agent_find(q, id, size);
+}
+
+const struct queue_model_user *queue_model_user(const struct queue_model_queue *q, const char *id,
+                                                size_t size)
+{
+    return user_find(q, id, size);
+}
+
+/* NULL: never used. */
+static lane *lane_find(const queue *q, const struct model_text *id)
+{
+    for (size_t i = 0; i < q->n_lanes; i++)
+        if (same_text(&q->lanes[i].id, id))
+            return &q->lanes[i];
+    return NULL;
+}
+
+static lane *lane_get(queue *q, const struct model_text *id)
+{
+    lane *l = lane_find(q, id);
+
+    if (l != NULL)
+        return l;
+    q->lanes = grown(q->lanes, q->n_lanes, sizeof *q->lanes);
+    l = &q->lanes[q->n_lanes++];
+    l->id = *id;
+    l->day = INT64_MIN;
+    return l;
+}
+
+/* ---- deadlines and places ----------------------------------------------------------- */
+
+/* The nearer of two, 0 for none. */
+static int64_t nearer(int64_t a, int64_t b)
+{
+    return a == 0 || (b != 0 && b < a) ? b : a;
+}
+
+static int64_t agent_until(const agent *a)
+{
+    return nearer(a->beat, a->wrap);
+}
+
+static int64_t user_until(const user *u)
+{
+    switch (u->state) {
+    case USHER_USER_WAITING:
+        return nearer(u->patience, u->beat);
+    case USHER_USER_AWAY:
+        return nearer(u->patience, u->end);
+    case USHER_USER_OFFERED:
+        return nearer(u->beat, u->end);
+    default:
+        return u->beat;
+    }
+}
+
+static bool is_due(int64_t until, int64_t now)
+{
+    return until != 0 && until <= now;
+}
+
+/* Who goes first among those of a lane (and among lanes, for one who serves them all). */
+static bool user_before(const user *a, const user *b)
+{
+    if (a->priority != b->priority)
+        return a->priority > b->priority;
+    if (a->since != b->since)
+        return a->since < b->since;
+    return a->version < b->version;
+}
+
+static bool with_agent(const user *u, const agent *a)
+{
+    return (u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED) &&
+           same_text(&u->agent, &a->id);
+}
+
+/* In rooms of @a: users of @state (GONE: of either). */
+static int64_t users_with(const queue *q, const agent *a, enum usher_user_state state)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < q->n_users; i++)
+        n +=
+            with_agent(&q->users[i], a) && (state == USHER_USER_GONE || q->users[i].state == state);
+    return n;
+}
+
+static bool is_open(const queue *q, const agent *a)
+{
+    return users_with(q, a, USHER_USER_GONE) < a->capacity &&
+           (a->state == USHER_AGENT_IDLE || a->state == USHER_AGENT_OFFERED ||
+            a->state == USHER_AGENT_BUSY) &&
+           !a->asked && a->wrap == 0;
+}
+
+static bool serves(const agent *a, const struct model_text *lane_id)
+{
+    struct usher_text list = { a->lanes, a->lanes_size }, g;
+
+    for (size_t i = 0; group_at(&list, i, &g); i++)
+        if ((g.size == 1 && g.data[0] == '*') || is(lane_id, g.data, g.size))
+            return true;
+    return false;
+}
+
+static size_t count_lanes(const agent *a)
+{
+    struct usher_text list = { a->lanes, a->lanes_size }, g;
+    size_t n = 0;
+
+    while (group_at(&list, n, &g))
+        n++;
+    return n;
+}
+
+static bool rejects(const user *u, const agent *a)
+{
+    for (size_t i = 0; i < u->n_rejects; i++)
+        if (same_text(&u->rejects[i], &a->id))
+            return true;
+    return false;
+}
+
+static void reject_add(user *u, const struct model_text *agent_id)
+{
+    size_t i = 0;
+
+    while (i < u->n_rejects && !same_text(&u->rejects[i], agent_id))
+        i++;
+    if (i < u->n_rejects)
+        return;
+    if (u->n_rejects == USHER_REJECTS_MAX)
+        removed(u->rejects, &u->n_rejects, sizeof *u->rejects, 0);
+    u->rejects[u->n_rejects++] = *agent_id;
+}
+
+static int64_t day_of(const queue *q, int64_t at)
+{
+    int64_t local = at + q->set.zone_min * MINUTE;
+
+    return local >= 0 ? local / DAY : -((DAY - 1 - local) / DAY);
+}
+
+/* ---- a command at work ------------------------------------------------------------- */
+
+struct work {
+    struct queue_model *m;
+    queue *q;
+    const struct usher_command *c;
+    const struct usher_queue_args *a;
+    struct usher_reply *r;
+    int64_t now;
+    bool tell_matches; /* in rows */
+    uint64_t matches;
+    bool backlog; /* more was due than was applied */
+    /* To be matched: who became open, in that order, and who waits again. */
+    struct model_text *open, *again;
+    size_t n_open, n_again;
+};
+
+static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
+                   const struct model_text *subject, uint64_t token, int64_t until,
+                   const struct model_text *owner)
+{
+    struct usher_notice notice;
+
+    w->q->version++;
+    w->q->clock = w->now;
+    if (w->m->notify == NULL)
+        return;
+    memset(&notice, 0, sizeof notice);
+    notice.noun = USHER_QUEUE;
+    notice.scope = text_out(&w->q->name);
+    notice.epoch = 1;
+    notice.version = w->q->version;
+    notice.now_ms = w->now;
+    notice.verb = verb;
+    notice.from = (uint8_t)from;
+    notice.to = (uint8_t)to;
+    notice.token = token;
+    notice.until_ms = until;
+    if (subject != NULL)
+        notice.subject = text_out(subject);
+    if (owner != NULL)
+        notice.owner = text_out(owner);
+    w->m->notify(w->m->payload, &notice);
+}
+
+/* The change that has just been made to @u, or to @a. */
+static void user_changed(struct work *w, enum usher_verb verb, unsigned from, const user *u)
+{
+    notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), &u->agent);
+}
+
+static void agent_changed(struct work *w, enum usher_verb verb, unsigned from, const agent *a)
+{
+    notify(w, verb, from, (unsigned)a->state, &a->id, a->matched, agent_until(a), NULL);
+}
+
+static void list_add(struct model_text **list, size_t *n, const struct model_text *id)
+{
+    for (size_t i = 0; i < *n; i++)
+        if (same_text(&(*list)[i], id))
+            return;
+    *list = grown(*list, *n, sizeof **list);
+    (*list)[(*n)++] = *id;
+}
+
+static void fault(struct work *w, const char *what)
+{
+    if (w->q->fault == NULL)
+        w->q->fault = what;
+}
+
+/* ---- agents: what happens to them ---------------------------------------------------- */
+
+static void agent_to(agent *a, enum usher_agent_state to, int64_t at)
+{
+    if (a->state != to)
+        a->state_since = at;
+    a->state = to;
+}
+
+/* The change that comes gives @a a new place among those that are open.  (A new strategy is for
+ * agents as they change.) */
+static void agent_placed(struct work *w, agent *a)
+{
+    a->changed = w->q->version + 1;
+    if (!is_open(w->q, a))
+        return;
+    a->base = w->q->set.strategy == USHER_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
+    switch (w->q->set.strategy) {
+    case USHER_STRATEGY_LONGEST_IDLE:
+        a->rank = users_with(w->q, a, USHER_USER_GONE) > 0;
+        break;
+    case USHER_STRATEGY_FEWEST_SERVED:
+        a->rank = (uint64_t)a->served;
+        break;
+    case USHER_STRATEGY_LEAST_BUSY:
+        a->rank = (uint64_t)users_with(w->q, a, USHER_USER_GONE);
+        break;
+    case USHER_STRATEGY_LEVEL:
+        a->rank = (uint64_t)a->level;
+        break;
+    case USHER_STRATEGY_RANDOM:
+        a->rank = draw(a->changed);
+        break;
+    default:
+        a->rank = 0;
+        break;
+    }
+}
+
+/* The change that comes gives @a a free room, or an end of wrap-up or pause: it may be open by the
+ * time when those who are free are matched. */
+static void agent_freed(struct work *w, agent *a)
+{
+    agent_placed(w, a);
+    list_add(&w->open, &w->n_open, &a->id);
+}
+
+/* A user who was @seated (or only offered) has just left a room of @a, which stays.  The change
+ * that this belongs to has not been counted yet. */
+static void room_emptied(struct work *w, agent *a, bool seated, int64_t at)
+{
+    bool others_seated = users_with(w->q, a, USHER_USER_SEATED) > 0;
+    bool others = users_with(w->q, a, USHER_USER_GONE) > 0;
+
+    if (seated && w->q->set.wrapup_ms > 0)
+        a->wrap = at + w->q->set.wrapup_ms;
+    if (!others && a->asked) {
+        agent_to(a, USHER_AGENT_PAUSED, at);
+        a->asked = false;
+        a->wrap = 0;
+    } else if (!others && a->wrap != 0) {
+        agent_to(a, USHER_AGENT_WRAPUP, at);
+    } else if (!others) {
+        agent_to(a, USHER_AGENT_IDLE, at);
+    } else if (!others_seated) {
+        agent_to(a, USHER_AGENT_OFFERED, at);
+    }
+    agent_freed(w, a);
+}
+
+/* ---- users: what happens to them ----------------------------------------------------- */
+
+static void out_of_room(user *u)
+{
+    u->agent = text_of(NULL, 0);
+    u->login = u->token = 0;
+    u->no = u->matched = 0;
+    u->end = 0;
+}
+
+/* Figures are of one day. */
+static bool counts_today(const queue *q, lane *l, int64_t at)
+{
+    int64_t day = day_of(q, at);
+
+    if (day > l->day) {
+        l->seated = l->within = l->wait = l->abandoned = l->timeout = l->finished = l->talk = 0;
+        l->day = day;
+    }
+    return day == l->day;
+}
+
+/* The visit of @u is over at @at; told as @verb.  @u is gone afterwards. */
+static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int64_t at,
+                       enum usher_verb verb)
+{
+    queue *q = w->q;
+    lane *l = lane_get(q, &u->lane);
+    bool had_room = u->state == USHER_USER_SEATED, was_offered = u->state == USHER_USER_OFFERED;
+    agent *a = had_room || was_offered ? agent_find(q, u->agent.data, u->agent.size) : NULL;
+    struct queue_model_visit v;
+    struct queue_model_user gone = *u;
+    unsigned from = (unsigned)u->state;
+
+    if (counts_today(q, l, at)) {
+        l->abandoned += !had_room && outcome != USHER_OUTCOME_TIMEOUT;
+        l->timeout += outcome == USHER_OUTCOME_TIMEOUT;
+        l->finished += had_room;
+        l->talk += had_room ? at - u->matched : 0;
+    }
+    memset(&v, 0, sizeof v);
+    v.user = u->id;
+    v.lane = u->lane;
+    v.outcome = outcome;
+    v.version = q->version + 1;
+    v.priority = u->priority;
+    v.since = u->since;
+    v.applied = u->applied;
+    v.end = at;
+    v.agent = u->agent;
+    v.login = u->login;
+    v.no = u->no;
+    v.had_room = had_room;
+    v.seated = had_room ? u->matched : 0;
+    if (q->set.history > 0) {
+        q->visits = grown(q->visits, q->n_visits, sizeof v);
+        q->visits[q->n_visits++] = v;
+    }
+    for (int k = 0; k < 2; k++)
+        if ((int64_t)q->n_visits > q->set.history)
+            removed(q->visits, &q->n_visits, sizeof v, 0);
+    q->ended++;
+    removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
+    if (a != NULL && a->state != USHER_AGENT_GONE)
+        room_emptied(w, a, had_room, at);
+    gone.state = USHER_USER_GONE;
+    notify(w, verb, from, USHER_USER_GONE, &gone.id, gone.token, 0, &gone.agent);
+}
+
+/* @u waits again at its place, or is away until @end (0: waits). */
+static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum usher_verb verb)
+{
+    unsigned from = (unsigned)u->state;
+    bool had_room = from == USHER_USER_SEATED;
+    agent *a = from == USHER_USER_WAITING ? NULL : agent_find(w->q, u->agent.data, u->agent.size);
+
+    out_of_room(u);
+    u->state = end != 0 ? USHER_USER_AWAY : USHER_USER_WAITING;
+    u->end = end;
+    if (u->state == USHER_USER_AWAY)
+        u->beat = 0;
+    if (u->state == USHER_USER_WAITING)
+        list_add(&w->again, &w->n_again, &u->id);
+    if (a != NULL && a->state != USHER_AGENT_GONE)
+        room_emptied(w, a, had_room, at);
+    user_changed(w, verb, from, u);
+}
+
+/* ---- deadlines ---------------------------------------------------------------------- */
+
+static void user_expires(struct work *w, user *u)
+{
+    int64_t at = user_until(u), grace = w->q->set.grace_ms;
+    enum usher_verb verb = USHER_QUEUE_EXPIRE;
+
+    if ((u->state == USHER_USER_WAITING || u->state == USHER_USER_AWAY) && u->patience == at) {
+        visit_ends(w, u, USHER_OUTCOME_TIMEOUT, at, verb);
+    } else if (u->state == USHER_USER_SEATED) {
+        visit_ends(w, u, USHER_OUTCOME_CUT, at, verb);
+    } else if (u->state == USHER_USER_AWAY) {
+        visit_ends(w, u, USHER_OUTCOME_LOST, at, verb);
+    } else if (u->beat == at) {
+        if (grace > 0)
+            user_back(w, u, at + grace, at, verb);
+        else
+            visit_ends(w, u, USHER_OUTCOME_LOST, at, verb);
+    } else { /* an offer that is too old */
+        reject_add(u, &u->agent);
+        user_back(w, u, 0, at, verb);
+    }
+}
+
+/* The first user in a room of @a, NULL if there is none. */
+static user *first_with(const queue *q, const agent *a)
+{
+    user *first = NULL;
+
+    for (size_t i = 0; i < q->n_users; i++)
+        if (with_agent(&q->users[i], a) && (first == NULL || user_before(&q->users[i], first)))
+            first = &q->users[i];
+    return first;
+}
+
+/* One change on its way: a user goes from it, or, without any, it goes itself (true). */
+static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb verb)
+{
+    enum usher_agent_state from = a->state;
+    user *u = first_with(w->q, a);
+
+    a->state = USHER_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
+    if (u == NULL) {
+        agent_changed(w, verb, (unsigned)from, a);
+        removed(w->q->agents, &w->q->n_agents, sizeof *a, (size_t)(a - w->q->agents));
+        return true;
+    }
+    a->asked = true; /* nobody more for it */
+    if (w->q->set.requeue == USHER_REQUEUE_DROP)
+        visit_ends(w, u, USHER_OUTCOME_DROPPED, at, USHER_QUEUE_REQUEUE);
+    else
+        user_back(w, u, 0, at, USHER_QUEUE_REQUEUE);
+    a->state = from;
+    return false;
+}
+
+static void agent_expires(struct work *w, agent *a)
+{
+    int64_t at = agent_until(a);
+    unsigned from = (unsigned)a->state;
+
+    if (a->beat == at) {
+        (void)agent_leaves(w, a, at, USHER_QUEUE_EXPIRE);
+        return;
+    }
+    a->wrap = 0;
+    if (a->state == USHER_AGENT_WRAPUP)
+        agent_to(a, USHER_AGENT_IDLE, at);
+    agent_freed(w, a);
+    agent_changed(w, USHER_QUEUE_EXPIRE, from, a);
+}
+
+/* One change of what is due, the earliest first.  False: nothing is. */
+static bool expire_next(struct work *w)
+{
+    queue *q = w->q;
+    agent *a = NULL;
+    user *u = NULL;
+
+    for (size_t i = 0; i < q->n_agents; i++) {
+        agent *x = &q->agents[i];
+
+        if (is_due(agent_until(x), w->now) &&
+            (a == NULL || agent_until(x) < agent_until(a) ||
+             (agent_until(x) == agent_until(a) && x->login < a->login)))
+            a = x;
+    }
+    for (size_t i = 0; i < q->n_users; i++) {
+        user *x = &q->users[i];
+
+        if (is_due(user_until(x), w->now) &&
+            (u == NULL || user_until(x) < user_until(u) ||
+             (user_until(x) == user_until(u) && x->version < u->version)))
+            u = x;
+    }
+    if (a == NULL && u == NULL)
+        return false;
+    if (a != NULL && (u == NULL || agent_until(a) <= user_until(u)))
+        agent_expires(w, a);
+    else
+        user_expires(w, u);
+    return true;
+}
+
+static void settle(struct work *w);
+
+/* At most @most of what is due; returns how many. */
+static uint64_t expire(struct work *w, uint64_t most)
+{
+    uint64_t done = 0;
+
+    w->backlog = false;
+    for (bool more = true; more && done < most;) {
+        for (int portion = 0; portion < PORTION && done < most; portion++) {
+            more = expire_next(w);
+            if (!more)
+                break;
+            done++;
+        }
+        settle(w);
+    }
+    for (size_t i = 0; i < w->q->n_agents; i++)
+        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->now);
+    for (size_t i = 0; i < w->q->n_users; i++)
+        w->backlog |= is_due(user_until(&w->q->users[i]), w->now);
+    return done;
+}
+
+/* ---- matching ------------------------------------------------------------------------ */
+
+static const char *kept(const struct model_text *t)
+{
+    return memcpy(grown(NULL, t->size, 1), t->data, t->size);
+}
+
+static const char *kept_lanes(const char *data, size_t size)
+{
+    return memcpy(grown(NULL, size, 1), data, size);
+}
+
+static struct usher_queue_row *row_add(struct work *w, const struct model_text *user_id,
+                                       const struct model_text *agent_id,
+                                       const struct model_text *lane_id)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_row *row;
+
+    w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
+    r->rows = w->r->block;
+    row = (struct usher_queue_row *)w->r->block + r->n_rows++;
+    if (user_id != NULL)
+        row->user = (struct usher_text){ kept(user_id), user_id->size };
+    if (agent_id != NULL)
+        row->agent = (struct usher_text){ kept(agent_id), agent_id->size };
+    if (lane_id != NULL)
+        row->lane = (struct usher_text){ kept(lane_id), lane_id->size };
+    return row;
+}
+
+static struct usher_queue_row *user_row(struct work *w, const user *u,
+                                        const struct model_text *agent_id)
+{
+    struct usher_queue_row *row = row_add(w, &u->id, agent_id, &u->lane);
+
+    row->login = u->login;
+    row->no = u->no;
+    row->state = (int)u->state;
+    row->priority = u->priority;
+    row->since_ms = u->since;
+    row->applied_ms = u->applied;
+    row->matched_ms = u->matched;
+    row->until_ms = user_until(u);
+    return row;
+}
+
+/* @u and @a: could they be matched now? */
+static bool fits(const struct work *w, const user *u, const agent *a)
+{
+    return u->state == USHER_USER_WAITING && !is_due(user_until(u), w->now) && is_open(w->q, a) &&
+           !is_due(agent_until(a), w->now) && serves(a, &u->lane) && !rejects(u, a);
+}
+
+/* @u has a room for good. */
+static void takes_seat(struct work *w, user *u, agent *a)
+{
+    lane *l = lane_get(w->q, &u->lane);
+
+    u->state = USHER_USER_SEATED;
+    u->matched = w->now;
+    u->end = 0;
+    a->served++;
+    agent_to(a, USHER_AGENT_BUSY, w->now);
+    if (counts_today(w->q, l, w->now)) {
+        l->seated++;
+        l->within += w->now - u->applied <= w->q->set.service_ms;
+        l->wait += w->now - u->applied;
+    }
+}
+
+static void give(struct work *w, user *u, agent *a)
+{
+    queue *q = w->q;
+    lane *l = lane_get(q, &u->lane);
+    uint64_t version = q->version + 1;
+    int64_t no = 1, from = l->last > u->applied ? l->last : u->applied, d = w->now - from;
+
+    for (size_t i = 0; i < q->n_users; i++)
+        if (user_before(&q->users[i], u) && same_text(&q->users[i].lane, &u->lane) &&
+            fits(w, &q->users[i], a))
+            fault(w, "nobody is overtaken in a lane");
+    for (size_t i = 0; i < q->n_users; i++) /* sorted by nothing: begin again on each hit */
+        if (with_agent(&q->users[i], a) && q->users[i].no == no) {
+            no++;
+            i = SIZE_MAX;
+        }
+    if (w->now > u->applied) {
+        if (d > DAY)
+            d = DAY;
+        l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
+    }
+    l->last = w->now;
+    u->agent = a->id;
+    u->login = a->login;
+    u->no = no;
+    u->token = version;
+    a->matched = version;
+    if (q->set.offer_ms > 0) {
+        u->state = USHER_USER_OFFERED;
+        u->matched = w->now;
+        u->end = w->now + q->set.offer_ms;
+        if (a->state == USHER_AGENT_IDLE)
+            agent_to(a, USHER_AGENT_OFFERED, w->now);
+    } else {
+        takes_seat(w, u, a);
+    }
+    agent_placed(w, a);
+    user_changed(w, USHER_QUEUE_MATCH, USHER_USER_WAITING, u);
+    w->matches++;
+    if (w->tell_matches)
+        user_row(w, u, &a->id)->until_ms = u->end;
+}
+
+/* The user that @a gets next, NULL if there is none. */
+static user *user_for(const struct work *w, const agent *a)
+{
+    user *first = NULL;
+
+    for (size_t i = 0; i < w->q->n_users; i++)
+        if (fits(w, &w->q->users[i], a) && (first == NULL || user_before(&w->q->users[i], first)))
+            first = &w->q->users[i];
+    return first;
+}
+
+/* In which order open agents get users. */
+static bool agent_before(const agent *a, const agent *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->base < b->base;
+}
+
+/* The open agents that @u may have, in order. */
+static size_t open_agents(const struct work *w, const user *u, agent ***ret)
+{
+    agent **list = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->q->n_agents; i++) {
+        if (!fits(w, u, &w->q->agents[i]))
+            continue;
+        list = grown(list, n, sizeof *list);
+        list[n++] = &w->q->agents[i];
+        for (size_t j = n - 1; j > 0 && agent_before(list[j], list[j - 1]); j--) {
+            agent *swap = list[j];
+
+            list[j] = list[j - 1];
+            list[j - 1] = swap;
+        }
+    }
+    *ret = list;
+    return n;
+}
+
+/* The agent that @u gets, NULL if there is none. */
+static agent *agent_for(const struct work *w, const user *u)
+{
+    uint64_t version = w->q->version + 1;
+    agent **list, *a;
+    size_t n = open_agents(w, u, &list), first = 0;
+
+    if (n == 0) {
+        free(list);
+        return NULL;
+    }
+    if (w->q->set.strategy == USHER_STRATEGY_RANDOM) {
+        while (first < n && list[first]->rank < draw(version))
+            first++;
+        first = (first + draw(version + (UINT64_C(1) << 53)) % 16) % n;
+    }
+    a = list[first];
+    free(list);
+    return a;
+}
+
+static void match_agent(struct work *w, const struct model_text *id)
+{
+    agent *a;
+    user *u;
+
+    while ((a = agent_find(w->q, id->data, id->size)) != NULL && (u = user_for(w, a)) != NULL)
+        give(w, u, a);
+}
+
+/* The agent that is found takes its best user, who may be another one, left from a time without
+ * trigger=auto. */
+static void match_user(struct work *w, const struct model_text *id)
+{
+    for (int i = 0; i < PORTION; i++) {
+        user *u = user_find(w->q, id->data, id->size);
+        agent *a;
+
+        if (u == NULL || u->state != USHER_USER_WAITING || is_due(user_until(u), w->now))
+            return;
+        a = agent_for(w, u);
+        if (a == NULL)
+            return;
+        give(w, user_for(w, a), a);
+    }
+}
+
+/* Those who became open or wait again are matched. */
+static void settle(struct work *w)
+{
+    if (w->q->set.trigger == USHER_TRIGGER_AUTO) {
+        for (size_t i = 0; i < w->n_open; i++)
+            match_agent(w, &w->open[i]);
+        while (w->n_again > 0) { /* in the order of places */
+            size_t first = SIZE_MAX;
+
+            for (size_t i = 0; i < w->n_again; i++) {
+                const user *u = user_find(w->q, w->again[i].data, w->again[i].size);
+                const user *f = first == SIZE_MAX
+                                    ? NULL
+                                    : user_find(w->q, w->again[first].data, w->again[first].size);
+
+                if (u != NULL && (f == NULL || user_before(u, f)))
+                    first = i;
+            }
+            if (first == SIZE_MAX)
+                break; /* all of them are gone */
+            match_user(w, &w->again[first]);
+            removed(w->again, &w->n_again, sizeof *w->again, first);
+        }
+    }
+    w->n_open = w->n_again = 0;
+}
+
+/* ---- answers ------------------------------------------------------------------------- */
+
+static void put_name(char to[USHER_NAME_MAX + 1], size_t *ret_size, const struct model_text *from)
+{
+    *ret_size = from->size;
+    memcpy(to, from->data, sizeof from->data);
+}
+
+static enum usher_status tell_agent(struct work *w, enum usher_status status, const agent *a)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    struct model_text id = a != NULL ? a->id : text_of(w->a->agent.data, w->a->agent.size);
+
+    r->state = a != NULL ? a->state : USHER_AGENT_GONE;
+    put_name(r->agent, &r->agent_size, &id);
+    if (a != NULL) {
+        r->login = a->login;
+        r->no = a->capacity;
+    }
+    return status;
+}
+
+static int64_t index_of(const queue *q, const user *u)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < q->n_users; i++)
+        n += q->users[i].state == USHER_USER_WAITING && same_text(&q->users[i].lane, &u->lane) &&
+             user_before(&q->users[i], u);
+    return n;
+}
+
+static enum usher_status tell_user(struct work *w, enum usher_status status, const user *u)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    struct model_text id = u != NULL ? u->id : text_of(w->a->user.data, w->a->user.size);
+    const lane *l;
+
+    put_name(r->user, &r->user_size, &id);
+    r->index = r->wait_ms = -1;
+    if (u == NULL)
+        return status;
+    switch (u->state) {
+    case USHER_USER_SEATED:
+    case USHER_USER_OFFERED:
+        r->place = u->state == USHER_USER_SEATED ? USHER_PLACE_ROOM : USHER_PLACE_OFFER;
+        r->login = u->login;
+        r->no = u->no;
+        r->token = u->token;
+        r->until_ms = u->end;
+        put_name(r->agent, &r->agent_size, &u->agent);
+        break;
+    case USHER_USER_AWAY:
+        r->place = USHER_PLACE_AWAY;
+        break;
+    default:
+        r->place = USHER_PLACE_QUEUE;
+        r->index = index_of(w->q, u);
+        l = lane_find(w->q, &u->lane);
+        if (l != NULL && l->pace != 0)
+            r->wait_ms = (r->index + 1) * l->pace / 16;
+        break;
+    }
+    return status;
+}
+
+/* ---- verbs: agents ------------------------------------------------------------------- */
+
+/* "*" alone if it is among them, else each once, in the order given. */
+static size_t lanes_of(const struct usher_text *list, char to[USHER_LIST_TEXT_MAX + 1])
+{
+    struct usher_text g, other;
+    size_t n = 0;
+
+    for (size_t i = 0; group_at(list, i, &g); i++) {
+        bool again = false;
+
+        if (g.size == 1 && g.data[0] == '*') {
+            to[0] = '*';
+            return 1;
+        }
+        for (size_t j = 0; j < i; j++)
+            again |= group_at(list, j, &other) && other.size == g.size &&
+                     memcmp(other.data, g.data, g.size) == 0;
+        if (again)
+            continue;
+        if (n > 0)
+            to[n++] = ',';
+        memcpy(to + n, g.data, g.size);
+        n += g.size;
+    }
+    return n;
+}
+
+/* A sign of life: no version, but the clock has seen it. */
+static void hear_of(struct work *w, int64_t *beat)
+{
+    int64_t at = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
+
+    if (*beat == at)
+        return;
+    *beat = at;
+    w->q->clock = w->now;
+}
+
+static enum usher_status verb_login(struct work *w, agent *a)
+{
+    static const struct usher_text all = { "*", 1 };
+    const struct usher_queue_args *x = w->a;
+    char lanes[USHER_LIST_TEXT_MAX + 1];
+    size_t lanes_size = lanes_of(x->lanes.data != NULL ? &x->lanes : &all, lanes);
+    uint32_t given = w->c->given;
+
+    if (a != NULL) {
+        bool same = (x->lanes.data == NULL ||
+                     (a->lanes_size == lanes_size && memcmp(a->lanes, lanes, lanes_size) == 0)) &&
+                    ((given & USHER_GIVEN_QUEUE_CAPACITY) == 0 || x->capacity == a->capacity) &&
+                    ((given & USHER_GIVEN_QUEUE_LEVEL) == 0 || x->level == a->level);
+
+        if (same)
+            hear_of(w, &a->beat);
+        return tell_agent(w, same ? USHER_SAME : USHER_REFUSED, a);
+    }
+    w->q->exists = true;
+    w->q->agents = grown(w->q->agents, w->q->n_agents, sizeof *a);
+    a = &w->q->agents[w->q->n_agents++];
+    a->id = text_of(x->agent.data, x->agent.size);
+    a->state = USHER_AGENT_IDLE;
+    a->state_since = a->login_at = w->now;
+    a->login = a->matched = w->q->version + 1;
+    a->capacity = (given & USHER_GIVEN_QUEUE_CAPACITY) != 0 ? x->capacity : 1;
+    a->level = (given & USHER_GIVEN_QUEUE_LEVEL) != 0 ? x->level : 0;
+    a->lanes_size = lanes_size;
+    memcpy(a->lanes, lanes, lanes_size);
+    a->beat = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
+    agent_freed(w, a);
+    agent_changed(w, w->c->verb, USHER_AGENT_GONE, a);
+    return tell_agent(w, USHER_OK, a);
+}
+
+static enum usher_status verb_logout(struct work *w, agent *a)
+{
+    if (a == NULL)
+        return tell_agent(w, USHER_SAME, NULL);
+    while (!agent_leaves(w, a, w->now, w->c->verb))
+        continue;
+    settle(w);
+    return tell_agent(w, USHER_OK, NULL);
+}
+
+static enum usher_status verb_pause(struct work *w, agent *a)
+{
+    unsigned from;
+
+    if (a == NULL)
+        return tell_agent(w, USHER_MISSING, NULL);
+    if (a->state == USHER_AGENT_PAUSED || a->asked)
+        return tell_agent(w, USHER_SAME, a);
+    from = (unsigned)a->state;
+    if (users_with(w->q, a, USHER_USER_GONE) > 0) {
+        a->asked = true;
+    } else {
+        agent_to(a, USHER_AGENT_PAUSED, w->now);
+        a->wrap = 0;
+    }
+    agent_changed(w, w->c->verb, from, a);
+    return tell_agent(w, USHER_OK, a);
+}
+
+/* Pause and wrap-up are over; false: there was neither. */
+static bool makes_ready(struct work *w, agent *a)
+{
+    unsigned from = (unsigned)a->state;
+
+    if (a->state != USHER_AGENT_PAUSED && !a->asked && a->wrap == 0)
+        return false;
+    a->asked = false;
+    a->wrap = 0;
+    if (a->state == USHER_AGENT_PAUSED || a->state == USHER_AGENT_WRAPUP)
+        agent_to(a, USHER_AGENT_IDLE, w->now);
+    agent_freed(w, a);
+    agent_changed(w, USHER_QUEUE_READY, from, a);
+    return true;
+}
+
+static enum usher_status verb_ready(struct work *w, agent *a)
+{
+    if (a == NULL)
+        return tell_agent(w, USHER_MISSING, NULL);
+    return tell_agent(w, makes_ready(w, a) ? USHER_OK : USHER_SAME, a);
+}
+
+static enum usher_status verb_free(struct work *w, agent *a)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    bool any = false;
+    user *u;
+
+    if (a == NULL)
+        return tell_agent(w, USHER_MISSING, NULL);
+    for (; (u = first_with(w->q, a)) != NULL; any = true) {
+        if (u->state == USHER_USER_SEATED) {
+            visit_ends(w, u, USHER_OUTCOME_FREED, w->now, w->c->verb);
+        } else {
+            reject_add(u, &a->id);
+            user_back(w, u, 0, w->now, w->c->verb);
+        }
+        r->count++;
+    }
+    any |= makes_ready(w, a);
+    return tell_agent(w, any ? USHER_OK : USHER_SAME, a);
+}
+
+static enum usher_status verb_room(struct work *w, agent *a, enum usher_status status)
+{
+    if (a == NULL)
+        return tell_agent(w, USHER_MISSING, NULL);
+    for (int64_t no = 1; no <= a->capacity; no++) {
+        const user *in_it = NULL;
+        struct usher_queue_row *row;
+
+        for (size_t i = 0; i < w->q->n_users; i++)
+            if (with_agent(&w->q->users[i], a) && w->q->users[i].no == no)
+                in_it = &w->q->users[i];
+        row = in_it != NULL ? user_row(w, in_it, NULL) : row_add(w, NULL, NULL, NULL);
+        row->login = a->login;
+        row->no = no;
+    }
+    return tell_agent(w, status, a);
+}
+
+/* ---- verbs: users -------------------------------------------------------------------- */
+
+static void heard_of(struct work *w, user *u)
+{
+    unsigned from = (unsigned)u->state;
+    struct model_text id = u->id;
+
+    hear_of(w, &u->beat);
+    if (u->state != USHER_USER_AWAY)
+        return;
+    u->state = USHER_USER_WAITING;
+    u->end = 0;
+    list_add(&w->again, &w->n_again, &id);
+    user_changed(w, w->c->verb, from, u);
+    settle(w);
+}
+
+static enum usher_status verb_alive(struct work *w, agent *a, user *u)
+{
+    enum usher_status status = USHER_OK;
+
+    if (w->a->agent.data != NULL) {
+        if (a != NULL) {
+            hear_of(w, &a->beat);
+            if (is_open(w->q, a)) /* after another trigger, perhaps */
+                list_add(&w->open, &w->n_open, &a->id);
+            settle(w);
+        }
+        return verb_room(w, a, status);
+    }
+    if (u == NULL)
+        return tell_user(w, USHER_MISSING, NULL);
+    heard_of(w, u);
+    return tell_user(w, USHER_OK, u);
+}
+
+static enum usher_status verb_apply(struct work *w, user *u)
+{
+    const struct usher_queue_args *x = w->a;
+    queue *q = w->q;
+    struct queue_model_user new;
+    struct model_text id = text_of(x->user.data, x->user.size);
+    int64_t held = 0;
+
+    if (u != NULL) {
+        bool away = u->state == USHER_USER_AWAY;
+
+        heard_of(w, u);
+        return tell_user(w, away ? USHER_OK : USHER_SAME, u);
+    }
+    if (!q->exists || q->n_agents == 0) {
+        w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
+        return tell_user(w, USHER_EMPTY, NULL);
+    }
+    memset(&new, 0, sizeof new);
+    new.id = id;
+    new.lane = x->lane.data != NULL ? text_of(x->lane.data, x->lane.size) : text_of("default", 7);
+    new.state = USHER_USER_WAITING;
+    new.priority = (w->c->given & USHER_GIVEN_QUEUE_PRIORITY) != 0 ? x->priority : 0;
+    new.since = (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 ? x->since_ms : w->now;
+    new.applied = w->now;
+    new.version = q->version + 1;
+    new.beat = q->set.ttl_ms > 0 ? w->now + q->set.ttl_ms : 0;
+    new.patience = q->set.maxwait_ms > 0 ? w->now + q->set.maxwait_ms : 0;
+    for (size_t i = 0; i < q->n_users; i++)
+        held += q->users[i].state == USHER_USER_WAITING || q->users[i].state == USHER_USER_AWAY;
+    if (q->set.limit > 0 && held >= q->set.limit &&
+        (q->set.trigger != USHER_TRIGGER_AUTO || agent_for(w, &new) == NULL))
+        return tell_user(w, USHER_FULL, NULL);
+    if (lane_find(q, &new.lane) == NULL && q->n_lanes == USHER_LANES_MAX)
+        return tell_user(w, USHER_FULL, NULL);
+    (void)lane_get(q, &new.lane);
+    q->users = grown(q->users, q->n_users, sizeof new);
+    q->users[q->n_users++] = new;
+    q->applied++;
+    list_add(&w->again, &w->n_again, &id);
+    user_changed(w, w->c->verb, USHER_USER_GONE, &new);
+    settle(w);
+    return tell_user(w, USHER_OK, user_find(q, id.data, id.size));
+}
+
+/* Who it was, with which agent and in which room: for verbs after which it is gone. */
+static void tell_visit(struct work *w, const user *u)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+
+    put_name(r->user, &r->user_size, &u->id);
+    put_name(r->agent, &r->agent_size, &u->agent);
+    r->login = u->login;
+    r->no = u->no;
+    r->token = u->token;
+    r->index = r->wait_ms = -1;
+}
+
+static enum usher_status ends_by_itself(struct work *w, user *u)
+{
+    tell_visit(w, u);
+    visit_ends(w, u, u->state == USHER_USER_SEATED ? USHER_OUTCOME_SEATED : USHER_OUTCOME_LEFT,
+               w->now, w->c->verb);
+    settle(w);
+    return USHER_OK;
+}
+
+static enum usher_status verb_leave(struct work *w, user *u)
+{
+    return u != NULL ? ends_by_itself(w, u) : tell_user(w, USHER_MISSING, NULL);
+}
+
+static bool room_is(const struct usher_text *room, uint64_t login, int64_t no)
+{
+    char name[64];
+    int n = snprintf(name, sizeof name, "%" PRIu64 ".%" PRId64, login, no);
+
+    return room->size == (size_t)n && memcmp(room->data, name, room->size) == 0;
+}
+
+static agent *agent_of_room(const struct work *w, int64_t *ret_no)
+{
+    for (size_t i = 0; i < w->q->n_agents; i++)
+        for (int64_t no = 1; no <= w->q->agents[i].capacity; no++)
+            if (room_is(&w->a->room, w->q->agents[i].login, no)) {
+                *ret_no = no;
+                return &w->q->agents[i];
+            }
+    return NULL;
+}
+
+static user *user_in_room(const struct work *w)
+{
+    int64_t no = 0;
+    const agent *a = agent_of_room(w, &no);
+
+    for (size_t i = 0; a != NULL && i < w->q->n_users; i++)
+        if (with_agent(&w->q->users[i], a) && w->q->users[i].no == no)
+            return &w->q->users[i];
+    return NULL;
+}
+
+static enum usher_status verb_finish(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    int64_t no = 0;
+    const agent *a = agent_of_room(w, &no);
+    user *u = user_in_room(w);
+
+    r->index = r->wait_ms = -1;
+    if (a == NULL)
+        return USHER_MISSING;
+    r->login = a->login;
+    r->no = no;
+    put_name(r->agent, &r->agent_size, &a->id);
+    if (u == NULL)
+        return USHER_REFUSED;
+    put_name(r->user, &r->user_size, &u->id);
+    if ((w->a->user.data != NULL && !is(&u->id, w->a->user.data, w->a->user.size)) ||
+        ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0 && w->a->token != u->token)) {
+        r->token = u->token;
+        return USHER_STALE;
+    }
+    if (u->state != USHER_USER_SEATED)
+        return USHER_REFUSED;
+    return ends_by_itself(w, u);
+}
+
+/* accept and reject: do the two have to do with each other? */
+static enum usher_status tell_pair(struct work *w, const agent *a, const user *u)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    struct model_text agent_id = text_of(w->a->agent.data, w->a->agent.size);
+
+    (void)tell_user(w, USHER_OK, NULL);
+    put_name(r->agent, &r->agent_size, &agent_id);
+    if (a == NULL || u == NULL)
+        return USHER_MISSING;
+    if (!with_agent(u, a))
+        return USHER_REFUSED;
+    r->login = a->login;
+    r->no = u->no;
+    r->token = u->token;
+    r->state = a->state;
+    return USHER_OK;
+}
+
+static enum usher_status verb_accept(struct work *w, agent *a, user *u)
+{
+    enum usher_status status = tell_pair(w, a, u);
+    unsigned from;
+
+    if (status != USHER_OK)
+        return status;
+    if (u->state == USHER_USER_SEATED)
+        return USHER_SAME;
+    from = (unsigned)u->state;
+    takes_seat(w, u, a);
+    w->r->of.queue.state = a->state;
+    user_changed(w, w->c->verb, from, u);
+    return USHER_OK;
+}
+
+static enum usher_status verb_reject(struct work *w, agent *a, user *u)
+{
+    enum usher_status status = tell_pair(w, a, u);
+
+    if (status != USHER_OK)
+        return status;
+    if (u->state != USHER_USER_OFFERED)
+        return USHER_REFUSED;
+    reject_add(u, &u->agent);
+    user_back(w, u, 0, w->now, w->c->verb);
+    w->r->of.queue.state = a->state;
+    return USHER_OK;
+}
+
+static enum usher_status verb_move(struct work *w, user *u)
+{
+    const struct usher_queue_args *x = w->a;
+    struct queue_model_user moved;
+    unsigned from;
+
+    if (u == NULL)
+        return tell_user(w, USHER_MISSING, NULL);
+    if (u->state != USHER_USER_WAITING && u->state != USHER_USER_AWAY)
+        return tell_user(w, USHER_REFUSED, u);
+    moved = *u;
+    if (x->lane.data != NULL)
+        moved.lane = text_of(x->lane.data, x->lane.size);
+    if ((w->c->given & USHER_GIVEN_QUEUE_PRIORITY) != 0)
+        moved.priority = x->priority;
+    if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0)
+        moved.since = x->since_ms;
+    if (same_text(&moved.lane, &u->lane) && moved.priority == u->priority &&
+        moved.since == u->since)
+        return tell_user(w, USHER_SAME, u);
+    if (lane_find(w->q, &moved.lane) == NULL && w->q->n_lanes == USHER_LANES_MAX)
+        return tell_user(w, USHER_FULL, u);
+    (void)lane_get(w->q, &moved.lane);
+    from = (unsigned)u->state;
+    *u = moved;
+    if (u->state == USHER_USER_WAITING)
+        list_add(&w->again, &w->n_again, &u->id);
+    user_changed(w, w->c->verb, from, u);
+    settle(w);
+    return tell_user(w, USHER_OK, u);
+}
+
+/* ---- verbs: the queue ---------------------------------------------------------------- */
+
+static enum usher_status verb_pull(struct work *w, agent *a)
+{
+    user *u;
+
+    if (a == NULL)
+        return tell_agent(w, USHER_MISSING, NULL);
+    if (!is_open(w->q, a))
+        return tell_agent(w, USHER_REFUSED, a);
+    u = user_for(w, a);
+    if (u == NULL) {
+        w->r->of.queue.why = USHER_QUEUE_WHY_NO_USER;
+        return tell_agent(w, USHER_EMPTY, a);
+    }
+    w->tell_matches = true;
+    give(w, u, a);
+    return tell_agent(w, USHER_OK, a);
+}
+
+/* Passes over the open agents, as they are ordered now, once for each lane that one names; one
+ * that gets a user has a new place, perhaps further behind in the same pass. */
+static void match_all(struct work *w)
+{
+    uint64_t before;
+
+    do {
+        uint64_t rank = 0, order = 0;
+
+        before = w->matches;
+        while (w->matches < STEP_MOST) {
+            agent *next = NULL;
+            uint64_t next_order = 0;
+            user *u;
+
+            for (size_t i = 0; i < w->q->n_agents; i++) {
+                agent *a = &w->q->agents[i];
+
+                for (uint64_t k = 0; is_open(w->q, a) && k < count_lanes(a); k++) {
+                    uint64_t o = a->base * 16 + k;
+
+                    if ((a->rank > rank || (a->rank == rank && o > order)) &&
+                        (next == NULL || a->rank < next->rank ||
+                         (a->rank == next->rank && o < next_order))) {
+                        next = a;
+                        next_order = o;
+                    }
+                }
+            }
+            if (next == NULL)
+                break;
+            rank = next->rank;
+            order = next_order;
+            u = is_due(agent_until(next), w->now) ? NULL : user_for(w, next);
+            if (u != NULL)
+                give(w, u, next);
+        }
+    } while (w->matches != before && w->matches < STEP_MOST);
+    w->r->of.queue.more = w->matches >= STEP_MOST;
+}
+
+static enum usher_status verb_match(struct work *w)
+{
+    w->tell_matches = true;
+    match_all(w);
+    return w->matches > 0 ? USHER_OK : USHER_SAME;
+}
+
+static enum usher_status verb_sweep(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+
+    if (!w->q->exists)
+        return USHER_MISSING;
+    w->tell_matches = true;
+    r->count =
+        expire(w, (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (uint64_t)w->a->max : STEP_MOST);
+    r->more = w->backlog;
+    return r->count > 0 ? USHER_OK : USHER_SAME;
+}
+
+static enum usher_status verb_set(struct work *w)
+{
+    struct usher_queue_settings *s = &w->q->set, before = *s;
+    const struct usher_queue_args *a = w->a;
+    uint32_t given = w->c->given & ~(uint32_t)USHER_GIVEN_NOW;
+
+    if (given == 0 && !w->q->exists)
+        return USHER_MISSING;
+    if (given & USHER_GIVEN_QUEUE_TTL)
+        s->ttl_ms = a->ttl_ms;
+    if (given & USHER_GIVEN_QUEUE_TRIGGER)
+        s->trigger = a->trigger;
+    if (given & USHER_GIVEN_QUEUE_STRATEGY)
+        s->strategy = a->strategy;
+    if (given & USHER_GIVEN_QUEUE_OFFER)
+        s->offer_ms = a->offer_ms;
+    if (given & USHER_GIVEN_QUEUE_WRAPUP)
+        s->wrapup_ms = a->wrapup_ms;
+    if (given & USHER_GIVEN_QUEUE_LIMIT)
+        s->limit = a->limit;
+    if (given & USHER_GIVEN_QUEUE_MAXWAIT)
+        s->maxwait_ms = a->maxwait_ms;
+    if (given & USHER_GIVEN_QUEUE_GRACE)
+        s->grace_ms = a->grace_ms;
+    if (given & USHER_GIVEN_QUEUE_REQUEUE)
+        s->requeue = a->requeue;
+    if (given & USHER_GIVEN_QUEUE_HISTORY)
+        s->history = a->history;
+    if (given & USHER_GIVEN_QUEUE_ZONE)
+        s->zone_min = a->zone_min;
+    if (given & USHER_GIVEN_QUEUE_SERVICE)
+        s->service_ms = a->service_ms;
+    if (given & USHER_GIVEN_QUEUE_REQUESTS)
+        s->requests = a->requests;
+    w->r->of.queue.of.settings = *s;
+    if (given == 0)
+        return USHER_OK;
+    if (w->q->exists && memcmp(s, &before, sizeof before) == 0)
+        return USHER_SAME;
+    w->q->exists = true;
+    notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
+    if (before.trigger != USHER_TRIGGER_AUTO && s->trigger == USHER_TRIGGER_AUTO)
+        match_all(w); /* from now on nobody waits for it */
+    return USHER_OK;
+}
+
+/* ---- verbs that look ----------------------------------------------------------------- */
+
+static size_t page(const struct work *w)
+{
+    return (w->c->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (size_t)w->a->max : USHER_LIST_DEFAULT;
+}
+
+/* Users are looked at in one of three orders: those who wait by place, those with a room by
+ * apply, and those with a deadline by that (for who is away). */
+static bool is_listed(const user *u, int64_t state)
+{
+    if (state == USHER_USER_WAITING)
+        return u->state == USHER_USER_WAITING;
+    return state == USHER_USER_AWAY ? user_until(u) != 0 : u->no != 0;
+}
+
+static uint64_t list_key(const user *u, int64_t state)
+{
+    if (state == USHER_USER_WAITING)
+        return (uint64_t)(USHER_PRIORITY_MAX - u->priority) << 43 | (uint64_t)u->since;
+    return state == USHER_USER_AWAY ? (uint64_t)user_until(u) : 0;
+}
+
+/* "HI.ORDER", where a page ended. */
+static bool cursor_read(const struct usher_text *after, uint64_t *ret_hi, uint64_t *ret_order)
+{
+    char copy[USHER_NAME_MAX + 1], *dot, *end;
+
+    memcpy(copy, after->data, after->size);
+    copy[after->size] = '\0';
+    dot = strchr(copy, '.');
+    if (dot == NULL || dot == copy || dot[1] == '\0' ||
+        strspn(copy, "0123456789.") != after->size || dot - copy > 16 || strlen(dot + 1) > 16 ||
+        strchr(dot + 1, '.') != NULL)
+        return false;
+    *ret_hi = strtoull(copy, &end, 10);
+    *ret_order = strtoull(dot + 1, &end, 10);
+    return true;
+}
+
+static void cursor_put(struct work *w, uint64_t hi, uint64_t order)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+
+    r->more = true;
+    r->agent_size = (size_t)snprintf(r->agent, sizeof r->agent, "%" PRIu64 ".%" PRIu64, hi, order);
+}
+
+static enum usher_status verb_list(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    const struct usher_text *of = &w->a->lane;
+    int64_t state = (w->c->given & USHER_GIVEN_QUEUE_STATE) != 0 ? w->a->state : USHER_USER_WAITING;
+    bool by_lane = of->data != NULL && (state == USHER_USER_WAITING || state == USHER_USER_AWAY);
+    uint64_t hi = 0, order = 0;
+
+    if (w->a->after.data != NULL)
+        (void)cursor_read(&w->a->after, &hi, &order);
+    if (!w->q->exists)
+        return USHER_MISSING;
+    for (;;) {
+        const user *next = NULL;
+
+        for (size_t i = 0; i < w->q->n_users; i++) {
+            const user *u = &w->q->users[i];
+            uint64_t key = list_key(u, state);
+
+            if (!is_listed(u, state) || (by_lane && !is(&u->lane, of->data, of->size)) ||
+                key < hi || (key == hi && u->version <= order))
+                continue;
+            if (next == NULL || key < list_key(next, state) ||
+                (key == list_key(next, state) && u->version < next->version))
+                next = u;
+        }
+        if (next == NULL)
+            return USHER_OK;
+        if (r->n_rows == page(w)) {
+            cursor_put(w, hi, order);
+            return USHER_OK;
+        }
+        hi = list_key(next, state);
+        order = next->version;
+        if ((int64_t)next->state == state &&
+            (of->data == NULL || is(&next->lane, of->data, of->size)))
+            (void)user_row(w, next, &next->agent);
+    }
+}
+
+static enum usher_status verb_agents(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    struct model_text after = text_of(w->a->after.data, w->a->after.size);
+
+    if (!w->q->exists)
+        return USHER_MISSING;
+    for (;;) {
+        const agent *next = NULL;
+        struct usher_queue_row *row;
+
+        for (size_t i = 0; i < w->q->n_agents; i++)
+            if (text_compare(&w->q->agents[i].id, &after) > 0 &&
+                (next == NULL || text_compare(&w->q->agents[i].id, &next->id) < 0))
+                next = &w->q->agents[i];
+        if (next == NULL)
+            return USHER_OK;
+        if (r->n_rows == page(w)) {
+            r->more = true;
+            put_name(r->agent, &r->agent_size, &after);
+            return USHER_OK;
+        }
+        row = row_add(w, NULL, &next->id, NULL);
+        row->lanes =
+            (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
+        row->login = next->login;
+        row->state = (int)next->state;
+        row->matched_ms = next->state_since;
+        row->until_ms = agent_until(next);
+        row->capacity = next->capacity;
+        row->used = users_with(w->q, next, USHER_USER_GONE);
+        row->served = next->served;
+        row->level = next->level;
+        after = next->id;
+    }
+}
+
+static enum usher_status verb_stats(struct work *w)
+{
+    const queue *q = w->q;
+    struct usher_queue_stats *s = &w->r->of.queue.of.stats;
+    const struct usher_text *of = &w->a->lane;
+    int64_t within = 0, wait = 0, talk = 0;
+
+    if (!q->exists)
+        return USHER_MISSING;
+    for (size_t i = 0; i < q->n_users; i++) {
+        const user *u = &q->users[i];
+
+        if (of->data != NULL && !is(&u->lane, of->data, of->size))
+            continue;
+        s->waiting += u->state == USHER_USER_WAITING;
+        s->away += u->state == USHER_USER_AWAY;
+        s->offered += u->state == USHER_USER_OFFERED;
+        s->seated += u->state == USHER_USER_SEATED;
+        if (u->state == USHER_USER_WAITING && w->now - u->since > s->longest_wait_ms)
+            s->longest_wait_ms = w->now - u->since;
+    }
+    for (size_t i = 0; i < q->n_agents; i++) {
+        s->agents++;
+        s->idle += q->agents[i].state == USHER_AGENT_IDLE;
+        s->ringing += q->agents[i].state == USHER_AGENT_OFFERED;
+        s->busy += q->agents[i].state == USHER_AGENT_BUSY;
+        s->wrapup += q->agents[i].state == USHER_AGENT_WRAPUP;
+        s->paused += q->agents[i].state == USHER_AGENT_PAUSED;
+    }
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        const lane *l = &q->lanes[i];
+
+        if (l->day != day_of(q, w->now) || (of->data != NULL && !is(&l->id, of->data, of->size)))
+            continue;
+        s->seated_today += l->seated;
+        s->abandoned_today += l->abandoned;
+        s->timeout_today += l->timeout;
+        s->finished_today += l->finished;
+        within += l->within;
+        wait += l->wait;
+        talk += l->talk;
+    }
+    s->service_level = s->seated_today > 0 ? within * 10000 / s->seated_today : -1;
+    s->wait_ms = s->seated_today > 0 ? wait / s->seated_today : -1;
+    s->talk_ms = s->finished_today > 0 ? talk / s->finished_today : -1;
+    return USHER_OK;
+}
+
+static enum usher_status verb_history(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    const queue *q = w->q;
+    uint64_t before = UINT64_MAX, hi;
+
+    if (w->a->after.data != NULL)
+        (void)cursor_read(&w->a->after, &hi, &before);
+    if (!q->exists)
+        return USHER_MISSING;
+    for (size_t i = q->n_visits; i-- > 0;) {
+        const struct queue_model_visit *v = &q->visits[i];
+        struct usher_queue_row *row;
+
+        if (v->version >= before)
+            continue;
+        if (r->n_rows == page(w)) {
+            cursor_put(w, 0, before);
+            break;
+        }
+        before = v->version;
+        if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && v->end < w->a->since_ms)
+            continue;
+        row = row_add(w, &v->user, &v->agent, &v->lane);
+        row->login = v->login;
+        row->no = v->no;
+        row->state = (int)v->outcome;
+        row->priority = v->priority;
+        row->since_ms = v->since;
+        row->applied_ms = v->applied;
+        row->matched_ms = v->seated;
+        row->until_ms = v->end;
+        row->wait_ms = (v->had_room ? v->seated : v->end) - v->applied;
+        row->talk_ms = v->had_room ? v->end - v->seated : 0;
+    }
+    return USHER_OK;
+}
+
+/* ---- request ids --------------------------------------------------------------------- */
+
+static void remember_request(struct work *w)
+{
+    queue *q = w->q;
+    struct queue_model_request *k;
+    const struct usher_text *id = &w->c->request;
+    const struct usher_queue_row *rows = w->r->of.queue.rows;
+
+    if (id->data == NULL)
+        return;
+    for (size_t i = 0; i < q->n_requests; i++)
+        if (is(&q->requests[i].id, id->data, id->size)) {
+            free(q->requests[i].rows);
+            removed(q->requests, &q->n_requests, sizeof *q->requests, i);
+            break;
+        }
+    q->requests = grown(q->requests, q->n_requests, sizeof *q->requests);
+    k = &q->requests[q->n_requests++];
+    k->id = text_of(id->data, id->size);
+    k->verb = w->c->verb;
+    k->at = w->now;
+    k->answer = *w->r;
+    for (size_t i = 0; i < w->r->of.queue.n_rows; i++) {
+        struct queue_model_row *row;
+
+        k->rows = grown(k->rows, k->n_rows, sizeof *row);
+        row = &k->rows[k->n_rows++];
+        row->user = text_of(rows[i].user.data, rows[i].user.size);
+        row->agent = text_of(rows[i].agent.data, rows[i].agent.size);
+        row->lane = text_of(rows[i].lane.data, rows[i].lane.size);
+        row->row = rows[i];
+    }
+    for (int i = 0; i < 2; i++)
+        if (q->n_requests > 1 && ((int64_t)q->n_requests > q->set.requests ||
+                                  q->requests[0].at + REQUEST_AGE <= w->now)) {
+            free(q->requests[0].rows);
+            removed(q->requests, &q->n_requests, sizeof *q->requests, 0);
+        }
+}
+
+/* The kept answer. */
+static void answer_again(struct work *w, const struct queue_model_request *k)
+{
+    *w->r = k->answer;
+    w->r->repeated = true;
+    w->r->block = NULL;
+    w->r->of.queue.rows = NULL;
+    w->r->of.queue.n_rows = 0;
+    for (size_t i = 0; i < k->n_rows; i++) {
+        struct usher_queue_row *row =
+            row_add(w, &k->rows[i].user, &k->rows[i].agent, &k->rows[i].lane);
+        struct usher_text user_id = row->user, agent_id = row->agent, lane_id = row->lane;
+
+        *row = k->rows[i].row;
+        row->user = user_id;
+        row->agent = agent_id;
+        row->lane = lane_id;
+        row->lanes = (struct usher_text){ NULL, 0 };
+    }
+}
+
+/* ---- dispatch ------------------------------------------------------------------------ */
+
+static bool looks(enum usher_verb verb)
+{
+    return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+}
+
+static agent *agent_named(const struct work *w)
+{
+    return w->a->agent.data != NULL ? agent_find(w->q, w->a->agent.data, w->a->agent.size) : NULL;
+}
+
+static user *user_named(const struct work *w)
+{
+    return w->a->user.data != NULL && w->c->verb != USHER_QUEUE_FINISH
+               ? user_find(w->q, w->a->user.data, w->a->user.size)
+               : NULL;
+}
+
+/* Those whom the verb names, however much else there is due; by a room its agent, and the user
+ * who is in it. */
+static void named_up_to_date(struct work *w)
+{
+    int64_t no = 0;
+
+    for (;;) {
+        agent *a = w->c->verb == USHER_QUEUE_FINISH ? agent_of_room(w, &no) : agent_named(w);
+
+        if (a == NULL || !is_due(agent_until(a), w->now))
+            break;
+        agent_expires(w, a);
+    }
+    for (;;) {
+        user *u = w->c->verb == USHER_QUEUE_FINISH ? user_in_room(w) : user_named(w);
+
+        if (u == NULL || !is_due(user_until(u), w->now))
+            break;
+        user_expires(w, u);
+    }
+}
+
+static enum usher_status answer(struct work *w)
+{
+    agent *a = agent_named(w);
+    user *u = user_named(w);
+
+    switch (w->c->verb) {
+    case USHER_QUEUE_SET:
+        return verb_set(w);
+    case USHER_QUEUE_LOGIN:
+        return verb_login(w, a);
+    case USHER_QUEUE_LOGOUT:
+        return verb_logout(w, a);
+    case USHER_QUEUE_PAUSE:
+        return verb_pause(w, a);
+    case USHER_QUEUE_READY:
+        return verb_ready(w, a);
+    case USHER_QUEUE_ALIVE:
+        return verb_alive(w, a, u);
+    case USHER_QUEUE_ROOM:
+        return verb_room(w, a, USHER_OK);
+    case USHER_QUEUE_APPLY:
+        return verb_apply(w, u);
+    case USHER_QUEUE_WHERE:
+        return tell_user(w, u != NULL ? USHER_OK : USHER_MISSING, u);
+    case USHER_QUEUE_LEAVE:
+        return verb_leave(w, u);
+    case USHER_QUEUE_FINISH:
+        return verb_finish(w);
+    case USHER_QUEUE_ACCEPT:
+        return verb_accept(w, a, u);
+    case USHER_QUEUE_REJECT:
+        return verb_reject(w, a, u);
+    case USHER_QUEUE_PULL:
+        return verb_pull(w, a);
+    case USHER_QUEUE_MATCH:
+        return verb_match(w);
+    case USHER_QUEUE_SWEEP:
+        return verb_sweep(w);
+    case USHER_QUEUE_LIST:
+        return verb_list(w);
+    case USHER_QUEUE_AGENTS:
+        return verb_agents(w);
+    case USHER_QUEUE_STATS:
+        return verb_stats(w);
+    case USHER_QUEUE_HISTORY:
+        return verb_history(w);
+    case USHER_QUEUE_MOVE:
+        return verb_move(w, u);
+    case USHER_QUEUE_FREE:
+        return verb_free(w, a);
+    default:
+        abort(); /* arguments_right() */
+    }
+}
+
+/* What only the time, or the form of a text, tells. */
+static bool right_by_now(const struct work *w)
+{
+    enum usher_verb v = w->c->verb;
+    uint64_t hi, order;
+
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
+        return false;
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) &&
+        (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && w->a->since_ms > w->now)
+        return false;
+    return (v != USHER_QUEUE_LIST && v != USHER_QUEUE_HISTORY) || w->a->after.data == NULL ||
+           cursor_read(&w->a->after, &hi, &order);
+}
+
+static void execute(struct work *w)
+{
+    struct usher_reply *r = w->r;
+    const struct usher_text *id = &w->c->request;
+    uint64_t version;
+
+    if (id->data != NULL)
+        for (size_t i = 0; i < w->q->n_requests; i++) {
+            const struct queue_model_request *k = &w->q->requests[i];
+
+            if (!is(&k->id, id->data, id->size) || k->at + REQUEST_AGE <= w->now)
+                continue;
+            if (k->verb != w->c->verb) {
+                r->status = USHER_INVALID; /* as all of them: about no version */
+                r->version = r->epoch = 0;
+                return;
+            }
+            answer_again(w, k);
+            return;
+        }
+    if (!right_by_now(w)) {
+        r->status = USHER_INVALID;
+        r->version = r->epoch = 0;
+        return;
+    }
+    if (w->c->verb != USHER_QUEUE_SWEEP)
+        (void)expire(w, looks(w->c->verb) ? STEP_MOST : EXPIRE_MOST);
+    version = w->q->version;
+    named_up_to_date(w);
+    w->matches = 0;
+    r->status = answer(w);
+    settle(w);
+    if (w->matches > 0 &&
+        (w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_READY ||
+         w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&
+        agent_named(w) != NULL)
+        r->of.queue.state = agent_named(w)->state; /* it has been given somebody since */
+    r->version = w->q->version;
+    r->epoch = w->q->exists;
+    if (r->status == USHER_OK && w->q->version > version)
+        remember_request(w);
+}
+
+/* Nobody waits whom somebody could take. */
+static void check_idle_hands(struct work *w)
+{
+    if (w->q->set.trigger != USHER_TRIGGER_AUTO || w->backlog)
+        return;
+    for (size_t i = 0; i < w->q->n_users; i++)
+        for (size_t j = 0; j < w->q->n_agents; j++)
+            if (fits(w, &w->q->users[i], &w->q->agents[j]))
+                fault(w, "nobody waits whom an open agent could take");
+}
+
+void queue_model_execute(struct queue_model *m, const struct usher_command *c,
+                         struct usher_reply *r)
+{
+    queue *q;
+    struct work w;
+
+    memset(&w, 0, sizeof w);
+    memset(r, 0, sizeof *r);
+    r->noun = USHER_QUEUE;
+    if (!arguments_right(c)) {
+        r->status = USHER_INVALID;
+        return;
+    }
+    q = queue_find(m, c->scope.data, c->scope.size);
+    if (q == NULL) {
+        m->queues = grown(m->queues, m->n_queues, sizeof *m->queues);
+        q = &m->queues[m->n_queues++];
+        q->name = text_of(c->scope.data, c->scope.size);
+        q->set.ttl_ms = 15000;
+        q->set.history = 1000;
+        q->set.service_ms = 20000;
+        q->set.requests = 10000;
+    }
+    w.m = m;
+    w.q = q;
+    w.c = c;
+    w.a = &c->arg.queue;
+    w.r = r;
+    w.now = c->now_ms < q->clock ? q->clock : c->now_ms;
+    r->version = q->version;
+    r->epoch = q->exists;
+    execute(&w);
+    if (r->status != USHER_INVALID && !r->repeated)
+        check_idle_hands(&w);
+    free(w.open);
+    free(w.again);
+}
+
+void queue_model_reply_done(struct usher_reply *r)
+{
+    struct usher_queue_row *rows = r->block;
+
+    if (rows == NULL)
+        return;
+    for (size_t i = 0; i < r->of.queue.n_rows; i++) {
+        free((void *)(uintptr_t)rows[i].user.data);
+        free((void *)(uintptr_t)rows[i].agent.data);
+        free((void *)(uintptr_t)rows[i].lane.data);
+        free((void *)(uintptr_t)rows[i].lanes.data);
+    }
+    free(rows);
+    r->block = NULL;
+    r->of.queue.rows = NULL;
+    r->of.queue.n_rows = 0;
+}
+
+/* ---- invariants ---------------------------------------------------------------------- */
+
+static const char *agent_fault(const queue *q, const agent *a)
+{
+    int64_t seated = users_with(q, a, USHER_USER_SEATED), used = users_with(q, a, USHER_USER_GONE);
+    bool leaving = a->asked && is_due(a->beat, q->clock); /* not all its users are out yet */
+
+    if (used > a->capacity)
+        return "an agent has no more users than rooms";
+    if (a->login > q->version || a->changed > q->version || a->matched > q->version)
+        return "nothing is of a version to come";
+    if (leaving)
+        return NULL;
+    if ((a->state == USHER_AGENT_BUSY) != (seated > 0))
+        return "an agent is busy if and only if somebody is seated";
+    if ((a->state == USHER_AGENT_OFFERED) != (seated == 0 && used > 0))
+        return "an agent is offered somebody if and only if nobody is seated, and somebody offered";
+    if (a->state == USHER_AGENT_WRAPUP && a->wrap == 0)
+        return "wrap-up ends";
+    if (a->asked && used == 0)
+        return "a pause waits only for users";
+    return NULL;
+}
+
+static const char *user_fault(const queue *q, const user *u)
+{
+    bool has_room = u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED;
+    const agent *a = agent_find(q, u->agent.data, u->agent.size);
+
+    if (u->state == USHER_USER_GONE)
+        return "who is gone is not there";
+    if (has_room != (u->no != 0))
+        return "who is offered or seated has a room, and nobody else";
+    if (has_room && (a == NULL || a->login != u->login || u->no > a->capacity))
+        return "a room belongs to an agent who is there";
+    if (u->version > q->version || u->token > q->version)
+        return "nothing is of a version to come";
+    if ((u->state == USHER_USER_OFFERED || u->state == USHER_USER_AWAY) && u->end == 0)
+        return "offers and graces end";
+    return NULL;
+}
+
+static const char *queue_fault(const queue *q)
+{
+    const char *found;
+
+    if (q->fault != NULL)
+        return q->fault;
+    if (q->applied != q->ended + q->n_users)
+        return "nobody is lost";
+    if (!q->exists && q->n_agents + q->n_users + q->version + q->n_requests > 0)
+        return "a queue that does not exist is empty";
+    for (size_t i = 0; i < q->n_agents; i++) {
+        found = agent_fault(q, &q->agents[i]);
+        if (found != NULL)
+            return found;
+        for (size_t j = 0; j < i; j++)
+            if (same_text(&q->agents[i].id, &q->agents[j].id))
+                return "an agent is logged in once";
+    }
+    for (size_t i = 0; i < q->n_users; i++) {
+        found = user_fault(q, &q->users[i]);
+        if (found != NULL)
+            return found;
+        for (size_t j = 0; j < i; j++) {
+            if (same_text(&q->users[i].id, &q->users[j].id))
+                return "a user is in a queue once";
+            if (q->users[i].no != 0 && q->users[i].login == q->users[j].login &&
+                q->users[i].no == q->users[j].no)
+                return "no room has two users";
+            if (q->users[i].token != 0 && q->users[i].token == q->users[j].token)
+                return "no token is given twice";
+        }
+    }
+    return NULL;
+}
+
+const char *queue_model_fault(const struct queue_model *m)
+{
+    for (size_t i = 0; i < m->n_queues; i++) {
+        const char *found = queue_fault(&m->queues[i]);
+
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * queue_model -- queues, obviously right rather than fast.
+ *
+ * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
+ * which is 1 for every queue, and `message`, which stays empty).  It shares no code with the
+ * library: arrays, linear search, one `if` a rule of queue_verbs.def.  The time is always the
+ * command's.
+ *
+ * It watches itself: nobody is overtaken within lane and priority, nobody is lost, nobody waits
+ * whom an open agent could take.  queue_model_fault() tells.
+ *
+ * The structs are open so that tests can look inside.  Everything in them belongs to the
+ * model; running out of memory aborts.
+ */
+#ifndef USHER_TESTS_QUEUE_MODEL_H
+#define USHER_TESTS_QUEUE_MODEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "model/model.h"
+
+struct queue_model_agent {
+    struct model_text id;
+    enum usher_agent_state state;
+    int64_t state_since;
+    uint64_t login; /* version */
+    int64_t login_at;
+    int64_t capacity, level;
+    size_t lanes_size;
+    char lanes[USHER_LIST_TEXT_MAX + 1]; /* "A,B" or "*" */
+    bool asked;                          /* for a pause */
+    int64_t wrap, beat;                  /* deadlines, 0: none */
+    uint64_t changed, matched;           /* versions: see queue_verbs.def */
+    uint64_t rank, base;                 /* place among the open ones, as of `changed` */
+    int64_t served;
+};
+
+struct queue_model_user {
+    struct model_text id, lane;
+    enum usher_user_state state;
+    int64_t priority, since;
+    uint64_t version; /* of apply */
+    int64_t applied;
+    int64_t beat, patience, end; /* deadlines, 0: none */
+    /* OFFERED, SEATED: by whom, in which room, since when */
+    struct model_text agent;
+    uint64_t login, token;
+    int64_t no, matched;
+    struct model_text rejects[USHER_REJECTS_MAX]; /* oldest first */
+    size_t n_rejects;
+};
+
+struct queue_model_lane {
+    struct model_text id;
+    int64_t day; /* of the figures */
+    int64_t seated, within, wait, abandoned, timeout, finished, talk;
+    int64_t pace, last; /* 16 * ms between seatings, 0: not known; the last one */
+};
+
+struct queue_model_visit {
+    struct model_text user, agent, lane;
+    enum usher_outcome outcome;
+    uint64_t version, login;
+    int64_t no, priority, since, applied, seated, end;
+    bool had_room;
+};
+
+/* A row with room for its texts. */
+struct queue_model_row {
+    struct model_text user, agent, lane;
+    size_t lanes_size;
+    char lanes[USHER_LIST_TEXT_MAX + 1];
+    struct usher_queue_row row; /* texts not set */
+};
+
+struct queue_model_request {
+    struct model_text id;
+    enum usher_verb verb;
+    int64_t at;
+    struct usher_reply answer; /* without rows */
+    struct queue_model_row *rows;
+    size_t n_rows;
+};
+
+struct queue_model_queue {
+    struct model_text name;
+    bool exists;
+    uint64_t version;
+    int64_t clock;
+    struct usher_queue_settings set;
+    struct queue_model_agent *agents; /* any order */
+    size_t n_agents;
+    struct queue_model_user *users; /* any order */
+    size_t n_users;
+    struct queue_model_lane *lanes;
+    size_t n_lanes;
+    struct queue_model_visit *visits; /* oldest first */
+    size_t n_visits;
+    struct queue_model_request *requests; /* oldest first */
+    size_t n_requests;
+    /* What the model watches itself by. */
+    uint64_t applied, ended;
+    const char *fault;
+};
+
+struct queue_model {
+    struct queue_model_queue *queues;
+    size_t n_queues;
+    /* Told of each change, like a watcher of an engine; may be NULL. */
+    void (*notify)(void *payload, const struct usher_notice *notice);
+    void *payload;
+};
+
+struct queue_model *queue_model_open(void);
+void queue_model_close(struct queue_model *m);
+
+/* Rows of the reply go back with queue_model_reply_done(), not with usher_reply_done(). */
+void queue_model_execute(struct queue_model *m, const struct usher_command *c,
+                         struct usher_reply *r);
+void queue_model_reply_done(struct usher_reply *r);
+
+/* NULL if there is none. */
+const struct queue_model_queue *queue_model_queue(const struct queue_model *m, const char *name,
+                                                  size_t size);
+const struct queue_model_agent *queue_model_agent(const struct queue_model_queue *q, const char *id,
+                                                  size_t size);
+const struct queue_model_user *queue_model_user(const struct queue_model_queue *q, const char *id,
+                                                size_t size);
+
+/* NULL, or the invariant that does not hold. */
+const char *queue_model_fault(const struct queue_model *m);
+
+#endif

@@ -1229,6 +1229,24 @@ static enum usher_status expire_next(struct run *run)
     return expire_user(run, &u);
 }
 
+/* scope.due_ms is only a bound. */
+static enum usher_status anything_due(work *w, bool *ret)
+{
+    static const uint8_t kinds_due[] = { K_AGENT, K_USER };
+
+    *ret = false;
+    for (int i = 0; i < 2 && !*ret; i++) {
+        struct usher_record r;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, kinds_due[i], 1, NULL, 0, 0, false, &r);
+
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        *ret = status == USHER_OK && due(&r, w->now);
+    }
+    return USHER_OK;
+}
+
 /* Up to @max changes that are due, and the matches that follow from them. */
 static enum usher_status expire_due(struct run *run, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
@@ -1250,7 +1268,7 @@ static enum usher_status expire_due(struct run *run, int64_t max, uint64_t *ret_
                 return matched;
         }
         if (status == USHER_OK && (int64_t)*ret_n >= max) {
-            *ret_more = run->w->scope.due_ms <= run->w->now;
+            return anything_due(run->w, ret_more);
             break;
         }
     }
@@ -1478,10 +1496,6 @@ static enum usher_status login(struct run *run)
     struct agent *a = &act.agent;
     enum usher_status status = load(run, K_AGENT, &g->agent, &r);
 
-    if (w->now > USHER_QUEUE_TIME_MAX) {
-        usher_reply_fail(w->reply, USHER_INVALID, "now is later than a queue can tell");
-        return USHER_OK;
-    }
     act_init(&act);
     if (status == USHER_OK) {
         status = agent_hold_this(w, &act, &r);
@@ -1795,14 +1809,6 @@ static enum usher_status apply(struct run *run)
         return user_again(run, &u, true);
     if (status != USHER_MISSING)
         return status;
-    if (w->now > USHER_QUEUE_TIME_MAX) {
-        usher_reply_fail(w->reply, USHER_INVALID, "now is later than a queue can tell");
-        return USHER_OK;
-    }
-    if (given(w, USHER_GIVEN_QUEUE_SINCE) && g->since_ms > w->now) {
-        usher_reply_fail(w->reply, USHER_INVALID, "since is in the future");
-        return USHER_OK;
-    }
     status = answer_gone(w, USHER_EMPTY, &g->user);
     if (agents(&w->scope) == 0) {
         reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
@@ -1832,7 +1838,7 @@ static enum usher_status apply(struct run *run)
     if (status != USHER_OK)
         return status;
     alone = l->r.n[USHER_USER_WAITING - 1] == 0;
-    if (set[SET_LIMIT] > 0 && !(found && alone) &&
+    if (set[SET_LIMIT] > 0 && !found &&
         counts[COUNT_USERS + USHER_USER_WAITING] + counts[COUNT_USERS + USHER_USER_AWAY] >=
             set[SET_LIMIT]) {
         w->reply->status = USHER_FULL;
@@ -2186,10 +2192,6 @@ static enum usher_status move_user(struct run *run)
         return answer_gone(w, USHER_MISSING, &g->user);
     if (status != USHER_OK)
         return status;
-    if (given(w, USHER_GIVEN_QUEUE_SINCE) && g->since_ms > w->now) {
-        usher_reply_fail(w->reply, USHER_INVALID, "since is in the future");
-        return USHER_OK;
-    }
     move = usher__machine_move(&usher__user_machine, u.state, USHER__USER_MOVE);
     if (move.status != USHER_OK)
         return answer_user(w, (enum usher_status)move.status, &u, 0, NULL);
@@ -2325,12 +2327,6 @@ static bool cursor_parse(const struct usher_text *text, uint64_t *ret_hi, uint64
     return part == 1 && digits > 0;
 }
 
-static enum usher_status bad_after(work *w)
-{
-    usher_reply_fail(w->reply, USHER_INVALID, "after is not where a page ended");
-    return USHER_OK;
-}
-
 static enum usher_status list(work *w)
 {
     const struct usher_queue_args *g = args(w);
@@ -2342,8 +2338,8 @@ static enum usher_status list(work *w)
     size_t max = rows_max(w);
     enum usher_status status = USHER_OK;
 
-    if (g->after.data != NULL && !cursor_parse(&g->after, &hi, &order))
-        return bad_after(w);
+    if (g->after.data != NULL)
+        (void)cursor_parse(&g->after, &hi, &order);
     if (w->scope.ref == NULL) {
         w->reply->status = USHER_MISSING;
         return USHER_OK;
@@ -2537,8 +2533,8 @@ static enum usher_status history(work *w)
     uint64_t before = UINT64_MAX, hi = 0;
     size_t max = rows_max(w);
 
-    if (g->after.data != NULL && !cursor_parse(&g->after, &hi, &before))
-        return bad_after(w);
+    if (g->after.data != NULL)
+        (void)cursor_parse(&g->after, &hi, &before);
     if (w->scope.ref == NULL) {
         w->reply->status = USHER_MISSING;
         return USHER_OK;
@@ -2666,6 +2662,25 @@ static enum usher_status agent_now(work *w)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
+/* What is wrong with the arguments that only the time, or the form of a text, tells; NULL: nothing.
+ * Asked before anything is applied, so that `invalid` changes nothing. */
+static const char *arguments_fault(const work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    enum usher_verb v = w->command->verb;
+    uint64_t hi, order;
+
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_LOGIN) && w->now > USHER_QUEUE_TIME_MAX)
+        return "now is later than a queue can tell";
+    if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) && given(w, USHER_GIVEN_QUEUE_SINCE) &&
+        g->since_ms > w->now)
+        return "since is in the future";
+    if ((v == USHER_QUEUE_LIST || v == USHER_QUEUE_HISTORY) && g->after.data != NULL &&
+        !cursor_parse(&g->after, &hi, &order))
+        return "after is not where a page ended";
+    return NULL;
+}
+
 static enum usher_status run(work *w)
 {
     struct todo todo;
@@ -2673,12 +2688,18 @@ static enum usher_status run(work *w)
     enum usher_verb v = w->command->verb;
     uint64_t n = 0, version;
     bool more = false;
+    const char *fault;
     int64_t max = reads(v) ? USHER__STEP_MAX : USHER__EXPIRE_MAX;
     enum usher_status status = usher__request_find(w);
 
     if (status != USHER_MISSING)
         return status;
     status = USHER_OK;
+    fault = arguments_fault(w);
+    if (fault != NULL) {
+        usher_reply_fail(w->reply, USHER_INVALID, fault);
+        return USHER_OK;
+    }
     todo.n_agents = todo.n_users = 0;
     version = w->scope.version;
     if (v == USHER_QUEUE_SWEEP) {

@@ -616,7 +616,11 @@ function S.make_expiry()
             end
             S.settle()
             if not more then return n, false end
-            if n >= max then return n, S.due >= 0 and S.due <= S.now end
+            if n >= max then
+                -- S.due is only a bound
+                local a, u = S.walk('1', '1'), S.walk('3', '1')
+                return n, a and S.due_now(a) or u and S.due_now(u) or false
+            end
         end
     end
 end
@@ -710,10 +714,6 @@ function S.make_agents()
     function S.login_verb()
         local g = S.a
         local r = S.load('1', g[K.ARG_AGENT])
-        if S.now > K.PLACE_MAX then
-            S.answer = {K.INVALID, 'now is later than a queue can tell'}
-            return
-        end
         S.act_init()
         if r then
             S.agent_read(r)
@@ -909,14 +909,6 @@ function S.apply_verb()
     local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
     local u = S.load('3', id)
     if u then return S.user_again(u, true) end
-    if S.now > K.PLACE_MAX then
-        S.answer = {K.INVALID, 'now is later than a queue can tell'}
-        return
-    end
-    if since and since > S.now then
-        S.answer = {K.INVALID, 'since is in the future'}
-        return
-    end
     S.gone(K.EMPTY, id)
     if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
     local new = S.fresh('3', id)
@@ -927,7 +919,7 @@ function S.apply_verb()
     local l, found = S.lane_hold(new.group), false
     if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
-    if limit > 0 and not (found and alone) and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
+    if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
         S.status = K.FULL
         return
     end
@@ -1057,10 +1049,6 @@ function S.make_steps()
         local g = S.a
         local u = S.load('3', g[K.ARG_USER])
         if not u then return S.gone(K.MISSING, g[K.ARG_USER]) end
-        if g[K.ARG_SINCE] and g[K.ARG_SINCE] > S.now then
-            S.answer = {K.INVALID, 'since is in the future'}
-            return
-        end
         local _, what = S.user_move(u.state, K.USER_E_MOVE)
         if what ~= K.OK then return S.say_user(what, u) end
         local lane, place = u.group, S.place_of(u)
@@ -1131,14 +1119,8 @@ end
 function S.make_reads()
     -- 'HI.ORDER', where a page ended
     function S.cursor()
-        local after = S.a[K.ARG_AFTER]
-        if not after then return nil, nil, true end
-        local hi, order = string.match(after, '^(%d+)%.(%d+)$')
-        if not hi or #hi > 16 or #order > 16 then
-            S.answer = {K.INVALID, 'after is not where a page ended'}
-            return nil, nil, false
-        end
-        return tonumber(hi), tonumber(order), true
+        local hi, order = string.match(S.a[K.ARG_AFTER] or '', '^(%d+)%.(%d+)$')
+        return tonumber(hi), tonumber(order)
     end
 
     function S.list()
@@ -1146,8 +1128,7 @@ function S.make_reads()
         local state, lane, max = a[K.ARG_STATE] or K.USER_WAITING, a[K.ARG_LANE] or nil,
             a[K.ARG_MAX] or K.LIST_DEFAULT
         local slot = state == K.USER_WAITING and '0' or state == K.USER_AWAY and '1' or '2'
-        local hi, order, good = S.cursor()
-        if not good then return end
+        local hi, order = S.cursor()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
         while true do
@@ -1235,8 +1216,7 @@ function S.make_reads()
     function S.history()
         local a = S.a
         local max, since = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_SINCE] or nil
-        local _, before, good = S.cursor()
-        if not good then return end
+        local _, before = S.cursor()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
         while true do
@@ -1260,11 +1240,31 @@ end
 
 -- ---- all together -------------------------------------------------------------------------
 
+-- What is wrong with the arguments that only the time, or the form of a text, tells; nil: nothing.
+-- Asked before anything is applied, so that `invalid` changes nothing.
+function S.arguments_fault(verb)
+    local since, after = S.a[K.ARG_SINCE], S.a[K.ARG_AFTER]
+    if (verb == K.V_APPLY or verb == K.V_LOGIN) and S.now > K.PLACE_MAX then
+        return 'now is later than a queue can tell'
+    end
+    if (verb == K.V_APPLY or verb == K.V_MOVE) and since and since > S.now then return 'since is in the future' end
+    if (verb == K.V_LIST or verb == K.V_HISTORY) and after then
+        local hi, order = string.match(after, '^(%d+)%.(%d+)$')
+        if not hi or #hi > 16 or #order > 16 then return 'after is not where a page ended' end
+    end
+    return nil
+end
+
 function S.run()
     local verb, max = S.verb, K.EXPIRE_MAX
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
+    end
+    local fault = S.arguments_fault(verb)
+    if fault then
+        S.answer = {K.INVALID, fault}
+        return
     end
     if verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
         or verb == K.V_HISTORY then

@@ -61,12 +61,27 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     usher__copy_clear(&p->alls);
     p->after[0] = '\0';
     while (more) {
+        struct usher_command c;
         struct usher_reply reply;
         enum usher_status status;
 
+        /* As of the room's last change: a look applies no deadlines. */
         memset(&reply, 0, sizeof reply);
-        status = usher_room_snapshot(e, room, version != 0 ? p->after : NULL, version,
-                                     USHER_LIST_MAX, &reply);
+        memset(&c, 0, sizeof c);
+        c.verb = USHER_ROOM_SNAPSHOT;
+        c.scope.data = room;
+        c.scope.size = strlen(room);
+        c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX;
+        c.arg.room.max = USHER_LIST_MAX;
+        if (version != 0) {
+            c.given |= USHER_GIVEN_ROOM_IF_VERSION;
+            c.arg.room.if_version = (int64_t)version;
+            c.arg.room.after.data = p->after;
+            c.arg.room.after.size = strlen(p->after);
+        }
+        status = usher_execute(e, &c, &reply, 1);
+        if (status != USHER_INVALID)
+            status = reply.status;
         if (status == USHER_OK && version != 0 && reply.version != version)
             status = USHER_STALE;
         if (status == USHER_OK)

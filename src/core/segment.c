@@ -10,7 +10,7 @@ bool usher__wide_sound(int64_t hi, int64_t lo)
 
 unsigned usher__wide_text(int64_t value, char to[USHER__WIDE_TEXT])
 {
-    char digits[USHER__WIDE_TEXT];
+    char digits[USHER__WIDE_TEXT] = "";
     unsigned n = 0, size = 0;
 
     if (value < 0) {

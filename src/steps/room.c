@@ -785,7 +785,7 @@ static enum usher_status set_fields(work *w)
     struct usher_text name, value;
     struct usher_record r;
     uint64_t version;
-    bool as_expected;
+    bool as_expected = false;
     change c;
     enum usher_status status;
 
@@ -798,11 +798,12 @@ static enum usher_status set_fields(work *w)
         return status;
     usher__change_begin(w, &c);
     status = set_one(w, &c, &a->field, &a->value);
-    f.at = (const unsigned char *)a->fields.data;
-    f.end = f.at + a->fields.size;
-    if (a->fields.data != NULL)
+    if (a->fields.data != NULL) {
+        f.at = (const unsigned char *)a->fields.data;
+        f.end = f.at + a->fields.size;
         while (status == USHER_OK && usher_fields_next(&f, &name, &value, &version))
             status = set_one(w, &c, &name, &value);
+    }
     if (status == USHER_FULL || (status == USHER_OK && c.n == 0)) {
         w->scope = before;
         if (status == USHER_FULL)
@@ -823,7 +824,7 @@ static enum usher_status set_fields(work *w)
 static enum usher_status unset(work *w)
 {
     struct usher_record r;
-    bool as_expected;
+    bool as_expected = false;
     change c;
     enum usher_status status;
 

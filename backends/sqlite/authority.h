@@ -15,7 +15,7 @@ enum usher_status usher__sqlite_authority(const char *path, const struct usher_a
 bool usher__sqlite_authority_is(const struct usher_authority *a);
 
 /* See usher_authority_events(). */
-enum usher_status usher__sqlite_authority_events(struct usher_authority *a, enum usher_noun noun,
+enum usher_status usher__sqlite_authority_events(struct usher_authority *base, enum usher_noun noun,
                                                  const struct usher_text *name, int64_t first,
                                                  int64_t deadline_ms, usher_authority_event_fn *fn,
                                                  void *payload, char message[192]);

@@ -405,8 +405,8 @@ static bool queue(struct replay *r, const struct replay_options *o, struct repla
 static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)
 {
     struct replay *r = usher__cli_resize(NULL, sizeof *r);
-    struct replay_pass passes[2];
-    struct replay_queue queued;
+    struct replay_pass passes[2] = { 0 };
+    struct replay_queue queued = { 0 };
     int rc = 0;
 
     memset(r, 0, sizeof *r);

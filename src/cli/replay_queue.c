@@ -396,7 +396,8 @@ static void duties_recorded(struct queue_replay *r)
         d.day = d.from_ms / DAY_MS;
         duty_add(r, &d);
     }
-    qsort(r->duties, r->n_duties, sizeof *r->duties, compare_duties);
+    if (r->n_duties > 0)
+        qsort(r->duties, r->n_duties, sizeof *r->duties, compare_duties);
     for (size_t i = 0; i < r->n_duties; i++) {
         const struct duty *d = &r->duties[i];
         struct duty *last = n > 0 ? &r->duties[n - 1] : NULL;

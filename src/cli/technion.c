@@ -121,7 +121,7 @@ static const char *technion_queue(struct calls *c, const struct usher_text *fiel
 {
     const struct usher_text *type = &fields[TECHNION_TYPE], *server = &fields[TECHNION_SERVER];
     bool served = technion_word(&fields[TECHNION_OUTCOME], "AGENT");
-    int64_t priority, start, end, service;
+    int64_t priority, start = 0, end = 0, service;
 
     if (!technion_number(&fields[TECHNION_PRIORITY], &priority) || priority > USHER_PRIORITY_MAX)
         return "priority is not a number from 0 to 1000";

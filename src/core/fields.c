@@ -29,7 +29,8 @@ bool usher_fields_next(struct usher_fields *fields, struct usher_text *ret_name,
 }
 
 size_t usher_fields_pack(const struct usher_text *names, const struct usher_text *values, size_t n,
-                         unsigned char *to, size_t size)
+                         unsigned char *to /* NOLINT(readability-non-const-parameter) */,
+                         size_t size)
 {
     struct usher__packer p = { to, size, 0 };
 

@@ -196,6 +196,7 @@ const char *usher__serial_date_fault(const char *data, size_t size)
         if (data[i] != '%')
             continue;
         i++;
+        /* NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
         if (i == size || memchr("YymdHMSj%", data[i], 9) == NULL)
             return "has a % that is not %Y, %y, %m, %d, %j, %H, %M, %S or %%";
     }

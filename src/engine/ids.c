@@ -160,6 +160,7 @@ static uint64_t counter(struct usher_ids *ids)
     return __atomic_load_n(&ids->head.next, __ATOMIC_RELAXED);
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static bool counter_move(struct usher_ids *ids, uint64_t *from, uint64_t to)
 {
     return __atomic_compare_exchange_n(&ids->head.next, from, to, false, __ATOMIC_RELAXED,

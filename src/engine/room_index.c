@@ -203,12 +203,14 @@ static enum usher_status merge(struct usher_engine *e, const struct usher_reply 
     }
     if (n == 0)
         return USHER_OK;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     rows = usher__resize(e->opt.alloc, NULL, 0, n * sizeof *rows);
     if (rows == NULL)
         return USHER_NOMEM;
     for (unsigned p = 0; p < PARTITIONS; p++)
         for (size_t i = 0; i < pages[p].of.rooms.n_rows; i++)
             rows[at++] = &pages[p].of.rooms.rows[i];
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     qsort(rows, n, sizeof *rows, by_time);
     for (at = 0; at < n && taken < max && status == USHER_OK; at++) {
         if (rows[at]->state == USHER_ROOMS_OPENING && !is_open(e, &rows[at]->room))
@@ -225,6 +227,7 @@ static enum usher_status merge(struct usher_engine *e, const struct usher_reply 
         reply->of.room.name[last->room.size] = '\0';
         reply->of.room.created_ms = last->created_ms;
     }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     (void)usher__resize(e->opt.alloc, rows, n * sizeof *rows, 0);
     return status;
 }

@@ -125,6 +125,7 @@ static void fail(const struct ask *a, enum usher_status status, struct usher_rep
 
 #define DATA_FORMAT 1
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t form_pack(const struct usher_reply *reply, unsigned char to[512])
 {
     const struct usher_serial_settings *set = &reply->of.serial.of.settings;

@@ -54,6 +54,7 @@ static void things_clear(struct usher__copy *c)
         c->first[kind] = c->last[kind] = NULL;
         c->count[kind] = 0;
     }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     (void)usher__resize(c->alloc, c->table, c->table_size * sizeof *c->table, 0);
     c->table = NULL;
     c->table_size = 0;
@@ -96,8 +97,10 @@ static bool table_grow(struct usher__copy *c)
     size_t old_size = c->table_size;
     struct usher__thing **table;
 
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     if (size > SIZE_MAX / sizeof *table)
         return false;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     table = usher__resize(c->alloc, NULL, 0, size * sizeof *table);
     if (table == NULL)
         return false;
@@ -114,6 +117,7 @@ static bool table_grow(struct usher__copy *c)
             *chain_of(c, t->hash) = t;
         }
     }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     (void)usher__resize(c->alloc, old, old_size * sizeof *old, 0);
     return true;
 }

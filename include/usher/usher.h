@@ -3,8 +3,9 @@
  * usher: hands out scarce things one at a time, never twice.
  *
  * A program opens an engine on a store (memory, SQLite, Redis) by URL and gives it
- * commands.  A command names one scope (here: a number pool), is applied wholly or not at
- * all, and gets one reply with a status, the scope's epoch and its version.
+ * commands.  A command names one scope (a number pool, a queue, a room, a serial rule, an
+ * id dispenser), is applied wholly or not at all, and gets one reply with a status, the scope's
+ * epoch and its version.
  *
  * Rules that hold for every function here:
  *  - Threads: an engine may be used from any number of threads at once.  It starts none.

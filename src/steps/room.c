@@ -1867,16 +1867,6 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     }
 }
 
-static uint64_t seen_state(const struct usher_scope *scope)
-{
-    return (uint64_t)scope->counts[COUNT_STATE];
-}
-
-static bool is_seen(const struct usher_record *r)
-{
-    return r->kind == MEMBER ? present(r) : r->kind != CHANGE && r->kind != REQUEST;
-}
-
 static const char *const kinds[USHER_KINDS] = { "?",       "member", "field",  "role",
                                                 "request", "share",  "change", "value of all" };
 
@@ -1913,8 +1903,6 @@ const struct usher__steps usher__room_steps = {
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,
-    .seen_state = seen_state,
-    .is_seen = is_seen,
     .kinds = kinds,
     .first = "1:",
     .listed = "237",

@@ -195,9 +195,6 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
-    /* For rooms: its state and which records are part of what its members see. */
-    uint64_t (*seen_state)(const struct usher_scope *scope);
-    bool (*is_seen)(const struct usher_record *r);
     const char *const *kinds; /* words, by kind */
     const char *first;        /* "KIND:" of the record that a first argument names */
     const char *listed;       /* kinds that next() is used on, as digits */

@@ -515,6 +515,100 @@ static void a_room_is_finished_by_force_from_outside(void **state)
         { "finish ann.2", "ok b ann" }, { "room ann", "ok busy a -" });
 }
 
+/* Whatever visits there were, and however they ended: all agents are idle, no room is in use. */
+static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_queue_stats s;
+
+    STORY(f, { "set ttl=20000 offer=3000 wrapup=1000 maxwait=60000 history=0", "ok" });
+    for (int i = 0; i < 400; i++) {
+        int agent = i % 10, user = i * 7 % 40;
+
+        f->now += 250;
+        command(f, "login a%d capacity=%d", agent, 1 + agent % 3);
+        command(f, "apply u%d priority=%d", user, i % 3);
+        command(f, "alive user=u%d", (user + 20) % 40);
+        switch (i % 8) {
+        case 0:
+        case 1:
+        case 2:
+            if (f->r.of.queue.place == USHER_PLACE_OFFER) {
+                char who[32];
+
+                (void)snprintf(who, sizeof who, "%.31s", f->r.of.queue.agent);
+                command(f, "accept %s u%d", who, (user + 20) % 40);
+            }
+            break;
+        case 3:
+            command(f, "leave u%d", (user + 20) % 40);
+            break;
+        case 4:
+            if (f->r.of.queue.place == USHER_PLACE_OFFER) {
+                char who[32];
+
+                (void)snprintf(who, sizeof who, "%.31s", f->r.of.queue.agent);
+                command(f, "reject %s u%d", who, (user + 20) % 40);
+            }
+            break;
+        case 5:
+            command(f, "finish a%d.1", agent);
+            break;
+        case 6:
+            command(f, i % 16 == 6 ? "pause a%d" : "ready a%d", (agent + 3) % 10);
+            break;
+        default:
+            command(f, i % 16 == 7 ? "free a%d" : "logout a%d", (agent + 5) % 10);
+            break;
+        }
+    }
+    for (int i = 0; i < 10; i++)
+        command(f, "login a%d capacity=%d", i, 1 + i % 3);
+    for (int i = 0; i < 40; i++) /* who is left goes as well: half of them say so */
+        if (i % 2 == 0)
+            command(f, "leave u%d", i);
+    for (int i = 0; i < 6; i++) {
+        f->now += 10000;
+        for (int k = 0; k < 10; k++)
+            command(f, "alive agent=a%d", k);
+    }
+    for (int i = 0; i < 10; i++)
+        command(f, "ready a%d", i);
+    STORY(f, { "stats", "ok" });
+    s = f->r.of.queue.of.stats;
+    assert_int_equal(s.waiting + s.away + s.offered + s.seated, 0);
+    assert_int_equal(s.agents, 10);
+    assert_int_equal(s.idle, 10);
+    assert_int_equal(s.ringing + s.busy + s.wrapup + s.paused, 0);
+    assert_in_range(s.seated_today, 20, 400); /* so there were visits of all kinds */
+    assert_in_range(s.abandoned_today, 20, 400);
+    assert_in_range(s.timeout_today + s.finished_today, 20, 400);
+    STORY(f, { "agents", "ok a0:idle a1:idle a2:idle a3:idle a4:idle a5:idle a6:idle a7:idle "
+                         "a8:idle a9:idle" });
+    for (size_t i = 0; i < 10; i++)
+        assert_int_equal(f->r.of.queue.rows[i].used, 0);
+}
+
+/* A count that goes up when somebody comes, and not down in one of the ways to go. */
+static void nobody_who_is_gone_counts_for_the_limit(void **state)
+{
+    STORY(*state,
+        { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "apply a", "ok queue 0" }, { "apply b", "full" },
+        { "leave a", "ok a" }, { "apply b", "ok queue 0" }, { "apply c", "full" },
+        { "+15000", 0 }, /* b and ann are lost */
+        { "login ann lanes=x", "ok idle" },
+        { "apply c", "ok queue 0" }, { "apply d", "full" },
+        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
+        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
+        { "+12000", 0 }, /* c has waited too long */
+        { "apply d", "ok queue 0" }, { "apply e", "full" },
+        { "move d lane=x", "ok room ann" }, { "apply e lane=x", "ok queue 0" },
+        { "apply g", "full" },
+        { "finish ann.1", "ok d ann" }, { "where e", "ok room ann" }, { "apply g", "ok queue 0" },
+        { "apply h", "full" });
+}
+
 /* ---- double release ------------------------------------------------------------------ */
 
 static void a_late_finish_ends_nobody_elses_visit(void **state)
@@ -549,6 +643,44 @@ static void leave_and_finish_of_one_visit_free_the_room_once(void **state)
         { "leave a", "missing a" }, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.seated, 1);
     assert_int_equal(f->r.of.queue.of.stats.finished_today, 1);
+}
+
+/* Who was in a room of an earlier login is not taken for who is in the room now. */
+static void a_finish_of_a_room_before_the_last_login_ends_nobodys_visit(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t login;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=a", "ok idle" });
+    login = f->agents[0].login;
+    STORY(f,
+        { "apply a lane=a", "ok room ann" }, { "logout ann", "ok gone" },
+        { "move a lane=b", "ok queue 0" }, { "login ann lanes=b", "ok busy" },
+        { "where a", "ok room ann" });
+    command(f, "finish %" PRIu64 ".1", login);
+    assert_string_equal(f->said, "missing");
+    STORY(f,
+        { "where a", "ok room ann" }, { "finish ann.1", "ok a ann" }, { "room ann", "ok idle -" });
+}
+
+static void a_visit_that_both_sides_end_counts_once(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
+        { "finish ann.1 user=a", "ok a ann" }, { "leave a", "missing a" },
+        { "finish ann.1 user=a", "refused ann" },
+        { "leave b", "ok b ann" }, { "finish ann.2", "refused ann" },
+        { "free ann", "same idle" }, { "agents", "ok ann:idle" });
+    assert_int_equal(f->r.of.queue.rows[0].used, 0);
+    assert_int_equal(f->r.of.queue.rows[0].served, 2);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.finished_today, 2);
+    assert_int_equal(f->r.of.queue.of.stats.seated, 0);
+    STORY(f,
+        { "apply c", "ok room ann" }, { "apply d", "ok room ann" }, { "apply e", "ok queue 0" });
 }
 
 static void a_repeated_request_gets_the_first_answer(void **state)
@@ -586,6 +718,19 @@ static void nobody_is_in_two_rooms(void **state)
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
         { "apply a", "ok room ann" }, { "apply a", "same room ann" },
         { "pull bob", "empty" }, { "match", "same" }, { "room bob", "ok idle -" });
+}
+
+static void an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "login cid capacity=2", "ok idle" },
+        { "apply a", "ok offer ann" }, { "apply b", "ok offer bob" }, { "apply c", "ok offer cid" },
+        { "apply d", "ok offer cid" }, { "apply e", "ok queue 0" },
+        { "apply a", "same offer ann" }, { "pull ann", "refused" }, { "match", "same" },
+        { "accept bob a", "refused a bob" }, { "accept ann a", "ok a ann" },
+        { "agents", "ok ann:busy bob:offered cid:offered" },
+        { "room cid", "ok offered c d" });
 }
 
 /* ---- the caller is gone, the agent still rings --------------------------------------- */
@@ -698,6 +843,26 @@ static void an_agent_of_another_lane_halts_nobody(void **state)
         { "where a2", "ok queue 0" }, { "ready ann", "ok busy" }, { "where a2", "ok room ann" });
 }
 
+/* Those first in the order of agents are paused, in wrap-up, full, have rejected the user, or are
+ * gone without a word. */
+static void agents_that_can_take_nobody_halt_nobody(void **state)
+{
+    STORY(*state,
+        { "set ttl=30000 offer=60000 wrapup=60000 strategy=level", "ok" },
+        { "login full level=0", "ok idle" }, { "apply x", "ok offer full" },
+        { "login paused level=1", "ok idle" }, { "pause paused", "ok paused" },
+        { "login wrap level=2", "ok idle" }, { "apply y", "ok offer wrap" },
+        { "accept wrap y", "ok y wrap" }, { "finish wrap.1", "ok y wrap" },
+        { "login gone level=3", "ok idle" },
+        { "+20000", 0 },
+        { "alive agent=full", "ok offered x" }, { "alive agent=paused", "ok paused -" },
+        { "alive agent=wrap", "ok wrapup -" }, { "alive user=x", "ok offer full" },
+        { "login no level=4", "ok idle" }, { "login yes level=5", "ok idle" },
+        { "+10000", 0 }, /* nothing was heard of gone */
+        { "apply a", "ok offer no" }, { "reject no a", "ok a no" }, { "where a", "ok offer yes" },
+        { "agents", "ok full:offered no:idle paused:paused wrap:wrapup yes:offered" });
+}
+
 static void an_agent_takes_the_best_of_all_its_lanes(void **state)
 {
     STORY(*state,
@@ -761,6 +926,32 @@ static void ready_takes_a_pause_back_and_ends_wrap_up(void **state)
         { "room ann", "ok paused -" });
 }
 
+static void neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" }, { "pause bob", "ok paused" },
+        { "apply b", "ok queue 0" },
+        { "login ann", "same wrapup" }, { "alive agent=ann", "ok wrapup -" },
+        { "room ann", "ok wrapup -" }, { "pull ann", "refused" }, { "match", "same" },
+        { "free ann", "ok busy" }, /* an operator may */
+        { "finish ann.1", "ok b ann" }, { "apply c", "ok queue 0" },
+        { "login bob", "same paused" }, { "alive agent=bob", "ok paused -" },
+        { "pull bob", "refused" }, { "match", "same" },
+        { "+4999", 0 }, { "where c", "ok queue 0" }, { "+1", 0 }, { "where c", "ok room ann" });
+}
+
+/* Wrap-up is of each room's end; the agent gets nobody in its other rooms meanwhile. */
+static void wrap_up_holds_while_other_rooms_are_in_use(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 wrapup=5000", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room ann" },
+        { "finish ann.1", "ok a ann" }, { "apply c", "ok queue 0" }, { "pull ann", "refused" },
+        { "+4999", 0 }, { "where c", "ok queue 0" },
+        { "+1", 0 }, { "where c", "ok room ann" }, { "room ann", "ok busy c b" });
+}
+
 static void wrap_up_follows_a_user_who_is_lost_from_its_deadline_on(void **state)
 {
     STORY(*state,
@@ -777,7 +968,39 @@ static void wrap_up_follows_a_user_who_is_lost_from_its_deadline_on(void **state
 
 /* ---- places (Q9, Q15) ----------------------------------------------------------------- */
 
-/* The join order of Asterisk's test, in our words: priority wanted, place got (from 0). */
+/* The join order that Asterisk's test publishes (queues/position_priority_maxlen): who comes with
+ * a priority, and wants a position.  A position is wanted here by an arrival before that of who has
+ * it; like there, nobody gets before a larger priority or behind a smaller one. */
+static void places_are_those_of_asterisks_table(void **state)
+{
+    static const struct {
+        const char *priority;
+        int before;        /* the row whose arrival it wants to be ahead of; -1: none */
+        const char *index; /* got, from 0 */
+    } table[] = {
+        { "0", -1, "0" }, { "0", -1, "1" }, { "1", -1, "0" }, { "1", -1, "1" }, { "2", -1, "0" },
+        { "0", 1, "4" },  /* wants position 5, gets it */
+        { "0", -1, "6" }, /* 200 */
+        { "0", 0, "3" },  /* 1: before all of its priority */
+        { "8", 2, "0" },  /* 3: but there is nobody of its priority */
+        { "1", -1, "4" }, /* 7: behind all of its priority */
+        { "1", 3, "3" },  /* 4 */
+    };
+    struct fixture *f = *state;
+    char want[16];
+
+    STORY(f, { "set ttl=0 limit=11", "ok" }, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < 11; i++) {
+        int64_t since = table[i].before < 0 ? MORNING + i * 1000 : MORNING + table[i].before * 1000 - 1;
+
+        f->now = MORNING + i * 1000;
+        command(f, "apply u%d priority=%s since=%" PRId64, i, table[i].priority, since);
+        (void)snprintf(want, sizeof want, "ok queue %s", table[i].index);
+        assert_string_equal(f->said, want);
+    }
+    STORY(f, { "apply v priority=2", "full" }, { "list", "ok u8 u4 u2 u10 u3 u9 u7 u0 u5 u1 u6" });
+}
+
 static void a_larger_priority_stands_before_and_equals_behind(void **state)
 {
     STORY(*state,
@@ -1273,6 +1496,48 @@ static void a_restart_frees_nobody_who_is_in_a_room(void **state)
           { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
 }
 
+static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_queue_stats before;
+
+    STORY(f, { "set ttl=0 limit=1", "ok" }, { "login ann", "ok idle" },
+          { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "+1000", 0 },
+          { "finish ann.1", "ok a ann" }, { "apply c", "ok queue 0" }, { "leave c", "ok c" },
+          { "apply d", "ok queue 0" }, { "stats", "ok" });
+    before = f->r.of.queue.of.stats;
+    for (int i = 0; i < 3; i++) {
+        usher_close(f->e);
+        f->e = engine_open(f, f->url);
+    }
+    STORY(f, { "stats", "ok" });
+    assert_memory_equal(&f->r.of.queue.of.stats, &before, sizeof before);
+    STORY(f, { "apply e", "full" }, { "leave d", "ok d" }, { "apply e", "ok queue 0" });
+}
+
+/* Each has its own engine: the state of an agent is nobody's private matter. */
+static void an_agent_of_one_engine_serves_the_users_of_another(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *mine = f->e, *other = engine_open(f, f->url);
+
+    STORY(f, { "set wrapup=5000", "ok" }, { "login ann", "ok idle" });
+    f->e = other;
+    STORY(f, { "apply a", "ok room ann" }, { "apply b", "ok queue 0" });
+    f->e = mine;
+    STORY(f, { "room ann", "ok busy a" }, { "pause ann", "ok busy" });
+    f->e = other;
+    STORY(f, { "leave a", "ok a ann" }, { "where b", "ok queue 0" });
+    f->e = mine;
+    STORY(f, { "room ann", "ok paused -" }, { "ready ann", "ok busy" });
+    f->e = other;
+    STORY(f, { "where b", "ok room ann" });
+    f->e = mine;
+    usher_close(other); /* one that goes takes nobody along */
+    STORY(f, { "+5000", 0 }, { "room ann", "ok busy b" }, { "finish ann.1 user=b", "ok b ann" },
+          { "room ann", "ok wrapup -" });
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int suite_queue(const struct backend *b)
@@ -1292,12 +1557,17 @@ int suite_queue(const struct backend *b)
         TEST(users_of_an_agent_that_is_gone_may_be_told_to_leave),
         TEST(an_operator_frees_a_stuck_agent_without_a_restart),
         TEST(a_room_is_finished_by_force_from_outside),
+        TEST(agents_are_idle_after_many_visits_that_ended_in_every_way),
+        TEST(nobody_who_is_gone_counts_for_the_limit),
         TEST(a_late_finish_ends_nobody_elses_visit),
         TEST(leave_and_finish_of_one_visit_free_the_room_once),
+        TEST(a_finish_of_a_room_before_the_last_login_ends_nobodys_visit),
+        TEST(a_visit_that_both_sides_end_counts_once),
         TEST(a_repeated_request_gets_the_first_answer),
         TEST(no_agent_has_more_users_than_rooms),
         TEST(capacity_is_at_most_thirty_two),
         TEST(nobody_is_in_two_rooms),
+        TEST(an_agent_that_rings_is_not_rung_again_and_no_user_rings_twice),
         TEST(an_offer_has_to_be_accepted),
         TEST(who_rejects_a_user_is_not_offered_it_again_in_this_visit),
         TEST(an_offer_that_nobody_answers_goes_on_to_the_next_agent),
@@ -1307,12 +1577,16 @@ int suite_queue(const struct backend *b)
         TEST(a_login_again_during_an_offer_changes_nothing),
         TEST(users_are_served_in_the_order_of_arrival),
         TEST(an_agent_of_another_lane_halts_nobody),
+        TEST(agents_that_can_take_nobody_halt_nobody),
         TEST(an_agent_takes_the_best_of_all_its_lanes),
         TEST(the_dead_are_not_matched),
         TEST(each_agent_is_free_when_its_own_wrap_up_ends),
         TEST(a_pause_takes_effect_when_the_visit_ends),
         TEST(ready_takes_a_pause_back_and_ends_wrap_up),
+        TEST(neither_a_heartbeat_nor_a_login_again_ends_wrap_up_or_pause),
+        TEST(wrap_up_holds_while_other_rooms_are_in_use),
         TEST(wrap_up_follows_a_user_who_is_lost_from_its_deadline_on),
+        TEST(places_are_those_of_asterisks_table),
         TEST(a_larger_priority_stands_before_and_equals_behind),
         TEST(a_call_back_keeps_the_place_of_its_arrival),
         TEST(who_reconnects_within_the_grace_keeps_its_place),
@@ -1338,6 +1612,10 @@ int suite_queue(const struct backend *b)
     static const struct CMUnitTest durable[] = {
         TEST(pause_wrap_up_and_places_are_there_after_opening_again),
         TEST(a_restart_frees_nobody_who_is_in_a_room),
+        TEST(figures_and_counts_are_not_doubled_by_opening_again),
+    };
+    static const struct CMUnitTest shared[] = {
+        TEST(an_agent_of_one_engine_serves_the_users_of_another),
     };
     int rc;
 
@@ -1345,5 +1623,7 @@ int suite_queue(const struct backend *b)
     rc = cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
     if (rc == 0 && b->durable)
         rc = cmocka_run_group_tests_name(b->name, durable, NULL, NULL);
+    if (rc == 0 && b->shared)
+        rc = cmocka_run_group_tests_name(b->name, shared, NULL, NULL);
     return rc;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A script is lua/begin.lua, common.lua, NOUN.lua and main.lua, with NOUN_fast.lua, if there
- * is one, in the middle of the last, and with the values of the C tables put in where they say
- * K.NAME: constants cost nothing when the script is run.
+ * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.
+ * NOUN_fast.lua, if there is one, comes into the middle of the last.  The values of the C tables
+ * are put in where the texts say K.NAME: constants cost nothing when the script is run.
  */
 #include "config.h"
 
@@ -95,39 +95,46 @@ static bool append_filled(struct out *o, const char *text, size_t length, const 
     return true;
 }
 
+/* Is @name NOUN, or NOUN_PART with a part other than "fast"? */
+static bool is_of(const char *name, const char *noun)
+{
+    size_t n = strlen(noun);
+
+    return strncmp(name, noun, n) == 0 &&
+           (name[n] == '\0' || (name[n] == '_' && strcmp(name + n, "_fast") != 0));
+}
+
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
     static const char mark[] = "--@fast\n";
-    const char *const parts[] = { text_of("begin", ""), text_of("common", ""), text_of(noun, ""),
-                                  text_of("main", "") };
-    const char *fast = text_of(noun, "_fast"), *at;
+    const char *begin = text_of("begin", ""), *common = text_of("common", "");
+    const char *fast = text_of(noun, "_fast"), *end = text_of("main", ""), *at;
     char constants[CONSTANTS_MAX];
     struct out o = { NULL, size, 0 };
     size_t n;
+    bool any = false;
     enum usher_status status = usher_table(noun, USHER_TABLE_LUA, constants, sizeof constants, &n);
 
     o.to = buffer;
     if (status != USHER_OK)
         return status;
-    if (n >= sizeof constants)
+    if (n >= sizeof constants || begin == NULL || common == NULL || end == NULL ||
+        !append_filled(&o, begin, strlen(begin), constants) ||
+        !append_filled(&o, common, strlen(common), constants))
         return USHER_INVALID;
-    for (size_t i = 0; i < 4; i++) {
-        if (parts[i] == NULL)
-            return USHER_INVALID;
-        n = strlen(parts[i]);
-        at = strstr(parts[i], mark);
-        if (at == NULL) {
-            if (!append_filled(&o, parts[i], n, constants))
-                return USHER_INVALID;
+    for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
+        if (!is_of(t->name, noun))
             continue;
-        }
-        if (!append_filled(&o, parts[i], (size_t)(at - parts[i]), constants) ||
-            (fast != NULL && !append_filled(&o, fast, strlen(fast), constants)) ||
-            !append_filled(&o, at + sizeof mark - 1,
-                           n - (size_t)(at - parts[i]) - (sizeof mark - 1), constants))
+        if (!append_filled(&o, t->text, strlen(t->text), constants))
             return USHER_INVALID;
+        any = true;
     }
+    at = strstr(end, mark);
+    if (!any || at == NULL || !append_filled(&o, end, (size_t)(at - end), constants) ||
+        (fast != NULL && !append_filled(&o, fast, strlen(fast), constants)) ||
+        !append_filled(&o, at + sizeof mark - 1, strlen(at + sizeof mark - 1), constants))
+        return USHER_INVALID;
     *ret_length = o.length;
     return USHER_OK;
 }

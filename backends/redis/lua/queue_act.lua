@@ -1,0 +1,321 @@
+-- SPDX-License-Identifier: MIT
+--
+-- An act of a queue: src/steps/queue_act.c.
+
+-- ---- agents -----------------------------------------------------------------------------
+
+function S.used(a) return a.n1 + floor(a.n6 / 2) end
+
+function S.is_open(a)
+    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.n6 % 2 == 0 and a.n4 == 0
+        and S.used(a) < a.n0
+end
+
+-- @r with what its data say: lanes, rooms ('' for nobody)
+function S.agent_read(r)
+    local d = munpack(r.data)
+    r.lanes, r.rooms = {}, {}
+    for i = 1, d[1] do r.lanes[i] = d[1 + i] end
+    for i = 1, r.n0 do r.rooms[i] = d[1 + d[1] + i] end
+    r.dirty, r.touched, r.leaving, r.was_open = false, false, false, S.is_open(r)
+    return r
+end
+
+function S.agent_by_login(login)
+    if login == 0 or login >= 9007199254740992 then return nil end
+    local r = S.walk('1', '2', nil, 0, login - 1)
+    return r and r.order == login and r or nil
+end
+
+-- the agent that the act holds: it is read once
+function S.agent_hold(id)
+    local a = S.act.agent
+    if not a then
+        a = S.agent_read(S.find('1', id) or S.damaged())
+        S.act.agent = a
+    end
+    return a
+end
+
+function S.agent_move(a, event, at)
+    local to = byte(K.AGENT_MOVES, (a.state * K.AGENT_EVENTS + event) * 2 + 1) - 48
+    if to ~= a.state then
+        if a.state ~= K.AGENT_GONE then S.add(a.state, -1) end
+        if to ~= K.AGENT_GONE then S.add(to, 1) end
+        a.n7 = at
+    end
+    a.state, a.dirty = to, true
+end
+
+-- 32 well mixed bits of a version: draw() in src/core/number.c
+function S.draw(v, salt)
+    local function mul(a, b)
+        local low, high = a % 65536, floor(a / 65536)
+        return (high * b % 65536 * 65536 + low * b) % 4294967296
+    end
+    local function mix(x)
+        x = bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+        x = mul(x, 0x85ebca6b)
+        x = bit.bxor(x, bit.rshift(x, 13)) % 4294967296
+        x = mul(x, 0xc2b2ae35)
+        return bit.bxor(x, bit.rshift(x, 16)) % 4294967296
+    end
+    local high = mix((floor(v / 4294967296) + salt + 0x9e3779b9) % 4294967296)
+    return mix(bit.bxor(v % 4294967296, high) % 4294967296)
+end
+
+-- the strategies: by number, as in enum usher_strategy
+function S.link_rank(a, v)
+    local strategy = S.set[K.SET_STRATEGY + 1]
+    if strategy == 0 then return S.used(a) > 0 and 1 or 0 end
+    if strategy == 2 then return a.n3 end
+    if strategy == 3 then return S.used(a) end
+    if strategy == 4 then return a.n5 end
+    if strategy == 5 then return S.draw(v, 0) end
+    return 0
+end
+
+function S.links_save(a, fresh)
+    local open, v = S.is_open(a), S.act.v
+    local base = S.set[K.SET_STRATEGY + 1] == 1 and a.token or v
+    if not fresh and open == a.was_open and not (open and a.touched) then return end
+    for i = 1, #a.lanes do
+        local id, r = format('%.0f.%d', a.order, i - 1), nil
+        if fresh then
+            r = S.fresh('2', id)
+            r.group, r.owner = a.lanes[i], a.id
+        else
+            r = S.find('2', id) or S.damaged()
+        end
+        r.slots, r.rank = open and 1 or 0, open and S.link_rank(a, v) or 0
+        if open or fresh then r.order = base * 16 + i - 1 end
+        S.save(r)
+    end
+end
+
+function S.agent_save(a, fresh)
+    local d = {#a.lanes}
+    for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
+    for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
+    a.data = mpack(d)
+    a.ends = S.nearer(a.n2, a.n4)
+    a.slots = a.ends ~= 0 and 6 or 4
+    S.save(a)
+    S.links_save(a, fresh)
+end
+
+-- ---- lanes: figures f: day, seated, within, wait, abandoned, timeout, finished, talk, pace, last
+
+function S.lane_hold(id)
+    local lanes = S.act.lanes
+    for i = 1, #lanes do
+        if lanes[i].id == id then return lanes[i] end
+    end
+    local l = S.exists and S.find('6', id)
+    if l then
+        l.f = {struct.unpack(FIGURES, l.data)}
+    else
+        l = S.fresh('6', id)
+        l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+    end
+    lanes[#lanes + 1] = l
+    return l
+end
+
+function S.figure(l, at, i, by)
+    local day, f = S.day_of(at) + K.DAY_SHIFT, l.f
+    l.dirty = true
+    if day > f[1] then
+        for k = 2, 8 do f[k] = 0 end
+        f[1] = day
+    end
+    if day == f[1] then f[i] = f[i] + by end
+end
+
+function S.count_user(l, state, by)
+    local n = 'n' .. (state - 1)
+    S.add(5 + state, by)
+    l[n], l.dirty = l[n] + by, true
+end
+
+-- ---- acts -------------------------------------------------------------------------------
+
+function S.act_init() S.act = {lanes = {}, told = {}} end
+
+function S.step()
+    local act = S.act
+    if not act.v then
+        act.v = S.version + 1
+    else
+        act.told[#act.told + 1] = act.about
+        act.v = act.v + 1
+    end
+end
+
+function S.about(verb, from, r)
+    S.act.about = {verb, S.act.v, from, r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
+end
+
+function S.act_commit()
+    local act = S.act
+    if not act.v then return end
+    if act.agent and act.agent.dirty then S.agent_save(act.agent, false) end
+    for _, l in ipairs(act.lanes) do
+        if l.dirty then
+            if not l.old then S.add(K.COUNT_LANES, 1) end
+            l.data = spack(FIGURES, unpack(l.f))
+            S.save(l)
+        end
+    end
+    S.apply()
+    S.version, S.clock = act.v, S.now
+    if S.watch == 1 then
+        S.notices = S.notices or {}
+        for _, about in ipairs(act.told) do S.notices[#S.notices + 1] = about end
+        S.notices[#S.notices + 1] = act.about
+    end
+end
+
+function S.todo_agent(login)
+    local t = S.todo_a
+    for i = 1, #t do
+        if t[i] == login then return end
+    end
+    t[#t + 1] = login
+end
+
+function S.todo_user(r)
+    local t = S.todo_u
+    if r.state ~= K.USER_WAITING then return end
+    local i = #t
+    while i > 0 and (t[i][1] > r.rank or t[i][1] == r.rank and t[i][2] > r.order) do
+        t[i + 1] = t[i]
+        i = i - 1
+    end
+    t[i + 1] = {r.rank, r.order}
+end
+
+-- ---- users ------------------------------------------------------------------------------
+
+function S.place_of(r) return (K.PRIORITY_MAX - r.n1) * 8796093022208 + r.n0 end
+
+function S.user_settle(r, to)
+    r.state, r.rank, r.slots = to, 0, 4
+    if to == K.USER_WAITING then
+        r.ends, r.slots, r.rank = S.nearer(r.n3, r.n7), 1, S.place_of(r)
+    elseif to == K.USER_AWAY then
+        r.ends, r.slots = S.nearer(r.n6, r.n7), 0
+    elseif to == K.USER_OFFERED then
+        r.ends = S.nearer(r.n3, r.n6)
+    else
+        r.ends = r.n3
+    end
+    if r.slots ~= 4 then r.owner, r.token, r.n4, r.n5 = '', 0, 0, 0 end
+    if r.ends ~= 0 then r.slots = r.slots + 2 end
+end
+
+-- what @event does to a user in @from: new state, status
+function S.user_move(from, event)
+    local to, status = byte(K.USER_MOVES, (from * K.USER_EVENTS + event) * 2 + 1,
+        (from * K.USER_EVENTS + event) * 2 + 2)
+    return to - 48, status - 65
+end
+
+function S.rejects(u, agent)
+    if u.data == '' then return false end
+    local d = munpack(u.data)
+    for i = 1, #d do
+        if d[i] == agent then return true end
+    end
+    return false
+end
+
+function S.reject_add(u, agent)
+    if S.rejects(u, agent) then return end
+    local d = u.data ~= '' and munpack(u.data) or {}
+    if #d >= K.REJECTS_MAX then table.remove(d, 1) end
+    d[#d + 1] = agent
+    u.data = mpack(d)
+end
+
+function S.room_empty(u, at)
+    local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
+    a.rooms[u.n5] = ''
+    if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 2 end
+    a.dirty = true
+    if a.leaving then return end
+    a.touched = true
+    if seated and wrapup > 0 then a.n4 = at + wrapup end
+    if S.used(a) == 0 then
+        if a.n6 % 2 == 1 then
+            a.n6, a.n4 = 0, 0
+            S.agent_move(a, K.AGENT_E_REST, at)
+        else
+            S.agent_move(a, a.n4 ~= 0 and K.AGENT_E_WRAP or K.AGENT_E_CLEAR, at)
+        end
+    elseif seated and a.n1 == 0 then
+        S.agent_move(a, K.AGENT_E_KEEP, at)
+    end
+    S.todo_agent(a.order)
+end
+
+function S.visit_end(u, outcome, at)
+    local l, seated, history = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1]
+    S.count_user(l, u.state, -1)
+    if seated then
+        S.figure(l, at, 7, 1)
+        S.figure(l, at, 8, at - u.n4)
+    else
+        S.figure(l, at, outcome == 4 and 6 or 5, 1)
+    end
+    S.erase(u)
+    if history == 0 then
+        local behind = nil
+        if S.cnt(K.COUNT_VISITS) == 0 then return end
+        for _ = 1, 2 do
+            local old = S.walk('7', '0', nil, 0, behind)
+            if not old then break end
+            behind = old.order
+            S.erase(old)
+            S.add(K.COUNT_VISITS, -1)
+        end
+        return
+    end
+    local v = S.fresh('7', format('%.0f', S.act.v))
+    v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
+    v.n0, v.n1, v.n2, v.n3, v.n4 = u.n1, u.n0, u.n2, seated and u.n4 or 0, at
+    if u.n5 ~= 0 then v.n5, v.n6 = S.act.agent.order, u.n5 end
+    v.data = mpack({u.id, u.group})
+    if not S.remember then S.make_memory() end
+    S.remember(v, K.COUNT_VISITS, history, S.act.v)
+end
+
+function S.user_gone(u, outcome, event, verb, at)
+    local from = u.state
+    S.step()
+    if u.owner ~= '' then S.room_empty(u, at) end
+    S.visit_end(u, outcome, at)
+    S.about(verb, from, {state = S.user_move(from, event), token = u.token, ends = 0, owner = u.owner, id = u.id})
+end
+
+function S.user_save(u, from)
+    local l = S.lane_hold(u.group)
+    if from ~= K.USER_GONE then S.count_user(l, from, -1) end
+    S.count_user(l, u.state, 1)
+    S.save(u)
+end
+
+function S.user_back(u, event, reject, verb, at)
+    local from = u.state
+    S.step()
+    if u.owner ~= '' then
+        S.room_empty(u, at)
+        if reject then S.reject_add(u, S.act.agent.id) end
+    end
+    u.n6 = 0
+    if event == K.USER_E_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
+    S.user_settle(u, (S.user_move(from, event)))
+    S.user_save(u, from)
+    S.about(verb, from, u)
+    if event == K.USER_E_BACK then S.todo_user(u) end
+end

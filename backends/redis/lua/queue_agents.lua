@@ -1,0 +1,198 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The verbs of agents, with match and pull: src/steps/queue_agents.c.
+
+function S.beat()
+    local ttl = S.set[K.SET_TTL + 1]
+    return ttl > 0 and S.now + ttl or 0
+end
+
+-- without a version: a sign of life is no change to be told of
+function S.heartbeat(r)
+    S.save(r)
+    S.apply()
+    S.clock = S.now
+end
+
+function S.make_agents()
+    function S.lanes_of()
+        local list, n, seen = S.a[K.ARG_LANES], 0, {}
+        if not list or find(',' .. list .. ',', ',*,', 1, true) then return {'*'} end
+        for one in string.gmatch(list, '[^,]+') do
+            local new = true
+            for i = 1, n do new = new and seen[i] ~= one end
+            if new then
+                n = n + 1
+                seen[n] = one
+            end
+        end
+        return seen
+    end
+
+    function S.same_login(a)
+        local g = S.a
+        if g[K.ARG_CAPACITY] and g[K.ARG_CAPACITY] ~= a.n0 or g[K.ARG_LEVEL] and g[K.ARG_LEVEL] ~= a.n5 then
+            return false
+        end
+        if not g[K.ARG_LANES] then return true end
+        local lanes = S.lanes_of()
+        if #lanes ~= #a.lanes then return false end
+        for i = 1, #lanes do
+            if lanes[i] ~= a.lanes[i] then return false end
+        end
+        return true
+    end
+
+    function S.login_verb()
+        local g = S.a
+        local r = S.load('1', g[K.ARG_AGENT])
+        S.act_init()
+        if r then
+            S.agent_read(r)
+            if not S.same_login(r) then return S.say_agent(K.REFUSED, r) end
+            S.say_agent(K.SAME, r)
+            return S.agent_alive(r)
+        end
+        S.step()
+        local a = S.fresh('1', g[K.ARG_AGENT])
+        a.order, a.token = S.act.v, S.act.v
+        a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
+        a.lanes, a.rooms, a.was_open, a.touched = S.lanes_of(), {}, false, false
+        for i = 1, a.n0 do a.rooms[i] = '' end
+        S.agent_move(a, K.AGENT_E_LOGIN, S.now)
+        S.say_agent(K.OK, a)
+        S.agent_save(a, true)
+        S.about(S.verb, K.AGENT_GONE, a)
+        S.act_commit()
+        S.todo_agent(a.order)
+    end
+
+    function S.logout()
+        local id = S.a[K.ARG_AGENT]
+        if not S.agent_leave then S.make_expiry() end
+        while true do
+            local r = S.load('1', id)
+            if not r then return S.no_agent(K.SAME) end
+            if S.agent_leave(r, K.AGENT_E_LOGOUT, S.verb, S.now) then return S.no_agent(K.OK) end
+        end
+    end
+
+    function S.pause_or_ready(r, event, verb)
+        local from, ready, at = r.state, event == K.AGENT_E_READY, (r.state * K.AGENT_EVENTS + event) * 2 + 2
+        local what, asked = byte(K.AGENT_MOVES, at) - 65, r.n6 % 2 == 1
+        if what == K.OK and S.used(r) > 0 then
+            if ready and not asked and r.n4 == 0 or not ready and asked then what = K.SAME end
+        end
+        if what ~= K.OK then return S.say_agent(what, r) end
+        S.act_init()
+        local a = S.agent_read(r)
+        S.act.agent = a
+        S.step()
+        a.touched = true
+        if ready or S.used(a) == 0 then a.n4 = 0 end
+        if asked == ready then a.n6 = a.n6 + (ready and -1 or S.used(a) > 0 and 1 or 0) end
+        S.agent_move(a, event, S.now)
+        a.ends = S.nearer(a.n2, a.n4)
+        S.about(verb, from, a)
+        S.say_agent(K.OK, a)
+        S.todo_agent(a.order)
+        S.act_commit()
+    end
+
+    function S.agent_verb(event)
+        local r = S.load('1', S.a[K.ARG_AGENT])
+        if not r then return S.no_agent(K.MISSING) end
+        S.pause_or_ready(r, event, S.verb)
+    end
+
+    function S.free()
+        local n = 0
+        if not S.first_in_rooms then S.make_expiry() end
+        while true do
+            local r = S.load('1', S.a[K.ARG_AGENT])
+            if not r then return S.no_agent(K.MISSING) end
+            S.act_init()
+            S.act.agent = S.agent_read(r)
+            local u = S.first_in_rooms(r)
+            if not u then
+                S.counted = n
+                S.pause_or_ready(r, K.AGENT_E_READY, K.V_READY)
+                if n > 0 then S.status = K.OK end
+                return
+            end
+            if u.state == K.USER_SEATED then
+                S.user_gone(u, 7, K.USER_E_FINISH, S.verb, S.now)
+            else
+                S.user_back(u, K.USER_E_BACK, true, S.verb, S.now)
+            end
+            S.act_commit()
+            n = n + 1
+        end
+    end
+
+    function S.pull()
+        local r = S.load('1', S.a[K.ARG_AGENT])
+        if not r then return S.no_agent(K.MISSING) end
+        S.say_agent(K.OK, r)
+        if not S.is_open(r) then S.status = K.REFUSED return end
+        S.act_init()
+        S.act.agent = S.agent_read(r)
+        if not S.match_agent_once() then
+            S.status, S.why = K.EMPTY, 2
+            return
+        end
+        S.state = S.act.agent.state
+        S.act_commit()
+    end
+
+    function S.match()
+        local before = -1
+        while S.n_matched ~= before and S.n_matched < K.STEP_MAX do
+            local rank, order = 0, 0
+            before = S.n_matched
+            while S.cnt(5 + K.USER_WAITING) > 0 do
+                local link = S.walk('2', '0', nil, rank, order)
+                if link and S.n_matched >= K.STEP_MAX then S.more = 1 end
+                if not link or S.n_matched >= K.STEP_MAX then break end
+                rank, order = link.rank, link.order
+                S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1)
+            end
+        end
+        S.status = S.n_matched > 0 and K.OK or K.SAME
+    end
+end
+
+function S.agent_alive(r)
+    local at = S.beat()
+    if r.n2 == at then return end
+    r.n2 = at
+    r.ends = S.nearer(at, r.n4)
+    r.slots = r.ends ~= 0 and 6 or 4
+    S.heartbeat(r)
+end
+
+function S.room(alive)
+    local id = S.a[K.ARG_AGENT]
+    local r = S.load('1', id)
+    if not r then return S.no_agent(K.MISSING) end
+    if alive then
+        S.agent_alive(r)
+        if S.is_open(r) then
+            S.todo_agent(r.order)
+            S.settle()
+        end
+        r = S.find('1', id)
+    end
+    S.say_agent(K.OK, r)
+    S.agent_read(r)
+    S.rows = {}
+    for i = 1, r.n0 do
+        local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        if r.rooms[i] ~= '' then
+            local u = S.find('3', r.rooms[i]) or S.damaged()
+            row[3], row[7], row[8], row[9], row[10], row[11], row[12] = u.group, u.state, u.n1, u.n0, u.n2, u.n4,
+                u.ends
+        end
+        S.rows[i] = row
+    end
+end

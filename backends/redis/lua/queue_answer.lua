@@ -1,0 +1,32 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What is answered about one agent or one user: src/steps/queue_answer.c.
+
+function S.say_agent(status, r)
+    S.status, S.state, S.agent = status, r.state, r.id
+    S.login, S.no = 0, 0
+    if r.state ~= K.AGENT_GONE then S.login, S.no = r.order, r.n0 end
+end
+
+function S.no_agent(status) S.status, S.agent = status, S.a[K.ARG_AGENT] end
+
+function S.say_user(status, u, login)
+    local state = u.state
+    S.status, S.index, S.wait, S.user, S.agent = status, -1, -1, u.id, u.owner
+    S.place = state == K.USER_WAITING and 3 or state == K.USER_OFFERED and 2 or state == K.USER_SEATED and 1
+        or state == K.USER_AWAY and 4 or 0
+    if state == K.USER_OFFERED or state == K.USER_SEATED then
+        S.token, S.no, S.ends = u.token, u.n5, u.n6
+        S.login = login or (S.find('1', u.owner) or S.damaged()).order
+    elseif state == K.USER_WAITING then
+        local l = S.exists and S.find('6', u.group)
+        S.index = 0
+        if l then
+            if l.n0 > 0 then S.index = S.rank('3', u.group, u.rank, u.order) end
+            local pace = struct.unpack('>I7', sub(l.data, 57, 63))
+            if pace ~= 0 then S.wait = floor((S.index + 1) * pace / 16) end
+        end
+    end
+end
+
+function S.gone(status, user) S.status, S.index, S.wait, S.user = status, -1, -1, user end

@@ -1,0 +1,127 @@
+-- SPDX-License-Identifier: MIT
+--
+-- What happens by itself: src/steps/queue_due.c.
+
+function S.make_expiry()
+    function S.first_in_rooms(a)
+        local best
+        for i = 1, a.n0 do
+            if a.rooms[i] ~= '' then
+                local r = S.find('3', a.rooms[i]) or S.damaged()
+                local p = S.place_of(r)
+                if not best or p < S.place_of(best) or p == S.place_of(best) and r.order < best.order then
+                    best = r
+                end
+            end
+        end
+        return best
+    end
+
+    -- one change on the way of an agent that goes; true: it is gone
+    function S.agent_leave(r, event, verb, at)
+        local from = r.state
+        S.act_init()
+        local a = S.agent_read(r)
+        S.act.agent = a
+        a.leaving = true
+        local u = S.first_in_rooms(a)
+        if u then
+            if a.n6 % 2 == 0 then a.n6 = a.n6 + 1 end
+            if S.set[K.SET_REQUEUE + 1] == 0 then
+                S.user_back(u, K.USER_E_BACK, false, K.V_REQUEUE, at)
+            else
+                S.user_gone(u, 5, K.USER_E_DROP, K.V_REQUEUE, at)
+            end
+            S.act_commit()
+            return false
+        end
+        S.step()
+        S.agent_move(a, event, at)
+        S.about(verb, from, a)
+        for i = 1, #a.lanes do S.erase(S.find('2', format('%.0f.%d', a.order, i - 1)) or S.damaged()) end
+        S.erase(a)
+        a.dirty = false
+        S.act_commit()
+        return true
+    end
+
+    function S.expire_agent(r)
+        local at, from = r.ends, r.state
+        if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
+        S.act_init()
+        local a = S.agent_read(r)
+        S.act.agent = a
+        S.step()
+        a.n4, a.touched = 0, true
+        S.agent_move(a, K.AGENT_E_DONE, at)
+        a.ends = a.n2
+        S.about(K.V_EXPIRE, from, a)
+        S.todo_agent(a.order)
+        S.act_commit()
+    end
+
+    function S.expire_user(u)
+        local at, state = u.ends, u.state
+        S.act_init()
+        if (state == K.USER_WAITING or state == K.USER_AWAY) and u.n7 ~= 0 and u.n7 <= at then
+            S.user_gone(u, 4, K.USER_E_TIMEOUT, K.V_EXPIRE, at)
+        elseif state == K.USER_AWAY then
+            S.user_gone(u, 3, K.USER_E_DROP, K.V_EXPIRE, at)
+        elseif u.n3 ~= 0 and u.n3 <= at and state ~= K.USER_SEATED and S.set[K.SET_GRACE + 1] > 0 then
+            S.user_back(u, K.USER_E_AWAY, false, K.V_EXPIRE, at)
+        elseif u.n3 ~= 0 and u.n3 <= at then
+            S.user_gone(u, state == K.USER_SEATED and 6 or 3, K.USER_E_DROP, K.V_EXPIRE, at)
+        else
+            S.user_back(u, K.USER_E_BACK, true, K.V_EXPIRE, at)
+        end
+        S.act_commit()
+    end
+
+    -- one change that is due; false: nothing is
+    function S.expire_next()
+        if S.due < 0 or S.due > S.now then return false end
+        local a, u = S.walk('1', '1'), S.walk('3', '1')
+        S.due = -1
+        if a then S.due = a.ends end
+        if u and (not a or u.ends < S.due) then S.due = u.ends end
+        if S.due < 0 or S.due > S.now then return false end
+        if a and (not u or a.ends <= u.ends) then
+            S.expire_agent(a)
+        else
+            S.expire_user(u)
+        end
+        return true
+    end
+
+    -- up to @max of them, and the matches that follow; how many, and whether there are more
+    function S.expire_due(max)
+        local n = 0
+        while true do
+            local portion, more = max - n < K.EXPIRE_MAX and max - n or K.EXPIRE_MAX, true
+            while portion > 0 do
+                more = S.expire_next()
+                if not more then break end
+                n, portion = n + 1, portion - 1
+            end
+            S.settle()
+            if not more then return n, false end
+            if n >= max then
+                -- S.due is only a bound
+                local a, u = S.walk('1', '1'), S.walk('3', '1')
+                return n, a and S.due_now(a) or u and S.due_now(u) or false
+            end
+        end
+    end
+end
+
+-- The record of an agent ('1') or a user ('3') with its own deadlines applied.
+function S.load(kind, id)
+    if not S.exists then return nil end
+    local r = S.find(kind, id)
+    while r and S.due_now(r) do
+        if not S.expire_next then S.make_expiry() end
+        if kind == '1' then S.expire_agent(r) else S.expire_user(r) end
+        r = S.find(kind, id)
+    end
+    return r
+end

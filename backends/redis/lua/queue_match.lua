@@ -1,0 +1,144 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Who is given to whom: src/steps/queue_match.c.
+
+function S.seated(l, u)
+    local wait = S.now - u.n2
+    S.figure(l, S.now, 2, 1)
+    S.figure(l, S.now, 4, wait)
+    if wait <= S.set[K.SET_SERVICE + 1] then S.figure(l, S.now, 3, 1) end
+    S.act.agent.n3 = S.act.agent.n3 + 1
+end
+
+function S.pace(l, u)
+    local f = l.f
+    local d = S.now - (f[10] > u.n2 and f[10] or u.n2)
+    if S.now > u.n2 then
+        if d > 86400000 then d = 86400000 end
+        f[9] = f[9] == 0 and 16 * d or floor((7 * f[9] + 16 * d) / 8)
+    end
+    f[10], l.dirty = S.now, true
+end
+
+function S.row(u, a, no, ends)
+    S.rows = S.rows or {}
+    S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.now, ends, 0, 0,
+        0, 0, 0, 0}
+end
+
+function S.give(u, stored)
+    local a, offer, no = S.act.agent, S.set[K.SET_OFFER + 1], 1
+    S.step()
+    while a.rooms[no] ~= '' do no = no + 1 end
+    local l = S.lane_hold(u.group)
+    a.rooms[no], a.touched, a.token = u.id, true, S.act.v
+    S.pace(l, u)
+    if offer > 0 then
+        a.n6 = a.n6 + 2
+        S.agent_move(a, K.AGENT_E_OFFER, S.now)
+        u.n6 = S.now + offer
+    else
+        a.n1 = a.n1 + 1
+        S.agent_move(a, K.AGENT_E_SEAT, S.now)
+        S.seated(l, u)
+        u.n6 = 0
+    end
+    S.user_settle(u, (S.user_move(u.state, offer > 0 and K.USER_E_OFFER or K.USER_E_SEAT)))
+    u.owner, u.token, u.n4, u.n5 = a.id, S.act.v, S.now, no
+    S.user_save(u, stored and K.USER_WAITING or K.USER_GONE)
+    S.about(K.V_MATCH, K.USER_WAITING, u)
+    S.n_matched = S.n_matched + 1
+    if S.tell_rows then S.row(u, a, no, u.n6) end
+end
+
+-- the first user of @lane (nil: of all) whom @agent may have
+function S.head(lane, agent)
+    local rank, order
+    for _ = 1, K.STEP_MAX do
+        local r = S.walk('3', '0', lane, rank, order)
+        if not r or not S.due_now(r) and not S.rejects(r, agent) then return r end
+        rank, order = r.rank, r.order
+    end
+end
+
+-- one match of the agent of the act; false: there is none to be had
+function S.match_agent_once()
+    local a, best = S.act.agent, nil
+    if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
+    for i = 1, #a.lanes do
+        local r = S.head(a.lanes[i] ~= '*' and a.lanes[i] or nil, a.id)
+        if r and (not best or r.rank < best.rank or r.rank == best.rank and r.order < best.order) then best = r end
+    end
+    if not best then return false end
+    S.give(best, true)
+    return true
+end
+
+function S.match_agent(login, max)
+    for _ = 1, max do
+        local r = S.agent_by_login(login)
+        if not r then return end
+        S.act_init()
+        S.act.agent = S.agent_read(r)
+        if not S.match_agent_once() then return end
+        S.act_commit()
+    end
+end
+
+function S.link_next(lane, rank, order)
+    local one, two = S.walk('2', '0', lane, rank, order), S.walk('2', '0', '*', rank, order)
+    if not one or two and (two.rank < one.rank or two.rank == one.rank and two.order < one.order) then
+        return two
+    end
+    return one
+end
+
+-- the agent that @u is given to at version @v, held by the act; false: none
+function S.pick(u, v)
+    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return false end
+    local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
+    local turned = not random
+    if random then
+        rank = S.draw(v, 0)
+        left = S.draw(v, 2097152) % K.DRAW_STEPS
+    end
+    for _ = 1, K.STEP_MAX do
+        local link = S.link_next(u.group, rank, order)
+        if not link then
+            if turned and not any then return false end
+            turned, any, rank, order = true, false, 0, 0
+        else
+            rank, order = link.rank, link.order
+            local a = S.find('1', link.owner) or S.damaged()
+            if not S.due_now(a) and not S.rejects(u, a.id) then
+                any = random
+                if left == 0 then
+                    S.act.agent = S.agent_read(a)
+                    return true
+                end
+                left = left - 1
+            end
+        end
+    end
+    return false
+end
+
+function S.match_user(rank, order)
+    for _ = 1, K.EXPIRE_MAX do
+        local u = S.walk('3', '0', nil, rank, order - 1)
+        if not u or u.rank ~= rank or u.order ~= order or S.due_now(u) then return end
+        S.act_init()
+        if not S.pick(u, S.version + 1) or not S.match_agent_once() then return end
+        S.act_commit()
+    end
+end
+
+function S.settle()
+    local agents, users = S.todo_a, S.todo_u
+    if #agents == 0 and #users == 0 then return end
+    if S.set[K.SET_TRIGGER + 1] == 0 then
+        for i = 1, #agents do S.match_agent(agents[i], K.CAPACITY_MAX) end
+        for i = 1, #users do S.match_user(users[i][1], users[i][2]) end
+    end
+    S.todo_a, S.todo_u = {}, {}
+end

@@ -1,0 +1,125 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Lists, figures, history: src/steps/queue_reads.c.
+
+function S.make_reads()
+    -- 'HI.ORDER', where a page ended
+    function S.cursor()
+        local hi, order = string.match(S.a[K.ARG_AFTER] or '', '^(%d+)%.(%d+)$')
+        return tonumber(hi), tonumber(order)
+    end
+
+    function S.list()
+        local a = S.a
+        local state, lane, max = a[K.ARG_STATE] or K.USER_WAITING, a[K.ARG_LANE] or nil,
+            a[K.ARG_MAX] or K.LIST_DEFAULT
+        local slot = state == K.USER_WAITING and '0' or state == K.USER_AWAY and '1' or '2'
+        local hi, order = S.cursor()
+        if not S.exists then S.status = K.MISSING return end
+        local looked, n = 0, 0
+        while true do
+            local r = S.walk('3', slot, slot ~= '2' and lane or nil, hi, order)
+            if not r then return end
+            if n == max or looked == K.LIST_MAX then
+                S.more, S.agent = 1, format('%.0f.%.0f', hi or 0, order or 0)
+                return
+            end
+            hi, order, looked = slot == '0' and r.rank or slot == '1' and r.ends or 0, r.order, looked + 1
+            if r.state == state and (not lane or lane == r.group) then
+                n = n + 1
+                S.rows = S.rows or {}
+                S.rows[n] = {r.id, r.owner, r.group, '', r.n5 ~= 0 and (S.find('1', r.owner) or S.damaged()).order
+                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, r.ends, 0, 0, 0, 0, 0, 0}
+            end
+        end
+    end
+
+    function S.agents()
+        local a = S.a
+        local max, from, n = a[K.ARG_MAX] or K.LIST_DEFAULT, '[1n', 0
+        if not S.exists then S.status = K.MISSING return end
+        if a[K.ARG_AFTER] then from = '(1n' .. a[K.ARG_AFTER] end
+        while true do
+            local m = call('ZRANGEBYLEX', INDEX, from, '(1n\255', 'LIMIT', '0', '1')[1]
+            if not m then
+                S.agent = ''
+                return
+            end
+            if n == max then S.more = 1 return end
+            local r = S.agent_read(S.find('1', sub(m, 3)))
+            from, n, S.agent = '(' .. m, n + 1, r.id
+            S.rows = S.rows or {}
+            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, r.state, 0, 0, 0, r.n7, r.ends, 0, 0,
+                r.n0, S.used(r), r.n3, r.n5}
+        end
+    end
+
+    function S.longest_wait(lane)
+        local rank, order, longest = nil, nil, 0
+        while true do
+            local r = S.walk('3', '0', lane, rank, order)
+            if not r then return longest end
+            if S.now - r.n0 > longest then longest = S.now - r.n0 end
+            rank, order = (K.PRIORITY_MAX - r.n1) * 8796093022208 + K.PLACE_MAX, 9007199254740991
+        end
+    end
+
+    function S.stats()
+        S.extra = {}
+        for i = 1, 18 do S.extra[i] = 0 end
+        if not S.exists then S.status = K.MISSING return end
+        local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT, S.a[K.ARG_LANE] or nil, '[6n'
+        while true do
+            local l
+            if lane then
+                l = S.find('6', lane)
+            else
+                local m = call('ZRANGEBYLEX', INDEX, from, '(6n\255', 'LIMIT', '0', '1')[1]
+                if not m then break end
+                from = '(' .. m
+                l = S.find('6', sub(m, 3))
+            end
+            if l then
+                local g = {struct.unpack(FIGURES, l.data)}
+                x[1], x[2], x[3], x[4] = x[1] + l.n0, x[2] + l.n3, x[3] + l.n1, x[4] + l.n2
+                if g[1] == day then
+                    for i = 2, 8 do f[i] = f[i] + g[i] end
+                end
+            end
+            if lane then break end
+        end
+        for i = 1, 5 do
+            x[5 + i] = S.cnt(i)
+            x[5] = x[5] + x[5 + i]
+        end
+        x[11] = S.longest_wait(lane)
+        x[12], x[13], x[14], x[15] = f[2], f[5], f[6], f[7]
+        x[16] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1
+        x[17] = f[2] > 0 and floor(f[4] / f[2]) or -1
+        x[18] = f[7] > 0 and floor(f[8] / f[7]) or -1
+    end
+
+    function S.history()
+        local a = S.a
+        local max, since = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_SINCE] or nil
+        local _, before = S.cursor()
+        if not S.exists then S.status = K.MISSING return end
+        local looked, n = 0, 0
+        while true do
+            local r = S.walk('7', '0', nil, 0, before, true)
+            if not r then return end
+            if n == max or looked == K.LIST_MAX then
+                S.more, S.agent = 1, format('0.%.0f', before)
+                return
+            end
+            before, looked = r.order, looked + 1
+            if not since or r.n4 >= since then
+                local d = munpack(r.data)
+                n = n + 1
+                S.rows = S.rows or {}
+                S.rows[n] = {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3, r.n4,
+                    (r.n3 ~= 0 and r.n3 or r.n4) - r.n2, r.n3 ~= 0 and r.n4 - r.n3 or 0, 0, 0, 0, 0}
+            end
+        end
+    end
+end

@@ -1,0 +1,250 @@
+-- SPDX-License-Identifier: MIT
+--
+-- The verbs of users, with set: src/steps/queue_users.c.
+
+function S.user_alive(u)
+    local at, from = S.beat(), u.state
+    if from ~= K.USER_AWAY then
+        if u.n3 == at then return end
+        u.n3 = at
+        u.ends = from == K.USER_WAITING and S.nearer(at, u.n7) or from == K.USER_OFFERED
+            and S.nearer(at, u.n6) or at
+        u.slots = u.slots - (u.slots % 4 > 1 and 2 or 0) + (u.ends ~= 0 and 2 or 0)
+        return S.heartbeat(u)
+    end
+    S.act_init()
+    S.step()
+    u.n3, u.n6 = at, 0
+    S.user_settle(u, (S.user_move(from, K.USER_E_APPLY)))
+    S.user_save(u, from)
+    S.about(S.verb, from, u)
+    S.todo_user(u)
+    S.act_commit()
+end
+
+function S.tell_user(status) S.say_user(status, S.find('3', S.a[K.ARG_USER])) end
+
+function S.user_again(u, apply)
+    local back = u.state == K.USER_AWAY
+    S.user_alive(u)
+    S.settle()
+    S.tell_user(apply and not back and K.SAME or K.OK)
+end
+
+function S.where(alive)
+    local id = S.a[K.ARG_USER]
+    local u = S.load('3', id)
+    if not u then return S.gone(K.MISSING, id) end
+    if alive then return S.user_again(u, false) end
+    S.say_user(K.OK, u)
+end
+
+function S.apply_verb()
+    local g, set = S.a, S.set
+    local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
+    local u = S.load('3', id)
+    if u then return S.user_again(u, true) end
+    S.gone(K.EMPTY, id)
+    if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
+    local new = S.fresh('3', id)
+    new.group, new.n1, new.n0 = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
+    new.n2, new.n3, new.n7 = S.now, S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.now + set[K.SET_MAXWAIT + 1] or 0
+    new.order = S.version + 1
+    S.act_init()
+    local l, found = S.lane_hold(new.group), false
+    if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
+    local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
+    if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
+        S.status = K.FULL
+        return
+    end
+    if not l.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then S.status = K.FULL return end
+    S.step()
+    S.user_settle(new, (S.user_move(K.USER_GONE, K.USER_E_APPLY)))
+    S.about(S.verb, K.USER_GONE, new)
+    if found and alone then
+        local login = S.act.agent.order
+        S.give(new, false)
+        S.say_user(K.OK, new, login)
+    else
+        S.act.agent = nil
+        S.user_save(new, K.USER_GONE)
+        if found then S.todo_user(new) else S.say_user(K.OK, new) end
+    end
+    S.act_commit()
+    if found and not alone then
+        S.settle()
+        S.tell_user(K.OK)
+    end
+end
+
+function S.end_visit(u, outcome, event)
+    S.user, S.agent, S.index, S.wait, S.no, S.token = u.id, u.owner, -1, -1, u.n5, u.token
+    S.act_init()
+    S.user_gone(u, outcome, event, S.verb, S.now)
+    if u.owner ~= '' then
+        S.login = S.act.agent.order
+        if S.set[K.SET_TRIGGER + 1] == 0 then
+            S.match_agent_once()
+            S.todo_a[#S.todo_a] = nil
+        end
+    end
+    S.status = K.OK
+    S.act_commit()
+end
+
+function S.leave_verb()
+    local id = S.a[K.ARG_USER]
+    local u = S.load('3', id)
+    if not u then return S.gone(K.MISSING, id) end
+    S.end_visit(u, u.state == K.USER_SEATED and 1 or 2, K.USER_E_LEAVE)
+end
+
+-- the user in room @room; or nil and the status
+function S.in_room(room)
+    local login, no = string.match(room, '^([1-9]%d*)%.([1-9]%d*)$')
+    if not S.exists or not login or #login > 16 or #no > 16 then return nil, K.MISSING end
+    login, no = tonumber(login), tonumber(no)
+    while true do
+        local a = S.agent_by_login(login)
+        if not a then return nil, K.MISSING end
+        if S.due_now(a) then
+            if not S.expire_next then S.make_expiry() end
+            S.expire_agent(a)
+        else
+            S.agent_read(a)
+            if no > a.n0 then return nil, K.MISSING end
+            S.login, S.no, S.agent = login, no, a.id
+            if a.rooms[no] == '' then return nil, K.REFUSED end
+            local u = S.find('3', a.rooms[no]) or S.damaged()
+            if not S.due_now(u) then return u end
+            if not S.expire_next then S.make_expiry() end
+            S.expire_user(u)
+        end
+    end
+end
+
+function S.finish()
+    local g = S.a
+    local u, status = S.in_room(g[K.ARG_ROOM])
+    S.index, S.wait = -1, -1
+    if not u then
+        S.status = status
+        return
+    end
+    if g[K.ARG_USER] and g[K.ARG_USER] ~= u.id or g[K.ARG_TOKEN] and g[K.ARG_TOKEN] ~= u.token then
+        S.status, S.user, S.agent, S.token = K.STALE, u.id, u.owner, u.token
+        return
+    end
+    local _, what = S.user_move(u.state, K.USER_E_FINISH)
+    if what ~= K.OK then
+        S.status, S.user, S.agent = K.REFUSED, u.id, u.owner
+        return
+    end
+    S.end_visit(u, 1, K.USER_E_FINISH)
+end
+
+function S.make_steps()
+    function S.accept_or_reject(accept)
+        local g = S.a
+        local u, a = S.load('3', g[K.ARG_USER]), nil
+        S.user, S.agent, S.index, S.wait = g[K.ARG_USER], g[K.ARG_AGENT], -1, -1
+        a = S.load('1', g[K.ARG_AGENT])
+        if not a then S.status = K.MISSING return end
+        if u then u = S.load('3', g[K.ARG_USER]) end
+        if u then a = S.find('1', g[K.ARG_AGENT]) end
+        if not u or not a then S.status = K.MISSING return end
+        if u.owner ~= a.id then S.status = K.REFUSED return end
+        S.login, S.no, S.token, S.state = a.order, u.n5, u.token, a.state
+        local from = u.state
+        local to, what = S.user_move(from, accept and K.USER_E_SEAT or K.USER_E_BACK)
+        if not accept and from == K.USER_SEATED then what = K.REFUSED end
+        if what ~= K.OK then S.status = what return end
+        S.act_init()
+        S.act.agent = S.agent_read(a)
+        if not accept then
+            S.user_back(u, K.USER_E_BACK, true, S.verb, S.now)
+        else
+            S.step()
+            local l = S.lane_hold(u.group)
+            a.n6, a.n1 = a.n6 - 2, a.n1 + 1
+            S.agent_move(a, K.AGENT_E_SEAT, S.now)
+            u.n4, u.n6 = S.now, 0
+            S.seated(l, u)
+            u.state, u.ends = to, u.n3
+            u.slots = u.ends ~= 0 and 6 or 4
+            S.user_save(u, from)
+            S.about(S.verb, from, u)
+        end
+        S.state, S.status = a.state, K.OK
+        S.act_commit()
+    end
+
+    function S.move_user()
+        local g = S.a
+        local u = S.load('3', g[K.ARG_USER])
+        if not u then return S.gone(K.MISSING, g[K.ARG_USER]) end
+        local _, what = S.user_move(u.state, K.USER_E_MOVE)
+        if what ~= K.OK then return S.say_user(what, u) end
+        local lane, place = u.group, S.place_of(u)
+        local was1, was0 = u.n1, u.n0
+        u.group, u.n1, u.n0 = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
+        if u.group == lane and S.place_of(u) == place then
+            return S.say_user(K.SAME, u)
+        end
+        S.act_init()
+        local from, to = S.lane_hold(lane), S.lane_hold(u.group)
+        if not to.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then S.status = K.FULL return end
+        S.step()
+        if u.state == K.USER_WAITING then u.rank = S.place_of(u) end
+        S.count_user(from, u.state, -1)
+        S.count_user(to, u.state, 1)
+        S.save(u)
+        S.about(S.verb, u.state, u)
+        S.todo_user(u)
+        S.act_commit()
+        S.settle()
+        S.tell_user(K.OK)
+    end
+
+    function S.settings()
+        local a, set, given = S.a, {}, false
+        for i = 1, 16 do set[i] = S.set[i] end
+        local function take(i, value)
+            if value then set[i + 1], given = value, true end
+        end
+        take(K.SET_TTL, a[K.ARG_TTL])
+        take(K.SET_TRIGGER, a[K.ARG_TRIGGER])
+        take(K.SET_STRATEGY, a[K.ARG_STRATEGY])
+        take(K.SET_OFFER, a[K.ARG_OFFER])
+        take(K.SET_WRAPUP, a[K.ARG_WRAPUP])
+        take(K.SET_LIMIT, a[K.ARG_LIMIT])
+        take(K.SET_MAXWAIT, a[K.ARG_MAXWAIT])
+        take(K.SET_GRACE, a[K.ARG_GRACE])
+        take(K.SET_REQUEUE, a[K.ARG_REQUEUE])
+        take(K.SET_HISTORY, a[K.ARG_HISTORY])
+        take(K.SET_ZONE, a[K.ARG_ZONE])
+        take(K.SET_SERVICE, a[K.ARG_SERVICE])
+        take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        S.extra = {}
+        local same = S.exists
+        for i = 1, K.SETTINGS do
+            S.extra[i] = set[i]
+            same = same and set[i] == S.set[i]
+        end
+        if not given then
+            S.status = S.exists and K.OK or K.MISSING
+        elseif same then
+            S.status = K.SAME
+        else
+            local waited = S.set[K.SET_TRIGGER + 1] ~= 0
+            S.pset = set
+            S.commit(S.verb, 0, 0, nil)
+            if waited and S.set[K.SET_TRIGGER + 1] == 0 then
+                if not S.match then S.make_agents() end
+                S.match()
+                S.status = K.OK
+            end
+        end
+    end
+end

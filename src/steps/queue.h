@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The verbs of a queue as steps on a record store.  What they mean: src/core/queue_verbs.def,
+ * agent.def, user.def.  This is what the files queue*.c have in common; nobody else includes it.
+ *
+ * Records
+ *   AGENT   id; order = version of login (slot 2 finds it by that), token = version of the last
+ *           match; until_ms = the nearer of beat and wrap; data = array: how many lanes, the
+ *           lanes, then for each room who is in it ("" nobody)
+ *   LINK    id "LOGIN.I": one for each lane of an agent, group = the lane ("*" all), owner =
+ *           the agent; in slot 0 while the agent is open, (rank, order) by strategy, order =
+ *           16 * a version + I
+ *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
+ *           slot 2 while it has a room, owner = the agent, token = version of the match;
+ *           data = array of agents not to offer it to again
+ *   LANE    id; users by state; data = array of figures
+ *   VISIT   id = version of its end; state = outcome, owner = the agent; data = array: user, lane
+ *
+ * An act is one write with one or more versions: a change of the command, and the matches
+ * that follow from it at once.  It holds the agent and the lanes concerned until it is
+ * committed, so that each is written once.
+ */
+#ifndef USHER_STEPS_QUEUE_H
+#define USHER_STEPS_QUEUE_H
+
+#include "work.h"
+
+#include "core/pack.h"
+#include "core/queue.h"
+
+typedef struct usher__work work;
+
+enum kind { K_AGENT = 1, K_LINK = 2, K_USER = 3, K_LANE = 6, K_VISIT = 7 };
+
+/* counts: 1..5 agents by state, 6..9 users by state */
+enum { COUNT_USERS = 5, COUNT_LANES = 10, COUNT_VISITS, COUNT_REQUESTS };
+
+enum {
+    SET_TTL,
+    SET_TRIGGER,
+    SET_STRATEGY,
+    SET_OFFER,
+    SET_WRAPUP,
+    SET_LIMIT,
+    SET_MAXWAIT,
+    SET_GRACE,
+    SET_REQUEUE,
+    SET_HISTORY,
+    SET_ZONE,
+    SET_SERVICE,
+    SET_REQUESTS,
+    SETTINGS
+};
+
+/* n of an agent: SEATED users, OFFERS * 2 + ASKED, … */
+enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STATE_SINCE };
+
+/* n of a user.  MATCHED: offered or seated at; END: of the offer or of the grace. */
+enum { U_SINCE, U_PRIORITY, U_APPLIED, U_BEAT, U_MATCHED, U_NO, U_END, U_PATIENCE };
+
+/* n of a lane: users by state - 1; and its figures. */
+enum {
+    F_DAY,
+    F_SEATED,
+    F_WITHIN,
+    F_WAIT,
+    F_ABANDONED,
+    F_TIMEOUT,
+    F_FINISHED,
+    F_TALK,
+    F_PACE, /* 16 * ms between seatings, 0: not known */
+    F_LAST,
+    FIGURES
+};
+
+#define FIGURE_BYTES 7
+#define DAY_SHIFT 1000 /* so that days of a local time before 1970 are not below zero */
+
+/* n of a visit. */
+enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
+
+#define LANES_MAX USHER_GROUPS_MAX
+#define NAME_PACKED (USHER_NAME_MAX + 3)
+#define AGENT_DATA (16 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
+#define FOREVER (INT64_C(1) << 52)
+#define PASS_MAX USHER__STEP_MAX /* looked at in vain, for one match */
+#define DAY_MS INT64_C(86400000)
+
+static const struct usher_text all_lanes = { "*", 1 };
+
+struct agent {
+    struct usher_record r;
+    size_t n_lanes;
+    struct usher_text lanes[LANES_MAX], rooms[USHER_CAPACITY_MAX];
+    bool dirty;
+    bool was_open;
+    bool touched; /* its links get a new order */
+    bool leaving; /* its rooms are being emptied for good: no events */
+};
+
+struct lane {
+    struct usher_record r;
+    int64_t f[FIGURES];
+    bool dirty;
+    unsigned char data[FIGURES * FIGURE_BYTES];
+};
+
+/* What a change is about: for its notice. */
+struct about {
+    enum usher_verb verb;
+    unsigned from, to;
+    struct usher_record r;
+};
+
+struct act {
+    struct usher__change c;
+    bool begun;
+    struct about about;
+    bool has_agent;
+    struct agent agent;
+    unsigned n_lanes;
+    struct lane lanes[3];
+    unsigned char agent_data[AGENT_DATA];
+    unsigned char visit_data[2 * NAME_PACKED + 32]; /* the id stands at the end */
+    unsigned char user_data[USHER_REJECTS_MAX * NAME_PACKED + 8];
+};
+
+/* Who became open or waits again: to be matched once the changes that did it are written. */
+struct todo {
+    unsigned n_agents, n_users;
+    uint64_t agents[USHER__EXPIRE_MAX + 2]; /* by login */
+    struct {
+        uint64_t rank, order;
+    } users[USHER__EXPIRE_MAX + USHER_CAPACITY_MAX];
+};
+
+/* One command. */
+struct run {
+    work *w;
+    struct todo *todo;
+    bool matched_rows; /* tell of matches in rows */
+    uint64_t n_matched;
+};
+
+static inline const struct usher_queue_args *args(const work *w)
+{
+    return &w->command->arg.queue;
+}
+
+static inline bool given(const work *w, uint32_t bit)
+{
+    return (w->command->given & bit) != 0;
+}
+
+static inline bool due(const struct usher_record *r, int64_t now)
+{
+    return r->until_ms != 0 && r->until_ms <= now;
+}
+
+/* The nearer of two deadlines, 0 for none. */
+static inline int64_t nearer(int64_t a, int64_t b)
+{
+    return a == 0 ? b : b == 0 ? a : a < b ? a : b;
+}
+
+/* ---- agents ----------------------------------------------------------------------- */
+
+static inline int64_t used(const struct usher_record *r)
+{
+    return r->n[A_SEATED] + r->n[A_OFFERS] / 2;
+}
+
+static inline bool asked(const struct usher_record *r)
+{
+    return r->n[A_OFFERS] % 2 != 0;
+}
+
+static inline bool is_open(const struct usher_record *r)
+{
+    return r->state >= USHER_AGENT_IDLE && r->state <= USHER_AGENT_BUSY && !asked(r) &&
+           r->n[A_WRAP] == 0 && used(r) < r->n[A_CAPACITY];
+}
+
+static inline uint64_t place(const struct usher_record *r)
+{
+    return ((uint64_t)(USHER_PRIORITY_MAX - r->n[U_PRIORITY]) << 43) + (uint64_t)r->n[U_SINCE];
+}
+
+static inline struct usher_queue_reply *reply_of(work *w)
+{
+    return &w->reply->of.queue;
+}
+
+static inline enum usher_status damaged(work *w)
+{
+    usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: an agent cannot be read");
+    return USHER_UNAVAILABLE;
+}
+
+/* ---- queue_act.c ---- */
+
+bool usher__queue_texts(struct usher_unpacker *u, struct usher_text *to, size_t n);
+/* False: the record is damaged. */
+bool usher__queue_agent_read(struct agent *a);
+/* The agent that logged in at version @login, or MISSING. */
+enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r);
+enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
+                                               const struct usher_record *r);
+void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at);
+enum usher_status usher__queue_links_erase(work *w, struct act *act);
+enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh);
+/* The lane @id of @act, to be changed.  It may be a new one. */
+enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
+                                         struct lane **ret);
+/* Count in the figures of the day of @at; those of a day before are forgotten, and what
+ * belongs to them is counted no more. */
+void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
+                         int64_t by);
+/* A user of state @state more (@by 1) or less (-1). */
+void usher__queue_count(struct act *act, struct lane *l, unsigned state, int64_t by);
+void usher__queue_act_init(struct act *act);
+/* What follows is a change with a version of its own. */
+void usher__queue_act_step(work *w, struct act *act);
+void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from,
+                            const struct usher_record *r);
+enum usher_status usher__queue_act_commit(work *w, struct act *act);
+void usher__queue_todo_agent(struct run *run, uint64_t login);
+/* In the order of places. */
+void usher__queue_todo_user(struct run *run, const struct usher_record *r);
+/* What follows from the state of @r: lists, deadline, room. */
+void usher__queue_user_settle(struct usher_record *r, unsigned to);
+unsigned usher__queue_user_move(const struct usher_record *r, unsigned event);
+/* Is @agent among those that @u is not to be offered to? */
+bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent);
+/* @u goes: a step of @act, told as @verb. */
+enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
+                                         enum usher_outcome outcome, unsigned event,
+                                         enum usher_verb verb, int64_t at);
+/* @u changes from one state to another: its lane's counts follow, and it is stored. */
+enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_record *u,
+                                         unsigned from);
+/* @u waits again (BACK), or is away (AWAY): a step of @act. */
+enum usher_status usher__queue_user_back(struct run *run, struct act *act, struct usher_record *u,
+                                         unsigned event, bool reject, enum usher_verb verb,
+                                         int64_t at);
+
+/* ---- queue_match.c ---- */
+
+/* It has a room from now on, for good: the figures. */
+void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_record *u);
+/* Give @u, who waits (stored, or new in this act: @from GONE), to the agent of @act, which is open.
+ */
+enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
+                                    bool stored);
+/* One match of the agent of @act, if there is one to be had: a step.  MISSING: none. */
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act);
+/*
+ * The agent that @u is given to, into @act.  With strategy random it is drawn for the next
+ * version, see draw() in number.c.  MISSING: none.
+ */
+enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u);
+/* Match all who became open or wait again.  What has been written before stands: where it
+ * cannot be taken back, a match that has no memory is left to a later command. */
+enum usher_status usher__queue_settle(struct run *run);
+enum usher_status usher__queue_pull(struct run *run);
+enum usher_status usher__queue_match(struct run *run);
+
+/* ---- queue_due.c ---- */
+
+/* Of those in the rooms of the agent of @act, the one whose place is first.  MISSING: all
+ * rooms are empty. */
+enum usher_status usher__queue_first_in_rooms(work *w, struct act *act, struct usher_record *ret);
+/*
+ * One change on the way of @r, an agent that goes at the time @at: one of its users leaves
+ * it, or, when there are none, it goes itself.  *@ret_gone says which.
+ */
+enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_record *r,
+                                           unsigned event, enum usher_verb verb, int64_t at,
+                                           bool *ret_gone);
+/* What happens to @r, an agent, by itself: one change. */
+enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_record *r);
+/* The same for a user. */
+enum usher_status usher__queue_expire_user(struct run *run, const struct usher_record *r);
+/* Up to @max changes that are due, and the matches that follow from them. */
+enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t *ret_n,
+                                          bool *ret_more);
+/* The record of @kind (agent or user) with its own deadlines applied.  MISSING. */
+enum usher_status usher__queue_load(struct run *run, unsigned kind, const struct usher_text *id,
+                                    struct usher_record *r);
+
+/* ---- queue_answer.c ---- */
+
+void usher__queue_answer_names(work *w, const struct usher_text *user,
+                               const struct usher_text *agent);
+/* About an agent: login, pause … */
+void usher__queue_answer_agent(work *w, enum usher_status status, const struct usher_record *r);
+void usher__queue_answer_no_agent(work *w, enum usher_status status, const struct usher_text *id);
+/* The version at which the agent @id logged in: that of its rooms. */
+enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret);
+/* @l: its lane; NULL: not at hand. */
+enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
+                                           const struct usher_record *u, uint64_t login,
+                                           struct lane *l);
+enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
+                                           const struct usher_text *user);
+
+/* ---- queue_agents.c ---- */
+
+int64_t usher__queue_beat(const work *w);
+/* Without a version: a sign of life is no change to be told of. */
+enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r);
+enum usher_status usher__queue_login(struct run *run);
+enum usher_status usher__queue_logout(struct run *run);
+enum usher_status usher__queue_agent_verb(struct run *run, unsigned event);
+enum usher_status usher__queue_free(struct run *run);
+enum usher_status usher__queue_room(struct run *run, bool alive);
+
+/* ---- queue_users.c ---- */
+
+enum usher_status usher__queue_where(struct run *run, bool alive);
+int64_t usher__queue_agents_now(const struct usher_scope *s);
+enum usher_status usher__queue_apply(struct run *run);
+enum usher_status usher__queue_leave(struct run *run);
+enum usher_status usher__queue_finish(struct run *run);
+enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept);
+enum usher_status usher__queue_move(struct run *run);
+
+/* ---- queue_reads.c ---- */
+
+/* "HI.ORDER", where a page of users ended.  False: it is not that. */
+bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order);
+enum usher_status usher__queue_list(work *w);
+enum usher_status usher__queue_agents(work *w);
+enum usher_status usher__queue_stats(work *w);
+enum usher_status usher__queue_history(work *w);
+
+/* ---- queue_audit.c ---- */
+
+const char *usher__queue_scope_fault(const struct usher_scope *scope);
+const char *usher__queue_record_fault(const struct usher_scope *scope,
+                                      const struct usher_record *r);
+/* Sums: 0 users in rooms and what rooms say, 1 users of lanes and what lanes say, 2 open
+ * agents' links and agents that are open, 3 logins of links and of agents. */
+void usher__queue_tally(struct usher__tally *t, const struct usher_record *r);
+
+#endif

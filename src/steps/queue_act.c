@@ -1,0 +1,607 @@
+/* SPDX-License-Identifier: MIT */
+/* An act: the records of a queue, and what changes one user and one agent.  See queue.h. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/text.h"
+
+bool usher__queue_texts(struct usher_unpacker *u, struct usher_text *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!usher_unpack_text(u, &to[i]))
+            return false;
+    return true;
+}
+
+bool usher__queue_agent_read(struct agent *a)
+{
+    struct usher_unpacker u = { (const unsigned char *)a->r.data.data,
+                                (const unsigned char *)a->r.data.data + a->r.data.size };
+    uint64_t n_lanes;
+    size_t n;
+    int64_t capacity = a->r.n[A_CAPACITY];
+
+    if (capacity < 1 || capacity > USHER_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
+        !usher_unpack_uint(&u, &n_lanes) || n_lanes < 1 || n_lanes > LANES_MAX ||
+        n != 1 + n_lanes + (size_t)capacity)
+        return false;
+    a->n_lanes = (size_t)n_lanes;
+    a->dirty = a->touched = a->leaving = false;
+    a->was_open = is_open(&a->r);
+    return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
+           usher__queue_texts(&u, a->rooms, (size_t)capacity);
+}
+
+enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
+{
+    enum usher_status status;
+
+    if (login == 0 || login >= UINT64_C(1) << 53)
+        return USHER_MISSING;
+    status = w->ops->walk(w->txn, &w->scope, K_AGENT, 2, NULL, 0, login - 1, false, r);
+    return status == USHER_OK && r->order != login ? USHER_MISSING : status;
+}
+
+/* The agent of @act: it is read once. */
+static enum usher_status agent_hold(work *w, struct act *act, const struct usher_text *id)
+{
+    enum usher_status status;
+
+    if (act->has_agent)
+        return USHER_OK;
+    status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &act->agent.r);
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? damaged(w) : status;
+    if (!usher__queue_agent_read(&act->agent))
+        return damaged(w);
+    act->has_agent = true;
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
+                                               const struct usher_record *r)
+{
+    act->agent.r = *r;
+    if (!usher__queue_agent_read(&act->agent))
+        return damaged(w);
+    act->has_agent = true;
+    return USHER_OK;
+}
+
+void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at)
+{
+    struct agent *a = &act->agent;
+    unsigned to = usher__machine_move(&usher__agent_machine, a->r.state, event).to;
+    int64_t *counts = act->c.scope->counts;
+
+    (void)w;
+    if (to != a->r.state) {
+        if (a->r.state != USHER_AGENT_GONE)
+            counts[a->r.state]--;
+        if (to != USHER_AGENT_GONE)
+            counts[to]++;
+        a->r.n[A_STATE_SINCE] = at;
+    }
+    a->r.state = (uint8_t)to;
+    a->dirty = true;
+}
+
+/* Where its links stand while it is open: see enum usher_strategy. */
+static uint64_t link_rank(const struct usher_scope *s, const struct usher_record *a,
+                          uint64_t version)
+{
+    switch (s->settings[SET_STRATEGY]) {
+    case USHER_STRATEGY_LONGEST_IDLE:
+        return used(a) > 0;
+    case USHER_STRATEGY_FEWEST_SERVED:
+        return (uint64_t)a->n[A_SERVED];
+    case USHER_STRATEGY_LEAST_BUSY:
+        return (uint64_t)used(a);
+    case USHER_STRATEGY_LEVEL:
+        return (uint64_t)a->n[A_LEVEL];
+    case USHER_STRATEGY_RANDOM:
+        return usher__draw(version);
+    default:
+        return 0;
+    }
+}
+
+static struct usher_text link_id(char buffer[32], uint64_t login, size_t i)
+{
+    struct usher_text id = { buffer, 0 };
+
+    id.size = (size_t)snprintf(buffer, 32, "%" PRIu64 ".%zu", login, i);
+    return id;
+}
+
+/* Each lane's link follows the agent. */
+static enum usher_status links_save(work *w, struct act *act, bool fresh)
+{
+    struct agent *a = &act->agent;
+    bool open = is_open(&a->r);
+    uint64_t version = act->c.scope->version, base = version;
+
+    if (!fresh && open == a->was_open && !(open && a->touched))
+        return USHER_OK;
+    if (act->c.scope->settings[SET_STRATEGY] == USHER_STRATEGY_ROUND_ROBIN)
+        base = a->r.token;
+    for (size_t i = 0; i < a->n_lanes; i++) {
+        char buffer[32];
+        struct usher_text id = link_id(buffer, a->r.order, i);
+        struct usher_record r;
+
+        if (fresh) {
+            memset(&r, 0, sizeof r);
+            r.kind = K_LINK;
+            r.group = a->lanes[i];
+            r.owner = a->r.id;
+        } else {
+            enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? damaged(w) : status;
+        }
+        if (fresh) {
+            memcpy(act->user_data + i * 32, buffer, 32); /* free at a login */
+            r.id.data = (const char *)act->user_data + i * 32;
+            r.id.size = id.size;
+        }
+        r.slots = open ? 1u : 0;
+        r.rank = open ? link_rank(act->c.scope, &a->r, version) : 0;
+        if (open || fresh)
+            r.order = base * 16 + i;
+        usher__change_save(&act->c, &r);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_links_erase(work *w, struct act *act)
+{
+    for (size_t i = 0; i < act->agent.n_lanes; i++) {
+        char buffer[32];
+        struct usher_text id = link_id(buffer, act->agent.r.order, i);
+        struct usher_record r;
+        enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? damaged(w) : status;
+        usher__change_erase(&act->c, &r);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
+{
+    struct agent *a = &act->agent;
+    struct usher__packer p = { act->agent_data, sizeof act->agent_data, 0 };
+
+    usher__pack_array(&p, 1 + a->n_lanes + (size_t)a->r.n[A_CAPACITY]);
+    usher__pack_uint(&p, a->n_lanes);
+    for (size_t i = 0; i < a->n_lanes; i++)
+        usher__pack_text(&p, a->lanes[i].data, a->lanes[i].size);
+    for (int64_t i = 0; i < a->r.n[A_CAPACITY]; i++)
+        usher__pack_text(&p, a->rooms[i].data, a->rooms[i].size);
+    a->r.data.data = (const char *)act->agent_data;
+    a->r.data.size = p.n;
+    a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
+    a->r.slots = (uint8_t)(4u | (a->r.until_ms != 0 ? 2u : 0));
+    usher__change_save(&act->c, &a->r);
+    return links_save(w, act, fresh);
+}
+
+/* ---- lanes ------------------------------------------------------------------------ */
+
+static int64_t figure_get(const unsigned char *at)
+{
+    uint64_t v = (uint64_t)at[0] << 48 | (uint64_t)at[1] << 40 | (uint64_t)at[2] << 32 |
+                 (uint64_t)at[3] << 24 | (uint64_t)at[4] << 16 | (uint64_t)at[5] << 8 | at[6];
+
+    return (int64_t)v;
+}
+
+static void figure_put(unsigned char *at, int64_t v)
+{
+    at[0] = (unsigned char)(v >> 48);
+    at[1] = (unsigned char)(v >> 40);
+    at[2] = (unsigned char)(v >> 32);
+    at[3] = (unsigned char)(v >> 24);
+    at[4] = (unsigned char)(v >> 16);
+    at[5] = (unsigned char)(v >> 8);
+    at[6] = (unsigned char)v;
+}
+
+enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
+                                         struct lane **ret)
+{
+    struct lane *l;
+    enum usher_status status = USHER_MISSING;
+
+    for (unsigned i = 0; i < act->n_lanes; i++)
+        if (usher__text_equal(&act->lanes[i].r.id, id)) {
+            *ret = &act->lanes[i];
+            return USHER_OK;
+        }
+    l = &act->lanes[act->n_lanes];
+    if (w->scope.ref != NULL)
+        status = w->ops->find(w->txn, &w->scope, K_LANE, id, &l->r);
+    l->dirty = false;
+    memset(l->f, 0, sizeof l->f);
+    if (status == USHER_MISSING) {
+        memset(&l->r, 0, sizeof l->r);
+        l->r.kind = K_LANE;
+        l->r.id = *id;
+    } else if (status != USHER_OK) {
+        return status;
+    } else {
+        const unsigned char *at = (const unsigned char *)l->r.data.data;
+
+        if (l->r.data.size != sizeof l->data)
+            return damaged(w);
+        for (int i = 0; i < FIGURES; i++, at += FIGURE_BYTES)
+            l->f[i] = figure_get(at);
+    }
+    act->n_lanes++;
+    *ret = l;
+    return USHER_OK;
+}
+
+static void lane_save(struct act *act, struct lane *l)
+{
+    unsigned char *at = l->data;
+
+    if (l->r.ref == NULL)
+        act->c.scope->counts[COUNT_LANES]++;
+    for (int i = 0; i < FIGURES; i++, at += FIGURE_BYTES)
+        figure_put(at, l->f[i]);
+    l->r.data.data = (const char *)l->data;
+    l->r.data.size = sizeof l->data;
+    usher__change_save(&act->c, &l->r);
+}
+
+void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
+                         int64_t by)
+{
+    int64_t day = usher__day(at, s->settings[SET_ZONE]) + DAY_SHIFT;
+
+    l->dirty = true;
+    if (day > l->f[F_DAY]) {
+        for (int i = F_SEATED; i <= F_TALK; i++)
+            l->f[i] = 0;
+        l->f[F_DAY] = day;
+    }
+    if (day == l->f[F_DAY])
+        l->f[which] += by;
+}
+
+void usher__queue_count(struct act *act, struct lane *l, unsigned state, int64_t by)
+{
+    act->c.scope->counts[COUNT_USERS + state] += by;
+    l->r.n[state - 1] += by;
+    l->dirty = true;
+}
+
+/* ---- acts ------------------------------------------------------------------------- */
+
+void usher__queue_act_init(struct act *act)
+{
+    act->begun = false;
+    act->has_agent = false;
+    act->n_lanes = 0;
+}
+
+void usher__queue_act_step(work *w, struct act *act)
+{
+    if (!act->begun) {
+        usher__change_begin(w, &act->c);
+        act->begun = true;
+    } else {
+        usher__change_tell(w, &act->c, act->about.verb, act->about.from, act->about.to,
+                           &act->about.r);
+    }
+}
+
+void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from,
+                            const struct usher_record *r)
+{
+    act->about.verb = verb;
+    act->about.from = from;
+    act->about.to = r->state;
+    act->about.r = *r;
+}
+
+enum usher_status usher__queue_act_commit(work *w, struct act *act)
+{
+    enum usher_status status = USHER_OK;
+
+    if (!act->begun)
+        return USHER_OK;
+    if (act->has_agent && act->agent.dirty)
+        status = usher__queue_agent_save(w, act, false);
+    for (unsigned i = 0; i < act->n_lanes; i++)
+        if (act->lanes[i].dirty)
+            lane_save(act, &act->lanes[i]);
+    if (status == USHER_OK)
+        status = usher__change_commit(w, &act->c, act->about.verb, act->about.from, act->about.to,
+                                      &act->about.r);
+    return status;
+}
+
+void usher__queue_todo_agent(struct run *run, uint64_t login)
+{
+    struct todo *t = run->todo;
+
+    for (unsigned i = 0; i < t->n_agents; i++)
+        if (t->agents[i] == login)
+            return;
+    if (t->n_agents < sizeof t->agents / sizeof *t->agents)
+        t->agents[t->n_agents++] = login;
+}
+
+void usher__queue_todo_user(struct run *run, const struct usher_record *r)
+{
+    struct todo *t = run->todo;
+    unsigned i = t->n_users;
+
+    if (r->state != USHER_USER_WAITING || i == sizeof t->users / sizeof *t->users)
+        return;
+    for (; i > 0 && (t->users[i - 1].rank > r->rank ||
+                     (t->users[i - 1].rank == r->rank && t->users[i - 1].order > r->order));
+         i--)
+        t->users[i] = t->users[i - 1];
+    t->users[i].rank = r->rank;
+    t->users[i].order = r->order;
+    t->n_users++;
+}
+
+/* ---- users ------------------------------------------------------------------------ */
+
+void usher__queue_user_settle(struct usher_record *r, unsigned to)
+{
+    r->state = (uint8_t)to;
+    r->rank = 0;
+    r->slots = 0;
+    switch (to) {
+    case USHER_USER_WAITING:
+        r->until_ms = nearer(r->n[U_BEAT], r->n[U_PATIENCE]);
+        r->slots = 1u;
+        r->rank = place(r);
+        break;
+    case USHER_USER_AWAY:
+        r->until_ms = nearer(r->n[U_END], r->n[U_PATIENCE]);
+        break;
+    case USHER_USER_OFFERED:
+        r->until_ms = nearer(r->n[U_BEAT], r->n[U_END]);
+        r->slots = 4u;
+        break;
+    default:
+        r->until_ms = r->n[U_BEAT];
+        r->slots = 4u;
+        break;
+    }
+    if (r->slots != 4u) {
+        r->owner.data = NULL;
+        r->owner.size = 0;
+        r->token = 0;
+        r->n[U_MATCHED] = r->n[U_NO] = 0;
+    }
+    if (r->until_ms != 0)
+        r->slots |= 2u;
+}
+
+unsigned usher__queue_user_move(const struct usher_record *r, unsigned event)
+{
+    return usher__machine_move(&usher__user_machine, r->state, event).to;
+}
+
+bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent)
+{
+    struct usher_unpacker at = { (const unsigned char *)u->data.data,
+                                 (const unsigned char *)u->data.data + u->data.size };
+    struct usher_text text;
+    size_t n;
+
+    if (u->data.size == 0 || !usher_unpack_array(&at, &n))
+        return false;
+    while (n-- > 0 && usher_unpack_text(&at, &text))
+        if (usher__text_equal(&text, agent))
+            return true;
+    return false;
+}
+
+/* Add @agent to them; the oldest is forgotten when there are too many. */
+static void reject_add(struct act *act, struct usher_record *u, const struct usher_text *agent)
+{
+    struct usher_unpacker at = { (const unsigned char *)u->data.data,
+                                 (const unsigned char *)u->data.data + u->data.size };
+    struct usher__packer p = { act->user_data, sizeof act->user_data, 0 };
+    struct usher_text text;
+    size_t n = 0;
+
+    if (usher__queue_rejects(u, agent))
+        return;
+    if (u->data.size != 0)
+        (void)usher_unpack_array(&at, &n);
+    if (n >= USHER_REJECTS_MAX) {
+        (void)usher_unpack_text(&at, &text);
+        n = USHER_REJECTS_MAX - 1;
+    }
+    usher__pack_array(&p, n + 1);
+    while (n-- > 0 && usher_unpack_text(&at, &text))
+        usher__pack_text(&p, text.data, text.size);
+    usher__pack_text(&p, agent->data, agent->size);
+    u->data.data = (const char *)act->user_data;
+    u->data.size = p.n;
+}
+
+/* @u, who is in a room of the agent of @act, is there no more. */
+static enum usher_status room_empty(struct run *run, struct act *act, const struct usher_record *u,
+                                    int64_t at)
+{
+    work *w = run->w;
+    struct agent *a = &act->agent;
+    bool seated = u->state == USHER_USER_SEATED;
+    enum usher_status status = agent_hold(w, act, &u->owner);
+    int64_t *n = a->r.n;
+
+    if (status != USHER_OK)
+        return status;
+    if (u->n[U_NO] < 1 || u->n[U_NO] > n[A_CAPACITY])
+        return damaged(w);
+    a->rooms[u->n[U_NO] - 1].data = "";
+    a->rooms[u->n[U_NO] - 1].size = 0;
+    n[seated ? A_SEATED : A_OFFERS] -= seated ? 1 : 2;
+    a->dirty = true;
+    if (a->leaving)
+        return USHER_OK;
+    a->touched = true;
+    if (seated && w->scope.settings[SET_WRAPUP] > 0)
+        n[A_WRAP] = at + w->scope.settings[SET_WRAPUP];
+    if (used(&a->r) == 0) {
+        if (asked(&a->r)) {
+            n[A_OFFERS] = 0;
+            n[A_WRAP] = 0;
+            usher__queue_agent_move(w, act, USHER__AGENT_REST, at);
+        } else {
+            usher__queue_agent_move(w, act, n[A_WRAP] != 0 ? USHER__AGENT_WRAP : USHER__AGENT_CLEAR,
+                                    at);
+        }
+    } else if (seated && n[A_SEATED] == 0) {
+        usher__queue_agent_move(w, act, USHER__AGENT_KEEP, at);
+    }
+    usher__queue_todo_agent(run, a->r.order);
+    return USHER_OK;
+}
+
+/* The visit of @u is over: count it, keep it, forget the user.  @u still says where it was. */
+static enum usher_status visit_end(work *w, struct act *act, struct usher_record *u,
+                                   enum usher_outcome outcome, int64_t at)
+{
+    struct usher_scope *s = act->c.scope;
+    bool seated = u->state == USHER_USER_SEATED;
+    int64_t *counts = s->counts;
+    struct usher_record v, old;
+    struct usher__packer p = { act->visit_data, sizeof act->visit_data - 24, 0 };
+    struct lane *l;
+    char *id = (char *)act->visit_data + sizeof act->visit_data - 24;
+    enum usher_status status = usher__queue_lane_hold(w, act, &u->group, &l);
+
+    if (status != USHER_OK)
+        return status;
+    usher__queue_count(act, l, u->state, -1);
+    if (seated) {
+        usher__queue_figure(s, l, at, F_FINISHED, 1);
+        usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
+    } else {
+        usher__queue_figure(s, l, at, outcome == USHER_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED,
+                            1);
+    }
+    usher__change_erase(&act->c, u);
+    if (s->settings[SET_HISTORY] == 0 && counts[COUNT_VISITS] == 0)
+        return USHER_OK;
+    if (s->settings[SET_HISTORY] == 0) { /* it was more once: two go for each that would come */
+        uint64_t behind = 0;
+
+        for (int i = 0; i < 2; i++) {
+            status = w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &old);
+            if (status == USHER_MISSING)
+                break;
+            if (status != USHER_OK)
+                return status;
+            behind = old.order;
+            usher__change_erase(&act->c, &old);
+            counts[COUNT_VISITS]--;
+        }
+        return USHER_OK;
+    }
+    memset(&v, 0, sizeof v);
+    v.kind = K_VISIT;
+    v.state = (uint8_t)outcome;
+    v.id.data = id;
+    v.id.size = (size_t)snprintf(id, 24, "%" PRIu64, s->version);
+    v.until_ms = FOREVER;
+    v.owner = u->owner;
+    v.n[V_PRIORITY] = u->n[U_PRIORITY];
+    v.n[V_SINCE] = u->n[U_SINCE];
+    v.n[V_APPLIED] = u->n[U_APPLIED];
+    v.n[V_SEATED] = seated ? u->n[U_MATCHED] : 0;
+    v.n[V_END] = at;
+    if (u->n[U_NO] != 0) {
+        v.n[V_LOGIN] = (int64_t)act->agent.r.order;
+        v.n[V_NO] = u->n[U_NO];
+    }
+    usher__pack_array(&p, 2);
+    usher__pack_text(&p, u->id.data, u->id.size);
+    usher__pack_text(&p, u->group.data, u->group.size);
+    v.data.data = (const char *)act->visit_data;
+    v.data.size = p.n;
+    return usher__change_remember(w, &act->c, &v, &counts[COUNT_VISITS], s->settings[SET_HISTORY]);
+}
+
+enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
+                                         enum usher_outcome outcome, unsigned event,
+                                         enum usher_verb verb, int64_t at)
+{
+    work *w = run->w;
+    unsigned from = u->state;
+    struct usher_record gone;
+    enum usher_status status = USHER_OK;
+
+    usher__queue_act_step(w, act);
+    if (u->owner.size != 0)
+        status = room_empty(run, act, u, at);
+    if (status == USHER_OK)
+        status = visit_end(w, act, u, outcome, at);
+    gone = *u;
+    gone.state = (uint8_t)usher__queue_user_move(u, event);
+    gone.until_ms = 0;
+    usher__queue_act_about(act, verb, from, &gone);
+    return status;
+}
+
+enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_record *u,
+                                         unsigned from)
+{
+    struct lane *l;
+    enum usher_status status = usher__queue_lane_hold(w, act, &u->group, &l);
+
+    if (status != USHER_OK)
+        return status;
+    if (from != USHER_USER_GONE)
+        usher__queue_count(act, l, from, -1);
+    usher__queue_count(act, l, u->state, 1);
+    usher__change_save(&act->c, u);
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_user_back(struct run *run, struct act *act, struct usher_record *u,
+                                         unsigned event, bool reject, enum usher_verb verb,
+                                         int64_t at)
+{
+    work *w = run->w;
+    unsigned from = u->state;
+    enum usher_status status = USHER_OK;
+
+    usher__queue_act_step(w, act);
+    if (u->owner.size != 0) {
+        status = room_empty(run, act, u, at);
+        if (status == USHER_OK && reject)
+            reject_add(act, u, &act->agent.r.id);
+    }
+    if (status != USHER_OK)
+        return status;
+    u->n[U_END] = event == USHER__USER_AWAY ? at + w->scope.settings[SET_GRACE] : 0;
+    if (event == USHER__USER_AWAY)
+        u->n[U_BEAT] = 0;
+    usher__queue_user_settle(u, usher__queue_user_move(u, event));
+    status = usher__queue_user_save(w, act, u, from);
+    usher__queue_act_about(act, verb, from, u);
+    if (event == USHER__USER_BACK)
+        usher__queue_todo_user(run, u);
+    return status;
+}

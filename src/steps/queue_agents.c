@@ -1,0 +1,312 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs of agents. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/text.h"
+
+int64_t usher__queue_beat(const work *w)
+{
+    int64_t ttl = w->scope.settings[SET_TTL];
+
+    return ttl > 0 ? w->now + ttl : 0;
+}
+
+/* The lanes of a login: "*" alone if it is among them, each once. */
+static size_t lanes_of(const work *w, struct usher_text to[LANES_MAX])
+{
+    struct usher_text list = args(w)->lanes, one;
+    size_t n = 0;
+
+    if (list.data == NULL) {
+        to[0] = all_lanes;
+        return 1;
+    }
+    while (usher__groups_next(&list, &one)) {
+        size_t i = 0;
+
+        if (usher__text_equal(&one, &all_lanes)) {
+            to[0] = all_lanes;
+            return 1;
+        }
+        while (i < n && !usher__text_equal(&to[i], &one))
+            i++;
+        if (i == n)
+            to[n++] = one;
+    }
+    return n;
+}
+
+static bool same_login(const work *w, const struct agent *a)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_text lanes[LANES_MAX];
+    size_t n;
+
+    if ((given(w, USHER_GIVEN_QUEUE_CAPACITY) && g->capacity != a->r.n[A_CAPACITY]) ||
+        (given(w, USHER_GIVEN_QUEUE_LEVEL) && g->level != a->r.n[A_LEVEL]))
+        return false;
+    if (g->lanes.data == NULL)
+        return true;
+    n = lanes_of(w, lanes);
+    for (size_t i = 0; n == a->n_lanes && i < n; i++)
+        if (!usher__text_equal(&lanes[i], &a->lanes[i]))
+            return false;
+    return n == a->n_lanes;
+}
+
+enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r)
+{
+    struct usher__change c;
+
+    usher__change_begin(w, &c);
+    c.scope->version--;
+    usher__change_save(&c, r);
+    return w->ops->write(w->txn, c.scope, c.writes, c.n);
+}
+
+static enum usher_status agent_alive(work *w, struct usher_record *r)
+{
+    int64_t at = usher__queue_beat(w);
+
+    if (r->n[A_BEAT] == at)
+        return USHER_OK;
+    r->n[A_BEAT] = at;
+    r->until_ms = nearer(at, r->n[A_WRAP]);
+    r->slots = (uint8_t)(4u | (r->until_ms != 0 ? 2u : 0));
+    return usher__queue_heartbeat(w, r);
+}
+
+enum usher_status usher__queue_login(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_queue_args *g = args(w);
+    struct act act;
+    struct usher_record r;
+    struct agent *a = &act.agent;
+    enum usher_status status = usher__queue_load(run, K_AGENT, &g->agent, &r);
+
+    usher__queue_act_init(&act);
+    if (status == USHER_OK) {
+        status = usher__queue_agent_hold_this(w, &act, &r);
+        if (status != USHER_OK)
+            return status;
+        if (!same_login(w, a)) {
+            usher__queue_answer_agent(w, USHER_REFUSED, &r);
+            usher__say(w->reply, USHER_REFUSED,
+                       "is logged in with another capacity, level or other lanes");
+            return USHER_OK;
+        }
+        usher__queue_answer_agent(w, USHER_SAME, &r);
+        return agent_alive(w, &r);
+    }
+    if (status != USHER_MISSING)
+        return status;
+    usher__queue_act_step(w, &act);
+    memset(a, 0, sizeof *a);
+    a->r.kind = K_AGENT;
+    a->r.id = g->agent;
+    a->r.order = a->r.token = act.c.scope->version;
+    a->r.n[A_CAPACITY] = given(w, USHER_GIVEN_QUEUE_CAPACITY) ? g->capacity : 1;
+    a->r.n[A_LEVEL] = given(w, USHER_GIVEN_QUEUE_LEVEL) ? g->level : 0;
+    a->r.n[A_BEAT] = usher__queue_beat(w);
+    a->n_lanes = lanes_of(w, a->lanes);
+    usher__queue_agent_move(w, &act, USHER__AGENT_LOGIN, w->now);
+    usher__queue_answer_agent(w, USHER_OK, &a->r);
+    status = usher__queue_agent_save(w, &act, true);
+    usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_AGENT_GONE, &a->r);
+    if (status == USHER_OK)
+        status = usher__queue_act_commit(w, &act);
+    usher__queue_todo_agent(run, a->r.order);
+    return status;
+}
+
+enum usher_status usher__queue_logout(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->agent;
+    bool gone = false;
+
+    while (!gone) {
+        struct usher_record r;
+        enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+
+        if (status == USHER_MISSING) {
+            usher__queue_answer_no_agent(w, USHER_SAME, id);
+            return USHER_OK;
+        }
+        if (status == USHER_OK)
+            status = usher__queue_agent_leave(run, &r, USHER__AGENT_LOGOUT, USHER_QUEUE_LOGOUT,
+                                              w->now, &gone);
+        if (status != USHER_OK)
+            return status;
+    }
+    usher__queue_answer_no_agent(w, USHER_OK, id);
+    return USHER_OK;
+}
+
+static enum usher_status pause_or_ready(struct run *run, const struct usher_record *r,
+                                        unsigned event, enum usher_verb verb)
+{
+    work *w = run->w;
+    struct act act;
+    struct agent *a = &act.agent;
+    unsigned from = r->state;
+    struct usher__move move = usher__machine_move(&usher__agent_machine, from, event);
+    bool ready = event == USHER__AGENT_READY;
+    enum usher_status status;
+
+    if (move.status == USHER_OK && used(r) > 0 &&
+        (ready ? !asked(r) && r->n[A_WRAP] == 0 : asked(r)))
+        move.status = USHER_SAME;
+    if (move.status != USHER_OK) {
+        usher__queue_answer_agent(w, (enum usher_status)move.status, r);
+        return USHER_OK;
+    }
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(w, &act, r);
+    if (status != USHER_OK)
+        return status;
+    usher__queue_act_step(w, &act);
+    a->touched = true;
+    if (ready || used(r) == 0)
+        a->r.n[A_WRAP] = 0;
+    if (asked(r) == ready)
+        a->r.n[A_OFFERS] += ready ? -1 : used(r) > 0;
+    usher__queue_agent_move(w, &act, event, w->now);
+    a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
+    usher__queue_act_about(&act, verb, from, &a->r);
+    usher__queue_answer_agent(w, USHER_OK, &a->r);
+    usher__queue_todo_agent(run, a->r.order);
+    return usher__queue_act_commit(w, &act);
+}
+
+enum usher_status usher__queue_agent_verb(struct run *run, unsigned event)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->agent;
+    struct usher_record r;
+    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+
+    if (status == USHER_MISSING) {
+        usher__queue_answer_no_agent(w, USHER_MISSING, id);
+        return USHER_OK;
+    }
+    return status == USHER_OK ? pause_or_ready(run, &r, event, w->command->verb) : status;
+}
+
+enum usher_status usher__queue_free(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->agent;
+    uint64_t n = 0;
+    struct usher_record r, u;
+
+    for (;;) {
+        struct act act;
+        enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+
+        if (status == USHER_MISSING) {
+            usher__queue_answer_no_agent(w, USHER_MISSING, id);
+            return USHER_OK;
+        }
+        usher__queue_act_init(&act);
+        if (status == USHER_OK)
+            status = usher__queue_agent_hold_this(w, &act, &r);
+        if (status == USHER_OK)
+            status = usher__queue_first_in_rooms(w, &act, &u);
+        if (status == USHER_MISSING)
+            break;
+        if (status == USHER_OK && u.state == USHER_USER_SEATED)
+            status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_FREED, USHER__USER_FINISH,
+                                            USHER_QUEUE_FREE, w->now);
+        else if (status == USHER_OK)
+            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_FREE,
+                                            w->now);
+        if (status == USHER_OK)
+            status = usher__queue_act_commit(w, &act);
+        if (status != USHER_OK)
+            return status;
+        n++;
+    }
+    reply_of(w)->count = n;
+    {
+        enum usher_status status = pause_or_ready(run, &r, USHER__AGENT_READY, USHER_QUEUE_READY);
+
+        if (status == USHER_OK && n > 0)
+            w->reply->status = USHER_OK;
+        return status;
+    }
+}
+
+/* The rooms of @r as rows. */
+static enum usher_status rooms_rows(work *w, const struct usher_record *r)
+{
+    struct agent a;
+
+    a.r = *r;
+    if (!usher__queue_agent_read(&a))
+        return damaged(w);
+    for (int64_t i = 0; i < r->n[A_CAPACITY]; i++) {
+        struct usher_queue_row row;
+        enum usher_status status;
+
+        memset(&row, 0, sizeof row);
+        row.user = a.rooms[i];
+        row.login = r->order;
+        row.no = i + 1;
+        if (a.rooms[i].size != 0) {
+            struct usher_record u;
+
+            status = w->ops->find(w->txn, &w->scope, K_USER, &a.rooms[i], &u);
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? damaged(w) : status;
+            row.lane = u.group;
+            row.state = u.state;
+            row.priority = u.n[U_PRIORITY];
+            row.since_ms = u.n[U_SINCE];
+            row.applied_ms = u.n[U_APPLIED];
+            row.matched_ms = u.n[U_MATCHED];
+            row.until_ms = u.until_ms;
+        }
+        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_room(struct run *run, bool alive)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->agent;
+    struct usher_record r;
+    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+
+    if (status == USHER_MISSING) {
+        usher__queue_answer_no_agent(w, USHER_MISSING, id);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    if (alive) {
+        uint64_t order = r.order;
+
+        status = agent_alive(w, &r);
+        /* it may be open without need: a match had no memory, or the trigger was another */
+        if (status == USHER_OK && is_open(&r)) {
+            usher__queue_todo_agent(run, order);
+            status = usher__queue_settle(run);
+        }
+        if (status == USHER_OK)
+            status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+        if (status != USHER_OK)
+            return status;
+    }
+    usher__queue_answer_agent(w, USHER_OK, &r);
+    return rooms_rows(w, &r);
+}

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: MIT */
+/* What the verbs of a queue answer about one agent or one user. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <string.h>
+
+static void name_put(size_t *size, char *to, const struct usher_text *from)
+{
+    *size = from->size;
+    if (from->size != 0)
+        memcpy(to, from->data, from->size);
+    to[from->size] = '\0';
+}
+
+void usher__queue_answer_names(work *w, const struct usher_text *user,
+                               const struct usher_text *agent)
+{
+    struct usher_queue_reply *q = reply_of(w);
+
+    if (user != NULL)
+        name_put(&q->user_size, q->user, user);
+    if (agent != NULL)
+        name_put(&q->agent_size, q->agent, agent);
+}
+
+void usher__queue_answer_agent(work *w, enum usher_status status, const struct usher_record *r)
+{
+    struct usher_queue_reply *q = reply_of(w);
+
+    w->reply->status = status;
+    q->state = (enum usher_agent_state)r->state;
+    q->login = r->state != USHER_AGENT_GONE ? r->order : 0;
+    q->no = r->state != USHER_AGENT_GONE ? r->n[A_CAPACITY] : 0;
+    usher__queue_answer_names(w, NULL, &r->id);
+}
+
+void usher__queue_answer_no_agent(work *w, enum usher_status status, const struct usher_text *id)
+{
+    w->reply->status = status;
+    usher__queue_answer_names(w, NULL, id);
+}
+
+enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, uint64_t *ret)
+{
+    struct usher_record r;
+    enum usher_status status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+
+    if (status == USHER_MISSING)
+        return damaged(w);
+    if (status == USHER_OK)
+        *ret = r.order;
+    return status;
+}
+
+/* Where @u is.  @login: of its agent; 0: not known. */
+static enum usher_status answer_waiting(work *w, const struct usher_record *u, const struct lane *l)
+{
+    struct usher_queue_reply *q = reply_of(w);
+    uint64_t before = 0;
+    int64_t stored = l->r.n[USHER_USER_WAITING - 1] - (u->ref == NULL);
+    enum usher_status status = USHER_OK;
+
+    /* one who is new is counted already, but not stored */
+    if (stored > 0)
+        status = w->ops->rank(w->txn, &w->scope, K_USER, 0, &u->group, u->rank, u->order,
+                              (uint64_t)stored, &before);
+    q->index = (int64_t)before;
+    if (l->f[F_PACE] != 0)
+        q->wait_ms = (q->index + 1) * l->f[F_PACE] / 16;
+    return status;
+}
+
+enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
+                                           const struct usher_record *u, uint64_t login,
+                                           struct lane *l)
+{
+    static const uint8_t places[] = { USHER_PLACE_NONE, USHER_PLACE_QUEUE, USHER_PLACE_OFFER,
+                                      USHER_PLACE_ROOM, USHER_PLACE_AWAY };
+    struct usher_queue_reply *q = reply_of(w);
+
+    w->reply->status = status;
+    q->place = (enum usher_place)places[u->state];
+    q->index = -1;
+    q->wait_ms = -1;
+    usher__queue_answer_names(w, &u->id, &u->owner);
+    if (u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED) {
+        q->token = u->token;
+        q->no = u->n[U_NO];
+        q->login = login;
+        q->until_ms = u->n[U_END];
+        return login != 0 ? USHER_OK : usher__queue_login_of(w, &u->owner, &q->login);
+    }
+    if (u->state == USHER_USER_WAITING) {
+        struct act act;
+        enum usher_status read = USHER_OK;
+
+        usher__queue_act_init(&act);
+        if (l == NULL)
+            read = usher__queue_lane_hold(w, &act, &u->group, &l);
+        return read == USHER_OK ? answer_waiting(w, u, l) : read;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
+                                           const struct usher_text *user)
+{
+    struct usher_queue_reply *q = reply_of(w);
+
+    w->reply->status = status;
+    q->index = -1;
+    q->wait_ms = -1;
+    usher__queue_answer_names(w, user, NULL);
+    return USHER_OK;
+}

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* What is wrong with what is stored of a queue, and sums for the audit and the digest. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+
+/* Minutes; the store is not ours alone, and days are computed with it. */
+#define ZONE_MAX 1440
+
+const char *usher__queue_scope_fault(const struct usher_scope *scope)
+{
+    int64_t zone = scope->settings[SET_ZONE];
+
+    for (int i = 0; i < SETTINGS; i++)
+        if (i != SET_ZONE && (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX))
+            return "a setting";
+    return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
+}
+
+static const char *agent_fault(const struct usher_record *r)
+{
+    struct agent a;
+    int64_t n = 0;
+
+    a.r = *r;
+    if (!usher__queue_agent_read(&a))
+        return "has rooms that cannot be read";
+    for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
+        n += a.rooms[i].size != 0;
+    if (n != used(r) || r->n[A_SEATED] < 0 || r->n[A_OFFERS] < 0)
+        return "has counts that are not those of its rooms";
+    if (r->until_ms != nearer(r->n[A_BEAT], r->n[A_WRAP]) ||
+        r->slots != (4u | (r->until_ms != 0 ? 2u : 0)))
+        return "stands in lists that do not follow from its state";
+    switch (r->state) {
+    case USHER_AGENT_IDLE:
+        return n != 0 || asked(r) || r->n[A_WRAP] != 0 ? "is idle and has something to do" : NULL;
+    case USHER_AGENT_OFFERED: /* asked without a user: on its way out */
+        return r->n[A_SEATED] != 0 || (n == 0 && !asked(r)) ? "is offered to, but not" : NULL;
+    case USHER_AGENT_BUSY:
+        return r->n[A_SEATED] == 0 && !asked(r) ? "is busy without a user" : NULL;
+    case USHER_AGENT_WRAPUP:
+        return n != 0 || r->n[A_WRAP] == 0 ? "is in wrap-up without an end" : NULL;
+    case USHER_AGENT_PAUSED:
+        return n != 0 || asked(r) || r->n[A_WRAP] != 0 ? "is paused and has users" : NULL;
+    default:
+        return "has no known state";
+    }
+}
+
+static const char *user_fault(const struct usher_record *r)
+{
+    struct usher_record should = *r;
+
+    if (r->state == USHER_USER_GONE || r->state > USHER_USER_AWAY)
+        return "has no known state";
+    if (r->n[U_PRIORITY] < 0 || r->n[U_PRIORITY] > USHER_PRIORITY_MAX || r->n[U_SINCE] < 0 ||
+        r->n[U_SINCE] > USHER_QUEUE_TIME_MAX)
+        return "has no place";
+    usher__queue_user_settle(&should, r->state);
+    if (should.slots != r->slots || should.rank != r->rank || should.until_ms != r->until_ms)
+        return "stands in lists that do not follow from its state";
+    if ((r->owner.size != 0) != (r->n[U_NO] != 0) || should.owner.size != r->owner.size)
+        return "is in a room of nobody, or in none of somebody";
+    if (r->state == USHER_USER_OFFERED && r->n[U_END] == 0)
+        return "is offered without an end";
+    if (r->state == USHER_USER_AWAY && r->n[U_END] == 0)
+        return "is away without an end";
+    return r->group.size == 0 ? "is in no lane" : NULL;
+}
+
+const char *usher__queue_record_fault(const struct usher_scope *scope, const struct usher_record *r)
+{
+    if (r->order > (r->kind == K_LINK ? scope->version * 16 + 15 : scope->version) ||
+        r->token > scope->version)
+        return "is newer than its scope";
+    switch (r->kind) {
+    case K_AGENT:
+        return agent_fault(r);
+    case K_LINK:
+        return r->slots > 1 || r->group.size == 0 || r->owner.size == 0 ||
+                       (r->slots == 0 && r->rank != 0)
+                   ? "is not what it should be"
+                   : NULL;
+    case K_USER:
+        return user_fault(r);
+    case K_LANE:
+        return r->slots != 0 || r->n[0] < 0 || r->n[1] < 0 || r->n[2] < 0 || r->n[3] < 0
+                   ? "has counts that cannot be"
+                   : NULL;
+    case K_VISIT:
+    case USHER_KIND_REQUEST:
+        return r->slots != 1 ? "stands in lists that do not follow from its state" : NULL;
+    default:
+        return "is of no known kind";
+    }
+}
+
+/* LOGIN of a link's id. */
+static uint32_t link_login(const struct usher_text *id)
+{
+    uint64_t login = 0;
+
+    for (size_t i = 0; i < id->size && id->data[i] >= '0' && id->data[i] <= '9'; i++)
+        login = login * 10 + (unsigned)(id->data[i] - '0');
+    return (uint32_t)login;
+}
+
+/* 31 bits of the texts; different sets of them have different sums, as good as always. */
+static int64_t text_hash(uint32_t h, const struct usher_text *text)
+{
+    for (size_t i = 0; i < text->size; i++)
+        h = (h ^ (unsigned char)text->data[i]) * UINT32_C(16777619);
+    return h >> 1;
+}
+
+void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
+{
+    switch (r->kind) {
+    case K_AGENT: {
+        struct agent a;
+
+        if (r->state > USHER_AGENT_PAUSED)
+            break;
+        t->counts[r->state]++;
+        a.r = *r;
+        if (!usher__queue_agent_read(&a))
+            break;
+        for (int64_t i = 0; i < r->n[A_CAPACITY]; i++)
+            if (a.rooms[i].size != 0)
+                t->sums[0] +=
+                    text_hash((uint32_t)(text_hash((uint32_t)i + 1, &r->id)), &a.rooms[i]);
+        for (size_t i = 0; i < a.n_lanes; i++) {
+            t->sum[2] += text_hash(is_open(r) ? 3 : 1, &a.lanes[i]);
+            t->sum[3] += text_hash((uint32_t)r->order, &r->id);
+        }
+        break;
+    }
+    case K_LINK:
+        t->sums[2] += text_hash(r->slots != 0 ? 3 : 1, &r->group);
+        t->sums[3] += text_hash(link_login(&r->id), &r->owner);
+        break;
+    case K_USER:
+        if (r->state > USHER_USER_AWAY)
+            break;
+        t->counts[COUNT_USERS + r->state]++;
+        t->sum[1] += text_hash(r->state, &r->group);
+        if (r->owner.size != 0)
+            t->sum[0] += text_hash((uint32_t)(text_hash((uint32_t)r->n[U_NO], &r->owner)), &r->id);
+        break;
+    case K_LANE:
+        t->counts[COUNT_LANES]++;
+        for (uint32_t state = USHER_USER_WAITING; state <= USHER_USER_AWAY; state++)
+            t->sums[1] += r->n[state - 1] * text_hash(state, &r->id);
+        break;
+    case K_VISIT:
+        t->counts[COUNT_VISITS]++;
+        break;
+    default:
+        t->counts[COUNT_REQUESTS]++;
+        break;
+    }
+}

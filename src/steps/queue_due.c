@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: MIT */
+/* What happens by itself: agents and users that are silent, offers, wrap-ups, patience. */
+#include "config.h"
+
+#include "queue.h"
+
+/* ---- agents go -------------------------------------------------------------------- */
+
+enum usher_status usher__queue_first_in_rooms(work *w, struct act *act, struct usher_record *ret)
+{
+    const struct agent *a = &act->agent;
+    uint64_t rank = 0, order = 0;
+    bool found = false;
+
+    for (int64_t i = 0; i < a->r.n[A_CAPACITY]; i++) {
+        struct usher_record r;
+        enum usher_status status;
+
+        if (a->rooms[i].size == 0)
+            continue;
+        status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[i], &r);
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? damaged(w) : status;
+        if (!found || place(&r) < rank || (place(&r) == rank && r.order < order)) {
+            *ret = r;
+            rank = place(&r);
+            order = r.order;
+        }
+        found = true;
+    }
+    return found ? USHER_OK : USHER_MISSING;
+}
+
+enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_record *r,
+                                           unsigned event, enum usher_verb verb, int64_t at,
+                                           bool *ret_gone)
+{
+    work *w = run->w;
+    struct act act;
+    struct usher_record u;
+    unsigned from = r->state;
+    enum usher_status status;
+
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(w, &act, r);
+    if (status != USHER_OK)
+        return status;
+    act.agent.leaving = true;
+    status = usher__queue_first_in_rooms(w, &act, &u);
+    *ret_gone = status == USHER_MISSING;
+    if (status == USHER_OK) {
+        act.agent.r.n[A_OFFERS] += !asked(&act.agent.r); /* nobody more for it */
+        if (w->scope.settings[SET_REQUEUE] == USHER_REQUEUE_FRONT)
+            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, false,
+                                            USHER_QUEUE_REQUEUE, at);
+        else
+            status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_DROPPED, USHER__USER_DROP,
+                                            USHER_QUEUE_REQUEUE, at);
+        if (status == USHER_OK)
+            status = usher__queue_act_commit(w, &act);
+        return status;
+    }
+    if (status != USHER_MISSING)
+        return status;
+    usher__queue_act_step(w, &act);
+    usher__queue_agent_move(w, &act, event, at);
+    usher__queue_act_about(&act, verb, from, &act.agent.r);
+    status = usher__queue_links_erase(w, &act);
+    usher__change_erase(&act.c, &act.agent.r);
+    act.agent.dirty = false;
+    if (status == USHER_OK)
+        status = usher__queue_act_commit(w, &act);
+    return status;
+}
+
+/* ---- deadlines -------------------------------------------------------------------- */
+
+enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_record *r)
+{
+    work *w = run->w;
+    int64_t at = r->until_ms;
+    struct act act;
+    unsigned from = r->state;
+    bool gone;
+    enum usher_status status;
+
+    if (r->n[A_BEAT] != 0 && r->n[A_BEAT] <= at)
+        return usher__queue_agent_leave(run, r, USHER__AGENT_LOST, USHER_QUEUE_EXPIRE, at, &gone);
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(w, &act, r);
+    if (status != USHER_OK)
+        return status;
+    usher__queue_act_step(w, &act);
+    act.agent.r.n[A_WRAP] = 0;
+    act.agent.touched = true;
+    usher__queue_agent_move(w, &act, USHER__AGENT_DONE, at);
+    act.agent.r.until_ms = act.agent.r.n[A_BEAT];
+    usher__queue_act_about(&act, USHER_QUEUE_EXPIRE, from, &act.agent.r);
+    usher__queue_todo_agent(run, act.agent.r.order);
+    return usher__queue_act_commit(w, &act);
+}
+
+enum usher_status usher__queue_expire_user(struct run *run, const struct usher_record *r)
+{
+    work *w = run->w;
+    int64_t at = r->until_ms;
+    struct usher_record u = *r;
+    const int64_t *n = u.n;
+    bool waits = u.state == USHER_USER_WAITING || u.state == USHER_USER_AWAY;
+    struct act act;
+    enum usher_status status;
+
+    usher__queue_act_init(&act);
+    if (waits && n[U_PATIENCE] != 0 && n[U_PATIENCE] <= at)
+        status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_TIMEOUT, USHER__USER_TIMEOUT,
+                                        USHER_QUEUE_EXPIRE, at);
+    else if (u.state == USHER_USER_AWAY)
+        status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_LOST, USHER__USER_DROP,
+                                        USHER_QUEUE_EXPIRE, at);
+    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at && u.state != USHER_USER_SEATED &&
+             w->scope.settings[SET_GRACE] > 0)
+        status =
+            usher__queue_user_back(run, &act, &u, USHER__USER_AWAY, false, USHER_QUEUE_EXPIRE, at);
+    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at)
+        status = usher__queue_user_gone(
+            run, &act, &u, u.state == USHER_USER_SEATED ? USHER_OUTCOME_CUT : USHER_OUTCOME_LOST,
+            USHER__USER_DROP, USHER_QUEUE_EXPIRE, at);
+    else
+        status =
+            usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_EXPIRE, at);
+    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+}
+
+/* One change that is due, of whichever is due first; MISSING: nothing is. */
+static enum usher_status expire_next(struct run *run)
+{
+    work *w = run->w;
+    struct usher_record a, u;
+    enum usher_status one, two;
+
+    if (w->scope.due_ms > w->now)
+        return USHER_MISSING;
+    one = w->ops->walk(w->txn, &w->scope, K_AGENT, 1, NULL, 0, 0, false, &a);
+    if (one != USHER_OK && one != USHER_MISSING)
+        return one;
+    two = w->ops->walk(w->txn, &w->scope, K_USER, 1, NULL, 0, 0, false, &u);
+    if (two != USHER_OK && two != USHER_MISSING)
+        return two;
+    w->scope.due_ms = INT64_MAX;
+    if (one == USHER_OK)
+        w->scope.due_ms = a.until_ms;
+    if (two == USHER_OK && u.until_ms < w->scope.due_ms)
+        w->scope.due_ms = u.until_ms;
+    if (w->scope.due_ms > w->now)
+        return USHER_MISSING;
+    if (one == USHER_OK && (two != USHER_OK || a.until_ms <= u.until_ms))
+        return usher__queue_expire_agent(run, &a);
+    return usher__queue_expire_user(run, &u);
+}
+
+/* scope.due_ms is only a bound. */
+static enum usher_status anything_due(work *w, bool *ret)
+{
+    static const uint8_t kinds_due[] = { K_AGENT, K_USER };
+
+    *ret = false;
+    for (int i = 0; i < 2 && !*ret; i++) {
+        struct usher_record r;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, kinds_due[i], 1, NULL, 0, 0, false, &r);
+
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        *ret = status == USHER_OK && due(&r, w->now);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t *ret_n,
+                                          bool *ret_more)
+{
+    enum usher_status status = USHER_OK;
+
+    *ret_n = 0;
+    *ret_more = false;
+    while (status == USHER_OK) {
+        int64_t left = max - (int64_t)*ret_n, portion = USHER__EXPIRE_MAX;
+
+        if (left < portion)
+            portion = left;
+        while (portion-- > 0 && (status = expire_next(run)) == USHER_OK)
+            ++*ret_n;
+        if (status == USHER_OK || status == USHER_MISSING) {
+            enum usher_status matched = usher__queue_settle(run);
+
+            if (matched != USHER_OK)
+                return matched;
+        }
+        if (status == USHER_OK && (int64_t)*ret_n >= max) {
+            return anything_due(run->w, ret_more);
+            break;
+        }
+    }
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+enum usher_status usher__queue_load(struct run *run, unsigned kind, const struct usher_text *id,
+                                    struct usher_record *r)
+{
+    work *w = run->w;
+
+    if (w->scope.ref == NULL)
+        return USHER_MISSING;
+    for (;;) {
+        enum usher_status status = w->ops->find(w->txn, &w->scope, (uint8_t)kind, id, r);
+
+        if (status != USHER_OK || !due(r, w->now))
+            return status;
+        status =
+            kind == K_AGENT ? usher__queue_expire_agent(run, r) : usher__queue_expire_user(run, r);
+        if (status != USHER_OK)
+            return status;
+    }
+}

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT */
+/* Who is given to whom, and the verbs that ask for no more than that: pull, match. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/text.h"
+
+void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_record *u)
+{
+    const struct usher_scope *s = &w->scope;
+    int64_t wait = w->now - u->n[U_APPLIED];
+
+    usher__queue_figure(s, l, w->now, F_SEATED, 1);
+    usher__queue_figure(s, l, w->now, F_WAIT, wait);
+    if (wait <= s->settings[SET_SERVICE])
+        usher__queue_figure(s, l, w->now, F_WITHIN, 1);
+    act->agent.r.n[A_SERVED]++;
+}
+
+/* The pace at which a lane's users get rooms. */
+static void pace(work *w, struct lane *l, const struct usher_record *u)
+{
+    int64_t from = l->f[F_LAST] > u->n[U_APPLIED] ? l->f[F_LAST] : u->n[U_APPLIED];
+    int64_t d = w->now - from;
+
+    if (w->now > u->n[U_APPLIED]) {
+        if (d > DAY_MS)
+            d = DAY_MS;
+        l->f[F_PACE] = l->f[F_PACE] == 0 ? 16 * d : (7 * l->f[F_PACE] + 16 * d) / 8;
+    }
+    l->f[F_LAST] = w->now;
+    l->dirty = true;
+}
+
+enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
+                                    bool stored)
+{
+    work *w = run->w;
+    struct agent *a = &act->agent;
+    int64_t offer = w->scope.settings[SET_OFFER], no = 1;
+    struct lane *l;
+    enum usher_status status;
+
+    usher__queue_act_step(w, act);
+    while (a->rooms[no - 1].size != 0)
+        no++;
+    status = usher__queue_lane_hold(w, act, &u->group, &l);
+    if (status != USHER_OK)
+        return status;
+    a->rooms[no - 1] = u->id;
+    a->touched = true;
+    a->r.token = act->c.scope->version;
+    pace(w, l, u);
+    if (offer > 0) {
+        a->r.n[A_OFFERS] += 2;
+        usher__queue_agent_move(w, act, USHER__AGENT_OFFER, w->now);
+        u->n[U_END] = w->now + offer;
+    } else {
+        a->r.n[A_SEATED]++;
+        usher__queue_agent_move(w, act, USHER__AGENT_SEAT, w->now);
+        usher__queue_seated(w, act, l, u);
+        u->n[U_END] = 0;
+    }
+    usher__queue_user_settle(
+        u, usher__queue_user_move(u, offer > 0 ? USHER__USER_OFFER : USHER__USER_SEAT));
+    u->owner = a->r.id;
+    u->token = act->c.scope->version;
+    u->n[U_MATCHED] = w->now;
+    u->n[U_NO] = no;
+    status = usher__queue_user_save(w, act, u, stored ? USHER_USER_WAITING : USHER_USER_GONE);
+    usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_USER_WAITING, u);
+    run->n_matched++;
+    if (status == USHER_OK && run->matched_rows) {
+        struct usher_queue_row row;
+
+        memset(&row, 0, sizeof row);
+        row.user = u->id;
+        row.agent = a->r.id;
+        row.lane = u->group;
+        row.login = a->r.order;
+        row.no = no;
+        row.state = u->state;
+        row.priority = u->n[U_PRIORITY];
+        row.since_ms = u->n[U_SINCE];
+        row.applied_ms = u->n[U_APPLIED];
+        row.matched_ms = w->now;
+        row.until_ms = u->n[U_END];
+        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+    }
+    return status;
+}
+
+/* The first user of @lane (NULL: of all) whom @agent may have.  MISSING. */
+static enum usher_status head(work *w, const struct usher_text *lane,
+                              const struct usher_text *agent, struct usher_record *r)
+{
+    uint64_t rank = 0, order = 0;
+
+    for (int i = 0; i < PASS_MAX; i++) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, r);
+
+        if (status != USHER_OK ||
+            (!due(r, w->now) && (r->data.size == 0 || !usher__queue_rejects(r, agent))))
+            return status;
+        rank = r->rank;
+        order = r->order;
+    }
+    return USHER_MISSING;
+}
+
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act)
+{
+    work *w = run->w;
+    struct agent *a = &act->agent;
+    struct usher_record best, r;
+    bool found = false;
+
+    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) ||
+        due(&a->r, w->now))
+        return USHER_MISSING;
+    for (size_t i = 0; i < a->n_lanes; i++) {
+        bool all = usher__text_equal(&a->lanes[i], &all_lanes);
+        enum usher_status status = head(w, all ? NULL : &a->lanes[i], &a->r.id, &r);
+
+        if (status == USHER_MISSING)
+            continue;
+        if (status != USHER_OK)
+            return status;
+        if (!found || r.rank < best.rank || (r.rank == best.rank && r.order < best.order))
+            best = r;
+        found = true;
+    }
+    return found ? usher__queue_give(run, act, &best, true) : USHER_MISSING;
+}
+
+/* Matches of the agent that logged in at @login, at most @max. */
+static enum usher_status match_agent(struct run *run, uint64_t login, int64_t max)
+{
+    work *w = run->w;
+
+    for (int64_t i = 0; i < max; i++) {
+        struct act act;
+        struct usher_record r;
+        enum usher_status status = usher__queue_agent_by_login(w, login, &r);
+
+        if (status == USHER_MISSING)
+            break;
+        usher__queue_act_init(&act);
+        if (status == USHER_OK)
+            status = usher__queue_agent_hold_this(w, &act, &r);
+        if (status == USHER_OK)
+            status = usher__queue_match_agent_once(run, &act);
+        if (status == USHER_MISSING)
+            break;
+        if (status == USHER_OK)
+            status = usher__queue_act_commit(w, &act);
+        if (status != USHER_OK)
+            return status;
+    }
+    return USHER_OK;
+}
+
+/* The link behind (*rank, *order) among those of @lane and of agents for all lanes. */
+static enum usher_status link_next(work *w, const struct usher_text *lane, uint64_t rank,
+                                   uint64_t order, struct usher_record *r)
+{
+    struct usher_record other;
+    enum usher_status one = w->ops->walk(w->txn, &w->scope, K_LINK, 0, lane, rank, order, false, r);
+    enum usher_status two;
+
+    if (one != USHER_OK && one != USHER_MISSING)
+        return one;
+    two = w->ops->walk(w->txn, &w->scope, K_LINK, 0, &all_lanes, rank, order, false, &other);
+    if (two != USHER_OK)
+        return two == USHER_MISSING ? one : two;
+    if (one == USHER_MISSING || other.rank < r->rank ||
+        (other.rank == r->rank && other.order < r->order))
+        *r = other;
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u)
+{
+    bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
+    uint64_t version = w->scope.version + 1, rank = random ? usher__draw(version) : 0, order = 0;
+    uint32_t left = random ? usher__draw_step(version) : 0;
+    bool any = false;
+
+    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
+            w->scope.counts[USHER_AGENT_BUSY] ==
+        0)
+        return USHER_MISSING;
+    for (int i = 0; i < PASS_MAX; i++) {
+        struct usher_record link;
+        enum usher_status status = link_next(w, &u->group, rank, order, &link);
+
+        if (status == USHER_MISSING) {
+            if (turned && !any)
+                break;
+            /* once round without one means that there is none */
+            turned = true;
+            any = false;
+            rank = order = 0;
+            continue;
+        }
+        if (status != USHER_OK)
+            return status;
+        rank = link.rank;
+        order = link.order;
+        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &act->agent.r);
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? damaged(w) : status;
+        if (due(&act->agent.r, w->now) || usher__queue_rejects(u, &link.owner))
+            continue;
+        any = random;
+        if (left == 0)
+            return usher__queue_agent_hold_this(w, act, &act->agent.r);
+        left--;
+    }
+    return USHER_MISSING;
+}
+
+/*
+ * A match of the user who waits at this place, if it is still there.  The agent that it would
+ * be given to takes its best user, who may be another one that is left from a time without
+ * trigger or memory: nobody is overtaken.
+ */
+static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t order)
+{
+    work *w = run->w;
+
+    for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
+        struct act act;
+        struct usher_record u;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
+
+        if (status == USHER_MISSING ||
+            (status == USHER_OK && (u.rank != rank || u.order != order || due(&u, w->now))))
+            break;
+        usher__queue_act_init(&act);
+        if (status == USHER_OK)
+            status = usher__queue_pick(w, &act, &u);
+        if (status == USHER_OK)
+            status = usher__queue_match_agent_once(run, &act);
+        if (status == USHER_MISSING)
+            break;
+        if (status == USHER_OK)
+            status = usher__queue_act_commit(w, &act);
+        if (status != USHER_OK)
+            return status;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_settle(struct run *run)
+{
+    work *w = run->w;
+    struct todo *t = run->todo;
+    bool automatic = w->scope.settings[SET_TRIGGER] == USHER_TRIGGER_AUTO;
+    enum usher_status status = USHER_OK;
+
+    for (unsigned i = 0; automatic && status == USHER_OK && i < t->n_agents; i++)
+        status = match_agent(run, t->agents[i], USHER_CAPACITY_MAX);
+    for (unsigned i = 0; automatic && status == USHER_OK && i < t->n_users; i++)
+        status = match_user(run, t->users[i].rank, t->users[i].order);
+    t->n_agents = t->n_users = 0;
+    if (status == USHER_NOMEM && (w->ops->caps & USHER_CAP_CONCURRENT) != 0) {
+        usher__scope_reload(w);
+        status = USHER_OK;
+    }
+    return status;
+}
+
+/* ---- pull, match, sweep ----------------------------------------------------------- */
+
+enum usher_status usher__queue_pull(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->agent;
+    struct usher_record r;
+    struct act act;
+    enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
+
+    if (status == USHER_MISSING) {
+        usher__queue_answer_no_agent(w, USHER_MISSING, id);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    usher__queue_answer_agent(w, USHER_OK, &r);
+    if (!is_open(&r)) {
+        w->reply->status = USHER_REFUSED;
+        return USHER_OK;
+    }
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(w, &act, &r);
+    if (status == USHER_OK)
+        status = usher__queue_match_agent_once(run, &act);
+    if (status == USHER_MISSING) {
+        w->reply->status = USHER_EMPTY;
+        reply_of(w)->why = USHER_QUEUE_WHY_NO_USER;
+        return USHER_OK;
+    }
+    if (status == USHER_OK)
+        reply_of(w)->state = (enum usher_agent_state)act.agent.r.state;
+    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+}
+
+enum usher_status usher__queue_match(struct run *run)
+{
+    work *w = run->w;
+    uint64_t before = UINT64_MAX;
+    enum usher_status status = USHER_OK;
+
+    while (status == USHER_OK && run->n_matched != before && run->n_matched < USHER__STEP_MAX) {
+        uint64_t rank = 0, order = 0;
+
+        before = run->n_matched;
+        while (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] > 0) {
+            struct usher_record link, a;
+
+            status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);
+            if (status == USHER_OK && run->n_matched >= USHER__STEP_MAX)
+                reply_of(w)->more = true;
+            if (status != USHER_OK || run->n_matched >= USHER__STEP_MAX)
+                break;
+            rank = link.rank;
+            order = link.order;
+            status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &a);
+            if (status == USHER_MISSING)
+                return damaged(w);
+            if (status == USHER_OK)
+                status = match_agent(run, a.order, 1);
+            if (status != USHER_OK)
+                return status;
+        }
+        if (status == USHER_MISSING)
+            status = USHER_OK;
+    }
+    if (status == USHER_OK)
+        w->reply->status = run->n_matched > 0 ? USHER_OK : USHER_SAME;
+    return status;
+}

@@ -1,0 +1,299 @@
+/* SPDX-License-Identifier: MIT */
+/* Lists, figures, history. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/number.h"
+#include "core/text.h"
+
+static size_t rows_max(const work *w)
+{
+    return given(w, USHER_GIVEN_QUEUE_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
+}
+
+bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order)
+{
+    uint64_t number[2] = { 0, 0 };
+    unsigned part = 0, digits = 0;
+
+    for (size_t i = 0; i < text->size; i++) {
+        char c = text->data[i];
+
+        if (c == '.' && part == 0 && digits > 0) {
+            part = 1;
+            digits = 0;
+        } else if (c >= '0' && c <= '9' && digits < 16) {
+            number[part] = number[part] * 10 + (unsigned)(c - '0');
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    *ret_hi = number[0];
+    *ret_order = number[1];
+    return part == 1 && digits > 0;
+}
+
+enum usher_status usher__queue_list(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_reply *q = reply_of(w);
+    unsigned state = given(w, USHER_GIVEN_QUEUE_STATE) ? (unsigned)g->state : USHER_USER_WAITING;
+    uint8_t slot = state == USHER_USER_WAITING ? 0 : state == USHER_USER_AWAY ? 1 : 2;
+    const struct usher_text *lane = g->lane.data != NULL ? &g->lane : NULL;
+    uint64_t hi = 0, order = 0;
+    size_t max = rows_max(w);
+    enum usher_status status = USHER_OK;
+
+    if (g->after.data != NULL)
+        (void)usher__queue_cursor(&g->after, &hi, &order);
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (int looked = 0;; looked++) {
+        struct usher_record r;
+        struct usher_queue_row row;
+
+        status = w->ops->walk(w->txn, &w->scope, K_USER, slot, slot == 2 ? NULL : lane, hi, order,
+                              false, &r);
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max || looked == USHER_LIST_MAX) {
+            q->more = true;
+            q->agent_size =
+                (size_t)snprintf(q->agent, sizeof q->agent, "%" PRIu64 ".%" PRIu64, hi, order);
+            return USHER_OK;
+        }
+        hi = slot == 0 ? r.rank : slot == 1 ? (uint64_t)r.until_ms : 0;
+        order = r.order;
+        if (r.state != state || (lane != NULL && !usher__text_equal(lane, &r.group)))
+            continue;
+        memset(&row, 0, sizeof row);
+        row.user = r.id;
+        row.agent = r.owner;
+        row.lane = r.group;
+        row.state = r.state;
+        row.priority = r.n[U_PRIORITY];
+        row.since_ms = r.n[U_SINCE];
+        row.applied_ms = r.n[U_APPLIED];
+        row.matched_ms = r.n[U_MATCHED];
+        row.until_ms = r.until_ms;
+        row.no = r.n[U_NO];
+        if (row.no != 0)
+            status = usher__queue_login_of(w, &r.owner, &row.login);
+        if (status == USHER_OK)
+            status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+enum usher_status usher__queue_agents(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_reply *q = reply_of(w);
+    struct usher_text after = g->after;
+    size_t max = rows_max(w);
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (;;) {
+        char lanes[LANES_MAX * (USHER_NAME_MAX + 1)];
+        struct agent a;
+        struct usher_queue_row row;
+        size_t n = 0;
+        enum usher_status status = w->ops->next(w->txn, &w->scope, K_AGENT, &after, &a.r);
+
+        if (status == USHER_MISSING) {
+            q->agent_size = 0;
+            q->agent[0] = '\0';
+            return USHER_OK;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max) {
+            q->more = true; /* after q->agent */
+            return USHER_OK;
+        }
+        after = a.r.id;
+        usher__queue_answer_names(w, NULL, &a.r.id);
+        if (!usher__queue_agent_read(&a))
+            return damaged(w);
+        for (size_t i = 0; i < a.n_lanes; i++) {
+            if (i > 0)
+                lanes[n++] = ',';
+            memcpy(lanes + n, a.lanes[i].data, a.lanes[i].size);
+            n += a.lanes[i].size;
+        }
+        memset(&row, 0, sizeof row);
+        row.agent = a.r.id;
+        row.lanes.data = lanes;
+        row.lanes.size = n;
+        row.login = a.r.order;
+        row.state = a.r.state;
+        row.matched_ms = a.r.n[A_STATE_SINCE];
+        row.until_ms = a.r.until_ms;
+        row.capacity = a.r.n[A_CAPACITY];
+        row.used = used(&a.r);
+        row.served = a.r.n[A_SERVED];
+        row.level = a.r.n[A_LEVEL];
+        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* How long the one waits who waits longest.  In each priority it is the first one: the next
+ * priority is found behind the last place that this one could have. */
+static enum usher_status longest_wait(work *w, const struct usher_text *lane, int64_t *ret)
+{
+    uint64_t rank = 0, order = 0;
+
+    *ret = 0;
+    for (;;) {
+        struct usher_record r;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, &r);
+
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        if (w->now - r.n[U_SINCE] > *ret)
+            *ret = w->now - r.n[U_SINCE];
+        rank = ((uint64_t)(USHER_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
+               (uint64_t)USHER_QUEUE_TIME_MAX;
+        order = (UINT64_C(1) << 53) - 1;
+    }
+}
+
+enum usher_status usher__queue_stats(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_stats *s = &reply_of(w)->of.stats;
+    const int64_t *counts = w->scope.counts;
+    int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
+    struct usher_text id = { NULL, 0 };
+    enum usher_status status = USHER_OK;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    while (status == USHER_OK) {
+        struct act act;
+        struct lane *l;
+
+        usher__queue_act_init(&act);
+        if (g->lane.data != NULL) {
+            id = g->lane;
+        } else {
+            struct usher_record r;
+
+            status = w->ops->next(w->txn, &w->scope, K_LANE, &id, &r);
+            if (status != USHER_OK)
+                break;
+            id = r.id;
+        }
+        status = usher__queue_lane_hold(w, &act, &id, &l);
+        if (status != USHER_OK)
+            return status;
+        s->waiting += l->r.n[USHER_USER_WAITING - 1];
+        s->away += l->r.n[USHER_USER_AWAY - 1];
+        s->offered += l->r.n[USHER_USER_OFFERED - 1];
+        s->seated += l->r.n[USHER_USER_SEATED - 1];
+        for (int i = F_SEATED; i <= F_TALK && l->f[F_DAY] == day; i++)
+            f[i] += l->f[i];
+        if (g->lane.data != NULL)
+            break;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    s->idle = counts[USHER_AGENT_IDLE];
+    s->ringing = counts[USHER_AGENT_OFFERED];
+    s->busy = counts[USHER_AGENT_BUSY];
+    s->wrapup = counts[USHER_AGENT_WRAPUP];
+    s->paused = counts[USHER_AGENT_PAUSED];
+    s->agents = usher__queue_agents_now(&w->scope);
+    s->seated_today = f[F_SEATED];
+    s->abandoned_today = f[F_ABANDONED];
+    s->timeout_today = f[F_TIMEOUT];
+    s->finished_today = f[F_FINISHED];
+    s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
+    s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
+    s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
+    w->reply->status = USHER_OK;
+    return longest_wait(w, g->lane.data != NULL ? &g->lane : NULL, &s->longest_wait_ms);
+}
+
+enum usher_status usher__queue_history(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_reply *q = reply_of(w);
+    uint64_t before = UINT64_MAX, hi = 0;
+    size_t max = rows_max(w);
+
+    if (g->after.data != NULL)
+        (void)usher__queue_cursor(&g->after, &hi, &before);
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    w->reply->status = USHER_OK;
+    for (int looked = 0;; looked++) {
+        struct usher_record r;
+        struct usher_queue_row row;
+        struct usher_text texts[2];
+        struct usher_unpacker u;
+        size_t n;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
+                         before, true, &r);
+
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max || looked == USHER_LIST_MAX) {
+            q->more = true;
+            q->agent_size = (size_t)snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, before);
+            return USHER_OK;
+        }
+        before = r.order;
+        if (given(w, USHER_GIVEN_QUEUE_SINCE) && r.n[V_END] < g->since_ms)
+            continue;
+        u.at = (const unsigned char *)r.data.data;
+        u.end = u.at + r.data.size;
+        if (!usher_unpack_array(&u, &n) || n != 2 || !usher__queue_texts(&u, texts, 2))
+            return damaged(w);
+        memset(&row, 0, sizeof row);
+        row.user = texts[0];
+        row.lane = texts[1];
+        row.agent = r.owner;
+        row.state = r.state;
+        row.login = (uint64_t)r.n[V_LOGIN];
+        row.no = r.n[V_NO];
+        row.priority = r.n[V_PRIORITY];
+        row.since_ms = r.n[V_SINCE];
+        row.applied_ms = r.n[V_APPLIED];
+        row.matched_ms = r.n[V_SEATED];
+        row.until_ms = r.n[V_END];
+        row.wait_ms = (r.n[V_SEATED] != 0 ? r.n[V_SEATED] : r.n[V_END]) - r.n[V_APPLIED];
+        row.talk_ms = r.n[V_SEATED] != 0 ? r.n[V_END] - r.n[V_SEATED] : 0;
+        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}

@@ -1,0 +1,453 @@
+/* SPDX-License-Identifier: MIT */
+/* The verbs of users, and of those who have to do with one: finish, accept, move. */
+#include "config.h"
+
+#include "queue.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/text.h"
+
+static const struct usher_text default_lane = { "default", 7 };
+
+/* @u says that it is alive; one that was away is back. */
+static enum usher_status user_alive(struct run *run, struct usher_record *u)
+{
+    work *w = run->w;
+    int64_t at = usher__queue_beat(w);
+    struct act act;
+    unsigned from = u->state;
+    enum usher_status status;
+
+    if (from != USHER_USER_AWAY) {
+        unsigned slots = u->slots & 5u;
+
+        if (u->n[U_BEAT] == at)
+            return USHER_OK;
+        u->n[U_BEAT] = at;
+        u->until_ms = from == USHER_USER_WAITING   ? nearer(at, u->n[U_PATIENCE])
+                      : from == USHER_USER_OFFERED ? nearer(at, u->n[U_END])
+                                                   : at;
+        u->slots = (uint8_t)(slots | (u->until_ms != 0 ? 2u : 0));
+        return usher__queue_heartbeat(w, u);
+    }
+    usher__queue_act_init(&act);
+    usher__queue_act_step(w, &act);
+    u->n[U_BEAT] = at;
+    u->n[U_END] = 0;
+    usher__queue_user_settle(u, usher__queue_user_move(u, USHER__USER_APPLY));
+    status = usher__queue_user_save(w, &act, u, from);
+    usher__queue_act_about(&act, w->command->verb, from, u);
+    usher__queue_todo_user(run, u);
+    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+}
+
+/* Where the user of the command is by now. */
+static enum usher_status tell_user(struct run *run, enum usher_status status)
+{
+    work *w = run->w;
+    struct usher_record u;
+    enum usher_status found = w->ops->find(w->txn, &w->scope, K_USER, &args(w)->user, &u);
+
+    return found == USHER_OK ? usher__queue_answer_user(w, status, &u, 0, NULL) : found;
+}
+
+/* The user is here: it says that it is alive, and is told where it is. */
+static enum usher_status user_again(struct run *run, struct usher_record *u, bool apply)
+{
+    bool back = u->state == USHER_USER_AWAY;
+    enum usher_status status = user_alive(run, u);
+
+    if (status == USHER_OK)
+        status = usher__queue_settle(run);
+    return status == USHER_OK ? tell_user(run, apply && !back ? USHER_SAME : USHER_OK) : status;
+}
+
+enum usher_status usher__queue_where(struct run *run, bool alive)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->user;
+    struct usher_record u;
+    enum usher_status status = usher__queue_load(run, K_USER, id, &u);
+
+    if (status == USHER_MISSING)
+        return usher__queue_answer_gone(w, USHER_MISSING, id);
+    if (status != USHER_OK)
+        return status;
+    return alive ? user_again(run, &u, false) : usher__queue_answer_user(w, USHER_OK, &u, 0, NULL);
+}
+
+int64_t usher__queue_agents_now(const struct usher_scope *s)
+{
+    int64_t n = 0;
+
+    for (int i = USHER_AGENT_IDLE; i <= USHER_AGENT_PAUSED; i++)
+        n += s->counts[i];
+    return n;
+}
+
+enum usher_status usher__queue_apply(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_queue_args *g = args(w);
+    const int64_t *set = w->scope.settings, *counts = w->scope.counts;
+    bool automatic = set[SET_TRIGGER] == USHER_TRIGGER_AUTO, found = false, alone;
+    struct act act;
+    struct usher_record u, new;
+    struct lane *l;
+    uint64_t token_login = 0;
+    enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
+
+    if (status == USHER_OK)
+        return user_again(run, &u, true);
+    if (status != USHER_MISSING)
+        return status;
+    status = usher__queue_answer_gone(w, USHER_EMPTY, &g->user);
+    if (usher__queue_agents_now(&w->scope) == 0) {
+        reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
+        return status;
+    }
+    memset(&new, 0, sizeof new);
+    new.kind = K_USER;
+    new.id = g->user;
+    new.group = g->lane.data != NULL ? g->lane : default_lane;
+    new.n[U_PRIORITY] = given(w, USHER_GIVEN_QUEUE_PRIORITY) ? g->priority : 0;
+    new.n[U_SINCE] = given(w, USHER_GIVEN_QUEUE_SINCE) ? g->since_ms : w->now;
+    new.n[U_APPLIED] = w->now;
+    new.n[U_BEAT] = usher__queue_beat(w);
+    new.n[U_PATIENCE] = set[SET_MAXWAIT] > 0 ? w->now + set[SET_MAXWAIT] : 0;
+    new.order = usher__version_next(w);
+    usher__queue_act_init(&act);
+    status = usher__queue_lane_hold(w, &act, &new.group, &l);
+    if (status == USHER_OK && automatic) {
+        /* the match has the version behind that of apply */
+        w->scope.version++;
+        status = usher__queue_pick(w, &act, &new);
+        w->scope.version--;
+        found = status == USHER_OK;
+        if (status == USHER_MISSING)
+            status = USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    alone = l->r.n[USHER_USER_WAITING - 1] == 0;
+    if (set[SET_LIMIT] > 0 && !found &&
+        counts[COUNT_USERS + USHER_USER_WAITING] + counts[COUNT_USERS + USHER_USER_AWAY] >=
+            set[SET_LIMIT]) {
+        w->reply->status = USHER_FULL;
+        return USHER_OK;
+    }
+    if (l->r.ref == NULL && counts[COUNT_LANES] >= USHER_LANES_MAX) {
+        usher__say(w->reply, USHER_FULL, "the queue has %d lanes", USHER_LANES_MAX);
+        return USHER_OK;
+    }
+    usher__queue_act_step(w, &act);
+    usher__queue_user_settle(&new, usher__queue_user_move(&new, USHER__USER_APPLY));
+    usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_USER_GONE, &new);
+    if (found && alone) {
+        token_login = act.agent.r.order;
+        status = usher__queue_give(run, &act, &new, false);
+    } else {
+        act.has_agent = false;
+        status = usher__queue_user_save(w, &act, &new, USHER_USER_GONE);
+        if (found)
+            usher__queue_todo_user(run, &new);
+    }
+    if (status == USHER_OK && !found)
+        status = usher__queue_answer_user(w, USHER_OK, &new, 0, l);
+    else if (status == USHER_OK && alone)
+        status = usher__queue_answer_user(w, USHER_OK, &new, token_login, l);
+    if (status == USHER_OK)
+        status = usher__queue_act_commit(w, &act);
+    if (status == USHER_OK && found && !alone) {
+        status = usher__queue_settle(run);
+        if (status == USHER_OK)
+            status = tell_user(run, USHER_OK);
+    }
+    return status;
+}
+
+/* After a seated user has left the agent of @act: the next one, in the same write. */
+static enum usher_status next_at_once(struct run *run, struct act *act)
+{
+    enum usher_status status;
+
+    if (run->w->scope.settings[SET_TRIGGER] != USHER_TRIGGER_AUTO)
+        return USHER_OK;
+    status = usher__queue_match_agent_once(run, act);
+    run->todo->n_agents--; /* room_empty() put it there: one room is free, one match is all */
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+static enum usher_status end_visit(struct run *run, struct usher_record *u,
+                                   enum usher_outcome outcome, unsigned event)
+{
+    work *w = run->w;
+    struct usher_queue_reply *q = reply_of(w);
+    struct act act;
+    bool room = u->owner.size != 0;
+    enum usher_status status;
+
+    usher__queue_answer_names(w, &u->id, &u->owner);
+    q->index = -1;
+    q->wait_ms = -1;
+    q->no = u->n[U_NO];
+    q->token = u->token;
+    usher__queue_act_init(&act);
+    status = usher__queue_user_gone(run, &act, u, outcome, event, w->command->verb, w->now);
+    if (status == USHER_OK && room) {
+        q->login = act.agent.r.order;
+        status = next_at_once(run, &act);
+    }
+    w->reply->status = USHER_OK;
+    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+}
+
+enum usher_status usher__queue_leave(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_text *id = &args(w)->user;
+    struct usher_record u;
+    enum usher_status status = usher__queue_load(run, K_USER, id, &u);
+
+    if (status == USHER_MISSING)
+        return usher__queue_answer_gone(w, USHER_MISSING, id);
+    if (status != USHER_OK)
+        return status;
+    return end_visit(run, &u,
+                     u.state == USHER_USER_SEATED ? USHER_OUTCOME_SEATED : USHER_OUTCOME_LEFT,
+                     USHER__USER_LEAVE);
+}
+
+/* "LOGIN.NO" of digits; false: no room is called so. */
+static bool room_parse(const struct usher_text *text, uint64_t *ret_login, int64_t *ret_no)
+{
+    uint64_t number[2] = { 0, 0 };
+    unsigned part = 0, digits = 0;
+
+    for (size_t i = 0; i < text->size; i++) {
+        char c = text->data[i];
+
+        if (c == '.' && part == 0 && digits > 0) {
+            part = 1;
+            digits = 0;
+        } else if (c >= '0' && c <= '9' && digits < 16 && (c != '0' || digits > 0)) {
+            number[part] = number[part] * 10 + (unsigned)(c - '0');
+            digits++;
+        } else {
+            return false;
+        }
+    }
+    *ret_login = number[0];
+    *ret_no = (int64_t)number[1];
+    return part == 1 && digits > 0;
+}
+
+/* The user in @room.  MISSING: no such room; EMPTY: nobody is in it. */
+static enum usher_status in_room(struct run *run, const struct usher_text *room,
+                                 struct usher_record *u)
+{
+    work *w = run->w;
+    uint64_t login;
+    int64_t no;
+
+    if (w->scope.ref == NULL || !room_parse(room, &login, &no))
+        return USHER_MISSING;
+    for (;;) {
+        struct agent a;
+        enum usher_status status = usher__queue_agent_by_login(w, login, &a.r);
+
+        if (status == USHER_OK && due(&a.r, w->now)) {
+            status = usher__queue_expire_agent(run, &a.r);
+            if (status != USHER_OK)
+                return status;
+            continue;
+        }
+        if (status != USHER_OK)
+            return status;
+        if (!usher__queue_agent_read(&a))
+            return damaged(w);
+        if (no > a.r.n[A_CAPACITY])
+            return USHER_MISSING;
+        reply_of(w)->login = login;
+        reply_of(w)->no = no;
+        usher__queue_answer_names(w, NULL, &a.r.id);
+        if (a.rooms[no - 1].size == 0)
+            return USHER_EMPTY;
+        status = w->ops->find(w->txn, &w->scope, K_USER, &a.rooms[no - 1], u);
+        if (status == USHER_MISSING)
+            return damaged(w);
+        if (status != USHER_OK || !due(u, w->now))
+            return status;
+        status = usher__queue_expire_user(run, u);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+enum usher_status usher__queue_finish(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_queue_args *g = args(w);
+    struct usher_record u;
+    enum usher_status status = in_room(run, &g->room, &u);
+
+    reply_of(w)->index = reply_of(w)->wait_ms = -1;
+    if (status == USHER_MISSING || status == USHER_EMPTY) {
+        w->reply->status = status == USHER_MISSING ? USHER_MISSING : USHER_REFUSED;
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    if ((g->user.data != NULL && !usher__text_equal(&g->user, &u.id)) ||
+        (given(w, USHER_GIVEN_QUEUE_TOKEN) && g->token != u.token)) {
+        usher__queue_answer_names(w, &u.id, &u.owner);
+        reply_of(w)->token = u.token;
+        w->reply->status = USHER_STALE;
+        return USHER_OK;
+    }
+    if (usher__machine_move(&usher__user_machine, u.state, USHER__USER_FINISH).status != USHER_OK) {
+        usher__queue_answer_names(w, &u.id, &u.owner);
+        w->reply->status = USHER_REFUSED;
+        return USHER_OK;
+    }
+    return end_visit(run, &u, USHER_OUTCOME_SEATED, USHER__USER_FINISH);
+}
+
+/* accept and reject: the agent and the user named, if they have to do with each other. */
+static enum usher_status offered(struct run *run, struct usher_record *a, struct usher_record *u)
+{
+    work *w = run->w;
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_reply *q = reply_of(w);
+    enum usher_status status = usher__queue_load(run, K_USER, &g->user, u), two;
+
+    usher__queue_answer_names(w, &g->user, &g->agent);
+    q->index = q->wait_ms = -1;
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    /* an agent that goes changes the user, and the other way round */
+    two = usher__queue_load(run, K_AGENT, &g->agent, a);
+    if (two != USHER_OK)
+        return two;
+    if (status == USHER_OK)
+        status = usher__queue_load(run, K_USER, &g->user, u);
+    if (status == USHER_OK)
+        status = w->ops->find(w->txn, &w->scope, K_AGENT, &g->agent, a);
+    if (status != USHER_OK)
+        return status;
+    if (!usher__text_equal(&u->owner, &a->id))
+        return USHER_REFUSED;
+    q->login = a->order;
+    q->no = u->n[U_NO];
+    q->token = u->token;
+    q->state = (enum usher_agent_state)a->state;
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
+{
+    work *w = run->w;
+    struct usher_record a, u;
+    struct act act;
+    unsigned from;
+    struct usher__move move;
+    struct lane *l;
+    enum usher_status status = offered(run, &a, &u);
+
+    if (status == USHER_MISSING || status == USHER_REFUSED) {
+        w->reply->status = status;
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    from = u.state;
+    move = usher__machine_move(&usher__user_machine, from,
+                               accept ? USHER__USER_SEAT : USHER__USER_BACK);
+    if (!accept && from == USHER_USER_SEATED)
+        move.status = USHER_REFUSED; /* it is no offer any more */
+    if (move.status != USHER_OK) {
+        w->reply->status = (enum usher_status)move.status;
+        return USHER_OK;
+    }
+    usher__queue_act_init(&act);
+    status = usher__queue_agent_hold_this(w, &act, &a);
+    if (status != USHER_OK)
+        return status;
+    if (!accept) {
+        status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_REJECT,
+                                        w->now);
+    } else {
+        usher__queue_act_step(w, &act);
+        status = usher__queue_lane_hold(w, &act, &u.group, &l);
+        if (status != USHER_OK)
+            return status;
+        act.agent.r.n[A_OFFERS] -= 2;
+        act.agent.r.n[A_SEATED]++;
+        usher__queue_agent_move(w, &act, USHER__AGENT_SEAT, w->now);
+        u.n[U_MATCHED] = w->now;
+        u.n[U_END] = 0;
+        usher__queue_seated(w, &act, l, &u);
+        u.state = move.to;
+        u.until_ms = u.n[U_BEAT];
+        u.slots = (uint8_t)(4u | (u.until_ms != 0 ? 2u : 0));
+        status = usher__queue_user_save(w, &act, &u, from);
+        usher__queue_act_about(&act, USHER_QUEUE_ACCEPT, from, &u);
+    }
+    reply_of(w)->state = (enum usher_agent_state)act.agent.r.state;
+    w->reply->status = USHER_OK;
+    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+}
+
+/* ---- move ------------------------------------------------------------------------- */
+
+enum usher_status usher__queue_move(struct run *run)
+{
+    work *w = run->w;
+    const struct usher_queue_args *g = args(w);
+    struct usher_record u, new;
+    struct usher__move move;
+    struct act act;
+    struct lane *from, *to;
+    enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
+
+    if (status == USHER_MISSING)
+        return usher__queue_answer_gone(w, USHER_MISSING, &g->user);
+    if (status != USHER_OK)
+        return status;
+    move = usher__machine_move(&usher__user_machine, u.state, USHER__USER_MOVE);
+    if (move.status != USHER_OK)
+        return usher__queue_answer_user(w, (enum usher_status)move.status, &u, 0, NULL);
+    new = u;
+    if (g->lane.data != NULL)
+        new.group = g->lane;
+    if (given(w, USHER_GIVEN_QUEUE_PRIORITY))
+        new.n[U_PRIORITY] = g->priority;
+    if (given(w, USHER_GIVEN_QUEUE_SINCE))
+        new.n[U_SINCE] = g->since_ms;
+    if (usher__text_equal(&new.group, &u.group) && place(&new) == place(&u))
+        return usher__queue_answer_user(w, USHER_SAME, &u, 0, NULL);
+    usher__queue_act_init(&act);
+    status = usher__queue_lane_hold(w, &act, &u.group, &from);
+    if (status == USHER_OK)
+        status = usher__queue_lane_hold(w, &act, &new.group, &to);
+    if (status != USHER_OK)
+        return status;
+    if (to->r.ref == NULL && w->scope.counts[COUNT_LANES] >= USHER_LANES_MAX) {
+        usher__say(w->reply, USHER_FULL, "the queue has %d lanes", USHER_LANES_MAX);
+        return USHER_OK;
+    }
+    usher__queue_act_step(w, &act);
+    if (new.state == USHER_USER_WAITING)
+        new.rank = place(&new);
+    usher__queue_count(&act, from, u.state, -1);
+    usher__queue_count(&act, to, u.state, 1);
+    usher__change_save(&act.c, &new);
+    usher__queue_act_about(&act, USHER_QUEUE_MOVE, u.state, &new);
+    usher__queue_todo_user(run, &new);
+    status = usher__queue_act_commit(w, &act);
+    if (status == USHER_OK)
+        status = usher__queue_settle(run);
+    return status == USHER_OK ? tell_user(run, USHER_OK) : status;
+}

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.
- * NOUN_fast.lua, if there is one, comes into the middle of the last.  The values of the C tables
- * are put in where the texts say K.NAME: constants cost nothing when the script is run.
+ * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.  A line
+ * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one, and K.NAME by
+ * the value of the C tables: constants cost nothing when the script is run.
  */
 #include "config.h"
 
@@ -57,15 +57,24 @@ static const char *value_of(const char *constants, const char *name, size_t size
     return NULL;
 }
 
-/* NULL: there is none. */
-static const char *text_of(const char *name, const char *suffix)
+static bool is(const char *name, const char *text, size_t size)
 {
-    size_t n = strlen(name);
+    return strlen(name) == size && memcmp(name, text, size) == 0;
+}
 
-    for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++)
-        if (strncmp(t->name, name, n) == 0 && strcmp(t->name + n, suffix) == 0)
+/* NOUN_WORD, or else WORD.  NULL: there is neither. */
+static const char *text_of(const char *noun, const char *word, size_t size)
+{
+    const struct usher__redis_lua_text *found = NULL;
+    size_t n = strlen(noun);
+
+    for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
+        if (strncmp(t->name, noun, n) == 0 && t->name[n] == '_' && is(t->name + n + 1, word, size))
             return t->text;
-    return NULL;
+        if (is(t->name, word, size))
+            found = t;
+    }
+    return found != NULL ? found->text : NULL;
 }
 
 /* False: there is a K.NAME that no constant is for. */
@@ -104,12 +113,31 @@ static bool is_of(const char *name, const char *noun)
            (name[n] == '\0' || (name[n] == '_' && strcmp(name + n, "_fast") != 0));
 }
 
+/* @text with what its marks name, which have none themselves.  False: as append_filled(). */
+static bool append_part(struct out *o, const char *text, const char *noun, const char *constants)
+{
+    static const char mark[] = "--@";
+    const char *at;
+
+    while ((at = strstr(text, mark)) != NULL) {
+        const char *word = at + sizeof mark - 1, *end = strchr(word, '\n');
+        const char *part;
+
+        if (end == NULL || !append_filled(o, text, (size_t)(at - text), constants))
+            return false;
+        part = text_of(noun, word, (size_t)(end - word));
+        if (part != NULL && !append_filled(o, part, strlen(part), constants))
+            return false;
+        text = end + 1;
+    }
+    return append_filled(o, text, strlen(text), constants);
+}
+
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
-    static const char mark[] = "--@fast\n";
-    const char *begin = text_of("begin", ""), *common = text_of("common", "");
-    const char *fast = text_of(noun, "_fast"), *end = text_of("main", ""), *at;
+    const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
+    const char *end = text_of(noun, "main", 4);
     char constants[CONSTANTS_MAX];
     struct out o = { NULL, size, 0 };
     size_t n;
@@ -120,20 +148,16 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
     if (status != USHER_OK)
         return status;
     if (n >= sizeof constants || begin == NULL || common == NULL || end == NULL ||
-        !append_filled(&o, begin, strlen(begin), constants) ||
-        !append_filled(&o, common, strlen(common), constants))
+        !append_part(&o, begin, noun, constants) || !append_part(&o, common, noun, constants))
         return USHER_INVALID;
     for (const struct usher__redis_lua_text *t = usher__redis_lua_texts; t->name != NULL; t++) {
         if (!is_of(t->name, noun))
             continue;
-        if (!append_filled(&o, t->text, strlen(t->text), constants))
+        if (!append_part(&o, t->text, noun, constants))
             return USHER_INVALID;
         any = true;
     }
-    at = strstr(end, mark);
-    if (!any || at == NULL || !append_filled(&o, end, (size_t)(at - end), constants) ||
-        (fast != NULL && !append_filled(&o, fast, strlen(fast), constants)) ||
-        !append_filled(&o, at + sizeof mark - 1, strlen(at + sizeof mark - 1), constants))
+    if (!any || !append_part(&o, end, noun, constants))
         return USHER_INVALID;
     *ret_length = o.length;
     return USHER_OK;

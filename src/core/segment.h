@@ -2,9 +2,8 @@
 /*
  * Segments of integers: [next, end) in steps of `by`, handed out from the front.
  *
- * Ids are from 0 to USHER_ID_MAX = 2^63 - 1.  In a store a 64-bit number is two below 10^15
- * (struct usher__wide): Lua's are exact up to 2^53 only.  Nothing here wraps: whoever asks
- * for more than there is gets a refusal.
+ * Ids are from 0 to USHER_ID_MAX = 2^63 - 1.  Nothing here wraps: whoever asks for more than
+ * there is gets a refusal.
  */
 #ifndef USHER_CORE_SEGMENT_H
 #define USHER_CORE_SEGMENT_H
@@ -14,40 +13,10 @@
 
 #include <usher/usher.h>
 
-/* ---- 64 bits in two --------------------------------------------------------------- */
+#include "wide.h"
 
-#define USHER__WIDE_BASE UINT64_C(1000000000000000)
-/* Of hi: 18446 times the base fit into 64 bits. */
-#define USHER__WIDE_HI_MAX 18446
-
-struct usher__wide {
-    int64_t hi, lo; /* hi * 10^15 + lo, lo < 10^15 */
-};
-
-static inline struct usher__wide usher__wide_split(uint64_t value)
-{
-    struct usher__wide w = { (int64_t)(value / USHER__WIDE_BASE),
-                             (int64_t)(value % USHER__WIDE_BASE) };
-
-    return w;
-}
-
-static inline uint64_t usher__wide_join(int64_t hi, int64_t lo)
-{
-    return (uint64_t)hi * USHER__WIDE_BASE + (uint64_t)lo;
-}
-
-/* Whether (hi, lo) is a number that a dispenser may have: at most a segment past the
- * largest id. */
-bool usher__wide_sound(int64_t hi, int64_t lo);
-
-/* Decimal digits of @value, with a NUL; returns how many.  -1 stands for none. */
-#define USHER__WIDE_TEXT 21
-unsigned usher__wide_text(int64_t value, char to[USHER__WIDE_TEXT]);
-/* What that wrote.  False: it is none. */
-bool usher__wide_read(const char *text, size_t size, int64_t *ret_value);
-
-/* ---- segments --------------------------------------------------------------------- */
+/* No counter of a dispenser is larger: a segment and a bit past the largest id. */
+#define USHER__SEGMENT_MAX ((uint64_t)USHER_ID_MAX + UINT64_C(2000000000000000))
 
 struct usher__segment {
     uint64_t next;  /* the id that is given next */

@@ -344,7 +344,7 @@ void usher__serial_pack(struct usher__packer *p, const struct usher__serial_form
     usher__pack_text(p, f->prefix.data, f->prefix.size);
     usher__pack_text(p, f->suffix.data, f->suffix.size);
     usher__pack_text(p, f->date.data, f->date.size);
-    usher__pack_big(p, f->base);
+    usher__pack_wide(p, f->base);
     usher__pack_int(p, f->step);
     usher__pack_int(p, f->width);
     usher__pack_int(p, f->radix);
@@ -373,8 +373,8 @@ bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_fo
     return usher_unpack_array(&u, &n) && n == 10 && unpack_affix(&u, &ret->prefix) &&
            unpack_affix(&u, &ret->suffix) && unpack_affix(&u, &ret->date) &&
            usher__serial_date_fault(ret->date.data, ret->date.size) == NULL &&
-           usher_unpack_text(&u, &base) && usher__big_read(base.data, base.size, &ret->base) &&
-           unpack_int(&u, 1, USHER_SERIAL_STEP_MAX, &ret->step) &&
+           usher_unpack_text(&u, &base) && usher__wide_read(base.data, base.size, &ret->base) &&
+           ret->base >= 0 && unpack_int(&u, 1, USHER_SERIAL_STEP_MAX, &ret->step) &&
            unpack_int(&u, 0, USHER_SERIAL_WIDTH_MAX, &ret->width) &&
            unpack_int(&u, 10, 36, &ret->radix) &&
            unpack_int(&u, 0, USHER_CHECK_VERHOEFF, &ret->check) &&

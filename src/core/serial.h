@@ -2,9 +2,6 @@
 /*
  * Serials as pure functions: printing and reading them, check digits, periods, how far a rule
  * may count, how many are made ahead.
- *
- * Counters have 63 bits.  In records they are two numbers, hi and lo with lo below 10^9, for
- * Lua is exact to 2^53 only; usher__big() and usher__hi(), usher__lo() go between.
  */
 #ifndef USHER_CORE_SERIAL_H
 #define USHER_CORE_SERIAL_H
@@ -16,47 +13,18 @@
 #include <usher/usher.h>
 
 #include "pack.h"
-#include "segment.h"
+#include "wide.h"
 
-#define USHER__LIMB INT64_C(1000000000)
 /* Of a gap-free rule: numbers are ranks of records there. */
 #define USHER__GAPFREE_MAX ((INT64_C(1) << 53) - 1)
 #define USHER__GAPFREE_BITS 31 /* and with a period in front of them, so many */
 
-static inline int64_t usher__hi(int64_t value)
-{
-    return value / USHER__LIMB;
-}
-
-static inline int64_t usher__lo(int64_t value)
-{
-    return value % USHER__LIMB;
-}
-
-/* False: out of range. */
-static inline bool usher__big_is(int64_t hi, int64_t lo)
-{
-    return hi >= 0 && lo >= 0 && lo < USHER__LIMB &&
-           (hi < INT64_MAX / USHER__LIMB ||
-            (hi == INT64_MAX / USHER__LIMB && lo <= INT64_MAX % USHER__LIMB));
-}
-
-static inline int64_t usher__big(int64_t hi, int64_t lo)
-{
-    return usher__big_is(hi, lo) ? hi * USHER__LIMB + lo : INT64_MAX;
-}
-
 /* A counter as decimal digits. */
-static inline void usher__pack_big(struct usher__packer *p, int64_t value)
+static inline void usher__pack_wide(struct usher__packer *p, int64_t value)
 {
     char text[USHER__WIDE_TEXT];
 
     usher__pack_text(p, text, usher__wide_text(value, text));
-}
-
-static inline bool usher__big_read(const char *text, size_t size, int64_t *ret)
-{
-    return usher__wide_read(text, size, ret) && *ret >= 0;
 }
 
 /* What it takes to print a serial: kept as one value, usher__serial_pack(). */

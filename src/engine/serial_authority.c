@@ -135,8 +135,8 @@ static size_t form_pack(const struct usher_reply *reply, unsigned char to[512])
     usher__pack_array(&p, 11);
     usher__pack_uint(&p, DATA_FORMAT);
     usher__pack_text(&p, format->data, format->size);
-    usher__pack_big(&p, set->start);
-    usher__pack_big(&p, reply->of.serial.max);
+    usher__pack_wide(&p, set->start);
+    usher__pack_wide(&p, reply->of.serial.max);
     usher__pack_int(&p, set->critical);
     usher__pack_int(&p, set->batch);
     usher__pack_int(&p, set->reset);
@@ -151,7 +151,7 @@ static bool unpack_big(struct usher_unpacker *u, int64_t *ret)
 {
     struct usher_text text;
 
-    return usher_unpack_text(u, &text) && usher__big_read(text.data, text.size, ret);
+    return usher_unpack_text(u, &text) && usher__wide_read(text.data, text.size, ret) && *ret >= 0;
 }
 
 /* As the arguments of `rule`; texts point into @data. */

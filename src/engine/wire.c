@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "core/pack.h"
-#include "core/segment.h"
+#include "core/wide.h"
 #include "core/text.h"
 #include "core/verbs.h"
 #include "steps/kept.h"

@@ -19,27 +19,14 @@
 typedef struct usher__work work;
 typedef struct usher__change change;
 
-static void wide_set(int64_t *at, uint64_t value)
-{
-    struct usher__wide w = usher__wide_split(value);
-
-    at[0] = w.hi;
-    at[1] = w.lo;
-}
-
-static uint64_t wide(const int64_t *at)
-{
-    return usher__wide_join(at[0], at[1]);
-}
-
 static void defaults(struct usher_scope *scope)
 {
     int64_t *set = scope->settings;
 
     memset(scope->counts, 0, sizeof scope->counts);
     memset(scope->settings, 0, sizeof scope->settings);
-    wide_set(&set[USHER__SET_ID_START], 1);
-    wide_set(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX);
+    usher__wide_set(&set[USHER__SET_ID_START], 1);
+    usher__wide_set(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX);
     set[USHER__SET_ID_STEP] = USHER_ID_STEP;
     set[USHER__SET_ID_BY] = 1;
     set[USHER__SET_ID_STEP_MAX] = USHER_ID_STEP_MAX;
@@ -53,9 +40,9 @@ static bool there(const work *w)
 
 static struct usher__segment segment(const struct usher_scope *s)
 {
-    struct usher__segment g = { wide(&s->counts[USHER__COUNT_ID_NEXT]),
-                                wide(&s->counts[USHER__COUNT_ID_END]),
-                                wide(&s->settings[USHER__SET_ID_LIMIT]),
+    struct usher__segment g = { usher__wide(&s->counts[USHER__COUNT_ID_NEXT]),
+                                usher__wide(&s->counts[USHER__COUNT_ID_END]),
+                                usher__wide(&s->settings[USHER__SET_ID_LIMIT]),
                                 (uint64_t)s->settings[USHER__SET_ID_BY] };
 
     return g;
@@ -121,10 +108,10 @@ static void renew(work *w)
 
 static void settings_from(const int64_t *set, struct usher_id_settings *s)
 {
-    s->start = (int64_t)wide(&set[USHER__SET_ID_START]);
+    s->start = (int64_t)usher__wide(&set[USHER__SET_ID_START]);
     s->step = set[USHER__SET_ID_STEP];
     s->by = set[USHER__SET_ID_BY];
-    s->limit = (int64_t)wide(&set[USHER__SET_ID_LIMIT]);
+    s->limit = (int64_t)usher__wide(&set[USHER__SET_ID_LIMIT]);
     s->step_max = set[USHER__SET_ID_STEP_MAX];
     s->life_ms = set[USHER__SET_ID_LIFE];
     s->managed = set[USHER__SET_ID_MANAGED];
@@ -138,13 +125,13 @@ static void settings_take(const struct usher_command *command, int64_t *set)
     uint32_t given = command->given;
 
     if ((given & USHER_GIVEN_ID_START) != 0)
-        wide_set(&set[USHER__SET_ID_START], (uint64_t)a->start);
+        usher__wide_set(&set[USHER__SET_ID_START], (uint64_t)a->start);
     if ((given & USHER_GIVEN_ID_STEP) != 0)
         set[USHER__SET_ID_STEP] = a->step;
     if ((given & USHER_GIVEN_ID_BY) != 0)
         set[USHER__SET_ID_BY] = a->by;
     if ((given & USHER_GIVEN_ID_LIMIT) != 0)
-        wide_set(&set[USHER__SET_ID_LIMIT], (uint64_t)a->limit);
+        usher__wide_set(&set[USHER__SET_ID_LIMIT], (uint64_t)a->limit);
     if ((given & USHER_GIVEN_ID_STEP_MAX) != 0)
         set[USHER__SET_ID_STEP_MAX] = a->step_max;
     if ((given & USHER_GIVEN_ID_LIFE) != 0)
@@ -175,14 +162,14 @@ static enum usher_status create(work *w)
     counts[USHER__COUNT_ID_THERE] = 1;
     counts[USHER__COUNT_ID_STEP] = asked.settings[USHER__SET_ID_STEP];
     g = segment(&w->scope);
-    g.next = wide(&asked.settings[USHER__SET_ID_START]);
+    g.next = usher__wide(&asked.settings[USHER__SET_ID_START]);
     g.end = 0;
     if (asked.settings[USHER__SET_ID_MANAGED] == 0) {
         g.end = g.next + ((uint64_t)counts[USHER__COUNT_ID_STEP] - 1) * g.by + 1;
         renew(w);
     }
-    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
     settings_from(w->scope.settings, &w->reply->of.id.of.settings);
     (void)answer(w, USHER_OK);
     return finish(w, &c, 0, 1);
@@ -202,7 +189,7 @@ static enum usher_status set(work *w)
         return missing(w, USHER_MISSING);
     memcpy(new, w->scope.settings, sizeof new);
     settings_take(w->command, new);
-    next = wide(&counts[USHER__COUNT_ID_NEXT]);
+    next = usher__wide(&counts[USHER__COUNT_ID_NEXT]);
     raises = (given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next > next;
     if ((given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next < next) {
         settings_from(w->scope.settings, &w->reply->of.id.of.settings);
@@ -216,7 +203,7 @@ static enum usher_status set(work *w)
         counts[USHER__COUNT_ID_STEP] = new[USHER__SET_ID_STEP];
     memcpy(w->scope.settings, new, sizeof new);
     if (raises)
-        wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)a->next);
+        usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)a->next);
     if (raises)
         counts[USHER__COUNT_ID_TOKEN] = 0; /* what is below is out of reach for `return` */
     (void)answer(w, USHER_OK);
@@ -262,10 +249,11 @@ static enum usher_status next(work *w)
         renew(w);
         usher__segment_extend(&g, n, (uint64_t)counts[USHER__COUNT_ID_STEP]);
         (void)usher__segment_carve(&g, n, &first); /* it fits now */
-        wide_set(&counts[USHER__COUNT_ID_END], g.end);
+        usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
     }
-    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    wide_set(&counts[USHER__COUNT_ID_ISSUED], wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
+    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    usher__wide_set(&counts[USHER__COUNT_ID_ISSUED],
+                    usher__wide(&counts[USHER__COUNT_ID_ISSUED]) + n);
     counts[USHER__COUNT_ID_TOKEN] = (int64_t)c.scope->version;
     a->first = (int64_t)first;
     a->n = (int64_t)n;
@@ -296,7 +284,7 @@ static enum usher_status give_back(work *w)
     if (!there(w))
         return missing(w, USHER_MISSING);
     g = segment(&w->scope);
-    issued = wide(&counts[USHER__COUNT_ID_ISSUED]);
+    issued = usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
     a->first = args->first;
     a->n = args->n;
     if (!of_this_epoch(w) || args->token == 0 ||
@@ -306,8 +294,8 @@ static enum usher_status give_back(work *w)
         return answer(w, USHER_STALE);
     }
     usher__change_begin(w, &c);
-    wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
-    wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
+    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)args->first);
+    usher__wide_set(&counts[USHER__COUNT_ID_ISSUED], issued - (uint64_t)args->n);
     counts[USHER__COUNT_ID_TOKEN] = 0; /* once only */
     (void)answer(w, USHER_OK);
     return finish(w, &c, 1, 1);
@@ -339,8 +327,8 @@ static enum usher_status install(work *w)
     if (g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end)
         g.next = (uint64_t)args->first;
     g.end = (uint64_t)args->first + ((uint64_t)args->n - 1) * g.by + 1;
-    wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
-    wide_set(&counts[USHER__COUNT_ID_END], g.end);
+    usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
+    usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
     (void)answer(w, USHER_OK);
     return finish(w, &c, 1, 1);
 }
@@ -360,10 +348,10 @@ static enum usher_status show(work *w)
     row.next = a->next;
     row.max = a->max;
     row.step = a->step;
-    row.start = (int64_t)wide(&set[USHER__SET_ID_START]);
+    row.start = (int64_t)usher__wide(&set[USHER__SET_ID_START]);
     row.by = a->by;
-    row.limit = (int64_t)wide(&set[USHER__SET_ID_LIMIT]);
-    row.issued = (int64_t)wide(&counts[USHER__COUNT_ID_ISSUED]);
+    row.limit = (int64_t)usher__wide(&set[USHER__SET_ID_LIMIT]);
+    row.issued = (int64_t)usher__wide(&counts[USHER__COUNT_ID_ISSUED]);
     row.segments = counts[USHER__COUNT_ID_SEGMENTS];
     row.began_ms = counts[USHER__COUNT_ID_BEGAN];
     row.lasted_ms = counts[USHER__COUNT_ID_LASTED];
@@ -400,21 +388,16 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ----------------------------------- */
 
-static bool wide_sound(const int64_t *at)
-{
-    return usher__wide_sound(at[0], at[1]);
-}
-
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *counts = scope->counts, *set = scope->settings;
 
-    if (!wide_sound(&counts[USHER__COUNT_ID_NEXT]) || !wide_sound(&counts[USHER__COUNT_ID_END]) ||
-        !wide_sound(&counts[USHER__COUNT_ID_ISSUED]))
+    if (!usher__wide_sound(&counts[USHER__COUNT_ID_NEXT], USHER__SEGMENT_MAX) ||
+        !usher__wide_sound(&counts[USHER__COUNT_ID_END], USHER__SEGMENT_MAX) ||
+        !usher__wide_sound(&counts[USHER__COUNT_ID_ISSUED], USHER__SEGMENT_MAX))
         return "a counter";
-    if (!wide_sound(&set[USHER__SET_ID_START]) || !wide_sound(&set[USHER__SET_ID_LIMIT]) ||
-        wide(&set[USHER__SET_ID_LIMIT]) > (uint64_t)USHER_ID_MAX ||
-        wide(&set[USHER__SET_ID_START]) > (uint64_t)USHER_ID_MAX)
+    if (!usher__wide_sound(&set[USHER__SET_ID_START], USHER_ID_MAX) ||
+        !usher__wide_sound(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX))
         return "a limit";
     if (set[USHER__SET_ID_BY] < 1 || set[USHER__SET_ID_BY] > USHER_ID_BY_MAX ||
         set[USHER__SET_ID_STEP] < 1 || set[USHER__SET_ID_STEP] > USHER_ID_N_MAX ||
@@ -467,6 +450,7 @@ const struct usher__steps usher__id_steps = {
         [USHER__COUNT_ID_SEGMENTS] = "SEGMENTS",
         [USHER__COUNT_ID_BEGAN] = "BEGAN",
         [USHER__COUNT_ID_LASTED] = "LASTED",
+        [USHER__COUNT_ID_SERVER] = "SERVER",
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",
@@ -482,4 +466,5 @@ const struct usher__steps usher__id_steps = {
     .requests = USHER__COUNT_ID_REQUESTS,
     .requests_max = USHER__SET_ID_REQUESTS,
     .counted = 1u << USHER__COUNT_ID_REQUESTS,
+    .statistics = 1u << USHER__COUNT_ID_SERVER,
 };

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "core/segment.h"
+#include "core/wide.h"
 #include "core/text.h"
 
 /* Most bytes of a row: one that is larger is not understood. */

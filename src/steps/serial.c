@@ -2,12 +2,12 @@
 /*
  * The verbs of a serial rule as steps on a record store.
  *
- * Records: RULE (id "rule"; data = the packed format, owner = the server that grants were
- * installed on, n = granted, debt, the version at which the store was found to be behind), FILL
+ * Records: RULE (id "rule"; data = the packed format, n = granted, debt, the version at which the
+ * store was found to be behind, and on Redis the server that grants were installed on), FILL
  * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
  * number of a gap-free rule; id = rank = period and number), REQUEST.
  *
- * The counters are in the counts of the scope, as pairs (core/serial.h): taken is the last one
+ * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
  * given out, cur the last one made.  The stock is what lies between.
  */
 #include "config.h"
@@ -67,15 +67,15 @@ enum slot { READY, DUE, HELD };
 
 static const struct usher_text rule_id = { "rule", 4 };
 
+/* Of a record that is damaged: nothing beyond it. */
 static int64_t pair(const int64_t *at)
 {
-    return usher__big(at[0], at[1]);
+    return usher__wide_sound(at, INT64_MAX) ? (int64_t)usher__wide(at) : INT64_MAX;
 }
 
 static void set_pair(int64_t *at, int64_t value)
 {
-    at[0] = usher__hi(value);
-    at[1] = usher__lo(value);
+    usher__wide_set(at, (uint64_t)value);
 }
 
 static void defaults(struct usher_scope *scope)
@@ -1257,10 +1257,10 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (set[SET_RESET] < USHER_RESET_NONE || set[SET_RESET] > USHER_RESET_YEAR)
         return "a period";
     for (int i = SET_LIMIT; i <= SET_START; i += 2)
-        if (!usher__big_is(set[i], set[i + 1]))
+        if (!usher__wide_sound(set + i, INT64_MAX))
             return "a limit";
     for (int i = COUNT_TAKEN; i <= COUNT_CUR; i += 2)
-        if (!usher__big_is(counts[i], counts[i + 1]))
+        if (!usher__wide_sound(counts + i, INT64_MAX))
             return "a counter";
     if (pair(counts + COUNT_TAKEN) > pair(counts + COUNT_CUR) || pair(set + SET_START) < 1 ||
         counts[COUNT_BUCKET] < 0 || counts[COUNT_BUCKET] > USHER_TIME_MAX / USHER__USE_MS)
@@ -1280,7 +1280,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "is there though the rule was deleted";
         if (!usher__serial_unpack(&r->data, &f))
             return "has a format that cannot be read";
-        if (!usher__big_is(r->n[N_GRANT], r->n[N_GRANT + 1]))
+        if (!usher__wide_sound(r->n + N_GRANT, INT64_MAX))
             return "has a grant out of range";
         if (usher__serial_limit(&f, pair(scope->settings + SET_MAX), scope->settings[SET_MODE],
                                 scope->settings[SET_RESET]) != pair(scope->settings + SET_LIMIT))

@@ -254,7 +254,7 @@ enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
 /* ---- id.c ---- */
 
 /* The order of scope.counts.  A dispenser is nothing but these and its settings; numbers of 64
- * bits are two: core/segment.h. */
+ * bits are two: core/wide.h. */
 enum usher__id_count {
     USHER__COUNT_ID_REQUESTS,
     USHER__COUNT_ID_THERE,   /* 1; 0: deleted */
@@ -265,7 +265,8 @@ enum usher__id_count {
     USHER__COUNT_ID_STEP,
     USHER__COUNT_ID_SEGMENTS,
     USHER__COUNT_ID_BEGAN,
-    USHER__COUNT_ID_LASTED
+    USHER__COUNT_ID_LASTED,
+    USHER__COUNT_ID_SERVER /* on Redis: the one that the last segment was put on */
 };
 
 /* The order of scope.settings. */

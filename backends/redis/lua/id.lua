@@ -2,37 +2,8 @@
 --
 -- The verbs of an id dispenser: the same steps as src/steps/id.c, in its order.
 --
--- A number of 64 bits is two, hi and lo, where lo < 10^15: core/segment.h.  Products of a
--- count and `by` are at most 10^15, so all sums are exact.  On the wire it is its digits.
-local BASE, format = 1000000000000000, string.format
-
--- ---- 64 bits in two -----------------------------------------------------------------------
-
--- @hi, @lo plus @d, which is from -2 * 10^15 to 2 * 10^15
-function S.plus(hi, lo, d)
-    lo = lo + d
-    while lo >= BASE do hi, lo = hi + 1, lo - BASE end
-    while lo < 0 do hi, lo = hi - 1, lo + BASE end
-    return hi, lo
-end
-
--- -1, 0 or 1
-function S.order(ahi, alo, bhi, blo)
-    if ahi ~= bhi then return ahi < bhi and -1 or 1 end
-    return alo < blo and -1 or alo > blo and 1 or 0
-end
-
-function S.digits(hi, lo)
-    if hi < 0 then return '-1' end
-    if hi == 0 then return format('%.0f', lo) end
-    return format('%.0f%015.0f', hi, lo)
-end
-
-function S.wide(text)
-    local n = #text
-    if n <= 15 then return 0, tonumber(text) end
-    return tonumber(sub(text, 1, n - 15)), tonumber(sub(text, n - 14))
-end
+-- Products of a count and `by` are at most 10^15, so all sums are exact.
+--@wide
 
 -- ---- the answer ---------------------------------------------------------------------------
 
@@ -73,35 +44,28 @@ end
 
 function S.there() return S.exists and S.count[K.COUNT_THERE + 1] ~= 0 end
 
--- the count @i becomes @value with this change
-function S.put(i, value) S.add(i, value - S.count[i + 1]) end
-function S.put_wide(i, hi, lo)
-    S.put(i, hi)
-    S.put(i + 1, lo)
-end
-function S.at(i) return S.count[i + 1], S.count[i + 2] end
-
--- hi, lo of the present segment's max; -1: there is none
+-- of the present segment; nil: there is none
 function S.max_of(set)
-    local hi, lo = S.at(K.COUNT_END)
-    if hi == 0 and lo == 0 then return -1, 0 end
-    hi, lo = S.plus(hi, lo, -1)
-    if S.order(hi, lo, set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]) > 0 then
-        return set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]
-    end
-    return hi, lo
+    local stop, limit = S.get(S.count, K.COUNT_END), S.get(set, K.SET_LIMIT)
+    if stop[1] == 0 and stop[2] == 0 then return nil end
+    stop = S.plus(stop, -1)
+    return S.less(limit, stop) and limit or stop
+end
+
+function S.max_text(set)
+    local max = S.max_of(set)
+    return max and S.digits(max) or '-1'
 end
 
 function S.next_of(set)
-    local hi, lo = S.at(K.COUNT_NEXT)
-    if S.order(hi, lo, set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]) > 0 then return '-1' end
-    return S.digits(hi, lo)
+    local next = S.get(S.count, K.COUNT_NEXT)
+    return S.less(S.get(set, K.SET_LIMIT), next) and '-1' or S.digits(next)
 end
 
 -- see answer(): as it is with what has been collected
 function S.say(status)
     local set = S.pset or S.set
-    S.status, S.next_id, S.max = status, S.next_of(set), S.digits(S.max_of(set))
+    S.status, S.next_id, S.max = status, S.next_of(set), S.max_text(set)
     S.step, S.by = S.count[K.COUNT_STEP + 1], set[K.SET_BY + 1]
 end
 
@@ -118,16 +82,16 @@ function S.renew(set)
         local step, least, most = c[K.COUNT_STEP + 1], set[K.SET_STEP + 1], set[K.SET_STEP_MAX + 1]
         if life > 0 and lasted < life then
             step = step * 2
-        elseif life > 0 and math.floor(lasted / 2) >= life then
-            step = math.floor(step / 2)
+        elseif life > 0 and floor(lasted / 2) >= life then
+            step = floor(step / 2)
         end
         if step > most then step = most end
         if step < least then step = least end
-        S.put(K.COUNT_LASTED, lasted)
-        S.put(K.COUNT_STEP, step)
+        S.put_count(K.COUNT_LASTED, lasted)
+        S.put_count(K.COUNT_STEP, step)
     end
     S.add(K.COUNT_SEGMENTS, 1)
-    S.put(K.COUNT_BEGAN, S.now)
+    S.put_count(K.COUNT_BEGAN, S.now)
 end
 
 -- ---- next ---------------------------------------------------------------------------------
@@ -135,36 +99,29 @@ end
 function S.next_ids()
     if not S.there() then S.status = K.MISSING return end
     local c, set, n = S.count, S.set, S.a[K.ARG_N] or 1
-    local by, nhi, nlo = set[K.SET_BY + 1], c[K.COUNT_NEXT + 1], c[K.COUNT_NEXT + 2]
-    local ehi, elo = c[K.COUNT_END + 1], c[K.COUNT_END + 2]
-    local lhi, llo = S.plus(nhi, nlo, (n - 1) * by)
-    local limit_hi, limit_lo = set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]
-    if S.order(lhi, llo, limit_hi, limit_lo) > 0 then
+    local by, next, stop, limit = set[K.SET_BY + 1], S.get(c, K.COUNT_NEXT), S.get(c, K.COUNT_END),
+        S.get(set, K.SET_LIMIT)
+    local last = S.plus(next, (n - 1) * by)
+    if S.less(limit, last) then
         S.first, S.n = S.next_of(set), 0
-        if S.first ~= '-1' then
-            -- less than n * by, so it is exact
-            S.n = math.floor(((limit_hi - nhi) * BASE + (limit_lo - nlo)) / by) + 1
-        end
+        -- less than n * by, so it is exact
+        if S.first ~= '-1' then S.n = floor(S.small(S.minus(limit, next), 1000000000000000) / by) + 1 end
         return S.say(K.FULL)
     end
-    if S.order(lhi, llo, ehi, elo) >= 0 then
-        if set[K.SET_MANAGED + 1] ~= 0 then return S.say(K.EMPTY) end
+    local managed = set[K.SET_MANAGED + 1] ~= 0
+    if managed and (not S.less(last, stop) or c[K.COUNT_SERVER + 1] ~= S.server()) then return S.say(K.EMPTY) end
+    if not S.less(last, stop) then
         S.renew(set)
         -- see usher__segment_extend()
-        local fhi, flo = S.plus(ehi, elo, by)
-        if S.order(nhi, nlo, fhi, flo) >= 0 then
-            fhi, flo = S.plus(nhi, nlo, 1 - by)
-        else
-            fhi, flo = ehi, elo
-        end
-        ehi, elo = S.plus(fhi, flo, (c[K.COUNT_STEP + 1]) * by)
-        if S.order(lhi, llo, ehi, elo) >= 0 then ehi, elo = S.plus(lhi, llo, 1) end
-        S.put_wide(K.COUNT_END, ehi, elo)
+        if not S.less(next, S.plus(stop, by)) then stop = S.plus(next, 1 - by) end
+        stop = S.plus(stop, c[K.COUNT_STEP + 1] * by)
+        if not S.less(last, stop) then stop = S.plus(last, 1) end
+        S.put_pair(K.COUNT_END, stop)
     end
-    S.put_wide(K.COUNT_NEXT, S.plus(lhi, llo, by))
-    S.put_wide(K.COUNT_ISSUED, S.plus(c[K.COUNT_ISSUED + 1], c[K.COUNT_ISSUED + 2], n))
-    S.put(K.COUNT_TOKEN, S.version + 1)
-    S.first, S.n, S.token = S.digits(nhi, nlo), n, S.version + 1
+    S.put_pair(K.COUNT_NEXT, S.plus(last, by))
+    S.put_pair(K.COUNT_ISSUED, S.plus(S.get(c, K.COUNT_ISSUED), n))
+    S.put_count(K.COUNT_TOKEN, S.version + 1)
+    S.first, S.n, S.token = S.digits(next), n, S.version + 1
     S.say(K.OK)
     S.finish(1, 1)
 end
@@ -173,8 +130,8 @@ function S.make_steps()
     -- ---- settings -----------------------------------------------------------------------
 
     function S.settings_from(set)
-        S.extra = {S.digits(set[K.SET_START + 1], set[K.SET_START + 2]), set[K.SET_STEP + 1], set[K.SET_BY + 1],
-            S.digits(set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]), set[K.SET_STEP_MAX + 1],
+        S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_STEP + 1], set[K.SET_BY + 1],
+            S.digits(S.get(set, K.SET_LIMIT)), set[K.SET_STEP_MAX + 1],
             set[K.SET_LIFE + 1], set[K.SET_MANAGED + 1], set[K.SET_REQUESTS + 1]}
     end
 
@@ -188,8 +145,8 @@ function S.make_steps()
         end
         local function take_wide(i, text)
             if text then
-                set[i + 1], set[i + 2] = S.wide(text)
-                given = true
+                local b = S.big(text)
+                set[i + 1], set[i + 2], given = b[1], b[2], true
             end
         end
         take_wide(K.SET_START, a[K.ARG_START])
@@ -210,16 +167,16 @@ function S.make_steps()
             S.settings_from(S.set)
             return S.say(same and K.SAME or K.REFUSED)
         end
-        local nhi, nlo, ehi, elo = asked[K.SET_START + 1], asked[K.SET_START + 2], 0, 0
+        local next, stop = S.get(asked, K.SET_START), {0, 0}
         S.pset = asked
-        S.put(K.COUNT_THERE, 1)
-        S.put(K.COUNT_STEP, asked[K.SET_STEP + 1])
+        S.put_count(K.COUNT_THERE, 1)
+        S.put_count(K.COUNT_STEP, asked[K.SET_STEP + 1])
         if asked[K.SET_MANAGED + 1] == 0 then
-            ehi, elo = S.plus(nhi, nlo, (asked[K.SET_STEP + 1] - 1) * asked[K.SET_BY + 1] + 1)
+            stop = S.plus(next, (asked[K.SET_STEP + 1] - 1) * asked[K.SET_BY + 1] + 1)
             S.renew(asked)
         end
-        S.put_wide(K.COUNT_NEXT, nhi, nlo)
-        S.put_wide(K.COUNT_END, ehi, elo)
+        S.put_pair(K.COUNT_NEXT, next)
+        S.put_pair(K.COUNT_END, stop)
         S.settings_from(asked)
         S.say(K.OK)
         S.finish(0, 1)
@@ -231,21 +188,20 @@ function S.make_steps()
         local text, raises = S.a[K.ARG_NEXT], false
         if text then
             given = true
-            local hi, lo = S.wide(text)
-            local order = S.order(hi, lo, S.at(K.COUNT_NEXT))
-            if order < 0 then
+            local to, next = S.big(text), S.get(S.count, K.COUNT_NEXT)
+            if S.less(to, next) then
                 S.settings_from(S.set)
                 return S.say(K.REFUSED)
             end
-            raises = order > 0
+            raises = S.less(next, to)
         end
         S.settings_from(new)
         if not raises and same then return S.say(given and K.SAME or K.OK) end
-        if new[K.SET_STEP + 1] ~= S.set[K.SET_STEP + 1] then S.put(K.COUNT_STEP, new[K.SET_STEP + 1]) end
+        if new[K.SET_STEP + 1] ~= S.set[K.SET_STEP + 1] then S.put_count(K.COUNT_STEP, new[K.SET_STEP + 1]) end
         S.pset = new
         if raises then
-            S.put_wide(K.COUNT_NEXT, S.wide(text))
-            S.put(K.COUNT_TOKEN, 0)
+            S.put_pair(K.COUNT_NEXT, S.big(text))
+            S.put_count(K.COUNT_TOKEN, 0)
         end
         S.say(K.OK)
         S.finish(1, 1)
@@ -254,7 +210,7 @@ function S.make_steps()
     function S.delete()
         if not S.there() then S.status = K.SAME return end
         for i = 0, 15 do
-            if i ~= K.COUNT_REQUESTS then S.put(i, 0) end
+            if i ~= K.COUNT_REQUESTS then S.put_count(i, 0) end
         end
         S.pset = K.DEFAULTS
         S.finish(1, 0)
@@ -270,19 +226,18 @@ function S.make_steps()
     function S.give_back()
         if not S.there() then S.status = K.MISSING return end
         local a, c = S.a, S.count
-        local n, token = a[K.ARG_N], a[K.ARG_TOKEN]
-        local fhi, flo = S.wide(a[K.ARG_FIRST])
-        local ihi, ilo = S.at(K.COUNT_ISSUED)
-        local bhi, blo = S.plus(fhi, flo, n * S.set[K.SET_BY + 1])
+        local n, token, first = a[K.ARG_N], a[K.ARG_TOKEN], S.big(a[K.ARG_FIRST])
+        local issued, next = S.get(c, K.COUNT_ISSUED), S.get(c, K.COUNT_NEXT)
+        local behind = S.plus(first, n * S.set[K.SET_BY + 1])
         S.first, S.n = a[K.ARG_FIRST], n
-        if not S.of_this_epoch() or token == 0 or token ~= c[K.COUNT_TOKEN + 1]
-            or S.order(0, n, ihi, ilo) > 0 or S.order(bhi, blo, S.at(K.COUNT_NEXT)) ~= 0 then
+        if not S.of_this_epoch() or token == 0 or token ~= c[K.COUNT_TOKEN + 1] or S.less(issued, S.big(n))
+            or S.less(behind, next) or S.less(next, behind) then
             S.token = c[K.COUNT_TOKEN + 1]
             return S.say(K.STALE)
         end
-        S.put_wide(K.COUNT_NEXT, fhi, flo)
-        S.put_wide(K.COUNT_ISSUED, S.plus(ihi, ilo, -n))
-        S.put(K.COUNT_TOKEN, 0)
+        S.put_pair(K.COUNT_NEXT, first)
+        S.put_pair(K.COUNT_ISSUED, S.plus(issued, -n))
+        S.put_count(K.COUNT_TOKEN, 0)
         S.say(K.OK)
         S.finish(1, 1)
     end
@@ -290,24 +245,21 @@ function S.make_steps()
     function S.install()
         if not S.there() then S.status = K.MISSING return end
         local a, set = S.a, S.set
-        local n, by = a[K.ARG_N], set[K.SET_BY + 1]
-        local fhi, flo = S.wide(a[K.ARG_FIRST])
-        local nhi, nlo = S.at(K.COUNT_NEXT)
-        local ehi, elo = S.at(K.COUNT_END)
+        local n, by, first = a[K.ARG_N], set[K.SET_BY + 1], S.big(a[K.ARG_FIRST])
+        local next, stop = S.get(S.count, K.COUNT_NEXT), S.get(S.count, K.COUNT_END)
         S.first, S.n = a[K.ARG_FIRST], n
         if set[K.SET_MANAGED + 1] == 0 then return S.say(K.REFUSED) end
-        if not S.of_this_epoch() or (a[K.ARG_MAX] or '-1') ~= S.digits(S.max_of(set)) then
-            return S.say(K.STALE)
-        end
-        if S.order(fhi, flo, nhi, nlo) < 0 or S.order(fhi, flo, ehi, elo) < 0 then
-            return S.say(K.REFUSED)
-        end
+        if not S.of_this_epoch() or (a[K.ARG_MAX] or '-1') ~= S.max_text(set) then return S.say(K.STALE) end
+        if S.less(first, next) or S.less(first, stop) then return S.say(K.REFUSED) end
+        local server = S.server()
         S.renew(set)
-        if by ~= 1 or S.order(nhi, nlo, ehi, elo) >= 0 or S.order(fhi, flo, ehi, elo) ~= 0 then
-            nhi, nlo = fhi, flo
+        -- on another server, what is left may have been given out by the one before
+        if S.count[K.COUNT_SERVER + 1] ~= server or by ~= 1 or not S.less(next, stop) or S.less(stop, first) then
+            next = first
         end
-        S.put_wide(K.COUNT_NEXT, nhi, nlo)
-        S.put_wide(K.COUNT_END, S.plus(fhi, flo, (n - 1) * by + 1))
+        S.put_count(K.COUNT_SERVER, server)
+        S.put_pair(K.COUNT_NEXT, next)
+        S.put_pair(K.COUNT_END, S.plus(first, (n - 1) * by + 1))
         S.say(K.OK)
         S.finish(1, 1)
     end
@@ -319,9 +271,9 @@ function S.show()
     if not S.there() then S.status = K.MISSING return end
     S.say(K.OK)
     local c, set = S.count, S.set
-    S.rows = {{S.next_id, S.max, S.step, S.digits(set[K.SET_START + 1], set[K.SET_START + 2]), S.by,
-        S.digits(set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2]),
-        S.digits(c[K.COUNT_ISSUED + 1], c[K.COUNT_ISSUED + 2]), c[K.COUNT_SEGMENTS + 1],
+    S.rows = {{S.next_id, S.max, S.step, S.digits(S.get(set, K.SET_START)), S.by,
+        S.digits(S.get(set, K.SET_LIMIT)), S.digits(S.get(c, K.COUNT_ISSUED)),
+        c[K.COUNT_SEGMENTS + 1],
         c[K.COUNT_BEGAN + 1], c[K.COUNT_LASTED + 1], set[K.SET_MANAGED + 1]}}
 end
 

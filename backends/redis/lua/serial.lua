@@ -1,45 +1,12 @@
 -- SPDX-License-Identifier: MIT
 --
 -- The verbs of a serial rule: the same steps as src/steps/serial.c, in its order.  Kinds: 1 the
--- rule (owner: the server that grants were installed on; n0 n1 granted, n2 n3 debt, n4 the
--- version at which the store was found to be behind), 2 a fill (n0 n1 its last number, n2 its
+-- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
+-- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request.
 --
--- A number of 63 bits is a pair {high, low} with low below 10^9; as text it is decimal digits.
 -- Dates are not printed here: rows tell numbers and times, and the client prints.
-local floor, format = math.floor, string.format
-
-function S.big(text)
-    if type(text) == 'number' then text = format('%.0f', text) end
-    return {tonumber(sub(text, 1, -10)) or 0, tonumber(sub(text, -9))}
-end
-
-function S.digits(b)
-    if b[1] > 0 then return format('%.0f%09.0f', b[1], b[2]) end
-    return format('%.0f', b[2])
-end
-
-function S.less(a, b) return a[1] < b[1] or a[1] == b[1] and a[2] < b[2] end
-
--- @n is below 10^15 and may be negative; the sum is not
-function S.plus(a, n)
-    local low = a[2] + n
-    local carry = floor(low / 1000000000)
-    return {a[1] + carry, low - carry * 1000000000}
-end
-
-function S.minus(a, b)
-    local high, low = a[1] - b[1], a[2] - b[2]
-    if low < 0 then high, low = high - 1, low + 1000000000 end
-    return {high, low}
-end
-
--- as a number, at most @most (below 10^15)
-function S.small(b, most)
-    if b[1] >= 1000000 then return most end
-    local n = b[1] * 1000000000 + b[2]
-    return n < most and n or most
-end
+--@wide
 
 -- ---- the answer -------------------------------------------------------------------------
 
@@ -65,17 +32,6 @@ function S.hand(out, answer)
     for _, row in ipairs(answer[6]) do
         out[#out + 1] = row[1] .. ' ' .. text(row[2]) .. ' ' .. text(row[3]) .. ' ' .. text(row[4])
     end
-end
-
-function S.get(t, i) return {t[i + 1], t[i + 2]} end
-
-function S.put_count(i, value)
-    if value ~= S.count[i + 1] then S.add(i, value - S.count[i + 1]) end
-end
-
-function S.put_pair(i, b)
-    S.put_count(i, b[1])
-    S.put_count(i + 1, b[2])
 end
 
 function S.counting(i) return S.count[i + 1] end
@@ -110,12 +66,6 @@ function S.period_of(reset, now, zone)
     month = month < 10 and month + 3 or month - 9
     year = year + era * 400 + (month <= 2 and 1 or 0)
     return reset == 2 and year * 12 + month - 1 or year
-end
-
--- Which server this is: it changes when one restarts or another takes over.
-function S.server()
-    return (string.match(call('INFO', 'server'), 'run_id:(%x+)') or '') .. ' '
-        .. (string.match(call('INFO', 'replication'), 'master_replid:(%x+)') or '')
 end
 
 -- nil: S.status or S.answer say why
@@ -156,7 +106,7 @@ function S.must_ask(s) return S.less(S.ceiling(s), s.limit) end
 
 -- true: the store may have gone back in time, and nothing may be given out before a grant
 function S.lost(s)
-    if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.owner ~= S.server() then
+    if S.set[K.SET_AUTHORITY + 1] ~= 0 and s.rule.n5 ~= S.server() then
         S.turned_down(K.EMPTY, K.WHY_LOST, s)
         return true
     end
@@ -619,7 +569,7 @@ function S.make_rules()
         end
         if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
         local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
-        local lost, bump = s.rule.owner ~= server, false
+        local lost, bump = s.rule.n5 ~= server, false
         if not lost and not S.less(s.granted, to) and not S.less(top, from)
             and (s.debt[1] == 0 and s.debt[2] == 0 or S.less(to, s.debt)) then
             return S.tell(K.SAME, s)
@@ -632,7 +582,7 @@ function S.make_rules()
             S.drop_fills()
         end
         if S.less(s.granted, to) then s.granted = to end
-        s.debt, s.rule.owner = {0, 0}, server
+        s.debt, s.rule.n5 = {0, 0}, server
         S.put_rule(s)
         S.tell(K.OK, s)
         S.finish(nil, 0, 0, bump)

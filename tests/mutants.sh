@@ -183,8 +183,12 @@ mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.to
     $redis 'tokens_only_grow'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast.lua 's/    count\[to + 1\] = count\[to + 1\] + 1/    count[to + 1] = count[to + 1]/' \
     $redis 'a_call_gives*'
-mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or ends < due then due = ends end/if due < 0 then due = -1 end/' \
+mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or at < due then due = at end/if due < 0 then due = -1 end/' \
     $same
+mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
+    tests/fault/test_redis_faults 'a_record_that_stands*'
+mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 79/r.state * 10 - 69/' \
+    $redis 'a_call_gives*'
 mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <= limit and/if n < limit and/' \
     $redis 'answers_are_kept*'
 mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \

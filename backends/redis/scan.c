@@ -247,13 +247,14 @@ static bool ints_read(struct usher_text *text, int64_t *to, size_t n)
     return true;
 }
 
-static bool head_read(struct usher_text text, struct usher_scope *s)
+/* @known: the format. */
+static bool head_read(struct usher_text text, int64_t known, struct usher_scope *s)
 {
     struct usher_text epoch;
     uint64_t format, clock;
     int64_t due;
 
-    if (!take_number(&text, 1, &format) || format != 1 || text.size < 16)
+    if (!take_number(&text, 1, &format) || (int64_t)format != known || text.size < 16)
         return false;
     epoch.data = text.data;
     epoch.size = 16;
@@ -292,9 +293,22 @@ static bool settings_read(struct usher_text text, struct usher_scope *s)
 /* In the byte of the slots: there are more numbers. */
 #define MORE 128u
 
+/* The word that a record begins with: @words, as in usher_table(). */
+#define WORD 10u
+#define STATES 8u
+static bool take_word(struct usher_text *text, const char *words, unsigned kind, unsigned state)
+{
+    if (text->size < WORD || state >= STATES ||
+        memcmp(text->data, words + ((kind - 1) * STATES + state) * WORD, WORD) != 0)
+        return false;
+    text->data += WORD;
+    text->size -= WORD;
+    return true;
+}
+
 /* A field of the hash as a record. */
-static bool record_read(const struct redisReply *field, const struct redisReply *value,
-                        struct usher_record *r)
+static bool record_read(const char *words, const struct redisReply *field,
+                        const struct redisReply *value, struct usher_record *r)
 {
     struct usher_text name = text_of(field), text = text_of(value);
     uint64_t state, slots, until;
@@ -306,7 +320,8 @@ static bool record_read(const struct redisReply *field, const struct redisReply 
     r->kind = (uint8_t)(name.data[0] - '0');
     r->id.data = name.data + 2;
     r->id.size = name.size - 2;
-    if (!take_number(&text, 1, &state) || !take_number(&text, 1, &slots) ||
+    if (text.size <= WORD || !take_word(&text, words, r->kind, (unsigned char)text.data[WORD]) ||
+        !take_number(&text, 1, &state) || !take_number(&text, 1, &slots) ||
         !take_number(&text, NUMBER, &r->rank) || !take_number(&text, NUMBER, &r->order) ||
         !take_number(&text, NUMBER, &r->token) || !take_number(&text, NUMBER, &until) ||
         !ints_read(&text, r->n, (slots & MORE) != 0 ? USHER_NUMBERS : 4) ||
@@ -574,7 +589,8 @@ static bool is_header(const struct redisReply *field)
 }
 
 /* HSCAN may show a field twice. */
-static bool records_make(const struct usher__redis *r, const struct dump *d, struct records *all)
+static bool records_make(const struct usher__redis *r, const struct dump *d, const char *words,
+                         struct records *all)
 {
     size_t room = 1, n = 0;
 
@@ -591,7 +607,7 @@ static bool records_make(const struct usher__redis *r, const struct dump *d, str
         for (size_t i = 0; i + 1 < page->elements; i += 2) {
             if (is_header(page->element[i]))
                 continue;
-            if (record_read(page->element[i], page->element[i + 1], &all->record[n]))
+            if (record_read(words, page->element[i], page->element[i + 1], &all->record[n]))
                 n++;
             else
                 all->odd++;
@@ -680,19 +696,23 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
     struct usher_text head = text_of(d->header.page[0]->element[0]);
     struct usher_text settings = text_of(d->header.page[0]->element[1]);
-    char defaults[USHER__REDIS_CONSTANT_MAX], listed[USHER__REDIS_CONSTANT_MAX];
+    char format[USHER__REDIS_CONSTANT_MAX], defaults[USHER__REDIS_CONSTANT_MAX];
+    char listed[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
     struct records all;
     struct ids ids = { &all, listed, 0 };
     enum usher_status status;
 
-    if (!usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
+    if (!usher__redis_constant(usher_noun_word(d->noun), "FORMAT", format) ||
+        !usher__redis_constant(usher_noun_word(d->noun), "WORDS", words) ||
+        strlen(words) != (size_t)(USHER_KINDS - 1) * STATES * WORD ||
+        !usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
         !usher__redis_constant(usher_noun_word(d->noun), "LISTED", listed))
         return not_understood(d, "its tables are not known", message);
-    if (!head_read(head, &scope))
+    if (!head_read(head, strtoll(format, NULL, 10), &scope))
         return not_understood(d, "its header is not understood", message);
     if (settings.data != NULL ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
         return not_understood(d, "its settings are not understood", message);
-    if (!records_make(r, d, &all))
+    if (!records_make(r, d, words, &all))
         return USHER_NOMEM;
     status = fn(payload, &item);
     for (size_t i = 0; i < all.n && status == USHER_OK; i++) {

@@ -145,7 +145,7 @@ static void put_bits(struct out *o, uint32_t bits)
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 1\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 2\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         put(o, "%-12s", usher_status_word((enum usher_status)s));
     put(o, "'\n");
@@ -187,11 +187,26 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "LIST_DEFAULT", USHER_LIST_DEFAULT);
 }
 
+/* What a stored record begins with, in columns of 10: the word of its state, or of its kind if
+ * those of that kind have none.  For each kind from 1 up a row of the states from 0 to 7. */
+static void words_lua(struct out *o, const struct usher__steps *steps)
+{
+    put(o, "local WORDS = '");
+    for (unsigned kind = 1; kind < USHER_KINDS; kind++)
+        for (unsigned state = 0; state < 8; state++) {
+            const char *word = steps->state_word(kind, state);
+
+            put(o, "%-10s", word != NULL ? word : state == 0 ? steps->kinds[kind] : "?");
+        }
+    put(o, "'\n");
+}
+
 /* Of the noun's steps: counts, settings, defaults, and constants of its own. */
 static void steps_lua(struct out *o, const struct usher__steps *steps)
 {
     struct usher_scope scope;
 
+    words_lua(o, steps);
     memset(&scope, 0, sizeof scope);
     steps->defaults(&scope);
     put(o, "local DEFAULTS = {");
@@ -251,8 +266,17 @@ static void number_lua(struct out *o)
     put(o, "'\n");
     put_int(o, "", "EVENTS", USHER__NUMBER_EVENTS);
     put_int(o, "", "CLAIMS", USHER__CLAIMS);
-    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
-        put_int(o, "", usher_number_state_word((enum usher_number_state)s), s);
+    for (unsigned s = 0; s < USHER__NUMBER_STATES; s++) {
+        const char *word = usher_number_state_word((enum usher_number_state)s);
+
+        put_int(o, "", word, s);
+        put_name(o, "HEAD_", word); /* what a record begins with: word and code */
+        put(o, " = '%-10s\\%u'\n", word, s);
+    }
+    put(o, "local QUEUED_BYTES = '");
+    for (int shift = 48; shift >= 0; shift -= 8)
+        put(o, "\\%u", (unsigned)(USHER__RANK_QUEUED >> shift & 255u));
+    put(o, "'\n");
     for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
         put_int(o, "", usher__number_event_word(e), e);
     for (unsigned c = 0; c < USHER__CLAIMS; c++)

@@ -424,6 +424,13 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     t->counts[USHER__COUNT_ID_REQUESTS]++;
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    (void)kind;
+    (void)state;
+    return NULL;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
 
 static const struct usher__constant constants[] = {
@@ -437,6 +444,7 @@ const struct usher__steps usher__id_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "0:",
     .listed = "",
     .count_names = {

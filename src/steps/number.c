@@ -1195,6 +1195,12 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     }
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    return kind == USHER_KIND_NUMBER ? usher_number_state_word((enum usher_number_state)state)
+                                     : NULL;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
                                                 "request", "?",      "?",     "?" };
 
@@ -1211,6 +1217,7 @@ const struct usher__steps usher__number_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "1:",
     .listed = "1",
     .count_names = {

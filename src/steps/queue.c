@@ -233,6 +233,13 @@ static void defaults(struct usher_scope *scope)
     scope->settings[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    if (kind == K_AGENT)
+        return usher_agent_state_word((enum usher_agent_state)state);
+    return kind == K_USER ? usher_user_state_word((enum usher_user_state)state) : NULL;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "agent", "link", "user",
                                                 "request", "?",     "lane", "visit" };
 
@@ -259,6 +266,7 @@ const struct usher__steps usher__queue_steps = {
     .record_fault = usher__queue_record_fault,
     .tally = usher__queue_tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "1:",
     .listed = "16",
     .count_names = {

@@ -1867,8 +1867,13 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     }
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    return kind == MEMBER ? usher_member_state_word((enum usher_member_state)state) : NULL;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "member", "field",  "role",
-                                                "request", "share",  "change", "value of all" };
+                                                "request", "share",  "change", "all value" };
 
 static const struct usher__constant constants[] = {
     { "V_FADE", USHER_ROOM_FADE },
@@ -1904,6 +1909,7 @@ const struct usher__steps usher__room_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "1:",
     .listed = "237",
     .count_names = {

@@ -280,6 +280,17 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     t->counts[COUNT_ENTRIES]++;
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    static const char *const words[] = {
+        [USHER_ROOMS_OPENING] = "opening", [USHER_ROOMS_OPEN] = "open"
+    };
+
+    if (kind != ENTRY)
+        return NULL;
+    return state == USHER_ROOMS_OPENING || state == USHER_ROOMS_OPEN ? words[state] : "?";
+}
+
 static const char *const kinds[USHER_KINDS] = { "?", "entry", "?", "?", "request", "?", "?", "?" };
 
 static const struct usher__constant constants[] = {
@@ -297,6 +308,7 @@ const struct usher__steps usher__rooms_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "1:",
     .listed = "-",
     .count_names = { [COUNT_ENTRIES] = "ENTRIES", [COUNT_REQUESTS] = "REQUESTS" },

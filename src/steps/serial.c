@@ -1330,6 +1330,11 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     }
 }
 
+static const char *state_word(unsigned kind, unsigned state)
+{
+    return kind == KIND_HOLD ? usher_serial_state_word((enum usher_serial_state)state) : NULL;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
                                                 "request", "?",    "?",    "?" };
 
@@ -1360,6 +1365,7 @@ const struct usher__steps usher__serial_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .kinds = kinds,
+    .state_word = state_word,
     .first = "3:",
     .listed = "",
     .count_names = {

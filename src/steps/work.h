@@ -196,6 +196,8 @@ struct usher__steps {
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
     const char *const *kinds; /* words, by kind */
+    /* The word of a record's state; NULL: those of this kind have none. */
+    const char *(*state_word)(unsigned kind, unsigned state);
     const char *first;        /* "KIND:" of the record that a first argument names */
     const char *listed;       /* kinds that next() is used on, as digits */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */

@@ -18,8 +18,9 @@
 -- Numbers are stored highest byte first: 1 byte for formats, states and slots, 7 for others.
 --   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), counts
 --          settings  one behind the other; absent: all default
---          KIND:ID   state, slots, rank, order, token, until, n0 … n3, n4 … n7 (only where slots
---                    has bit 7), owner, group (each up to a \0), data
+--          KIND:ID   a word for people who look at it (K.WORDS: the state, or the kind where it has
+--                    none; 10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
+--                    n4 … n7 (only where slots has bit 7), owner, group (each up to a \0), data
 --   index  all scores 0, so that members are ordered as bytes: ! (the permanent one), and
 --          KIND 0|1|2 position ID             the lists of store.h: ready, due, held
 --          KIND a|b|c TEXT \0 position ID     the same by group, group, owner
@@ -28,6 +29,8 @@
 -- so \0 ends them, and are UTF-8, so no member goes on with \255.  Numbers are below 2^53, up
 -- to where Lua's are exact.
 S.zr, S.rn, S.za, S.zn, S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0, {}, 0, {}, 0
+
+function S.damaged() error('the store is damaged', 0) end
 
 -- ---- records -----------------------------------------------------------------------------
 
@@ -43,12 +46,12 @@ function S.find(kind, id)
     if not text then return nil end
     local state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at
     local n4, n5, n6, n7 = 0, 0, 0, 0
-    if string.byte(text, 2) < 128 then
+    if string.byte(text, 12) < 128 then
         state, slots, rank, order, token, ends, n0, n1, n2, n3, owner, group, at = sunpack(
-            '>BBI7I7I7I7i7i7i7i7ss', text)
+            '>BBI7I7I7I7i7i7i7i7ss', text, 11)
     else
         state, slots, rank, order, token, ends, n0, n1, n2, n3, n4, n5, n6, n7, owner, group, at = sunpack(
-            '>BBI7I7I7I7i7i7i7i7i7i7i7i7ss', text)
+            '>BBI7I7I7I7i7i7i7i7i7i7i7i7ss', text, 11)
         slots = slots - 128
     end
     return {kind = kind, id = id, field = field, state = state, slots = slots, rank = rank, order = order,
@@ -77,7 +80,12 @@ function S.walk(kind, slot, by, hi, order, back)
         m = call('ZRANGEBYLEX', INDEX, at and '(' .. at .. '\255' or '[' .. p, '(' .. p .. '\255',
             'LIMIT', '0', '1')[1]
     end
-    return m and S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
+    if not m then return nil end
+    local r = S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
+    -- it stands where it says: a walk that goes on behind it gets on
+    if r and sub(m, #p + 1, -#r.id - 1) ~= (slot == '2' and spack('>I7', r.order)
+        or spack('>I7I7', slot == '0' and r.rank or r.ends, r.order)) then S.damaged() end
+    return r
 end
 
 -- How many stand before (@hi, @order) in slot 0 of those of @kind that carry @by.
@@ -134,13 +142,14 @@ end
 -- Store @r: its slots are set.
 function S.save(r)
     local a = {0, r.slots, r.rank, r.order, 0, r.ends, r.owner, r.group}
-    local text
+    local text, word = nil, r.kind * 80 + r.state * 10 - 79
+    word = sub(K.WORDS, word, word + 9)
     if r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0 or r.n7 ~= 0 then
-        text = spack('>BBI7I7I7I7i7i7i7i7i7i7i7i7ss', r.state, r.slots + 128, r.rank, r.order, r.token, r.ends,
-            r.n0, r.n1, r.n2, r.n3, r.n4, r.n5, r.n6, r.n7, r.owner, r.group)
+        text = spack('>c10BBI7I7I7I7i7i7i7i7i7i7i7i7ss', word, r.state, r.slots + 128, r.rank, r.order, r.token,
+            r.ends, r.n0, r.n1, r.n2, r.n3, r.n4, r.n5, r.n6, r.n7, r.owner, r.group)
     else
-        text = spack('>BBI7I7I7I7i7i7i7i7ss', r.state, r.slots, r.rank, r.order, r.token, r.ends, r.n0, r.n1,
-            r.n2, r.n3, r.owner, r.group)
+        text = spack('>c10BBI7I7I7I7i7i7i7i7ss', word, r.state, r.slots, r.rank, r.order, r.token, r.ends, r.n0,
+            r.n1, r.n2, r.n3, r.owner, r.group)
     end
     if r.data ~= '' then text = text .. r.data end
     S.lists(r.kind, r.id, r.old, a)

@@ -12,12 +12,12 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
         plain = daily == 0 and order_ == 0
     end
     if S.set_changed then plain = false end
-    local verb, field, text, id, state, to, was, is, ends, v = a[1], nil, nil, nil, nil, nil, nil, nil, 0,
-        version + 1
-    local slots, rank, order, token, calls, day, used, held, owner, group
+    -- Numbers stay the bytes that they are in the record.
+    local verb, v, zero, free = a[1], version + 1, '\0\0\0\0\0\0\0', K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES
+    local bytes, id, field, text, from, to, token, ends, after
     if plain and verb == K.V_CALL and a[K.ARG_OWNER] and not a[K.ARG_NUMBER] and not a[K.ARG_GROUPS]
         and not a[K.ARG_STICKY] then
-        owner = a[K.ARG_OWNER]
+        local owner = a[K.ARG_OWNER]
         local mine = '1c' .. owner .. '\0'
         local m = not call('ZRANGEBYLEX', INDEX, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1]
             and call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', '1')[1]
@@ -25,74 +25,68 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
             id = sub(m, 17)
             field = '1:' .. id
             text = cache[field] or call('HGET', HASH, field)
-            local good, _
-            good, state, slots, rank, order, token, _, calls, day, _, _, _, group = pcall(sunpack,
-                '>BBI7I7I7I7i7i7i7i7ss', text)
-            -- what number.lua calls take()
-            if good and group == '' and state == K.IDLE_UP and slots == 1 and rank == K.QUEUED then
+            -- what number.lua calls take(): free, never with an owner or group, and standing where it says
+            if text and #text == 70 and sub(text, 1, 19) == free and sub(text, 20, 26) == sub(m, 10, 16)
+                and sub(text, 69) == '\0\0' then
                 lease = a[K.ARG_LEASE] or lease
-                ends = lease > 0 and now + lease or 0
+                local at = lease > 0 and now + lease or 0
                 local today = math.floor((now + (settings and sunpack('>i7', settings, 29) or 0) * 60000) / 86400000)
                 if count[K.COUNT_CALLS_DAY + 1] ~= today then
                     count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS + 1] = today, 0
                 end
                 count[K.COUNT_CALLS + 1] = count[K.COUNT_CALLS + 1] + 1
+                local calls, day = sunpack('>i7i7', text, 41)
                 calls = day == today and calls + 1 or 1
-                to, was, is, token, held, day, used, rank = K.BUSY_UP, m, mine, v, lease, today, now, 0
-                slots = ends > 0 and 6 or 4
+                bytes, ends = spack('>I7', v), spack('>I7', at)
+                from, to, token = K.IDLE_UP, K.BUSY_UP, bytes
+                after = K.HEAD_BUSY_UP .. (at > 0 and '\6' or '\4') .. zero .. bytes .. bytes
+                    .. spack('>I7i7i7i7i7', at, calls, today, now, lease) .. owner .. '\0\0'
+                local p = bytes .. id
+                call('ZREM', INDEX, m)
+                if at > 0 then
+                    call('ZADD', INDEX, '0', '12' .. p, '0', mine .. p, '0', '11' .. ends .. p)
+                    if due < 0 or at < due then due = at end
+                else
+                    call('ZADD', INDEX, '0', '12' .. p, '0', mine .. p)
+                end
             end
         end
     elseif plain and verb == K.V_HANGUP then
         id = a[K.ARG_NUMBER]
         field = '1:' .. id
         text = cache[field]
-        if text then
-            local good
-            good, state, slots, rank, order, token, ends, calls, day, used, held, owner, group = pcall(sunpack,
-                '>BBI7I7I7I7i7i7i7i7ss', text)
-            local given = a[K.ARG_TOKEN]
-            rest = a[K.ARG_REST] or rest
-            -- what number.lua calls release()
-            if good and group == '' and state == K.BUSY_UP and slots < 8 and rest == 0 and (given == token or not given and strict == 0) then
-                to = K.IDLE_UP
+        local given, up = a[K.ARG_TOKEN], text and string.find(text, '\0', 69, true)
+        -- what number.lua calls release(): busy, in no group
+        if up and sub(text, up) == '\0\0' and sub(text, 1, 11) == K.HEAD_BUSY_UP and string.byte(text, 12) < 8
+            and (a[K.ARG_REST] or rest) == 0
+            and (given == sunpack('>I7', text, 27) or not given and strict == 0) then
+            bytes, token, ends = spack('>I7', v), sub(text, 27, 33), zero
+            from, to = K.BUSY_UP, K.IDLE_UP
+            after = free .. bytes .. token .. zero .. sub(text, 41, 68) .. '\0\0'
+            local p, due_at, was = sub(text, 20, 26) .. id, sub(text, 34, 40), nil
+            was = '12' .. p
+            local mine = up > 69 and '1c' .. sub(text, 69, up) .. p or was
+            if due_at ~= zero then
+                call('ZREM', INDEX, was, mine, '11' .. due_at .. p)
+            elseif mine ~= was then
+                call('ZREM', INDEX, was, mine)
+            else
+                call('ZREM', INDEX, was)
             end
+            call('ZADD', INDEX, '0', '10' .. K.QUEUED_BYTES .. bytes .. id)
         end
     end
     if to then
-        if to == K.BUSY_UP then
-            local p = spack('>I7', v) .. id
-            call('ZREM', INDEX, was)
-            if ends > 0 then
-                call('ZADD', INDEX, '0', '12' .. p, '0', is .. p, '0', '11' .. spack('>I7', ends) .. p)
-                if due < 0 or ends < due then due = ends end
-            else
-                call('ZADD', INDEX, '0', '12' .. p, '0', is .. p)
-            end
-            order = v
-        else
-            local p = spack('>I7', order) .. id
-            if ends > 0 then
-                call('ZREM', INDEX, '12' .. p, owner ~= '' and '1c' .. owner .. '\0' .. p or '12' .. p,
-                    '11' .. spack('>I7', ends) .. p)
-            elseif owner ~= '' then
-                call('ZREM', INDEX, '12' .. p, '1c' .. owner .. '\0' .. p)
-            else
-                call('ZREM', INDEX, '12' .. p)
-            end
-            ends, owner, rank, order, slots = 0, '', K.QUEUED, v, 1
-            call('ZADD', INDEX, '0', '10' .. spack('>I7I7', rank, v) .. id)
-        end
-        count[state + 1] = count[state + 1] - 1
+        count[from + 1] = count[from + 1] - 1
         count[to + 1] = count[to + 1] + 1
         version, clock, head_changed, done = v, now, true, true
-        cache[field] = spack('>BBI7I7I7I7i7i7i7i7ss', to, slots, rank, order, token, ends, calls, day, used, held,
-            owner, '')
+        cache[field] = after
         if not dirty[field] then
             n_dirty = n_dirty + 1
             dirty[field], dirty[n_dirty] = true, field
         end
         -- the answer as MessagePack: 14 values
-        out[i] = spack('>BBBc16BI8BBBBBBBI8BI8BBBBBc0', 158, K.OK, 176, epoch, 207, v, 0, 144, 144, to, 204,
-            K.WHY_GIVEN, 207, token, 207, ends, 255, 0, 0, 217, #id, id)
+        out[i] = char(158, K.OK, 176) .. epoch .. '\207\0' .. bytes .. char(0, 144, 144, to, 204, K.WHY_GIVEN, 207, 0)
+            .. token .. '\207\0' .. ends .. char(255, 0, 0, 217, #id) .. id
     end
 end

@@ -49,7 +49,6 @@ function S.nearer(a, b)
     if b == 0 or a < b then return a end
     return b
 end
-function S.damaged() error('the store is damaged: an agent cannot be read', 0) end
 
 -- ---- all together -------------------------------------------------------------------------
 

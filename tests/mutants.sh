@@ -188,7 +188,7 @@ mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fa
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_that_stands*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 79/r.state * 10 - 69/' \
-    $redis 'a_call_gives*'
+    tests/cli/a_person_sees_states_with_redis_cli.sh
 mutant 'script: one kept answer too few' backends/redis/lua/common.lua 's/if n <= limit and/if n < limit and/' \
     $redis 'answers_are_kept*'
 mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock then now = clock end/if now < 0 then now = clock end/' \

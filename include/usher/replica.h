@@ -20,6 +20,7 @@
  *    no gap in the versions, no other epoch, no version that has fallen, no other notice
  *    under a version that is known.  What nobody told a replica it cannot know: a heartbeat
  *    now and then bounds how long it can be behind without knowing.
+ *  - Changes that were told together (usher_room_presence()) are taken one by one.
  *  - An answer settles doubts that were there when it was asked for, and no later ones: it may
  *    have been made before.  Answers to an older question are ignored.
  *  - A store that lost its tail and went on under the same epoch has notices of the same

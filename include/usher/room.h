@@ -41,6 +41,7 @@ extern "C" {
 #define USHER_ROOM_BYTES_MAX 1048576
 #define USHER_ROOM_LOG_DEFAULT 256
 #define USHER_ROOM_BANS_MAX 10000
+#define USHER_ROOM_UNTOLD_MAX 256
 #define USHER_FIELDS_MAX 32         /* of one command */
 #define USHER_MEMBER_FIELDS_MAX 128 /* of one member or share */
 #define USHER_NOTICE_DATA_MAX 8192
@@ -90,7 +91,7 @@ struct usher_room_args {
     struct usher_text expected; /* `if`: the value or holder there must be; "": none */
     struct usher_text fields;   /* packed */
     struct usher_text after;    /* snapshot: the last member of the page before */
-    int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests;
+    int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests, presence_ms;
     int64_t ban_ms, if_version, since, max;
 };
 
@@ -102,6 +103,9 @@ struct usher_room_settings {
     int64_t grace_ms;  /* how long who is offline stays a member and can come back */
     int64_t log;       /* notices kept for `changes`; default USHER_ROOM_LOG_DEFAULT */
     int64_t requests;  /* answers kept for request ids; default 10,000 */
+    /* who comes and goes is told together, this long after the first of them at most; 0: one by
+     * one.  See usher_room_presence(). */
+    int64_t presence_ms;
 };
 
 struct usher_room_row {
@@ -118,7 +122,8 @@ struct usher_room_reply {
     enum usher_member_state member_state;
     uint64_t members; /* there are now: here, away or offline */
     uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
-    uint64_t since;   /* changes: the log reaches back to this version */
+    uint64_t since;   /* changes: the log reaches back to this version; alive: the version that
+                       * watchers of this engine have been told of */
     int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
     int64_t created_ms;
     bool more; /* ask again: snapshot after `name`, changes since the last row's version */
@@ -190,6 +195,21 @@ USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,
                                               const struct usher_text *room, uint64_t epoch,
                                               struct usher_notice *ret_notice);
 
+/**
+ * In a room with the setting `presence`, what join, leave, alive and sweep change is told
+ * together: in notices with the verb USHER_ROOM_PRESENCE, of the changes with the versions from
+ * @notice->token to @notice->version.  This takes them off it one after the other, as the
+ * notices that they would have been.  Begin with *@at = 0.  The texts point into @notice.
+ * False: that was all, or what follows is not understood, or @notice is another one.  O(1).
+ *
+ * Each change has its version, and its notice in the log, at once: only the telling is put off,
+ * until the first command behind the interval, a command of another kind (whose own changes
+ * are told behind them), or USHER_ROOM_UNTOLD_MAX changes (fewer with a shorter log).  Commands of
+ * engines that nobody watches neither tell nor put off; what they change meanwhile is told along.
+ */
+USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at,
+                                   struct usher_notice *ret_notice);
+
 /*
  * Statuses common to all room functions: as for numbers (usher.h), and USHER_MISSING: there is
  * no such room, or it is being closed.  Each function names the others.
@@ -234,8 +254,9 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
                                             const char *member, int64_t ban_ms);
 
-/** A heartbeat of @member.  *@ret_epoch and *@ret_version (may be NULL) are the newest: a
- *  replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again). */
+/** A heartbeat of @member.  *@ret_epoch and *@ret_version (may be NULL) are the newest that
+ *  were told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join
+ * (again). */
 USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
                                              const char *member, uint64_t *ret_epoch,
                                              uint64_t *ret_version);

@@ -253,8 +253,9 @@ enum usher_verb {
     USHER_ROOM_FADE, /* in notices only: a member is away, offline, removed by itself */
     USHER_ROOM_DROP,
     USHER_ROOM_EXPIRE,
-    USHER_ROOM_EMPTY, /* in notices only: it closes, as nobody was in for a while */
-    USHER_ROOM_DONE,  /* in notices only: the last one, nothing of the room is left */
+    USHER_ROOM_EMPTY,    /* in notices only: it closes, as nobody was in for a while */
+    USHER_ROOM_DONE,     /* in notices only: the last one, nothing of the room is left */
+    USHER_ROOM_PRESENCE, /* in notices only: several changes, see usher_room_presence() */
     USHER_ID_CREATE = 0x501,
     USHER_ID_NEXT,
     USHER_ID_SHOW,
@@ -340,6 +341,7 @@ enum usher_given {
     USHER_GIVEN_ROOM_BAN = 1u << 17,
     USHER_GIVEN_ROOM_SINCE = 1u << 18,
     USHER_GIVEN_ROOM_MAX = 1u << 19,
+    USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
     USHER_GIVEN_NOW = 1u << 30
 };
 

@@ -199,6 +199,28 @@ static void key_state(struct json *j, const char *key, enum usher_verb verb, uns
         fputs("null", j->out);
 }
 
+/* @key: what is told together, as objects like the one around. */
+static void together(struct json *j, const char *key, const struct usher_notice *n)
+{
+    struct usher_notice one;
+    size_t at = 0;
+    bool first = true;
+
+    usher__json_key(j, key);
+    putc('[', j->out);
+    while (usher_room_presence(n, &at, &one)) {
+        struct json inner = { j->out, false };
+
+        if (one.verb == USHER_ROOM_PRESENCE)
+            continue;
+        fputs(first ? "{" : ",{", j->out);
+        first = false;
+        usher__answer_room_notice(&inner, &one);
+        putc('}', j->out);
+    }
+    putc(']', j->out);
+}
+
 void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
 {
     usher__json_key(j, "scope");
@@ -216,7 +238,10 @@ void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
     usher__json_name(j, "subject", &n->subject);
     key_state(j, "from", n->verb, n->from);
     key_state(j, "to", n->verb, n->to);
-    packed(j, "data", &n->data);
+    if (n->verb == USHER_ROOM_PRESENCE)
+        together(j, "data", n);
+    else
+        packed(j, "data", &n->data);
     usher__json_name(j, "owner", &n->owner);
     usher__json_int(j, "time", n->now_ms);
 }
@@ -266,6 +291,7 @@ static void settings(struct json *j, const struct usher_room_settings *s)
     usher__json_int(j, "grace", s->grace_ms);
     usher__json_int(j, "log", s->log);
     usher__json_int(j, "requests", s->requests);
+    usher__json_int(j, "presence", s->presence_ms);
 }
 
 static void expired(struct json *j, const struct usher_room_reply *r)
@@ -313,6 +339,8 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         usher__json_uint(j, "members", r->members);
         usher__json_text(j, "state", usher_member_state_word(r->member_state));
         usher__json_int(j, "until", r->until_ms);
+        if (command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK)
+            usher__json_uint(j, "told", r->since);
         break;
     case USHER_ROOM_ROLE:
         if (there)
@@ -459,9 +487,9 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
         if (reply->status == USHER_OK || reply->status == USHER_SAME)
             fprintf(out,
                     ", capacity=%" PRId64 " linger=%" PRId64 " ttl=%" PRId64 " away=%" PRId64
-                    " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64,
+                    " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64 " presence=%" PRId64,
                     s->capacity, s->linger_ms, s->ttl_ms, s->away_ms, s->grace_ms, s->log,
-                    s->requests);
+                    s->requests, s->presence_ms);
         break;
     case USHER_ROOM_CLOSE:
     case USHER_ROOM_LOCK:

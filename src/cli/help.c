@@ -72,6 +72,8 @@ static const struct {
     { "away", USHER__ARG_INT, "MS", "who is silent for so long is away; 0: nobody" },
     { "grace", USHER__ARG_INT, "MS", "behind ttl, how long one may still come back" },
     { "log", USHER__ARG_INT, "N", "how many notices are kept for changes" },
+    { "presence", USHER__ARG_INT, "MS",
+      "who comes and goes is told together, so late; 0: at once" },
     { "ban", USHER__ARG_INT, "MS", "and must not join for so long; 0: a ban ends" },
     { "since", USHER__ARG_INT, "V", "of the changes after this version" },
 };

@@ -203,10 +203,11 @@ static int digest_answer(const struct cli *cli, const struct usher_reply *r, con
     struct json j = { stdout, false };
 
     if (!cli->json && !cli->shell) {
-        printf("%s: %s\n", usher_status_word(r->status), digest);
+        printf("%s%s%s\n", usher_status_word(r->status), *digest != '\0' ? ": " : "", digest);
     } else {
         usher__answer_begin(&j, r->status, r->epoch, r->version);
-        usher__json_text(&j, "digest", digest);
+        if (*digest != '\0') /* a room that is not there has none */
+            usher__json_text(&j, "digest", digest);
         puts("}");
     }
     return usher__cli_exit_code(r->status);

@@ -163,7 +163,7 @@ const struct usher__verb *usher__verb(unsigned verb)
 }
 
 /* Verbs that occur in notices only. */
-static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done" };
+static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done", "presence" };
 
 const char *usher_verb_word(enum usher_verb verb)
 {
@@ -173,7 +173,7 @@ const char *usher_verb_word(enum usher_verb verb)
         return "expire";
     if (verb == USHER_NUMBER_REST)
         return "rest";
-    if (verb >= USHER_ROOM_FADE && verb <= USHER_ROOM_DONE)
+    if (verb >= USHER_ROOM_FADE && verb <= USHER_ROOM_PRESENCE)
         return room_told[verb - USHER_ROOM_FADE];
     if (verb == USHER_SERIAL_EXPIRE)
         return "expire";

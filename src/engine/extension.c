@@ -106,6 +106,14 @@ void usher_extension_hear(struct usher_extension *x, const struct usher_notice *
         if (was_in(n))
             tell(x, &event, USHER_EXTENSION_LEFT);
         break;
+    case USHER_ROOM_PRESENCE: {
+        struct usher_notice one;
+        size_t at = 0;
+
+        while (usher_room_presence(n, &at, &one))
+            usher_extension_hear(x, &one);
+        break;
+    }
     case USHER_ROOM_CLOSE:
     case USHER_ROOM_EMPTY:
         event.name = (struct usher_text){ NULL, 0 };

@@ -164,7 +164,7 @@ static void work_begin(struct usher__work *w, struct local *l, struct usher_txn 
 static void work_end(struct usher__work *w, const struct local *l)
 {
     (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
-    for (unsigned i = 0; i < 3; i++)
+    for (size_t i = 0; i < sizeof w->buffer / sizeof *w->buffer; i++)
         (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
 }
 

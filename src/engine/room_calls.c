@@ -98,7 +98,7 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
 {
     static const uint32_t all = USHER_GIVEN_ROOM_CAPACITY | USHER_GIVEN_ROOM_LINGER |
                                 USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
-                                USHER_GIVEN_ROOM_GRACE;
+                                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_PRESENCE;
     struct usher_command c;
     struct usher_room_args *a = &c.arg.room;
 
@@ -110,6 +110,7 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
         a->ttl_ms = settings->ttl_ms;
         a->away_ms = settings->away_ms;
         a->grace_ms = settings->grace_ms;
+        a->presence_ms = settings->presence_ms;
         if (settings->log != 0) {
             c.given |= USHER_GIVEN_ROOM_LOG;
             a->log = settings->log;
@@ -210,7 +211,7 @@ enum usher_status usher_room_alive(struct usher_engine *e, const char *room, con
         if (ret_epoch != NULL)
             *ret_epoch = reply.epoch;
         if (ret_version != NULL)
-            *ret_version = reply.version;
+            *ret_version = reply.of.room.since;
     }
     return status;
 }
@@ -339,4 +340,23 @@ enum usher_status usher_room_notice(const struct usher_room_row *row, const stru
     ret_notice->scope = *room;
     ret_notice->epoch = epoch;
     return USHER_OK;
+}
+
+bool usher_room_presence(const struct usher_notice *notice, size_t *at,
+                         struct usher_notice *ret_notice)
+{
+    struct usher_unpacker u;
+
+    if (notice->verb != USHER_ROOM_PRESENCE || *at >= notice->data.size)
+        return false;
+    u.at = (const unsigned char *)notice->data.data + *at;
+    u.end = (const unsigned char *)notice->data.data + notice->data.size;
+    memset(ret_notice, 0, sizeof *ret_notice);
+    if (!usher__notice_unpack(&u, ret_notice))
+        return false;
+    *at = (size_t)(u.at - (const unsigned char *)notice->data.data);
+    ret_notice->noun = USHER_ROOM;
+    ret_notice->scope = notice->scope;
+    ret_notice->epoch = notice->epoch;
+    return true;
 }

@@ -307,14 +307,41 @@ static enum usher_replica_next hint_to_pull(struct usher_replica *r, uint64_t ep
     return next;
 }
 
+/* Several in one: as if they had come one by one. */
+static enum usher_replica_next hear_range(struct usher_replica *r, const struct usher_notice *range)
+{
+    enum usher_replica_next next = USHER_REPLICA_IGNORE;
+    bool changed = false;
+    struct usher_notice n;
+    uint64_t last = range->token - 1;
+    size_t at = 0;
+
+    while (usher_room_presence(range, &at, &n) && n.verb != USHER_ROOM_PRESENCE &&
+           n.version == last + 1 && n.version <= range->version) {
+        last = n.version;
+        next = usher_replica_notice(r, &n);
+        changed = changed || next == USHER_REPLICA_APPLY;
+    }
+    if (last != range->version || at != range->data.size) { /* it does not say all */
+        if (r->missing == USHER_REPLICA_PULL || range->epoch != r->copy.epoch)
+            return hint_to_pull(r, range->epoch, range->version);
+        hear(r, range->epoch, range->version);
+        return settle(r);
+    }
+    return next == USHER_REPLICA_IGNORE && changed ? USHER_REPLICA_APPLY : next;
+}
+
 enum usher_replica_next usher_replica_notice(struct usher_replica *r, const struct usher_notice *n)
 {
     struct usher_text name = { r->name, r->name_size };
-    uint64_t print = usher__notice_print(n), was;
+    uint64_t print, was;
 
     if (n->noun != USHER_ROOM || !usher__text_equal(&n->scope, &name) || n->epoch == 0 ||
         n->version == 0 || n->version > (uint64_t)USHER_EXACT_MAX)
         return USHER_REPLICA_IGNORE;
+    if (n->verb == USHER_ROOM_PRESENCE)
+        return hear_range(r, n);
+    print = usher__notice_print(n);
     if (r->missing == USHER_REPLICA_PULL || n->epoch != r->copy.epoch) {
         enum usher_replica_next next = hint_to_pull(r, n->epoch, n->version);
 

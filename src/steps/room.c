@@ -40,11 +40,23 @@ enum {
     COUNT_BYTES, /* of fields and alls, with their names */
     COUNT_STATE,
     COUNT_CREATED,
-    COUNT_EMPTY /* without members: since when */
+    COUNT_EMPTY,  /* without members: since when */
+    COUNT_UNTOLD, /* the newest changes, so many, are still to be told of together */
+    COUNT_TELL    /* at the latest then */
 };
 
 /* The order of scope.settings, and that of struct usher_room_settings. */
-enum { SET_CAPACITY, SET_LINGER, SET_TTL, SET_AWAY, SET_GRACE, SET_LOG, SET_REQUESTS, SETTINGS };
+enum {
+    SET_CAPACITY,
+    SET_LINGER,
+    SET_TTL,
+    SET_AWAY,
+    SET_GRACE,
+    SET_LOG,
+    SET_REQUESTS,
+    SET_PRESENCE,
+    SETTINGS
+};
 
 /* record.n of a member. */
 enum { N_JOINED, N_ROLES, N_SHARES };
@@ -133,6 +145,122 @@ static void linger(struct usher_scope *s)
         s->due_ms = end;
 }
 
+/* ---- what is told together -------------------------------------------------------- */
+
+/*
+ * With the setting `presence`, changes of who is there have their versions and stand in the log
+ * like any other, but are told together.  COUNT_UNTOLD of them, always the newest ones and all
+ * in the log, are still to be told.  Whose engine has no watcher neither tells nor puts off,
+ * and so takes nothing from those who have one.
+ */
+
+static bool watched(const work *w)
+{
+    return w->context->notify != NULL;
+}
+
+/* Is the command one whose changes can wait? */
+static bool of_presence(const work *w)
+{
+    switch (w->command->verb) {
+    case USHER_ROOM_JOIN:
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_SWEEP:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static int64_t untold_max(const struct usher_scope *s)
+{
+    return s->settings[SET_LOG] < USHER_ROOM_UNTOLD_MAX ? s->settings[SET_LOG]
+                                                        : USHER_ROOM_UNTOLD_MAX;
+}
+
+/* Count @c, which is about to be committed, among the untold if it is one of them. */
+static void put_off(const work *w, change *c)
+{
+    int64_t *counts = c->scope->counts;
+
+    c->untold = watched(w) && of_presence(w) && c->scope->settings[SET_PRESENCE] > 0;
+    if (!c->untold && (watched(w) || counts[COUNT_UNTOLD] == 0))
+        return;
+    if (counts[COUNT_UNTOLD]++ == 0)
+        counts[COUNT_TELL] = w->now + c->scope->settings[SET_PRESENCE];
+    if (!c->untold && counts[COUNT_UNTOLD] > untold_max(c->scope))
+        counts[COUNT_UNTOLD] = 0; /* followers find the gap */
+}
+
+/* One notice of the packed ones in [@from, @to), versions @first to @last. */
+static void tell_range(work *w, const unsigned char *from, const unsigned char *to, uint64_t first,
+                       uint64_t last)
+{
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = USHER_ROOM;
+    n.scope = w->scope.name;
+    n.epoch = w->scope.epoch;
+    n.version = last;
+    n.token = first;
+    n.now_ms = w->now;
+    n.verb = USHER_ROOM_PRESENCE;
+    n.data.data = (const char *)from;
+    n.data.size = (size_t)(to - from);
+    w->context->notify(w->context->payload, &n);
+}
+
+/* Tell of all that is untold, in as few notices as hold it. */
+static enum usher_status tell_untold(work *w)
+{
+    uint64_t left = (uint64_t)w->scope.counts[COUNT_UNTOLD], first = w->scope.version - left + 1;
+    uint64_t order = first - 1;
+    const unsigned char *from, *at, *end;
+    struct usher_notice n;
+    struct usher_record r;
+    size_t size = 0;
+    change c;
+    enum usher_status status;
+
+    if (left == 0 || !watched(w))
+        return USHER_OK;
+    for (; left > 0; left--, order = r.order) {
+        unsigned char *to;
+
+        status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, order, false, &r);
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? USHER_UNAVAILABLE : status;
+        to = usher__buffer(w, 3, size + r.data.size);
+        if (to == NULL)
+            return USHER_NOMEM;
+        memcpy(to + size, r.data.data, r.data.size);
+        size += r.data.size;
+    }
+    usher__change_begin_quietly(w, &c);
+    c.scope->counts[COUNT_UNTOLD] = 0;
+    status = usher__change_write(w, &c);
+    if (status != USHER_OK)
+        return status;
+    from = at = w->buffer[3];
+    end = from + size;
+    for (uint64_t version = first; at < end; version++) {
+        struct usher_unpacker u = { at, end };
+
+        if (!usher__notice_unpack(&u, &n))
+            return USHER_UNAVAILABLE;
+        if (at > from && (size_t)(u.at - from) > USHER_NOTICE_DATA_MAX) {
+            tell_range(w, from, at, first, version - 1);
+            from = at;
+            first = version;
+        }
+        at = u.at;
+    }
+    tell_range(w, from, end, first, w->scope.version);
+    return USHER_OK;
+}
+
 /* ---- changes and their log -------------------------------------------------------- */
 
 /* Commit @c, with its notice in the room's log, unless that is about to be erased. */
@@ -145,9 +273,13 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
     struct usher__packer p = { NULL, 0, 0 };
     char id[DIGITS + 1];
     uint64_t behind = 0;
+    enum usher_status status;
 
-    if (c->scope->counts[COUNT_STATE] == USHER_ROOM_CLOSING)
+    if (c->scope->counts[COUNT_STATE] == USHER_ROOM_CLOSING) {
+        c->scope->counts[COUNT_UNTOLD] = 0;
         return usher__change_commit(w, c, verb, from, to, r);
+    }
+    put_off(w, c);
     memset(&notice, 0, sizeof notice);
     notice.verb = verb;
     notice.version = c->scope->version;
@@ -180,9 +312,7 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
     usher__change_save(c, &log);
     ++*count;
     for (int i = 0; i < 2 && *count > c->scope->settings[SET_LOG]; i++) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, behind, false, &old);
-
+        status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, behind, false, &old);
         if (status == USHER_MISSING)
             break;
         if (status != USHER_OK)
@@ -191,7 +321,10 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
         usher__change_erase(c, &old);
         --*count;
     }
-    return usher__change_commit(w, c, verb, from, to, r);
+    status = usher__change_commit(w, c, verb, from, to, r);
+    if (status == USHER_OK && w->scope.counts[COUNT_UNTOLD] >= untold_max(&w->scope))
+        status = tell_untold(w);
+    return status;
 }
 
 /* The change of the command itself; the answer is complete. */
@@ -363,7 +496,10 @@ static enum usher_status close_begin(work *w, enum usher_verb verb)
 {
     unsigned from = state_of(w);
     change c;
+    enum usher_status status = tell_untold(w);
 
+    if (status != USHER_OK)
+        return status;
     usher__change_begin(w, &c);
     c.scope->counts[COUNT_STATE] = USHER_ROOM_CLOSING;
     return commit(w, &c, verb, from, USHER_ROOM_CLOSING, NULL);
@@ -609,6 +745,7 @@ static void settings_from(work *w, const int64_t *set)
     s->grace_ms = set[SET_GRACE];
     s->log = set[SET_LOG];
     s->requests = set[SET_REQUESTS];
+    s->presence_ms = set[SET_PRESENCE];
 }
 
 static enum usher_status open_room(work *w)
@@ -625,6 +762,7 @@ static enum usher_status open_room(work *w)
         [SET_GRACE] = { USHER_GIVEN_ROOM_GRACE, a->grace_ms },
         [SET_LOG] = { USHER_GIVEN_ROOM_LOG, a->log },
         [SET_REQUESTS] = { USHER_GIVEN_ROOM_REQUESTS, a->requests },
+        [SET_PRESENCE] = { USHER_GIVEN_ROOM_PRESENCE, a->presence_ms },
     };
     int64_t new[USHER_SETTINGS];
     unsigned state = state_of(w), event = USHER__ROOM_OPEN;
@@ -1201,6 +1339,13 @@ static enum usher_status join(work *w)
     return finish(w, &c, before.state, r.state, &r);
 }
 
+/* What a replica should have: it is not to ask for what will be told. */
+static void answer_told(work *w)
+{
+    w->reply->of.room.since =
+        w->scope.version - (watched(w) ? (uint64_t)w->scope.counts[COUNT_UNTOLD] : 0);
+}
+
 static enum usher_status alive(work *w)
 {
     struct usher_record r, before;
@@ -1227,11 +1372,14 @@ static enum usher_status alive(work *w)
         r.rank = (uint64_t)w->now;
     settle(&w->scope, &r, move.to, w->now);
     answer_member(w, USHER_OK, &r);
+    answer_told(w);
     if (before.state == r.state)
         return beat_quietly(w, &before, &r);
     usher__change_begin(w, &c);
     usher__change_save(&c, &r);
-    return finish(w, &c, before.state, r.state, &r);
+    status = finish(w, &c, before.state, r.state, &r);
+    answer_told(w);
+    return status;
 }
 
 static enum usher_status leave(work *w, unsigned event)
@@ -1705,6 +1853,11 @@ static enum usher_status run(work *w)
     if (status != USHER_MISSING)
         return status;
     status = USHER_OK;
+    if (w->scope.counts[COUNT_UNTOLD] > 0 &&
+        (!of_presence(w) || w->scope.counts[COUNT_TELL] <= w->now))
+        status = tell_untold(w);
+    if (status != USHER_OK)
+        return status;
     if (state_of(w) == USHER_ROOM_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = close_step(w, &n); /* the closer may be dead */
@@ -1764,6 +1917,9 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX)
             return "a setting of a room";
+    if (scope->counts[COUNT_UNTOLD] < 0 ||
+        (state != USHER_ROOM_CLOSING && scope->counts[COUNT_UNTOLD] > scope->counts[COUNT_CHANGES]))
+        return "what is to be told of a room";
     return NULL;
 }
 
@@ -1890,6 +2046,8 @@ static const struct usher__constant constants[] = {
     { "OWN_FIELDS_MAX", USHER_MEMBER_FIELDS_MAX },
     { "VALUE_MAX", USHER_VALUE_MAX },
     { "DATA_MAX", USHER_NOTICE_DATA_MAX },
+    { "UNTOLD_MAX", USHER_ROOM_UNTOLD_MAX },
+    { "V_PRESENCE", USHER_ROOM_PRESENCE },
     { "PAGE_BYTES", PAGE_BYTES },
     { "CHANGE_MAX", USHER_CHANGE_MAX },
     { "GOING_MAX", GOING_MAX },
@@ -1925,6 +2083,8 @@ const struct usher__steps usher__room_steps = {
         [COUNT_STATE] = "STATE",
         [COUNT_CREATED] = "CREATED",
         [COUNT_EMPTY] = "EMPTY",
+        [COUNT_UNTOLD] = "UNTOLD",
+        [COUNT_TELL] = "TELL",
     },
     .setting_names = {
         [SET_CAPACITY] = "CAPACITY",
@@ -1934,9 +2094,11 @@ const struct usher__steps usher__room_steps = {
         [SET_GRACE] = "GRACE",
         [SET_LOG] = "LOG",
         [SET_REQUESTS] = "REQUESTS",
+        [SET_PRESENCE] = "PRESENCE",
     },
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .counted = ((1u << (COUNT_BYTES + 1)) - 1) & ~1u,
+    .statistics = 1u << COUNT_UNTOLD | 1u << COUNT_TELL, /* of the telling, not of the room */
 };

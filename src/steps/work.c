@@ -51,16 +51,17 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r)
 {
+    bool tell = w->context->notify != NULL && !c->untold;
     enum usher_status status;
 
-    if (w->context->notify != NULL)
+    if (tell)
         told_make(w, c, &c->told[c->n_told], verb, from, to, r);
     status = w->ops->write(w->txn, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
     w->reply->epoch = c->scope->epoch;
     w->reply->version = c->scope->version;
-    if (w->context->notify != NULL)
+    if (tell)
         for (size_t i = 0; i <= c->n_told; i++) {
             c->told[i].notice.epoch = c->scope->epoch;
             w->context->notify(w->context->payload, &c->told[i].notice);

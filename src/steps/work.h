@@ -26,8 +26,8 @@ struct usher__work {
     const struct usher__steps *steps; /* of the scope's noun */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
-    unsigned char *buffer[3]; /* the noun's own: usher__buffer() */
-    size_t buffer_size[3];
+    unsigned char *buffer[4]; /* the noun's own: usher__buffer() */
+    size_t buffer_size[4];
 };
 
 /* Room for most of the answers that are kept for request ids. */
@@ -47,6 +47,7 @@ struct usher__change {
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     struct usher_text data; /* of the notice */
+    bool untold;            /* it is told later */
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -74,6 +75,7 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
+    c->untold = false;
     c->n_told = 0;
 }
 

@@ -17,7 +17,7 @@ EOT
     expect 0 "$USHER" -s "$store" shell -e <<'EOT'
 {"status":"ok","watched":2}
 {"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000}
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
 {"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
 {"status":"ok","epoch":"E","version":1,"state":"idle+down"}
 {"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000}
@@ -28,6 +28,28 @@ EOT
 {"scope":"room/R","epoch":"E","version":5,"verb":"done","subject":null,"from":"closing","to":"closed","data":{},"owner":null,"time":3000}
 {"status":"ok","epoch":"E","version":5,"state":"closed","erased":5,"more":false}
 EOT
+
+    # Who comes and goes may be told together; the log has it one by one.
+    cat >in <<'EOT'
+watch room/T
+room open T presence=500 now=1000
+room join T ann mic=on now=1000
+room leave T ann now=1400
+room alive T ann now=1499
+room leave T ann now=1500
+watch room/T --since=2 --once
+EOT
+    "$USHER" -s "$store" shell <in >out.txt 2>err.txt || wrong "the shell ends with 0 with $store"
+    grep '"scope"' out.txt | mask >got.txt
+    cat >wanted.txt <<'EOT'
+{"scope":"room/T","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000}
+{"scope":"room/T","epoch":"E","version":3,"verb":"presence","subject":null,"from":null,"to":null,"data":[{"scope":"room/T","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"mic":"on"},"owner":null,"time":1000},{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400}],"owner":null,"time":1500}
+{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400}
+EOT
+    cmp -s wanted.txt got.txt || {
+        wrong "changes are told together with $store"
+        diff -u wanted.txt got.txt | sed 1,2d
+    }
 
     # From the log, within one process.
     cat >in <<'EOT'

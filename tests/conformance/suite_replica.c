@@ -237,6 +237,44 @@ static void replicas_of_a_room_are_the_room(void **state)
     compare(w);
 }
 
+/* Changes told together are applied one by one; a heartbeat does not ask for what will be told. */
+static void a_replica_follows_a_room_that_tells_together(void **state)
+{
+    struct world *w = *state;
+    struct usher_room_settings settings = { .capacity = 6, .ttl_ms = 4000, .presence_ms = 1000 };
+    uint64_t epoch, version;
+    struct usher_replica_about about;
+
+    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
+    assert_int_equal(usher_room_open(w->twin, "r", &settings), USHER_OK);
+    catch_up(w, w->e, BY_NOTICE);
+    for (int i = 0; i < 5; i++) {
+        char member[8];
+
+        (void)snprintf(member, sizeof member, "n%d", i);
+        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(usher_room_join(w->twin, "r", member, NULL), USHER_OK);
+    }
+    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version), USHER_OK);
+    assert_int_equal(version, 1);
+    assert_int_equal(usher_replica_heartbeat(w->r[BY_NOTICE], epoch, version),
+                     USHER_REPLICA_IGNORE);
+    usher_replica_show(w->r[BY_NOTICE], &about);
+    assert_true(about.version == 1 && about.members == 0);
+    w->now += 1000;
+    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version), USHER_OK);
+    assert_int_equal(usher_room_alive(w->twin, "r", "n1", NULL, NULL), USHER_OK);
+    usher_replica_show(w->r[BY_NOTICE], &about);
+    assert_true(version == 6 && about.version == 6 && about.members == 5);
+    assert_true(usher_replica_current(w->r[BY_NOTICE]));
+    for (int i = 0; i < STEPS; i++) {
+        step(w);
+        if (i % 20 == 19)
+            compare(w);
+    }
+    compare(w);
+}
+
 static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
 {
     struct world *w = *state;
@@ -296,6 +334,7 @@ int suite_replica(const struct backend *b)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         T(replicas_of_a_room_are_the_room),
+        T(a_replica_follows_a_room_that_tells_together),
         T(a_replica_sees_that_a_room_is_gone_and_comes_again),
         T(a_large_room_has_the_digest_of_its_copy),
     };

@@ -1471,6 +1471,211 @@ static void hear_all(void *payload, const struct usher_notice *notice)
     log->sum[log->n++] = sum;
 }
 
+/* What was heard, as one line of words; versions of a range, and what is in it. */
+struct words {
+    char line[8000];
+    size_t n;
+    uint64_t last; /* version */
+};
+
+static void put_word(struct words *w, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void put_word(struct words *w, const char *format, ...)
+{
+    va_list args;
+    int n;
+
+    va_start(args, format);
+    n = vsnprintf(w->line + w->n, sizeof w->line - w->n, format, args);
+    va_end(args);
+    assert_true(n >= 0 && (size_t)n < sizeof w->line - w->n);
+    w->n += (size_t)n;
+}
+
+static void hear_words(void *payload, const struct usher_notice *notice)
+{
+    struct words *w = payload;
+    struct usher_notice n;
+    uint64_t version = notice->token;
+    size_t at = 0;
+
+    if (notice->verb != USHER_ROOM_PRESENCE) {
+        assert_true(notice->version == w->last + 1);
+        put_word(w, "%s ", usher_verb_word(notice->verb));
+        w->last = notice->version;
+        return;
+    }
+    assert_true(version == w->last + 1);
+    put_word(w, "(");
+    while (usher_room_presence(notice, &at, &n)) {
+        assert_true(n.version == version++ && n.epoch == notice->epoch);
+        put_word(w, "%s %.*s ", usher_verb_word(n.verb), (int)n.subject.size, n.subject.data);
+    }
+    assert_true(at == notice->data.size && version == notice->version + 1);
+    put_word(w, ") ");
+    w->last = notice->version;
+}
+
+#define heard(f, words, want) heard_at(f, __LINE__, words, want)
+static void heard_at(struct fixture *f, int at, struct words w[2], const char *want)
+{
+    (void)f;
+    if (strcmp(w[0].line, want) != 0 || strcmp(w[1].line, want) != 0)
+        fail_msg("line %d: heard `%s` and `%s`, not `%s`", at, w[0].line, w[1].line, want);
+    for (int i = 0; i < 2; i++) {
+        w[i].n = 0;
+        w[i].line[0] = '\0';
+    }
+}
+
+static void who_comes_and_goes_is_told_together(void **state)
+{
+    struct fixture *f = *state;
+    static struct words w[2];
+    struct usher_watch *a, *b;
+    uint64_t version;
+
+    memset(w, 0, sizeof w);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
+    ok(f, "open r presence=1000 ttl=60000");
+    assert_int_equal(f->r.of.room.settings.presence_ms, 1000);
+    heard(f, w, "open ");
+    ok(f, "join r ann mic=on");
+    ok(f, "join r bob");
+    f->now += 500;
+    ok(f, "leave r ann");
+    heard(f, w, "");
+    /* each has its version and its place in the log, as ever */
+    assert_int_equal(f->r.version, 4);
+    ok(f, "changes r since=1");
+    assert_int_equal(f->r.of.room.n_rows, 3);
+    /* but who follows is not to miss what will be told */
+    ok(f, "alive r bob");
+    assert_true(f->r.version == 4 && f->r.of.room.since == 1);
+    assert_int_equal(usher_room_alive(f->e, "r", "bob", NULL, &version), USHER_OK);
+    assert_int_equal(version, 1);
+    heard(f, w, "");
+    f->now += 499;
+    ok(f, "alive r bob");
+    heard(f, w, "");
+    f->now += 1;
+    ok(f, "alive r bob"); /* a heartbeat is enough */
+    heard(f, w, "(join ann join bob leave ann ) ");
+    assert_int_equal(f->r.of.room.since, 4);
+    /* whatever else happens comes behind them */
+    ok(f, "join r cid");
+    ok(f, "set r topic x");
+    heard(f, w, "(join cid ) set ");
+    ok(f, "join r dan");
+    ok(f, "kick r dan");
+    heard(f, w, "(join dan ) kick ");
+    ok(f, "join r eve");
+    same(f, "set r topic x"); /* even if it comes to nothing */
+    heard(f, w, "(join eve ) ");
+    ok(f, "join r fay");
+    ok(f, "snapshot r"); /* who has a copy has been told of what is in it */
+    heard(f, w, "(join fay ) ");
+    ok(f, "join r gus");
+    ok(f, "open r presence=0");
+    ok(f, "join r hal");
+    heard(f, w, "(join gus ) open join ");
+    ok(f, "open r presence=1000");
+    ok(f, "leave r hal");
+    f->now += 60000; /* all are gone by now */
+    ok(f, "sweep r");
+    heard(f, w, "open (leave hal ) ");
+    f->now += 1000;
+    same(f, "sweep r");
+    heard(f, w, "(expire bob expire cid expire eve expire fay expire gus ) ");
+    ok(f, "join r ann");
+    ok(f, "close r");
+    heard(f, w, "(join ann ) close done ");
+    usher_unwatch(f->e, a);
+    usher_unwatch(f->twin, b);
+}
+
+static void what_is_told_together_is_bounded(void **state)
+{
+    struct fixture *f = *state;
+    static struct words w[2];
+    struct usher_watch *a, *b;
+    static char big[1901];
+
+    memset(w, 0, sizeof w);
+    memset(big, 'x', sizeof big - 1);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
+    ok(f, "open r presence=100000 log=3");
+    ok(f, "join r a");
+    ok(f, "join r b");
+    heard(f, w, "open ");
+    ok(f, "join r c"); /* the log has no more */
+    heard(f, w, "(join a join b join c ) ");
+    ok(f, "open r log=1000");
+    heard(f, w, "open ");
+    for (int i = 0; i < USHER_ROOM_UNTOLD_MAX; i++) {
+        heard(f, w, "");
+        ok(f, "join r m%d", i);
+    }
+    assert_memory_equal(w[0].line, "(join m0 join m1 ", 17);
+    w[0].n = w[1].n = 0;
+    w[0].line[0] = w[1].line[0] = '\0';
+    for (int i = 0; i < 6; i++)
+        ok(f, "join r big%d x=%s", i, big);
+    heard(f, w, "");
+    ok(f, "lock r");
+    heard(f, w, "(join big0 join big1 join big2 join big3 ) (join big4 join big5 ) lock ");
+    usher_unwatch(f->e, a);
+    usher_unwatch(f->twin, b);
+}
+
+/* An engine without a watcher takes nothing from one that has one. */
+static void who_does_not_listen_takes_no_news_away(void **state)
+{
+    struct fixture *f = *state;
+    static struct words w[2];
+    struct usher_watch *a, *b;
+
+    memset(w, 0, sizeof w);
+    ok(f, "open r presence=1000 log=5");
+    w[0].last = w[1].last = 1;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+        assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
+        heard(f, w, "");
+        if (round == 1) {
+            ok(f, "join r cid");
+            heard(f, w, "(join ann join bob set topic leave ann ) ");
+            ok(f, "set r topic y");
+            heard(f, w, "(join cid ) set ");
+        }
+        if (round == 0)
+            ok(f, "join r ann");
+        usher_unwatch(f->e, a);
+        usher_unwatch(f->twin, b);
+        if (round == 0) {
+            ok(f, "join r bob");
+            ok(f, "set r topic x");
+            f->now += 1000;
+            ok(f, "leave r ann");
+            ok(f, "alive r bob"); /* who follows the log is told the newest */
+            assert_int_equal(f->r.of.room.since, 5);
+        }
+    }
+    /* more than there is in the log: a gap, which who follows will see */
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+    ok(f, "join r dan");
+    usher_unwatch(f->e, a);
+    for (int i = 0; i < 5; i++)
+        ok(f, "set r topic %d", i);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+    w[0].last = f->r.version;
+    ok(f, "set r topic z");
+    assert_string_equal(w[0].line, "set ");
+    usher_unwatch(f->e, a);
+}
+
 /* ---- chance ------------------------------------------------------------------------ */
 
 static unsigned draw(uint64_t *seed, unsigned n)
@@ -1498,8 +1703,8 @@ static void random_command(struct fixture *f, uint64_t *seed, char line[256])
                      draw(seed, 3) * 50, draw(seed, 2) * 40);
         break;
     case 2:
-        n = snprintf(line, 256, "open r capacity=%u linger=%u log=%u", draw(seed, 5),
-                     draw(seed, 2) * 150, 1 + draw(seed, 12));
+        n = snprintf(line, 256, "open r capacity=%u linger=%u log=%u presence=%u", draw(seed, 5),
+                     draw(seed, 2) * 150, 1 + draw(seed, 12), draw(seed, 2) * 90);
         break;
     case 3:
         n = snprintf(line, 256, draw(seed, 4) == 0 ? "close r" : "show r");
@@ -1661,6 +1866,9 @@ int suite_rooms(const struct backend *b)
         TEST(rooms_are_listed_by_time_and_name),
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
+        TEST(who_comes_and_goes_is_told_together),
+        TEST(what_is_told_together_is_bounded),
+        TEST(who_does_not_listen_takes_no_news_away),
         TEST(stores_agree_on_whatever_comes),
     };
 

@@ -19,7 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "steps/kept.h"
+
 #define ROWS_MAX 8
+#define TOGETHER_MAX 2048
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -127,6 +130,34 @@ static uint64_t version(struct input *in, const struct usher_replica *r)
     return about.version + b % 8 < 3 ? b % 8 : about.version + b % 8 - 3;
 }
 
+/* The versions up to that of @range, or others, in one notice; perhaps not all of it. */
+static void hear_together(struct input *in, struct usher_replica *r, struct usher_notice *range)
+{
+    unsigned char packed[TOGETHER_MAX];
+    struct usher__packer p = { packed, sizeof packed, 0 };
+    unsigned cut;
+
+    range->token = range->version - range->from;
+    for (unsigned i = 0; i <= range->from; i++) {
+        struct usher_notice n;
+
+        memset(&n, 0, sizeof n);
+        n.version = range->token + i + (byte(in) % 16 == 0);
+        n.verb = (enum usher_verb)(USHER_ROOM_OPEN + byte(in) % 32);
+        n.subject = name(in);
+        n.owner = name(in);
+        n.data = value(in);
+        n.from = (uint8_t)(byte(in) % 6);
+        n.to = (uint8_t)(byte(in) % 6);
+        usher__notice_pack(&p, &n);
+    }
+    cut = byte(in) % 16 == 0 ? byte(in) : 0;
+    if (p.n > sizeof packed)
+        return;
+    range->data = (struct usher_text){ (const char *)packed, p.n > cut ? p.n - cut : 0 };
+    (void)usher_replica_notice(r, range);
+}
+
 static void hear(struct input *in, struct usher_replica *r)
 {
     struct usher_notice n;
@@ -142,6 +173,10 @@ static void hear(struct input *in, struct usher_replica *r)
     n.data = value(in);
     n.from = (uint8_t)(byte(in) % 6);
     n.to = (uint8_t)(byte(in) % 6);
+    if (n.verb == USHER_ROOM_PRESENCE) {
+        hear_together(in, r, &n);
+        return;
+    }
     (void)usher_replica_notice(r, &n);
 }
 

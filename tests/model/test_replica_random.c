@@ -45,7 +45,7 @@
 struct op {
     enum usher_verb verb;
     uint32_t given;
-    int64_t now, ban, since, log, ttl, away, grace, linger, capacity, max;
+    int64_t now, ban, since, log, ttl, away, grace, linger, capacity, presence, max;
     char member[4], name[4]; /* field, role or share */
     char value[8];           /* "": none */
     bool large, has_value;
@@ -78,6 +78,7 @@ static void op_command(const struct op *op, struct usher_command *c)
     a->grace_ms = op->grace;
     a->linger_ms = op->linger;
     a->capacity = op->capacity;
+    a->presence_ms = op->presence;
     a->max = op->max;
     if (op->member[0] != '\0' || op->verb == USHER_ROOM_ROLE)
         a->member = text(op->member);
@@ -132,6 +133,7 @@ struct world {
     size_t n_ops, room_ops;
     bool done, opened; /* heard while a command ran */
     bool missing;      /* there is no room */
+    bool together;     /* it tells together who comes and goes, or did */
 
     struct usher_replica *r[REPLICAS];
     bool asked[REPLICAS];
@@ -144,7 +146,7 @@ struct world {
 
 /* What all worlds came to. */
 static struct {
-    uint64_t events, commands, notices, failovers, pulls, replays, applied, checked;
+    uint64_t events, commands, notices, ranges, failovers, pulls, replays, applied, checked;
 } sum;
 
 static uint64_t rnd(struct world *w, uint64_t below)
@@ -247,6 +249,7 @@ static void told(void *payload, const struct usher_notice *n)
         channel_send(w, i, m);
     message_drop(m);
     sum.notices++;
+    sum.ranges += n->verb == USHER_ROOM_PRESENCE;
     w->seen[w->n_seen % SEEN_MAX] = (struct seen){ shown(w, n->epoch), n->version, "" };
     w->n_seen++;
     if (n->verb == USHER_ROOM_DONE)
@@ -345,6 +348,9 @@ static void leader_remember(struct world *w)
 {
     struct seen now, *last;
 
+    /* a look at a room that tells together makes it tell: not each time */
+    if (w->together && rnd(w, 4) != 0)
+        return;
     if (!leader_digest(w, &now))
         return;
     last = &w->seen[(w->n_seen + SEEN_MAX - 1) % SEEN_MAX];
@@ -377,13 +383,16 @@ static void open_op(struct world *w, struct op *op)
 
     op->verb = USHER_ROOM_OPEN;
     op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
-                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_LINGER | USHER_GIVEN_ROOM_CAPACITY;
+                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_LINGER | USHER_GIVEN_ROOM_CAPACITY |
+                USHER_GIVEN_ROOM_PRESENCE;
     op->log = w->faults == NONE ? 256 : logs[rnd(w, 5)];
     op->ttl = rnd(w, 2) == 0 ? 0 : 300;
     op->away = rnd(w, 2) == 0 ? 0 : 100;
     op->grace = rnd(w, 2) == 0 ? 0 : 200;
     op->linger = rnd(w, 6) == 0 ? 500 : 0;
     op->capacity = rnd(w, 3) == 0 ? 4 : 0;
+    op->presence = rnd(w, 2) == 0 ? 0 : 20 + (int64_t)rnd(w, 200);
+    w->together = op->presence > 0;
 }
 
 static void random_op(struct world *w, struct op *op)
@@ -660,10 +669,12 @@ static void deliver_in_order(struct world *w, unsigned i)
         struct message *m = w->channel[i][0];
         struct usher_replica_about about;
         enum usher_replica_next next;
+        uint64_t first;
         bool could = usher_replica_current(w->r[i]);
 
         usher_replica_show(w->r[i], &about);
-        could = could && m->notice.epoch == about.epoch && m->notice.version == about.version + 1 &&
+        first = m->notice.verb == USHER_ROOM_PRESENCE ? m->notice.token : m->notice.version;
+        could = could && m->notice.epoch == about.epoch && first == about.version + 1 &&
                 m->notice.data.size != 1;
         next = usher_replica_notice(w->r[i], &m->notice);
         must_hold(w, !could || next == USHER_REPLICA_APPLY,
@@ -815,10 +826,10 @@ static void worlds(enum faults faults, unsigned share)
         world_run(seed++, faults, WORLD_EVENTS);
     } while (sum.events < steps);
     print_message("%" PRIu64 " events, %" PRIu64 " commands, %" PRIu64 " notices, %" PRIu64
-                  " failovers; %" PRIu64 " pulls, %" PRIu64 " replays, %" PRIu64
-                  " applied, %" PRIu64 " copies compared\n",
-                  sum.events, sum.commands, sum.notices, sum.failovers, sum.pulls, sum.replays,
-                  sum.applied, sum.checked);
+                  " failovers, %" PRIu64 " told together; %" PRIu64 " pulls, %" PRIu64
+                  " replays, %" PRIu64 " applied, %" PRIu64 " copies compared\n",
+                  sum.events, sum.commands, sum.notices, sum.failovers, sum.ranges, sum.pulls,
+                  sum.replays, sum.applied, sum.checked);
 }
 
 /* ---- tests --------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #include <usher/replica.h>
 
 #include "core/pack.h"
+#include "steps/kept.h"
 
 #define EPOCH UINT64_C(0x1122334455667788)
 #define OTHER UINT64_C(0x99)
@@ -806,6 +807,67 @@ static void a_notice_too_large_to_be_told_pulls(void **state)
     assert_field(w, "f", "0");
 }
 
+/* @n changes, told together as versions @first to @last. */
+static int hear_together(struct world *w, uint64_t first, uint64_t last, const struct told *t,
+                         size_t n, size_t cut)
+{
+    unsigned char packed[2048], data[512];
+    struct usher__packer p = { packed, sizeof packed, 0 };
+    struct usher_notice range =
+        notice(&(const struct told){ last, USHER_ROOM_PRESENCE, .to = 0 }, NULL, 0);
+
+    for (size_t i = 0; i < n; i++) {
+        struct usher_notice one = notice(&t[i], data, sizeof data);
+
+        usher__notice_pack(&p, &one);
+    }
+    assert_true(p.n <= sizeof packed && p.n > cut);
+    range.token = first;
+    range.data.data = (const char *)packed;
+    range.data.size = p.n - cut;
+    return (int)usher_replica_notice(w->r, &range);
+}
+
+static void what_is_told_together_is_applied_one_by_one(void **state)
+{
+    struct world *w = *state;
+    const struct told t[] = {
+        { 11, USHER_ROOM_JOIN, .subject = "eve", .data = "mic=on", .from = 0, .to = 1 },
+        { 12, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 },
+        { 13, USHER_ROOM_LEAVE, .subject = "eve", .from = 1, .to = 0 },
+    };
+
+    know(w);
+    assert_int_equal(hear_together(w, 12, 13, &t[1], 2, 0), REPLAY); /* 11 is missing */
+    assert_version(w, 10);
+    assert_int_equal(hear_together(w, 11, 11, &t[0], 1, 0), APPLY); /* and there it is */
+    assert_version(w, 13);
+    assert_true(usher_replica_current(w->r));
+    assert_int_equal(hear_together(w, 11, 13, t, 3, 0), IGNORE); /* again */
+    assert_true(usher_replica_current(w->r));
+}
+
+static void what_is_told_together_in_part_is_asked_for(void **state)
+{
+    struct world *w = *state;
+    const struct told t[] = {
+        { 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 },
+        { 13, USHER_ROOM_JOIN, .subject = "eve", .from = 0, .to = 1 },
+        { 12, USHER_ROOM_PRESENCE, .to = 0 },
+    };
+
+    know(w);
+    assert_int_equal(hear_together(w, 11, 12, t, 1, 0), REPLAY); /* one of two */
+    assert_version(w, 11);
+    assert_int_equal(hear_together(w, 11, 13, t, 2, 0), REPLAY); /* 12 is missing */
+    assert_version(w, 11);
+    assert_int_equal(hear_together(w, 11, 14, &t[1], 1, 3), REPLAY); /* cut off */
+    assert_int_equal(hear_together(w, 12, 12, &t[2], 1, 0), REPLAY); /* in itself */
+    assert_int_equal(hear_together(w, 0, 12, &t[2], 1, 0), REPLAY);
+    assert_version(w, 11);
+    ask_since(w, 10);
+}
+
 static void what_cannot_be_so_pulls(void **state)
 {
     static const struct told wrong[] = {
@@ -1480,6 +1542,8 @@ int main(void)
         T(early_notices_are_bounded_in_bytes),
         T(notices_heard_while_pulling_are_not_lost),
         T(a_notice_too_large_to_be_told_pulls),
+        T(what_is_told_together_is_applied_one_by_one),
+        T(what_is_told_together_in_part_is_asked_for),
         T(what_cannot_be_so_pulls),
         T(a_heartbeat_of_the_same_version_changes_nothing),
         T(a_heartbeat_ahead_asks_for_what_is_missing),

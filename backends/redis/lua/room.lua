@@ -10,7 +10,7 @@ local byte, format = string.byte, string.format
 function S.begin()
     S.state, S.mstate, S.members, S.counted, S.since, S.ends, S.created, S.more, S.name, S.extra = 0, 0, 0, 0,
         0, 0, 0, 0, '', nil
-    if S.verb == K.V_OPEN or S.verb == K.V_SHOW then S.extra = {0, 0, 0, 0, 0, 0, 0} end
+    if S.verb == K.V_OPEN or S.verb == K.V_SHOW then S.extra = {0, 0, 0, 0, 0, 0, 0, 0} end
 end
 
 function S.fields(t, n)
@@ -90,10 +90,64 @@ function S.linger()
     end
 end
 
+-- ---- what is told together ------------------------------------------------------------------
+
+-- Is the command one whose changes can wait?
+function S.of_presence()
+    local verb = S.verb
+    return verb == K.V_ALIVE or verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_SWEEP
+end
+
+function S.untold_max()
+    local log = S.set[K.SET_LOG + 1]
+    return log < K.UNTOLD_MAX and log or K.UNTOLD_MAX
+end
+
+-- Count the change that is about to be committed among the untold if it is one of them: see
+-- put_off().  True: it is told later.
+function S.put_off()
+    local watched, span = S.watch == 1, (S.pset or S.set)[K.SET_PRESENCE + 1]
+    local later = watched and span > 0 and S.of_presence()
+    if not later and (watched or S.n(K.COUNT_UNTOLD) == 0) then return false end
+    if S.n(K.COUNT_UNTOLD) == 0 then S.put(K.COUNT_TELL, S.now + span) end
+    S.add(K.COUNT_UNTOLD, 1)
+    if not later then
+        local log = (S.pset or S.set)[K.SET_LOG + 1]
+        if S.n(K.COUNT_UNTOLD) > (log < K.UNTOLD_MAX and log or K.UNTOLD_MAX) then S.put(K.COUNT_UNTOLD, 0) end
+    end
+    return later
+end
+
+-- Tell of all that is untold, in as few notices as hold it: see tell_untold().
+function S.tell_untold()
+    local left = S.n(K.COUNT_UNTOLD)
+    if left == 0 or S.watch ~= 1 then return end
+    S.put(K.COUNT_UNTOLD, 0)
+    S.apply()
+    local first, version, texts, size = S.version - left + 1, S.version - left, {}, 0
+    S.notices = S.notices or {}
+    local function tell()
+        S.notices[#S.notices + 1] = {K.V_PRESENCE, version, 0, 0, first, 0, S.now, '', '', table.concat(texts)}
+    end
+    for _ = 1, left do
+        local r = S.walk('6', '0', nil, 0, version)
+        if size > 0 and size + #r.data > K.DATA_MAX then
+            tell()
+            first, texts, size = r.order, {}, 0
+        end
+        version, texts[#texts + 1], size = r.order, r.data, size + #r.data
+    end
+    tell()
+end
+
 -- Commit the change with its notice in the log: see commit().
 function S.tell(verb, from, to, r, data)
-    if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
+    local watch = S.watch
+    if S.n(K.COUNT_STATE) == K.ROOM_CLOSING then
+        if S.n(K.COUNT_UNTOLD) > 0 then S.put(K.COUNT_UNTOLD, 0) end
+    else
         local v, after = S.version + 1, nil
+        if S.put_off() then S.watch = 0 end
         local log = S.fresh('6', format('%016.0f', v))
         log.slots, log.order = 1, v
         log.data = mpack({verb, v, from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
@@ -110,6 +164,8 @@ function S.tell(verb, from, to, r, data)
         end
     end
     S.commit(verb, from, to, r, data)
+    S.watch = watch
+    if S.n(K.COUNT_UNTOLD) > 0 and S.n(K.COUNT_UNTOLD) >= S.untold_max() then S.tell_untold() end
 end
 
 function S.finish(from, to, r, data)
@@ -248,6 +304,7 @@ function S.make_close()
 
     function S.close_begin(verb)
         local from = S.n(K.COUNT_STATE)
+        S.tell_untold()
         S.put(K.COUNT_STATE, K.ROOM_CLOSING)
         S.tell(verb, from, K.ROOM_CLOSING)
     end
@@ -330,6 +387,7 @@ function S.make_room()
         take(K.SET_GRACE, a[K.ARG_GRACE])
         take(K.SET_LOG, a[K.ARG_LOG])
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        take(K.SET_PRESENCE, a[K.ARG_PRESENCE])
         local from = S.exists and S.n(K.COUNT_STATE) or 0
         if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
         local to, status = S.room(event)
@@ -569,6 +627,11 @@ function S.make_join()
     end
 end
 
+-- What a replica should have: it is not to ask for what will be told.
+function S.say_told()
+    S.since = S.version - (S.watch == 1 and S.n(K.COUNT_UNTOLD) or 0)
+end
+
 function S.alive()
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local r = S.load(S.a[K.ARG_MEMBER])
@@ -579,9 +642,11 @@ function S.alive()
     if S.now > r.rank then r.rank = S.now end
     S.settle(r, to, S.now)
     S.say_member(K.OK, r)
+    S.say_told()
     if state == r.state then return S.beat(r, rank, ends) end
     S.save(r)
     S.finish(state, r.state, r)
+    S.say_told()
 end
 
 function S.go(event)
@@ -854,6 +919,7 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
+    if S.n(K.COUNT_UNTOLD) > 0 and (not S.of_presence() or S.n(K.COUNT_TELL) <= S.now) then S.tell_untold() end
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end

@@ -6,6 +6,18 @@
  * that store.  For a program that needs more of them than a store can answer there is struct
  * usher_ids: it takes whole segments and gives them out in the process, some hundred million a
  * second.  Its ids are unique among all; they are in order within the process.
+ *
+ * With an authority (usher_options.authority, `?authority=`) a dispenser is made managed, if
+ * nothing else is said: its segments are granted by the authority before the store gives out any
+ * of them.  A store that has forgotten something then repeats nothing: it goes on with a new
+ * segment, and what was left of the one before is a gap, `step` ids at most.  Redis is asked in
+ * each `next` whether it is still the server that the segment was put on; a dispenser that is
+ * gone is made again; and each engine compares authority and store once.  A file of SQLite that
+ * was put back from a copy is noticed if segments were granted since.
+ *
+ * While the authority is away, ids are given out up to the end of the segment; from then on
+ * USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.
+ * One that is deleted and made again goes on behind its ids.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -59,7 +71,7 @@ struct usher_id_settings {
     int64_t step_max; /* the step grows to this at most */
     int64_t life_ms;  /* it grows when a segment lasts less than this, shrinks when it lasts
                        * twice as long; 0: the step stays as it is */
-    int64_t managed;  /* 1: segments come by `install` only */
+    int64_t managed;  /* 1: segments come by `install` only, or from the engine's authority */
     int64_t requests; /* answers kept for request ids, as in number pools */
 };
 
@@ -329,36 +341,6 @@ static inline enum usher_status usher_ids_local_next(struct usher_ids_local *loc
     return status;
 }
 
-/* ---- a dispenser that is fed from a manager --------------------------------------- */
-
-/*
- * For a store that may lose what it knew last (Redis) and ids that must be in strict order over all
- * servers: the store gives them out, a manager that loses nothing says up to where.  The
- * dispenser is a managed one; when its segment is used up, one caller of this process asks the
- * manager and installs the next one.
- *
- * A store that has forgotten something (the dispenser is gone, has another epoch, or its version
- * fell behind what this feed has seen) gets a new segment from the manager, and nothing below is
- * given out any more.  The manager's `floor` is what the store knows; it must have a memory of
- * its own.  @release is not used.
- */
-struct usher_id_feed;
-
-/** @settings: those that @given names; START is the manager's.  The dispenser is made if need be.
- *  @e must outlive the feed.  USHER_OK; USHER_REFUSED: it is there with other settings. */
-USHER_API enum usher_status usher_id_feed_open(struct usher_engine *e, const char *name,
-                                               uint32_t given,
-                                               const struct usher_id_settings *settings,
-                                               const struct usher_ids_manager *manager,
-                                               struct usher_id_feed **ret_feed);
-/** No call may be under way.  NULL is fine. */
-USHER_API void usher_id_feed_close(struct usher_id_feed *feed);
-/** As usher_id_next(); waits at most @timeout_ms (0: USHER_TIMEOUT_DEFAULT) for a segment. What the
- *  manager or the store fail with is the answer when nothing came.  Threads: any. */
-USHER_API enum usher_status usher_id_feed_next(struct usher_id_feed *feed, int64_t n,
-                                               const char *request, int64_t timeout_ms,
-                                               struct usher_id_range *ret_range);
-
 /* ---- an authority as the manager ------------------------------------------------------ */
 
 /* What usher_ids_authority_manager() works on; the caller's, and must outlive who uses it. */
@@ -370,8 +352,8 @@ struct usher_ids_authority {
     int64_t limit;                     /* 0: USHER_ID_MAX */
 };
 
-/** For usher_ids_open_manager() and usher_id_feed_open(): segments that @of->authority commits
- *  before anybody sees them.  What is released goes back to it, if it is the newest. */
+/** For usher_ids_open_manager(): segments that @of->authority commits before anybody sees them.
+ *  What is released goes back to it, if it is the newest. */
 USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority *of);
 
 /* ---- ids that do not tell their order --------------------------------------------- */

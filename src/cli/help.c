@@ -55,7 +55,7 @@ static const struct {
     { "step-max", USHER__ARG_INT, "N", "the step grows to this at most" },
     { "life", USHER__ARG_INT, "MS",
       "the step doubles when a segment lasts less, halves when twice as long; 0: it stays" },
-    { "managed", USHER__ARG_INT, "0|1", "1: segments come by install only" },
+    { "managed", USHER__ARG_INT, "0|1", "1: segments come from an authority, or by install" },
     { "next", USHER__ARG_WIDE, "N", "skip the ids below this one; never back" },
     { "max", USHER__ARG_WIDE, "N", "as shown, of the segment before; not given: there is none" },
     { "member", USHER__ARG_NAME, "MEMBER", "a member of the room" },

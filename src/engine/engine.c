@@ -23,6 +23,7 @@
 #include "../backends/memory/memory.h"
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/check.h"
 #include "engine/memory.h"
@@ -123,6 +124,11 @@ static void page_close(const volatile char *page)
         (void)munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
+static bool forked(const struct usher_engine *e)
+{
+    return e->here != NULL ? *e->here == 0 : e->pid != getpid();
+}
+
 /* Takes half-open engines; the store is closed by usher_close(). */
 static void engine_free(struct usher_engine *e)
 {
@@ -131,6 +137,7 @@ static void engine_free(struct usher_engine *e)
     usher__watches_done(&e->watches);
     if (e->locks)
         (void)pthread_mutex_destroy(&e->lock);
+    usher__asked_close(e->asked, alloc, forked(e));
     page_close(e->here);
     e->magic = 0;
     (void)usher__resize(alloc, e, sizeof *e, 0);
@@ -188,6 +195,10 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
     e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
     status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
+    if (status == USHER_OK && e->authority != NULL) {
+        e->asked = usher__asked_open(opt->alloc);
+        status = e->asked != NULL ? USHER_OK : USHER_NOMEM;
+    }
     if (status != USHER_OK) {
         engine_free(e);
         return status;
@@ -325,11 +336,6 @@ enum usher_status usher_open(const char *url, const struct usher_options *opt,
         return status;
     }
     return open_url(&u, &options, ret_engine);
-}
-
-static bool forked(const struct usher_engine *e)
-{
-    return e->here != NULL ? *e->here == 0 : e->pid != getpid();
 }
 
 enum usher_status usher__engine_check(const struct usher_engine *e)
@@ -587,7 +593,7 @@ static size_t plain(const struct usher_engine *e, const struct usher_command *co
 
     if (e->authority == NULL)
         return n < CHUNK ? n : CHUNK;
-    while (i < n && i < CHUNK && !usher__serial_asks(&commands[i]))
+    while (i < n && i < CHUNK && !usher__asks(&commands[i]))
         i++;
     return i;
 }
@@ -653,7 +659,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
             k = 1;
-            usher__serial_execute(e, commands + from, replies + from);
+            usher__ask_execute(e, commands + from, replies + from);
         }
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }

@@ -13,6 +13,7 @@
 #define USHER__ENGINE_MAGIC UINT32_C(0x75736872)
 
 struct usher__waiter;
+struct usher__asked;
 
 struct usher_engine {
     uint32_t magic;
@@ -27,11 +28,7 @@ struct usher_engine {
     struct usher_authority *authority; /* NULL: none */
     bool authority_owned;              /* of the URL */
     bool journal;
-    /* Scopes whose authority was compared with the store since it was opened (hashes; the
-     * oldest is forgotten first). */
-#define USHER__VERIFIED 256
-    _Atomic uint64_t verified[USHER__VERIFIED];
-    _Atomic unsigned verified_next;
+    struct usher__asked *asked; /* with an authority: ask.h */
 
     /* Threads that wait with their commands for the store, in order.  A leader executes on
      * behalf of those that it takes out of the queue; while there are fewer leaders than may

@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An authority as the manager of ids.  Its maximum of a name counts integers, not ids: a segment of
- * n ids is n * by integers wide, so that every segment begins on the grid of start and by.
+ * An authority as the manager of ids: for dispensers of a store (see ask.h), and for segments in
+ * the process.
+ *
+ * Its maximum of a name counts integers, not ids: a segment of n ids is n * by integers wide, so
+ * that every segment begins on the grid of start and by.
+ *
+ * A managed dispenser answers `empty` when its segment is used up, and on Redis when it is on
+ * another server than that which the segment was put on.  `install` compares: a segment that
+ * does not follow on the present one shows that the store is behind, and what is left there is
+ * not given out.
  */
 #include "config.h"
 
 #include <usher/authority.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/text.h"
-#include "engine/engine.h"
+#include "engine/ask.h"
+#include "engine/reply.h"
+
+/* ---- as a manager ------------------------------------------------------------------- */
 
 static struct usher_text name_of(const struct usher_ids_authority *of)
 {
@@ -40,7 +53,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
 {
     const struct usher_ids_authority *of = payload;
     const char *fault = fault_of(of);
-    int64_t by = by_of(of), start = of->start != 0 ? of->start : 1;
+    int64_t by = by_of(of), start = of->start != 0 ? of->start : 1, first;
     struct usher_authority_want want;
     struct usher_authority_range range;
     enum usher_status status;
@@ -49,23 +62,26 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
         (void)snprintf(message, 192, "%s", fault != NULL ? fault : "n is out of range");
         return USHER_INVALID;
     }
-    if (floor > start) /* up to the grid */
-        start += (floor - start) / by * by + ((floor - start) % by != 0 ? by : 0);
     memset(&want, 0, sizeof want);
     want.noun = USHER_ID;
     want.name = name_of(of);
-    want.floor = start - 1;
+    want.floor = floor > start ? floor - 1 : start - 1;
+    if ((want.floor - (start - 1)) % by != 0) /* up to the grid */
+        want.floor += by - (want.floor - (start - 1)) % by;
     want.n = n * by;
     want.limit = of->limit != 0 ? of->limit : USHER_ID_MAX;
     memset(&range, 0, sizeof range);
     status = of->authority->ops->reserve(of->authority, &want, deadline_ms, &range, message);
     if (status != USHER_OK)
         return status;
-    /* one at the limit needs no room for the distance behind it */
-    ret->first = range.from + 1;
-    ret->n = (range.to - range.from + by - 1) / by;
-    if (ret->n > n)
-        ret->n = n;
+    /* off the grid it is where a limit has cut the one before short */
+    first = range.from + 1;
+    if ((first - start) % by != 0)
+        first += by - (first - start) % by;
+    if (first > range.to)
+        return USHER_FULL;
+    ret->first = first;
+    ret->n = (range.to - first) / by + 1; /* one at the limit needs no room behind it */
     ret->by = by;
     return USHER_OK;
 }
@@ -86,4 +102,263 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
     struct usher_ids_manager manager = { reserve, release, of };
 
     return manager;
+}
+
+/* ---- for a dispenser of a store ------------------------------------------------------ */
+
+#define DATA_FORMAT 1
+/* What a dispenser is made with. */
+#define SETTINGS                                                                             \
+    (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
+     USHER_GIVEN_ID_STEP_MAX | USHER_GIVEN_ID_LIFE | USHER_GIVEN_ID_MANAGED |                \
+     USHER_GIVEN_ID_REQUESTS)
+
+typedef struct usher__ask ask;
+
+bool usher__id_asks(enum usher_verb verb)
+{
+    switch (verb) {
+    case USHER_ID_CREATE:
+    case USHER_ID_NEXT:
+    case USHER_ID_SET:
+    case USHER_ID_SHOW:
+    case USHER_ID_DELETE:
+        return true;
+    default:
+        return false;
+    }
+}
+
+static size_t settings_pack(const struct usher_id_settings *s, unsigned char *to, size_t size)
+{
+    const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
+                               s->step_max, s->life_ms, s->managed, s->requests };
+    struct usher__packer p = { to, size, 0 };
+
+    usher__pack_array(&p, 1 + sizeof values / sizeof *values);
+    usher__pack_uint(&p, DATA_FORMAT);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        usher__pack_int(&p, values[i]);
+    return p.n;
+}
+
+/* As the arguments of `create`. */
+static bool settings_unpack(const char *data, size_t size, struct usher_command *c)
+{
+    struct usher_id_args *s = &c->arg.id;
+    int64_t *const values[] = { &s->start,    &s->step,    &s->by,      &s->limit,
+                                &s->step_max, &s->life_ms, &s->managed, &s->requests };
+    struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
+    uint64_t format;
+    size_t n;
+
+    if (!usher_unpack_array(&u, &n) || n != 1 + sizeof values / sizeof *values ||
+        !usher_unpack_uint(&u, &format) || format != DATA_FORMAT)
+        return false;
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        if (!usher_unpack_int(&u, values[i]))
+            return false;
+    c->given |= SETTINGS;
+    return true;
+}
+
+static enum usher_status restore(ask *a)
+{
+    struct usher_command c = usher__ask_another(a, USHER_ID_CREATE);
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_authority_entry entry;
+    struct usher_reply reply;
+    enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_ID, &name,
+                                                          a->deadline_ms, &entry, a->why);
+
+    if (status != USHER_OK)
+        return status;
+    if (entry.data_size == 0)
+        return USHER_MISSING; /* deleted, or known to others only */
+    if (!settings_unpack(entry.data, entry.data_size, &c)) {
+        (void)snprintf(a->why, sizeof a->why, "the dispenser that it keeps cannot be read");
+        return USHER_UNAVAILABLE;
+    }
+    usher__ask_run(a, &c, &reply);
+    status = reply.status;
+    if (status > USHER_REFUSED) /* refused: another one was made meanwhile */
+        (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be made again: %.120s",
+                       reply.message);
+    usher_reply_done(&reply);
+    return status <= USHER_REFUSED ? USHER_OK : USHER_UNAVAILABLE;
+}
+
+/* How the dispenser stands.  MISSING: there is none, or none that is managed. */
+static enum usher_status look(ask *a, struct usher_id_row *ret_row, uint64_t *ret_epoch)
+{
+    struct usher_command c = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_reply reply;
+    enum usher_status status;
+
+    usher__ask_run(a, &c, &reply);
+    status = reply.status;
+    if (status == USHER_OK) {
+        *ret_row = reply.of.id.rows[0];
+        *ret_epoch = reply.epoch;
+        status = ret_row->managed != 0 ? USHER_OK : USHER_MISSING;
+    } else if (status != USHER_MISSING) {
+        (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
+    }
+    usher_reply_done(&reply);
+    return status;
+}
+
+static bool needs(const struct usher_reply *reply)
+{
+    return reply->status == USHER_EMPTY;
+}
+
+static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_t epoch, int64_t n)
+{
+    struct usher_ids_authority of = { a->e->authority, a->name, row->start, row->by, row->limit };
+    struct usher_command c = usher__ask_another(a, USHER_ID_INSTALL);
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_id_range range;
+    struct usher_reply reply;
+    char digits[17];
+    enum usher_status status;
+
+    a->name[name.size] = '\0';
+    if (of.start == 0) /* its numbers are from 1 */
+        of.start = of.by;
+    status =
+        reserve(&of, n > row->step ? n : row->step, row->next > row->max ? row->next : row->max + 1,
+                a->deadline_ms, &range, a->why);
+    if (status != USHER_OK)
+        return status;
+    (void)snprintf(digits, sizeof digits, "%016" PRIx64, epoch);
+    c.given |= USHER_GIVEN_ID_FIRST | USHER_GIVEN_ID_N | (row->max >= 0 ? USHER_GIVEN_ID_MAX : 0u);
+    c.arg.id.epoch.data = digits;
+    c.arg.id.epoch.size = 16;
+    c.arg.id.first = range.first;
+    c.arg.id.n = range.n;
+    c.arg.id.max = row->max;
+    usher__ask_run(a, &c, &reply);
+    status = reply.status;
+    if (status > USHER_FULL && status != USHER_STALE && status != USHER_MISSING)
+        (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
+    else
+        status = USHER_OK; /* stale: another engine was there first; and all the others are tried */
+    usher_reply_done(&reply);
+    return status;
+}
+
+static enum usher_status raise(ask *a, const struct usher_command *c, struct usher_reply *reply)
+{
+    int64_t n = (c->given & USHER_GIVEN_ID_N) != 0 ? c->arg.id.n : 1;
+    struct usher_id_row row;
+    uint64_t epoch;
+    enum usher_status status = look(a, &row, &epoch);
+
+    if (status == USHER_MISSING)
+        return USHER_OK; /* deleted meanwhile */
+    if (status == USHER_OK)
+        status = segment(a, &row, epoch, n);
+    if (status == USHER_FULL)
+        reply->of.id.first = -1;
+    return status;
+}
+
+static enum usher_status verify(ask *a)
+{
+    const struct usher_authority_ops *ops = a->e->authority->ops;
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_authority_entry entry;
+    struct usher_authority_range range;
+    struct usher_authority_want want;
+    struct usher_id_row row;
+    uint64_t epoch;
+    enum usher_status status = look(a, &row, &epoch);
+
+    if (status == USHER_MISSING)
+        return USHER_OK; /* what is wrong will be seen by the command itself */
+    if (status != USHER_OK)
+        return status;
+    entry.max = 0;
+    status = ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry, a->why);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    if (row.max < 0 || row.max >= entry.max - (row.by - 1)) {
+        if (row.max <= entry.max)
+            return USHER_OK;
+        memset(&want, 0, sizeof want);
+        want.noun = USHER_ID;
+        want.name = name;
+        want.floor = row.max;
+        want.limit = INT64_MAX;
+        return ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
+    }
+    status = segment(a, &row, epoch, 1);
+    return status == USHER_FULL ? USHER_OK : status;
+}
+
+static const struct usher__asks asks = { needs, restore, raise, verify };
+
+/* Have the authority keep the dispenser as the store has it now. */
+static enum usher_status keep(ask *a, const struct usher_reply *reply)
+{
+    const struct usher_id_settings *s = &reply->of.id.of.settings;
+    unsigned char packed[128];
+    struct usher_text data = { (const char *)packed, settings_pack(s, packed, sizeof packed) };
+
+    if (s->managed == 0)
+        return USHER_OK;
+    return usher__ask_keep(a, s->start > 0 ? s->start - 1 : 0, &data);
+}
+
+void usher__id_execute(ask *a, struct usher_reply *reply)
+{
+    static const struct usher_text nothing = { "", 0 };
+    struct usher_command c = *a->command;
+    struct usher_command show = usher__ask_another(a, USHER_ID_SHOW);
+    bool managed = true;
+    enum usher_status status = USHER_OK;
+
+    switch (c.verb) {
+    case USHER_ID_CREATE:
+        if ((c.given & USHER_GIVEN_ID_MANAGED) == 0) {
+            c.given |= USHER_GIVEN_ID_MANAGED;
+            c.arg.id.managed = 1;
+        }
+        managed = c.arg.id.managed != 0;
+        if (managed)
+            status = usher__ask_reachable(a);
+        if (managed && status == USHER_OK) { /* what the store has lost is there before */
+            usher__ask_run(a, &show, reply);
+            if (reply->status == USHER_MISSING && restore(a) == USHER_UNAVAILABLE)
+                status = USHER_UNAVAILABLE;
+            usher_reply_done(reply);
+        }
+        break;
+    case USHER_ID_DELETE:
+        status = usher__ask_reachable(a);
+        break;
+    case USHER_ID_NEXT:
+        status = usher__ask_verify(a, &asks, false);
+        if (status == USHER_UNAVAILABLE) /* what is there is given out */
+            status = USHER_OK;
+        break;
+    default:
+        break;
+    }
+    if (status != USHER_OK) {
+        usher__reply_init(reply, USHER_ID, a->e->opt.alloc);
+        usher__ask_fail(a, status, reply);
+        return;
+    }
+    if (managed)
+        usher__ask_until_done(a, &asks, &c, reply);
+    else
+        usher__ask_run(a, &c, reply);
+    if (reply->status == USHER_OK && (c.verb == USHER_ID_CREATE || c.verb == USHER_ID_SET))
+        status = keep(a, reply);
+    else if (reply->status == USHER_OK && c.verb == USHER_ID_DELETE)
+        status = usher__ask_keep(a, 0, &nothing);
+    if (status != USHER_OK)
+        usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a dispenser");
 }

@@ -24,6 +24,8 @@
 
 #include <cmocka.h>
 
+#include "lib/notary.h"
+
 #define NOON INT64_C(1700000000000)
 
 struct fixture {
@@ -31,6 +33,8 @@ struct fixture {
     char url[BACKEND_URL_MAX];
     struct usher_engine *e;
     int64_t now;
+    struct notary *notary; /* NULL: no authority */
+    int64_t timeout_ms;
 };
 
 static const struct backend *backend;
@@ -50,7 +54,8 @@ static struct usher_engine *engine_open(struct fixture *f)
     opt.now_ms = clock_of;
     opt.payload = f;
     opt.drivers = f->b->drivers;
-    opt.timeout_ms = 60000;
+    opt.timeout_ms = f->timeout_ms;
+    opt.authority = f->notary != NULL ? &f->notary->base : NULL;
     if (usher_open(f->url, &opt, &e) != USHER_OK)
         fail_msg("%s: %s", f->url, usher_message(NULL));
     return e;
@@ -63,6 +68,7 @@ static int set_up(void **state)
     assert_non_null(f);
     f->b = backend;
     f->now = NOON;
+    f->timeout_ms = 60000;
     assert_true(backend->fresh(f->url));
     f->e = engine_open(f);
     *state = f;
@@ -83,6 +89,9 @@ static int tear_down(void **state)
     assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
     assert_int_equal(faults, 0);
     usher_close(f->e);
+    if (f->notary != NULL)
+        notary_done(f->notary);
+    free(f->notary);
     free(f);
     return 0;
 }
@@ -689,158 +698,135 @@ static void ids_end_with_a_fork(void **state)
     usher_ids_close(ids);
 }
 
-/* ---- fed from a manager ----------------------------------------------------------- */
+/* ---- granted by an authority -------------------------------------------------------- */
 
-struct source {
-    pthread_mutex_t lock;
-    int64_t max, by;
-    unsigned requests;
-    enum usher_status answer;
-};
-
-static enum usher_status source_reserve(void *payload, int64_t n, int64_t floor,
-                                        int64_t deadline_ms, struct usher_id_range *ret,
-                                        char message[192])
+/* f->e again, on a store that knows nothing, with f->notary. */
+static void begin_with_notary(struct fixture *f, int64_t timeout_ms)
 {
-    struct source *s = payload;
-    enum usher_status status;
-
-    (void)deadline_ms;
-    (void)pthread_mutex_lock(&s->lock);
-    s->requests++;
-    status = s->answer;
-    if (status == USHER_OK) {
-        if (s->max + s->by < floor)
-            s->max = floor - s->by;
-        ret->first = s->max + s->by;
-        ret->n = n;
-        ret->by = s->by;
-        s->max += n * s->by;
-    } else {
-        (void)snprintf(message, 192, "the source is dry");
+    usher_close(f->e);
+    assert_true(backend->fresh(f->url));
+    if (f->notary == NULL) {
+        f->notary = malloc(sizeof *f->notary);
+        assert_non_null(f->notary);
+        notary_init(f->notary);
     }
-    (void)pthread_mutex_unlock(&s->lock);
-    return status;
+    f->timeout_ms = timeout_ms;
+    f->e = engine_open(f);
 }
 
-static struct usher_id_feed *feed_open(struct usher_engine *e, int64_t step, struct source *s)
-{
-    struct usher_ids_manager manager = { source_reserve, NULL, s };
-    struct usher_id_settings set = SET(.step = step, .by = s->by);
-    struct usher_id_feed *feed = NULL;
-
-    assert_int_equal(pthread_mutex_init(&s->lock, NULL), 0);
-    if (usher_id_feed_open(e, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, &set, &manager,
-                           &feed) != USHER_OK)
-        fail_msg("%s", usher_message(e));
-    return feed;
-}
-
-static int64_t fed(struct usher_id_feed *feed)
+static int64_t granted(struct fixture *f)
 {
     struct usher_id_range r = { .first = -1 };
 
-    if (usher_id_feed_next(feed, 1, NULL, 60000, &r) != USHER_OK)
+    if (usher_id_next(f->e, "fed", 1, NULL, &r) != USHER_OK)
         fail_msg("%s", usher_message(NULL));
     return r.first;
 }
 
-static void a_fed_dispenser_goes_on_for_ever(void **state)
+static void segments_come_from_the_authority_by_themselves(void **state)
 {
     struct fixture *f = *state;
-    struct source s = { .by = 1, .answer = USHER_OK };
-    struct usher_id_feed *feed = feed_open(f->e, 7, &s);
     struct usher_id_range r, again;
 
+    begin_with_notary(f, 60000);
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 7));
+    assert_int_equal(show(f, "fed").managed, 1);
     for (int64_t i = 1; i <= 100; i++)
-        assert_int_equal(fed(feed), i);
-    assert_int_equal(s.requests, 15);
-    assert_int_equal(usher_id_feed_next(feed, 50, NULL, 0, &r), USHER_OK);
+        assert_int_equal(granted(f), i);
+    assert_int_equal(f->notary->requests, 15);
+    assert_int_equal(usher_id_next(f->e, "fed", 50, NULL, &r), USHER_OK);
     assert_int_equal(r.n, 50);
     assert_int_equal(r.first, 101); /* what is left goes first */
-    assert_int_equal(usher_id_feed_next(feed, 5, "req", 0, &r), USHER_OK);
-    assert_int_equal(usher_id_feed_next(feed, 5, "req", 0, &again), USHER_OK);
+    assert_int_equal(usher_id_next(f->e, "fed", 5, "req", &r), USHER_OK);
+    assert_int_equal(usher_id_next(f->e, "fed", 5, "req", &again), USHER_OK);
     assert_int_equal(again.first, r.first);
-    assert_int_equal(usher_id_feed_next(feed, 0, NULL, 0, &r), USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "n is not"));
-    assert_int_equal(usher_id_feed_next(NULL, 1, NULL, 0, &r), USHER_INVALID);
-    usher_id_feed_close(feed);
-    usher_id_feed_close(NULL);
+    assert_int_equal(usher_id_next(f->e, "fed", 0, NULL, &r), USHER_INVALID);
+    /* who says so does without */
+    create(f, "own", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_MANAGED, SET(.step = 3, .managed = 0));
+    for (int64_t i = 1; i <= 10; i++)
+        assert_next(f, "own", 1, i);
+    assert_int_equal(f->notary->n, 1);
+    assert_int_equal(usher_id_next(f->e, "nobody", 1, NULL, &r), USHER_MISSING);
 }
 
-static void a_manager_that_fails_is_an_error_at_the_deadline(void **state)
+static void granted_ids_stay_on_their_grid_and_below_the_limit(void **state)
 {
     struct fixture *f = *state;
-    struct source s = { .by = 2, .answer = USHER_OK };
-    struct usher_id_feed *feed = feed_open(f->e, 3, &s);
+    struct usher_id_settings set = SET(.limit = 100);
+    struct usher_id_range r;
+    int64_t want = 5;
+
+    begin_with_notary(f, 60000);
+    create(f, "fed",
+           USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_START | USHER_GIVEN_ID_LIMIT,
+           SET(.step = 3, .by = 4, .start = 5, .limit = 50));
+    for (; want <= 49; want += 4)
+        assert_int_equal(granted(f), want);
+    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    begin_with_notary(f, 60000); /* lost; and nothing is left */
+    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    assert_int_equal(r.first, -1);
+    assert_int_equal(r.n, 0);
+    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_LIMIT, &set, 0), USHER_OK);
+    for (; want <= 97; want += 4)
+        assert_int_equal(granted(f), want);
+    create(f, "zero", USHER_GIVEN_ID_BY | USHER_GIVEN_ID_START, SET(.by = 10, .start = 0));
+    assert_next(f, "zero", 1, 10); /* numbers of an authority are from 1 */
+}
+
+static void an_authority_that_fails_is_an_error_at_the_deadline(void **state)
+{
+    struct fixture *f = *state;
     struct usher_id_range r = { .first = -1 };
+    unsigned before;
 
-    for (int64_t i = 1; i <= 3; i++)
-        assert_int_equal(fed(feed), 2 * i);
-    s.answer = USHER_UNAVAILABLE;
-    assert_int_equal(usher_id_feed_next(feed, 1, NULL, 100, &r), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(NULL), "dry"));
-    assert_true(s.requests >= 2 && s.requests <= 8);
-    s.answer = USHER_FULL;
-    assert_int_equal(usher_id_feed_next(feed, 1, NULL, 60000, &r), USHER_FULL);
-    s.answer = USHER_OK;
-    while (usher_id_feed_next(feed, 1, NULL, 60000, &r) == USHER_FULL)
-        ; /* until the pause is over */
-    assert_int_equal(r.first, 8);
-    usher_id_feed_close(feed);
+    begin_with_notary(f, 200);
+    create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, SET(.step = 3, .by = 2));
+    for (int64_t i = 0; i < 2; i++)
+        assert_int_equal(granted(f), 1 + 2 * i);
+    before = f->notary->requests;
+    atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
+    assert_int_equal(granted(f), 5); /* which was granted before */
+    assert_int_equal(f->notary->requests, before);
+    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(NULL), "the notary is out"));
+    /* after 10, 20, 40, 80 ms */
+    assert_in_range(f->notary->requests - before, 1, 5);
+    atomic_store(&f->notary->answer, USHER_FULL);
+    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    atomic_store(&f->notary->answer, USHER_OK);
+    assert_int_equal(granted(f), 7);
+    /* not known whether it was raised: a gap */
+    atomic_store(&f->notary->answer, USHER_UNKNOWN);
+    for (int i = 0; i < 2; i++)
+        (void)granted(f);
+    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
 }
 
-static void a_store_that_forgot_starts_above_the_manager(void **state)
+static void a_store_that_forgot_starts_above_the_authority(void **state)
 {
     struct fixture *f = *state;
-    struct source s = { .by = 1, .answer = USHER_OK };
-    struct usher_id_feed *feed = feed_open(f->e, 10, &s);
-    int64_t last = 0;
 
-    for (int i = 0; i < 25; i++)
-        last = fed(feed);
-    assert_int_equal(last, 25);
+    begin_with_notary(f, 60000);
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
+    for (int i = 1; i <= 25; i++)
+        assert_int_equal(granted(f), i);
+    for (int round = 0; round < 5; round++) {
+        begin_with_notary(f, 60000);
+        assert_int_equal(granted(f), round == 0 ? 31 : 31 + 20 * round);
+        assert_int_equal(show(f, "fed").step, 10); /* made again as it was */
+        for (int i = 0; i < 12; i++)
+            (void)granted(f);
+    }
     assert_int_equal(usher_id_delete(f->e, "fed"), USHER_OK);
-    assert_int_equal(fed(feed), 31);
-    for (int i = 0; i < 12; i++)
-        last = fed(feed);
-    assert_int_equal(last, 43);
-    if (strcmp(f->b->name, "redis") == 0) {
-        /* the server is emptied under us, and another process that knows nothing of it gives
-         * it an old segment */
-        assert_true(backend->fresh(f->url));
-        create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_MANAGED,
-               SET(.step = 10, .managed = 1));
-        assert_int_equal(usher_id_install(f->e, "fed", 1, 1000, -1), USHER_OK);
-        last = fed(feed);
-        assert_true(last > 1000);
-        assert_int_equal(fed(feed), last + 1);
-        assert_true(backend->fresh(f->url));
-        assert_true(fed(feed) > last + 1);
+    begin_with_notary(f, 60000);
+    {
+        struct usher_id_range r;
+
+        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_MISSING);
     }
-    usher_id_feed_close(feed);
-}
-
-struct feeder {
-    struct usher_id_feed *feed;
-    int64_t id[20];
-    bool wrong;
-    pthread_t thread;
-};
-
-static void *be_fed(void *payload)
-{
-    struct feeder *p = payload;
-    int64_t last = 0;
-
-    for (int i = 0; i < 20; i++) {
-        struct usher_id_range r = { .first = -1 };
-
-        if (usher_id_feed_next(p->feed, 1, NULL, 60000, &r) != USHER_OK || r.first <= last)
-            p->wrong = true;
-        last = p->id[i] = r.first;
-    }
-    return NULL;
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
+    assert_int_equal(granted(f), 131); /* made anew: behind them all */
 }
 
 static int by_int64(const void *a, const void *b)
@@ -850,59 +836,102 @@ static int by_int64(const void *a, const void *b)
     return *x < *y ? -1 : *x > *y;
 }
 
-static void many_callers_of_an_empty_dispenser_make_one_request(void **state)
-{
-    struct fixture *f = *state;
-    struct source s = { .by = 1, .answer = USHER_OK };
-    struct usher_id_feed *feed = feed_open(f->e, 2000, &s);
-    struct feeder feeders[64];
-    int64_t all[64 * 20];
+struct taker {
+    struct usher_engine *e;
+    int64_t id[20];
+    bool wrong;
+    pthread_t thread;
+};
 
-    for (int i = 0; i < 64; i++) {
-        feeders[i] = (struct feeder){ .feed = feed };
-        assert_int_equal(pthread_create(&feeders[i].thread, NULL, be_fed, &feeders[i]), 0);
+static void *be_granted(void *payload)
+{
+    struct taker *p = payload;
+    int64_t last = 0;
+
+    for (int i = 0; i < 20; i++) {
+        struct usher_id_range r = { .first = -1 };
+
+        if (usher_id_next(p->e, "fed", 1, NULL, &r) != USHER_OK || r.first <= last)
+            p->wrong = true;
+        last = p->id[i] = r.first;
     }
-    for (int i = 0; i < 64; i++) {
-        assert_int_equal(pthread_join(feeders[i].thread, NULL), 0);
-        assert_false(feeders[i].wrong);
-        memcpy(all + i * 20, feeders[i].id, sizeof feeders[i].id);
-    }
-    assert_int_equal(s.requests, 1);
-    qsort(all, 64 * 20, sizeof *all, by_int64);
-    for (int64_t i = 0; i < 64 * 20; i++)
-        assert_int_equal(all[i], i + 1);
-    usher_id_feed_close(feed);
+    return NULL;
 }
 
-/* Two servers, each with a feed of its own, on one store and one manager; and once, in the middle,
- * the store forgets everything. */
-static void two_feeds_never_give_one_id(void **state)
+/* Each takes 20 of them; all, in order, in @all. */
+static void be_many(struct usher_engine *const *engines, size_t n_engines, size_t n, int64_t *all)
+{
+    struct taker *takers = calloc(n, sizeof *takers);
+
+    assert_non_null(takers);
+    for (size_t i = 0; i < n; i++) {
+        takers[i].e = engines[i % n_engines];
+        assert_int_equal(pthread_create(&takers[i].thread, NULL, be_granted, &takers[i]), 0);
+    }
+    for (size_t i = 0; i < n; i++) {
+        assert_int_equal(pthread_join(takers[i].thread, NULL), 0);
+        assert_false(takers[i].wrong);
+        memcpy(all + i * 20, takers[i].id, sizeof takers[i].id);
+    }
+    free(takers);
+    qsort(all, n * 20, sizeof *all, by_int64);
+    for (size_t i = 1; i < n * 20; i++)
+        assert_true(all[i] > all[i - 1]);
+}
+
+static void sixty_four_callers_of_a_used_up_dispenser_make_one_request(void **state)
 {
     struct fixture *f = *state;
-    struct source s = { .by = 1, .answer = USHER_OK };
-    struct feeder feeders[16];
-    struct usher_engine *e[2] = { f->e, engine_open(f) };
-    struct usher_id_feed *feed[2];
+    int64_t all[64 * 20];
+
+    begin_with_notary(f, 60000);
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 2000));
+    atomic_store(&f->notary->delay_ms, 5);
+    be_many(&f->e, 1, 64, all);
+    assert_int_equal(f->notary->requests, 1);
+    assert_int_equal(all[64 * 20 - 1], 64 * 20);
+}
+
+static void engines_that_share_an_authority_never_give_one_id(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *e[2];
     int64_t all[16 * 20];
 
-    for (int i = 0; i < 2; i++)
-        feed[i] = feed_open(e[i], 7, &s);
-    for (int i = 0; i < 16; i++) {
-        feeders[i] = (struct feeder){ .feed = feed[i % 2] };
-        assert_int_equal(pthread_create(&feeders[i].thread, NULL, be_fed, &feeders[i]), 0);
+    begin_with_notary(f, 60000);
+    e[0] = f->e;
+    e[1] = engine_open(f); /* of memory: a store of its own */
+    for (int i = 0; i < 2; i++) {
+        struct usher_id_settings set = SET(.step = 7);
+        enum usher_status status = usher_id_create(e[i], "fed", USHER_GIVEN_ID_STEP, &set);
+
+        assert_true(status == USHER_OK || status == USHER_SAME);
     }
-    assert_int_equal(usher_id_delete(e[1], "fed"), USHER_OK);
-    for (int i = 0; i < 16; i++) {
-        assert_int_equal(pthread_join(feeders[i].thread, NULL), 0);
-        assert_false(feeders[i].wrong);
-        memcpy(all + i * 20, feeders[i].id, sizeof feeders[i].id);
-    }
-    qsort(all, 16 * 20, sizeof *all, by_int64);
-    for (int i = 1; i < 16 * 20; i++)
-        assert_true(all[i] > all[i - 1]);
-    for (int i = 0; i < 2; i++)
-        usher_id_feed_close(feed[i]);
+    be_many(e, 2, 16, all);
     usher_close(e[1]);
+}
+
+static void segments_in_the_process_are_granted_too(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_ids *ids;
+    int64_t last = 0;
+
+    begin_with_notary(f, 60000);
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
+    for (int round = 0; round < 3; round++) {
+        ids = ids_open(f->e, "fed", 50);
+        for (int i = 0; i < 170; i++) {
+            int64_t id = take(ids);
+
+            assert_true(id > last);
+            last = id;
+        }
+        usher_ids_close(ids);
+        if (round == 1)
+            begin_with_notary(f, 60000); /* lost */
+    }
+    assert_in_range(last, 3 * 170, 3 * 170 + 2 * 50);
 }
 
 /* ---- many at once ----------------------------------------------------------------- */
@@ -1117,14 +1146,16 @@ int suite_ids(const struct backend *b)
         TEST(a_dispenser_that_was_lost_goes_on_above_what_was_given),
         TEST(a_managed_dispenser_keeps_callers_waiting_for_install),
         TEST(ids_end_with_a_fork),
-        TEST(a_fed_dispenser_goes_on_for_ever),
-        TEST(a_manager_that_fails_is_an_error_at_the_deadline),
-        TEST(a_store_that_forgot_starts_above_the_manager),
-        TEST(many_callers_of_an_empty_dispenser_make_one_request),
+        TEST(segments_come_from_the_authority_by_themselves),
+        TEST(granted_ids_stay_on_their_grid_and_below_the_limit),
+        TEST(an_authority_that_fails_is_an_error_at_the_deadline),
+        TEST(a_store_that_forgot_starts_above_the_authority),
+        TEST(sixty_four_callers_of_a_used_up_dispenser_make_one_request),
+        TEST(segments_in_the_process_are_granted_too),
         TEST(no_two_threads_get_one_id),
     };
     static const struct CMUnitTest shared[] = {
-        TEST(two_feeds_never_give_one_id),
+        TEST(engines_that_share_an_authority_never_give_one_id),
         TEST(no_two_processes_get_one_id),
     };
     int rc;

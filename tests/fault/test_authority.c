@@ -378,6 +378,17 @@ static void no_serial_comes_twice_when_redis_starts_from_an_old_dump(void **stat
     usher_close(other);
 }
 
+static void wait_for_copy(struct redis_server *replica)
+{
+    redisReply *reply;
+
+    assert_true(redis_server_wait_info(replica, "replication", "master_link_status:up", 10000));
+    reply = redis_do(server, "WAIT", "1", "10000", NULL);
+    assert_non_null(reply);
+    assert_int_equal(reply->integer, 1);
+    freeReplyObject(reply);
+}
+
 static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state)
 {
     static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
@@ -399,14 +410,7 @@ static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state
     e = engine_with(redis_server_url(server, url), authority);
     make_rule(e, "r");
     (void)taken(e, "r", 100);
-    assert_true(redis_server_wait_info(replica, "replication", "master_link_status:up", 10000));
-    {
-        redisReply *reply = redis_do(server, "WAIT", "1", "10000", NULL);
-
-        assert_non_null(reply);
-        assert_int_equal(reply->integer, 1);
-        freeReplyObject(reply);
-    }
+    wait_for_copy(replica);
     /* from now on the replica hears nothing, and is then made the server */
     assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
     for (int i = 0; i < 50; i++)
@@ -415,6 +419,149 @@ static void no_serial_comes_twice_when_a_lagging_replica_takes_over(void **state
     e = engine_with(redis_server_url(replica, url), authority);
     for (int i = 0; i < 50; i++)
         (void)taken(e, "r", 3);
+    no_faults(e);
+    usher_close(e);
+    redis_server_stop(replica);
+}
+
+/* ---- ids ------------------------------------------------------------------------------- */
+
+/* Of each loss, the rest of one segment. */
+#define ID_STEP 100
+
+static int64_t id_highest, id_count, id_losses;
+
+static void id_taken(struct usher_engine *e, int64_t n)
+{
+    struct usher_id_range r = { .first = -1 };
+    enum usher_status status = usher_id_next(e, "i", n, NULL, &r);
+
+    if (status != USHER_OK)
+        fail_msg("next: %s: %s", usher_status_word(status), usher_message(e));
+    if (r.first <= id_highest)
+        fail_msg("id %" PRId64 " behind %" PRId64, r.first, id_highest);
+    id_highest = r.first + n - 1;
+    id_count += n;
+}
+
+static void ids_begin(struct usher_engine *e)
+{
+    struct usher_id_settings set = { .step = ID_STEP };
+
+    id_highest = id_count = id_losses = 0;
+    assert_int_equal(usher_id_create(e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
+}
+
+static void id_gaps_are_bounded(void)
+{
+    assert_in_range(id_highest - id_count, 0, id_losses * ID_STEP);
+}
+
+static void no_id_comes_twice_when_redis_is_wiped(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_engine *e, *other;
+    struct usher_id_row row;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    e = engine_with(redis_server_url(server, url), authority);
+    other = engine_with(redis_server_url(server, url), authority);
+    ids_begin(e);
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < 77; i++)
+            id_taken(i % 2 == 0 ? e : other, 1 + i % 3);
+        id_losses++;
+        if (round % 2 == 0) {
+            assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        } else {
+            assert_int_equal(redis_server_kill(server, SIGKILL), 0);
+            assert_true(redis_server_restart(server));
+        }
+    }
+    id_taken(e, 1);
+    id_gaps_are_bounded();
+    assert_int_equal(usher_id_show(e, "i", &row), USHER_OK);
+    assert_int_equal(row.step, ID_STEP); /* it is as it was */
+    no_faults(e);
+    usher_close(e);
+    usher_close(other);
+}
+
+/* Epoch and segment are the same: only the version has fallen. */
+static void no_id_comes_twice_when_redis_goes_back_within_a_segment(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_engine *e, *other;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    e = engine_with(redis_server_url(server, url), authority);
+    other = engine_with(redis_server_url(server, url), authority);
+    ids_begin(e);
+    for (int round = 0; round < 12; round++) {
+        for (int i = 0; i < 10; i++)
+            id_taken(e, 2);
+        assert_true(redis_do_ok(server, "SAVE", NULL));
+        for (int i = 0; i < (round % 2 == 0 ? 5 : 500); i++)
+            id_taken(i % 2 == 0 ? e : other, 1);
+        assert_int_equal(redis_server_kill(server, SIGKILL), 0);
+        assert_true(redis_server_restart(server));
+        id_losses++;
+        id_taken(round % 4 < 2 ? e : other, 1);
+        if (round == 5) { /* one that has never met it */
+            usher_close(other);
+            other = engine_with(redis_server_url(server, url), authority);
+        }
+    }
+    id_gaps_are_bounded();
+    no_faults(e);
+    usher_close(e);
+    usher_close(other);
+}
+
+/* The replica takes over; then the old server becomes its replica, and takes over again with what
+ * it has from there.  Its run id is the one that it had. */
+static void no_id_comes_twice_when_lagging_replicas_take_turns(void **state)
+{
+    static const char *const lines[] = { "repl-diskless-sync-delay 0", NULL };
+    struct redis_server_options opt;
+    struct redis_server *replica;
+    struct usher_engine *e;
+    char authority[256], url[REDIS_URL_MAX], port[16];
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    memset(&opt, 0, sizeof opt);
+    opt.replica_of = server;
+    opt.config = lines;
+    replica = redis_server_start(&opt);
+    if (replica == NULL)
+        fail_msg("%s", redis_reason());
+    e = engine_with(redis_server_url(server, url), authority);
+    ids_begin(e);
+    id_taken(e, 10);
+    wait_for_copy(replica);
+    assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
+    id_taken(e, 20); /* which the replica has not heard of */
+    usher_close(e);
+    /* nobody writes to it before the old one has its copy again */
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(replica));
+    assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", port, NULL));
+    assert_true(redis_server_wait_info(server, "replication", "master_link_status:up", 10000));
+    assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
+    e = engine_with(redis_server_url(server, url), authority);
+    id_losses++;
+    id_taken(e, 1);
+    usher_close(e);
+    e = engine_with(redis_server_url(replica, url), authority);
+    id_losses++;
+    for (int i = 0; i < 150; i++)
+        id_taken(e, 1);
+    id_gaps_are_bounded();
     no_faults(e);
     usher_close(e);
     redis_server_stop(replica);
@@ -437,15 +584,15 @@ static void no_serial_comes_twice_when_a_file_is_put_back(void **state)
     (void)snprintf(command, sizeof command, "cp '%s' '%s.old'", path, path);
     assert_int_equal(system(command), 0);
     e = engine_with(url, authority);
-    for (int i = 0; i < 3000; i++)
-        (void)taken(e, "r", 1);
+    for (int i = 0; i < 300; i++)
+        (void)taken(e, "r", 10);
     usher_close(e);
     (void)snprintf(command, sizeof command, "rm -f '%s' '%s-wal' '%s-shm'; mv '%s.old' '%s'", path,
                    path, path, path, path);
     assert_int_equal(system(command), 0);
     e = engine_with(url, authority);
-    for (int i = 0; i < 3000; i++)
-        (void)taken(e, "r", 1);
+    for (int i = 0; i < 300; i++)
+        (void)taken(e, "r", 10);
     no_faults(e);
     usher_close(e);
 }
@@ -514,6 +661,8 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     make_rule(e, "r");
     (void)taken(e, "r", 1);
     usher_close(e);
+    (void)snprintf(authority + strlen(authority), sizeof authority - strlen(authority),
+                   "&timeout=200"); /* how long it waits for it to come back */
     {
         char gone[320];
 
@@ -551,6 +700,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     (void)usher_serial_tick(later, "r", NULL);
     assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
     assert_int_equal(stock.debt, 0);
+    *strchr(authority, '&') = '\0';
     a = open_authority(authority);
     assert_true(max_of(a, "r") >= 5000);
     usher_authority_close(a);
@@ -646,6 +796,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_serial_comes_twice_when_redis_is_wiped),
         cmocka_unit_test(no_serial_comes_twice_when_redis_starts_from_an_old_dump),
         cmocka_unit_test(no_serial_comes_twice_when_a_lagging_replica_takes_over),
+        cmocka_unit_test(no_id_comes_twice_when_redis_is_wiped),
+        cmocka_unit_test(no_id_comes_twice_when_redis_goes_back_within_a_segment),
+        cmocka_unit_test(no_id_comes_twice_when_lagging_replicas_take_turns),
         cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
         cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),

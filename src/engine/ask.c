@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "engine/ask.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
+#include "core/text.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
+
+/* How often one caller asks for one command, when others use up what it got. */
+#define TRIES 16
+#define TURNS 16
+#define VERIFIED 256
+
+/* After a failure nobody asks again before so much time has passed; doubled each time. */
+#define PAUSE_MIN_MS 10
+#define PAUSE_MAX_MS 1000
+
+/* Scopes that share a turn by their hash wait for each other, no more. */
+struct turn {
+    pthread_mutex_t lock;
+    pthread_cond_t over;
+    bool taken;
+    _Atomic uint64_t times; /* that somebody has asked with success */
+    int64_t pause_ms, try_ms;
+    char why[192]; /* of the last failure */
+};
+
+struct usher__asked {
+    struct turn turns[TURNS];
+    unsigned n_turns; /* initialised */
+    /* Scopes that were verified since the engine was opened (hashes; the oldest is forgotten
+     * first). */
+    _Atomic uint64_t verified[VERIFIED];
+    _Atomic unsigned next;
+};
+
+/* ---- what an engine keeps ------------------------------------------------------------- */
+
+static bool turn_open(struct turn *t)
+{
+    pthread_condattr_t attr;
+    bool good = pthread_condattr_init(&attr) == 0;
+
+    if (!good)
+        return false;
+    good = pthread_condattr_setclock(&attr, CLOCK_MONOTONIC) == 0 &&
+           pthread_cond_init(&t->over, &attr) == 0;
+    if (good && pthread_mutex_init(&t->lock, NULL) != 0) {
+        (void)pthread_cond_destroy(&t->over);
+        good = false;
+    }
+    (void)pthread_condattr_destroy(&attr);
+    return good;
+}
+
+struct usher__asked *usher__asked_open(const struct usher_allocator *alloc)
+{
+    struct usher__asked *asked = usher__resize(alloc, NULL, 0, sizeof *asked);
+
+    if (asked == NULL)
+        return NULL;
+    memset(asked, 0, sizeof *asked);
+    while (asked->n_turns < TURNS && turn_open(&asked->turns[asked->n_turns]))
+        asked->n_turns++;
+    if (asked->n_turns == TURNS)
+        return asked;
+    usher__asked_close(asked, alloc, false);
+    return NULL;
+}
+
+void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
+                        bool forked)
+{
+    if (asked == NULL)
+        return;
+    for (unsigned i = 0; i < asked->n_turns && !forked; i++) {
+        (void)pthread_cond_destroy(&asked->turns[i].over);
+        (void)pthread_mutex_destroy(&asked->turns[i].lock);
+    }
+    (void)usher__resize(alloc, asked, sizeof *asked, 0);
+}
+
+static uint64_t hash_of(const struct usher__ask *a)
+{
+    const struct usher_text *scope = &a->command->scope;
+    uint64_t hash = XXH3_64bits_withSeed(scope->data, scope->size, (uint64_t)a->noun);
+
+    return hash != 0 ? hash : 1;
+}
+
+/* ---- one at a time ---------------------------------------------------------------------- */
+
+static int64_t now_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* OK: it is mine, until turn_end().  SAME: somebody has asked since there were @times of it.
+ * UNAVAILABLE: the deadline is over. */
+static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times)
+{
+    enum usher_status status = USHER_OK;
+    int64_t now;
+
+    (void)pthread_mutex_lock(&t->lock);
+    while ((now = now_ms()) < a->deadline_ms && atomic_load(&t->times) == times &&
+           (t->taken || now < t->try_ms)) {
+        int64_t until = t->taken || t->try_ms > a->deadline_ms ? a->deadline_ms : t->try_ms;
+        struct timespec ts = { (time_t)(until / 1000), (long)(until % 1000 * 1000000) };
+
+        (void)pthread_cond_timedwait(&t->over, &t->lock, &ts);
+    }
+    if (now >= a->deadline_ms) {
+        (void)snprintf(a->why, sizeof a->why, "%s",
+                       t->try_ms != 0 ? t->why : "nothing came in time");
+        status = USHER_UNAVAILABLE;
+    } else if (atomic_load(&t->times) != times) {
+        status = USHER_SAME;
+    } else {
+        t->taken = true;
+    }
+    (void)pthread_mutex_unlock(&t->lock);
+    return status;
+}
+
+/* False: it is to be tried again, after a pause. */
+static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status status)
+{
+    bool again = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+
+    (void)pthread_mutex_lock(&t->lock);
+    t->taken = false;
+    if (again) {
+        t->pause_ms = t->pause_ms == 0 ? PAUSE_MIN_MS : t->pause_ms * 2;
+        t->pause_ms = t->pause_ms < PAUSE_MAX_MS ? t->pause_ms : PAUSE_MAX_MS;
+        t->try_ms = now_ms() + t->pause_ms;
+        (void)snprintf(t->why, sizeof t->why, "%s",
+                       a->why[0] != '\0' ? a->why : usher_status_text(status));
+    } else {
+        t->pause_ms = t->try_ms = 0;
+    }
+    if (status == USHER_OK)
+        (void)atomic_fetch_add(&t->times, 1);
+    (void)pthread_cond_broadcast(&t->over);
+    (void)pthread_mutex_unlock(&t->lock);
+    return !again;
+}
+
+/* ---- for the nouns ---------------------------------------------------------------------- */
+
+struct usher_text usher__ask_name(struct usher__ask *a, int64_t period)
+{
+    const struct usher_text *scope = &a->command->scope;
+    struct usher_text name = { a->name, scope->size };
+
+    memcpy(a->name, scope->data, scope->size);
+    if (period != 0)
+        name.size += (size_t)snprintf(a->name + scope->size, sizeof a->name - scope->size,
+                                      "@%" PRId64, period);
+    return name;
+}
+
+struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_verb verb)
+{
+    struct usher_command c;
+
+    memset(&c, 0, sizeof c);
+    c.verb = verb;
+    c.scope = a->command->scope;
+    c.given = a->command->given & USHER_GIVEN_NOW;
+    c.now_ms = a->command->now_ms;
+    return c;
+}
+
+void usher__ask_run(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply)
+{
+    usher__engine_execute(a->e, c, reply, a->e->waits ? a->deadline_ms : 0);
+}
+
+void usher__ask_fail(const struct usher__ask *a, enum usher_status status,
+                     struct usher_reply *reply)
+{
+    char line[192];
+
+    (void)snprintf(line, sizeof line, "authority: %.170s",
+                   a->why[0] != '\0' ? a->why : usher_status_text(status));
+    usher_reply_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
+}
+
+enum usher_status usher__ask_reachable(struct usher__ask *a)
+{
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_authority_entry entry;
+    enum usher_status status =
+        a->e->authority->ops->read(a->e->authority, a->noun, &name, a->deadline_ms, &entry, a->why);
+
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
+enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
+                                  const struct usher_text *data)
+{
+    struct usher_authority_want want;
+    struct usher_authority_range range;
+
+    memset(&want, 0, sizeof want);
+    want.noun = a->noun;
+    want.name = usher__ask_name(a, 0);
+    want.floor = floor;
+    want.limit = INT64_MAX;
+    want.data = *data;
+    return a->e->authority->ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
+}
+
+enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__asks *asks,
+                                    bool again)
+{
+    struct usher__asked *asked = a->e->asked;
+    uint64_t hash = hash_of(a);
+    enum usher_status status;
+
+    if (!again) {
+        for (unsigned i = 0; i < VERIFIED; i++)
+            if (atomic_load_explicit(&asked->verified[i], memory_order_relaxed) == hash)
+                return USHER_OK;
+    }
+    status = asks->verify(a);
+    if (status == USHER_OK && !again) {
+        unsigned i = atomic_fetch_add_explicit(&asked->next, 1, memory_order_relaxed);
+
+        atomic_store_explicit(&asked->verified[i % VERIFIED], hash, memory_order_relaxed);
+    }
+    return status;
+}
+
+void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
+                           const struct usher_command *c, struct usher_reply *reply)
+{
+    struct turn *t = &a->e->asked->turns[hash_of(a) % TURNS];
+    bool restored = false;
+
+    for (int i = 0; i < TRIES;) {
+        uint64_t times = atomic_load(&t->times);
+        enum usher_status status;
+
+        usher__ask_run(a, c, reply);
+        if (reply->status == USHER_MISSING && !restored) {
+            restored = true;
+            status = asks->restore(a);
+            if (status == USHER_MISSING)
+                return;
+        } else if (asks->needs(reply)) {
+            status = turn_begin(a, t, times);
+            if (status == USHER_OK) {
+                status = asks->raise(a, c, reply);
+                if (turn_end(a, t, status))
+                    i++;
+                else
+                    status = USHER_OK;
+            } else if (status == USHER_SAME) {
+                status = USHER_OK;
+            }
+            if (status == USHER_FULL) {
+                reply->status = USHER_FULL;
+                return;
+            }
+        } else {
+            return;
+        }
+        if (status != USHER_OK) {
+            usher__ask_fail(a, status, reply);
+            return;
+        }
+        usher_reply_done(reply);
+    }
+    (void)snprintf(a->why, sizeof a->why, "others use up all that it grants");
+    usher__reply_init(reply, a->noun, a->e->opt.alloc);
+    usher__ask_fail(a, USHER_UNAVAILABLE, reply);
+}
+
+void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, const char *what)
+{
+    char line[256];
+
+    if (a->e->opt.log == NULL)
+        return;
+    (void)snprintf(line, sizeof line, "%s: %s", what, a->why);
+    a->e->opt.log(a->e->opt.payload, level, line);
+}
+
+/* ---- commands --------------------------------------------------------------------------- */
+
+bool usher__asks(const struct usher_command *command)
+{
+    switch ((unsigned)command->verb >> 8) {
+    case USHER_SERIAL:
+        return usher__serial_asks(command->verb);
+    case USHER_ID:
+        return usher__id_asks(command->verb);
+    default:
+        return false;
+    }
+}
+
+void usher__ask_execute(struct usher_engine *e, const struct usher_command *command,
+                        struct usher_reply *reply)
+{
+    struct usher__ask a;
+
+    a.e = e;
+    a.command = command;
+    a.noun = (enum usher_noun)((unsigned)command->verb >> 8);
+    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    a.why[0] = '\0';
+    if (command->scope.data == NULL || command->scope.size > USHER_NAME_MAX ||
+        usher__scope_fault(command->scope.data, command->scope.size) != NULL)
+        usher__ask_run(&a, command, reply); /* which says what is wrong */
+    else if (a.noun == USHER_SERIAL)
+        usher__serial_execute(&a, reply);
+    else
+        usher__id_execute(&a, reply);
+}

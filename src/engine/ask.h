@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands for which an authority has to be asked.
+ *
+ * A store gives out nothing that it was not granted: a command that needs more is answered so
+ * that usher__asks.needs() sees it, and nothing was given out then.  The authority is raised,
+ * the store is told, and the command is sent again.  What the store has lost as a whole is made
+ * again from what the authority keeps.
+ */
+#ifndef USHER_ENGINE_ASK_H
+#define USHER_ENGINE_ASK_H
+
+#include <usher/authority.h>
+
+#include "engine/engine.h"
+
+/* One command under way. */
+struct usher__ask {
+    struct usher_engine *e;
+    const struct usher_command *command;
+    enum usher_noun noun;
+    int64_t deadline_ms;
+    char name[USHER_AUTHORITY_NAME_MAX + 1]; /* at the authority */
+    char why[192];
+};
+
+/* What differs by noun. */
+struct usher__asks {
+    bool (*needs)(const struct usher_reply *reply);
+    /* The store has no such scope: make it again, if the authority keeps it.  MISSING. */
+    enum usher_status (*restore)(struct usher__ask *a);
+    /* Raise the maximum so that @c, which was answered with @reply, can be done, and tell the
+     * store.  FULL: nothing is left, and that is the answer, for the store cannot be told. */
+    enum usher_status (*raise)(struct usher__ask *a, const struct usher_command *c,
+                               struct usher_reply *reply);
+    /* Is the store behind the authority, or the authority behind the store?  Put it right. */
+    enum usher_status (*verify)(struct usher__ask *a);
+};
+
+/* What an engine keeps for them; NULL: no memory.  @forked: in a child, where threads of the
+ * parent that waited are not. */
+struct usher__asked *usher__asked_open(const struct usher_allocator *alloc);
+void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
+                        bool forked);
+
+/* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
+bool usher__asks(const struct usher_command *command);
+void usher__ask_execute(struct usher_engine *e, const struct usher_command *command,
+                        struct usher_reply *reply);
+
+/* ---- for the nouns ------------------------------------------------------------------ */
+
+bool usher__serial_asks(enum usher_verb verb);
+void usher__serial_execute(struct usher__ask *a, struct usher_reply *reply);
+bool usher__id_asks(enum usher_verb verb);
+void usher__id_execute(struct usher__ask *a, struct usher_reply *reply);
+
+/* A serial rule has a maximum for each of its @period; 0: that of the scope itself. */
+struct usher_text usher__ask_name(struct usher__ask *a, int64_t period);
+
+/* A command on the same scope at the same time. */
+struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_verb verb);
+
+/* One command to the store. */
+void usher__ask_run(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply);
+
+/* The answer: the authority failed, and nothing was given out.  @reply is initialised. */
+void usher__ask_fail(const struct usher__ask *a, enum usher_status status,
+                     struct usher_reply *reply);
+
+/* Is the authority there?  A name that it does not know is fine. */
+enum usher_status usher__ask_reachable(struct usher__ask *a);
+
+/* Have the authority keep @data with the scope; its maximum is @floor at least. */
+enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
+                                  const struct usher_text *data);
+
+/* asks->verify(), the first time that this engine meets the scope, or @again. */
+enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__asks *asks,
+                                    bool again);
+
+/*
+ * Run @c, asking as often as it takes.  Of many threads that need more of one scope, one asks
+ * at a time, and those who waited for it try again: that saves work only, for the store compares
+ * what it is told.  An authority that fails is asked again after a pause, by one of them, up to
+ * the deadline of each.
+ */
+void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
+                           const struct usher_command *c, struct usher_reply *reply);
+
+/* A line for the application's log: what @a->why says. */
+void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, const char *what);
+
+#endif

@@ -90,7 +90,7 @@ static bool append_filled(struct out *o, const char *text, size_t length, const 
             continue;
         while (in_name(p[2 + size]))
             size++;
-        if (size == 0 || (size == 4 && memcmp(p + 2, "NAME", 4) == 0)) /* in a comment */
+        if (size == 0)
             continue;
         value = value_of(constants, p + 2, size, &value_size);
         if (value == NULL)
@@ -136,6 +136,8 @@ static bool append_part(struct out *o, const char *text, const char *noun, const
 enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
                                       size_t *ret_length)
 {
+    static const char header[] = "-- SPDX-License-Identifier: MIT\n"
+                                 "-- Of usher's backends/redis/lua, where the comments are.\n";
     const char *begin = text_of(noun, "begin", 5), *common = text_of(noun, "common", 6);
     const char *end = text_of(noun, "main", 4);
     char constants[CONSTANTS_MAX];
@@ -147,6 +149,7 @@ enum usher_status usher__redis_script(const char *noun, char *buffer, size_t siz
     o.to = buffer;
     if (status != USHER_OK)
         return status;
+    append(&o, header, sizeof header - 1);
     if (n >= sizeof constants || begin == NULL || common == NULL || end == NULL ||
         !append_part(&o, begin, noun, constants) || !append_part(&o, common, noun, constants))
         return USHER_INVALID;

@@ -206,37 +206,6 @@ static enum usher_status make_script(struct usher__redis *r, enum usher_noun nou
     return usher__redis_script(usher_noun_word(noun), script->text, size + 1, &size);
 }
 
-/* Have the server know the script of @noun. */
-static enum usher_status load_script(struct usher__redis *r, enum usher_noun noun,
-                                     int64_t deadline_ms)
-{
-    struct usher__redis_script *script = &r->script[noun];
-    struct redisReply *reply;
-    enum usher_status status = make_script(r, noun);
-
-    if (status != USHER_OK || script->sha[0] != '\0')
-        return status;
-    usher__redis_conn_begin(r->conn, 3);
-    usher__redis_conn_arg_str(r->conn, "SCRIPT");
-    usher__redis_conn_arg_str(r->conn, "LOAD");
-    usher__redis_conn_arg(r->conn, script->text, script->size);
-    status = usher__redis_conn_flush(r->conn);
-    if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
-    if (status == USHER_OK) {
-        if (!sha_from(script, reply)) {
-            (void)usher__redis_conn_explain(r->conn, reply);
-            status = USHER_UNAVAILABLE;
-        }
-        freeReplyObject(reply);
-    }
-    if (status == USHER_UNKNOWN)
-        status = USHER_UNAVAILABLE; /* of the scopes nothing was touched */
-    if (status != USHER_OK)
-        usher__redis_conn_discard(r->conn);
-    return status;
-}
-
 static enum usher_noun noun_of(const struct usher_command *c)
 {
     return (enum usher_noun)((unsigned)c->verb >> 8);
@@ -489,16 +458,67 @@ static void in_doubt(struct usher__redis *r, struct batch *b, size_t call)
     }
 }
 
-/* Send what is to be sent in one pipeline and read the answers. */
-static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
+/*
+ * Have the server know the script of @noun.  What it refuses (a user without the right to) is
+ * the answer to all that is to be sent of that noun, as if it had been sent.
+ */
+static enum usher_status load_script(struct usher__redis *r, struct batch *b, enum usher_noun noun)
+{
+    struct usher__redis_script *script = &r->script[noun];
+    struct redisReply *reply;
+    enum usher__redis_class class;
+    enum usher_status status = make_script(r, noun);
+
+    if (status != USHER_OK || script->sha[0] != '\0')
+        return status;
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "SCRIPT");
+    usher__redis_conn_arg_str(r->conn, "LOAD");
+    usher__redis_conn_arg(r->conn, script->text, script->size);
+    status = usher__redis_conn_flush(r->conn);
+    if (status == USHER_OK)
+        status = usher__redis_conn_read(r->conn, b->context->deadline_ms, &reply);
+    if (status != USHER_OK) {
+        usher__redis_conn_discard(r->conn);
+        return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* no scope was touched */
+    }
+    class = usher__redis_classify(reply);
+    if (class == USHER__REDIS_REFUSED) {
+        for (size_t i = 0; i < b->n; i++)
+            if (b->progress[i] == TO_SEND && noun_of(b->tasks[i].command) == noun)
+                answered(r, b, i, reply, class);
+    } else if (class != USHER__REDIS_OK || !sha_from(script, reply)) {
+        (void)usher__redis_conn_explain(r->conn, reply);
+        usher__redis_conn_discard(r->conn);
+        status = USHER_UNAVAILABLE;
+    }
+    freeReplyObject(reply);
+    return status;
+}
+
+/* Have the server know the scripts of all that is to be sent. */
+static enum usher_status load_scripts(struct usher__redis *r, struct batch *b)
 {
     enum usher_status status = USHER_OK;
 
-    make_calls(b);
-    for (size_t k = 0; k < b->calls && status == USHER_OK; k++)
-        status = load_script(r, noun_of(b->tasks[b->first[k]].command), b->context->deadline_ms);
-    if (status != USHER_OK)
+    for (size_t i = 0; i < b->n && status == USHER_OK; i++) {
+        enum usher_noun noun = noun_of(b->tasks[i].command);
+
+        if (b->progress[i] == TO_SEND)
+            status = load_script(r, b, noun);
+        if (status == USHER_OK && b->progress[i] == TO_SEND && r->script[noun].sha[0] == '\0')
+            status = USHER_UNAVAILABLE; /* later, perhaps */
+    }
+    return status;
+}
+
+/* Send what is to be sent in one pipeline and read the answers. */
+static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
+{
+    enum usher_status status = load_scripts(r, b);
+    if (status != USHER_OK || b->left == 0)
         return status;
+    make_calls(b);
     for (size_t k = 0; k < b->calls; k++) {
         if (!append_call(r, b, k)) {
             usher__redis_conn_discard(r->conn);

@@ -74,8 +74,9 @@ static enum usher_status ask(struct usher_engine *e, const struct asked *a,
     return reply->status;
 }
 
+/* @why, if it is not NULL: what the answer says. */
 static enum usher_status put(struct usher_engine *e, const struct usher_command *of, bool open,
-                             int64_t created_ms)
+                             int64_t created_ms, char why[192])
 {
     struct asked a;
     struct usher_reply reply;
@@ -88,6 +89,8 @@ static enum usher_status put(struct usher_engine *e, const struct usher_command 
         a.c.arg.rooms.created_ms = created_ms;
     }
     status = ask(e, &a, &reply);
+    if (why != NULL)
+        memcpy(why, reply.message, sizeof reply.message);
     usher_reply_done(&reply);
     return status;
 }
@@ -127,9 +130,9 @@ static void tidy(struct usher_engine *e, const struct usher_command *of)
 /* ---- around the commands of the application ----------------------------------------- */
 
 enum usher_status usher__room_index_before(struct usher_engine *e,
-                                           const struct usher_command *command)
+                                           const struct usher_command *command, char why[192])
 {
-    return command->verb == USHER_ROOM_OPEN ? put(e, command, false, 0) : USHER_OK;
+    return command->verb == USHER_ROOM_OPEN ? put(e, command, false, 0, why) : USHER_OK;
 }
 
 void usher__room_index_after(struct usher_engine *e, const struct usher_command *command,
@@ -141,7 +144,7 @@ void usher__room_index_after(struct usher_engine *e, const struct usher_command 
     if (reply->status >= USHER_INVALID)
         return;
     if (command->verb == USHER_ROOM_OPEN)
-        (void)put(e, command, true, r->created_ms);
+        (void)put(e, command, true, r->created_ms, NULL);
     else if (gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME))
         tidy(e, command);
 }
@@ -356,7 +359,7 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
     if (!there)
         tidy(e, &c);
     else if (row->state == USHER_ROOMS_OPENING)
-        (void)put(e, &c, true, row->created_ms); /* who opened it did not come so far */
+        (void)put(e, &c, true, row->created_ms, NULL); /* who opened it did not come so far */
     return there;
 }
 

@@ -14,11 +14,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
 #include <usher/usher.h>
 
+#include "cli/cli.h"
+#include "cli/parse.h"
+#include "cli/words.h"
 #include "core/number.h"
 #include "lib/servers.h"
 
@@ -292,6 +296,172 @@ static void none_of_the_documented_rights_is_superfluous(void **state)
     }
 }
 
+/* ---- rights of the other nouns ---- */
+
+/* What a user of a noun needs besides (NULL: nothing), and commands that need it all. */
+static const struct least {
+    const char *keys[4], *more, *lines[24];
+    enum usher_noun noun;
+} leasts[] = {
+    { { "~t:{*}:queue", "~t:{*}:queue:index" },
+      "+zlexcount",
+      { "queue set q strategy=random history=10", "queue login q ann lanes=a,b capacity=2",
+        "queue apply q u1 lane=a req=r1", "queue apply q u1 lane=a req=r1",
+        "queue apply q u2 lane=a", "queue apply q u3 lane=a", "queue apply q u4 lane=a priority=1",
+        "queue where q u4", "queue alive q agent=ann", "queue move q u4 lane=b",
+        "queue finish q 2.1", "queue list q", "queue agents q", "queue stats q", "queue history q",
+        "queue leave q u3", "queue free q ann", "queue logout q ann", "queue sweep q" },
+      USHER_QUEUE },
+    { { "~t:{*}:room", "~t:{*}:room:index", "~t:{*}:rooms", "~t:{*}:rooms:index" },
+      "+del",
+      { "room open q log=10 linger=1", "room join q ann name=Ann", "room join q bob",
+        "room set q title x", "room member q ann colour red", "room all q muted 1",
+        "room role q chair ann", "room share q ann board", "room alive q bob", "room snapshot q",
+        "room changes q", "room unset q title", "room kick q bob ban=1000", "room leave q ann",
+        "room sweep q", "room close q" },
+      USHER_ROOM },
+    { { "~t:{*}:serial", "~t:{*}:serial:index" },
+      "+info",
+      { "serial rule q width=4 authority=1 stamp=fill", "serial grant q 0 100", "serial fill q 5",
+        "serial take q n=3 req=r1", "serial check q", "serial tick q", "serial setmaxcur q 50",
+        "serial show q", "serial delete q" },
+      USHER_SERIAL },
+    { { "~t:{*}:serial", "~t:{*}:serial:index" },
+      NULL,
+      { "serial rule q width=4 mode=gapfree", "serial reserve q owner=ann",
+        "serial reserve q req=r1", "serial return q 0002 token=3", "serial confirm q 0001 token=2",
+        "serial holds q", "serial sweep q" },
+      USHER_SERIAL },
+    { { "~t:{*}:id", "~t:{*}:id:index" },
+      NULL,
+      { "id create q step=10", "id next q", "id next q n=5 req=r1", "id next q n=5 req=r1",
+        "id show q", "id set q step=20", "id delete q" },
+      USHER_ID },
+    { { "~t:{*}:id", "~t:{*}:id:index" },
+      "+info",
+      { "id create q managed=1", "id install q 1 100", "id next q", "id show q" },
+      USHER_ID },
+};
+#define LEASTS (sizeof leasts / sizeof *leasts)
+
+static struct usher_engine *open_least(const struct least *l, bool more, const char *without)
+{
+    struct usher_engine *e;
+    char url[128];
+
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "reset", "on", ">secret", NULL));
+    for (size_t i = 0; i < 4 && l->keys[i] != NULL; i++)
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->keys[i], NULL));
+    for (size_t i = 0; i < RIGHTS; i++)
+        if (without == NULL || strcmp(rights[i], without) != 0)
+            assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", rights[i], NULL));
+    if (more && l->more != NULL)
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->more, NULL));
+    (void)snprintf(url, sizeof url, "redis://desk:secret@127.0.0.1:%d?prefix=t:&timeout=20000",
+                   redis_server_port(server));
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return e;
+}
+
+/* What the parser knows besides: nothing here. */
+const struct cli_program usher__cli_programs[] = { { .word = NULL } };
+const struct cli_verb usher__cli_verbs[] = { { .word = NULL } };
+
+/* As the program does; @message says what was answered. */
+static enum usher_status say(struct usher_engine *e, const char *line, char message[192])
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    struct words w = { 0 };
+    unsigned char *block;
+    char wrong[CLI_MESSAGE_MAX];
+    enum usher_status status;
+
+    if (usher__words_split(&w, line, strlen(line)) != NULL ||
+        !usher__parse_command(w.word, w.n, &c, &block, wrong))
+        fail_msg("%s: %s", line, wrong);
+    (void)usher_execute(e, &c, &reply, 1);
+    status = reply.status;
+    memcpy(message, reply.message, sizeof reply.message);
+    usher_reply_done(&reply);
+    free(block);
+    usher__words_done(&w);
+    return status;
+}
+
+static void the_documented_rights_of_each_noun_are_enough(void **state)
+{
+    (void)state;
+    for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
+        struct usher_engine *e = open_least(l, true, NULL);
+        struct usher_reply reply;
+        uint64_t faults;
+        char message[192], digest[33];
+
+        for (size_t i = 0; l->lines[i] != NULL; i++) {
+            enum usher_status status = say(e, l->lines[i], message);
+
+            if (status != USHER_OK && status != USHER_SAME && status != USHER_EMPTY)
+                fail_msg("%s: %s %s", l->lines[i], usher_status_word(status), message);
+        }
+        if (l->noun == USHER_ROOM) {
+            assert_int_equal(usher_room_open(e, "hall", NULL), USHER_OK);
+            assert_int_equal(usher_room_list(e, NULL, 0, 0, &reply), USHER_OK);
+            usher_reply_done(&reply);
+            assert_int_equal(usher_room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
+            usher_reply_done(&reply);
+            assert_int_equal(usher_room_close(e, "hall"), USHER_OK);
+        }
+        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+        assert_int_equal(faults, 0);
+        assert_true(usher_digest(e, l->noun, "q", digest) <= USHER_MISSING);
+        usher_close(e);
+    }
+}
+
+static void each_noun_needs_its_own_right(void **state)
+{
+    (void)state;
+    for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
+        struct usher_engine *e = open_least(l, false, NULL);
+        bool failed = l->more == NULL;
+        char message[192];
+
+        for (size_t i = 0; l->lines[i] != NULL && !failed; i++) {
+            enum usher_status status = say(e, l->lines[i], message);
+
+            failed = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+        }
+        if (!failed)
+            fail_msg("%s is not needed", l->more);
+        usher_close(e);
+    }
+}
+
+/* At once, though there is time; and again when it may. */
+static void a_user_who_cannot_load_a_script_is_told_at_once(void **state)
+{
+    (void)state;
+    for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
+        struct usher_engine *e = open_least(l, true, "+script|load");
+        struct timespec begin, end;
+        char message[192];
+
+        assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
+        (void)clock_gettime(CLOCK_MONOTONIC, &begin);
+        assert_int_equal(say(e, l->lines[0], message), USHER_UNAVAILABLE);
+        (void)clock_gettime(CLOCK_MONOTONIC, &end);
+        if (strstr(message, "NOPERM") == NULL || strstr(message, "script|load") == NULL)
+            fail_msg("%s", message);
+        assert_true(end.tv_sec - begin.tv_sec < 10);
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "+script|load", NULL));
+        assert_int_equal(say(e, l->lines[0], message), USHER_OK);
+        usher_close(e);
+    }
+}
+
 static void a_user_cannot_reach_other_keys(void **state)
 {
     char url[128];
@@ -316,6 +486,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(it_can_be_called_by_hand),
         cmocka_unit_test(the_documented_rights_are_enough),
         cmocka_unit_test(none_of_the_documented_rights_is_superfluous),
+        cmocka_unit_test(the_documented_rights_of_each_noun_are_enough),
+        cmocka_unit_test(each_noun_needs_its_own_right),
+        cmocka_unit_test(a_user_who_cannot_load_a_script_is_told_at_once),
         cmocka_unit_test(a_user_cannot_reach_other_keys),
     };
     static const struct redis_server_options options;

@@ -463,9 +463,10 @@ static enum usher_status next(struct usher_txn *txn, const struct usher_scope *s
 
 /* What one write needs, all got before anything is changed. */
 struct plan {
+    struct kind *kind;          /* NULL: it could not be made */
     struct record *record;      /* to be changed or erased; NULL: nothing to do */
     struct name *owner, *group; /* each with a reference if the record has another now */
-    char *data;
+    char *data;                 /* with the numbers that are seldom used; maybe as it is */
     size_t data_size;
     unsigned leaves, joins; /* slots, by bit */
     bool fresh;             /* @record is new */
@@ -610,26 +611,27 @@ static bool has_more(const struct usher_record *r)
     return any != 0;
 }
 
-/* The data with the numbers before them. */
-static bool data_copy(struct shard *shard, const struct usher_record *from, struct plan *p)
+/* The data with the numbers before them.  Data that are still as record_show() gave them stay
+ * where they are; their numbers are written by apply(). */
+static bool data_plan(struct shard *shard, const struct usher_record *from, struct plan *p)
 {
-    size_t more, size;
+    const struct record *r = p->record;
+    size_t more;
 
     p->more = has_more(from);
     more = p->more ? MORE_SIZE : 0;
-    size = more + from->data.size;
-
-    if (size == 0)
+    p->data_size = more + from->data.size;
+    p->data = r->data;
+    if (p->data_size == r->data_size && p->more == r->more &&
+        (from->data.size == 0 || from->data.data == r->data + more))
         return true;
-    p->data = resize(shard->memory->alloc, NULL, 0, size);
-    if (p->data == NULL)
-        return false;
-    p->data_size = size;
-    if (more != 0)
-        memcpy(p->data, from->n + FEW, more);
-    if (from->data.size != 0)
+    p->data = NULL;
+    if (p->data_size == 0)
+        return true;
+    p->data = resize(shard->memory->alloc, NULL, 0, p->data_size);
+    if (p->data != NULL && from->data.size != 0)
         memcpy(p->data + more, from->data.data, from->data.size);
-    return true;
+    return p->data != NULL;
 }
 
 static inline size_t lists_need(const struct kind *kind, const struct plan *p)
@@ -656,10 +658,11 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
     struct record *r = to->ref;
     unsigned slots;
 
-    memset(p, 0, sizeof *p);
+    p->kind = kind;
     if (kind == NULL)
         return false;
     p->record = r;
+    p->fresh = false;
     if (write->erase) {
         p->leaves = r != NULL ? r->slots : 0;
         return true;
@@ -672,9 +675,12 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
         if (!kind->unordered)
             *nodes += usher__tree_need(&kind->by_id, 1);
     }
+    p->owner = r->owner; /* for unplan() */
+    p->group = r->group;
+    p->data = r->data;
     if (!name_plan(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
         !name_plan(shard, &kind->groups, r->group, &to->group, &p->group) ||
-        !data_copy(shard, to, p))
+        !data_plan(shard, to, p))
         return false;
     slots = moves(r, to, p);
     p->leaves = slots & r->slots;
@@ -683,20 +689,18 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
     return true;
 }
 
-static void unplan(struct shard *shard, struct scope *s, const struct usher_write *write,
-                   struct plan *p)
+static void unplan(struct shard *shard, const struct usher_write *write, struct plan *p)
 {
-    struct kind *kind = s->kinds[write->record.kind];
     const struct usher_allocator *alloc = shard->memory->alloc;
+    struct kind *kind = p->kind;
 
-    if (kind == NULL)
-        return; /* it could not be made */
-    if (p->record != NULL && !write->erase) {
-        name_swap(shard, kind, &kind->owners, p->owner, p->record->owner);
-        name_swap(shard, kind, &kind->groups, p->group, p->record->group);
-    }
-    (void)resize(alloc, p->data, p->data_size, 0);
-    if (p->fresh && p->record != NULL)
+    if (kind == NULL || p->record == NULL || write->erase)
+        return;
+    name_swap(shard, kind, &kind->owners, p->owner, p->record->owner);
+    name_swap(shard, kind, &kind->groups, p->group, p->record->group);
+    if (p->data != p->record->data)
+        (void)resize(alloc, p->data, p->data_size, 0);
+    if (p->fresh)
         record_free(alloc, p->record);
 }
 
@@ -749,11 +753,10 @@ static void record_erase(struct shard *shard, struct kind *kind, struct record *
     record_free(shard->memory->alloc, r);
 }
 
-static void apply(struct shard *shard, struct scope *s, const struct usher_write *write,
-                  const struct plan *p)
+static void apply(struct shard *shard, const struct usher_write *write, const struct plan *p)
 {
     const struct usher_record *to = &write->record;
-    struct kind *kind = s->kinds[to->kind];
+    struct kind *kind = p->kind;
     struct record *r = p->record;
 
     if (r == NULL)
@@ -767,7 +770,7 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
         record_insert(shard, kind, r);
     name_swap(shard, kind, &kind->owners, r->owner, p->owner);
     name_swap(shard, kind, &kind->groups, r->group, p->group);
-    if (r->data != NULL)
+    if (r->data != p->data)
         (void)resize(shard->memory->alloc, r->data, r->data_size, 0);
     r->kind = to->kind;
     r->state = to->state;
@@ -777,6 +780,8 @@ static void apply(struct shard *shard, struct scope *s, const struct usher_write
     r->token = to->token;
     r->until_ms = to->until_ms;
     memcpy(r->n, to->n, sizeof r->n);
+    if (p->more)
+        memcpy(p->data, to->n + FEW, MORE_SIZE);
     r->more = p->more;
     r->owner = p->owner;
     r->group = p->group;
@@ -836,18 +841,18 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     shard->sought_in = NULL;
     if (!ok || !usher__tree_reserve(&shard->pool, nodes)) {
         while (planned-- > 0)
-            unplan(shard, s, &writes[planned], &plans[planned]);
+            unplan(shard, &writes[planned], &plans[planned]);
         if (scope->ref == NULL)
             scope_free(s, shard);
         return USHER_NOMEM;
     }
 
     for (size_t i = 0; i < n; i++)
-        apply(shard, s, &writes[i], &plans[i]);
+        apply(shard, &writes[i], &plans[i]);
     /* not before: it takes back what was reserved */
     for (size_t i = 0; i < n; i++)
         if (writes[i].erase)
-            usher__table_trim(&s->kinds[writes[i].record.kind]->ids);
+            usher__table_trim(&plans[i].kind->ids);
     if (scope->erase) {
         scope_erase(shard, s);
         scope->ref = NULL;

@@ -137,14 +137,6 @@ const struct usher__noun *usher__noun(unsigned noun)
     return noun < USHER__NOUNS ? nouns[noun] : NULL;
 }
 
-uint32_t usher__token_bit(const struct usher__noun *noun)
-{
-    for (unsigned i = 0; i < noun->n_args; i++)
-        if (noun->args[i].type == USHER__ARG_TOKEN)
-            return noun->args[i].given;
-    return 0;
-}
-
 const struct usher__noun *usher__noun_by_word(const char *word)
 {
     for (unsigned noun = 0; noun < USHER__NOUNS; noun++)

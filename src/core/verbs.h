@@ -79,6 +79,7 @@ struct usher__noun {
     unsigned n_args; /* bit i of the masks above is args[i] */
     /* Bits of the texts that @command gives. */
     uint32_t (*texts)(const struct usher_command *command);
+    uint32_t token; /* the bit of the argument of type TOKEN, 0 if it has none */
     const struct usher__verb *verbs;
     unsigned n_verbs;
     /* What is answered. */
@@ -93,9 +94,6 @@ const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
 /* Those that are spoken: without the index of rooms. */
 const struct usher__noun *usher__noun_at(unsigned i);
-
-/* The bit of the argument of type TOKEN, 0 if it has none. */
-uint32_t usher__token_bit(const struct usher__noun *noun);
 
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];

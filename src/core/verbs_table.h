@@ -104,6 +104,10 @@ static const struct usher__noun THE(noun) = {
     .args = THE(args),
     .n_args = THE(n_args),
     .texts = THE(texts_given),
+    .token = 0u
+#define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : 0u)
+#include NOUN_DEF
+    ,
     .verbs = THE(verbs),
     .n_verbs = COUNT(THE(verbs)),
     .outs = THE(outs),

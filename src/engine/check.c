@@ -60,26 +60,36 @@ static bool field_twice(const struct usher_room_args *a)
     return false;
 }
 
-/* Two arguments that exclude each other. */
+/* Arguments that do not go with each other. */
 static const char *conflict(const struct usher_command *command)
 {
     const struct usher_number_args *a = &command->arg.number;
     const struct usher_id_args *id = &command->arg.id;
 
-    if (command->verb == USHER_ID_CREATE && (command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
-        id->limit < ((command->given & USHER_GIVEN_ID_START) != 0 ? id->start : 1))
-        return "limit is below start";
-    if (command->verb == USHER_ROOM_SET || command->verb == USHER_ROOM_MEMBER)
+    switch (command->verb) {
+    case USHER_NUMBER_CALL:
+        if (a->number.data != NULL && a->group.data != NULL)
+            return "number and group exclude each other";
+        return NULL;
+    case USHER_NUMBER_LIST:
+        if (a->owner.data != NULL && a->after.data != NULL)
+            return "owner and after exclude each other";
+        return NULL;
+    case USHER_ID_CREATE:
+        if ((command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
+            id->limit < ((command->given & USHER_GIVEN_ID_START) != 0 ? id->start : 1))
+            return "limit is below start";
+        return NULL;
+    case USHER_ROOM_SET:
+    case USHER_ROOM_MEMBER:
         return field_twice(&command->arg.room) ? "fields have one twice" : NULL;
-
-    if (command->verb == USHER_NUMBER_CALL && a->number.data != NULL && a->group.data != NULL)
-        return "number and group exclude each other";
-    if (command->verb == USHER_NUMBER_LIST && a->owner.data != NULL && a->after.data != NULL)
-        return "owner and after exclude each other";
-    if (command->verb == USHER_QUEUE_ALIVE &&
-        (command->arg.queue.agent.data == NULL) == (command->arg.queue.user.data == NULL))
-        return "either agent or user is to be given";
-    return NULL;
+    case USHER_QUEUE_ALIVE:
+        if ((command->arg.queue.agent.data == NULL) == (command->arg.queue.user.data == NULL))
+            return "either agent or user is to be given";
+        return NULL;
+    default:
+        return NULL;
+    }
 }
 
 /* What the types of a serial's arguments do not say. */
@@ -195,13 +205,13 @@ enum usher_status usher__command_check(const struct usher_command *command,
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;
-    if ((command->given & ~(uint32_t)USHER_GIVEN_NOW & ~usher__token_bit(noun)) != 0 ||
+    if ((command->given & ~(uint32_t)USHER_GIVEN_NOW & ~noun->token) != 0 ||
         (command->given & ~verb->given) != 0) {
         status = ints_check(noun, verb, command, reply);
         if (status != USHER_OK)
             return status;
     }
-    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & usher__token_bit(noun)) == 0)
+    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & noun->token) == 0)
         return usher__say(reply, USHER_INVALID, "token is missing");
     if (noun->noun == USHER_SERIAL) {
         const char *word = NULL;

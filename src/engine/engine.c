@@ -541,7 +541,7 @@ static enum usher_status replies_look(const struct usher_engine *e,
                                       enum usher_status worst)
 {
     for (size_t i = 0; i < n; i++) {
-        if (badness(replies[i].status) > badness(worst)) {
+        if (replies[i].status > USHER_INVALID && badness(replies[i].status) > badness(worst)) {
             worst = replies[i].status;
             usher__message_set("%s", replies[i].message);
         }

@@ -126,89 +126,124 @@ static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
         n[USHER__N_RESTING] += by;
 }
 
-/* Put the move of a number from @before to @after (NULL: not in the pool) into @c. */
-static enum usher_status save(work *w, change *c, const struct usher_record *before,
-                              const struct usher_record *after)
+/*
+ * A change of one number: load it into mine(), begin, alter it, save, commit.  It is altered where
+ * it is written from, and copied nowhere.
+ */
+typedef struct {
+    unsigned from; /* its state before */
+    int64_t n[3];  /* what its group has more */
+    change c;
+} move;
+
+static struct usher_record *mine(move *m)
 {
-    const struct usher_record *any = after != NULL ? after : before;
-    struct usher_record group;
-    int64_t n[3] = { 0, 0, 0 };
-    enum usher_status status;
+    return usher__change_first(&m->c);
+}
 
-    if (before != NULL) {
-        count(c->scope->counts, before, -1);
-        count_group(n, before, -1);
-    }
-    if (after != NULL) {
-        count(c->scope->counts, after, 1);
-        count_group(n, after, 1);
-        usher__change_save(c, after);
-    } else {
-        usher__change_erase(c, before);
-    }
-    if (any->group.size == 0 || (n[0] == 0 && n[1] == 0 && n[2] == 0))
-        return USHER_OK;
+static void begin(work *w, move *m)
+{
+    const struct usher_record *r = mine(m);
 
-    status = USHER_MISSING;
+    usher__change_begin(w, &m->c);
+    m->from = r->state;
+    memset(m->n, 0, sizeof m->n);
+    if (m->from != USHER_NUMBER_NODATA) {
+        count(w->scope.counts, r, -1);
+        count_group(m->n, r, -1);
+    }
+}
+
+static enum usher_status save_group(work *w, move *m, const struct usher_text *name)
+{
+    struct usher_record *group = usher__change_next(&m->c);
+    enum usher_status status = USHER_MISSING;
+
     if (w->scope.ref != NULL)
-        status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, &any->group, &group);
+        status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, name, group);
     if (status == USHER_MISSING) {
-        memset(&group, 0, sizeof group);
-        group.kind = USHER_KIND_GROUP;
-        group.id = any->group;
+        memset(group, 0, sizeof *group);
+        group->kind = USHER_KIND_GROUP;
+        group->id = *name;
     } else if (status != USHER_OK) {
         return status;
     }
     for (int i = 0; i < 3; i++)
-        group.n[i] += n[i];
-    if (group.n[USHER__N_TOTAL] == 0)
-        usher__change_erase(c, &group);
+        group->n[i] += m->n[i];
+    if (group->n[USHER__N_TOTAL] == 0)
+        usher__change_erase(&m->c, group);
     else
-        usher__change_save(c, &group);
+        usher__change_save(&m->c, group);
     return USHER_OK;
 }
 
-/* One expiry as a change of its own. */
-static enum usher_status expire_one(work *w, struct usher_record *r)
+/* Put it into the change; in state NODATA it leaves the pool. */
+static enum usher_status save(work *w, move *m)
 {
-    change c;
-    struct usher_record before = *r;
-    enum usher_status status;
+    struct usher_record *r = mine(m);
 
-    usher__change_begin(w, &c);
-    expire(&w->scope, r, c.scope->version);
-    status = save(w, &c, &before, r);
-    if (status == USHER_OK)
-        status = usher__change_commit(w, &c, USHER_NUMBER_EXPIRE, before.state, r->state, r);
-    return status;
+    if (r->state != USHER_NUMBER_NODATA) {
+        count(w->scope.counts, r, 1);
+        count_group(m->n, r, 1);
+        usher__change_save(&m->c, r);
+    } else {
+        usher__change_erase(&m->c, r);
+    }
+    if (r->group.size == 0 || (m->n[0] == 0 && m->n[1] == 0 && m->n[2] == 0))
+        return USHER_OK;
+    return save_group(w, m, &r->group);
+}
+
+static enum usher_status commit(work *w, move *m, enum usher_verb verb)
+{
+    const struct usher_record *r = mine(m);
+
+    return usher__change_commit(w, &m->c, verb, m->from, r->state, r);
+}
+
+/* A change that keeps no answer: nobody's command, or one of several of a command. */
+static enum usher_status save_and_commit(work *w, move *m, enum usher_verb verb)
+{
+    enum usher_status status = save(w, m);
+
+    return status == USHER_OK ? commit(w, m, verb) : status;
+}
+
+/* One expiry as a change of its own. */
+static enum usher_status expire_one(work *w, move *m)
+{
+    begin(w, m);
+    expire(&w->scope, mine(m), w->scope.version);
+    return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
 }
 
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
 static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
-    struct usher_record r;
+    move m;
+    const struct usher_record *r = mine(&m);
     enum usher_status status;
 
     *ret_n = 0;
     *ret_more = false;
     while (w->scope.due_ms <= w->now) {
         status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL, 0, 0,
-                              false, &r);
+                              false, mine(&m));
         if (status == USHER_MISSING) {
             w->scope.due_ms = INT64_MAX;
             break;
         }
         if (status != USHER_OK)
             return status;
-        if (r.until_ms > w->now) {
-            w->scope.due_ms = r.until_ms;
+        if (r->until_ms > w->now) {
+            w->scope.due_ms = r->until_ms;
             break;
         }
         if ((int64_t)*ret_n >= max) {
             *ret_more = true;
             break;
         }
-        status = expire_one(w, &r);
+        status = expire_one(w, &m);
         if (usher__work_stops(w, status, *ret_n)) {
             *ret_more = true;
             break;
@@ -221,8 +256,9 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
 }
 
 /* Find number @id with its own due expiries applied.  MISSING. */
-static enum usher_status load(work *w, const struct usher_text *id, struct usher_record *r)
+static enum usher_status load(work *w, const struct usher_text *id, move *m)
 {
+    struct usher_record *r = mine(m);
     enum usher_status status;
 
     if (w->scope.ref == NULL)
@@ -231,7 +267,7 @@ static enum usher_status load(work *w, const struct usher_text *id, struct usher
         status = w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, id, r);
         if (status != USHER_OK || !due(r, w->now))
             return status;
-        status = expire_one(w, r);
+        status = expire_one(w, m);
         if (status != USHER_OK)
             return status;
     }
@@ -263,19 +299,21 @@ static void answer_nodata(work *w, enum usher_status status)
     answer(w, status, &r);
 }
 
-/* The change @c moves @before to @after: finish it with the answer @status OK. */
-static enum usher_status finish(work *w, change *c, const struct usher_record *before,
-                                const struct usher_record *after, unsigned to)
+/* Commit with what a repeat of the command will be answered. */
+static enum usher_status keep_and_commit(work *w, move *m)
 {
-    enum usher_status status = save(w, c, before, after);
+    enum usher_status status = usher__request_keep(w, &m->c);
 
-    if (status == USHER_OK)
-        status = usher__request_keep(w, c);
-    if (status == USHER_OK)
-        status = usher__change_commit(w, c, w->command->verb,
-                                      before != NULL ? before->state : USHER_NUMBER_NODATA, to,
-                                      after != NULL ? after : before);
-    return status;
+    return status == USHER_OK ? commit(w, m, w->command->verb) : status;
+}
+
+/* The command is this change, and is answered with the number as it is then. */
+static enum usher_status finish(work *w, move *m)
+{
+    enum usher_status status = save(w, m);
+
+    answer(w, USHER_OK, mine(m));
+    return status == USHER_OK ? keep_and_commit(w, m) : status;
 }
 
 /* ---- add, del, reg, unreg --------------------------------------------------------- */
@@ -283,36 +321,36 @@ static enum usher_status finish(work *w, change *c, const struct usher_record *b
 static enum usher_status simple(work *w, unsigned event)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_record r, before;
-    struct usher__number_move move;
-    change c;
-    enum usher_status status = load(w, &a->number, &r);
+    struct usher__number_move to;
+    move m;
+    struct usher_record *r = mine(&m);
+    enum usher_status status = load(w, &a->number, &m);
 
     if (status == USHER_MISSING) {
-        memset(&r, 0, sizeof r);
-        r.kind = USHER_KIND_NUMBER;
-        r.id = a->number;
+        memset(r, 0, sizeof *r);
+        r->kind = USHER_KIND_NUMBER;
+        r->id = a->number;
         if (a->group.data != NULL)
-            r.group = a->group;
+            r->group = a->group;
     } else if (status != USHER_OK) {
         return status;
     }
-    move = usher__number_move(r.state, event, USHER__CLAIM_NONE);
-    if (move.status != USHER_OK) {
-        answer(w, (enum usher_status)move.status, &r);
+    to = usher__number_move(r->state, event, USHER__CLAIM_NONE);
+    if (to.status != USHER_OK) {
+        answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
     }
-    before = r;
-    usher__change_begin(w, &c);
-    if (move.to == USHER_NUMBER_NODATA) {
+    begin(w, &m);
+    if (to.to == USHER_NUMBER_NODATA) {
+        r->state = to.to;
+        status = save(w, &m);
         answer_nodata(w, USHER_OK);
-        return finish(w, &c, &before, NULL, move.to);
+        return status == USHER_OK ? keep_and_commit(w, &m) : status;
     }
-    settle(&w->scope, &r, move.to, r.until_ms, c.scope->version);
-    if (before.state == USHER_NUMBER_NODATA)
-        r.order = c.scope->version;
-    answer(w, USHER_OK, &r);
-    return finish(w, &c, before.state == USHER_NUMBER_NODATA ? NULL : &before, &r, move.to);
+    settle(&w->scope, r, to.to, r->until_ms, w->scope.version);
+    if (m.from == USHER_NUMBER_NODATA)
+        r->order = w->scope.version;
+    return finish(w, &m);
 }
 
 /* ---- call ------------------------------------------------------------------------- */
@@ -472,23 +510,22 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
-/* Give @r, which is free, to this call. */
-static enum usher_status take(work *w, struct usher_record *r)
+/* Give the number, which is free, to this call. */
+static enum usher_status take(work *w, move *m)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     const int64_t *set = w->scope.settings;
-    struct usher_record before = *r;
+    struct usher_record *r = mine(m);
     int64_t today = usher__day(w->now, set[USHER__SET_ZONE]);
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
-    int64_t *counts;
-    change c;
+    int64_t *counts = w->scope.counts;
     enum usher_status status;
 
-    usher__change_begin(w, &c);
+    begin(w, m);
     settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
-           lease > 0 ? w->now + lease : 0, c.scope->version);
-    r->token = r->order = c.scope->version;
+           lease > 0 ? w->now + lease : 0, w->scope.version);
+    r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
     r->n[USHER__N_DAY] = today;
     r->n[USHER__N_USED] = w->now;
@@ -496,7 +533,6 @@ static enum usher_status take(work *w, struct usher_record *r)
     if (a->owner.data != NULL)
         r->owner = a->owner;
 
-    counts = c.scope->counts;
     if (counts[USHER__COUNT_CALLS_DAY] != today) {
         counts[USHER__COUNT_CALLS_DAY] = today;
         counts[USHER__COUNT_CALLS] = 0;
@@ -504,27 +540,22 @@ static enum usher_status take(work *w, struct usher_record *r)
     counts[USHER__COUNT_CALLS]++;
 
     answer(w, USHER_OK, r);
-    status = stick(w, &c, &r->id);
+    status = save(w, m);
     if (status == USHER_OK)
-        status = finish(w, &c, &before, r, r->state);
-    return status;
+        status = stick(w, &m->c, &r->id);
+    return status == USHER_OK ? keep_and_commit(w, m) : status;
 }
 
-/* @r stands first in the idle list but has had its calls of the day (the cap was lowered
+/* The number stands first in the idle list but has had its calls of the day (the cap was lowered
  * meanwhile): it rests until tomorrow, a change of its own. */
-static enum usher_status rest_today(work *w, struct usher_record *r)
+static enum usher_status rest_today(work *w, move *m)
 {
-    struct usher_record before = *r;
-    change c;
-    enum usher_status status;
+    struct usher_record *r = mine(m);
 
-    usher__change_begin(w, &c);
+    begin(w, m);
     settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
-           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), c.scope->version);
-    status = save(w, &c, &before, r);
-    if (status == USHER_OK)
-        status = usher__change_commit(w, &c, USHER_NUMBER_REST, before.state, r->state, r);
-    return status;
+           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), w->scope.version);
+    return save_and_commit(w, m, USHER_NUMBER_REST);
 }
 
 static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
@@ -584,18 +615,16 @@ static enum usher_status head(work *w, const struct usher_text *group, struct us
 }
 
 /* Give the first number of @group (NULL: any) to this call.  MISSING: there is none. */
-static enum usher_status take_first(work *w, const struct usher_text *group)
+static enum usher_status take_first(work *w, const struct usher_text *group, move *m)
 {
-    struct usher_record r;
-
     for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
-        enum usher_status status = head(w, group, &r);
+        enum usher_status status = head(w, group, mine(m));
 
         if (status != USHER_OK)
             return status;
-        if (!capped(&w->scope, &r, w->now))
-            return take(w, &r);
-        status = rest_today(w, &r);
+        if (!capped(&w->scope, mine(m), w->now))
+            return take(w, m);
+        status = rest_today(w, m);
         if (status != USHER_OK)
             return status;
     }
@@ -616,10 +645,11 @@ static bool group_fits(work *w, const struct usher_record *r)
 }
 
 /* Give the number last used for this call's peer.  MISSING: not known, or not free. */
-static enum usher_status take_sticky(work *w)
+static enum usher_status take_sticky(work *w, move *m)
 {
     const struct usher_text *peer = &w->command->arg.number.sticky;
-    struct usher_record memory, r;
+    const struct usher_record *r = mine(m);
+    struct usher_record memory;
     char copy[USHER_NAME_MAX]; /* load() may write, and then the memory's texts are gone */
     struct usher_text number = { copy, 0 };
     enum usher_status status;
@@ -633,18 +663,20 @@ static enum usher_status take_sticky(work *w)
         return USHER_MISSING;
     number.size = memory.owner.size;
     memcpy(copy, memory.owner.data, number.size);
-    status = load(w, &number, &r);
+    status = load(w, &number, m);
     if (status != USHER_OK)
         return status;
-    if ((r.slots & (1u << USHER__NUMBER_IDLE)) == 0 || capped(&w->scope, &r, w->now) ||
-        !group_fits(w, &r))
+    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 || capped(&w->scope, r, w->now) ||
+        !group_fits(w, r))
         return USHER_MISSING;
-    return take(w, &r);
+    return take(w, m);
 }
 
 /* The oldest hold of this call's owner, due expiries applied.  MISSING. */
-static enum usher_status held(work *w, const struct usher_text *owner, struct usher_record *r)
+static enum usher_status held(work *w, const struct usher_text *owner, move *m)
 {
+    struct usher_record *r = mine(m);
+
     if (owner->data == NULL)
         return USHER_MISSING;
     for (;;) {
@@ -653,19 +685,19 @@ static enum usher_status held(work *w, const struct usher_text *owner, struct us
 
         if (status != USHER_OK || !due(r, w->now))
             return status;
-        status = expire_one(w, r);
+        status = expire_one(w, m);
         if (status != USHER_OK)
             return status;
     }
 }
 
-static enum usher_status call_this(work *w)
+static enum usher_status call_this(work *w, move *m)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_record r;
-    struct usher__number_move move;
+    const struct usher_record *r = mine(m);
+    struct usher__number_move to;
     unsigned claim = USHER__CLAIM_NONE;
-    enum usher_status status = load(w, &a->number, &r);
+    enum usher_status status = load(w, &a->number, m);
 
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
@@ -673,24 +705,24 @@ static enum usher_status call_this(work *w)
     }
     if (status != USHER_OK)
         return status;
-    if (r.state == USHER_NUMBER_IDLE_UP && r.until_ms == 0 && capped(&w->scope, &r, w->now)) {
-        status = rest_today(w, &r);
+    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms == 0 && capped(&w->scope, r, w->now)) {
+        status = rest_today(w, m);
         if (status == USHER_OK)
-            status = load(w, &a->number, &r);
+            status = load(w, &a->number, m);
         if (status != USHER_OK)
             return status;
     }
-    if (resting(&r))
+    if (resting(r))
         claim = USHER__CLAIM_RESTING;
     else if (a->owner.data != NULL)
-        claim = busy(r.state) && usher__text_equal(&a->owner, &r.owner) ? USHER__CLAIM_HOLDER
-                                                                        : USHER__CLAIM_OTHER;
-    move = usher__number_move(r.state, USHER__NUMBER_CALL, claim);
-    if (move.status == USHER_OK)
-        return take(w, &r);
-    if (move.status == USHER_REFUSED)
-        return turned_down(w, &r);
-    answer(w, (enum usher_status)move.status, &r);
+        claim = busy(r->state) && usher__text_equal(&a->owner, &r->owner) ? USHER__CLAIM_HOLDER
+                                                                          : USHER__CLAIM_OTHER;
+    to = usher__number_move(r->state, USHER__NUMBER_CALL, claim);
+    if (to.status == USHER_OK)
+        return take(w, m);
+    if (to.status == USHER_REFUSED)
+        return turned_down(w, r);
+    answer(w, (enum usher_status)to.status, r);
     return USHER_OK;
 }
 
@@ -698,24 +730,24 @@ static enum usher_status call(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     struct usher_text list = a->group, group;
-    struct usher_record r;
+    move m;
     enum usher_status status;
 
     if (a->number.data != NULL)
-        return call_this(w);
+        return call_this(w, &m);
     if (w->scope.ref == NULL)
         return exhausted(w);
-    status = held(w, &a->owner, &r);
+    status = held(w, &a->owner, &m);
     if (status == USHER_OK) {
-        answer(w, USHER_SAME, &r);
+        answer(w, USHER_SAME, mine(&m));
         return USHER_OK;
     }
     if (status == USHER_MISSING)
-        status = take_sticky(w);
+        status = take_sticky(w, &m);
     if (status == USHER_MISSING && list.data == NULL)
-        status = take_first(w, NULL);
+        status = take_first(w, NULL, &m);
     while (status == USHER_MISSING && usher__groups_next(&list, &group))
-        status = take_first(w, any_group(&group) ? NULL : &group);
+        status = take_first(w, any_group(&group) ? NULL : &group, &m);
     return status == USHER_MISSING ? exhausted(w) : status;
 }
 
@@ -724,11 +756,11 @@ static enum usher_status call(work *w)
 static enum usher_status hangup(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_record r, before;
-    struct usher__number_move move;
+    struct usher__number_move to;
     unsigned claim = USHER__CLAIM_NONE;
-    change c;
-    enum usher_status status = load(w, &a->number, &r);
+    move m;
+    struct usher_record *r = mine(&m);
+    enum usher_status status = load(w, &a->number, &m);
 
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
@@ -737,32 +769,30 @@ static enum usher_status hangup(work *w)
     if (status != USHER_OK)
         return status;
     if ((w->command->given & USHER_GIVEN_TOKEN) != 0)
-        claim = a->token == r.token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;
+        claim = a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;
     else if (w->scope.settings[USHER__SET_STRICT] != 0)
         claim = USHER__CLAIM_STRICT;
-    move = usher__number_move(r.state, USHER__NUMBER_HANGUP, claim);
-    if (move.status != USHER_OK) {
-        answer(w, (enum usher_status)move.status, &r);
+    to = usher__number_move(r->state, USHER__NUMBER_HANGUP, claim);
+    if (to.status != USHER_OK) {
+        answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
     }
-    before = r;
-    usher__change_begin(w, &c);
-    release(&w->scope, &r, move.to, w->now,
+    begin(w, &m);
+    release(&w->scope, r, to.to, w->now,
             (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
                                                         : w->scope.settings[USHER__SET_REST],
-            c.scope->version);
-    answer(w, USHER_OK, &r);
-    return finish(w, &c, &before, &r, move.to);
+            w->scope.version);
+    return finish(w, &m);
 }
 
 static enum usher_status renew(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_record r, before;
-    struct usher__number_move move;
-    unsigned claim = USHER__CLAIM_OTHER;
-    change c;
-    enum usher_status status = load(w, &a->number, &r);
+    struct usher__number_move to;
+    int64_t lease, until;
+    move m;
+    struct usher_record *r = mine(&m);
+    enum usher_status status = load(w, &a->number, &m);
 
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
@@ -770,23 +800,20 @@ static enum usher_status renew(work *w)
     }
     if (status != USHER_OK)
         return status;
-    if (a->token == r.token)
-        claim = USHER__CLAIM_HOLDER;
-    move = usher__number_move(r.state, USHER__NUMBER_RENEW, claim);
-    if (move.status == USHER_OK) {
-        before = r;
-        if ((w->command->given & USHER_GIVEN_LEASE) != 0)
-            r.n[USHER__N_LEASE] = a->lease_ms;
-        settle(&w->scope, &r, move.to, r.n[USHER__N_LEASE] > 0 ? w->now + r.n[USHER__N_LEASE] : 0,
-               usher__version_next(w));
-        if (r.until_ms != before.until_ms || r.n[USHER__N_LEASE] != before.n[USHER__N_LEASE]) {
-            usher__change_begin(w, &c);
-            answer(w, USHER_OK, &r);
-            return finish(w, &c, &before, &r, move.to);
+    to = usher__number_move(r->state, USHER__NUMBER_RENEW,
+                            a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER);
+    if (to.status == USHER_OK) {
+        lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : r->n[USHER__N_LEASE];
+        until = lease > 0 ? w->now + lease : 0;
+        if (r->until_ms != until || r->n[USHER__N_LEASE] != lease) {
+            begin(w, &m);
+            r->n[USHER__N_LEASE] = lease;
+            settle(&w->scope, r, to.to, until, w->scope.version);
+            return finish(w, &m);
         }
-        move.status = USHER_SAME;
+        to.status = USHER_SAME;
     }
-    answer(w, (enum usher_status)move.status, &r);
+    answer(w, (enum usher_status)to.status, r);
     return USHER_OK;
 }
 
@@ -801,43 +828,39 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     return usher__work_stops(w, status, n) ? USHER_OK : status;
 }
 
-/* @told: the answer is about @r. */
-static enum usher_status free_one(work *w, struct usher_record *r, bool told)
+static enum usher_status free_one(work *w, move *m)
 {
-    struct usher_record before = *r;
-    change c;
-    enum usher_status status;
+    struct usher_record *r = mine(m);
 
-    usher__change_begin(w, &c);
+    begin(w, m);
     release(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to,
-            w->now, w->scope.settings[USHER__SET_REST], c.scope->version);
-    if (told)
-        answer(w, USHER_OK, r);
-    status = save(w, &c, &before, r);
-    if (status == USHER_OK)
-        status = usher__change_commit(w, &c, USHER_NUMBER_FREE, before.state, r->state, r);
-    return status;
+            w->now, w->scope.settings[USHER__SET_REST], w->scope.version);
+    return save(w, m);
 }
 
 static enum usher_status free_holds(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_record r;
     uint64_t n = 0;
     bool more = false;
+    move m;
+    const struct usher_record *r = mine(&m);
     enum usher_status status = USHER_OK;
 
     if (a->number.data != NULL) {
-        status = load(w, &a->number, &r);
+        status = load(w, &a->number, &m);
         if (status == USHER_MISSING) {
             answer_nodata(w, USHER_MISSING);
             return USHER_OK;
         }
         if (status == USHER_OK)
-            answer(w, USHER_SAME, &r);
-        if (status == USHER_OK && busy(r.state) &&
-            (a->owner.data == NULL || usher__text_equal(&a->owner, &r.owner))) {
-            status = free_one(w, &r, true);
+            answer(w, USHER_SAME, r);
+        if (status == USHER_OK && busy(r->state) &&
+            (a->owner.data == NULL || usher__text_equal(&a->owner, &r->owner))) {
+            status = free_one(w, &m);
+            answer(w, USHER_OK, r);
+            if (status == USHER_OK)
+                status = commit(w, &m, USHER_NUMBER_FREE);
             n = 1;
         }
         return several(w, status, n, false);
@@ -848,13 +871,15 @@ static enum usher_status free_holds(work *w)
     }
     while (status == USHER_OK) {
         status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
-                              a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, &r);
+                              a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, mine(&m));
         if (status == USHER_OK && n == USHER__STEP_MAX) {
             more = true;
             break;
         }
         if (status == USHER_OK)
-            status = free_one(w, &r, false);
+            status = free_one(w, &m);
+        if (status == USHER_OK)
+            status = commit(w, &m, USHER_NUMBER_FREE);
         if (status == USHER_OK)
             n++;
         if (usher__work_stops(w, status, n)) {

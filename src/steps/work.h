@@ -100,13 +100,26 @@ void usher__scope_fresh(struct usher__work *w);
  * until the command is done. */
 unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size);
 
+/* Where the first, or the next, record of @c will be copied to: one that was loaded there is not
+ * copied.  The first may be loaded before the change is begun. */
+static inline struct usher_record *usher__change_first(struct usher__change *c)
+{
+    return &c->writes[0].record;
+}
+
+static inline struct usher_record *usher__change_next(struct usher__change *c)
+{
+    return &c->writes[c->n].record;
+}
+
 /* Store @r (its slots are set); keeps scope.due_ms a lower bound. */
 static inline void usher__change_save(struct usher__change *c, const struct usher_record *r)
 {
     struct usher_write *write = &c->writes[c->n++];
 
     write->erase = false;
-    write->record = *r;
+    if (&write->record != r)
+        write->record = *r;
     if ((r->slots & 2u) != 0 && r->until_ms < c->scope->due_ms)
         c->scope->due_ms = r->until_ms;
 }
@@ -116,7 +129,8 @@ static inline void usher__change_erase(struct usher__change *c, const struct ush
     struct usher_write *write = &c->writes[c->n++];
 
     write->erase = true;
-    write->record = *r;
+    if (&write->record != r)
+        write->record = *r;
 }
 
 /*

@@ -4,12 +4,11 @@
 
 #include "queue.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/number.h"
 #include "core/text.h"
+#include "core/wide.h"
 
 bool usher__queue_texts(struct usher_unpacker *u, struct usher_text *to, size_t n)
 {
@@ -114,9 +113,10 @@ static uint64_t link_rank(const struct usher_scope *s, const struct usher_record
 
 static struct usher_text link_id(char buffer[32], uint64_t login, size_t i)
 {
-    struct usher_text id = { buffer, 0 };
+    struct usher_text id = { buffer, usher__wide_text((int64_t)login, buffer) };
 
-    id.size = (size_t)snprintf(buffer, 32, "%" PRIu64 ".%zu", login, i);
+    buffer[id.size++] = '.';
+    id.size += usher__wide_text((int64_t)i, buffer + id.size);
     return id;
 }
 
@@ -197,23 +197,29 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
+static uint32_t four_get(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static void four_put(unsigned char *at, uint32_t v)
+{
+    at[0] = (unsigned char)(v >> 24);
+    at[1] = (unsigned char)(v >> 16);
+    at[2] = (unsigned char)(v >> 8);
+    at[3] = (unsigned char)v;
+}
+
+/* Seven bytes as twice four, which a compiler knows to do at once. */
 static int64_t figure_get(const unsigned char *at)
 {
-    uint64_t v = (uint64_t)at[0] << 48 | (uint64_t)at[1] << 40 | (uint64_t)at[2] << 32 |
-                 (uint64_t)at[3] << 24 | (uint64_t)at[4] << 16 | (uint64_t)at[5] << 8 | at[6];
-
-    return (int64_t)v;
+    return (int64_t)((uint64_t)four_get(at) << 24 | (four_get(at + 3) & 0xffffffu));
 }
 
 static void figure_put(unsigned char *at, int64_t v)
 {
-    at[0] = (unsigned char)(v >> 48);
-    at[1] = (unsigned char)(v >> 40);
-    at[2] = (unsigned char)(v >> 32);
-    at[3] = (unsigned char)(v >> 24);
-    at[4] = (unsigned char)(v >> 16);
-    at[5] = (unsigned char)(v >> 8);
-    at[6] = (unsigned char)v;
+    four_put(at + 3, (uint32_t)v);
+    four_put(at, (uint32_t)((uint64_t)v >> 24));
 }
 
 enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
@@ -523,7 +529,7 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
     v.kind = K_VISIT;
     v.state = (uint8_t)outcome;
     v.id.data = id;
-    v.id.size = (size_t)snprintf(id, 24, "%" PRIu64, s->version);
+    v.id.size = usher__wide_text((int64_t)s->version, id);
     v.until_ms = FOREVER;
     v.owner = u->owner;
     v.n[V_PRIORITY] = u->n[U_PRIORITY];

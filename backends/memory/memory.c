@@ -278,6 +278,39 @@ static void record_show(const struct record *from, uint8_t kind, struct usher_re
     to->ref = (void *)(uintptr_t)from;
 }
 
+/* ---- locks ------------------------------------------------------------------------ */
+
+/* Some tens of ns of doing nothing, so that the other thread of a processor gets on. */
+static inline void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    __builtin_ia32_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("isb");
+#else
+    __asm__ volatile("");
+#endif
+}
+
+#define RELAX_FIRST 4u
+#define RELAX_LAST 256u
+
+/*
+ * A command takes well under a microsecond, much less than to sleep and be woken, or to fetch what
+ * another processor has changed.  So who finds a lock taken looks again after longer and longer
+ * pauses, 20 us in all, in which the other thread does several commands with what it has at hand.
+ */
+static void lock(struct shard *shard)
+{
+    for (unsigned n = RELAX_FIRST; n <= RELAX_LAST; n *= 2) {
+        if (pthread_mutex_trylock(&shard->lock) == 0)
+            return;
+        for (unsigned i = 0; i < n; i++)
+            relax();
+    }
+    (void)pthread_mutex_lock(&shard->lock);
+}
+
 /* ---- transactions and reads ------------------------------------------------------- */
 
 static struct shard *shard_of(struct usher_txn *txn)
@@ -303,7 +336,7 @@ static enum usher_status begin(struct usher_record_store *s, enum usher_noun nou
     (void)noun;
     (void)write;
     (void)deadline_ms; /* nobody holds a lock for long */
-    (void)pthread_mutex_lock(&shard->lock);
+    lock(shard);
     shard->hash = hash;
     shard->sought_in = NULL;
     *ret_txn = (struct usher_txn *)(void *)shard;
@@ -987,7 +1020,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
     for (unsigned i = 0; i < SHARDS && status == USHER_OK; i++) {
         struct shard *shard = &m->shards[i];
 
-        (void)pthread_mutex_lock(&shard->lock);
+        lock(shard);
         for (unsigned k = 0; k < NOUNS && status == USHER_OK; k++) {
             uint64_t cursor = 0;
             struct scope *s;
@@ -1055,22 +1088,6 @@ static const struct usher_record_store_ops ops = {
     .forget = close_memory,
 };
 
-/* Critical sections take well under a microsecond: spin a little before sleeping. */
-static bool lock_init(pthread_mutex_t *lock)
-{
-    pthread_mutexattr_t attr;
-    int error = pthread_mutexattr_init(&attr);
-
-    if (error != 0)
-        return false;
-#ifdef PTHREAD_ADAPTIVE_MUTEX_INITIALIZER_NP
-    (void)pthread_mutexattr_settype(&attr, PTHREAD_MUTEX_ADAPTIVE_NP);
-#endif
-    error = pthread_mutex_init(lock, &attr);
-    (void)pthread_mutexattr_destroy(&attr);
-    return error == 0;
-}
-
 /* So that nobody can choose names that fall into one bucket. */
 static uint64_t random_seed(const void *salt)
 {
@@ -1104,7 +1121,7 @@ static enum usher_status memory_new(const struct usher_allocator *alloc,
     for (unsigned i = 0; i < SHARDS; i++) {
         struct shard *shard = &m->shards[i];
 
-        if (!lock_init(&shard->lock)) {
+        if (pthread_mutex_init(&shard->lock, NULL) != 0) {
             close_memory(&m->base);
             return USHER_NOMEM;
         }

@@ -256,6 +256,12 @@ USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char
 USHER_API size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to,
                                    size_t size);
 
+/** Serials of @reply from serial @i on, as many as have room in @size bytes at @to, one behind the
+ *  other and each with a NUL.  Returns how many; 0: there is no such serial, or no room for it
+ *  (USHER_SERIAL_MAX + 1 bytes are enough for one).  Much faster than one by one. */
+USHER_API uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *to,
+                                      size_t size);
+
 /** USHER_OK. */
 USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
                                                struct usher_serial_stock *ret_stock);

@@ -404,25 +404,38 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
     return limit < max ? limit : max;
 }
 
-size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
-                           char to[USHER_SERIAL_MAX + 1])
+size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
+                          char to[USHER_SERIAL_MAX + 1])
+{
+    struct date d;
+
+    if (f->prefix.size != 0)
+        memcpy(to, f->prefix.data, f->prefix.size);
+    if (f->date.size == 0)
+        return f->prefix.size;
+    date_of(at_ms, f->zone_min, &d);
+    return f->prefix.size + date_print(&f->date, &d, to + f->prefix.size);
+}
+
+size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
+                          char to[USHER_SERIAL_MAX + 1])
 {
     char reversed[64];
-    size_t n = 0, begin, width = 0;
-    int64_t value;
-    struct date d;
+    size_t n = head, begin = f->prefix.size, width = 0;
+    uint64_t value, radix = (uint64_t)f->radix;
 
     if (k < 0 || k > (INT64_MAX - f->base) / f->step)
         return 0;
-    value = f->base + k * f->step;
-    if (f->prefix.size != 0)
-        memcpy(to, f->prefix.data, f->prefix.size);
-    n = begin = f->prefix.size;
-    date_of(at_ms, f->zone_min, &d);
-    n += date_print(&f->date, &d, to + n);
-    do
-        reversed[width++] = digits[value % f->radix];
-    while ((value /= f->radix) != 0);
+    value = (uint64_t)(f->base + k * f->step);
+    if (radix == 10) { /* known to the compiler it is a multiplication */
+        do
+            reversed[width++] = (char)('0' + value % 10);
+        while ((value /= 10) != 0);
+    } else {
+        do
+            reversed[width++] = digits[value % radix];
+        while ((value /= radix) != 0);
+    }
     while (width < (size_t)f->width)
         reversed[width++] = '0';
     while (width > 0)
@@ -434,6 +447,12 @@ size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int6
     if (f->suffix.size != 0)
         memcpy(to + n, f->suffix.data, f->suffix.size);
     return n + f->suffix.size;
+}
+
+size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
+                           char to[USHER_SERIAL_MAX + 1])
+{
+    return usher__serial_tail(f, usher__serial_head(f, at_ms, to), k, to);
 }
 
 /* Where date, number and check digit are in @text. */

@@ -52,8 +52,16 @@ int64_t usher__serial_period(int64_t reset, int64_t now_ms, int64_t zone_min);
 int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, int64_t mode,
                             int64_t reset);
 
-/* The serial of k >= 0 dated @at_ms, without a NUL; returns its size, at most USHER_SERIAL_MAX
- * and 0 when its value is beyond 2^63 - 1. */
+/* A serial in two parts, so that those of one date share the first: prefix and date, of which it
+ * returns the size … */
+size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
+                          char to[USHER_SERIAL_MAX + 1]);
+/* … and behind @head bytes of that in @to the number k >= 0, check digit and suffix.  Returns the
+ * size of the whole, without a NUL: at most USHER_SERIAL_MAX, and 0 when its value is beyond
+ * 2^63 - 1. */
+size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
+                          char to[USHER_SERIAL_MAX + 1]);
+/* Both. */
 size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
                            char to[USHER_SERIAL_MAX + 1]);
 

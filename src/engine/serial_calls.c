@@ -47,20 +47,18 @@ const char *usher_serial_state_word(enum usher_serial_state state)
 
 /* ---- replies ------------------------------------------------------------------------ */
 
-size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+static uint64_t print(const struct usher_reply *reply, uint64_t i, uint64_t max, char *to,
+                      size_t size)
 {
-    const struct usher_serial_reply *n;
-    char text[USHER_SERIAL_MAX + 1];
-    size_t length = 0;
+    uint64_t n = 0;
 
-    if (size > 0)
-        to[0] = '\0';
     if (reply == NULL || reply->noun != USHER_SERIAL)
         return 0;
-    n = &reply->of.serial;
-    for (size_t k = 0; k < n->n_rows; k++) {
-        const struct usher_serial_row *row = &n->rows[k];
+    for (size_t k = 0; k < reply->of.serial.n_rows; k++) {
+        const struct usher_serial_row *row = &reply->of.serial.rows[k];
         struct usher__serial_format f;
+        char text[USHER_SERIAL_MAX + 1];
+        size_t head;
 
         if (row->n <= 0)
             continue;
@@ -68,13 +66,38 @@ size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, 
             i -= (uint64_t)row->n;
             continue;
         }
-        if (usher__serial_unpack(&row->format, &f) && (int64_t)i <= INT64_MAX - row->first)
-            length = usher__serial_print(&f, row->first + (int64_t)i, row->at_ms, text);
-        break;
-    }
-    if (size > 0) {
-        size_t fits = length < size ? length : size - 1;
+        if (!usher__serial_unpack(&row->format, &f))
+            break;
+        head = usher__serial_head(&f, row->at_ms, text);
+        for (; i < (uint64_t)row->n && (int64_t)i <= INT64_MAX - row->first; i++, n++) {
+            size_t length = usher__serial_tail(&f, head, row->first + (int64_t)i, text);
 
+            if (length == 0 || size <= length || n == max)
+                return n;
+            memcpy(to, text, length);
+            to[length] = '\0';
+            to += length + 1;
+            size -= length + 1;
+        }
+        i = 0;
+    }
+    return n;
+}
+
+uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+{
+    return print(reply, i, UINT64_MAX, to, size);
+}
+
+size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+{
+    char text[USHER_SERIAL_MAX + 1] = "";
+    size_t length, fits;
+
+    (void)print(reply, i, 1, text, sizeof text);
+    length = strlen(text);
+    fits = length < size ? length : size - 1;
+    if (size > 0) {
         memcpy(to, text, fits);
         to[fits] = '\0';
     }

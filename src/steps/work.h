@@ -214,8 +214,8 @@ struct usher__steps {
     const char *const *kinds; /* words, by kind */
     /* The word of a record's state; NULL: those of this kind have none. */
     const char *(*state_word)(unsigned kind, unsigned state);
-    const char *first;        /* "KIND:" of the record that a first argument names */
-    const char *listed;       /* kinds that next() is used on, as digits */
+    const char *first;  /* "KIND:" of the record that a first argument names */
+    const char *listed; /* kinds that next() is used on, as digits */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */
     const char *count_names[USHER_COUNTS], *setting_names[USHER_SETTINGS];
     const struct usher__constant *constants;

@@ -2,8 +2,7 @@
 /*
  * bench [--quick] [--json] [--rounds=N] [--seconds=S] [ROW...]
  *
- * Rows P1 to P9, P12, P14 and P15 of the speed table, all of them unless some are named.
- * The others are about nouns that this version does not have.
+ * The rows of the speed table, all of them unless some are named.
  */
 #include "config.h"
 
@@ -39,8 +38,14 @@ static const struct row {
     {"P8", NULL, "Redis"},
     {"P9", NULL, "Redis"},
 #endif
-    { "P12", bench_ids, NULL },           { "P14", bench_replay, NULL },
-    { "P15", bench_start, NULL },
+    { "P10", bench_queue, NULL },         { "P11", bench_room, NULL },
+    { "P12", bench_ids, NULL },           { "P13", bench_serials, NULL },
+#ifdef USHER_WITH_REDIS
+    { "P13", bench_redis_serials, NULL },
+#else
+    {"P13", NULL, "Redis"},
+#endif
+    { "P14", bench_replay, NULL },        { "P15", bench_start, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

@@ -136,6 +136,11 @@ const char *bench_path(char path[256], const char *name);
 /* Remove it with what SQLite puts beside it. */
 void bench_unlink(const char *path);
 
+/* Serials of a rule in the store at @url (called @store), taken in batches and printed; @limit: how
+ * many a second there should be. */
+void bench_serials_on(struct bench *b, const char *url, const char *store, int64_t batch,
+                      double limit);
+
 /* ---- rows ---- */
 
 void bench_memory_one(struct bench *b);   /* P1 */
@@ -147,7 +152,11 @@ void bench_sqlite_sizes(struct bench *b);
 void bench_redis_one(struct bench *b); /* P7 */
 void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
-void bench_ids(struct bench *b);    /* P12 */
+void bench_queue(struct bench *b); /* P10 */
+void bench_room(struct bench *b);  /* P11 */
+void bench_ids(struct bench *b);   /* P12 */
+void bench_serials(struct bench *b);
+void bench_redis_serials(struct bench *b);
 void bench_replay(struct bench *b); /* P14 */
 void bench_start(struct bench *b);
 

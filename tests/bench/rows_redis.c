@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P7 to P9: the store in Redis against scripts called by hand.  One server, started here,
+ * P7 to P9, P13: the store in Redis against scripts called by hand.  One server, started here,
  * without persistence; all connections are TCP on the loopback interface.
  */
 #include "config.h"
@@ -305,5 +305,16 @@ void bench_redis_sizes(struct bench *b)
     against_seed(b, server, 100, 1.3);
     if (!b->quick)
         against_seed(b, server, 100000, 100);
+    redis_server_stop(server);
+}
+
+void bench_redis_serials(struct bench *b)
+{
+    struct redis_server *server = server_start(b, "P13");
+    char url[REDIS_URL_MAX];
+
+    if (server == NULL)
+        return;
+    bench_serials_on(b, redis_server_url(server, url), "Redis", 100, 500000);
     redis_server_stop(server);
 }

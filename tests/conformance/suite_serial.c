@@ -653,6 +653,40 @@ static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
     assert_string_equal(serial(f, 1), "17-10");
 }
 
+static void serials_are_printed_many_at_once_as_one_by_one(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const forms[] = { "check=none", "check=luhn", "radix=36 check=mod37-2 suffix=/Z" };
+
+    for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
+        char all[4096];
+        uint64_t n = 0, k;
+
+        ok(f,
+           "rule m%zu prefix=A date=%%y%%m%%d. width=3 step=7 base=950 overflow=widen stamp=fill %s",
+           form, forms[form]);
+        ok(f, "fill m%zu 5", form);
+        f->now += DAY;
+        ok(f, "fill m%zu 30", form);
+        ok(f, "take m%zu n=35", form);
+        assert_int_equal(f->r.of.serial.n_rows, 2);
+        /* over the end of a row, and of a buffer, which ends at any byte */
+        for (size_t room = USHER_SERIAL_MAX + 1; n < 35; n += k, room += 13) {
+            const char *one = all;
+
+            k = usher_serial_texts(&f->r, n, all, room);
+            assert_in_range(k, 1, 35 - n);
+            for (uint64_t i = 0; i < k; i++, one += strlen(one) + 1)
+                assert_string_equal(one, serial(f, n + i));
+            assert_true(n + k == 35 || (size_t)(one - all) + strlen(serial(f, n + k)) + 1 > room);
+        }
+        assert_int_equal(usher_serial_texts(&f->r, 0, all, sizeof all), 35);
+        assert_int_equal(usher_serial_texts(&f->r, 35, all, sizeof all), 0);
+        assert_int_equal(usher_serial_texts(&f->r, 0, all, strlen(serial(f, 0))), 0);
+    }
+    assert_int_equal(usher_serial_texts(NULL, 0, NULL, 0), 0);
+}
+
 /* ---- S14: repeats ------------------------------------------------------------------- */
 
 static void a_repeat_gets_the_first_serials(void **state)
@@ -1080,6 +1114,7 @@ int suite_serial(const struct backend *b)
         TEST(months_and_years_begin_anew),
         TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once),
         TEST(the_date_is_that_of_the_take_or_that_of_the_fill),
+        TEST(serials_are_printed_many_at_once_as_one_by_one),
         TEST(a_repeat_gets_the_first_serials),
         TEST(numbers_that_come_back_go_out_first_and_in_order),
         TEST(a_hold_that_is_late_goes_out_again),

@@ -20,15 +20,12 @@
 
 #include <usher/usher.h>
 
-#ifdef USHER_WITH_REDIS
-#include "lib/servers.h"
-#endif
+#include "lib/stores.h"
 #include "model/compare.h"
 #include "model/gen.h"
 
 #define BATCH_MAX 64
 #define SCOPES_MAX 8
-#define STORES_MAX 3
 #define SHRINK_SECONDS 30
 
 static const struct lockstep *noun;
@@ -89,73 +86,10 @@ static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
     return false;
 }
 
-/* ---- stores ------------------------------------------------------------------------ */
-
-struct store {
-    const char *name;
-    bool (*url)(char *to, size_t size); /* of a store that is empty */
-};
-
-static char directory[256];
-
-static bool memory_url(char *to, size_t size)
-{
-    (void)snprintf(to, size, "memory:");
-    return true;
-}
-
-#ifdef USHER_WITH_SQLITE
-static unsigned files;
-
-static void file_remove(void)
-{
-    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
-    char path[300];
-
-    for (size_t i = 0; i < sizeof tails / sizeof *tails; i++) {
-        (void)snprintf(path, sizeof path, "%s/%u.db%s", directory, files, tails[i]);
-        (void)unlink(path);
-    }
-}
-
-static bool sqlite_url(char *to, size_t size)
-{
-    file_remove();
-    files++;
-    (void)snprintf(to, size, "sqlite:%s/%u.db?sync=off", directory, files);
-    return true;
-}
-#endif
-
-#ifdef USHER_WITH_REDIS
-static struct redis_server *server;
-
-static bool redis_url(char *to, size_t size)
-{
-    char url[REDIS_URL_MAX];
-
-    if (!redis_do_ok(server, "FLUSHALL", NULL))
-        return false;
-    (void)snprintf(to, size, "%s", redis_server_url(server, url));
-    return true;
-}
-#endif
-
-static struct store stores[STORES_MAX];
-static unsigned n_stores;
-
-/* USHER_STORES=memory,sqlite: only these, to look for something by hand. */
-static bool takes_part(const char *name)
-{
-    const char *only = getenv("USHER_STORES");
-
-    return only == NULL || strstr(only, name) != NULL;
-}
-
 /* ---- a run ------------------------------------------------------------------------- */
 
 struct target {
-    const struct store *store;
+    const struct test_store *store;
     struct usher_engine *e;
     struct usher_watch *watch;
     struct hearing heard;
@@ -165,7 +99,7 @@ struct target {
 struct world {
     uint64_t seed;
     void *gen;
-    char *commands; /* of noun->command_size each */
+    char *commands; /* of noun->model->command_size each */
     size_t n;
     size_t batch;        /* commands of one usher_execute() */
     size_t digest_every; /* batches */
@@ -174,13 +108,13 @@ struct world {
 
 static char *command_at(char *list, size_t i)
 {
-    return list + i * noun->command_size;
+    return list + i * noun->model->command_size;
 }
 
 static void commands_copy(char *to, const char *from, size_t n)
 {
     if (n > 0)
-        memcpy(to, from, n * noun->command_size);
+        memcpy(to, from, n * noun->model->command_size);
 }
 
 static void say(FILE *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
@@ -209,12 +143,12 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
 {
     memset(t, 0, STORES_MAX * sizeof *t);
     for (unsigned i = 0; i < n_stores; i++) {
-        char url[512];
+        char url[STORE_URL_MAX];
 
         t[i].store = &stores[i];
-        if (!stores[i].url(url, sizeof url) || usher_open(url, NULL, &t[i].e) != USHER_OK ||
-            (w->watched &&
-             usher_watch(t[i].e, noun->noun, NULL, hear, &t[i].heard, &t[i].watch) != USHER_OK)) {
+        if (!stores[i].fresh(url) || usher_open(url, NULL, &t[i].e) != USHER_OK ||
+            (w->watched && usher_watch(t[i].e, noun->model->noun, NULL, hear, &t[i].heard,
+                                       &t[i].watch) != USHER_OK)) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
             return false;
         }
@@ -256,7 +190,7 @@ static bool same_digests(const struct world *w, const struct target *t, FILE *f)
         char first[33], other[33];
 
         for (unsigned i = 0; i < n_stores; i++) {
-            if (usher_digest(t[i].e, noun->noun, noun->gen_scope(w->gen, k),
+            if (usher_digest(t[i].e, noun->model->noun, noun->gen_scope(w->gen, k),
                              i == 0 ? first : other) != USHER_OK) {
                 say(f, "%s: no digest: %s\n", t[i].store->name, usher_message(t[i].e));
                 return false;
@@ -324,16 +258,17 @@ static size_t run_batch(const struct world *w, struct target *t,
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
-        if (bad == n && (!noun->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
-                         !same_epoch(w, t, &commands[i], &replies[i]))) {
+        if (bad == n &&
+            (!noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
+             !same_epoch(w, t, &commands[i], &replies[i]))) {
             bad = i;
             say(f, "answers of the model and of %s differ (or an epoch changed)\n", t->store->name);
             if (f != NULL) {
-                (void)noun->replies_equal(commands[i].verb, &model[i], &replies[i], f);
+                (void)noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], f);
                 say(f, "  the model:\n");
-                noun->reply_print(f, commands[i].verb, &model[i]);
+                noun->model->reply_print(f, commands[i].verb, &model[i]);
                 say(f, "  %s:\n", t->store->name);
-                noun->reply_print(f, commands[i].verb, &replies[i]);
+                noun->model->reply_print(f, commands[i].verb, &replies[i]);
             }
         }
         usher_reply_done(&replies[i]);
@@ -348,12 +283,12 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     static struct usher_reply model[BATCH_MAX];
     struct target targets[STORES_MAX];
     struct hearing heard = { NULL, 0, 0 };
-    void *m = noun->model_open(hear, &heard);
+    void *m = noun->model->open(hear, &heard);
     size_t bad = n, batches = 0;
 
     if (!targets_open(w, targets, f)) {
         targets_close(targets);
-        noun->model_close(m);
+        noun->model->close(m);
         return 0;
     }
     for (size_t at = 0, k; at < n && bad == n; at += k) {
@@ -362,9 +297,9 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
         for (size_t i = 0; i < k; i++) {
             const char *fault;
 
-            commands[i] = noun->model_resolve(m, command_at(list, at + i));
-            noun->model_execute(m, &commands[i], &model[i]);
-            fault = noun->model_fault(m);
+            commands[i] = noun->model->resolve(m, command_at(list, at + i));
+            noun->model->execute(m, &commands[i], &model[i]);
+            fault = noun->model->fault(m);
             if (fault != NULL && bad == n) {
                 say(f, "the model is wrong, for %s\n", fault);
                 bad = at + i;
@@ -379,14 +314,14 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
                 bad = at + k - 1;
         }
         for (size_t i = 0; i < k; i++)
-            noun->model_reply_done(&model[i]);
+            noun->model->reply_done(&model[i]);
         if (bad == n && ++batches % w->digest_every == 0 && !same_digests(w, targets, f))
             bad = at + k - 1;
     }
     if (bad == n && n > 0 && (!same_digests(w, targets, f) || !all_audits_clean(targets, f)))
         bad = n - 1;
     targets_close(targets);
-    noun->model_close(m);
+    noun->model->close(m);
     free(heard.all);
     return bad;
 }
@@ -395,28 +330,28 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
 
 static void print_commands(const struct world *w, char *list, size_t from, size_t to, FILE *f)
 {
-    void *m = noun->model_open(NULL, NULL);
+    void *m = noun->model->open(NULL, NULL);
 
     (void)w;
     for (size_t i = 0; i < to; i++) {
-        struct usher_command c = noun->model_resolve(m, command_at(list, i));
+        struct usher_command c = noun->model->resolve(m, command_at(list, i));
         struct usher_reply r;
 
-        noun->model_execute(m, &c, &r);
+        noun->model->execute(m, &c, &r);
         if (i >= from) {
             say(f, "  ");
-            noun->gen_print(f, &c);
+            gen_print(f, &c);
             say(f, "    # %s\n", usher_status_word(r.status));
         }
-        noun->model_reply_done(&r);
+        noun->model->reply_done(&r);
     }
-    noun->model_close(m);
+    noun->model->close(m);
 }
 
 static void shrink(const struct world *w, size_t bad, FILE *f)
 {
     size_t n = bad + 1, batch = 1, chunk;
-    char *now = calloc(n, noun->command_size), *less = calloc(n, noun->command_size);
+    char *now = calloc(n, noun->model->command_size), *less = calloc(n, noun->model->command_size);
     time_t end = time(NULL) + SHRINK_SECONDS;
 
     if (now == NULL || less == NULL)
@@ -481,7 +416,7 @@ static void world_open(struct world *w, uint64_t seed)
         w->batch = 1 + (size_t)rng_below(&r, BATCH_MAX);
         w->digest_every = 4;
     }
-    w->commands = calloc(w->n, noun->command_size);
+    w->commands = calloc(w->n, noun->model->command_size);
     if (w->commands == NULL)
         abort();
     for (size_t i = 0; i < w->n; i++)
@@ -539,12 +474,8 @@ static void all_stores_answer_like_the_model(void **state)
 static void redis_takes_part(void **state)
 {
     (void)state;
-    for (unsigned i = 0; i < n_stores; i++)
-        if (strcmp(stores[i].name, "redis") == 0)
-            return;
-    if (getenv("USHER_NO_SKIP") != NULL)
-        fail_msg("no Redis server");
-    skip();
+    if (stores_named("redis") == NULL)
+        stores_skip("redis");
 }
 
 int lockstep_main(const struct lockstep *of)
@@ -553,38 +484,14 @@ int lockstep_main(const struct lockstep *of)
         cmocka_unit_test(all_stores_answer_like_the_model),
         cmocka_unit_test(redis_takes_part),
     };
-    const char *tmp = getenv("TMPDIR");
     int rc;
 
     noun = of;
-    (void)snprintf(directory, sizeof directory, "%s/usher-differential-XXXXXX",
-                   tmp != NULL && *tmp != '\0' ? tmp : "/tmp");
-    if (mkdtemp(directory) == NULL) {
-        perror(directory);
-        return 1;
-    }
-    if (takes_part("memory"))
-        stores[n_stores++] = (struct store){ "memory", memory_url };
-#ifdef USHER_WITH_SQLITE
-    if (takes_part("sqlite"))
-        stores[n_stores++] = (struct store){ "sqlite", sqlite_url };
-#endif
-#ifdef USHER_WITH_REDIS
-    if (takes_part("redis"))
-        server = redis_server_start(NULL);
-    if (server != NULL)
-        stores[n_stores++] = (struct store){ "redis", redis_url };
-    else
-        print_message("without Redis: %s\n", redis_reason());
-#endif
+    rc = stores_start();
+    if (rc != 0)
+        return rc;
     print_message("USHER_SEED=%" PRIu64 "\n", number_of("USHER_SEED", noun->seed));
     rc = cmocka_run_group_tests_name(noun->name, tests, NULL, NULL);
-#ifdef USHER_WITH_SQLITE
-    file_remove();
-#endif
-#ifdef USHER_WITH_REDIS
-    redis_server_stop(server);
-#endif
-    (void)rmdir(directory);
+    stores_stop();
     return rc;
 }

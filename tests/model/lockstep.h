@@ -24,16 +24,14 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
-#include <stdio.h>
 
 #include <usher/usher.h>
 
-typedef void lockstep_notify(void *payload, const struct usher_notice *notice);
+#include "model/nouns.h"
 
 /* One noun: its generator of commands and its model. */
 struct lockstep {
-    const char *name; /* of the test */
-    enum usher_noun noun;
+    const char *name;                 /* of the test */
     unsigned watched;                 /* percent of the worlds in which somebody watches */
     uint64_t seed, steps, steps_long; /* by default; of steps with USHER_LONG=1 */
 
@@ -43,22 +41,9 @@ struct lockstep {
     const char *(*gen_about)(const void *gen);
     unsigned (*gen_scopes)(const void *gen);
     const char *(*gen_scope)(const void *gen, unsigned i);
-    size_t command_size; /* of what gen_next() writes */
-    void (*gen_next)(void *gen, void *ret_command);
-    void (*gen_print)(FILE *f, const struct usher_command *c);
+    void (*gen_next)(void *gen, void *ret_command); /* of model->command_size */
 
-    void *(*model_open)(lockstep_notify *notify, void *payload);
-    void (*model_close)(void *model);
-    /* The command as it is now; its texts may lie in @command. */
-    struct usher_command (*model_resolve)(const void *model, void *command);
-    void (*model_execute)(void *model, const struct usher_command *c, struct usher_reply *r);
-    void (*model_reply_done)(struct usher_reply *r);
-    const char *(*model_fault)(const void *model);
-
-    /* See compare.h. */
-    bool (*replies_equal)(enum usher_verb verb, const struct usher_reply *a,
-                          const struct usher_reply *b, FILE *f);
-    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+    const struct noun_model *model;
 };
 
 /* main() of a test program: what it returns. */

@@ -161,6 +161,33 @@ struct queue_model *queue_model_open(void)
     return grown(NULL, 0, sizeof(struct queue_model));
 }
 
+static queue queue_copy(const queue *q)
+{
+    queue to = *q;
+
+    to.agents = copied(q->agents, q->n_agents, sizeof *q->agents);
+    to.users = copied(q->users, q->n_users, sizeof *q->users);
+    to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
+    to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
+    to.requests = copied(q->requests, q->n_requests, sizeof *q->requests);
+    for (size_t i = 0; i < q->n_requests; i++)
+        to.requests[i].rows =
+            copied(q->requests[i].rows, q->requests[i].n_rows, sizeof *q->requests[i].rows);
+    return to;
+}
+
+struct queue_model *queue_model_copy(const struct queue_model *m)
+{
+    struct queue_model *copy = queue_model_open();
+
+    for (size_t i = 0; i < m->n_queues; i++) {
+        copy->queues = grown(copy->queues, i, sizeof *copy->queues);
+        copy->queues[i] = queue_copy(&m->queues[i]);
+        copy->n_queues++;
+    }
+    return copy;
+}
+
 static void queue_done(queue *q)
 {
     for (size_t i = 0; i < q->n_requests; i++)

@@ -117,6 +117,7 @@ struct queue_model {
 };
 
 struct queue_model *queue_model_open(void);
+struct queue_model *queue_model_copy(const struct queue_model *m); /* without the watcher */
 void queue_model_close(struct queue_model *m);
 
 /* Rows of the reply go back with queue_model_reply_done(), not with usher_reply_done(). */

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * stores -- every store that this build has, for tests that do the same on all of them:
+ * memory, SQLite in a directory of its own, a Redis server.
+ *
+ * USHER_STORES=memory,sqlite leaves the others out, to look for something by hand.
+ */
+#ifndef USHER_TESTS_STORES_H
+#define USHER_TESTS_STORES_H
+
+#include <stdbool.h>
+
+#define STORES_MAX 3
+#define STORE_URL_MAX 1200
+
+struct test_store {
+    const char *name;
+    /* The URL of an empty store.  What was in the one before is gone. */
+    bool (*fresh)(char url[STORE_URL_MAX]);
+};
+
+/* Filled in by stores_start(). */
+extern struct test_store stores[STORES_MAX];
+extern unsigned n_stores;
+
+/* 0, or what main() is to return.  A Redis server that is not there is said so, and is left out. */
+int stores_start(void);
+void stores_stop(void);
+
+/* The one of that name, NULL if it is not there. */
+const struct test_store *stores_named(const char *name);
+
+/* The end of a test on the store @name, which is not there: skips, or fails where nothing may be
+ * skipped (USHER_NO_SKIP). */
+void stores_skip(const char *name);
+
+#endif

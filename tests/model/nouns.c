@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: MIT */
+/* See nouns.h. */
+#include "config.h"
+
+#include "model/nouns.h"
+
+#include "model/compare.h"
+#include "model/gen.h"
+#include "model/model.h"
+#include "model/queue_gen.h"
+#include "model/queue_model.h"
+
+/* ---- numbers ----------------------------------------------------------------------- */
+
+static void *number_open(noun_notify *notify, void *payload)
+{
+    struct model *m = model_open();
+
+    m->notify = notify;
+    m->payload = payload;
+    return m;
+}
+
+static void *number_copy(const void *model, noun_notify *notify, void *payload)
+{
+    struct model *m = model_copy(model);
+
+    m->notify = notify;
+    m->payload = payload;
+    return m;
+}
+
+static void number_close(void *model)
+{
+    model_close(model);
+}
+
+static struct usher_command number_resolve(const void *model, void *command)
+{
+    return gen_resolve(command, model);
+}
+
+static void number_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+{
+    model_execute(model, c, r);
+}
+
+static const char *number_fault(const void *model)
+{
+    return model_fault(model);
+}
+
+const struct noun_model number_noun = {
+    .noun = USHER_NUMBER,
+    .open = number_open,
+    .copy = number_copy,
+    .close = number_close,
+    .command_size = sizeof(struct gen_command),
+    .resolve = number_resolve,
+    .execute = number_execute,
+    .reply_done = model_reply_done,
+    .fault = number_fault,
+    .replies_equal = replies_equal,
+    .reply_print = reply_print,
+};
+
+/* ---- queues ------------------------------------------------------------------------ */
+
+static void *queue_open(noun_notify *notify, void *payload)
+{
+    struct queue_model *m = queue_model_open();
+
+    m->notify = notify;
+    m->payload = payload;
+    return m;
+}
+
+static void *queue_copy(const void *model, noun_notify *notify, void *payload)
+{
+    struct queue_model *m = queue_model_copy(model);
+
+    m->notify = notify;
+    m->payload = payload;
+    return m;
+}
+
+static void queue_close(void *model)
+{
+    queue_model_close(model);
+}
+
+static struct usher_command queue_resolve(const void *model, void *command)
+{
+    return queue_gen_resolve(command, model);
+}
+
+static void queue_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+{
+    queue_model_execute(model, c, r);
+}
+
+static const char *queue_fault(const void *model)
+{
+    return queue_model_fault(model);
+}
+
+const struct noun_model queue_noun = {
+    .noun = USHER_QUEUE,
+    .open = queue_open,
+    .copy = queue_copy,
+    .close = queue_close,
+    .command_size = sizeof(struct queue_gen_command),
+    .resolve = queue_resolve,
+    .execute = queue_execute,
+    .reply_done = queue_model_reply_done,
+    .fault = queue_fault,
+    .replies_equal = queue_replies_equal,
+    .reply_print = queue_reply_print,
+};

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * nouns -- the models behind one interface, for tests that are written once for all nouns
+ * (lockstep.h, exhaustive.h, history.h).
+ */
+#ifndef USHER_TESTS_NOUNS_H
+#define USHER_TESTS_NOUNS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+typedef void noun_notify(void *payload, const struct usher_notice *notice);
+
+struct noun_model {
+    enum usher_noun noun;
+    void *(*open)(noun_notify *notify, void *payload);
+    void *(*copy)(const void *model, noun_notify *notify, void *payload);
+    void (*close)(void *model);
+    size_t command_size; /* of a command whose meaning depends on the state: gen.h, queue_gen.h */
+    /* What it is now; its texts may lie in @command. */
+    struct usher_command (*resolve)(const void *model, void *command);
+    void (*execute)(void *model, const struct usher_command *c, struct usher_reply *r);
+    void (*reply_done)(struct usher_reply *r);
+    const char *(*fault)(const void *model); /* NULL, or the invariant that does not hold */
+    /* See compare.h. */
+    bool (*replies_equal)(enum usher_verb verb, const struct usher_reply *a,
+                          const struct usher_reply *b, FILE *f);
+    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+};
+
+extern const struct noun_model number_noun, queue_noun;
+
+#endif

@@ -187,8 +187,8 @@ static const char *step_fault(const struct exhaustive_step *s)
 
     if (fault != NULL)
         return fault;
-    if (after != before + h->n || !h->dense || s->r->version != after ||
-        (h->n > 0 && h->last != after))
+    if (after != before + h->n || !h->dense || (h->n > 0 && h->last != after) ||
+        (s->r->status != USHER_INVALID && s->r->version != after))
         return "version";
     if (s->r->status != USHER_OK && h->n != h->by_itself)
         return "refusal";

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: MIT */
+/* See line.h. */
+#include "config.h"
+
+#include "lib/line.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/parse.h"
+
+void line_read(struct line *l, const char *text)
+{
+    char message[CLI_MESSAGE_MAX] = "quotes";
+
+    memset(l, 0, sizeof *l);
+    if (usher__words_split(&l->words, text, strlen(text)) == NULL &&
+        usher__parse_command(l->words.word, l->words.n, &l->c, &l->block, message))
+        return;
+    (void)fprintf(stderr, "%s: %s\n", text, message);
+    abort();
+}
+
+void line_done(struct line *l)
+{
+    usher__words_done(&l->words);
+    free(l->block);
+}
+
+char *line_answer(const struct usher_command *c, const struct usher_reply *r)
+{
+    struct usher_reply copy = *r;
+    char *text = NULL;
+    size_t size;
+    FILE *f = open_memstream(&text, &size);
+
+    if (f == NULL)
+        abort();
+    copy.epoch = 0;
+    copy.repeated = false;
+    usher__answer_json(f, c, &copy);
+    if (fclose(f) != 0)
+        abort();
+    return text;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * line -- commands of any noun as they are typed, and answers as they are printed: for tests that
+ * do the same with all nouns.
+ */
+#ifndef USHER_TESTS_LINE_H
+#define USHER_TESTS_LINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "cli/words.h"
+
+struct line {
+    struct usher_command c; /* its texts are in here: give it back with line_done() */
+    struct words words;
+    unsigned char *block;
+};
+
+/* "queue apply desk ann lane=x"; aborts on what is none, and says why. */
+void line_read(struct line *l, const char *text);
+void line_done(struct line *l);
+
+/* The answer, but for the epoch and for whether it was kept, in JSON; the caller frees it. */
+char *line_answer(const struct usher_command *c, const struct usher_reply *r);
+
+#endif

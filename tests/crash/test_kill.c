@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kill -9 at random moments: of the program on SQLite, of the server on Redis (AOF, every
+ * kill -9 at random moments: of the program on SQLite and on Redis, of the server (AOF, every
  * write synced).
  *
- * A child calls and hangs up on one pool and notes in shared memory what it is about to do
- * and what was answered.  It, or its server, is killed.  Then, with a fresh engine:
+ * A child gives random commands to scopes of every noun, some at once, and notes in shared memory
+ * what it is about to do and how that was answered.  It, or its server, is killed.  Its parent has
+ * a twin, which is a memory store and is told what was acknowledged.  Then, with a fresh engine:
  *
- *   - everything acknowledged is there;
- *   - what was under way is there wholly or not at all: the version is the last one
- *     acknowledged, or one more, and the numbers are as that says;
- *   - the audit is clean, nothing is held twice, and the dead child's holds can be freed.
+ *   - what was acknowledged is there, and nothing else: of each scope the digest is the twin's;
+ *   - but for what was under way, which is there wholly or not at all: the digest is the twin's
+ *     after some first commands of those that were on their way to that scope;
+ *   - the answers that came were the twin's; the audit is clean.
  *
+ * To be held twice, seated in two rooms, given out again or lost would be another digest.
  * USHER_ROUNDS sets how often; a run prints its seed.
  */
 #include "config.h"
@@ -35,19 +37,37 @@
 
 #include <cmocka.h>
 
+#include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
 
-#define NUMBERS 6
+#define LINE 200
+#define NOTES 4096 /* of one life */
+#define BATCH 3    /* at once, at most */
+#define NAMES 6    /* of a kind */
 #define DEADLINE_MS 30000
+
+struct note {
+    char line[LINE];
+    unsigned scope;
+    enum usher_status status; /* once it is acknowledged */
+    uint64_t version;
+};
 
 /* What the child knows, readable by its parent after its death. */
 struct diary {
-    _Atomic uint64_t acknowledged;   /* operations */
-    _Atomic uint64_t version;        /* of the last one */
-    _Atomic int doing;               /* number index to hang up, -1: a call */
-    _Atomic uint64_t token[NUMBERS]; /* 0: not held */
+    _Atomic unsigned begun;        /* notes up to here may have been tried */
+    _Atomic unsigned acknowledged; /* those up to here were answered */
+    struct note notes[NOTES];
+    /* For what comes next; survives lives. */
+    uint64_t requests;
+    int64_t now;
+    uint64_t number[NAMES], login[NAMES]; /* tokens of holds, logins of agents */
+    char serial[USHER_SERIAL_MAX + 1];
+    uint64_t serial_token;
+    int64_t id, id_n;
+    uint64_t id_token;
 };
 
 static uint64_t next_random(uint64_t *state)
@@ -57,6 +77,11 @@ static uint64_t next_random(uint64_t *state)
     z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
     z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
     return z ^ (z >> 31);
+}
+
+static unsigned below(uint64_t *state, unsigned n)
+{
+    return (unsigned)(next_random(state) % n);
 }
 
 static int64_t clock_ms(void)
@@ -83,6 +108,219 @@ static int rounds(void)
     return given != NULL ? atoi(given) : 200;
 }
 
+/* ---- commands ---------------------------------------------------------------------- */
+
+static void put(char to[LINE], const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void put(char to[LINE], const char *format, ...)
+{
+    size_t n = strlen(to);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(to + n, LINE - n, format, args);
+    va_end(args);
+}
+
+static void number_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    unsigned i = below(random, NAMES), k = below(random, 20);
+
+    if (k < 7)
+        put(to, "number call p owner=o%u lease=%u", below(random, 9), below(random, 3) * 2000);
+    else if (k < 9)
+        put(to, "number call p number=n%u owner=o9", i);
+    else if (k < 14)
+        put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, d->number[i],
+            below(random, 3) * 500);
+    else if (k < 16)
+        put(to, "number renew p n%u token=%" PRIu64, i, d->number[i]);
+    else if (k < 17)
+        put(to, "number %s p n%u", below(random, 2) == 0 ? "unreg" : "del", i);
+    else if (k < 18)
+        put(to, "number add p n%u group=g", i);
+    else if (k < 19)
+        put(to, "number reg p n%u", i);
+    else
+        put(to, "number sweep p");
+}
+
+static void queue_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    static const char *const of_agent[] = { "logout", "pause", "ready", "free", "pull" };
+    unsigned agent = below(random, NAMES / 2), user = below(random, 2 * NAMES);
+    unsigned k = below(random, 24);
+
+    if (k < 4)
+        put(to, "queue login desk a%u capacity=2 lanes=%s level=%u", agent,
+            agent == 0 ? "*" : "default,x", agent);
+    else if (k < 10)
+        put(to, "queue apply desk u%u lane=%s priority=%u", user,
+            below(random, 3) == 0 ? "x" : "default", below(random, 3));
+    else if (k < 13)
+        put(to, "queue finish desk %" PRIu64 ".%u", d->login[agent], 1 + below(random, 2));
+    else if (k < 15)
+        put(to, "queue accept desk a%u u%u", agent, user);
+    else if (k < 16)
+        put(to, "queue reject desk a%u u%u", agent, user);
+    else if (k < 18)
+        put(to, "queue leave desk u%u", user);
+    else if (k < 19)
+        put(to, "queue %s desk a%u", of_agent[below(random, 5)], agent);
+    else if (k < 21)
+        put(to, "queue alive desk %s%u", below(random, 2) == 0 ? "agent=a" : "user=u",
+            below(random, NAMES));
+    else if (k < 22)
+        put(to, "queue set desk offer=%u wrapup=%u", below(random, 2) * 400,
+            below(random, 2) * 300);
+    else if (k < 23)
+        put(to, "queue move desk u%u priority=%u lane=x", user, below(random, 3));
+    else
+        put(to, "queue match desk");
+}
+
+static void room_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    unsigned member = below(random, NAMES), k = below(random, 24);
+
+    (void)d;
+    if (k < 5)
+        put(to, "room join lounge m%u name=%u", member, below(random, 9));
+    else if (k < 7)
+        put(to, "room leave lounge m%u", member);
+    else if (k < 11)
+        put(to, "room set lounge f%u %u other=%u", below(random, 3), below(random, 99),
+            below(random, 99));
+    else if (k < 13)
+        put(to, "room role lounge r%u m%u", below(random, 2), member);
+    else if (k < 15)
+        put(to, "room share lounge m%u s%u page=%u", member, below(random, 4), below(random, 9));
+    else if (k < 16)
+        put(to, "room unshare lounge s%u", below(random, 4));
+    else if (k < 18)
+        put(to, "room member lounge m%u mood %u", member, below(random, 9));
+    else if (k < 20)
+        put(to, "room alive lounge m%u", member);
+    else if (k < 21)
+        put(to, "room all lounge hand %u", below(random, 2));
+    else if (k < 22)
+        put(to, "room kick lounge m%u ban=%u", member, below(random, 2) * 1000);
+    else if (k < 23)
+        put(to, "room %s lounge", below(random, 2) == 0 ? "lock" : "unlock");
+    else if (below(random, 4) == 0)
+        put(to, "room close lounge");
+    else
+        put(to, "room open lounge ttl=3000 grace=500 capacity=5");
+}
+
+static void stock_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    unsigned k = below(random, 10);
+
+    (void)d;
+    if (k < 6)
+        put(to, "serial take order n=%u", 1 + below(random, 4));
+    else if (k < 8)
+        put(to, "serial fill order %u", 1 + below(random, 9));
+    else if (k < 9)
+        put(to, "serial tick order");
+    else
+        put(to, "serial setmax order %u", 1 + below(random, 50));
+}
+
+static void bill_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    static const char *const ends[] = { "confirm", "confirm", "return", "void" };
+    unsigned k = below(random, 10);
+
+    if (k < 5)
+        put(to, "serial reserve bill owner=o%u lease=%u", below(random, 5),
+            500 + below(random, 2) * 5000);
+    else if (k < 9 && d->serial[0] != '\0')
+        put(to, "serial %s bill %s token=%" PRIu64, ends[below(random, 4)], d->serial,
+            d->serial_token);
+    else
+        put(to, "serial sweep bill");
+}
+
+static void id_line(char to[LINE], const struct diary *d, uint64_t *random)
+{
+    unsigned k = below(random, 10);
+
+    if (k < 7)
+        put(to, "id next ids n=%u", 1 + below(random, 700));
+    else if (k < 9 && d->id_n > 1)
+        put(to, "id return ids %" PRId64 " %" PRId64 " token=%" PRIu64, d->id + 1, d->id_n - 1,
+            d->id_token);
+    else
+        put(to, "id set ids step=%u", 100 + below(random, 500));
+}
+
+static const struct {
+    enum usher_noun noun;
+    const char *name;
+    void (*line)(char to[LINE], const struct diary *d, uint64_t *random);
+} scopes[] = {
+    { USHER_NUMBER, "p", number_line },  { USHER_QUEUE, "desk", queue_line },
+    { USHER_ROOM, "lounge", room_line }, { USHER_SERIAL, "order", stock_line },
+    { USHER_SERIAL, "bill", bill_line }, { USHER_ID, "ids", id_line },
+};
+#define SCOPES (sizeof scopes / sizeof *scopes)
+
+static const char *const begin[] = {
+    "number add p n0 group=g",
+    "number add p n1 group=g",
+    "number add p n2",
+    "number add p n3",
+    "number reg p n0",
+    "number reg p n1",
+    "number reg p n2",
+    "number reg p n3",
+    "queue set desk ttl=4000 grace=500 history=20",
+    "room open lounge ttl=3000 grace=500 capacity=5",
+    "serial rule order prefix=A width=6 date=%Y%m%d critical=5 batch=50 max=100000",
+    "serial rule bill prefix=B width=6 mode=gapfree",
+    "id create ids step=300",
+};
+
+/* The child: what the answer has for later commands. */
+static void learn(struct diary *d, const struct usher_command *c, const struct usher_reply *r)
+{
+    if (r->status > USHER_SAME)
+        return;
+    switch (c->verb) {
+    case USHER_NUMBER_CALL:
+        d->number[atoi(r->of.number.number + 1) % NAMES] = r->of.number.token;
+        break;
+    case USHER_QUEUE_LOGIN:
+        d->login[atoi(r->of.queue.agent + 1) % NAMES] = r->of.queue.login;
+        break;
+    case USHER_SERIAL_RESERVE:
+        if (usher_serial_text(r, 0, d->serial, sizeof d->serial) == 0)
+            d->serial[0] = '\0';
+        d->serial_token = r->of.serial.token;
+        break;
+    case USHER_ID_NEXT:
+        d->id = r->of.id.first;
+        d->id_n = r->of.id.n;
+        d->id_token = r->of.id.token;
+        break;
+    default:
+        break;
+    }
+}
+
+static void note_make(struct diary *d, struct note *n, uint64_t *random)
+{
+    n->scope = below(random, SCOPES);
+    n->line[0] = '\0';
+    scopes[n->scope].line(n->line, d, random);
+    if (below(random, 3) == 0)
+        d->now += below(random, 400);
+    put(n->line, " now=%" PRId64, d->now);
+    if (below(random, 6) == 0) /* now and then one that was there before */
+        put(n->line, " req=r%" PRIu64, d->requests += below(random, 8) != 0);
+}
+
 /* The child: until it is killed, or its store is gone. */
 static void live(const char *url, struct diary *d, uint64_t seed)
 {
@@ -91,36 +329,37 @@ static void live(const char *url, struct diary *d, uint64_t seed)
     uint64_t random = seed;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
-    options.timeout_ms = 300; /* with the server gone, do not insist */
+    options.timeout_ms = DEADLINE_MS;
     if (usher_open(url, &options, &e) != USHER_OK)
         _exit(1);
-    for (;;) {
-        int index = (int)(next_random(&random) % NUMBERS);
-        struct usher_hold hold;
-        char number[8];
-        enum usher_status status;
+    for (unsigned done = 0; done + BATCH <= NOTES;) {
+        struct line lines[BATCH];
+        struct usher_command commands[BATCH];
+        struct usher_reply replies[BATCH];
+        unsigned n = 1 + below(&random, BATCH);
 
-        if (atomic_load(&d->token[index]) != 0) {
-            (void)snprintf(number, sizeof number, "n%d", index);
-            atomic_store(&d->doing, index);
-            status = usher_number_hangup(e, "p", number, atomic_load(&d->token[index]), -1);
-            if (status != USHER_OK)
-                _exit(0);
-            atomic_store(&d->token[index], 0);
-            atomic_fetch_add(&d->version, 1);
-        } else {
-            atomic_store(&d->doing, -1);
-            status = usher_number_call(e, "p", NULL, NULL, &hold);
-            if (status == USHER_EMPTY)
-                continue;
-            if (status != USHER_OK)
-                _exit(0);
-            atomic_store(&d->token[atoi(hold.number + 1)], hold.token);
-            atomic_store(&d->version, hold.version);
+        for (unsigned i = 0; i < n; i++) {
+            note_make(d, &d->notes[done + i], &random);
+            line_read(&lines[i], d->notes[done + i].line);
+            commands[i] = lines[i].c;
         }
-        atomic_fetch_add(&d->acknowledged, 1);
+        atomic_store(&d->begun, done + n);
+        if (usher_execute(e, commands, replies, n) != USHER_OK)
+            _exit(0); /* some of them may have been applied */
+        for (unsigned i = 0; i < n; i++) {
+            d->notes[done + i].status = replies[i].status;
+            d->notes[done + i].version = replies[i].version;
+            learn(d, &commands[i], &replies[i]);
+            usher_reply_done(&replies[i]);
+            line_done(&lines[i]);
+        }
+        done += n;
+        atomic_store(&d->acknowledged, done);
     }
+    _exit(0);
 }
+
+/* ---- the store against the diary of the dead ----------------------------------------- */
 
 static struct usher_engine *open_store(const char *url)
 {
@@ -133,86 +372,109 @@ static struct usher_engine *open_store(const char *url)
     return e;
 }
 
-static void prepare(const char *url, struct diary *d)
+static void tell(struct usher_engine *e, const char *text, enum usher_status *ret_status,
+                 uint64_t *ret_version)
 {
-    struct usher_engine *e = open_store(url);
-
-    for (int i = 0; i < NUMBERS; i++) {
-        char number[8];
-
-        (void)snprintf(number, sizeof number, "n%d", i);
-        assert_int_equal(usher_number_add(e, "p", number, NULL), USHER_OK);
-        assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
-    }
-    atomic_store(&d->version, 2 * NUMBERS);
-    usher_close(e);
-}
-
-static uint64_t version_of(struct usher_engine *e)
-{
-    struct usher_command c;
+    struct line line;
     struct usher_reply reply;
 
-    memset(&c, 0, sizeof c);
-    c.verb = USHER_NUMBER_STATS;
-    c.scope.data = "p";
-    c.scope.size = 1;
-    assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
-    assert_int_equal(reply.status, USHER_OK);
-    return reply.version;
+    line_read(&line, text);
+    if (usher_execute(e, &line.c, &reply, 1) != USHER_OK)
+        fail_msg("%s: %s", text, reply.message);
+    *ret_status = reply.status;
+    *ret_version = reply.version;
+    usher_reply_done(&reply);
+    line_done(&line);
 }
 
-/* The store against the diary of the dead. */
-static void compare(struct usher_engine *e, const struct diary *d)
+static bool alike(struct usher_engine *e, struct usher_engine *twin, unsigned scope)
 {
-    uint64_t version = version_of(e), last = atomic_load(&d->version);
-    struct usher_reply list;
-    int doing = atomic_load(&d->doing), differences = 0;
+    char here[33], there[33];
 
-    if (version != last && version != last + 1)
-        fail_msg("version %" PRIu64 ", acknowledged %" PRIu64, version, last);
-    assert_int_equal(usher_number_list(e, "p", -1, NULL, NULL, 0, &list), USHER_OK);
-    assert_int_equal(list.of.number.n_rows, NUMBERS);
-    for (int i = 0; i < NUMBERS; i++) {
-        const struct usher_number_row *row = &list.of.number.rows[i];
-        uint64_t token = atomic_load(&d->token[i]);
-        bool is_busy = row->state == USHER_NUMBER_BUSY_UP;
-
-        if (is_busy == (token != 0) && (!is_busy || row->token == token))
-            continue;
-        differences++;
-        if (is_busy) /* the call under way was applied */
-            assert_true(doing == -1 && token == 0 && row->token == version);
-        else /* the hangup under way was */
-            assert_int_equal(doing, i);
-    }
-    usher_reply_done(&list);
-    assert_int_equal(differences, (int)(version - last));
+    assert_int_equal(usher_digest(e, scopes[scope].noun, scopes[scope].name, here), USHER_OK);
+    assert_int_equal(usher_digest(twin, scopes[scope].noun, scopes[scope].name, there), USHER_OK);
+    return strcmp(here, there) == 0;
 }
 
-static void settle(const char *url, struct diary *d)
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+/* Of what was under way, over a run. */
+static unsigned applied, not_applied;
+
+static void settle(const char *url, struct usher_engine *twin, struct diary *d)
 {
     struct usher_engine *e = open_store(url);
+    unsigned acknowledged = atomic_load(&d->acknowledged), begun = atomic_load(&d->begun);
+    uint64_t version, faults = 1;
     enum usher_status status;
-    uint64_t faults = 1;
 
-    compare(e, d);
-    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    for (unsigned i = 0; i < acknowledged; i++) {
+        const struct note *n = &d->notes[i];
+
+        tell(twin, n->line, &status, &version);
+        if (status != n->status || version != n->version)
+            fail_msg("%s: said %s, version %" PRIu64 "; the twin %s, version %" PRIu64, n->line,
+                     usher_status_word(n->status), n->version, usher_status_word(status), version);
+    }
+    for (unsigned k = 0; k < SCOPES; k++) {
+        bool same = alike(e, twin, k);
+
+        for (unsigned i = acknowledged; i < begun; i++) {
+            if (d->notes[i].scope != k)
+                continue;
+            if (same) {
+                not_applied++;
+                break;
+            }
+            tell(twin, d->notes[i].line, &status, &version);
+            applied++;
+            same = alike(e, twin, k);
+        }
+        if (same)
+            continue;
+        for (unsigned i = 0; i < begun; i++)
+            if (d->notes[i].scope == k)
+                print_error("%s %s\n", i < acknowledged ? "acknowledged" : "under way",
+                            d->notes[i].line);
+        fail_msg("%s %s is not as the dead had it", usher_noun_word(scopes[k].noun),
+                 scopes[k].name);
+    }
+    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
     assert_true(faults == 0);
-    status = usher_number_free(e, "p", NULL, NULL, NULL);
-    assert_true(status == USHER_OK || status == USHER_SAME);
-    for (int i = 0; i < NUMBERS; i++)
-        atomic_store(&d->token[i], 0);
-    atomic_store(&d->version, version_of(e));
     usher_close(e);
+}
+
+static struct usher_engine *prepare(const char *url)
+{
+    struct usher_engine *e = open_store(url), *twin = open_store("memory:");
+    enum usher_status status;
+    uint64_t version;
+
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        char line[LINE] = "";
+
+        put(line, "%s now=1700000000000", begin[i]);
+        tell(e, line, &status, &version);
+        assert_int_equal(status, USHER_OK);
+        tell(twin, line, &status, &version);
+        assert_int_equal(status, USHER_OK);
+    }
+    usher_close(e);
+    return twin;
 }
 
 static struct diary *diary_new(void)
 {
-    void *d =
+    struct diary *d =
         mmap(NULL, sizeof(struct diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     assert_true(d != MAP_FAILED);
+    d->now = INT64_C(1700000000000);
+    applied = not_applied = 0;
     return d;
 }
 
@@ -221,6 +483,7 @@ static pid_t child_new(const char *url, struct diary *d, uint64_t seed)
     pid_t pid;
 
     atomic_store(&d->acknowledged, 0);
+    atomic_store(&d->begun, 0);
     pid = fork();
     assert_true(pid >= 0);
     if (pid == 0)
@@ -228,9 +491,9 @@ static pid_t child_new(const char *url, struct diary *d, uint64_t seed)
     return pid;
 }
 
-/* Wait for @n acknowledged operations, and a little more that depends on @spins.  Says whether
+/* Wait for @n acknowledged commands, and a little more that depends on @spins.  Says whether
  * the child still lives: one to which the store is slow gives up by itself. */
-static bool wait_for(const struct diary *d, pid_t pid, uint64_t n, uint64_t spins)
+static bool wait_for(const struct diary *d, pid_t pid, unsigned n, uint64_t spins)
 {
     int64_t end = clock_ms() + DEADLINE_MS;
 
@@ -238,8 +501,10 @@ static bool wait_for(const struct diary *d, pid_t pid, uint64_t n, uint64_t spin
         int status;
 
         assert_true(clock_ms() < end);
-        if (waitpid(pid, &status, WNOHANG) == pid)
+        if (waitpid(pid, &status, WNOHANG) == pid) {
+            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
             return false;
+        }
         (void)sched_yield();
     }
     for (volatile uint64_t i = 0; i < spins; i = i + 1) {
@@ -247,28 +512,35 @@ static bool wait_for(const struct diary *d, pid_t pid, uint64_t n, uint64_t spin
     return true;
 }
 
+static void kill_child(pid_t pid)
+{
+    int status;
+
+    assert_int_equal(kill(pid, SIGKILL), 0);
+    assert_true(waitpid(pid, &status, 0) == pid);
+}
+
 #ifdef USHER_WITH_SQLITE
 static void a_killed_program_leaves_sqlite_whole(void **state)
 {
     char dir[] = "/tmp/usher-kill.XXXXXX", url[128], command[128];
     struct diary *d = diary_new();
+    struct usher_engine *twin;
     uint64_t random = seed_of_run();
 
     (void)state;
     assert_non_null(mkdtemp(dir));
     (void)snprintf(url, sizeof url, "sqlite:%s/pool.db", dir);
-    prepare(url, d);
-    settle(url, d);
+    twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
         pid_t pid = child_new(url, d, next_random(&random));
-        int status;
 
-        if (wait_for(d, pid, next_random(&random) % 40, next_random(&random) % 200000)) {
-            assert_int_equal(kill(pid, SIGKILL), 0);
-            assert_true(waitpid(pid, &status, 0) == pid);
-        }
-        settle(url, d);
+        if (wait_for(d, pid, below(&random, 40), next_random(&random) % 200000))
+            kill_child(pid);
+        settle(url, twin, d);
     }
+    print_message("of what was under way %u applied, %u not\n", applied, not_applied);
+    usher_close(twin);
     (void)munmap(d, sizeof *d);
     (void)snprintf(command, sizeof command, "rm -rf %s", dir);
     assert_int_equal(system(command), 0);
@@ -278,28 +550,55 @@ static void a_killed_program_leaves_sqlite_whole(void **state)
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 
+/* The server goes on with what it has been sent. */
+static void a_killed_program_leaves_redis_whole(void **state)
+{
+    char url[REDIS_URL_MAX];
+    struct diary *d = diary_new();
+    struct usher_engine *twin;
+    uint64_t random = seed_of_run();
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    (void)redis_server_url(server, url);
+    twin = prepare(url);
+    for (int i = (rounds() + 3) / 4; i > 0; i--) {
+        pid_t pid = child_new(url, d, next_random(&random));
+
+        if (wait_for(d, pid, below(&random, 60), next_random(&random) % 200000))
+            kill_child(pid);
+        assert_true(
+            redis_server_wait_info(server, "clients", "connected_clients:1\r", DEADLINE_MS));
+        settle(url, twin, d);
+    }
+    print_message("of what was under way %u applied, %u not\n", applied, not_applied);
+    usher_close(twin);
+    (void)munmap(d, sizeof *d);
+}
+
 static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
 {
     char url[REDIS_URL_MAX];
     struct diary *d = diary_new();
+    struct usher_engine *twin;
     uint64_t random = seed_of_run();
 
     (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     (void)redis_server_url(server, url);
-    prepare(url, d);
-    settle(url, d);
+    twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
         pid_t pid = child_new(url, d, next_random(&random));
-        int status;
-
-        bool lives = wait_for(d, pid, next_random(&random) % 60, next_random(&random) % 200000);
+        bool lives = wait_for(d, pid, below(&random, 60), next_random(&random) % 200000);
 
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
         if (lives)
-            assert_true(waitpid(pid, &status, 0) == pid);
+            kill_child(pid); /* it would wait for the server */
         assert_true(redis_server_restart(server));
-        settle(url, d);
+        settle(url, twin, d);
     }
+    print_message("of what was under way %u applied, %u not\n", applied, not_applied);
+    usher_close(twin);
     (void)munmap(d, sizeof *d);
 }
 #endif
@@ -311,6 +610,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_killed_program_leaves_sqlite_whole),
 #endif
 #ifdef USHER_WITH_REDIS
+        cmocka_unit_test(a_killed_program_leaves_redis_whole),
         cmocka_unit_test(a_killed_redis_comes_back_with_all_it_acknowledged),
 #endif
     };

@@ -9,7 +9,12 @@
 #include <string.h>
 
 #include "cli/answer.h"
+#include "cli/cli.h"
 #include "cli/parse.h"
+
+/* What the program has besides commands; a parser names them to who mistypes. */
+const struct cli_program usher__cli_programs[] = { { NULL, NULL, NULL, NULL } };
+const struct cli_verb usher__cli_verbs[] = { { NULL, NULL, NULL, NULL, NULL } };
 
 void line_read(struct line *l, const char *text)
 {

@@ -42,6 +42,7 @@
 #include <usher/store.h>
 #include <usher/usher.h>
 
+#include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 #include "model/compare.h"
@@ -149,10 +150,23 @@ static int setup(void **state)
                : -1;
 }
 
+static enum usher_noun noun_of(const struct usher_command *c)
+{
+    return (enum usher_noun)(c->verb >> 8);
+}
+
+/* Of the scope of @c, whose name ends with a NUL here. */
+static void digest_at(struct usher_engine *e, const struct usher_command *c, char digest[33])
+{
+    if (usher_digest(e, noun_of(c), c->scope.data, digest) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+}
+
 static void digest_of(struct usher_engine *e, const char *pool, char digest[33])
 {
-    if (usher_digest(e, USHER_NUMBER, pool, digest) != USHER_OK)
-        fail_msg("%s", usher_message(e));
+    struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = { pool, strlen(pool) } };
+
+    digest_at(e, &c, digest);
 }
 
 static void print_fault(void *payload, const char *line)
@@ -250,7 +264,7 @@ static const struct usher_command world[] = {
 };
 #define WORLD (sizeof world / sizeof *world)
 
-/* Every verb, with and without what makes it repeatable. */
+/* Every verb of numbers, with and without what makes it repeatable. */
 static const struct usher_command targets[] = {
     LINE(ADD, 20, 0, ARGS(N("n6"))),
     LINE(ADD, 20, 0, ARGS(N("n6"), .group = TEXT("g")), REQ("r")),
@@ -291,6 +305,190 @@ static const struct usher_command targets[] = {
 };
 #define TARGETS (sizeof targets / sizeof *targets)
 
+/* The same of the other nouns.  A line begins with its time. */
+#define WORLD_LINES 32 /* at most */
+static const char *const queue_world[] = {
+    "0 queue set desk ttl=0 wrapup=10",
+    "0 queue login desk ann capacity=2", /* 2.1 and 2.2 */
+    "0 queue login desk bob lanes=x",    /* 3.1 */
+    "0 queue apply desk a",              /* 2.1, token 5 */
+    "0 queue apply desk b",
+    "0 queue apply desk c",
+    "0 queue apply desk d lane=x",
+    "5 queue finish desk 3.1", /* its wrap-up is over when the next command comes */
+    "5 queue set desk offer=100",
+    "5 queue login desk cid lanes=y",
+    "5 queue apply desk e lane=y", /* offered to cid */
+    "5 queue apply desk f lane=z",
+    "0 queue set pull trigger=pull ttl=15",
+    "0 queue login pull gone", /* and is, when the next command comes */
+    "0 queue apply pull lost",
+    "10 queue login pull ann",
+    "10 queue login pull bob",
+    "10 queue apply pull a",
+    "10 queue apply pull b priority=1",
+    "10 queue apply pull c",
+};
+static const char *const room_world[] = {
+    "0 room open lounge ttl=15 grace=50 capacity=5",
+    "0 room join lounge ann name=Ann",
+    "0 room join lounge bob",
+    "0 room join lounge cid", /* offline when the next command comes */
+    "0 room role lounge chair ann",
+    "0 room share lounge bob s1 page=1",
+    "0 room set lounge topic x",
+    "10 room alive lounge ann",
+    "10 room alive lounge bob",
+};
+static const char *const serial_world[] = {
+    "0 serial rule order prefix=A width=4 critical=2 batch=5 max=50",
+    "0 serial fill order 6",
+    "0 serial take order n=2",
+    "0 serial rule bill prefix=B width=4 mode=gapfree",
+    "0 serial reserve bill owner=x lease=10",   /* free when the next command comes */
+    "0 serial reserve bill owner=y lease=1000", /* B0002, token 3 */
+    "0 serial reserve bill owner=z lease=1000",
+    "0 serial return bill B0003 token=4",
+};
+static const char *const id_world[] = {
+    "0 id create ids step=10", "0 id next ids n=5", /* token 2 */
+};
+static const char *const others[] = {
+    "20 queue set desk ttl=5000",
+    "20 queue set desk strategy=level offer=0 req=r",
+    "20 queue set pull trigger=auto",
+    "20 queue set desk",
+    "20 queue login desk dan",
+    "20 queue login desk dan lanes=z req=r",
+    "20 queue login desk ann",
+    "20 queue login desk ann capacity=3",
+    "20 queue logout desk ann",
+    "20 queue logout desk ann req=r",
+    "20 queue logout desk nobody",
+    "20 queue pause desk ann",
+    "20 queue pause desk bob req=r",
+    "20 queue ready desk bob",
+    "20 queue alive desk agent=ann",
+    "20 queue alive desk user=c",
+    "20 queue alive pull user=a",
+    "20 queue room desk ann",
+    "20 queue apply desk g",
+    "20 queue apply desk g lane=x priority=3 req=r",
+    "20 queue apply desk a",
+    "20 queue where desk c",
+    "20 queue where desk nobody",
+    "20 queue leave desk a",
+    "20 queue leave desk c req=r",
+    "20 queue finish desk 2.1",
+    "20 queue finish desk 2.1 user=a req=r",
+    "20 queue finish desk 2.1 token=5",
+    "20 queue finish desk 2.1 token=4",
+    "20 queue accept desk cid e",
+    "20 queue accept desk cid e req=r",
+    "20 queue reject desk cid e",
+    "20 queue reject desk cid e req=r",
+    "20 queue pull pull ann",
+    "20 queue pull pull ann req=r",
+    "20 queue pull desk ann",
+    "20 queue match pull",
+    "20 queue match pull req=r",
+    "20 queue sweep pull",
+    "20 queue sweep pull req=r",
+    "20 queue list desk",
+    "20 queue list desk state=seated",
+    "20 queue agents desk",
+    "20 queue stats desk",
+    "20 queue history desk",
+    "20 queue move desk f lane=default priority=2",
+    "20 queue move desk f lane=x req=r",
+    "20 queue free desk ann",
+    "20 queue free desk cid req=r",
+    "20 room open lounge capacity=6",
+    "20 room open hall req=r",
+    "20 room close lounge",
+    "20 room lock lounge",
+    "20 room unlock lounge",
+    "20 room set lounge topic y",
+    "20 room set lounge topic y other=z if=x req=r",
+    "20 room set lounge topic y if=z",
+    "20 room unset lounge topic",
+    "20 room get lounge",
+    "20 room get lounge field=topic",
+    "20 room join lounge dan",
+    "20 room join lounge dan name=Dan req=r",
+    "20 room join lounge ann",
+    "20 room leave lounge ann",
+    "20 room leave lounge bob req=r",
+    "20 room kick lounge bob",
+    "20 room kick lounge bob ban=1000 req=r",
+    "20 room alive lounge cid",
+    "20 room member lounge ann mood sad",
+    "20 room member lounge ann mood sad req=r",
+    "20 room all lounge hand up",
+    "20 room role lounge chair bob",
+    "20 room role lounge chair '' if=ann req=r",
+    "20 room share lounge ann s2 page=2",
+    "20 room unshare lounge s1",
+    "20 room show lounge",
+    "20 room snapshot lounge",
+    "20 room changes lounge since=3",
+    "20 room sweep lounge",
+    "20 room sweep lounge ttl=5 req=r",
+    "20 serial rule order batch=7",
+    "20 serial rule new prefix=N req=r",
+    "20 serial fill order 3",
+    "20 serial fill order 3 req=r",
+    "20 serial take order",
+    "20 serial take order n=3 req=r",
+    "20 serial check order",
+    "20 serial tick order",
+    "20 serial tick order req=r",
+    "20 serial setmax order 5",
+    "20 serial setmax order 5 req=r",
+    "20 serial setmaxcur order 30",
+    "20 serial parse order A0003",
+    "20 serial reserve bill",
+    "20 serial reserve bill req=r",
+    "20 serial reserve bill owner=y",
+    "20 serial confirm bill B0002 token=3",
+    "20 serial return bill B0002 token=3",
+    "20 serial void bill B0002 token=3 req=r",
+    "20 serial confirm bill B0002 token=9",
+    "20 serial show order",
+    "20 serial delete order",
+    "20 serial holds bill",
+    "20 serial sweep bill",
+    "20 serial sweep bill req=r",
+    "20 id create new start=7",
+    "20 id create ids",
+    "20 id next ids",
+    "20 id next ids n=20 req=r",
+    "20 id show ids",
+    "20 id set ids step=20",
+    "20 id set ids next=1000 req=r",
+    "20 id delete ids",
+    "20 id return ids 4 2 token=2",
+    "20 id return ids 4 2 token=2 req=r",
+};
+#define OTHERS (sizeof others / sizeof *others)
+#define ALL (TARGETS + OTHERS)
+
+static struct line other_lines[OTHERS];
+
+/* Numbers come first. */
+static const struct usher_command *target_at(size_t i)
+{
+    return i < TARGETS ? &targets[i] : &other_lines[i - TARGETS].c;
+}
+
+/* "20 queue …" */
+static void timed_line(struct line *l, const char *text)
+{
+    line_read(l, strchr(text, ' ') + 1);
+    l->c.given |= USHER_GIVEN_NOW;
+    l->c.now_ms = T0 + atoi(text);
+}
+
 /* What a target comes to, by the twin. */
 struct expected {
     struct usher_reply first, second; /* the second: repeated at once */
@@ -307,17 +505,58 @@ static void make_world(struct usher_engine *e)
     assert_true(replies[WORLD - 2].of.number.token == 11);
 }
 
+static void make_lines(struct usher_engine *e, const char *const *lines, size_t n)
+{
+    struct line l[WORLD_LINES];
+    struct usher_command commands[WORLD_LINES];
+    struct usher_reply replies[WORLD_LINES];
+
+    assert_true(n <= WORLD_LINES);
+    for (size_t i = 0; i < n; i++) {
+        timed_line(&l[i], lines[i]);
+        commands[i] = l[i].c;
+    }
+    assert_int_equal(usher_execute(e, commands, replies, n), USHER_OK);
+    for (size_t i = 0; i < n; i++) {
+        if (replies[i].status != USHER_OK)
+            fail_msg("%s: %s", lines[i], usher_status_word(replies[i].status));
+        usher_reply_done(&replies[i]);
+        line_done(&l[i]);
+    }
+}
+
+static void make_world_of(struct usher_engine *e, enum usher_noun noun)
+{
+    switch (noun) {
+    case USHER_QUEUE:
+        make_lines(e, queue_world, sizeof queue_world / sizeof *queue_world);
+        break;
+    case USHER_ROOM:
+        make_lines(e, room_world, sizeof room_world / sizeof *room_world);
+        break;
+    case USHER_SERIAL:
+        make_lines(e, serial_world, sizeof serial_world / sizeof *serial_world);
+        break;
+    case USHER_ID:
+        make_lines(e, id_world, sizeof id_world / sizeof *id_world);
+        break;
+    default:
+        make_world(e);
+        break;
+    }
+}
+
 static struct expected expect(const struct usher_command *c)
 {
     struct usher_engine *twin = open_twin();
     struct expected x;
 
-    make_world(twin);
-    digest_of(twin, "p", x.before);
+    make_world_of(twin, noun_of(c));
+    digest_at(twin, c, x.before);
     (void)run(twin, c, &x.first);
-    digest_of(twin, "p", x.after);
+    digest_at(twin, c, x.after);
     (void)run(twin, c, &x.second);
-    digest_of(twin, "p", x.again);
+    digest_at(twin, c, x.again);
     usher_close(twin);
     return x;
 }
@@ -328,14 +567,28 @@ static void expected_done(struct expected *x)
     usher_reply_done(&x->second);
 }
 
-/* Equal but for whether it was the kept answer. */
-static bool same_answer(enum usher_verb verb, const struct usher_reply *a,
+/* Equal but for whether it was the kept answer.  Says to @f (may be NULL) what differs. */
+static bool same_answer(const struct usher_command *c, const struct usher_reply *a,
                         const struct usher_reply *b, FILE *f)
 {
     struct usher_reply copy = *a;
+    char *x, *y;
+    bool same;
 
     copy.repeated = b->repeated;
-    return replies_equal(verb, &copy, b, f);
+    if (noun_of(c) == USHER_NUMBER)
+        return replies_equal(c->verb, &copy, b, f);
+    if (noun_of(c) == USHER_QUEUE)
+        return queue_replies_equal(c->verb, &copy, b, f);
+    x = line_answer(c, a);
+    y = line_answer(c, b);
+    same = a->version == b->version && strcmp(x, y) == 0;
+    if (!same && f != NULL)
+        (void)fprintf(f, "version %" PRIu64 " %sversion %" PRIu64 " %s", a->version, x, b->version,
+                      y);
+    free(x);
+    free(y);
+    return same;
 }
 
 enum ran { RAN, DID_NOT_RUN };
@@ -345,13 +598,13 @@ enum ran { RAN, DID_NOT_RUN };
 static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t target,
                      const struct expected *x, enum ran ran, const char *what, size_t at)
 {
-    const struct usher_command *c = &targets[target];
+    const struct usher_command *c = target_at(target);
     struct usher_reply reply;
     char now[33];
     const char *fault = NULL;
 
     (void)run(e, c, &reply);
-    digest_of(direct, "p", now);
+    digest_at(direct, c, now);
     if (proxy_fired(proxy) != 1)
         fault = "the fault did not hit";
     else if (reply.status == USHER_UNKNOWN) {
@@ -361,15 +614,15 @@ static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t
             fault = "the state is not that of applied once or not at all";
         else if (reply.message[0] == '\0')
             fault = "no message";
-    } else if (!same_answer(c->verb, &x->first, &reply, NULL) &&
+    } else if (!same_answer(c, &x->first, &reply, NULL) &&
                !(((usher_command_flags(c) & USHER_COMMAND_REPEATABLE) != 0) &&
-                 same_answer(c->verb, &x->second, &reply, NULL))) {
+                 same_answer(c, &x->second, &reply, NULL))) {
         fault = "another answer";
     } else if (strcmp(now, x->after) != 0) {
         fault = "the state is not the twin's";
     }
     if (fault != NULL) {
-        (void)same_answer(c->verb, &x->first, &reply, stderr);
+        (void)same_answer(c, &x->first, &reply, stderr);
         fail_msg("target %zu (%s), %s at byte %zu: %s: %s %s", target, usher_verb_word(c->verb),
                  what, at, fault, usher_status_word(reply.status), reply.message);
     }
@@ -382,6 +635,13 @@ static void fresh_world(struct usher_engine *direct)
     no_fault();
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     make_world(direct);
+}
+
+static void fresh_world_of(struct usher_engine *direct, const struct usher_command *c)
+{
+    no_fault();
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    make_world_of(direct, noun_of(c));
 }
 
 static uint64_t connections(void)
@@ -405,19 +665,19 @@ static void without_faults_the_twin_is_alike(void **state)
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
         struct usher_reply reply;
         char now[33];
 
-        fresh_world(direct);
-        digest_of(direct, "p", now);
+        fresh_world_of(direct, target_at(i));
+        digest_at(direct, target_at(i), now);
         assert_string_equal(now, x.before);
-        (void)run(e, &targets[i], &reply);
-        if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
+        (void)run(e, target_at(i), &reply);
+        if (!same_answer(target_at(i), &x.first, &reply, stderr))
             fail_msg("target %zu", i);
         usher_reply_done(&reply);
-        digest_of(direct, "p", now);
+        digest_at(direct, target_at(i), now);
         assert_string_equal(now, x.after);
         expected_done(&x);
     }
@@ -430,10 +690,10 @@ static void an_answer_that_is_swallowed_is_asked_for_again_or_unknown(void **sta
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
 
-        fresh_world(direct);
+        fresh_world_of(direct, target_at(i));
         arm(PROXY_SWALLOW_REPLY, CALL, 1, NULL);
         one_case(e, direct, i, &x, RAN, "swallowed", 0);
         expected_done(&x);
@@ -447,10 +707,10 @@ static void a_request_that_is_dropped_is_sent_again_or_unknown(void **state)
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
 
-        fresh_world(direct);
+        fresh_world_of(direct, target_at(i));
         arm(PROXY_DROP_REQUEST, CALL, 1, NULL);
         one_case(e, direct, i, &x, DID_NOT_RUN, "dropped", 0);
         expected_done(&x);
@@ -464,18 +724,18 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
         struct usher_reply reply;
         char now[33];
 
-        fresh_world(direct);
+        fresh_world_of(direct, target_at(i));
         proxy_drop(proxy);
-        (void)run(e, &targets[i], &reply);
-        if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
+        (void)run(e, target_at(i), &reply);
+        if (!same_answer(target_at(i), &x.first, &reply, stderr))
             fail_msg("target %zu: %s %s", i, usher_status_word(reply.status), reply.message);
         usher_reply_done(&reply);
-        digest_of(direct, "p", now);
+        digest_at(direct, target_at(i), now);
         assert_string_equal(now, x.after);
         expected_done(&x);
     }
@@ -494,15 +754,24 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
     usher_close(direct);
 }
 
+/* Commands that are more than one call need another connection for the next call anyway, so that it
+ * is not seen when the cut was behind the answer to the first; which is short. */
+#define SHORT_ANSWER 1000
+
+static bool has_more_calls(const struct usher_command *c)
+{
+    return c->verb == USHER_ROOM_OPEN || c->verb == USHER_ROOM_CLOSE;
+}
+
 static void any_reply_may_be_cut_at_any_byte(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = is_long() ? 1 : 23, cases = 0;
+    size_t step = is_long() ? 1 : 47, cases = 0;
     uint64_t random = seed;
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
         bool whole = false;
 
         for (size_t k = next_random(&random) % step; !whole; k += step, cases++) {
@@ -510,11 +779,12 @@ static void any_reply_may_be_cut_at_any_byte(void **state)
             uint64_t before;
 
             assert_true(k < 10000);
-            fresh_world(direct);
+            fresh_world_of(direct, target_at(i));
             before = connections();
             proxy_arm(proxy, &f);
             one_case(e, direct, i, &x, RAN, "reply cut", k);
-            whole = connections() == before || (k == 0 && !is_long() && before == 0);
+            whole = connections() == before || (k == 0 && !is_long() && before == 0) ||
+                    (k >= SHORT_ANSWER && has_more_calls(target_at(i)));
             /* The case before left no connection, if it was the whole of the last target. */
             if (whole || connections() == before + 1)
                 continue;
@@ -532,12 +802,12 @@ static void any_reply_may_be_cut_at_any_byte(void **state)
 static void any_request_may_be_cut_at_any_byte(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = is_long() ? 1 : 41, cases = 0;
+    size_t step = is_long() ? 1 : 89, cases = 0;
     uint64_t random = seed + 1;
 
     (void)state;
-    for (size_t i = 0; i < TARGETS; i++) {
-        struct expected x = expect(&targets[i]);
+    for (size_t i = 0; i < ALL; i++) {
+        struct expected x = expect(target_at(i));
         bool whole = false;
 
         for (size_t k = next_random(&random) % step; !whole; k += step, cases++) {
@@ -551,20 +821,20 @@ static void any_request_may_be_cut_at_any_byte(void **state)
             assert_true(k < 10000);
             no_fault();
             warm(e);
-            fresh_world(direct);
+            fresh_world_of(direct, target_at(i));
             before = requests();
             proxy_arm(proxy, &f);
             {
                 struct usher_reply reply;
 
-                (void)run(e, &targets[i], &reply);
+                (void)run(e, target_at(i), &reply);
                 usher_reply_done(&reply);
                 assert_int_equal(proxy_fired(proxy), 1);
             }
             cut = requests() - before;
             no_fault();
             warm(e);
-            fresh_world(direct);
+            fresh_world_of(direct, target_at(i));
             before = requests();
             proxy_arm(proxy, &all);
             one_case(e, direct, i, &x, RAN, "request passed", k);
@@ -572,7 +842,7 @@ static void any_request_may_be_cut_at_any_byte(void **state)
             whole = cut == uncut;
             no_fault();
             warm(e);
-            fresh_world(direct);
+            fresh_world_of(direct, target_at(i));
             proxy_arm(proxy, &f);
             one_case(e, direct, i, &x, whole ? RAN : DID_NOT_RUN, "request cut", k);
         }
@@ -699,7 +969,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
             assert_int_equal(proxy_fired(proxy), 1);
             /* As by the twin up to the first that is unknown. */
             while (n < BATCH && replies[n].status != USHER_UNKNOWN) {
-                if (!same_answer(commands[n].verb, &expected[n], &replies[n], stderr))
+                if (!same_answer(&commands[n], &expected[n], &replies[n], stderr))
                     fail_msg("fault %u at call %u: command %zu differs", k, skip, n);
                 n++;
             }
@@ -713,7 +983,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
             /* Where nothing was done behind the unknown ones, all has its order. */
             if (n + tail == BATCH) {
                 for (size_t i = 0; i < BATCH; i++)
-                    if (!same_answer(commands[i].verb, &expected[i], &replies[i], stderr))
+                    if (!same_answer(&commands[i], &expected[i], &replies[i], stderr))
                         fail_msg("fault %u at call %u: repeated, command %zu differs", k, skip, i);
                 digest_of(direct, "p", now);
                 assert_string_equal(now, wanted);
@@ -743,7 +1013,7 @@ static void answers_are_explained(const struct usher_command *commands,
         if (replies[i].status == USHER_UNAVAILABLE)
             continue;
         (void)run(twin, &commands[i], &r);
-        if (!same_answer(commands[i].verb, &r, &replies[i], stderr))
+        if (!same_answer(&commands[i], &r, &replies[i], stderr))
             fail_msg("%s at call %u: the answer to command %zu (%s: %s) does not follow from "
                      "those before",
                      what, at, i, usher_verb_word(commands[i].verb),
@@ -1200,7 +1470,7 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
                 /* on a loaded machine the last refusal may come too late to be heard */
                 assert_true(strcmp(now, x.before) == 0 || strcmp(now, x.after) == 0);
             } else {
-                if (!same_answer(c.verb, &x.first, &reply, stderr))
+                if (!same_answer(&c, &x.first, &reply, stderr))
                     fail_msg("%s, target %zu: %s", settings[i][0], t, reply.message);
                 assert_string_equal(now, x.after);
             }
@@ -2940,7 +3210,11 @@ int main(int argc, char **argv)
         redis_server_stop(server);
         return 1;
     }
+    for (size_t i = 0; i < OTHERS; i++)
+        timed_line(&other_lines[i], others[i]);
     failed = cmocka_run_group_tests(tests, NULL, NULL);
+    for (size_t i = 0; i < OTHERS; i++)
+        line_done(&other_lines[i]);
     proxy_stop(proxy);
     redis_server_stop(server);
     return failed;

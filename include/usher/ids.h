@@ -11,9 +11,10 @@
  * nothing else is said: its segments are granted by the authority before the store gives out any
  * of them.  A store that has forgotten something then repeats nothing: it goes on with a new
  * segment, and what was left of the one before is a gap, `step` ids at most.  Redis is asked in
- * each `next` whether it is still the server that the segment was put on; a dispenser that is
- * gone is made again; and each engine compares authority and store once.  A file of SQLite that
- * was put back from a copy is noticed if segments were granted since.
+ * each `next` whether it is still the server that the segment was put on (one that gets its
+ * first replica takes itself for another one, too); a dispenser that is gone is made again; and
+ * each engine compares authority and store once.  A file of SQLite that was put back from a copy is
+ * noticed if segments were granted since.
  *
  * While the authority is away, ids are given out up to the end of the segment; from then on
  * USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.

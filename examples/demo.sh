@@ -26,6 +26,6 @@ echo
 echo
 "$usher" trace --seed=1 --calls=5000 --agents=22 --lambda=400 >centre.csv
 echo "A call centre whose callers wait, made by: usher trace --calls=5000 --agents=22 --lambda=400"
-echo "The same callers and agents in a queue: usher -s sqlite:day.db replay centre.csv --agents=22"
+echo "The same callers and agents in a queue: usher -s sqlite:day.db replay centre.csv --agents=22 --pool=centre"
 echo
-"$usher" -s sqlite:day.db replay centre.csv --agents=22 | sed -n '/callers and agents/,$p'
+"$usher" -s sqlite:day.db replay centre.csv --agents=22 --pool=centre | sed -n '/given out/,$p'

@@ -679,7 +679,8 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 /* ---- looking inside --------------------------------------------------------------- */
 
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
- *  count).  USHER_OK even when faults were found; *@ret_faults counts them. */
+ *  count).  With an authority: also that nothing may be given out that it has not granted.
+ *  USHER_OK even when faults were found; *@ret_faults counts them. */
 typedef void usher_audit_fn(void *payload, const char *line);
 USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
                                         uint64_t *ret_faults);

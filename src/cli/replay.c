@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * usher replay FILE: recorded calls through a pool of numbers, in virtual time; and their
- * callers through a queue (replay_queue.c).
+ * usher replay FILE: recorded calls through a pool of numbers, in virtual time; what each is
+ * given (replay_tickets.c); and their callers through a queue (replay_queue.c).
  *
  * A call is two events.  Of one moment, the ends of earlier calls come first, then the calls
  * that begin, in the order of the file; one that begins and ends at once does so alone.
@@ -321,6 +321,7 @@ struct replay_options {
     const char *file, *pool;
     enum calls_format format;
     int64_t batch, agents; /* 0: those of the record */
+    int64_t zone_min;
     bool json;
 };
 
@@ -354,11 +355,14 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
         if (strcmp(value, "recorded") != 0 &&
             !usher__parse_int(value, 1, REPLAY_AGENTS_MAX, &o->agents))
             return refuse(message, "agents", "is neither recorded nor a number from 1 to 10000");
+    } else if ((value = usher__key_value(word, "--zone")) != NULL) {
+        if (!usher__parse_int(value, -1440, 1440, &o->zone_min))
+            return refuse(message, "zone", "is not a number from -1440 to 1440");
     } else if ((value = usher__key_value(word, "--pool")) != NULL) {
         const char *fault = usher__scope_fault(value, strlen(value));
 
-        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 6)
-            fault = "is longer than 249 bytes";
+        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 8)
+            fault = "is longer than 247 bytes";
         if (fault != NULL)
             return refuse(message, "pool", fault);
         o->pool = value;
@@ -391,6 +395,18 @@ static int read_calls(struct cli *cli, const struct replay_options *o, struct ca
     return good ? 0 : usher__cli_fail(cli, USHER_INVALID, "%s:%s", o->file, message);
 }
 
+/* False: it failed. */
+static bool given(struct replay *r, const struct replay_options *o, struct replay_result *ret)
+{
+    (void)snprintf(r->pool, sizeof r->pool, "%s-ids", o->pool);
+    if (!usher__replay_ids(r->cli, r->calls, r->pool, r->batch_size, &ret->ids, &r->failed,
+                           r->message))
+        return false;
+    (void)snprintf(r->pool, sizeof r->pool, "%s-tickets", o->pool);
+    return usher__replay_tickets(r->cli, r->calls, r->pool, o->zone_min, r->batch_size,
+                                 &ret->tickets, &r->failed, r->message);
+}
+
 /* False: it failed.  ret->agents 0: there is nothing to be replayed. */
 static bool queue(struct replay *r, const struct replay_options *o, struct replay_queue *ret)
 {
@@ -405,10 +421,10 @@ static bool queue(struct replay *r, const struct replay_options *o, struct repla
 static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)
 {
     struct replay *r = usher__cli_resize(NULL, sizeof *r);
-    struct replay_pass passes[2] = { 0 };
-    struct replay_queue queued = { 0 };
+    struct replay_result result;
     int rc = 0;
 
+    memset(&result, 0, sizeof result);
     memset(r, 0, sizeof *r);
     r->cli = cli;
     r->calls = calls;
@@ -418,13 +434,14 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
     r->users = usher__cli_resize(NULL, calls->lines.n * sizeof *r->users);
     r->uses = usher__cli_resize(NULL, calls->lines.n * sizeof *r->uses);
     make_events(r);
-    if (pass(r, o->pool, false, &passes[0]) && pass(r, o->pool, true, &passes[1]) &&
-        queue(r, o, &queued))
-        usher__replay_report(stdout, o->json, o->file, cli->store, calls, passes, 2,
-                             queued.agents > 0 ? &queued : NULL);
+    if (pass(r, o->pool, false, &result.passes[0]) && pass(r, o->pool, true, &result.passes[1]) &&
+        given(r, o, &result) && queue(r, o, &result.queue))
+        usher__replay_report(stdout, o->json, o->file, cli->store, calls, &result);
     else
         rc = usher__cli_fail(cli, r->failed, "%s", r->message);
-    if (rc == 0 && passes[0].doubles + passes[1].doubles + queued.doubles > 0)
+    if (rc == 0 && result.passes[0].doubles + result.passes[1].doubles + result.ids.doubles +
+                           result.tickets.doubles + result.queue.doubles >
+                       0)
         rc = usher__cli_exit_code(USHER_REFUSED);
     (void)usher__cli_resize(r->events, 0);
     (void)usher__cli_resize(r->of, 0);
@@ -436,7 +453,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
 int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
 {
-    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, cli->json };
+    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, 0, cli->json };
     char message[CLI_MESSAGE_MAX];
     struct calls calls;
     int rc;

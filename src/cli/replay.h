@@ -8,6 +8,7 @@
 
 #include "cli/calls.h"
 #include "cli/replay_queue.h"
+#include "cli/replay_tickets.h"
 
 /* What one pass over the calls came to. */
 struct replay_pass {
@@ -20,9 +21,15 @@ struct replay_pass {
     int64_t wall_us;
 };
 
-/* @queue NULL: the file does not say enough for one. */
+/* All that was replayed. */
+struct replay_result {
+    struct replay_pass passes[2]; /* each call takes its own line; takes any line */
+    struct replay_ids ids;
+    struct replay_tickets tickets; /* n 0: nobody asked for an agent */
+    struct replay_queue queue;     /* agents 0: the file does not say enough for one */
+};
+
 void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
-                          const struct calls *c, const struct replay_pass *passes, size_t n,
-                          const struct replay_queue *queue);
+                          const struct calls *c, const struct replay_result *result);
 
 #endif

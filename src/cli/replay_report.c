@@ -9,9 +9,9 @@
 #include "cli/answer.h"
 #include "cli/json.h"
 
-static double per_second(const struct replay_pass *p)
+static double per_second(uint64_t n, int64_t wall_us)
 {
-    return p->wall_us > 0 ? (double)p->moves * 1e6 / (double)p->wall_us : 0;
+    return wall_us > 0 ? (double)n * 1e6 / (double)wall_us : 0;
 }
 
 static void span(const struct calls *c, int64_t *ret_first, int64_t *ret_last)
@@ -58,6 +58,47 @@ static void centre_json(struct json *j, const char *key, const struct replay_cen
     j->comma = true;
 }
 
+static void speed_json(struct json *j, uint64_t n, int64_t wall_us)
+{
+    usher__json_key(j, "seconds");
+    fprintf(j->out, "%.6f", (double)wall_us / 1e6);
+    usher__json_key(j, "per_second");
+    fprintf(j->out, "%.0f", per_second(n, wall_us));
+}
+
+static void given_json(struct json *j, const struct replay_result *r)
+{
+    const struct replay_tickets *t = &r->tickets;
+
+    usher__json_key(j, "ids");
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_uint(j, "ids", r->ids.n);
+    usher__json_int(j, "first", r->ids.first);
+    usher__json_int(j, "last", r->ids.last);
+    usher__json_uint(j, "doubles", r->ids.doubles);
+    speed_json(j, r->ids.n, r->ids.wall_us);
+    putc('}', j->out);
+    j->comma = true;
+    usher__json_key(j, "tickets");
+    j->comma = true;
+    if (t->n == 0) {
+        fputs("null", j->out);
+        return;
+    }
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_uint(j, "tickets", t->n);
+    usher__json_text(j, "first", t->first);
+    usher__json_text(j, "last", t->last);
+    usher__json_uint(j, "days", t->days);
+    usher__json_uint(j, "most", t->most);
+    usher__json_uint(j, "doubles", t->doubles);
+    speed_json(j, t->n, t->wall_us);
+    putc('}', j->out);
+    j->comma = true;
+}
+
 static void queue_json(struct json *j, const struct replay_queue *q)
 {
     usher__json_key(j, "queue");
@@ -67,26 +108,20 @@ static void queue_json(struct json *j, const struct replay_queue *q)
     usher__json_uint(j, "on_duty", q->most_on_duty);
     usher__json_uint(j, "doubles", q->doubles);
     usher__json_uint(j, "transitions", q->moves);
-    usher__json_key(j, "seconds");
-    fprintf(j->out, "%.6f", (double)q->wall_us / 1e6);
-    usher__json_key(j, "per_second");
-    fprintf(j->out, "%.0f", q->wall_us > 0 ? (double)q->moves * 1e6 / (double)q->wall_us : 0);
+    speed_json(j, q->moves, q->wall_us);
     centre_json(j, "recorded", &q->recorded);
     centre_json(j, "replayed", &q->replayed);
     putc('}', j->out);
 }
 
 static void report_json(FILE *out, const char *file, const struct calls *c,
-                        const struct replay_pass *passes, size_t n,
-                        const struct replay_queue *queue)
+                        const struct replay_result *r)
 {
     struct json j = { out, false };
-    uint64_t doubles = 0;
+    uint64_t doubles = r->passes[0].doubles + r->passes[1].doubles + r->ids.doubles +
+                       r->tickets.doubles + r->queue.doubles;
     int64_t first, last;
 
-    for (size_t i = 0; i < n; i++)
-        doubles += passes[i].doubles;
-    doubles += queue != NULL ? queue->doubles : 0;
     span(c, &first, &last);
     putc('{', out);
     usher__json_text(&j, "status", usher_status_word(doubles > 0 ? USHER_REFUSED : USHER_OK));
@@ -100,8 +135,8 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     usher__json_int(&j, "first", first);
     usher__json_int(&j, "last", last);
     usher__json_key(&j, "passes");
-    for (size_t i = 0; i < n; i++) {
-        const struct replay_pass *p = &passes[i];
+    for (size_t i = 0; i < 2; i++) {
+        const struct replay_pass *p = &r->passes[i];
 
         fputs(i == 0 ? "[{" : ",{", out);
         j.comma = false;
@@ -113,15 +148,14 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
         usher__json_uint(&j, "transitions", p->moves);
         usher__json_uint(&j, "least", p->least);
         usher__json_uint(&j, "most", p->most);
-        usher__json_key(&j, "seconds");
-        fprintf(out, "%.6f", (double)p->wall_us / 1e6);
-        usher__json_key(&j, "per_second");
-        fprintf(out, "%.0f}", per_second(p));
+        speed_json(&j, p->moves, p->wall_us);
+        putc('}', out);
     }
     putc(']', out);
     j.comma = true;
-    if (queue != NULL)
-        queue_json(&j, queue);
+    given_json(&j, r);
+    if (r->queue.agents > 0)
+        queue_json(&j, &r->queue);
     fputs("}\n", out);
 }
 
@@ -215,10 +249,24 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->wall_us / 1e6);
 }
 
-static void report_text(FILE *out, const char *file, const char *store, const struct calls *c,
-                        const struct replay_pass *passes, const struct replay_queue *queue)
+static void given_text(FILE *out, const struct replay_ids *ids, const struct replay_tickets *t)
 {
-    const struct replay_pass *own = &passes[0], *any = &passes[1];
+    char x[GROUPED_MAX], y[GROUPED_MAX];
+
+    fprintf(out, "\n  %-34s %12s %12s\n", "given out", "ids", "tickets");
+    pair(out, "each call one, each caller one", true, ids->n, t->n);
+    pair(out, "twice, or out of order (never)", true, ids->doubles, t->doubles);
+    fprintf(out, "  %-34s %12.3f %12.3f\n", "seconds", (double)ids->wall_us / 1e6,
+            (double)t->wall_us / 1e6);
+    if (t->n > 0)
+        fprintf(out, "  %s to %s, %s %s, at most %s a day\n", t->first, t->last,
+                grouped(x, t->days), t->days == 1 ? "day" : "days", grouped(y, t->most));
+}
+
+static void report_text(FILE *out, const char *file, const char *store, const struct calls *c,
+                        const struct replay_result *r)
+{
+    const struct replay_pass *own = &r->passes[0], *any = &r->passes[1];
     char text[GROUPED_MAX], from[CLI_TIME_MAX], to[CLI_TIME_MAX];
     int64_t first, last;
 
@@ -245,19 +293,20 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     row(out, "transitions", own->moves, any->moves);
     fprintf(out, "  %-34s %12.3f %12.3f\n", "seconds", (double)own->wall_us / 1e6,
             (double)any->wall_us / 1e6);
-    row(out, "transitions a second", (uint64_t)per_second(own), (uint64_t)per_second(any));
-    if (queue != NULL)
-        queue_text(out, queue);
+    row(out, "transitions a second", (uint64_t)per_second(own->moves, own->wall_us),
+        (uint64_t)per_second(any->moves, any->wall_us));
+    given_text(out, &r->ids, &r->tickets);
+    if (r->queue.agents > 0)
+        queue_text(out, &r->queue);
     else if (c->services)
         fputs("\n  No queue: the record names no agents; say how many with --agents=N\n", out);
 }
 
 void usher__replay_report(FILE *out, bool json, const char *file, const char *store,
-                          const struct calls *c, const struct replay_pass *passes, size_t n,
-                          const struct replay_queue *queue)
+                          const struct calls *c, const struct replay_result *result)
 {
     if (json)
-        report_json(out, file, c, passes, n, queue);
+        report_json(out, file, c, result);
     else
-        report_text(out, file, store, c, passes, queue);
+        report_text(out, file, store, c, result);
 }

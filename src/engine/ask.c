@@ -160,15 +160,23 @@ static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status sta
 
 /* ---- for the nouns ---------------------------------------------------------------------- */
 
+size_t usher__authority_name(char to[USHER_AUTHORITY_NAME_MAX + 1], const struct usher_text *scope,
+                             int64_t period)
+{
+    size_t size = scope->size;
+
+    memcpy(to, scope->data, size);
+    if (period != 0)
+        size +=
+            (size_t)snprintf(to + size, USHER_AUTHORITY_NAME_MAX + 1 - size, "@%" PRId64, period);
+    return size;
+}
+
 struct usher_text usher__ask_name(struct usher__ask *a, int64_t period)
 {
-    const struct usher_text *scope = &a->command->scope;
-    struct usher_text name = { a->name, scope->size };
+    struct usher_text name = { a->name,
+                               usher__authority_name(a->name, &a->command->scope, period) };
 
-    memcpy(a->name, scope->data, scope->size);
-    if (period != 0)
-        name.size += (size_t)snprintf(a->name + scope->size, sizeof a->name - scope->size,
-                                      "@%" PRId64, period);
     return name;
 }
 

@@ -55,7 +55,10 @@ void usher__serial_execute(struct usher__ask *a, struct usher_reply *reply);
 bool usher__id_asks(enum usher_verb verb);
 void usher__id_execute(struct usher__ask *a, struct usher_reply *reply);
 
-/* A serial rule has a maximum for each of its @period; 0: that of the scope itself. */
+/* The name of a scope at the authority, without a NUL; its size.  A serial rule has a maximum
+ * for each of its @period; 0: that of the scope itself. */
+size_t usher__authority_name(char to[USHER_AUTHORITY_NAME_MAX + 1], const struct usher_text *scope,
+                             int64_t period);
 struct usher_text usher__ask_name(struct usher__ask *a, int64_t period);
 
 /* A command on the same scope at the same time. */

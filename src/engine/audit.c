@@ -20,6 +20,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/ask.h"
 #include "steps/kept.h"
 #include "steps/work.h"
 
@@ -30,6 +31,9 @@ struct tally {
 };
 
 struct audit {
+    struct usher_engine *e;
+    int64_t deadline_ms;
+    enum usher_status status; /* of the authority: why the audit cannot go on */
     usher_audit_fn *fn;
     void *payload;
     uint64_t faults;
@@ -117,6 +121,38 @@ static void audit_close(struct audit *a)
                   a->tally.sums[i], a->tally.sum[i]);
 }
 
+/* An authority never falls, so what the store had when it was read is below it now. */
+static void audit_granted(struct audit *a, const struct usher_record *r)
+{
+    struct usher_authority *authority = a->e->authority;
+    enum usher_noun noun = (enum usher_noun)a->scope.noun;
+    char name[USHER_AUTHORITY_NAME_MAX + 1], why[192] = "";
+    struct usher_text text = { name, 0 }, scope = { a->name, strlen(a->name) };
+    struct usher_authority_entry entry;
+    int64_t period = 0, granted;
+    enum usher_status status;
+
+    if (authority == NULL || a->steps == NULL || a->steps->granted == NULL || a->status != USHER_OK)
+        return;
+    granted = a->steps->granted(&a->scope, r, &period);
+    if (granted < 0)
+        return;
+    text.size = usher__authority_name(name, &scope, period);
+    status = authority->ops->read(authority, noun, &text, a->deadline_ms, &entry, why);
+    if (status == USHER_MISSING)
+        entry.max = 0;
+    else if (status != USHER_OK) {
+        usher__message_set("audit: authority: %s",
+                           why[0] != '\0' ? why : usher_status_text(status));
+        a->status = status;
+        return;
+    }
+    if (granted > entry.max)
+        fault(a,
+              "numbers up to %" PRId64 " may be given out, but the authority's maximum is %" PRId64,
+              granted, entry.max);
+}
+
 static void audit_scope(struct audit *a, const struct usher_scope *s)
 {
     audit_close(a);
@@ -140,6 +176,8 @@ static void audit_scope(struct audit *a, const struct usher_scope *s)
         fault(a, "has version %" PRIu64, s->version);
     if (usher__scope_fault(s->name.data, s->name.size) != NULL)
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
+    else
+        audit_granted(a, NULL);
 }
 
 static void audit_order(struct audit *a, const struct usher_record *r)
@@ -193,6 +231,7 @@ static void audit_record(struct audit *a, const struct usher_record *r)
                   (int)r->id.size, r->id.data);
     }
     a->steps->tally(&a->tally, r);
+    audit_granted(a, r);
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)
@@ -246,11 +285,15 @@ enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *
         return USHER_INVALID;
     }
     memset(&a, 0, sizeof a);
+    a.e = e;
+    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
     a.fn = fn;
     a.payload = payload;
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status != USHER_OK)
         return status;
+    if (a.status != USHER_OK)
+        return a.status;
     audit_close(&a);
     *ret_faults = a.faults;
     return USHER_OK;

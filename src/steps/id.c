@@ -431,6 +431,15 @@ static const char *state_word(unsigned kind, unsigned state)
     return NULL;
 }
 
+static int64_t granted(const struct usher_scope *scope, const struct usher_record *r,
+                       int64_t *ret_period)
+{
+    struct usher__segment g = segment(scope);
+
+    *ret_period = 0;
+    return r == NULL && scope->settings[USHER__SET_ID_MANAGED] != 0 ? max_of(&g) : -1;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
 
 static const struct usher__constant constants[] = {
@@ -443,6 +452,7 @@ const struct usher__steps usher__id_steps = {
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,
+    .granted = granted,
     .kinds = kinds,
     .state_word = state_word,
     .first = "0:",

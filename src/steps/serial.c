@@ -1335,6 +1335,17 @@ static const char *state_word(unsigned kind, unsigned state)
     return kind == KIND_HOLD ? usher_serial_state_word((enum usher_serial_state)state) : NULL;
 }
 
+/* But for what was raised by hand while the authority was away, and is not settled yet. */
+static int64_t granted(const struct usher_scope *scope, const struct usher_record *r,
+                       int64_t *ret_period)
+{
+    *ret_period = scope->counts[COUNT_PERIOD];
+    return r != NULL && r->kind == KIND_RULE && scope->settings[SET_AUTHORITY] != 0 &&
+                   pair(r->n + N_GRANT) > pair(r->n + N_DEBT)
+               ? pair(r->n + N_GRANT)
+               : -1;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
                                                 "request", "?",    "?",    "?" };
 
@@ -1364,6 +1375,7 @@ const struct usher__steps usher__serial_steps = {
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,
+    .granted = granted,
     .kinds = kinds,
     .state_word = state_word,
     .first = "3:",

@@ -36,7 +36,7 @@ x,D,6,9000,4000
 x,D,7,8000,5000
 EOF
 cat >wanted.json <<'EOF'
-{"status":"ok","file":"calls.csv","rows":7,"calls":7,"left_out":0,"backwards":0,"midnight":0,"lines":4,"first":1000,"last":9000,"passes":[{"name":"own line","calls":7,"refused":1,"doubles":0,"peak":3,"transitions":12,"least":1,"most":2,"seconds":S},{"name":"any line","calls":7,"refused":0,"doubles":0,"peak":3,"transitions":14,"least":1,"most":3,"seconds":S}]}
+{"status":"ok","file":"calls.csv","rows":7,"calls":7,"left_out":0,"backwards":0,"midnight":0,"lines":4,"first":1000,"last":9000,"passes":[{"name":"own line","calls":7,"refused":1,"doubles":0,"peak":3,"transitions":12,"least":1,"most":2,"seconds":S},{"name":"any line","calls":7,"refused":0,"doubles":0,"peak":3,"transitions":14,"least":1,"most":3,"seconds":S}],"ids":{"ids":7,"first":1,"last":7,"doubles":0,"seconds":S},"tickets":null}
 EOF
 for store in $STORES; do
     for batch in 1 2 3 256; do
@@ -74,7 +74,42 @@ header='vru+line call_id customer_id priority type date vru_entry vru_exit vru_t
     echo 'L2 1 0 2 NW 990228 23:59:50 0:00:10 20 0:00:00 0:00:00 0 AGENT 0:00:10 0:00:20 10 BOB'
 } | sed "s/ /$tab/g; s/\$/$(printf '\r')/" >bank.tsv
 replayed -s memory: --json replay bank.tsv <<'EOF'
-{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}}}
+{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"ids":{"ids":3,"first":1,"last":3,"doubles":0,"seconds":S},"tickets":{"tickets":3,"first":"TK-19990201-000001","last":"TK-19990301-000001","days":2,"most":2,"doubles":0,"seconds":S},"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}}}
+EOF
+
+# ---- ids and tickets: three before midnight and two after it, where the record was made; the ids of a
+# second replay are the same ones, its tickets go on behind those of the last day
+cat >days.csv <<'EOF'
+line,arrival_ms,release_ms,service_ms,patience_ms
+A,1078009200000,1078009210000,1000,5000
+A,1078012799000,1078012800000,1000,5000
+B,1078012799999,1078012810000,1000,5000
+A,1078012800000,1078012810000,1000,5000
+C,1078023600000,1078023610000,1000,5000
+EOF
+for store in $STORES; do
+    lines 0 "$USHER" -s "$store" --json replay days.csv --pool=d
+    holds out.txt '"ids":{"ids":5,"first":1,"last":5,"doubles":0,'
+    holds out.txt '"tickets":{"tickets":5,"first":"TK-20040228-000001","last":"TK-20040229-000002","days":2,"most":3,"doubles":0,'
+    # one hour east of there all are of 29 February, ten hours west none is
+    lines 0 "$USHER" -s "$store" --json replay days.csv --pool=e --zone=60
+    holds out.txt '"first":"TK-20040229-000001","last":"TK-20040229-000005","days":1,"most":5,"doubles":0,'
+    lines 0 "$USHER" -s "$store" --json replay days.csv --pool=w --zone=-600
+    holds out.txt '"first":"TK-20040228-000001","last":"TK-20040228-000005","days":1,"most":5,"doubles":0,'
+    if [ "$store" != memory: ]; then
+        lines 0 "$USHER" -s "$store" --json replay days.csv --pool=d
+        holds out.txt '"ids":{"ids":5,"first":1,"last":5,"doubles":0,'
+        holds out.txt '"first":"TK-20040229-0000'
+        holds out.txt '"days":1,'
+        holds out.txt '"doubles":0,'
+        lines 0 "$USHER" -s "$store" check
+    fi
+done
+lines 0 "$USHER" -s memory: replay days.csv
+holds out.txt '  each call one, each caller one                5            5'
+holds out.txt '  TK-20040228-000001 to TK-20040229-000002, 2 days, at most 3 a day'
+expect 2 "$USHER" -s memory: replay days.csv --zone=1441 <<'EOF'
+! usher: invalid: zone is not a number from -1440 to 1440
 EOF
 
 # ---- the queue: two agents, and callers one after another.  3 waits for 1 to end; 4 hangs up; 5 has
@@ -204,6 +239,9 @@ if [ -f "$month" ]; then
         holds got.txt '"rows":33344,"calls":33066,"left_out":278,"backwards":23,"midnight":4,"lines":27,'
         holds got.txt '{"name":"own line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,"least":147,"most":1654,'
         holds got.txt '{"name":"any line","calls":33066,"refused":0,"doubles":0,"peak":22,"transitions":66132,'
+        # all but the 1,941 who hung up before they asked; 1,788 of them on 2 February
+        holds got.txt '"ids":{"ids":33066,"first":1,"last":33066,"doubles":0,'
+        holds got.txt '"tickets":{"tickets":31125,"first":"TK-19990201-000001","last":"TK-19990228-001330","days":28,"most":1788,"doubles":0,'
         holds got.txt '"recorded":{"served":27162,"abandoned":5904,"before_queue":1941,"turned_away":0,"queued":18058,"wait":78572,"wait_abandoned":65529,"wait_all":40773,"wait_90":131000,"within_20s":16210,"longest_queue":17}'
         holds got.txt '"replayed":{"served":30001,"abandoned":3064,"before_queue":1941,"turned_away":1,"queued":6232,"wait":74144,"wait_abandoned":52616,"wait_all":12626,"wait_90":25000,"within_20s":26704,"longest_queue":21}'
     done

@@ -711,6 +711,53 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     usher_close(later);
 }
 
+static void count_fault(void *payload, const char *line)
+{
+    char(*lines)[2][160] = payload;
+
+    for (int i = 0; i < 2; i++)
+        if ((*lines)[i][0] == '\0') {
+            (void)snprintf((*lines)[i], sizeof(*lines)[i], "%s", line);
+            break;
+        }
+}
+
+static void an_audit_compares_a_store_with_its_authority(void **state)
+{
+    char authority[256], other[256], url[300], lines[2][160] = { "", "" };
+    struct usher_engine *e;
+    uint64_t faults = 0;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    (void)snprintf(other, sizeof other, "%s", new_file());
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    seen_begin();
+    e = engine_with(url, authority);
+    make_rule(e, "r");
+    ids_begin(e);
+    (void)taken(e, "r", 5);
+    id_taken(e, 5);
+    no_faults(e);
+    usher_close(e);
+    /* by one that has forgotten what it granted */
+    e = engine_with(url, other);
+    assert_int_equal(usher_audit(e, count_fault, lines, &faults), USHER_OK);
+    assert_int_equal(faults, 2);
+    assert_string_equal(lines[0], "serial/r: numbers up to 1005 may be given out, but the "
+                                  "authority's maximum is 0");
+    assert_string_equal(lines[1], "id/i: numbers up to 100 may be given out, but the "
+                                  "authority's maximum is 0");
+    (void)taken(e, "r", 5); /* which raises it */
+    id_taken(e, 5);
+    no_faults(e);
+    usher_close(e);
+    e = engine_with(url, "/nonexistent/authority.db");
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), "authority"));
+    usher_close(e);
+}
+
 struct life {
     char lines[20][64];
     int n;
@@ -804,6 +851,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
         cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
+        cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),
     };

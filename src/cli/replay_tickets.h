@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What recorded calls are given: each an id, and who asks for an agent a ticket. */
+#ifndef USHER_CLI_REPLAY_TICKETS_H
+#define USHER_CLI_REPLAY_TICKETS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "cli/calls.h"
+#include "cli/cli.h"
+
+struct replay_ids {
+    uint64_t n;
+    int64_t first, last;
+    uint64_t doubles; /* that are not above the one before: never */
+    int64_t wall_us;
+};
+
+struct replay_tickets {
+    uint64_t n;
+    uint64_t days;    /* that have any */
+    uint64_t most;    /* of one day: its last number */
+    uint64_t doubles; /* not behind the one before, or not as its number and day say: never */
+    char first[USHER_SERIAL_MAX + 1], last[USHER_SERIAL_MAX + 1];
+    int64_t wall_us;
+};
+
+/*
+ * An id of dispenser @scope for each of @calls, in the order in which they begin.  The dispenser is
+ * made and deleted.  @batch commands go to the store together.  False: ret_status and
+ * ret_message say why.
+ */
+bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *scope, size_t batch,
+                       struct replay_ids *ret, enum usher_status *ret_status,
+                       char ret_message[CLI_MESSAGE_MAX]);
+
+/*
+ * A ticket TK-%Y%m%d-NNNNNN of rule @scope for each caller who asks for an agent, in that order;
+ * numbers begin again at midnight, @zone_min minutes east of the times of the record.  The rule
+ * is made and deleted; its counters stay, so that another replay goes on behind them.
+ */
+bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const char *scope,
+                           int64_t zone_min, size_t batch, struct replay_tickets *ret,
+                           enum usher_status *ret_status, char ret_message[CLI_MESSAGE_MAX]);
+
+#endif

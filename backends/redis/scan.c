@@ -71,14 +71,16 @@ static int compare_names(const void *a, const void *b)
     return compare_text(a, b);
 }
 
-/* One command, one answer that is an array. */
-static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
-                             struct redisReply **ret_reply, char message[192])
+/* The answer to the oldest command that was begun: an array.  Each has its own time, for nobody
+ * knows how many pages there are. */
+static enum usher_status ask(struct usher__redis *r, struct redisReply **ret_reply,
+                             char message[192])
 {
     enum usher_status status = usher__redis_conn_flush(r->conn);
 
     if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, deadline_ms, ret_reply);
+        status =
+            usher__redis_conn_read(r->conn, usher__redis_clock_ms() + r->patience_ms, ret_reply);
     if (status == USHER_OK) {
         if ((*ret_reply)->type == REDIS_REPLY_ARRAY)
             return USHER_OK;
@@ -123,7 +125,7 @@ static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *
 }
 
 static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun noun,
-                                     int64_t deadline_ms, struct names *names, char message[192])
+                                     struct names *names, char message[192])
 {
     char match[2 * USHER__REDIS_PREFIX_MAX + 24], cursor[24] = "0";
     size_t size = pattern(r, noun, match, sizeof match);
@@ -139,7 +141,7 @@ static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun nou
         usher__redis_conn_arg(r->conn, match, size);
         usher__redis_conn_arg_str(r->conn, "COUNT");
         usher__redis_conn_arg_str(r->conn, "1000");
-        status = ask(r, deadline_ms, &reply, message);
+        status = ask(r, &reply, message);
         if (status != USHER_OK)
             return status;
         if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
@@ -421,8 +423,7 @@ static void dump_done(const struct usher__redis *r, struct dump *d)
 
 #define PAGE "1000"
 
-static enum usher_status read_header(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
-                                     char message[192])
+static enum usher_status read_header(struct usher__redis *r, struct dump *d, char message[192])
 {
     char key[USHER__REDIS_KEY_MAX];
     size_t size = usher__redis_key(r, d->noun, d->name, "", key);
@@ -434,7 +435,7 @@ static enum usher_status read_header(struct usher__redis *r, struct dump *d, int
     usher__redis_conn_arg(r->conn, key, size);
     usher__redis_conn_arg_str(r->conn, "head");
     usher__redis_conn_arg_str(r->conn, "settings");
-    status = ask(r, deadline_ms, &reply, message);
+    status = ask(r, &reply, message);
     if (status != USHER_OK)
         return status;
     if (reply->elements != 2) {
@@ -445,77 +446,108 @@ static enum usher_status read_header(struct usher__redis *r, struct dump *d, int
     return pages_add(r, &d->header, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-static enum usher_status read_fields(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
-                                     char message[192])
+static void ask_fields(struct usher__redis *r, const struct dump *d, const char *cursor)
 {
-    char key[USHER__REDIS_KEY_MAX], cursor[24] = "0";
+    char key[USHER__REDIS_KEY_MAX];
     size_t size = usher__redis_key(r, d->noun, d->name, "", key);
 
-    do {
-        struct redisReply *reply;
-        enum usher_status status;
-
-        usher__redis_conn_begin(r->conn, 5);
-        usher__redis_conn_arg_str(r->conn, "HSCAN");
-        usher__redis_conn_arg(r->conn, key, size);
-        usher__redis_conn_arg_str(r->conn, cursor);
-        usher__redis_conn_arg_str(r->conn, "COUNT");
-        usher__redis_conn_arg_str(r->conn, PAGE);
-        status = ask(r, deadline_ms, &reply, message);
-        if (status != USHER_OK)
-            return status;
-        if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
-            reply->element[0]->len >= (int)sizeof cursor ||
-            reply->element[1]->type != REDIS_REPLY_ARRAY) {
-            freeReplyObject(reply);
-            (void)snprintf(message, 192, "redis: HSCAN is not understood");
-            return USHER_UNAVAILABLE;
-        }
-        (void)snprintf(cursor, sizeof cursor, "%s", reply->element[0]->str);
-        if (!pages_add(r, &d->fields, reply))
-            return USHER_NOMEM;
-    } while (strcmp(cursor, "0") != 0);
-    return USHER_OK;
+    usher__redis_conn_begin(r->conn, 5);
+    usher__redis_conn_arg_str(r->conn, "HSCAN");
+    usher__redis_conn_arg(r->conn, key, size);
+    usher__redis_conn_arg_str(r->conn, cursor);
+    usher__redis_conn_arg_str(r->conn, "COUNT");
+    usher__redis_conn_arg_str(r->conn, PAGE);
 }
 
-static enum usher_status read_members(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
+#define CURSOR 24
+static enum usher_status take_fields(struct usher__redis *r, struct dump *d, char cursor[CURSOR],
+                                     char message[192])
+{
+    struct redisReply *reply;
+    enum usher_status status = ask(r, &reply, message);
+
+    if (status != USHER_OK)
+        return status;
+    if (reply->elements != 2 || reply->element[0]->type != REDIS_REPLY_STRING ||
+        reply->element[0]->len >= CURSOR || reply->element[1]->type != REDIS_REPLY_ARRAY) {
+        freeReplyObject(reply);
+        (void)snprintf(message, 192, "redis: HSCAN is not understood");
+        return USHER_UNAVAILABLE;
+    }
+    (void)snprintf(cursor, CURSOR, "%s", reply->element[0]->str);
+    return pages_add(r, &d->fields, reply) ? USHER_OK : USHER_NOMEM;
+}
+
+/* Where a page of members begins; size 0: there is none behind the last one. */
+struct from {
+    char text[2 * USHER__REDIS_MEMBER_MAX];
+    size_t size;
+};
+
+static void ask_members(struct usher__redis *r, const struct dump *d, const struct from *from)
+{
+    char key[USHER__REDIS_KEY_MAX];
+    size_t size = usher__redis_key(r, d->noun, d->name, ":index", key);
+
+    usher__redis_conn_begin(r->conn, 7);
+    usher__redis_conn_arg_str(r->conn, "ZRANGEBYLEX");
+    usher__redis_conn_arg(r->conn, key, size);
+    usher__redis_conn_arg(r->conn, from->text, from->size);
+    usher__redis_conn_arg_str(r->conn, "+");
+    usher__redis_conn_arg_str(r->conn, "LIMIT");
+    usher__redis_conn_arg_str(r->conn, "0");
+    usher__redis_conn_arg_str(r->conn, PAGE);
+}
+
+static enum usher_status take_members(struct usher__redis *r, struct dump *d, struct from *from,
                                       char message[192])
 {
-    char key[USHER__REDIS_KEY_MAX], from[2 * USHER__REDIS_MEMBER_MAX];
-    size_t size = usher__redis_key(r, d->noun, d->name, ":index", key), from_size = 1;
+    struct redisReply *reply;
+    const struct redisReply *last;
+    enum usher_status status = ask(r, &reply, message);
 
-    from[0] = '-';
-    for (;;) {
-        struct redisReply *reply, *last;
-        enum usher_status status;
-
-        usher__redis_conn_begin(r->conn, 7);
-        usher__redis_conn_arg_str(r->conn, "ZRANGEBYLEX");
-        usher__redis_conn_arg(r->conn, key, size);
-        usher__redis_conn_arg(r->conn, from, from_size);
-        usher__redis_conn_arg_str(r->conn, "+");
-        usher__redis_conn_arg_str(r->conn, "LIMIT");
-        usher__redis_conn_arg_str(r->conn, "0");
-        usher__redis_conn_arg_str(r->conn, PAGE);
-        status = ask(r, deadline_ms, &reply, message);
-        if (status != USHER_OK)
-            return status;
-        if (reply->elements == 0) {
-            freeReplyObject(reply);
-            return USHER_OK;
-        }
-        last = reply->element[reply->elements - 1];
-        if (last->type != REDIS_REPLY_STRING || last->len >= sizeof from) {
-            freeReplyObject(reply);
-            (void)snprintf(message, 192, "redis: ZRANGEBYLEX is not understood");
-            return USHER_UNAVAILABLE;
-        }
-        from[0] = '(';
-        memcpy(from + 1, last->str, last->len);
-        from_size = 1 + last->len;
-        if (!pages_add(r, &d->members, reply))
-            return USHER_NOMEM;
+    if (status != USHER_OK)
+        return status;
+    if (reply->elements == 0) {
+        freeReplyObject(reply);
+        from->size = 0;
+        return USHER_OK;
     }
+    last = reply->element[reply->elements - 1];
+    if (last->type != REDIS_REPLY_STRING || (size_t)last->len >= sizeof from->text) {
+        freeReplyObject(reply);
+        (void)snprintf(message, 192, "redis: ZRANGEBYLEX is not understood");
+        return USHER_UNAVAILABLE;
+    }
+    from->text[0] = '(';
+    memcpy(from->text + 1, last->str, (size_t)last->len);
+    from->size = 1 + (size_t)last->len;
+    return pages_add(r, &d->members, reply) ? USHER_OK : USHER_NOMEM;
+}
+
+/* All pages of both keys; what to ask for next is in the page before, so one of each at a time. */
+static enum usher_status read_pages(struct usher__redis *r, struct dump *d, char message[192])
+{
+    char cursor[CURSOR] = "0";
+    struct from from = { .text = "-", .size = 1 };
+    enum usher_status status = USHER_OK;
+    bool fields = true;
+
+    while (status == USHER_OK && (fields || from.size != 0)) {
+        bool members = from.size != 0;
+
+        if (fields)
+            ask_fields(r, d, cursor);
+        if (members)
+            ask_members(r, d, &from);
+        if (fields) {
+            status = take_fields(r, d, cursor, message);
+            fields = strcmp(cursor, "0") != 0;
+        }
+        if (members && status == USHER_OK)
+            status = take_members(r, d, &from, message);
+    }
+    return status;
 }
 
 static bool same_header(const struct dump *d)
@@ -530,21 +562,19 @@ static bool same_header(const struct dump *d)
     return true;
 }
 
-/* One moment of a scope.  Again while somebody writes. */
+/* One moment of a scope.  Again while somebody writes and there is time. */
 static enum usher_status read_scope(struct usher__redis *r, struct dump *d, int64_t deadline_ms,
                                     char message[192])
 {
     for (unsigned tries = 0;; tries++) {
-        enum usher_status status = read_header(r, d, deadline_ms, message);
+        enum usher_status status = read_header(r, d, message);
 
         if (status == USHER_OK && d->header.page[0]->element[0]->type == REDIS_REPLY_NIL)
             return USHER_MISSING;
         if (status == USHER_OK)
-            status = read_fields(r, d, deadline_ms, message);
+            status = read_pages(r, d, message);
         if (status == USHER_OK)
-            status = read_members(r, d, deadline_ms, message);
-        if (status == USHER_OK)
-            status = read_header(r, d, deadline_ms, message);
+            status = read_header(r, d, message);
         if (status != USHER_OK || same_header(d))
             return status;
         dump_done(r, d);
@@ -557,7 +587,8 @@ static enum usher_status read_scope(struct usher__redis *r, struct dump *d, int6
 
 static int compare_records(const void *a, const void *b)
 {
-    const struct usher_record *x = a, *y = b;
+    const struct usher_record *x = *(const struct usher_record *const *)a;
+    const struct usher_record *y = *(const struct usher_record *const *)b;
 
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
@@ -575,10 +606,17 @@ static enum usher_status strange(usher_scan_fn *fn, void *payload)
 }
 
 struct records {
-    struct usher_record *record; /* in order of kind and id */
+    struct usher_record *record;        /* in any order */
+    const struct usher_record **sorted; /* in order of kind and id, each once */
     size_t n, room;
     size_t odd; /* fields that are not understood */
 };
+
+static void records_done(const struct usher__redis *r, struct records *all)
+{
+    (void)resize(r->alloc, all->record, all->room * sizeof *all->record, 0);
+    (void)resize(r->alloc, all->sorted, all->room * sizeof *all->sorted, 0);
+}
 
 static bool is_header(const struct redisReply *field)
 {
@@ -597,10 +635,13 @@ static bool records_make(const struct usher__redis *r, const struct dump *d, con
     for (size_t p = 0; p < d->fields.n; p++)
         room += d->fields.page[p]->element[1]->elements / 2;
     memset(all, 0, sizeof *all);
-    all->record = resize(r->alloc, NULL, 0, room * sizeof *all->record);
-    if (all->record == NULL)
-        return false;
     all->room = room;
+    all->record = resize(r->alloc, NULL, 0, room * sizeof *all->record);
+    all->sorted = resize(r->alloc, NULL, 0, room * sizeof *all->sorted);
+    if (all->record == NULL || all->sorted == NULL) {
+        records_done(r, all);
+        return false;
+    }
     for (size_t p = 0; p < d->fields.n; p++) {
         const struct redisReply *page = d->fields.page[p]->element[1];
 
@@ -613,11 +654,13 @@ static bool records_make(const struct usher__redis *r, const struct dump *d, con
                 all->odd++;
         }
     }
-    if (n > 1)
-        qsort(all->record, n, sizeof *all->record, compare_records);
     for (size_t i = 0; i < n; i++)
-        if (i == 0 || compare_records(&all->record[i], &all->record[i - 1]) != 0)
-            all->record[all->n++] = all->record[i];
+        all->sorted[i] = &all->record[i];
+    if (n > 1)
+        qsort(all->sorted, n, sizeof *all->sorted, compare_records);
+    for (size_t i = 0; i < n; i++)
+        if (i == 0 || compare_records(&all->sorted[i], &all->sorted[all->n - 1]) != 0)
+            all->sorted[all->n++] = all->sorted[i];
     return true;
 }
 
@@ -636,7 +679,7 @@ static bool is_listed(const struct ids *ids, const struct usher_record *r)
 
 static void ids_skip(struct ids *ids)
 {
-    while (ids->at < ids->records->n && !is_listed(ids, &ids->records->record[ids->at]))
+    while (ids->at < ids->records->n && !is_listed(ids, ids->records->sorted[ids->at]))
         ids->at++;
 }
 
@@ -648,7 +691,7 @@ static bool ids_next(struct ids *ids, const struct usher_text *member)
     ids_skip(ids);
     if (ids->at == ids->records->n)
         return false;
-    r = &ids->records->record[ids->at++];
+    r = ids->records->sorted[ids->at++];
     return member->data[0] == '0' + r->kind && compare_text(&r->id, &id) == 0;
 }
 
@@ -716,7 +759,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
         return USHER_NOMEM;
     status = fn(payload, &item);
     for (size_t i = 0; i < all.n && status == USHER_OK; i++) {
-        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = &all.record[i] };
+        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = all.sorted[i] };
 
         status = fn(payload, &shown);
     }
@@ -724,7 +767,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
         status = strange(fn, payload);
     if (status == USHER_OK)
         status = show_entries(d, &ids, fn, payload);
-    (void)resize(r->alloc, all.record, all.room * sizeof *all.record, 0);
+    records_done(r, &all);
     return status;
 }
 
@@ -748,7 +791,7 @@ static enum usher_status scan_noun(struct usher__redis *r, enum usher_noun noun,
                                    char message[192])
 {
     struct names names = { NULL, 0, 0 };
-    enum usher_status status = find_scopes(r, noun, deadline_ms, &names, message);
+    enum usher_status status = find_scopes(r, noun, &names, message);
 
     for (size_t i = 0; i < names.n && status == USHER_OK; i++)
         if (i == 0 || compare_text(&names.text[i], &names.text[i - 1]) != 0)
@@ -799,6 +842,7 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
     own->alloc = r->alloc;
     own->looked = true;
     own->random = (uint64_t)deadline_ms;
+    own->patience_ms = deadline_ms - usher__redis_clock_ms();
     memcpy(own->prefix, r->prefix, sizeof own->prefix);
     status = usher__redis_conn_open(own->alloc, &r->options, &own->conn);
     if (status == USHER_OK) {

@@ -33,6 +33,7 @@ struct usher__redis {
     unsigned char *packed; /* room for one command */
     size_t packed_size;
     uint64_t random;
+    int64_t patience_ms; /* of a scan: with one answer */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     void *log_payload;
     bool looked; /* at how durable the server is */

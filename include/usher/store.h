@@ -89,7 +89,8 @@ struct usher_store_ops {
     void (*execute)(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context);
     /* Must.  Show every scope (@noun 0), or those of @noun, or the one named @scope, each
-     * as one consistent moment.  @message takes a line on failure. */
+     * as one consistent moment.  @message takes a line on failure.  The deadline is for waiting:
+     * a store that goes on answering may take longer. */
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);

@@ -680,14 +680,15 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
  *  count).  With an authority: also that nothing may be given out that it has not granted.
- *  USHER_OK even when faults were found; *@ret_faults counts them. */
+ *  USHER_OK even when faults were found; *@ret_faults counts them.  O(records): the engine's
+ *  timeout is for the single answer of a server, not for all of it. */
 typedef void usher_audit_fn(void *payload, const char *line);
 USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
                                         uint64_t *ret_faults);
 
 /** 128 bits over the whole state of scope @scope but for its epoch, as 32 hex digits and a
  *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the
- *  digest of nothing.  O(records). */
+ *  digest of nothing.  O(records); the timeout is as with usher_audit(). */
 USHER_API enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun,
                                          const char *scope, char ret_digest[33]);
 

@@ -71,13 +71,13 @@ struct usher_authority_entry {
 /* One event in a number's life. */
 struct usher_authority_event {
     enum usher_noun noun;
-    enum usher_verb verb; /* what happened: take, reserve, confirm, return, void … */
+    enum usher_verb verb; /* what happened: take, reserve, confirm, return, void, expire */
     struct usher_text name;
     int64_t first, n; /* numbers first … first + n - 1 */
     int64_t now_ms;
     uint64_t version;        /* of the scope: orders the events of a name */
     struct usher_text owner; /* size 0: nobody */
-    struct usher_text text;  /* the serial as it was printed, if there is one only; else size 0 */
+    struct usher_text text;  /* the serial as it was printed; size 0: several, or an expiry */
 };
 
 struct usher_authority_ops {

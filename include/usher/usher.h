@@ -655,7 +655,8 @@ struct usher_notice {
     int64_t until_ms;
     struct usher_text owner;
     /* What it takes to make the same change in a copy: packed fields (room.h), size 0 if there
-     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told. */
+     * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.
+     * Of a number of a gap-free rule: its digits. */
     struct usher_text data;
 };
 

@@ -11,6 +11,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include "core/serial.h"
 #include "core/text.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -34,9 +35,22 @@ struct turn {
     char why[192]; /* of the last failure */
 };
 
+/* A reservation that has ended by itself. */
+struct expired {
+    char name[USHER_AUTHORITY_NAME_MAX + 1];
+    size_t name_size;
+    int64_t number, now_ms;
+    uint64_t version;
+};
+
 struct usher__asked {
     struct turn turns[TURNS];
-    unsigned n_turns; /* initialised */
+    unsigned n_turns;     /* initialised */
+    pthread_mutex_t lock; /* of these: */
+    struct expired *expired;
+    size_t room;
+    _Atomic size_t n_expired;
+    bool dropped; /* memory ran out */
     /* Scopes that were verified since the engine was opened (hashes; the oldest is forgotten
      * first). */
     _Atomic uint64_t verified[VERIFIED];
@@ -69,6 +83,10 @@ struct usher__asked *usher__asked_open(const struct usher_allocator *alloc)
     if (asked == NULL)
         return NULL;
     memset(asked, 0, sizeof *asked);
+    if (pthread_mutex_init(&asked->lock, NULL) != 0) {
+        (void)usher__resize(alloc, asked, sizeof *asked, 0);
+        return NULL;
+    }
     while (asked->n_turns < TURNS && turn_open(&asked->turns[asked->n_turns]))
         asked->n_turns++;
     if (asked->n_turns == TURNS)
@@ -86,6 +104,9 @@ void usher__asked_close(struct usher__asked *asked, const struct usher_allocator
         (void)pthread_cond_destroy(&asked->turns[i].over);
         (void)pthread_mutex_destroy(&asked->turns[i].lock);
     }
+    if (!forked)
+        (void)pthread_mutex_destroy(&asked->lock);
+    (void)usher__resize(alloc, asked->expired, asked->room * sizeof *asked->expired, 0);
     (void)usher__resize(alloc, asked, sizeof *asked, 0);
 }
 
@@ -306,6 +327,100 @@ void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, cons
         return;
     (void)snprintf(line, sizeof line, "%s: %s", what, a->why);
     a->e->opt.log(a->e->opt.payload, level, line);
+}
+
+/* ---- the journal of what ends by itself --------------------------------------------------- */
+
+void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
+                          const struct usher_notice *notice)
+{
+    int64_t number, rank;
+    struct expired *x;
+    size_t n;
+
+    /* the number, and the rank that it has by its period: see rank_of() */
+    if (!usher__wide_read(notice->data.data, notice->data.size, &number) ||
+        !usher__wide_read(notice->subject.data, notice->subject.size, &rank))
+        return;
+    (void)pthread_mutex_lock(&asked->lock);
+    n = atomic_load(&asked->n_expired);
+    if (n == asked->room) {
+        size_t room = asked->room * 2 + 16;
+        struct expired *more =
+            usher__resize(alloc, asked->expired, asked->room * sizeof *more, room * sizeof *more);
+
+        if (more != NULL) {
+            asked->expired = more;
+            asked->room = room;
+        }
+    }
+    if (n < asked->room) {
+        x = &asked->expired[n];
+        x->name_size =
+            usher__authority_name(x->name, &notice->scope, (rank - number) >> USHER__GAPFREE_BITS);
+        x->number = number;
+        x->now_ms = notice->now_ms;
+        x->version = notice->version;
+        atomic_store(&asked->n_expired, n + 1);
+    } else {
+        asked->dropped = true;
+    }
+    (void)pthread_mutex_unlock(&asked->lock);
+}
+
+/* Up to @n of those noted; they are taken out. */
+static size_t expired_take(struct usher__asked *asked, struct expired *to, size_t n,
+                           bool *ret_dropped)
+{
+    size_t there;
+
+    (void)pthread_mutex_lock(&asked->lock);
+    there = atomic_load(&asked->n_expired);
+    if (n > there)
+        n = there;
+    if (n > 0) {
+        memcpy(to, asked->expired, n * sizeof *to);
+        memmove(asked->expired, asked->expired + n, (there - n) * sizeof *to);
+    }
+    atomic_store(&asked->n_expired, there - n);
+    *ret_dropped = asked->dropped;
+    asked->dropped = false;
+    (void)pthread_mutex_unlock(&asked->lock);
+    return n;
+}
+
+void usher__asked_journal(struct usher_engine *e)
+{
+    struct expired taken[16];
+    struct usher_authority_event events[16];
+    struct usher__ask a;
+    bool dropped;
+    size_t n;
+
+    if (atomic_load_explicit(&e->asked->n_expired, memory_order_acquire) == 0)
+        return;
+    a.e = e;
+    a.why[0] = '\0';
+    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    while ((n = expired_take(e->asked, taken, 16, &dropped)) > 0) {
+        memset(events, 0, sizeof events);
+        for (size_t i = 0; i < n; i++) {
+            events[i].noun = USHER_SERIAL;
+            events[i].verb = USHER_SERIAL_EXPIRE;
+            events[i].name.data = taken[i].name;
+            events[i].name.size = taken[i].name_size;
+            events[i].first = taken[i].number;
+            events[i].n = 1;
+            events[i].now_ms = taken[i].now_ms;
+            events[i].version = taken[i].version;
+        }
+        if (e->authority->ops->journal(e->authority, events, n, a.deadline_ms, a.why) != USHER_OK)
+            usher__ask_log(&a, USHER_LOG_ERROR, "expiries of serials are not in the journal");
+    }
+    if (dropped) {
+        (void)snprintf(a.why, sizeof a.why, "out of memory");
+        usher__ask_log(&a, USHER_LOG_ERROR, "expiries of serials are not in the journal");
+    }
 }
 
 /* ---- commands --------------------------------------------------------------------------- */

@@ -43,6 +43,13 @@ struct usher__asked *usher__asked_open(const struct usher_allocator *alloc);
 void usher__asked_close(struct usher__asked *asked, const struct usher_allocator *alloc,
                         bool forked);
 
+/* @notice is of a reservation that has ended by itself: for the journal, when the command that
+ * met it is done.  Threads: any. */
+void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
+                          const struct usher_notice *notice);
+/* Write those into the journal. */
+void usher__asked_journal(struct usher_engine *e);
+
 /* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
 bool usher__asks(const struct usher_command *command);
 void usher__ask_execute(struct usher_engine *e, const struct usher_command *command,

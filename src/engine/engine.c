@@ -187,7 +187,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->opt = *opt;
     e->timeout_ms = opt->timeout_ms;
     e->authority = opt->authority;
-    e->journal = opt->journal;
+    e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
@@ -386,8 +386,23 @@ static void notify(void *payload, const struct usher_notice *notice)
 {
     struct usher_engine *e = payload;
 
-    if (notice->noun != USHER_ROOMS) /* an index: nobody's business */
+    if (e->journal && notice->verb == USHER_SERIAL_EXPIRE)
+        usher__asked_expired(e->asked, e->opt.alloc, notice);
+    if (notice->noun != USHER_ROOMS && /* an index: nobody's business */
+        atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
         usher__watches_queue(&e->watches, notice);
+}
+
+/* Does somebody want to hear what @tasks change? */
+static bool heard(const struct usher_engine *e, const struct usher_task *tasks, size_t n)
+{
+    if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
+        return true;
+    if (e->journal)
+        for (size_t i = 0; i < n; i++)
+            if ((unsigned)tasks[i].command->verb >> 8 == USHER_SERIAL)
+                return true;
+    return false;
 }
 
 static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
@@ -403,7 +418,7 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
                              "the application's clock is not from 1 to 253402300799999");
         return;
     }
-    context.notify = atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 ? notify : NULL;
+    context.notify = heard(e, tasks, n) ? notify : NULL;
     context.log = log_line;
     context.payload = e;
     e->store->ops->execute(e->store, tasks, n, &context);
@@ -664,6 +679,8 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
         }
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }
+    if (e->journal)
+        usher__asked_journal(e);
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

@@ -377,7 +377,7 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
     case USHER_SERIAL_CONFIRM:
     case USHER_SERIAL_RETURN:
     case USHER_SERIAL_VOID:
-        if (a->e->journal && a->e->authority->ops->journal != NULL)
+        if (a->e->journal)
             journal(a, reply);
         break;
     default:

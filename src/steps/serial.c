@@ -269,14 +269,25 @@ static enum usher_status add_row(work *w, const struct state *s, int64_t first, 
     return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
 }
 
+/* The notice of a hold has its number as data. */
+static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsigned from,
+                                unsigned to, const struct usher_record *r)
+{
+    char digits[USHER__WIDE_TEXT];
+
+    if (r != NULL) {
+        c->data.data = digits;
+        c->data.size = usher__wide_text(pair(r->n + N_NUMBER), digits);
+    }
+    return usher__change_commit(w, c, verb, from, to, r);
+}
+
 static enum usher_status finish(work *w, change *c, const struct usher_record *r, unsigned from,
                                 unsigned to)
 {
     enum usher_status status = usher__request_keep(w, c);
 
-    if (status == USHER_OK)
-        status = usher__change_commit(w, c, w->command->verb, from, to, r);
-    return status;
+    return status == USHER_OK ? commit(w, c, w->command->verb, from, to, r) : status;
 }
 
 static bool queued(const work *w)
@@ -655,7 +666,7 @@ static enum usher_status expire_one(work *w, const struct state *s, struct usher
 
     usher__change_begin(w, &c);
     save(w, &c, r, from, to);
-    return usher__change_commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r);
+    return commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r);
 }
 
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
@@ -734,7 +745,7 @@ static enum usher_status lowest(work *w, const struct state *s, struct usher_rec
             return status;
         usher__change_begin(w, &c);
         save(w, &c, r, r->state, USHER_SERIAL_VOIDED);
-        status = usher__change_commit(w, &c, USHER_SERIAL_EXPIRE, r->state, USHER_SERIAL_VOIDED, r);
+        status = commit(w, &c, USHER_SERIAL_EXPIRE, r->state, USHER_SERIAL_VOIDED, r);
     }
     return status == USHER_OK ? USHER_MISSING : status;
 }

@@ -826,6 +826,87 @@ static void the_journal_tells_each_numbers_life(void **state)
     usher_authority_close(a);
 }
 
+/* On each store, whatever command meets it. */
+static void the_journal_tells_of_reservations_that_ended_by_themselves(void **state)
+{
+    static const char *const want[] = { "reserve 1 1 I20040228-1 ann",
+                                        "reserve 2 1 I20040228-2 bob",
+                                        "expire 1 1  ",
+                                        "reserve 1 1 I20040228-1 cid",
+                                        "expire 2 1  ",
+                                        "expire 1 1  " };
+    const int64_t day = 12476; /* 2004-02-28 */
+    char authority[256], url[300], redis[REDIS_URL_MAX];
+    const char *const urls[] = { "memory:", url, redis_server_url(server, redis) };
+
+    (void)state;
+    empty_server();
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        struct usher_serial_form form;
+        struct usher_authority *a;
+        struct usher_engine *e;
+        struct usher_reply r;
+        struct life life;
+        const struct {
+            enum usher_verb verb;
+            int64_t minute;
+            const char *owner;
+        } steps[] = {
+            { USHER_SERIAL_RESERVE, 0, "ann" }, /* for an hour each */
+            { USHER_SERIAL_RESERVE, 1, "bob" },
+            { USHER_SERIAL_RESERVE, 60, "cid" }, /* ann's goes to cid */
+            { USHER_SERIAL_SWEEP, 61, NULL },    /* bob's */
+            { USHER_SERIAL_TAKE, 180, NULL },    /* is refused, but meets cid's */
+        };
+
+        (void)snprintf(authority, sizeof authority, "%s", new_file());
+        e = engine_with(urls[i], authority);
+        memset(&form, 0, sizeof form);
+        (void)snprintf(form.prefix, sizeof form.prefix, "I");
+        (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
+        form.mode = USHER_MODE_GAPFREE;
+        form.reset = USHER_RESET_DAY;
+        form.lease_ms = 3600000;
+        for (size_t k = 0; k <= sizeof steps / sizeof *steps; k++) {
+            struct usher_command c;
+
+            memset(&c, 0, sizeof c);
+            c.scope = text("i");
+            c.given = USHER_GIVEN_NOW;
+            if (k == 0) {
+                c.verb = USHER_SERIAL_RULE;
+                c.given |=
+                    USHER_GIVEN_SERIAL_MODE | USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_LEASE;
+                c.arg.serial.prefix = text(form.prefix);
+                c.arg.serial.date = text(form.date);
+                c.arg.serial.mode = form.mode;
+                c.arg.serial.reset = form.reset;
+                c.arg.serial.lease_ms = form.lease_ms;
+                c.now_ms = day * 86400000;
+            } else {
+                c.verb = steps[k - 1].verb;
+                c.now_ms = day * 86400000 + steps[k - 1].minute * 60000;
+                if (steps[k - 1].owner != NULL)
+                    c.arg.serial.owner = text(steps[k - 1].owner);
+            }
+            assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+            assert_int_equal(r.status, c.verb == USHER_SERIAL_TAKE ? USHER_REFUSED : USHER_OK);
+            usher_reply_done(&r);
+        }
+        no_faults(e);
+        usher_close(e);
+        a = open_authority(authority);
+        memset(&life, 0, sizeof life);
+        assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i@12476", 0, life_add, &life),
+                         USHER_OK);
+        for (int k = 0; k < 6; k++)
+            assert_string_equal(life.lines[k], want[k]);
+        assert_int_equal(life.n, 6);
+        usher_authority_close(a);
+    }
+}
+
 static void a_deleted_rule_does_not_come_back(void **state)
 {
     char authority[256];
@@ -866,6 +947,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),
+        cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),
     };
     const char *tmp = getenv("TMPDIR");

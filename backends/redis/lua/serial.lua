@@ -174,7 +174,7 @@ end
 function S.finish(r, from, to, bump)
     if S.req then S.keep(S.version + 1) end
     if bump then S.bump_epoch() end
-    S.commit(S.verb, from, to, r)
+    S.commit(S.verb, from, to, r, r and S.digits({r.n0, r.n1}))
 end
 
 function S.queued() return S.set[K.SET_MODE + 1] == 0 end
@@ -632,7 +632,7 @@ function S.make_holds()
     function S.expire_one(s, r)
         local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
         S.put(r, from, to)
-        S.commit(K.V_EXPIRE, from, to, r)
+        S.commit(K.V_EXPIRE, from, to, r, S.digits({r.n0, r.n1}))
     end
 
     function S.expire_due(max)
@@ -669,7 +669,7 @@ function S.make_holds()
             if not r or r.token >= s.rule.n4 then return r end
             local from = r.state
             S.put(r, from, VOIDED)
-            S.commit(K.V_EXPIRE, from, VOIDED, r)
+            S.commit(K.V_EXPIRE, from, VOIDED, r, S.digits({r.n0, r.n1}))
         end
     end
 

@@ -240,6 +240,8 @@ static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_
     c.arg.id.max = row->max;
     usher__ask_run(a, &c, &reply);
     status = reply.status;
+    if (status == USHER_UNAVAILABLE) /* it has not heard of it */
+        release(&of, &range);
     if (status > USHER_FULL && status != USHER_STALE && status != USHER_MISSING)
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     else

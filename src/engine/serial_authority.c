@@ -217,7 +217,16 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_reply *store
             ops->read(a->e->authority, USHER_SERIAL, &want.name, a->deadline_ms, &entry, a->why);
         range.from = range.to = entry.max;
     }
-    return status == USHER_OK ? install(a, &range, store->period) : status;
+    if (status != USHER_OK)
+        return status;
+    status = install(a, &range, store->period);
+    if (status == USHER_UNAVAILABLE && range.to > range.from) { /* it has not heard of it */
+        char why[192];
+
+        (void)ops->release(a->e->authority, USHER_SERIAL, &want.name, range.from, range.to,
+                           a->deadline_ms, why);
+    }
+    return status;
 }
 
 /* ---- once for each rule ------------------------------------------------------------- */

@@ -396,6 +396,9 @@ static void wait_for_copy(struct redis_server *replica)
     redisReply *reply;
 
     assert_true(redis_server_wait_info(replica, "replication", "master_link_status:up", 10000));
+    /* WAIT is for what this connection has written */
+    assert_true(redis_do_ok(server, "SET", "mark", "1", NULL));
+    assert_true(redis_do_ok(server, "DEL", "mark", NULL));
     reply = redis_do(server, "WAIT", "1", "10000", NULL);
     assert_non_null(reply);
     assert_int_equal(reply->integer, 1);

@@ -43,6 +43,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
 #define REPLY(f) of.number.f
+#define REPLY_TYPE struct usher_number_reply
 #define ROW_TYPE struct usher_number_row
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
@@ -58,6 +59,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
 #define REPLY(f) of.id.f
+#define REPLY_TYPE struct usher_id_reply
 #define ROW_TYPE struct usher_id_row
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
@@ -71,6 +73,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
 #define REPLY(f) of.room.f
+#define REPLY_TYPE struct usher_room_reply
 #define ROW_TYPE struct usher_room_row
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
@@ -84,6 +87,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
 #define REPLY(f) of.serial.f
+#define REPLY_TYPE struct usher_serial_reply
 #define ROW_TYPE struct usher_serial_row
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
@@ -97,6 +101,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
 #define REPLY(f) of.queue.f
+#define REPLY_TYPE struct usher_queue_reply
 #define ROW_TYPE struct usher_queue_row
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
@@ -112,6 +117,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
 #define REPLY(f) of.rooms.f
+#define REPLY_TYPE struct usher_rooms_reply
 #define ROW_TYPE struct usher_rooms_row
 #define GIVEN(x) USHER_GIVEN_ROOMS_##x
 #define VERB_CODE(x) USHER_ROOMS_##x

@@ -86,6 +86,7 @@ struct usher__noun {
     const struct usher__field *outs, *extras, *row;
     unsigned n_outs, n_extras, n_row;
     size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_reply */
+    size_t reply_size;                   /* of its member of usher_reply.of */
 };
 
 /* NULL: no such noun or verb. */

@@ -5,7 +5,7 @@
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
  *   THE(x)      number_##x   prefix of what is made here
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_command and usher_reply
- *   ROW_TYPE    struct usher_number_row
+ *   REPLY_TYPE  struct usher_number_reply, ROW_TYPE struct usher_number_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
  *
@@ -119,6 +119,7 @@ static const struct usher__noun THE(noun) = {
     .row_size = sizeof(ROW_TYPE),
     .n_rows_at = offsetof(struct usher_reply, REPLY(n_rows)),
     .rows_at = offsetof(struct usher_reply, REPLY(rows)),
+    .reply_size = sizeof(REPLY_TYPE),
 };
 
 #undef A
@@ -132,6 +133,7 @@ static const struct usher__noun THE(noun) = {
 #undef THE
 #undef ARGS
 #undef REPLY
+#undef REPLY_TYPE
 #undef ROW_TYPE
 #undef GIVEN
 #undef VERB_CODE

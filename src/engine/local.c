@@ -179,20 +179,19 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
 
         if (status != USHER_OK)
             return status;
+        w->fault = w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
     }
     w->command = command;
     w->reply = task->reply;
     w->now = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : now;
+    if (w->fault != NULL) {
+        char line[96];
+
+        (void)snprintf(line, sizeof line, "the store is damaged: %s", w->fault);
+        usher_reply_fail(w->reply, USHER_UNAVAILABLE, line);
+        return USHER_OK;
+    }
     if (w->scope.ref != NULL) {
-        const char *fault = w->steps->scope_fault(&w->scope);
-
-        if (fault != NULL) {
-            char line[96];
-
-            (void)snprintf(line, sizeof line, "the store is damaged: %s", fault);
-            usher_reply_fail(w->reply, USHER_UNAVAILABLE, line);
-            return USHER_OK;
-        }
         w->reply->epoch = w->scope.epoch;
         w->reply->version = w->scope.version;
         if (w->now < w->scope.clock_ms)

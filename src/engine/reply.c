@@ -131,7 +131,7 @@ void usher_reply_done(struct usher_reply *reply)
     rows_set(reply, usher__noun((unsigned)reply->noun), 0, NULL);
 }
 
-/* All but the texts, which are long and have a size or a NUL. */
+/* All but the text, which is long and has a size and a NUL. */
 static void number_init(struct usher_number_reply *n)
 {
     memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
@@ -145,12 +145,14 @@ static void number_init(struct usher_number_reply *n)
 void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
                        const struct usher_allocator *alloc)
 {
+    const struct usher__noun *known = usher__noun((unsigned)noun);
+
     memset(reply, 0, offsetof(struct usher_reply, of));
     reply->noun = noun;
-    if (noun == USHER_NUMBER || usher__noun((unsigned)noun) == NULL)
+    if (noun == USHER_NUMBER || known == NULL)
         number_init(&reply->of.number);
     else
-        memset(&reply->of, 0, sizeof reply->of);
+        memset(&reply->of, 0, known->reply_size);
     reply->message[0] = '\0';
     reply->block = NULL;
     reply->block_size = 0;

@@ -1218,16 +1218,14 @@ static void answer_absent(work *w, enum usher_status status)
 }
 
 /* A heartbeat that nobody sees: no version. */
-static enum usher_status beat_quietly(work *w, const struct usher_record *before,
-                                      const struct usher_record *r)
+static enum usher_status beat_quietly(work *w, change *c, const struct usher_record *r,
+                                      uint64_t seen, int64_t until_ms)
 {
-    change c;
-
-    if (before->rank == r->rank && before->until_ms == r->until_ms)
+    if (r->rank == seen && r->until_ms == until_ms)
         return USHER_OK;
-    usher__change_begin_quietly(w, &c);
-    usher__change_save(&c, r);
-    return usher__change_write(w, &c);
+    usher__change_begin_quietly(w, c);
+    usher__change_save(c, r);
+    return usher__change_write(w, c);
 }
 
 /* Is there a place for one more?  Whoever is gone by now does not take one. */
@@ -1328,7 +1326,7 @@ static enum usher_status join(work *w)
     settle(&w->scope, &r, move.to, w->now);
     if (move.status == USHER_SAME && !changed) {
         answer_member(w, USHER_SAME, &r);
-        return beat_quietly(w, &before, &r);
+        return beat_quietly(w, &c, &r, before.rank, before.until_ms);
     }
     usher__change_begin(w, &c);
     usher__change_save(&c, &r);
@@ -1348,36 +1346,41 @@ static void answer_told(work *w)
 
 static enum usher_status alive(work *w)
 {
-    struct usher_record r, before;
-    struct usher__move move;
     change c;
+    struct usher_record *r = usher__change_first(&c);
+    struct usher__move move;
+    unsigned from;
+    uint64_t seen;
+    int64_t until_ms;
     enum usher_status status;
 
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
-    status = load(w, &args(w)->member, &r);
+    status = load(w, &args(w)->member, r);
     if (status == USHER_MISSING) {
         answer_absent(w, USHER_MISSING);
         return USHER_OK;
     }
     if (status != USHER_OK)
         return status;
-    before = r;
-    move = member_move(r.state, USHER__MEMBER_BEAT);
+    from = r->state;
+    seen = r->rank;
+    until_ms = r->until_ms;
+    move = member_move(from, USHER__MEMBER_BEAT);
     if (move.status != USHER_OK) {
-        answer_member(w, (enum usher_status)move.status, &r);
+        answer_member(w, (enum usher_status)move.status, r);
         return USHER_OK;
     }
-    if ((uint64_t)w->now > r.rank)
-        r.rank = (uint64_t)w->now;
-    settle(&w->scope, &r, move.to, w->now);
-    answer_member(w, USHER_OK, &r);
+    if ((uint64_t)w->now > r->rank)
+        r->rank = (uint64_t)w->now;
+    settle(&w->scope, r, move.to, w->now);
+    answer_member(w, USHER_OK, r);
     answer_told(w);
-    if (before.state == r.state)
-        return beat_quietly(w, &before, &r);
+    if (from == r->state)
+        return beat_quietly(w, &c, r, seen, until_ms);
     usher__change_begin(w, &c);
-    usher__change_save(&c, &r);
-    status = finish(w, &c, before.state, r.state, &r);
+    usher__change_save(&c, r);
+    status = finish(w, &c, from, r->state, r);
     answer_told(w);
     return status;
 }

@@ -24,6 +24,7 @@ struct usher__work {
     int64_t now;                      /* never before scope.clock_ms */
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
+    const char *fault;                /* what was wrong with the scope when it was loaded */
     unsigned char *answer;            /* a kept answer that is too long for a change */
     size_t answer_size;
     unsigned char *buffer[4]; /* the noun's own: usher__buffer() */

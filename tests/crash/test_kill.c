@@ -37,19 +37,18 @@
 
 #include <cmocka.h>
 
+#include "lib/chatter.h"
 #include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
 
-#define LINE 200
 #define NOTES 4096 /* of one life */
 #define BATCH 3    /* at once, at most */
-#define NAMES 6    /* of a kind */
 #define DEADLINE_MS 30000
 
 struct note {
-    char line[LINE];
+    char line[CHATTER_LINE];
     unsigned scope;
     enum usher_status status; /* once it is acknowledged */
     uint64_t version;
@@ -63,26 +62,8 @@ struct diary {
     /* For what comes next; survives lives. */
     uint64_t requests;
     int64_t now;
-    uint64_t number[NAMES], login[NAMES]; /* tokens of holds, logins of agents */
-    char serial[USHER_SERIAL_MAX + 1];
-    uint64_t serial_token;
-    int64_t id, id_n;
-    uint64_t id_token;
+    struct chatter known;
 };
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
-
-static unsigned below(uint64_t *state, unsigned n)
-{
-    return (unsigned)(next_random(state) % n);
-}
 
 static int64_t clock_ms(void)
 {
@@ -108,217 +89,18 @@ static int rounds(void)
     return given != NULL ? atoi(given) : 200;
 }
 
-/* ---- commands ---------------------------------------------------------------------- */
-
-static void put(char to[LINE], const char *format, ...) __attribute__((format(printf, 2, 3)));
-static void put(char to[LINE], const char *format, ...)
-{
-    size_t n = strlen(to);
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(to + n, LINE - n, format, args);
-    va_end(args);
-}
-
-static void number_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    unsigned i = below(random, NAMES), k = below(random, 20);
-
-    if (k < 7)
-        put(to, "number call p owner=o%u lease=%u", below(random, 9), below(random, 3) * 2000);
-    else if (k < 9)
-        put(to, "number call p number=n%u owner=o9", i);
-    else if (k < 14)
-        put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, d->number[i],
-            below(random, 3) * 500);
-    else if (k < 16)
-        put(to, "number renew p n%u token=%" PRIu64, i, d->number[i]);
-    else if (k < 17)
-        put(to, "number %s p n%u", below(random, 2) == 0 ? "unreg" : "del", i);
-    else if (k < 18)
-        put(to, "number add p n%u group=g", i);
-    else if (k < 19)
-        put(to, "number reg p n%u", i);
-    else
-        put(to, "number sweep p");
-}
-
-static void queue_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    static const char *const of_agent[] = { "logout", "pause", "ready", "free", "pull" };
-    unsigned agent = below(random, NAMES / 2), user = below(random, 2 * NAMES);
-    unsigned k = below(random, 24);
-
-    if (k < 4)
-        put(to, "queue login desk a%u capacity=2 lanes=%s level=%u", agent,
-            agent == 0 ? "*" : "default,x", agent);
-    else if (k < 10)
-        put(to, "queue apply desk u%u lane=%s priority=%u", user,
-            below(random, 3) == 0 ? "x" : "default", below(random, 3));
-    else if (k < 13)
-        put(to, "queue finish desk %" PRIu64 ".%u", d->login[agent], 1 + below(random, 2));
-    else if (k < 15)
-        put(to, "queue accept desk a%u u%u", agent, user);
-    else if (k < 16)
-        put(to, "queue reject desk a%u u%u", agent, user);
-    else if (k < 18)
-        put(to, "queue leave desk u%u", user);
-    else if (k < 19)
-        put(to, "queue %s desk a%u", of_agent[below(random, 5)], agent);
-    else if (k < 21)
-        put(to, "queue alive desk %s%u", below(random, 2) == 0 ? "agent=a" : "user=u",
-            below(random, NAMES));
-    else if (k < 22)
-        put(to, "queue set desk offer=%u wrapup=%u", below(random, 2) * 400,
-            below(random, 2) * 300);
-    else if (k < 23)
-        put(to, "queue move desk u%u priority=%u lane=x", user, below(random, 3));
-    else
-        put(to, "queue match desk");
-}
-
-static void room_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    unsigned member = below(random, NAMES), k = below(random, 24);
-
-    (void)d;
-    if (k < 5)
-        put(to, "room join lounge m%u name=%u", member, below(random, 9));
-    else if (k < 7)
-        put(to, "room leave lounge m%u", member);
-    else if (k < 11)
-        put(to, "room set lounge f%u %u other=%u", below(random, 3), below(random, 99),
-            below(random, 99));
-    else if (k < 13)
-        put(to, "room role lounge r%u m%u", below(random, 2), member);
-    else if (k < 15)
-        put(to, "room share lounge m%u s%u page=%u", member, below(random, 4), below(random, 9));
-    else if (k < 16)
-        put(to, "room unshare lounge s%u", below(random, 4));
-    else if (k < 18)
-        put(to, "room member lounge m%u mood %u", member, below(random, 9));
-    else if (k < 20)
-        put(to, "room alive lounge m%u", member);
-    else if (k < 21)
-        put(to, "room all lounge hand %u", below(random, 2));
-    else if (k < 22)
-        put(to, "room kick lounge m%u ban=%u", member, below(random, 2) * 1000);
-    else if (k < 23)
-        put(to, "room %s lounge", below(random, 2) == 0 ? "lock" : "unlock");
-    else if (below(random, 4) == 0)
-        put(to, "room close lounge");
-    else
-        put(to, "room open lounge ttl=3000 grace=500 capacity=5");
-}
-
-static void stock_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    unsigned k = below(random, 10);
-
-    (void)d;
-    if (k < 6)
-        put(to, "serial take order n=%u", 1 + below(random, 4));
-    else if (k < 8)
-        put(to, "serial fill order %u", 1 + below(random, 9));
-    else if (k < 9)
-        put(to, "serial tick order");
-    else
-        put(to, "serial setmax order %u", 1 + below(random, 50));
-}
-
-static void bill_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    static const char *const ends[] = { "confirm", "confirm", "return", "void" };
-    unsigned k = below(random, 10);
-
-    if (k < 5)
-        put(to, "serial reserve bill owner=o%u lease=%u", below(random, 5),
-            500 + below(random, 2) * 5000);
-    else if (k < 9 && d->serial[0] != '\0')
-        put(to, "serial %s bill %s token=%" PRIu64, ends[below(random, 4)], d->serial,
-            d->serial_token);
-    else
-        put(to, "serial sweep bill");
-}
-
-static void id_line(char to[LINE], const struct diary *d, uint64_t *random)
-{
-    unsigned k = below(random, 10);
-
-    if (k < 7)
-        put(to, "id next ids n=%u", 1 + below(random, 700));
-    else if (k < 9 && d->id_n > 1)
-        put(to, "id return ids %" PRId64 " %" PRId64 " token=%" PRIu64, d->id + 1, d->id_n - 1,
-            d->id_token);
-    else
-        put(to, "id set ids step=%u", 100 + below(random, 500));
-}
-
-static const struct {
-    enum usher_noun noun;
-    const char *name;
-    void (*line)(char to[LINE], const struct diary *d, uint64_t *random);
-} scopes[] = {
-    { USHER_NUMBER, "p", number_line },  { USHER_QUEUE, "desk", queue_line },
-    { USHER_ROOM, "lounge", room_line }, { USHER_SERIAL, "order", stock_line },
-    { USHER_SERIAL, "bill", bill_line }, { USHER_ID, "ids", id_line },
-};
-#define SCOPES (sizeof scopes / sizeof *scopes)
-
-static const char *const begin[] = {
-    "number add p n0 group=g",
-    "number add p n1 group=g",
-    "number add p n2",
-    "number add p n3",
-    "number reg p n0",
-    "number reg p n1",
-    "number reg p n2",
-    "number reg p n3",
-    "queue set desk ttl=4000 grace=500 history=20",
-    "room open lounge ttl=3000 grace=500 capacity=5",
-    "serial rule order prefix=A width=6 date=%Y%m%d critical=5 batch=50 max=100000",
-    "serial rule bill prefix=B width=6 mode=gapfree",
-    "id create ids step=300",
-};
-
-/* The child: what the answer has for later commands. */
-static void learn(struct diary *d, const struct usher_command *c, const struct usher_reply *r)
-{
-    if (r->status > USHER_SAME)
-        return;
-    switch (c->verb) {
-    case USHER_NUMBER_CALL:
-        d->number[atoi(r->of.number.number + 1) % NAMES] = r->of.number.token;
-        break;
-    case USHER_QUEUE_LOGIN:
-        d->login[atoi(r->of.queue.agent + 1) % NAMES] = r->of.queue.login;
-        break;
-    case USHER_SERIAL_RESERVE:
-        if (usher_serial_text(r, 0, d->serial, sizeof d->serial) == 0)
-            d->serial[0] = '\0';
-        d->serial_token = r->of.serial.token;
-        break;
-    case USHER_ID_NEXT:
-        d->id = r->of.id.first;
-        d->id_n = r->of.id.n;
-        d->id_token = r->of.id.token;
-        break;
-    default:
-        break;
-    }
-}
+/* ---- a life --------------------------------------------------------------------------- */
 
 static void note_make(struct diary *d, struct note *n, uint64_t *random)
 {
-    n->scope = below(random, SCOPES);
+    n->scope = chatter_below(random, CHATTER_SCOPES);
     n->line[0] = '\0';
-    scopes[n->scope].line(n->line, d, random);
-    if (below(random, 3) == 0)
-        d->now += below(random, 400);
-    put(n->line, " now=%" PRId64, d->now);
-    if (below(random, 6) == 0) /* now and then one that was there before */
-        put(n->line, " req=r%" PRIu64, d->requests += below(random, 8) != 0);
+    chatter_scopes[n->scope].line(n->line, &d->known, random);
+    if (chatter_below(random, 3) == 0)
+        d->now += chatter_below(random, 400);
+    chatter_put(n->line, " now=%" PRId64, d->now);
+    if (chatter_below(random, 6) == 0) /* now and then one that was there before */
+        chatter_put(n->line, " req=r%" PRIu64, d->requests += chatter_below(random, 8) != 0);
 }
 
 /* The child: until it is killed, or its store is gone. */
@@ -336,7 +118,7 @@ static void live(const char *url, struct diary *d, uint64_t seed)
         struct line lines[BATCH];
         struct usher_command commands[BATCH];
         struct usher_reply replies[BATCH];
-        unsigned n = 1 + below(&random, BATCH);
+        unsigned n = 1 + chatter_below(&random, BATCH);
 
         for (unsigned i = 0; i < n; i++) {
             note_make(d, &d->notes[done + i], &random);
@@ -349,7 +131,7 @@ static void live(const char *url, struct diary *d, uint64_t seed)
         for (unsigned i = 0; i < n; i++) {
             d->notes[done + i].status = replies[i].status;
             d->notes[done + i].version = replies[i].version;
-            learn(d, &commands[i], &replies[i]);
+            chatter_learn(&d->known, &commands[i], &replies[i]);
             usher_reply_done(&replies[i]);
             line_done(&lines[i]);
         }
@@ -391,8 +173,11 @@ static bool alike(struct usher_engine *e, struct usher_engine *twin, unsigned sc
 {
     char here[33], there[33];
 
-    assert_int_equal(usher_digest(e, scopes[scope].noun, scopes[scope].name, here), USHER_OK);
-    assert_int_equal(usher_digest(twin, scopes[scope].noun, scopes[scope].name, there), USHER_OK);
+    assert_int_equal(usher_digest(e, chatter_scopes[scope].noun, chatter_scopes[scope].name, here),
+                     USHER_OK);
+    assert_int_equal(
+        usher_digest(twin, chatter_scopes[scope].noun, chatter_scopes[scope].name, there),
+        USHER_OK);
     return strcmp(here, there) == 0;
 }
 
@@ -420,7 +205,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
             fail_msg("%s: said %s, version %" PRIu64 "; the twin %s, version %" PRIu64, n->line,
                      usher_status_word(n->status), n->version, usher_status_word(status), version);
     }
-    for (unsigned k = 0; k < SCOPES; k++) {
+    for (unsigned k = 0; k < CHATTER_SCOPES; k++) {
         bool same = alike(e, twin, k);
 
         for (unsigned i = acknowledged; i < begun; i++) {
@@ -440,8 +225,8 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
             if (d->notes[i].scope == k)
                 print_error("%s %s\n", i < acknowledged ? "acknowledged" : "under way",
                             d->notes[i].line);
-        fail_msg("%s %s is not as the dead had it", usher_noun_word(scopes[k].noun),
-                 scopes[k].name);
+        fail_msg("%s %s is not as the dead had it", usher_noun_word(chatter_scopes[k].noun),
+                 chatter_scopes[k].name);
     }
     assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
     assert_true(faults == 0);
@@ -454,10 +239,10 @@ static struct usher_engine *prepare(const char *url)
     enum usher_status status;
     uint64_t version;
 
-    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
-        char line[LINE] = "";
+    for (unsigned i = 0; i < chatter_n_begin; i++) {
+        char line[CHATTER_LINE] = "";
 
-        put(line, "%s now=1700000000000", begin[i]);
+        chatter_put(line, "%s now=%" PRId64, chatter_begin[i], CHATTER_T0);
         tell(e, line, &status, &version);
         assert_int_equal(status, USHER_OK);
         tell(twin, line, &status, &version);
@@ -473,7 +258,7 @@ static struct diary *diary_new(void)
         mmap(NULL, sizeof(struct diary), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 
     assert_true(d != MAP_FAILED);
-    d->now = INT64_C(1700000000000);
+    d->now = CHATTER_T0;
     applied = not_applied = 0;
     return d;
 }
@@ -533,9 +318,9 @@ static void a_killed_program_leaves_sqlite_whole(void **state)
     (void)snprintf(url, sizeof url, "sqlite:%s/pool.db", dir);
     twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
-        pid_t pid = child_new(url, d, next_random(&random));
+        pid_t pid = child_new(url, d, chatter_next(&random));
 
-        if (wait_for(d, pid, below(&random, 40), next_random(&random) % 200000))
+        if (wait_for(d, pid, chatter_below(&random, 40), chatter_next(&random) % 200000))
             kill_child(pid);
         settle(url, twin, d);
     }
@@ -563,9 +348,9 @@ static void a_killed_program_leaves_redis_whole(void **state)
     (void)redis_server_url(server, url);
     twin = prepare(url);
     for (int i = (rounds() + 3) / 4; i > 0; i--) {
-        pid_t pid = child_new(url, d, next_random(&random));
+        pid_t pid = child_new(url, d, chatter_next(&random));
 
-        if (wait_for(d, pid, below(&random, 60), next_random(&random) % 200000))
+        if (wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000))
             kill_child(pid);
         assert_true(
             redis_server_wait_info(server, "clients", "connected_clients:1\r", DEADLINE_MS));
@@ -588,8 +373,8 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
     (void)redis_server_url(server, url);
     twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
-        pid_t pid = child_new(url, d, next_random(&random));
-        bool lives = wait_for(d, pid, below(&random, 60), next_random(&random) % 200000);
+        pid_t pid = child_new(url, d, chatter_next(&random));
+        bool lives = wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000);
 
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
         if (lives)

@@ -1,18 +1,26 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Many threads and processes on one pool: no number is ever held twice.
+ * Sixteen clients, threads and processes, on one scope: what they were told is what one after the
+ * other would have been told.
  *
- * Everybody records what he did: the call's interval in time, and the answer with the
- * version at which it took effect.  Afterwards the whole history is checked:
+ * Everybody records what he did: the call's interval in time, and the answer with the version at
+ * which it took effect.  Afterwards the whole history is put in the order of versions, and
  *
- *   - no two changes have the same version, and none is missing: versions are dense;
- *   - replayed by version, each call takes a number that is idle, each hangup ends the
- *     hold with its token (so nothing was held twice);
- *   - order by version respects real time: what ended before something else began has the
- *     smaller version.  Together that is linearizability of the changes;
- *   - an answer that nothing is free was true at its version.
+ *   - replayed in that order on an independent model (numbers, queues) or on a twin in memory
+ *     (rooms, serials, ids), every answer is the same, word by word: so no number is held twice,
+ *     nobody is in two rooms, no room has two users, nobody is overtaken or lost, nothing is given
+ *     out again, for the model watches over that after each command;
+ *   - no version is missing, and none is made twice;
+ *   - the order respects real time: what ended before something else began comes first.  Together
+ *     that is linearizability.
  *
- * The work is shared memory filled by children; USHER_OPS sets how much (CI: little).
+ * Time goes on in sweeps alone: all others are given a time long past, and so have that of the
+ * scope.  Who is killed (or whose server is) leaves something behind that may have been applied or
+ * not: where a version is missing, one of those must explain it, and all that follows.  A command
+ * that was under way when the server was killed may have been sent again: it may explain one
+ * besides its own answer.
+ *
+ * A history has 20,000 commands at most; USHER_OPS sets how many commands a test makes in all.
  */
 #include "config.h"
 
@@ -21,55 +29,57 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
 
+#include "lib/chatter.h"
+#include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
+#include "model/nouns.h"
 
-#define NUMBERS 24
-#define THREADS 8
+#define CLIENTS 16
+#define HISTORY 20000 /* commands of one */
+#define ANSWER 512    /* bytes that are kept */
+#define KILLS_MAX 8
+#define MODELLED 2 /* of the scopes of chatter.h */
+#define PATIENT 120000
+#define SEARCH 20 /* seconds */
 
-enum { ADD, REG, CALL, HANGUP, DEL, VERBS };
+enum { UNUSED, BEGUN, ENDED };
 
 struct event {
-    uint8_t verb, status;
-    int16_t number; /* index, -1: none */
-    uint64_t version, token;
+    _Atomic int done; /* UNUSED … */
+    int changer;      /* made its version */
+    char line[CHATTER_LINE];
+    char answer[ANSWER];
+    enum usher_status status;
+    enum usher_verb verb;
+    uint64_t version;
     int64_t began_ns, ended_ns;
 };
 
-struct share {
-    struct event *events;
-    size_t n;
+/* Shared by all processes. */
+struct history {
+    _Atomic int64_t clock;
+    size_t each; /* events of one client, those of client i from i * each on */
+    const struct chatter_scope *scope;
+    struct chatter known[CLIENTS];
+    struct event events[];
 };
-
-struct work {
-    struct usher_engine *engine; /* NULL: open @url */
-    const char *url;
-    struct share share;
-    uint64_t seed;
-    int failed;
-};
-
-static uint64_t next_random(uint64_t *state)
-{
-    uint64_t z = (*state += UINT64_C(0x9e3779b97f4a7c15));
-
-    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
-    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
-    return z ^ (z >> 31);
-}
 
 static int64_t clock_ns(void)
 {
@@ -79,186 +89,342 @@ static int64_t clock_ns(void)
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
-static struct usher_text text(const char *string)
-{
-    struct usher_text t = { string, strlen(string) };
+/* ---- clients ------------------------------------------------------------------------- */
 
-    return t;
+struct client {
+    struct usher_engine *engine;
+    struct history *h;
+    unsigned i;
+    uint64_t random;
+    bool failed;
+};
+
+static void event_make(struct history *h, struct event *e, const struct chatter *known,
+                       uint64_t *random)
+{
+    bool ticks = h->scope->noun == USHER_NUMBER || h->scope->noun == USHER_QUEUE;
+
+    e->line[0] = '\0';
+    if (ticks && chatter_below(random, 12) == 0) {
+        chatter_put(e->line, "%s sweep %s now=%" PRId64, usher_noun_word(h->scope->noun),
+                    h->scope->name, atomic_fetch_add(&h->clock, 40) + 40);
+        return;
+    }
+    do { /* a scope that is closed would begin at version 1 again */
+        e->line[0] = '\0';
+        h->scope->line(e->line, known, random);
+    } while (strstr(e->line, " close ") != NULL);
+    chatter_put(e->line, " now=%" PRId64, CHATTER_T0);
 }
 
-/* One thread: calls, hangups with the token just got, now and then a number is removed and
- * added again. */
-static void *worker(void *payload)
+/* The answer as it is kept.  Heartbeats make no version, so that of two reads at one version either
+ * may have been before: what they would show of one, the deadline, is left out of them. */
+static void keep_answer(char to[ANSWER], const struct usher_command *c, const struct usher_reply *r)
 {
-    struct work *w = payload;
-    uint64_t random = w->seed;
-    uint64_t token = 0;
-    int held = -1;
+    static const char key[] = "\"until\":";
+    char *answer = line_answer(c, r), *at = answer;
 
-    for (size_t i = 0; i < w->share.n; i++) {
-        struct event *event = &w->share.events[i];
-        struct usher_command c;
-        struct usher_reply reply;
-        char number[16] = "";
-        int verb, index = -1;
+    while ((c->verb == USHER_QUEUE_ROOM ||
+            (c->verb == USHER_QUEUE_ALIVE && c->arg.queue.agent.data != NULL)) &&
+           (at = strstr(at, key)) != NULL) {
+        char *from = at + strlen(key), *end = from + strspn(from, "0123456789");
 
-        memset(&c, 0, sizeof c);
-        c.scope = text("pool");
-        if (held >= 0) {
-            verb = HANGUP;
-            index = held;
-        } else {
-            unsigned dice = (unsigned)(next_random(&random) % 100);
+        memmove(from, end, strlen(end) + 1);
+        at = from;
+    }
+    (void)snprintf(to, ANSWER, "%s", answer);
+    free(answer);
+}
 
-            index = (int)(next_random(&random) % NUMBERS);
-            verb = dice < 2 ? DEL : dice < 8 ? ADD : dice < 16 ? REG : CALL;
-            if (verb == CALL && dice < 70)
-                index = -1; /* any number */
-        }
-        c.verb = verb == ADD      ? USHER_NUMBER_ADD
-                 : verb == REG    ? USHER_NUMBER_REG
-                 : verb == CALL   ? USHER_NUMBER_CALL
-                 : verb == HANGUP ? USHER_NUMBER_HANGUP
-                                  : USHER_NUMBER_DEL;
-        if (index >= 0) {
-            (void)snprintf(number, sizeof number, "n%02d", index);
-            c.arg.number.number = text(number);
-        }
-        if (verb == HANGUP) {
-            c.given |= USHER_GIVEN_TOKEN;
-            c.arg.number.token = token;
-        }
-        event->verb = (uint8_t)verb;
-        event->began_ns = clock_ns();
-        (void)usher_execute(w->engine, &c, &reply, 1);
-        event->ended_ns = clock_ns();
-        event->status = (uint8_t)reply.status;
-        event->version = reply.version;
-        event->token = reply.of.number.token;
-        event->number = (int16_t)index;
-        if (verb == CALL && reply.status == USHER_OK) {
-            event->number = (int16_t)atoi(reply.of.number.number + 1);
-            held = event->number;
-            token = reply.of.number.token;
-        } else if (verb == HANGUP) {
-            held = -1;
-        }
-        if (reply.status >= USHER_INVALID) {
-            (void)fprintf(stderr, "history: %s: %s\n", usher_status_word(reply.status),
-                          reply.message);
-            w->failed = 1;
-            break;
-        }
+/* False: the store failed. */
+static bool event_execute(struct usher_engine *engine, struct event *e, struct chatter *known)
+{
+    struct line line;
+    struct usher_reply reply;
+
+    line_read(&line, e->line);
+    e->verb = line.c.verb;
+    e->began_ns = clock_ns();
+    atomic_store(&e->done, BEGUN);
+    (void)usher_execute(engine, &line.c, &reply, 1);
+    if (reply.status == USHER_UNKNOWN || reply.status == USHER_UNAVAILABLE) {
+        line_done(&line);
+        return false;
+    }
+    e->ended_ns = clock_ns();
+    keep_answer(e->answer, &line.c, &reply);
+    e->status = reply.status;
+    e->version = reply.version;
+    chatter_learn(known, &line.c, &reply);
+    usher_reply_done(&reply);
+    line_done(&line);
+    atomic_store(&e->done, ENDED);
+    return true;
+}
+
+/* What is left of its share. */
+static void *client(void *payload)
+{
+    struct client *c = payload;
+    struct history *h = c->h;
+
+    for (size_t i = 0; i < h->each; i++) {
+        struct event *e = &h->events[c->i * h->each + i];
+
+        if (atomic_load(&e->done) != UNUSED)
+            continue;
+        event_make(h, e, &h->known[c->i], &c->random);
+        if (!event_execute(c->engine, e, &h->known[c->i]))
+            c->failed = true; /* who is killed leaves the same */
     }
     return NULL;
 }
 
-static int by_version(const void *a, const void *b)
+/* One process; @engine NULL: opens one. */
+static bool process(struct history *h, const char *url, struct usher_engine *engine, unsigned from,
+                    unsigned n, uint64_t seed)
 {
-    const struct event *x = a, *y = b;
-
-    if (x->version != y->version)
-        return x->version < y->version ? -1 : 1;
-    /* the change first, then what was seen of it */
-    return (x->status != USHER_OK) - (y->status != USHER_OK);
-}
-
-/* What the pool was at each version. */
-struct number {
-    bool there, up, busy;
-    uint64_t token;
-};
-
-static void replay(const struct event *events, size_t n)
-{
-    struct number numbers[NUMBERS];
-    uint64_t version = 0;
-    int64_t latest_begin = 0; /* of the changes so far */
-
-    memset(numbers, 0, sizeof numbers);
-    for (size_t i = 0; i < n; i++) {
-        const struct event *e = &events[i];
-        struct number *number = e->number >= 0 ? &numbers[e->number] : NULL;
-
-        if (e->status != USHER_OK) {
-            /* an answer about the state at this version */
-            assert_true(e->version == version);
-            if (e->verb == CALL && e->status == USHER_EMPTY)
-                for (int k = 0; k < NUMBERS; k++)
-                    assert_false(numbers[k].there && numbers[k].up && !numbers[k].busy);
-            continue;
-        }
-        if (e->version != version + 1) /* dense, none twice */
-            fail_msg("version %" PRIu64 " follows %" PRIu64 " (verb %d, number %d, event %zu)",
-                     e->version, version, e->verb, e->number, i);
-        version = e->version;
-        assert_true(e->ended_ns >= latest_begin); /* not before what came later in time */
-        if (e->began_ns > latest_begin)
-            latest_begin = e->began_ns;
-        assert_non_null(number);
-        switch (e->verb) {
-        case ADD:
-            assert_false(number->there);
-            memset(number, 0, sizeof *number);
-            number->there = true;
-            break;
-        case REG:
-            assert_true(number->there && !number->up);
-            number->up = true;
-            break;
-        case CALL:
-            assert_true(number->there && number->up);
-            assert_false(number->busy); /* never twice */
-            assert_true(e->token == e->version);
-            number->busy = true;
-            number->token = e->token;
-            break;
-        case HANGUP:
-            assert_true(number->there && number->busy);
-            assert_true(e->token == number->token);
-            number->busy = false;
-            break;
-        default:
-            assert_true(number->there);
-            number->there = false;
-            break;
-        }
-    }
-}
-
-/* Run one process's threads; returns 0 when all went well. */
-static int process(const char *url, struct usher_engine *engine, struct event *events,
-                   size_t per_thread, uint64_t seed)
-{
-    struct work work[THREADS];
-    pthread_t threads[THREADS];
+    struct client clients[CLIENTS];
+    pthread_t threads[CLIENTS];
     struct usher_engine *own = NULL;
-    int failed = 0;
+    bool failed = false;
 
     if (engine == NULL) {
         struct usher_options options = USHER_OPTIONS_INIT;
 
-        options.timeout_ms = 120000;
+        options.timeout_ms = PATIENT;
         if (usher_open(url, &options, &own) != USHER_OK) {
             (void)fprintf(stderr, "history: %s\n", usher_message(NULL));
-            return 1;
+            return false;
         }
         engine = own;
     }
-    for (int i = 0; i < THREADS; i++) {
-        work[i] = (struct work){
-            engine, url, { events + (size_t)i * per_thread, per_thread }, seed + (uint64_t)i, 0
-        };
-        if (pthread_create(&threads[i], NULL, worker, &work[i]) != 0)
+    for (unsigned i = 0; i < n; i++) {
+        clients[i] = (struct client){ engine, h, from + i, seed + i, false };
+        if (pthread_create(&threads[i], NULL, client, &clients[i]) != 0)
             abort();
     }
-    for (int i = 0; i < THREADS; i++) {
+    for (unsigned i = 0; i < n; i++) {
         (void)pthread_join(threads[i], NULL);
-        failed |= work[i].failed;
+        failed |= clients[i].failed;
     }
     usher_close(own);
-    return failed;
+    return !failed;
 }
+
+/* ---- the replay ------------------------------------------------------------------------ */
+
+/* Verbs that change nothing even when they say `ok`. */
+static bool only_looks(enum usher_verb verb)
+{
+    switch (verb) {
+    case USHER_NUMBER_SHOW:
+    case USHER_NUMBER_LIST:
+    case USHER_NUMBER_STATS:
+    case USHER_QUEUE_ALIVE:
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_ROOM:
+    case USHER_QUEUE_LIST:
+    case USHER_QUEUE_AGENTS:
+    case USHER_QUEUE_STATS:
+    case USHER_QUEUE_HISTORY:
+    case USHER_ROOM_GET:
+    case USHER_ROOM_SHOW:
+    case USHER_ROOM_ALIVE:
+    case USHER_ROOM_SNAPSHOT:
+    case USHER_SERIAL_CHECK:
+    case USHER_SERIAL_HOLDS:
+    case USHER_ID_SHOW:
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* By version; of one version the change first, then what was seen of it. */
+static int by_version(const void *a, const void *b)
+{
+    const struct event *x = *(struct event *const *)a, *y = *(struct event *const *)b;
+
+    if (x->version != y->version)
+        return x->version < y->version ? -1 : 1;
+    if (x->changer != y->changer)
+        return x->changer ? -1 : 1;
+    return x->began_ns < y->began_ns ? -1 : x->began_ns > y->began_ns;
+}
+
+struct interval {
+    int64_t began_ns, ended_ns;
+};
+
+struct replay {
+    const struct noun_model *model; /* NULL: a twin */
+    struct event **events;          /* in order */
+    size_t n;
+    struct event *ghosts[CLIENTS * KILLS_MAX * 2]; /* that may have been applied, or once more */
+    bool used[CLIENTS * KILLS_MAX * 2];
+    size_t n_ghosts, explained;
+    int64_t end; /* of the search */
+    /* The event at which the furthest try ended, and what it should have been told. */
+    size_t worst;
+    char should[ANSWER];
+};
+
+static void *state_open(const struct replay *r)
+{
+    struct usher_engine *e = NULL;
+
+    if (r->model != NULL)
+        return r->model->open(NULL, NULL);
+    assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
+    return e;
+}
+
+static void state_close(const struct replay *r, void *state)
+{
+    if (r->model != NULL)
+        r->model->close(state);
+    else
+        usher_close(state);
+}
+
+/* What @line does and is told there. */
+static uint64_t state_execute(const struct replay *r, void *state, const char *text,
+                              char answer[ANSWER])
+{
+    struct line line;
+    struct usher_reply reply;
+    uint64_t version;
+
+    line_read(&line, text);
+    if (r->model != NULL)
+        r->model->execute(state, &line.c, &reply);
+    else
+        (void)usher_execute(state, &line.c, &reply, 1);
+    version = reply.version;
+    keep_answer(answer, &line.c, &reply);
+    if (r->model != NULL)
+        r->model->reply_done(&reply);
+    else
+        usher_reply_done(&reply);
+    line_done(&line);
+    return version;
+}
+
+/* Is all from event @i on explained by @state at version @at?  It is closed.  Not to find out in
+ * time is no. */
+static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
+{
+    char answer[ANSWER];
+
+    for (; i < r->n; i++) {
+        const struct event *e = r->events[i];
+        void *before = r->n_ghosts > r->explained ? r->model->copy(state, NULL, NULL) : NULL;
+        uint64_t version = state_execute(r, state, e->line, answer);
+        const char *fault = r->model != NULL ? r->model->fault(state) : NULL;
+
+        if (version == e->version && strcmp(answer, e->answer) == 0 && fault == NULL) {
+            if (before != NULL)
+                r->model->close(before);
+            at = version;
+            continue;
+        }
+        if (i >= r->worst) {
+            r->worst = i;
+            (void)snprintf(r->should, sizeof r->should, "%s%s", fault != NULL ? fault : "", answer);
+        }
+        state_close(r, state);
+        if (before == NULL)
+            return false;
+        for (size_t k = 0; k < r->n_ghosts; k++) {
+            void *after;
+            uint64_t then;
+
+            if (r->used[k] || r->ghosts[k]->began_ns > e->ended_ns || clock_ns() > r->end)
+                continue;
+            after = r->model->copy(before, NULL, NULL);
+            then = state_execute(r, after, r->ghosts[k]->line, answer);
+            if (then > e->version || then <= at) { /* it is no part of what is missing */
+                r->model->close(after);
+                continue;
+            }
+            r->used[k] = true;
+            r->explained++;
+            if (explains(r, after, then, i)) {
+                r->model->close(before);
+                return true;
+            }
+            r->used[k] = false;
+            r->explained--;
+        }
+        r->model->close(before);
+        return false;
+    }
+    state_close(r, state);
+    return true;
+}
+
+static void replay(struct history *h, size_t n, const char *const *first, size_t n_first,
+                   const struct interval *kills, unsigned n_kills)
+{
+    struct replay r;
+    void *state;
+    int64_t latest_begin = 0;
+    uint64_t at = 0;
+
+    memset(&r, 0, sizeof r);
+    r.model = h->scope->noun == USHER_NUMBER  ? &number_noun
+              : h->scope->noun == USHER_QUEUE ? &queue_noun
+                                              : NULL;
+    r.events = calloc(n, sizeof *r.events);
+    assert_non_null(r.events);
+    for (size_t i = 0; i < n; i++) {
+        struct event *e = &h->events[i];
+        bool twice = false;
+
+        for (unsigned k = 0; k < n_kills; k++)
+            twice |= atomic_load(&e->done) == ENDED && e->began_ns <= kills[k].ended_ns &&
+                     e->ended_ns >= kills[k].began_ns;
+        if (!only_looks(e->verb) && (atomic_load(&e->done) == BEGUN || twice)) {
+            assert_true(r.n_ghosts < sizeof r.ghosts / sizeof *r.ghosts);
+            r.ghosts[r.n_ghosts++] = e;
+        }
+        if (atomic_load(&e->done) != ENDED)
+            continue;
+        e->changer = e->status == USHER_OK && !only_looks(e->verb);
+        r.events[r.n++] = e;
+    }
+    if (n_kills == 0)
+        assert_int_equal(r.n_ghosts, 0);
+    qsort(r.events, r.n, sizeof *r.events, by_version);
+    for (size_t i = 0; i < r.n; i++) {
+        const struct event *e = r.events[i];
+
+        if (e->ended_ns < latest_begin)
+            fail_msg("version %" PRIu64 " is later than what began when it had ended: %s",
+                     e->version, e->line);
+        if (e->began_ns > latest_begin)
+            latest_begin = e->began_ns;
+    }
+    r.end = clock_ns() + SEARCH * INT64_C(1000000000);
+    state = state_open(&r);
+    for (size_t i = 0; i < n_first; i++) {
+        char answer[ANSWER];
+
+        at = state_execute(&r, state, first[i], answer);
+    }
+    if (!explains(&r, state, at, 0)) {
+        for (size_t i = r.worst > 12 ? r.worst - 12 : 0; i <= r.worst; i++)
+            print_error("%s -> %s", r.events[i]->line, r.events[i]->answer);
+        fail_msg("the last one should have been told %s", r.should);
+    }
+    if (n_kills > 0)
+        print_message("%s: %zu left behind, %zu of them applied\n", usher_noun_word(h->scope->noun),
+                      r.n_ghosts, r.explained);
+    free(r.events);
+}
+
+/* ---- a history --------------------------------------------------------------------------- */
 
 static size_t operations(size_t usual)
 {
@@ -276,86 +442,303 @@ static uint64_t seed_of_run(void)
     return seed;
 }
 
-static void check_history(const char *url, int processes, size_t total)
+static void print_fault(void *payload, const char *line)
 {
-    size_t per_thread = total / ((size_t)processes * THREADS);
-    size_t n = per_thread * (size_t)processes * THREADS;
-    size_t size = n * sizeof(struct event);
-    struct event *events =
-        mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    uint64_t seed = seed_of_run(), faults = 1;
-    struct usher_engine *engine;
-    pid_t children[16];
-
-    assert_true(events != MAP_FAILED);
-    if (processes == 1) {
-        assert_int_equal(usher_open(url, NULL, &engine), USHER_OK);
-        assert_int_equal(process(url, engine, events, per_thread, seed), 0);
-    } else {
-        for (int i = 0; i < processes; i++) {
-            children[i] = fork();
-            assert_true(children[i] >= 0);
-            if (children[i] == 0)
-                _exit(process(url, NULL, events + (size_t)i * per_thread * THREADS, per_thread,
-                              seed + 1000 * (uint64_t)i));
-        }
-        for (int i = 0; i < processes; i++) {
-            int status;
-
-            assert_true(waitpid(children[i], &status, 0) == children[i]);
-            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
-        }
-        assert_int_equal(usher_open(url, NULL, &engine), USHER_OK);
-    }
-    qsort(events, n, sizeof *events, by_version);
-    replay(events, n);
-    assert_int_equal(usher_audit(engine, NULL, NULL, &faults), USHER_OK);
-    assert_true(faults == 0);
-    usher_close(engine);
-    (void)munmap(events, size);
+    (void)payload;
+    print_error("audit: %s\n", line);
 }
 
-static void eight_threads_on_memory_never_hold_a_number_twice(void **state)
+struct plan {
+    unsigned processes; /* 1: this one */
+    unsigned kills;
+    bool (*fresh)(char *url, size_t size);
+    /* And start it again; when it was gone for sure.  NULL: clients are killed. */
+    bool (*kill_server)(int64_t *ret_gone_ns);
+};
+
+static size_t progress(const struct history *h, size_t n)
 {
+    size_t done = 0;
+
+    for (size_t i = 0; i < n; i++)
+        done += atomic_load(&h->events[i].done) == ENDED;
+    return done;
+}
+
+static pid_t process_new(struct history *h, const char *url, unsigned i, unsigned clients,
+                         uint64_t seed)
+{
+    pid_t pid = fork();
+
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+        _exit(process(h, url, NULL, i * clients, clients, seed) ? 0 : 1);
+    }
+    return pid;
+}
+
+/* All processes, and what becomes of them.  Returns how many kills there were. */
+static unsigned run_processes(struct history *h, const char *url, const struct plan *plan,
+                              uint64_t seed, struct interval kills[KILLS_MAX])
+{
+    unsigned clients = CLIENTS / plan->processes, n_kills = 0;
+    pid_t children[CLIENTS];
+    uint64_t random = seed;
+
+    for (unsigned i = 0; i < plan->processes; i++)
+        children[i] = process_new(h, url, i, clients, seed + 1000 * (uint64_t)i);
+    while (n_kills < plan->kills) {
+        size_t n = h->each * CLIENTS, until = n * (n_kills + 1) / (plan->kills + 1);
+        unsigned who = chatter_below(&random, plan->processes);
+        int64_t end = clock_ns() + PATIENT * INT64_C(1000000);
+
+        while (progress(h, n) < until) {
+            assert_true(clock_ns() < end);
+            (void)usleep(500);
+        }
+        for (volatile uint64_t spin = chatter_next(&random) % 100000; spin > 0; spin = spin - 1) {
+        }
+        if (plan->kill_server != NULL) {
+            kills[n_kills].began_ns = clock_ns();
+            assert_true(plan->kill_server(&kills[n_kills].ended_ns));
+            n_kills++;
+            continue;
+        }
+        assert_int_equal(kill(children[who], SIGKILL), 0);
+        assert_true(waitpid(children[who], NULL, 0) == children[who]);
+        n_kills++;
+        children[who] = process_new(h, url, who, clients, seed + 77777 * (uint64_t)n_kills);
+    }
+    for (unsigned i = 0; i < plan->processes; i++) {
+        int status;
+
+        assert_true(waitpid(children[i], &status, 0) == children[i]);
+        assert_true(WIFEXITED(status));
+        if (plan->kills == 0)
+            assert_int_equal(WEXITSTATUS(status), 0);
+    }
+    return n_kills;
+}
+
+/* Is @line, "NOUN VERB NAME …", of @scope? */
+static bool is_of(const struct chatter_scope *scope, const char *line)
+{
+    const char *noun = usher_noun_word(scope->noun), *name = strchr(line, ' ');
+    size_t n = strlen(scope->name);
+
+    name = name != NULL ? strchr(name + 1, ' ') : NULL;
+    return name != NULL && strncmp(line, noun, strlen(noun)) == 0 &&
+           strncmp(name + 1, scope->name, n) == 0 && (name[n + 1] == ' ' || name[n + 1] == '\0');
+}
+
+/* What is there in the end belongs to the history. */
+static const char *const last_looks[] = {
+    "number list p",      "queue list desk",   "queue list desk state=seated",
+    "queue agents desk",  "queue stats desk",  "room get lounge",
+    "serial check order", "serial holds bill", "id show ids",
+};
+#define LOOKS (sizeof last_looks / sizeof *last_looks)
+
+static void one_history(const struct plan *plan, const struct chatter_scope *scope, uint64_t seed,
+                        size_t commands)
+{
+    size_t each = commands / CLIENTS, n = each * CLIENTS;
+    size_t size = sizeof(struct history) + (n + LOOKS) * sizeof(struct event);
+    struct history *h = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    struct usher_engine *engine;
+    char url[1200], lines[16][CHATTER_LINE];
+    const char *first[16];
+    size_t n_first = 0;
+    struct interval kills[KILLS_MAX] = { { 0, 0 } }; /* of the server */
+    unsigned n_kills = 0;
+    uint64_t faults = 1;
+
+    assert_true(h != MAP_FAILED);
+    h->each = each;
+    h->scope = scope;
+    atomic_store(&h->clock, CHATTER_T0);
+    assert_true(plan->fresh(url, sizeof url));
+    if (usher_open(url, NULL, &engine) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    for (unsigned i = 0; i < chatter_n_begin; i++) {
+        struct event e;
+        struct chatter known;
+
+        lines[n_first][0] = '\0';
+        chatter_put(lines[n_first], "%s now=%" PRId64, chatter_begin[i], CHATTER_T0);
+        /* Who is away would come back by a heartbeat; and one that nobody was told of is no
+         * version that is missing, yet somebody lives on. */
+        if (strstr(lines[n_first], " desk ") != NULL)
+            (void)snprintf(lines[n_first], CHATTER_LINE,
+                           "queue set desk ttl=%d history=20 now=%" PRId64,
+                           plan->kills > 0 ? 0 : 4000, CHATTER_T0);
+        memset(&e, 0, sizeof e);
+        memcpy(e.line, lines[n_first], sizeof e.line);
+        assert_true(event_execute(engine, &e, &known));
+        if (is_of(scope, lines[n_first])) {
+            first[n_first] = lines[n_first];
+            n_first++;
+        }
+    }
+    if (plan->processes == 1) {
+        assert_true(process(h, url, engine, 0, CLIENTS, seed));
+    } else {
+        usher_close(engine);
+        n_kills = run_processes(h, url, plan, seed, kills);
+        assert_int_equal(usher_open(url, NULL, &engine), USHER_OK);
+    }
+    for (size_t i = 0; i < LOOKS; i++) {
+        struct event *e = &h->events[n];
+        struct chatter known;
+
+        if (!is_of(scope, last_looks[i]))
+            continue;
+        (void)snprintf(e->line, sizeof e->line, "%s now=%" PRId64, last_looks[i], CHATTER_T0);
+        assert_true(event_execute(engine, e, &known));
+        n++;
+    }
+    replay(h, n, first, n_first, kills, n_kills);
+    assert_int_equal(usher_audit(engine, print_fault, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+    usher_close(engine);
+    (void)munmap(h, size);
+}
+
+/* @commands in all, in histories of the nouns in turn; with kills, of those that have models. */
+static void histories(const struct plan *plan, size_t commands)
+{
+    uint64_t seed = seed_of_run();
+    size_t all = operations(commands) / (plan->kills > 0 ? MODELLED : CHATTER_SCOPES);
+
+    for (unsigned k = 0; k < CHATTER_SCOPES; k++) {
+        const struct chatter_scope *scope = &chatter_scopes[k];
+
+        if (plan->kills > 0 && scope->noun != USHER_NUMBER && scope->noun != USHER_QUEUE)
+            continue;
+        for (size_t done = 0; done < all; done += HISTORY, seed++)
+            one_history(plan, scope, seed, all - done < HISTORY ? all - done : HISTORY);
+    }
+}
+
+/* ---- stores -------------------------------------------------------------------------------- */
+
+static bool memory_fresh(char *url, size_t size)
+{
+    return snprintf(url, size, "memory:") > 0;
+}
+
+static void sixteen_threads_in_memory(void **state)
+{
+    static const struct plan plan = { 1, 0, memory_fresh, NULL };
+
     (void)state;
-    check_history("memory:", 1, operations(400000));
+    histories(&plan, 240000);
 }
 
 #ifdef USHER_WITH_SQLITE
-static void eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice(void **state)
+static char directory[64];
+static unsigned files;
+
+static bool sqlite_fresh(char *url, size_t size)
 {
-    char dir[] = "/tmp/usher-history.XXXXXX", url[128], command[128];
+    return snprintf(url, size, "sqlite:%s/%u.db?sync=normal", directory, files++) > 0;
+}
+
+static int make_directory(void **state)
+{
+    (void)state;
+    (void)snprintf(directory, sizeof directory, "/tmp/usher-history.XXXXXX");
+    return mkdtemp(directory) != NULL ? 0 : -1;
+}
+
+static int remove_directory(void **state)
+{
+    char command[128];
 
     (void)state;
-    assert_non_null(mkdtemp(dir));
-    (void)snprintf(url, sizeof url, "sqlite:%s/pool.db?sync=normal", dir);
-    check_history(url, 8, operations(40000));
-    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
-    assert_int_equal(system(command), 0);
+    (void)snprintf(command, sizeof command, "rm -rf %s", directory);
+    return system(command);
+}
+
+static void sixteen_clients_in_processes_on_one_file(void **state)
+{
+    static const struct plan plan = { 4, 0, sqlite_fresh, NULL };
+
+    (void)state;
+    histories(&plan, 120000);
+}
+
+static void clients_that_are_killed_on_one_file(void **state)
+{
+    static const struct plan plan = { 4, 5, sqlite_fresh, NULL };
+
+    (void)state;
+    histories(&plan, 16000);
 }
 #endif
 
 #ifdef USHER_WITH_REDIS
 static struct redis_server *server;
 
-static void eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice(void **state)
+static bool redis_fresh(char *url, size_t size)
 {
-    char url[REDIS_URL_MAX];
+    char of_server[REDIS_URL_MAX];
+
+    if (!redis_do_ok(server, "FLUSHALL", NULL))
+        return false;
+    return snprintf(url, size, "%s", redis_server_url(server, of_server)) > 0;
+}
+
+static bool redis_killed(int64_t *ret_gone_ns)
+{
+    bool killed = redis_server_kill(server, SIGKILL) == 0;
+
+    *ret_gone_ns = clock_ns();
+    return killed && redis_server_restart(server);
+}
+
+static void sixteen_clients_in_processes_on_one_redis(void **state)
+{
+    static const struct plan plan = { 4, 0, redis_fresh, NULL };
 
     (void)state;
-    check_history(redis_server_url(server, url), 8, operations(100000));
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "appendfsync", "no", NULL));
+    histories(&plan, 120000);
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "appendfsync", "always", NULL));
+}
+
+static void clients_that_are_killed_on_one_redis(void **state)
+{
+    static const struct plan plan = { 4, 5, redis_fresh, NULL };
+
+    (void)state;
+    histories(&plan, 16000);
+}
+
+static void clients_of_a_redis_that_is_killed(void **state)
+{
+    static const struct plan plan = { 4, 3, redis_fresh, redis_killed };
+
+    (void)state;
+    histories(&plan, 16000);
 }
 #endif
 
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(eight_threads_on_memory_never_hold_a_number_twice),
+        cmocka_unit_test(sixteen_threads_in_memory),
 #ifdef USHER_WITH_SQLITE
-        cmocka_unit_test(eight_processes_of_eight_threads_on_one_file_never_hold_a_number_twice),
+        cmocka_unit_test_setup_teardown(sixteen_clients_in_processes_on_one_file, make_directory,
+                                        remove_directory),
+        cmocka_unit_test_setup_teardown(clients_that_are_killed_on_one_file, make_directory,
+                                        remove_directory),
 #endif
 #ifdef USHER_WITH_REDIS
-        cmocka_unit_test(eight_processes_of_eight_threads_on_one_redis_never_hold_a_number_twice),
+        cmocka_unit_test(sixteen_clients_in_processes_on_one_redis),
+        cmocka_unit_test(clients_that_are_killed_on_one_redis),
+        cmocka_unit_test(clients_of_a_redis_that_is_killed),
 #endif
     };
     int failed;
@@ -363,9 +746,13 @@ int main(int argc, char **argv)
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
 #ifdef USHER_WITH_REDIS
-    server = redis_server_start(NULL);
-    if (server == NULL)
-        return redis_skip();
+    {
+        struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
+
+        server = redis_server_start(&options);
+        if (server == NULL)
+            return redis_skip();
+    }
 #endif
     failed = cmocka_run_group_tests(tests, NULL, NULL);
 #ifdef USHER_WITH_REDIS

@@ -36,7 +36,7 @@ void chatter_put(char to[CHATTER_LINE], const char *format, ...)
 
 static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
-    unsigned i = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 20);
+    unsigned i = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 23);
 
     if (k < 7)
         chatter_put(to, "number call p owner=o%u lease=%u", chatter_below(random, 9),
@@ -54,8 +54,10 @@ static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t
         chatter_put(to, "number add p n%u group=g", i);
     else if (k < 19)
         chatter_put(to, "number reg p n%u", i);
-    else
+    else if (k < 20)
         chatter_put(to, "number sweep p");
+    else
+        chatter_put(to, "number show p n%u", i);
 }
 
 static void queue_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
@@ -63,7 +65,7 @@ static void queue_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t 
     static const char *const of_agent[] = { "logout", "pause", "ready", "free", "pull" };
     unsigned agent = chatter_below(random, CHATTER_NAMES / 2),
              user = chatter_below(random, 2 * CHATTER_NAMES);
-    unsigned k = chatter_below(random, 24);
+    unsigned k = chatter_below(random, 29);
 
     if (k < 4)
         chatter_put(to, "queue login desk a%u capacity=2 lanes=%s level=%u", agent,
@@ -91,13 +93,19 @@ static void queue_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t 
                     chatter_below(random, 2) * 300);
     else if (k < 23)
         chatter_put(to, "queue move desk u%u priority=%u lane=x", user, chatter_below(random, 3));
-    else
+    else if (k < 24)
         chatter_put(to, "queue match desk");
+    else if (k < 26)
+        chatter_put(to, "queue where desk u%u", user);
+    else if (k < 28)
+        chatter_put(to, "queue room desk a%u", agent);
+    else
+        chatter_put(to, "queue stats desk");
 }
 
 static void room_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
-    unsigned member = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 24);
+    unsigned member = chatter_below(random, CHATTER_NAMES), k = chatter_below(random, 26);
 
     (void)c;
     if (k < 5)
@@ -124,15 +132,17 @@ static void room_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *
         chatter_put(to, "room kick lounge m%u ban=%u", member, chatter_below(random, 2) * 1000);
     else if (k < 23)
         chatter_put(to, "room %s lounge", chatter_below(random, 2) == 0 ? "lock" : "unlock");
-    else if (chatter_below(random, 4) == 0)
-        chatter_put(to, "room close lounge");
+    else if (k < 24)
+        chatter_put(to, chatter_below(random, 4) == 0
+                            ? "room close lounge"
+                            : "room open lounge ttl=3000 grace=500 capacity=5");
     else
-        chatter_put(to, "room open lounge ttl=3000 grace=500 capacity=5");
+        chatter_put(to, "room get lounge");
 }
 
 static void stock_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
-    unsigned k = chatter_below(random, 10);
+    unsigned k = chatter_below(random, 12);
 
     (void)c;
     if (k < 6)
@@ -141,14 +151,16 @@ static void stock_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t 
         chatter_put(to, "serial fill order %u", 1 + chatter_below(random, 9));
     else if (k < 9)
         chatter_put(to, "serial tick order");
-    else
+    else if (k < 10)
         chatter_put(to, "serial setmax order %u", 1 + chatter_below(random, 50));
+    else
+        chatter_put(to, "serial check order");
 }
 
 static void bill_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
     static const char *const ends[] = { "confirm", "confirm", "return", "void" };
-    unsigned k = chatter_below(random, 10);
+    unsigned k = chatter_below(random, 11);
 
     if (k < 5)
         chatter_put(to, "serial reserve bill owner=o%u lease=%u", chatter_below(random, 5),
@@ -156,21 +168,25 @@ static void bill_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *
     else if (k < 9 && c->serial[0] != '\0')
         chatter_put(to, "serial %s bill %s token=%" PRIu64, ends[chatter_below(random, 4)],
                     c->serial, c->serial_token);
-    else
+    else if (k < 10)
         chatter_put(to, "serial sweep bill");
+    else
+        chatter_put(to, "serial holds bill");
 }
 
 static void id_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t *random)
 {
-    unsigned k = chatter_below(random, 10);
+    unsigned k = chatter_below(random, 11);
 
     if (k < 7)
         chatter_put(to, "id next ids n=%u", 1 + chatter_below(random, 700));
     else if (k < 9 && c->id_n > 1)
         chatter_put(to, "id return ids %" PRId64 " %" PRId64 " token=%" PRIu64, c->id + 1,
                     c->id_n - 1, c->id_token);
-    else
+    else if (k < 10)
         chatter_put(to, "id set ids step=%u", 100 + chatter_below(random, 500));
+    else
+        chatter_put(to, "id show ids");
 }
 
 const struct chatter_scope chatter_scopes[CHATTER_SCOPES] = {

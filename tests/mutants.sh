@@ -140,6 +140,32 @@ mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max 
 mutant 'what was done without memory is forgotten' src/steps/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
     tests/fault/test_oom 'what_was*'
 
+# ---- queues ----
+world() { # of the exhaustive walk: the tests behind it take only that one
+    USHER_WORLD=$1
+    export USHER_WORLD
+}
+mutant 'a room of an earlier login is that of a later one' src/steps/queue_act.c \
+    's/return status == USHER_OK \&\& r->order != login ? USHER_MISSING : status;/return status;/' \
+    $memory 'a_finish_of_a_room_before*'
+mutant 'what an operator does is done twice' src/core/queue_verbs.def \
+    '/^VERB(PULL,/s/WRITES,/WRITES | AGAIN,/' tests/fault/test_redis_faults 'an_answer_that*'
+world 'grace and patience'
+mutant 'who has waited too long is lost instead' src/steps/queue_due.c \
+    's/if (waits \&\& n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] <= at)/if (waits \&\& n[U_PATIENCE] != 0 \&\& n[U_PATIENCE] <= at \&\& n[U_BEAT] != at)/' \
+    tests/model/test_queue_exhaustive every_state_in_memory
+world 'lanes'
+mutant 'users of an agent that is gone come back in the order of rooms' src/steps/queue_due.c \
+    's/if (!found || place(&r) < rank || .*/if (!found) {/' \
+    tests/model/test_queue_exhaustive every_state_in_memory
+unset USHER_WORLD
+mutant 'memory: a lock that is taken is not waited for' backends/memory/memory.c \
+    '/^static void lock(/,/^}/s/    (void)pthread_mutex_lock(&shard->lock);/    (void)shard;/' \
+    tests/fault/test_history 'sixteen_threads*'
+mutant 'SQLite: a command is not one transaction' backends/sqlite/statements.h \
+    's/X(BEGIN_WRITE, "BEGIN IMMEDIATE",/X(BEGIN_WRITE, "PRAGMA optimize=0",/; s/X(COMMIT, "COMMIT",/X(COMMIT, "PRAGMA optimize=0",/' \
+    tests/crash/test_kill '*sqlite*'
+
 # ---- the engine ----
 mutant 'notices are told before the commit' src/engine/local.c 's/        inner.notify = pending_add;/        ;/; s/        inner.payload = &pending;/        ;/' \
     tests/fault/test_disk 'any_call_of_the_file_system_may*'

@@ -197,11 +197,11 @@ mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/        if (passed) {/        if (false) {/' \
     tests/fault/test_redis_faults 'a_command_refused*'
-mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!permanent || !same ||/(!permanent ||/; s/ids->at != ids->records->n))/false))/' \
+mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!there || !same ||/(!there ||/; s/ids->at != ids->records->n))/false))/' \
     tests/fault/test_redis_faults 'a_damaged_index*'
 
 # ---- Redis: the scripts ----
-mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(kind .. '1', /        if false then S.leave(kind .. '1', /" \
+mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(S.held, kind .. '1', /        if false then S.leave(S.held, kind .. '1', /" \
     $redis 'a_hold_that_is_not*'
 mutant 'script: a record does not join the list of its group' backends/redis/lua/common.lua "s/^        za\[n - 1\], za\[n\] = '0', by/        za[n - 1], za[n] = '0', 'x' .. by/" \
     $redis 'groups*'

@@ -415,13 +415,15 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
-    usher__redis_conn_begin(r->conn, 5 + call_size(b, call));
+    usher__redis_conn_begin(r->conn, 6 + call_size(b, call));
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);
     usher__redis_conn_arg(r->conn, r->script[noun_of(c)].sha, 40);
-    usher__redis_conn_arg(r->conn, "2", 1);
+    usher__redis_conn_arg(r->conn, "3", 1);
     size = usher__redis_key(r, noun_of(c), &c->scope, "", key);
     usher__redis_conn_arg(r->conn, key, size);
     size = usher__redis_key(r, noun_of(c), &c->scope, ":index", key);
+    usher__redis_conn_arg(r->conn, key, size);
+    size = usher__redis_key(r, noun_of(c), &c->scope, ":held", key);
     usher__redis_conn_arg(r->conn, key, size);
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
         if (!append_command(r, b->tasks[i].command, b->context))

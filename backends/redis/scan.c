@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * scan(): for the audit and the digest.  Finds the scopes with SCAN, reads the hash and the
- * sorted set of each in pages, and again if the header changed meanwhile, so that what is
- * shown is one moment; then shows the hash as records, the sorted set as entries.
+ * sorted sets of each in pages, and again if the header changed meanwhile, so that what is
+ * shown is one moment; then shows the hash as records, the sorted sets as entries.
  */
 #include "config.h"
 
@@ -411,14 +411,15 @@ struct dump {
     enum usher_noun noun;
     const struct usher_text *name;
     struct pages header; /* two: before and behind the rest */
-    struct pages fields, members;
+    struct pages fields, index, held;
 };
 
 static void dump_done(const struct usher__redis *r, struct dump *d)
 {
     pages_done(r, &d->header);
     pages_done(r, &d->fields);
-    pages_done(r, &d->members);
+    pages_done(r, &d->index);
+    pages_done(r, &d->held);
 }
 
 #define PAGE "1000"
@@ -478,29 +479,30 @@ static enum usher_status take_fields(struct usher__redis *r, struct dump *d, cha
     return pages_add(r, &d->fields, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-/* Where a page of members begins; size 0: there is none behind the last one. */
-struct from {
-    char text[2 * USHER__REDIS_MEMBER_MAX];
+/* A sorted set, and where its next page begins; size 0: there is none behind the last one. */
+struct set {
+    const char *suffix;
+    struct pages *pages;
     size_t size;
+    char from[2 * USHER__REDIS_MEMBER_MAX];
 };
 
-static void ask_members(struct usher__redis *r, const struct dump *d, const struct from *from)
+static void ask_members(struct usher__redis *r, const struct dump *d, const struct set *set)
 {
     char key[USHER__REDIS_KEY_MAX];
-    size_t size = usher__redis_key(r, d->noun, d->name, ":index", key);
+    size_t size = usher__redis_key(r, d->noun, d->name, set->suffix, key);
 
     usher__redis_conn_begin(r->conn, 7);
     usher__redis_conn_arg_str(r->conn, "ZRANGEBYLEX");
     usher__redis_conn_arg(r->conn, key, size);
-    usher__redis_conn_arg(r->conn, from->text, from->size);
+    usher__redis_conn_arg(r->conn, set->from, set->size);
     usher__redis_conn_arg_str(r->conn, "+");
     usher__redis_conn_arg_str(r->conn, "LIMIT");
     usher__redis_conn_arg_str(r->conn, "0");
     usher__redis_conn_arg_str(r->conn, PAGE);
 }
 
-static enum usher_status take_members(struct usher__redis *r, struct dump *d, struct from *from,
-                                      char message[192])
+static enum usher_status take_members(struct usher__redis *r, struct set *set, char message[192])
 {
     struct redisReply *reply;
     const struct redisReply *last;
@@ -510,42 +512,44 @@ static enum usher_status take_members(struct usher__redis *r, struct dump *d, st
         return status;
     if (reply->elements == 0) {
         freeReplyObject(reply);
-        from->size = 0;
+        set->size = 0;
         return USHER_OK;
     }
     last = reply->element[reply->elements - 1];
-    if (last->type != REDIS_REPLY_STRING || (size_t)last->len >= sizeof from->text) {
+    if (last->type != REDIS_REPLY_STRING || (size_t)last->len >= sizeof set->from) {
         freeReplyObject(reply);
         (void)snprintf(message, 192, "redis: ZRANGEBYLEX is not understood");
         return USHER_UNAVAILABLE;
     }
-    from->text[0] = '(';
-    memcpy(from->text + 1, last->str, (size_t)last->len);
-    from->size = 1 + (size_t)last->len;
-    return pages_add(r, &d->members, reply) ? USHER_OK : USHER_NOMEM;
+    set->from[0] = '(';
+    memcpy(set->from + 1, last->str, (size_t)last->len);
+    set->size = 1 + (size_t)last->len;
+    return pages_add(r, set->pages, reply) ? USHER_OK : USHER_NOMEM;
 }
 
-/* All pages of both keys; what to ask for next is in the page before, so one of each at a time. */
+/* All pages of all keys; what to ask for next is in the page before, so one of each at a time. */
 static enum usher_status read_pages(struct usher__redis *r, struct dump *d, char message[192])
 {
     char cursor[CURSOR] = "0";
-    struct from from = { .text = "-", .size = 1 };
+    struct set sets[] = { { ":index", &d->index, 1, "-" }, { ":held", &d->held, 1, "-" } };
     enum usher_status status = USHER_OK;
     bool fields = true;
 
-    while (status == USHER_OK && (fields || from.size != 0)) {
-        bool members = from.size != 0;
+    while (status == USHER_OK && (fields || sets[0].size != 0 || sets[1].size != 0)) {
+        bool asked[] = { sets[0].size != 0, sets[1].size != 0 };
 
         if (fields)
             ask_fields(r, d, cursor);
-        if (members)
-            ask_members(r, d, &from);
+        for (int i = 0; i < 2; i++)
+            if (asked[i])
+                ask_members(r, d, &sets[i]);
         if (fields) {
             status = take_fields(r, d, cursor, message);
             fields = strcmp(cursor, "0") != 0;
         }
-        if (members && status == USHER_OK)
-            status = take_members(r, d, &from, message);
+        for (int i = 0; i < 2 && status == USHER_OK; i++)
+            if (asked[i])
+                status = take_members(r, &sets[i], message);
     }
     return status;
 }
@@ -695,32 +699,35 @@ static bool ids_next(struct ids *ids, const struct usher_text *member)
     return member->data[0] == '0' + r->kind && compare_text(&r->id, &id) == 0;
 }
 
-static enum usher_status show_entries(const struct dump *d, struct ids *ids, usher_scan_fn *fn,
-                                      void *payload)
+/* The members of one sorted set: of lists from @least to @most, and a permanent one. */
+static enum usher_status show_set(const struct pages *pages, unsigned least, unsigned most,
+                                  const char *permanent, struct ids *ids, usher_scan_fn *fn,
+                                  void *payload)
 {
     enum usher_status status = USHER_OK;
-    bool permanent = false, same = true;
+    bool there = false, same = true;
 
-    for (size_t p = 0; p < d->members.n; p++) {
-        const struct redisReply *page = d->members.page[p];
+    for (size_t p = 0; p < pages->n; p++) {
+        const struct redisReply *page = pages->page[p];
 
         for (size_t i = 0; i < page->elements && status == USHER_OK; i++) {
             struct usher_text text = text_of(page->element[i]);
             struct usher_entry e;
             struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
 
-            if (text.size == 1 && text.data[0] == '!')
-                permanent = true;
-            else if (text.size > 2 && text.data[1] == 'n')
+            if (text.size == strlen(permanent) && memcmp(text.data, permanent, text.size) == 0)
+                there = true;
+            else if (ids != NULL && text.size > 2 && text.data[1] == 'n')
                 same = ids_next(ids, &text) && same;
-            else if (entry_read(text, &e))
+            else if (entry_read(text, &e) && e.slot >= least && e.slot <= most)
                 status = fn(payload, &item);
             else
                 status = strange(fn, payload);
         }
     }
-    ids_skip(ids);
-    if (status == USHER_OK && (!permanent || !same || ids->at != ids->records->n))
+    if (ids != NULL)
+        ids_skip(ids);
+    if (status == USHER_OK && (!there || !same || (ids != NULL && ids->at != ids->records->n)))
         status = strange(fn, payload);
     return status;
 }
@@ -741,11 +748,13 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
     struct usher_text settings = text_of(d->header.page[0]->element[1]);
     char format[USHER__REDIS_CONSTANT_MAX], defaults[USHER__REDIS_CONSTANT_MAX];
     char listed[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
+    char permanent[USHER__REDIS_CONSTANT_MAX];
     struct records all;
     struct ids ids = { &all, listed, 0 };
     enum usher_status status;
 
     if (!usher__redis_constant(usher_noun_word(d->noun), "FORMAT", format) ||
+        !usher__redis_constant(usher_noun_word(d->noun), "PERMANENT", permanent) ||
         !usher__redis_constant(usher_noun_word(d->noun), "WORDS", words) ||
         strlen(words) != (size_t)(USHER_KINDS - 1) * STATES * WORD ||
         !usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
@@ -766,7 +775,9 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
     while (all.odd-- > 0 && status == USHER_OK)
         status = strange(fn, payload);
     if (status == USHER_OK)
-        status = show_entries(d, &ids, fn, payload);
+        status = show_set(&d->index, 0, 0, "!", &ids, fn, payload);
+    if (status == USHER_OK)
+        status = show_set(&d->held, 1, 2, permanent, NULL, fn, payload);
     records_done(r, &all);
     return status;
 }

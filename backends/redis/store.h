@@ -55,7 +55,7 @@ struct usher__redis_store {
     bool taken[2];
 };
 
-/* A key of @scope; "" or ":index" is @suffix.  Returns its size. */
+/* A key of @scope; "", ":index" or ":held" is @suffix.  Returns its size. */
 size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX]);

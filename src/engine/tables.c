@@ -145,7 +145,7 @@ static void put_bits(struct out *o, uint32_t bits)
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 2\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 3\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         put(o, "%-12s", usher_status_word((enum usher_status)s));
     put(o, "'\n");
@@ -175,7 +175,7 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
             (long long)arg->min,
             arg->type == USHER__ARG_TOKEN ? 9007199254740992LL : (long long)arg->max);
     }
-    put(o, " '\n");
+    put(o, " '\nlocal PERMANENT = '!%064d'\n", 0);
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);

@@ -2498,10 +2498,12 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
 
 #define HASH "{p}:number"
 #define INDEX "{p}:number:index"
+#define HELD "{p}:number:held"
 
 struct saved {
-    redisReply *hash, *index;
+    redisReply *key[3];
 };
+static const char *const keys_of_p[] = { HASH, INDEX, HELD };
 
 static redisReply *must(redisReply *reply)
 {
@@ -2512,17 +2514,26 @@ static redisReply *must(redisReply *reply)
     return reply;
 }
 
+static void save(struct saved *s)
+{
+    for (int i = 0; i < 3; i++)
+        s->key[i] = must(redis_do(server, "DUMP", keys_of_p[i], NULL));
+}
+
 static void restore(const struct saved *s)
 {
-    const char *keys[] = { HASH, INDEX };
-    redisReply *values[] = { s->hash, s->index };
-
-    for (int i = 0; i < 2; i++) {
-        const char *argv[] = { "RESTORE", keys[i], "0", values[i]->str, "REPLACE" };
-        size_t sizes[] = { 7, strlen(keys[i]), 1, (size_t)values[i]->len, 7 };
+    for (int i = 0; i < 3; i++) {
+        const char *argv[] = { "RESTORE", keys_of_p[i], "0", s->key[i]->str, "REPLACE" };
+        size_t sizes[] = { 7, strlen(keys_of_p[i]), 1, (size_t)s->key[i]->len, 7 };
 
         freeReplyObject(must(redis_do_argv(server, 5, argv, sizes)));
     }
+}
+
+static void saved_done(struct saved *s)
+{
+    for (int i = 0; i < 3; i++)
+        freeReplyObject(s->key[i]);
 }
 
 /* Every verb; nothing crashes, every answer is one, and the connection stays usable. */
@@ -2565,10 +2576,10 @@ static void put_field(const redisReply *field, const char *value, size_t size)
     freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
 }
 
-static void put_member(bool add, const char *member, size_t size)
+static void put_member(const char *key, bool add, const char *member, size_t size)
 {
-    const char *argv[] = { add ? "ZADD" : "ZREM", INDEX, add ? "0" : member, member };
-    const size_t sizes[] = { 4, sizeof INDEX - 1, add ? 1 : size, size };
+    const char *argv[] = { add ? "ZADD" : "ZREM", key, add ? "0" : member, member };
+    const size_t sizes[] = { 4, strlen(key), add ? 1 : size, size };
 
     freeReplyObject(must(redis_do_argv(server, add ? 4 : 3, argv, sizes)));
 }
@@ -2604,8 +2615,7 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
     sticky.request.data = "kept";
     sticky.request.size = 4;
     assert_int_equal(run(direct, &sticky, &reply), USHER_OK);
-    saved.hash = must(redis_do(server, "DUMP", HASH, NULL));
-    saved.index = must(redis_do(server, "DUMP", INDEX, NULL));
+    save(&saved);
     fields = must(redis_do(server, "HGETALL", HASH, NULL));
     assert_true(fields->elements >= 20);
     for (size_t i = 0; i + 1 < fields->elements; i += 2) {
@@ -2648,8 +2658,7 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
     print_message("%u of %u found\n", found, cases);
     audit_is_clean(direct);
     freeReplyObject(fields);
-    freeReplyObject(saved.hash);
-    freeReplyObject(saved.index);
+    saved_done(&saved);
     usher_close(e);
     usher_close(direct);
 }
@@ -2666,8 +2675,7 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
 
     (void)state;
     fresh_world(direct);
-    saved.hash = must(redis_do(server, "DUMP", HASH, NULL));
-    saved.index = must(redis_do(server, "DUMP", INDEX, NULL));
+    save(&saved);
     fields = must(redis_do(server, "HGETALL", HASH, NULL));
     for (size_t i = 0; i + 1 < fields->elements; i += 2) {
         redisReply *value = fields->element[i + 1];
@@ -2695,8 +2703,7 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
     assert_true(n >= 3);
     audit_is_clean(direct);
     freeReplyObject(fields);
-    freeReplyObject(saved.hash);
-    freeReplyObject(saved.index);
+    saved_done(&saved);
     usher_close(e);
     usher_close(direct);
 }
@@ -2812,52 +2819,64 @@ static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
     struct saved saved;
     struct usher_command sticky = targets[16];
     struct usher_reply reply;
-    redisReply *members;
 
     (void)state;
     fresh_world(direct);
     sticky.request.data = "kept";
     sticky.request.size = 4;
     assert_int_equal(run(direct, &sticky, &reply), USHER_OK);
-    saved.hash = must(redis_do(server, "DUMP", HASH, NULL));
-    saved.index = must(redis_do(server, "DUMP", INDEX, NULL));
-    members = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
-    for (size_t i = 0; i < members->elements; i++) {
-        put_member(false, members->element[i]->str, (size_t)members->element[i]->len);
-        if (!is_found(direct))
-            fail_msg("member %zu (%.2s) is gone, and the audit finds nothing", i,
-                     members->element[i]->str);
-        try_everything(e);
-        restore(&saved);
-    }
-    for (size_t i = 0; i < PIECES(extra); i++) {
-        put_member(true, extra[i].bytes, extra[i].size);
-        if (!is_found(direct))
-            fail_msg("strange member %zu (%.2s), and the audit finds nothing", i, extra[i].bytes);
-        try_everything(e);
-        restore(&saved);
+    save(&saved);
+    for (int k = 1; k < 3; k++) {
+        redisReply *members = must(redis_do(server, "ZRANGE", keys_of_p[k], "0", "-1", NULL));
+
+        assert_true(members->elements > 4);
+        for (size_t i = 0; i < members->elements; i++) {
+            const redisReply *member = members->element[i];
+
+            put_member(keys_of_p[k], false, member->str, (size_t)member->len);
+            if (!is_found(direct))
+                fail_msg("member %zu (%.2s) is gone, and the audit finds nothing", i, member->str);
+            try_everything(e);
+            restore(&saved);
+            /* in the other set */
+            put_member(keys_of_p[k], false, member->str, (size_t)member->len);
+            put_member(keys_of_p[3 - k], true, member->str, (size_t)member->len);
+            if (!is_found(direct))
+                fail_msg("member %zu (%.2s) is elsewhere, and the audit finds nothing", i,
+                         member->str);
+            try_everything(e);
+            restore(&saved);
+        }
+        for (size_t i = 0; i < PIECES(extra); i++) {
+            put_member(keys_of_p[k], true, extra[i].bytes, extra[i].size);
+            if (!is_found(direct))
+                fail_msg("strange member %zu (%.2s), and the audit finds nothing", i,
+                         extra[i].bytes);
+            try_everything(e);
+            restore(&saved);
+        }
+        freeReplyObject(members);
     }
     /* keys that are something else, or gone */
-    assert_true(redis_do_ok(server, "DEL", INDEX, NULL));
-    assert_true(is_found(direct));
-    try_everything(e);
-    restore(&saved);
+    for (int k = 1; k < 3; k++) {
+        assert_true(redis_do_ok(server, "DEL", keys_of_p[k], NULL));
+        assert_true(is_found(direct));
+        try_everything(e);
+        restore(&saved);
+    }
     assert_true(redis_do_ok(server, "DEL", HASH, NULL));
     try_everything(e);
     restore(&saved);
-    assert_true(redis_do_ok(server, "DEL", INDEX, HASH, NULL));
-    assert_true(redis_do_ok(server, "SET", HASH, "text", NULL));
-    assert_true(is_found(direct));
-    try_everything(e);
-    assert_true(redis_do_ok(server, "DEL", HASH, NULL));
-    assert_true(redis_do_ok(server, "SET", INDEX, "text", NULL));
-    try_everything(e);
-    assert_true(redis_do_ok(server, "DEL", INDEX, NULL));
+    for (int k = 0; k < 3; k++) {
+        assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        assert_true(redis_do_ok(server, "SET", keys_of_p[k], "text", NULL));
+        assert_true(k > 0 || is_found(direct));
+        try_everything(e);
+    }
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     restore(&saved);
     audit_is_clean(direct);
-    freeReplyObject(members);
-    freeReplyObject(saved.hash);
-    freeReplyObject(saved.index);
+    saved_done(&saved);
     usher_close(e);
     usher_close(direct);
 }
@@ -2885,7 +2904,7 @@ static void assert_same_pairs(const redisReply *a, const redisReply *b, size_t e
 static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
 {
     struct usher_engine *e = open_direct();
-    redisReply *head, *dump[2][2];
+    redisReply *head, *dump[2][3];
     const char *argv[] = { "HSET", HASH, "head", NULL };
     size_t sizes[] = { 4, sizeof HASH - 1, 4, 0 };
     char other[256], format;
@@ -2905,6 +2924,7 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
         freeReplyObject(must(redis_do_argv(server, 4, argv, sizes)));
         dump[0][0] = must(redis_do(server, "HGETALL", HASH, NULL));
         dump[0][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
+        dump[0][2] = must(redis_do(server, "ZRANGE", HELD, "0", "-1", NULL));
         for (size_t i = 0; i < TARGETS; i++) {
             struct usher_reply reply;
 
@@ -2916,7 +2936,8 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
         assert_true(is_found(e));
         dump[1][0] = must(redis_do(server, "HGETALL", HASH, NULL));
         dump[1][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
-        for (int d = 0; d < 2; d++) {
+        dump[1][2] = must(redis_do(server, "ZRANGE", HELD, "0", "-1", NULL));
+        for (int d = 0; d < 3; d++) {
             assert_same_pairs(dump[0][d], dump[1][d], d == 0 ? 2 : 1);
             freeReplyObject(dump[0][d]);
             freeReplyObject(dump[1][d]);
@@ -2934,7 +2955,7 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
  */
 
 /* As documented in backends/redis/README.md. */
-#define RIGHTS_KEYS "~{*}:number ~{*}:number:index"
+#define RIGHTS_KEYS "~{*}:number ~{*}:number:index ~{*}:number:held"
 static const char *const rights[] = {
     "+evalsha", "+script|load", "+time",           "+hget",           "+hmget",
     "+hset",    "+hdel",        "+zadd",           "+zrem",           "+scan",

@@ -208,7 +208,7 @@ static const char *const rights[] = { "+evalsha",       "+script|load", "+time",
 static void grant(size_t without)
 {
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "reset", "on", ">secret",
-                            "~t:{*}:number", "~t:{*}:number:index", NULL));
+                            "~t:{*}:number", "~t:{*}:number:index", "~t:{*}:number:held", NULL));
     for (size_t i = 0; i < RIGHTS; i++)
         if (i != without)
             assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", rights[i], NULL));
@@ -300,10 +300,10 @@ static void none_of_the_documented_rights_is_superfluous(void **state)
 
 /* What a user of a noun needs besides (NULL: nothing), and commands that need it all. */
 static const struct least {
-    const char *keys[4], *more, *lines[24];
+    const char *keys[6], *more, *lines[24];
     enum usher_noun noun;
 } leasts[] = {
-    { { "~t:{*}:queue", "~t:{*}:queue:index" },
+    { { "~t:{*}:queue", "~t:{*}:queue:index", "~t:{*}:queue:held" },
       "+zlexcount",
       { "queue set q strategy=random history=10", "queue login q ann lanes=a,b capacity=2",
         "queue apply q u1 lane=a req=r1", "queue apply q u1 lane=a req=r1",
@@ -312,7 +312,8 @@ static const struct least {
         "queue finish q 2.1", "queue list q", "queue agents q", "queue stats q", "queue history q",
         "queue leave q u3", "queue free q ann", "queue logout q ann", "queue sweep q" },
       USHER_QUEUE },
-    { { "~t:{*}:room", "~t:{*}:room:index", "~t:{*}:rooms", "~t:{*}:rooms:index" },
+    { { "~t:{*}:room", "~t:{*}:room:index", "~t:{*}:room:held", "~t:{*}:rooms",
+        "~t:{*}:rooms:index", "~t:{*}:rooms:held" },
       "+del",
       { "room open q log=10 linger=1", "room join q ann name=Ann", "room join q bob",
         "room set q title x", "room member q ann colour red", "room all q muted 1",
@@ -320,24 +321,24 @@ static const struct least {
         "room changes q", "room unset q title", "room kick q bob ban=1000", "room leave q ann",
         "room sweep q", "room close q" },
       USHER_ROOM },
-    { { "~t:{*}:serial", "~t:{*}:serial:index" },
+    { { "~t:{*}:serial", "~t:{*}:serial:index", "~t:{*}:serial:held" },
       "+info",
       { "serial rule q width=4 authority=1 stamp=fill", "serial grant q 0 100", "serial fill q 5",
         "serial take q n=3 req=r1", "serial check q", "serial tick q", "serial setmaxcur q 50",
         "serial show q", "serial delete q" },
       USHER_SERIAL },
-    { { "~t:{*}:serial", "~t:{*}:serial:index" },
+    { { "~t:{*}:serial", "~t:{*}:serial:index", "~t:{*}:serial:held" },
       NULL,
       { "serial rule q width=4 mode=gapfree", "serial reserve q owner=ann",
         "serial reserve q req=r1", "serial return q 0002 token=3", "serial confirm q 0001 token=2",
         "serial holds q", "serial sweep q" },
       USHER_SERIAL },
-    { { "~t:{*}:id", "~t:{*}:id:index" },
+    { { "~t:{*}:id", "~t:{*}:id:index", "~t:{*}:id:held" },
       NULL,
       { "id create q step=10", "id next q", "id next q n=5 req=r1", "id next q n=5 req=r1",
         "id show q", "id set q step=20", "id delete q" },
       USHER_ID },
-    { { "~t:{*}:id", "~t:{*}:id:index" },
+    { { "~t:{*}:id", "~t:{*}:id:index", "~t:{*}:id:held" },
       "+info",
       { "id create q managed=1", "id install q 1 100", "id next q", "id show q" },
       USHER_ID },
@@ -351,7 +352,7 @@ static struct usher_engine *open_least(const struct least *l, bool more, const c
 
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "reset", "on", ">secret", NULL));
-    for (size_t i = 0; i < 4 && l->keys[i] != NULL; i++)
+    for (size_t i = 0; i < 6 && l->keys[i] != NULL; i++)
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->keys[i], NULL));
     for (size_t i = 0; i < RIGHTS; i++)
         if (without == NULL || strcmp(rights[i], without) != 0)

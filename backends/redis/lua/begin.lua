@@ -5,7 +5,7 @@
 -- dear: those that are asked for most do without (number_fast.lua).
 local call, spack, sunpack, munpack, mpack, sub, char = redis.call, struct.pack, struct.unpack, cmsgpack.unpack,
     cmsgpack.pack, string.sub, string.char
-local HASH, INDEX = KEYS[1], KEYS[2]
+local HASH, INDEX, HELD = KEYS[1], KEYS[2], KEYS[3]
 local S = {}
 
 local function make()

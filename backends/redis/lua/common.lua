@@ -13,7 +13,7 @@
 -- usher_command_pack().  Each is applied wholly or not at all.  Its answer is as
 -- usher_reply_unpack() says; several are an array.
 --
--- Keys: both have a member that is never removed, so that neither is ever empty (a key that
+-- Keys: all have a member that is never removed, so that none is ever empty (a key that
 -- vanishes and comes back inside a script makes it fail half-way while its slot migrates).
 -- Numbers are stored highest byte first: 1 byte for formats, states and slots, 7 for others.
 --   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), counts
@@ -22,13 +22,20 @@
 --                    none; 10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
 --                    n4 … n7 (only where slots has bit 7), owner, group (each up to a \0), data
 --   index  all scores 0, so that members are ordered as bytes: ! (the permanent one), and
---          KIND 0|1|2 position ID             the lists of store.h: ready, due, held
---          KIND a|b|c TEXT \0 position ID     the same by group, group, owner
+--          KIND 0 position ID                 a list of store.h: ready
+--          KIND a TEXT \0 position ID         the same by group
 --          KIND n ID                          all of a kind that is listed by id
+--   held   the same, of what is due or held: often few of many, so that their place in the
+--          server's memory is in its caches; K.PERMANENT (so long that the set is never a
+--          list, in which everything takes its time), and
+--          KIND 1|2 position ID               due, held
+--          KIND b|c TEXT \0 position ID       the same by group, owner
 -- A position is hi and order, for held ones order alone.  Names have no control characters,
 -- so \0 ends them, and are UTF-8, so no member goes on with \255.  Numbers are below 2^53, up
 -- to where Lua's are exact.
-S.zr, S.rn, S.za, S.zn, S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0, {}, 0, {}, 0
+S.ready = {key = INDEX, zr = {}, rn = 0, za = {}, zn = 0}
+S.held = {key = HELD, zr = {}, rn = 0, za = {}, zn = 0}
+S.pf, S.pn, S.log, S.ln = {}, 0, {}, 0
 
 function S.damaged() error('the store is damaged', 0) end
 
@@ -73,11 +80,11 @@ function S.walk(kind, slot, by, hi, order, back)
     local p = kind .. slot
     if by then p = kind .. (slot == '0' and 'a' or slot == '1' and 'b' or 'c') .. by .. '\0' end
     local at = order and p .. (slot == '2' and spack('>I7', order) or spack('>I7I7', hi, order))
-    local m
+    local m, key = nil, slot == '0' and INDEX or HELD
     if back then
-        m = call('ZREVRANGEBYLEX', INDEX, '(' .. (at or p .. '\255'), '[' .. p, 'LIMIT', '0', '1')[1]
+        m = call('ZREVRANGEBYLEX', key, '(' .. (at or p .. '\255'), '[' .. p, 'LIMIT', '0', '1')[1]
     else
-        m = call('ZRANGEBYLEX', INDEX, at and '(' .. at .. '\255' or '[' .. p, '(' .. p .. '\255',
+        m = call('ZRANGEBYLEX', key, at and '(' .. at .. '\255' or '[' .. p, '(' .. p .. '\255',
             'LIMIT', '0', '1')[1]
     end
     if not m then return nil end
@@ -96,26 +103,26 @@ end
 
 -- ---- a change: collected, then committed ------------------------------------------------
 
--- @tail in the list @all, and behind @text in the list @by: out of it …
-function S.leave(all, by, text, tail)
-    local zr, n = S.zr, S.rn + 1
+-- @tail in the list @all of key @l, and behind @text in the list @by: out of it …
+function S.leave(l, all, by, text, tail)
+    local zr, n = l.zr, l.rn + 1
     zr[n] = all .. tail
     if text ~= '' then
         n = n + 1
         zr[n] = by .. text .. '\0' .. tail
     end
-    S.rn = n
+    l.rn = n
 end
 
 -- … or into it.
-function S.enter(all, by, text, tail)
-    local za, n = S.za, S.zn + 2
+function S.enter(l, all, by, text, tail)
+    local za, n = l.za, l.zn + 2
     za[n - 1], za[n] = '0', all .. tail
     if text ~= '' then
         n = n + 2
         za[n - 1], za[n] = '0', by .. text .. '\0' .. tail
     end
-    S.zn = n
+    l.zn = n
 end
 
 -- Move a record from the lists that follow from @o to those that follow from @r; both as
@@ -124,18 +131,18 @@ function S.lists(kind, id, o, r)
     local os, ns = o and o[2] or 0, r and r[2] or 0
     local was, is = os % 2 == 1, ns % 2 == 1
     if was ~= is or is and (o[3] ~= r[3] or o[4] ~= r[4] or o[8] ~= r[8]) then
-        if was then S.leave(kind .. '0', kind .. 'a', o[8], spack('>I7I7', o[3], o[4]) .. id) end
-        if is then S.enter(kind .. '0', kind .. 'a', r[8], spack('>I7I7', r[3], r[4]) .. id) end
+        if was then S.leave(S.ready, kind .. '0', kind .. 'a', o[8], spack('>I7I7', o[3], o[4]) .. id) end
+        if is then S.enter(S.ready, kind .. '0', kind .. 'a', r[8], spack('>I7I7', r[3], r[4]) .. id) end
     end
     was, is = os % 4 > 1, ns % 4 > 1
     if was ~= is or is and (o[6] ~= r[6] or o[4] ~= r[4] or o[8] ~= r[8]) then
-        if was then S.leave(kind .. '1', kind .. 'b', o[8], spack('>I7I7', o[6], o[4]) .. id) end
-        if is then S.enter(kind .. '1', kind .. 'b', r[8], spack('>I7I7', r[6], r[4]) .. id) end
+        if was then S.leave(S.held, kind .. '1', kind .. 'b', o[8], spack('>I7I7', o[6], o[4]) .. id) end
+        if is then S.enter(S.held, kind .. '1', kind .. 'b', r[8], spack('>I7I7', r[6], r[4]) .. id) end
     end
     was, is = os > 3, ns > 3
     if was ~= is or is and (o[4] ~= r[4] or o[7] ~= r[7]) then
-        if was then S.leave(kind .. '2', kind .. 'c', o[7], spack('>I7', o[4]) .. id) end
-        if is then S.enter(kind .. '2', kind .. 'c', r[7], spack('>I7', r[4]) .. id) end
+        if was then S.leave(S.held, kind .. '2', kind .. 'c', o[7], spack('>I7', o[4]) .. id) end
+        if is then S.enter(S.held, kind .. '2', kind .. 'c', r[7], spack('>I7', r[4]) .. id) end
     end
 end
 
@@ -154,7 +161,7 @@ function S.save(r)
     if r.data ~= '' then text = text .. r.data end
     S.lists(r.kind, r.id, r.old, a)
     if not r.old and string.find(K.LISTED, r.kind, 1, true) then
-        S.enter(r.kind .. 'n', '', '', r.id)
+        S.enter(S.ready, r.kind .. 'n', '', '', r.id)
     end
     if r.slots % 4 > 1 and (S.pdue or S.due) < 0 or r.slots % 4 > 1 and r.ends < (S.pdue or S.due) then
         S.pdue = r.ends
@@ -168,7 +175,7 @@ end
 function S.erase(r)
     if not r.old then return end
     S.lists(r.kind, r.id, r.old, nil)
-    if string.find(K.LISTED, r.kind, 1, true) then S.leave(r.kind .. 'n', '', '', r.id) end
+    if string.find(K.LISTED, r.kind, 1, true) then S.leave(S.ready, r.kind .. 'n', '', '', r.id) end
     local n = S.pn + 2
     S.pf[n - 1], S.pf[n] = r.field, false
     S.pn = n
@@ -186,7 +193,20 @@ end
 -- Drop what has been collected.
 function S.drop()
     for i = 1, S.ln, 2 do S.count[S.log[i]] = S.count[S.log[i]] - S.log[i + 1] end
-    S.rn, S.zn, S.pn, S.ln, S.pdue, S.pset = 0, 0, 0, 0, nil, nil
+    S.ready.rn, S.ready.zn, S.held.rn, S.held.zn = 0, 0, 0, 0
+    S.pn, S.ln, S.pdue, S.pset = 0, 0, nil, nil
+end
+
+function S.apply_lists(l)
+    if l.rn > 0 then
+        call('ZREM', l.key, unpack(l.zr, 1, l.rn))
+        S.half = true
+    end
+    if l.zn > 0 then
+        call('ZADD', l.key, unpack(l.za, 1, l.zn))
+        S.half = true
+    end
+    l.rn, l.zn = 0, 0
 end
 
 -- Write what has been collected.  The index at once, for walks look there; what goes into
@@ -201,13 +221,11 @@ function S.apply()
             local t = call('TIME')
             S.epoch = sub(redis.sha1hex(t[1] .. ' ' .. t[2] .. HASH), 1, 16)
         end
-        S.enter('!', '', '', '')
+        S.enter(S.ready, '!', '', '', '')
+        S.enter(S.held, K.PERMANENT, '', '', '')
     end
-    if S.rn > 0 then
-        call('ZREM', INDEX, unpack(S.zr, 1, S.rn))
-        S.half = true
-    end
-    if S.zn > 0 then call('ZADD', INDEX, unpack(S.za, 1, S.zn)) end
+    S.apply_lists(S.ready)
+    S.apply_lists(S.held)
     S.half = nil
     for i = 1, S.pn, 2 do
         local field = pf[i]
@@ -220,7 +238,7 @@ function S.apply()
     end
     if S.pdue then S.due = S.pdue end
     if S.pset then S.set, S.set_changed = S.pset, true end
-    S.rn, S.zn, S.pn, S.ln, S.pdue, S.pset = 0, 0, 0, 0, nil, nil
+    S.pn, S.ln, S.pdue, S.pset = 0, 0, nil, nil
     S.head_changed = true
 end
 

@@ -7,7 +7,8 @@ local commands, by_hand = ARGV, not INDEX
 local typed
 if by_hand then
     -- EVALSHA sha 1 {scope} verb …
-    HASH, INDEX = HASH .. ':' .. K.NOUN, HASH .. ':' .. K.NOUN .. ':index'
+    HASH = HASH .. ':' .. K.NOUN
+    INDEX, HELD = HASH .. ':index', HASH .. ':held'
 
     -- verb, the arguments that it must have in their order (or the noun's first one, where the
     -- verb takes it), then pairs of key and value
@@ -192,7 +193,7 @@ end
 -- ---- the hash ---------------------------------------------------------------------------
 
 if head_changed and not exists then
-    call('DEL', HASH, INDEX) -- head, settings and the permanent member: not to come back in this call
+    call('DEL', HASH, INDEX, HELD) -- head, settings and the permanent members: not to come back in this call
 elseif head_changed then
     local set, n, gone, k = {'head', spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch,
         version, clock, due, unpack(count))}, 2, {}, 0

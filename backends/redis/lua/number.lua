@@ -566,7 +566,7 @@ function S.make_reads()
         local from = a[K.ARG_AFTER] and '(1n' .. a[K.ARG_AFTER] or '[' .. p
         local looked, n = 0, 0
         while true do
-            local members = call('ZRANGEBYLEX', INDEX, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
+            local members = call('ZRANGEBYLEX', owner and HELD or INDEX, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
             local fields = {}
             for i = 1, #members do fields[i] = '1:' .. sub(members[i], #p + width + 1) end
             if #fields > 0 then

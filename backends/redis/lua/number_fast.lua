@@ -19,7 +19,7 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
         and not a[K.ARG_STICKY] then
         local owner = a[K.ARG_OWNER]
         local mine = '1c' .. owner .. '\0'
-        local m = not call('ZRANGEBYLEX', INDEX, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1]
+        local m = not call('ZRANGEBYLEX', HELD, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1]
             and call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', '1')[1]
         if m then
             id = sub(m, 17)
@@ -44,10 +44,10 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
                 local p = bytes .. id
                 call('ZREM', INDEX, m)
                 if at > 0 then
-                    call('ZADD', INDEX, '0', '12' .. p, '0', mine .. p, '0', '11' .. ends .. p)
+                    call('ZADD', HELD, '0', '12' .. p, '0', mine .. p, '0', '11' .. ends .. p)
                     if due < 0 or at < due then due = at end
                 else
-                    call('ZADD', INDEX, '0', '12' .. p, '0', mine .. p)
+                    call('ZADD', HELD, '0', '12' .. p, '0', mine .. p)
                 end
             end
         end
@@ -67,11 +67,11 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
             was = '12' .. p
             local mine = up > 69 and '1c' .. sub(text, 69, up) .. p or was
             if due_at ~= zero then
-                call('ZREM', INDEX, was, mine, '11' .. due_at .. p)
+                call('ZREM', HELD, was, mine, '11' .. due_at .. p)
             elseif mine ~= was then
-                call('ZREM', INDEX, was, mine)
+                call('ZREM', HELD, was, mine)
             else
-                call('ZREM', INDEX, was)
+                call('ZREM', HELD, was)
             end
             call('ZADD', INDEX, '0', '10' .. K.QUEUED_BYTES .. bytes .. id)
         end

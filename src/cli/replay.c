@@ -31,6 +31,8 @@
 #define BATCH_MAX REPLAY_BATCH_MAX
 #define OWNER_MAX 24
 #define REPLAY_AGENTS_MAX 10000
+/* Behind it come -queue and -room-N. */
+#define POOL_MAX (USHER_NAME_MAX - 5 - REPLAY_ROOM_TAIL)
 
 struct event {
     int64_t at_ms;
@@ -361,8 +363,8 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
     } else if ((value = usher__key_value(word, "--pool")) != NULL) {
         const char *fault = usher__scope_fault(value, strlen(value));
 
-        if (fault == NULL && strlen(value) > USHER_NAME_MAX - 8)
-            fault = "is longer than 247 bytes";
+        if (fault == NULL && strlen(value) > POOL_MAX)
+            fault = "is longer than 239 bytes";
         if (fault != NULL)
             return refuse(message, "pool", fault);
         o->pool = value;
@@ -410,12 +412,15 @@ static bool given(struct replay *r, const struct replay_options *o, struct repla
 /* False: it failed.  ret->agents 0: there is nothing to be replayed. */
 static bool queue(struct replay *r, const struct replay_options *o, struct replay_queue *ret)
 {
+    char rooms[USHER_NAME_MAX + 1];
+
     memset(ret, 0, sizeof *ret);
     if (!r->calls->services || (o->agents == 0 && r->calls->agents.n == 0))
         return true;
     (void)snprintf(r->pool, sizeof r->pool, "%s-queue", o->pool);
-    return usher__replay_queue(r->cli, r->calls, r->pool, o->agents, r->batch_size, ret, &r->failed,
-                               r->message);
+    (void)snprintf(rooms, sizeof rooms, "%s-room", o->pool);
+    return usher__replay_queue(r->cli, r->calls, r->pool, rooms, o->agents, r->batch_size, ret,
+                               &r->failed, r->message);
 }
 
 static int replay(struct cli *cli, const struct replay_options *o, const struct calls *calls)

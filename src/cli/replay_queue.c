@@ -574,6 +574,37 @@ static void figures_replayed(const struct queue_replay *r, struct sums *s, struc
     sum_up(s, c);
 }
 
+/* ---- rooms -------------------------------------------------------------------------- */
+
+/* One for each who was served, from then on. */
+static bool rooms(struct queue_replay *r, struct cli *cli, const char *prefix, size_t batch)
+{
+    struct replay_visit *visits = usher__cli_resize(NULL, r->calls->n * sizeof *visits);
+    char(*names)[NAME_SIZE] = usher__cli_resize(NULL, r->calls->n * sizeof *names);
+    size_t n = 0;
+    bool good;
+
+    for (uint32_t i = 0; i < r->calls->n; i++) {
+        const struct caller *caller = &r->callers[i];
+        struct replay_visit *v = &visits[n];
+
+        if (caller->state != WAS_SERVED)
+            continue;
+        v->no = i;
+        v->from_ms = r->calls->call[i].queue_ms + caller->wait_ms;
+        v->to_ms = v->from_ms + caller->service_ms;
+        v->agent = r->names->name[caller->agent]->name;
+        v->caller.data = names[n];
+        v->caller.size = (size_t)snprintf(names[n], NAME_SIZE, "call-%" PRIu32, i);
+        n++;
+    }
+    good = usher__replay_rooms(cli, prefix, visits, n, batch, &r->result->rooms, &r->failed,
+                               r->message);
+    (void)usher__cli_resize(visits, 0);
+    (void)usher__cli_resize(names, 0);
+    return good;
+}
+
 /* ---- all of it ---------------------------------------------------------------------- */
 
 /* Plain settings, and nobody in it.  *@ret_version: that of the queue by then. */
@@ -674,8 +705,9 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
 }
 
 bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char *scope,
-                         int64_t agents, size_t batch, struct replay_queue *ret,
-                         enum usher_status *ret_status, char ret_message[CLI_MESSAGE_MAX])
+                         const char *room_prefix, int64_t agents, size_t batch,
+                         struct replay_queue *ret, enum usher_status *ret_status,
+                         char ret_message[CLI_MESSAGE_MAX])
 {
     struct queue_replay r;
     struct sums sums;
@@ -715,6 +747,7 @@ bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char 
     begin = usher__clock_us();
     good = good && play(&r, batch, version - planned);
     ret->wall_us = usher__clock_us() - begin;
+    good = good && rooms(&r, cli, room_prefix, batch);
     if (good) {
         memset(&sums, 0, sizeof sums);
         sums.waits = usher__cli_resize(NULL, calls->n * sizeof *sums.waits);

@@ -8,6 +8,7 @@
 
 #include "cli/calls.h"
 #include "cli/cli.h"
+#include "cli/replay_rooms.h"
 
 /* What became of the callers; `known` false: nobody has noted it. */
 struct replay_centre {
@@ -35,16 +36,18 @@ struct replay_queue {
     uint64_t moves;   /* changes of the queue */
     int64_t wall_us;
     struct replay_centre recorded, replayed;
+    struct replay_rooms rooms; /* one for each who was served */
 };
 
 /*
- * Run @calls through the queue @scope, which must have nobody in it, and has nobody in it
- * afterwards.  @agents of them all the time; 0: those of the record, each from its first to its
- * last service of each day.  @batch commands go to the store together.  False: ret_status and
- * ret_message say why.
+ * Run @calls through the queue @scope, with rooms called @room_prefix-N for the visits, which must
+ * have nobody in it, and has nobody in it afterwards.  @agents of them all the time; 0: those of
+ * the record, each from its first to its last service of each day.  @batch commands go to the store
+ * together.  False: ret_status and ret_message say why.
  */
 bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char *scope,
-                         int64_t agents, size_t batch, struct replay_queue *ret,
-                         enum usher_status *ret_status, char ret_message[CLI_MESSAGE_MAX]);
+                         const char *room_prefix, int64_t agents, size_t batch,
+                         struct replay_queue *ret, enum usher_status *ret_status,
+                         char ret_message[CLI_MESSAGE_MAX]);
 
 #endif

@@ -112,6 +112,21 @@ static void queue_json(struct json *j, const struct replay_queue *q)
     centre_json(j, "recorded", &q->recorded);
     centre_json(j, "replayed", &q->replayed);
     putc('}', j->out);
+    j->comma = true;
+}
+
+static void rooms_json(struct json *j, const struct replay_rooms *r)
+{
+    usher__json_key(j, "rooms");
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_uint(j, "rooms", r->rooms);
+    usher__json_uint(j, "open", r->most_open);
+    usher__json_uint(j, "transitions", r->moves);
+    usher__json_key(j, "seconds");
+    fprintf(j->out, "%.6f", (double)r->wall_us / 1e6);
+    usher__json_key(j, "per_second");
+    fprintf(j->out, "%.0f}", r->wall_us > 0 ? (double)r->moves * 1e6 / (double)r->wall_us : 0);
 }
 
 static void report_json(FILE *out, const char *file, const struct calls *c,
@@ -154,8 +169,10 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     putc(']', out);
     j.comma = true;
     given_json(&j, r);
-    if (r->queue.agents > 0)
+    if (r->queue.agents > 0) {
         queue_json(&j, &r->queue);
+        rooms_json(&j, &r->queue.rooms);
+    }
     fputs("}\n", out);
 }
 
@@ -247,6 +264,11 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     pair(out, "given an agent in use (never)", false, 0, q->doubles);
     pair(out, "transitions", false, 0, q->moves);
     fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->wall_us / 1e6);
+    fprintf(out, "\n  %-34s %12s %12s\n", "a room for each who was served", "", "replayed");
+    pair(out, "rooms", false, 0, q->rooms.rooms);
+    pair(out, "open at once, at most", false, 0, q->rooms.most_open);
+    pair(out, "transitions", false, 0, q->rooms.moves);
+    fprintf(out, "  %-34s %12s %12.3f\n", "seconds", "-", (double)q->rooms.wall_us / 1e6);
 }
 
 static void given_text(FILE *out, const struct replay_ids *ids, const struct replay_tickets *t)

@@ -628,28 +628,17 @@ execute_rooms(struct usher_engine *e, const struct usher_command *commands,
 {
     size_t from = 0;
 
+    usher__room_index_before(e, commands, replies, n);
     for (size_t i = 0; i < n; i++) {
-        enum usher_status status = USHER_OK;
-        char why[192] = "", told[192];
-
-        if (commands[i].verb != USHER_ROOM_OPEN)
-            continue;
-        usher__reply_init(&replies[i], USHER_ROOM, e->opt.alloc);
-        if (usher__command_check(&commands[i], NULL, &replies[i]) == USHER_OK)
-            status = usher__room_index_before(e, &commands[i], why);
-        if (status < USHER_INVALID)
+        if (commands[i].verb != USHER_ROOM_OPEN || replies[i].status < USHER_INVALID)
             continue;
         if (i > from)
             execute_chunk(e, commands + from, replies + from, i - from, deadline_ms);
-        (void)snprintf(told, sizeof told, "the index of rooms cannot be written: %.150s", why);
-        usher_reply_fail(&replies[i], status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, told);
         from = i + 1;
     }
     if (n > from)
         execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
-    for (size_t i = 0; i < n; i++)
-        if (replies[i].noun == USHER_ROOM)
-            usher__room_index_after(e, &commands[i], &replies[i]);
+    usher__room_index_after(e, commands, replies, n);
 }
 
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,

@@ -29,6 +29,7 @@
 #include <string.h>
 
 #include "core/text.h"
+#include "engine/check.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 
@@ -74,79 +75,216 @@ static enum usher_status ask(struct usher_engine *e, const struct asked *a,
     return reply->status;
 }
 
-/* @why, if it is not NULL: what the answer says. */
-static enum usher_status put(struct usher_engine *e, const struct usher_command *of, bool open,
-                             int64_t created_ms, char why[192])
+static void put(struct usher_engine *e, const struct usher_command *of, int64_t created_ms)
 {
     struct asked a;
     struct usher_reply reply;
-    enum usher_status status;
 
     begin(&a, USHER_ROOMS_PUT, partition_of(&of->scope), of);
     a.c.arg.rooms.room = of->scope;
-    if (open) {
-        a.c.given |= USHER_GIVEN_ROOMS_CREATED;
-        a.c.arg.rooms.created_ms = created_ms;
-    }
-    status = ask(e, &a, &reply);
-    if (why != NULL)
-        memcpy(why, reply.message, sizeof reply.message);
+    a.c.given |= USHER_GIVEN_ROOMS_CREATED;
+    a.c.arg.rooms.created_ms = created_ms;
+    (void)ask(e, &a, &reply);
     usher_reply_done(&reply);
-    return status;
+}
+
+/* ---- several commands in one batch ------------------------------------------------- */
+
+/* Commands that go to the store together, each on behalf of one of the application's. */
+struct together {
+    struct usher_engine *e;
+    size_t n, room;
+    struct asked *asked;
+    struct usher_command *commands;
+    struct usher_reply *replies;
+    const struct usher_command **of;
+};
+
+#define TOGETHER_SIZE                                                                   \
+    (sizeof(struct asked) + sizeof(struct usher_command) + sizeof(struct usher_reply) + \
+     sizeof(const struct usher_command *))
+
+/* For at most @room of them.  False: no memory. */
+static bool together_open(struct together *t, struct usher_engine *e, size_t room)
+{
+    t->e = e;
+    t->n = 0;
+    t->room = room;
+    t->asked = usher__resize(e->opt.alloc, NULL, 0, room * TOGETHER_SIZE);
+    if (t->asked == NULL)
+        return false;
+    t->commands = (struct usher_command *)(t->asked + room);
+    t->replies = (struct usher_reply *)(t->commands + room);
+    t->of = (const struct usher_command **)(t->replies + room);
+    return true;
+}
+
+static void together_close(const struct together *t)
+{
+    (void)usher__resize(t->e->opt.alloc, t->asked, t->room * TOGETHER_SIZE, 0);
+}
+
+/* @verb on the entry of the room of @of. */
+static struct usher_command *together_add(struct together *t, enum usher_verb verb,
+                                          const struct usher_command *of)
+{
+    struct asked *a = &t->asked[t->n];
+    struct usher_command *c = &t->commands[t->n];
+
+    begin(a, verb, partition_of(&of->scope), of);
+    a->c.arg.rooms.room = of->scope;
+    *c = a->c;
+    t->of[t->n++] = of;
+    return c;
+}
+
+static void together_ask(const struct together *t)
+{
+    if (t->n > 0)
+        (void)usher_execute(t->e, t->commands, t->replies, t->n);
+}
+
+/* Drop the entries that were found in @t, if there are no such rooms.  Replies to other verbs are
+ * passed over; all are done with. */
+static void tidy_found(struct together *t)
+{
+    struct together look = *t;
+    size_t n = 0;
+
+    /* Behind the look at its entry: the room itself, in the place of the entry. */
+    for (size_t i = 0; i < t->n; i++) {
+        struct usher_command *c = &t->commands[n];
+        bool found = t->commands[i].verb == USHER_ROOMS_FIND && t->replies[i].status == USHER_OK;
+        int64_t token = found ? (int64_t)t->replies[i].of.rooms.rows->token : 0;
+
+        usher_reply_done(&t->replies[i]);
+        if (!found)
+            continue;
+        t->of[n] = t->of[i];
+        t->asked[n].c = t->commands[i];
+        memcpy(t->asked[n].scope, t->asked[i].scope, sizeof t->asked[n].scope);
+        t->asked[n].c.scope.data = t->asked[n].scope;
+        t->asked[n].c.verb = USHER_ROOMS_DROP;
+        t->asked[n].c.given |= USHER_GIVEN_ROOMS_TOKEN;
+        t->asked[n].c.arg.rooms.token = token;
+        *c = t->asked[n].c;
+        memset(&c->arg, 0, sizeof c->arg);
+        c->verb = USHER_ROOM_SHOW;
+        c->given &= USHER_GIVEN_NOW;
+        c->scope = t->of[n]->scope;
+        n++;
+    }
+    look.n = n;
+    together_ask(&look);
+    t->n = 0;
+    for (size_t i = 0; i < n; i++) {
+        bool there = look.replies[i].status != USHER_MISSING || look.replies[i].epoch != 0;
+
+        usher_reply_done(&look.replies[i]);
+        if (!there)
+            t->commands[t->n++] = t->asked[i].c;
+    }
+    together_ask(t);
+    for (size_t i = 0; i < t->n; i++)
+        usher_reply_done(&t->replies[i]);
 }
 
 /* Drop the entry of the room of @of, if there is no such room. */
 static void tidy(struct usher_engine *e, const struct usher_command *of)
 {
-    struct asked a;
-    struct usher_command look;
-    struct usher_reply reply;
-    uint64_t token;
-    bool there;
+    struct together t;
 
-    begin(&a, USHER_ROOMS_FIND, partition_of(&of->scope), of);
-    a.c.arg.rooms.room = of->scope;
-    there = ask(e, &a, &reply) == USHER_OK;
-    token = there ? reply.of.rooms.rows->token : 0;
-    usher_reply_done(&reply);
-    if (!there)
+    if (!together_open(&t, e, 1))
         return;
-    look = a.c;
-    memset(&look.arg, 0, sizeof look.arg);
-    look.verb = USHER_ROOM_SHOW;
-    look.scope = of->scope;
-    (void)usher_execute(e, &look, &reply, 1);
-    there = reply.status != USHER_MISSING || reply.epoch != 0;
-    usher_reply_done(&reply);
-    if (there)
-        return;
-    a.c.verb = USHER_ROOMS_DROP;
-    a.c.given |= USHER_GIVEN_ROOMS_TOKEN;
-    a.c.arg.rooms.token = (int64_t)token;
-    (void)ask(e, &a, &reply);
-    usher_reply_done(&reply);
+    (void)together_add(&t, USHER_ROOMS_FIND, of);
+    together_ask(&t);
+    tidy_found(&t);
+    together_close(&t);
 }
 
 /* ---- around the commands of the application ----------------------------------------- */
 
-enum usher_status usher__room_index_before(struct usher_engine *e,
-                                           const struct usher_command *command, char why[192])
+static void cannot(struct usher_reply *reply, enum usher_status status, const char *why)
 {
-    return command->verb == USHER_ROOM_OPEN ? put(e, command, false, 0, why) : USHER_OK;
+    char line[192];
+
+    (void)snprintf(line, sizeof line, "the index of rooms cannot be written: %.150s", why);
+    usher_reply_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
 }
 
-void usher__room_index_after(struct usher_engine *e, const struct usher_command *command,
-                             const struct usher_reply *reply)
+void usher__room_index_before(struct usher_engine *e, const struct usher_command *commands,
+                              struct usher_reply *replies, size_t n)
+{
+    struct together t;
+    size_t opens = 0;
+    bool memory;
+
+    for (size_t i = 0; i < n; i++)
+        opens += commands[i].verb == USHER_ROOM_OPEN;
+    if (opens == 0)
+        return;
+    memory = together_open(&t, e, opens);
+    for (size_t i = 0; i < n; i++) {
+        if (commands[i].verb != USHER_ROOM_OPEN)
+            continue;
+        usher__reply_init(&replies[i], USHER_ROOM, e->opt.alloc);
+        if (!memory)
+            cannot(&replies[i], USHER_NOMEM, usher_status_text(USHER_NOMEM));
+        else if (usher__command_check(&commands[i], NULL, &replies[i]) == USHER_OK)
+            (void)together_add(&t, USHER_ROOMS_PUT, &commands[i]);
+        else
+            replies[i].status = USHER_OK; /* it is told so where all are checked */
+    }
+    if (!memory)
+        return;
+    together_ask(&t);
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.replies[i].status >= USHER_INVALID)
+            cannot(&replies[t.of[i] - commands], t.replies[i].status, t.replies[i].message);
+        usher_reply_done(&t.replies[i]);
+    }
+    together_close(&t);
+}
+
+/* What has to be done in the index for @command; false: nothing. */
+static bool follows(const struct usher_command *command, const struct usher_reply *reply,
+                    enum usher_verb *ret_verb)
 {
     const struct usher_room_reply *r = &reply->of.room;
     bool gone = reply->epoch != 0 && r->state == USHER_ROOM_CLOSED;
 
-    if (reply->status >= USHER_INVALID)
+    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID)
+        return false;
+    *ret_verb = command->verb == USHER_ROOM_OPEN ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
+    return command->verb == USHER_ROOM_OPEN || gone ||
+           (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
+}
+
+void usher__room_index_after(struct usher_engine *e, const struct usher_command *commands,
+                             const struct usher_reply *replies, size_t n)
+{
+    enum usher_verb verb;
+    struct together t;
+    size_t all = 0;
+
+    for (size_t i = 0; i < n; i++)
+        all += follows(&commands[i], &replies[i], &verb);
+    if (all == 0 || !together_open(&t, e, all))
         return;
-    if (command->verb == USHER_ROOM_OPEN)
-        (void)put(e, command, true, r->created_ms, NULL);
-    else if (gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME))
-        tidy(e, command);
+    for (size_t i = 0; i < n; i++) {
+        struct usher_command *c;
+
+        if (!follows(&commands[i], &replies[i], &verb))
+            continue;
+        c = together_add(&t, verb, &commands[i]);
+        if (verb != USHER_ROOMS_PUT)
+            continue;
+        c->given |= USHER_GIVEN_ROOMS_CREATED;
+        c->arg.rooms.created_ms = replies[i].of.room.created_ms;
+    }
+    together_ask(&t);
+    tidy_found(&t);
+    together_close(&t);
 }
 
 /* ---- list --------------------------------------------------------------------------- */
@@ -359,7 +497,7 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
     if (!there)
         tidy(e, &c);
     else if (row->state == USHER_ROOMS_OPENING)
-        (void)put(e, &c, true, row->created_ms, NULL); /* who opened it did not come so far */
+        put(e, &c, row->created_ms); /* who opened it did not come so far */
     return there;
 }
 

@@ -4,13 +4,13 @@
 
 #include <usher/usher.h>
 
-/* Before @command of a room is given to the store: a status from `invalid` on means that it must
- * not be; @why says why. */
-enum usher_status usher__room_index_before(struct usher_engine *e,
-                                           const struct usher_command *command, char why[192]);
+/* Before @commands (rooms among them) are given to the store.  Where @replies says `invalid` or
+ * worse of an `open`, that must not be. */
+void usher__room_index_before(struct usher_engine *e, const struct usher_command *commands,
+                              struct usher_reply *replies, size_t n);
 
-/* After it was answered. */
-void usher__room_index_after(struct usher_engine *e, const struct usher_command *command,
-                             const struct usher_reply *reply);
+/* After they were answered. */
+void usher__room_index_after(struct usher_engine *e, const struct usher_command *commands,
+                             const struct usher_reply *replies, size_t n);
 
 #endif

@@ -74,7 +74,7 @@ header='vru+line call_id customer_id priority type date vru_entry vru_exit vru_t
     echo 'L2 1 0 2 NW 990228 23:59:50 0:00:10 20 0:00:00 0:00:00 0 AGENT 0:00:10 0:00:20 10 BOB'
 } | sed "s/ /$tab/g; s/\$/$(printf '\r')/" >bank.tsv
 replayed -s memory: --json replay bank.tsv <<'EOF'
-{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"ids":{"ids":3,"first":1,"last":3,"doubles":0,"seconds":S},"tickets":{"tickets":3,"first":"TK-19990201-000001","last":"TK-19990301-000001","days":2,"most":2,"doubles":0,"seconds":S},"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}}}
+{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"ids":{"ids":3,"first":1,"last":3,"doubles":0,"seconds":S},"tickets":{"tickets":3,"first":"TK-19990201-000001","last":"TK-19990301-000001","days":2,"most":2,"doubles":0,"seconds":S},"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}},"rooms":{"rooms":3,"open":1,"transitions":21,"seconds":S}}
 EOF
 
 # ---- ids and tickets: three before midnight and two after it, where the record was made; the ids of a
@@ -131,8 +131,17 @@ for store in $STORES; do
         lines 0 "$USHER" -s "$store" --json replay queue.csv $options --pool=q
         holds out.txt "$wanted"
         holds out.txt "$replayed"
+        holds out.txt '"rooms":{"rooms":5,"open":2,"transitions":35,'
     done
     if [ "$store" != memory: ]; then
+        expect 0 "$USHER" -s "$store" --json room list <<'EOF'
+{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false}
+EOF
+        lines 0 "$USHER" -s "$store" room open q-room-4
+        expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
+! usher: refused: somebody else uses room q-room-4; choose others with --pool=NAME
+EOF
+        lines 0 "$USHER" -s "$store" room close q-room-4
         lines 0 "$USHER" -s "$store" queue login q-queue eve
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
 ! usher: refused: queue q-queue has somebody in it; choose another with --pool=NAME
@@ -158,7 +167,7 @@ holds out.txt 'No queue: the record names no agents; say how many with --agents=
 for store in $STORES; do
     lines 0 "$USHER" -s "$store" --json replay centre.csv --agents=12 --pool=c
     sed 's/.*"recorded":\(.*\),"replayed":.*/\1/' <out.txt >recorded.txt
-    sed 's/.*"replayed":\(.*\)}}$/\1/' <out.txt >replayed.txt
+    sed 's/.*"replayed":\(.*\)},"rooms":.*/\1/' <out.txt >replayed.txt
     cmp -s recorded.txt replayed.txt || wrong "a made-up centre is replayed as it was, on $store"
     holds out.txt '"doubles":0,'
 done

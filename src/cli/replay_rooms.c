@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A room for each visit: what a program does that seats callers with agents.
+ *
+ * Rooms do not depend on each other, and what each command must answer is known beforehand.  So
+ * they go to the store in batches, in the order of time.
+ */
+#include "config.h"
+
+#include "cli/replay_rooms.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli/answer.h"
+#include "cli/heap.h"
+#include "cli/progress.h"
+#include "cli/replay_queue.h"
+#include "cli/run.h"
+
+#define ROLE "host"
+#define SHARE "screen"
+
+/* What happens to a room, in this order. */
+enum step { OPENS, AGENT_JOINS, CALLER_JOINS, IS_HOST, SHARES, CLOSES };
+
+struct rooms_replay {
+    struct cli *cli;
+    const char *prefix;
+    const struct replay_visit *visits;
+    size_t n, batch;
+    struct replay_rooms *result;
+    enum usher_status failed;
+    char *message;
+    struct usher_command commands[REPLAY_BATCH_MAX];
+    struct usher_reply replies[REPLAY_BATCH_MAX];
+    enum step steps[REPLAY_BATCH_MAX];
+    char names[REPLAY_BATCH_MAX][USHER_NAME_MAX + 1];
+};
+
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+/* Each step is a change of its own; a room is gone with the version behind its closing. */
+static bool as_expected(enum step step, const struct usher_reply *reply)
+{
+    const struct usher_room_reply *room = &reply->of.room;
+
+    if (reply->status != USHER_OK)
+        return false;
+    if (step == CLOSES)
+        return reply->version == CLOSES + 2 && room->state == USHER_ROOM_CLOSED && !room->more;
+    return reply->version == step + 1u && room->state == USHER_ROOM_OPENED &&
+           room->members == (step >= CALLER_JOINS ? 2 : step >= AGENT_JOINS);
+}
+
+static bool flush(struct rooms_replay *r)
+{
+    bool good = true;
+
+    if (r->n == 0)
+        return true;
+    usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
+    for (size_t i = 0; i < r->n; i++) {
+        const struct usher_reply *reply = &r->replies[i];
+
+        if (good && usher__answer_failed(reply->status)) {
+            good = false;
+            r->failed = reply->status;
+            (void)snprintf(r->message, CLI_MESSAGE_MAX, "%s",
+                           reply->message[0] != '\0' ? reply->message
+                                                     : usher_status_text(reply->status));
+        } else if (good && !as_expected(r->steps[i], reply)) {
+            good = false;
+            r->failed = USHER_REFUSED;
+            (void)snprintf(r->message, CLI_MESSAGE_MAX,
+                           "somebody else uses room %.*s; choose others with --pool=NAME",
+                           USHER_NAME_MAX, r->names[i]);
+        }
+        usher_reply_done(&r->replies[i]);
+    }
+    r->n = 0;
+    return good;
+}
+
+static bool add(struct rooms_replay *r, const struct replay_visit *v, enum step step, int64_t now)
+{
+    static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_JOIN,  USHER_ROOM_JOIN,
+                                             USHER_ROOM_ROLE, USHER_ROOM_SHARE, USHER_ROOM_CLOSE };
+    struct usher_command *c = &r->commands[r->n];
+    struct usher_room_args *a = &c->arg.room;
+    char *name = r->names[r->n];
+
+    memset(c, 0, sizeof *c);
+    c->verb = verbs[step];
+    c->given = USHER_GIVEN_NOW;
+    c->now_ms = now;
+    (void)snprintf(name, sizeof r->names[0], "%s-%" PRIu32, r->prefix, v->no);
+    c->scope = text(name);
+    switch (step) {
+    case OPENS:
+    case CLOSES:
+        break;
+    case CALLER_JOINS:
+        a->member = v->caller;
+        break;
+    case IS_HOST:
+        a->role = text(ROLE);
+        a->expected = text("");
+        a->member = v->agent;
+        break;
+    case SHARES:
+        a->share = text(SHARE);
+        a->member = v->agent;
+        break;
+    default:
+        a->member = v->agent;
+        break;
+    }
+    r->steps[r->n++] = step;
+    return r->n < r->batch || flush(r);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct replay_visit *x = a, *y = b;
+
+    if (x->from_ms != y->from_ms)
+        return x->from_ms < y->from_ms ? -1 : 1;
+    return x->no < y->no ? -1 : x->no > y->no;
+}
+
+/* All visits, in the order of time; of one moment those that end come first. */
+static bool play(struct rooms_replay *r, size_t n)
+{
+    struct progress progress;
+    struct heap ends;
+    uint64_t open = 0;
+    bool good = true;
+
+    memset(&ends, 0, sizeof ends);
+    usher__progress_begin(&progress, "rooms");
+    for (size_t i = 0; good && (i < n || ends.n > 0);) {
+        if (ends.n > 0 && (i == n || ends.entry[0].at_ms <= r->visits[i].from_ms)) {
+            struct heap_entry end = usher__heap_pop(&ends);
+
+            good = add(r, &r->visits[end.key], CLOSES, end.at_ms);
+            open--;
+            continue;
+        }
+        for (int step = OPENS; good && step < CLOSES; step++)
+            good = add(r, &r->visits[i], (enum step)step, r->visits[i].from_ms);
+        if (++open > r->result->most_open)
+            r->result->most_open = open;
+        usher__heap_push(&ends, r->visits[i].to_ms, i);
+        i++;
+        usher__progress_show(&progress, i, n);
+    }
+    good = good && flush(r);
+    usher__progress_end(&progress);
+    usher__heap_done(&ends);
+    return good;
+}
+
+bool usher__replay_rooms(struct cli *cli, const char *prefix, struct replay_visit *visits, size_t n,
+                         size_t batch, struct replay_rooms *ret, enum usher_status *ret_status,
+                         char ret_message[CLI_MESSAGE_MAX])
+{
+    struct rooms_replay *r = usher__cli_resize(NULL, sizeof *r);
+    int64_t begin;
+    bool good;
+
+    memset(r, 0, sizeof *r);
+    memset(ret, 0, sizeof *ret);
+    r->cli = cli;
+    r->prefix = prefix;
+    r->visits = visits;
+    r->batch = batch;
+    r->result = ret;
+    r->message = ret_message;
+    if (n > 0)
+        qsort(visits, n, sizeof *visits, by_time);
+    begin = usher__clock_us();
+    good = play(r, n);
+    ret->wall_us = usher__clock_us() - begin;
+    ret->rooms = n;
+    ret->moves = n * (CLOSES + 2);
+    *ret_status = r->failed;
+    (void)usher__cli_resize(r, 0);
+    return good;
+}

@@ -910,6 +910,154 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
     }
 }
 
+/* ---- kill -9 ------------------------------------------------------------------------------ */
+
+/* An authority whose process dies with its @dies_at-th request: before it has committed, or behind
+ * it, when the store has not heard of it. */
+struct killer {
+    struct usher_authority base;
+    struct usher_authority *inner;
+    unsigned dies_at, requests;
+    bool behind;
+};
+
+static enum usher_status killer_reserve(struct usher_authority *a,
+                                        const struct usher_authority_want *want,
+                                        int64_t deadline_ms,
+                                        struct usher_authority_range *ret_range, char message[192])
+{
+    struct killer *k = (struct killer *)a;
+    bool dies = want->n > 0 && ++k->requests == k->dies_at;
+    enum usher_status status;
+
+    if (dies && !k->behind)
+        (void)kill(getpid(), SIGKILL);
+    status = k->inner->ops->reserve(k->inner, want, deadline_ms, ret_range, message);
+    if (dies)
+        (void)kill(getpid(), SIGKILL);
+    return status;
+}
+
+static enum usher_status killer_read(struct usher_authority *a, enum usher_noun noun,
+                                     const struct usher_text *name, int64_t deadline_ms,
+                                     struct usher_authority_entry *ret_entry, char message[192])
+{
+    struct killer *k = (struct killer *)a;
+
+    return k->inner->ops->read(k->inner, noun, name, deadline_ms, ret_entry, message);
+}
+
+static enum usher_status killer_release(struct usher_authority *a, enum usher_noun noun,
+                                        const struct usher_text *name, int64_t from, int64_t to,
+                                        int64_t deadline_ms, char message[192])
+{
+    struct killer *k = (struct killer *)a;
+
+    return k->inner->ops->release(k->inner, noun, name, from, to, deadline_ms, message);
+}
+
+static void killer_close(struct usher_authority *a)
+{
+    usher_authority_close(((struct killer *)a)->inner);
+}
+
+static const struct usher_authority_ops killer_ops = {
+    .size = sizeof(struct usher_authority_ops),
+    .name = "killer",
+    .reserve = killer_reserve,
+    .read = killer_read,
+    .release = killer_release,
+    .close = killer_close,
+};
+
+/* In a child: tell by @fd the last serial and the last id as they come. */
+static void take_until_killed(const char *url, const char *authority, unsigned dies_at, bool behind,
+                              int fd)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct killer k = { .base.ops = &killer_ops, .dies_at = dies_at, .behind = behind };
+    struct usher_engine *e;
+    int64_t told[2] = { 0, 0 };
+
+    k.inner = open_authority(authority);
+    opt.authority = &k.base;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        _exit(1);
+    for (int i = 0; i < 1000; i++) {
+        struct usher_id_range range;
+        struct usher_reply r;
+
+        if (usher_serial_take(e, "r", 400, NULL, &r) != USHER_OK)
+            _exit(2);
+        told[0] = r.of.serial.rows[0].first + 399;
+        usher_reply_done(&r);
+        if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
+            _exit(3);
+        if (usher_id_next(e, "i", 40, NULL, &range) != USHER_OK)
+            _exit(4);
+        told[1] = range.first + 39;
+        if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
+            _exit(5);
+    }
+    _exit(6);
+}
+
+static void a_process_killed_between_authority_and_store_repeats_nothing(void **state)
+{
+    char authority[256], url[300], redis[REDIS_URL_MAX];
+    const char *const urls[] = { url, redis_server_url(server, redis) };
+
+    (void)state;
+    empty_server();
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        int64_t highest[2] = { 0, 0 };
+        struct usher_engine *e;
+
+        (void)snprintf(authority, sizeof authority, "%s", new_file());
+        e = engine_with(urls[i], authority);
+        make_rule(e, "r");
+        ids_begin(e);
+        usher_close(e);
+        for (unsigned round = 0; round < 16; round++) {
+            int64_t told[2];
+            int fds[2], status;
+            pid_t child;
+
+            assert_int_equal(pipe(fds), 0);
+            child = fork();
+            assert_true(child >= 0);
+            if (child == 0)
+                take_until_killed(urls[i], authority, 1 + round / 2, round % 2 != 0, fds[1]);
+            (void)close(fds[1]);
+            while (read(fds[0], told, sizeof told) == (ssize_t)sizeof told)
+                for (int k = 0; k < 2; k++)
+                    if (told[k] != 0) {
+                        assert_true(told[k] >= highest[k]);
+                        highest[k] = told[k];
+                    }
+            (void)close(fds[0]);
+            assert_int_equal(waitpid(child, &status, 0), child);
+            assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+            e = engine_with(urls[i], authority);
+            {
+                struct usher_id_range range;
+                struct usher_reply r;
+
+                assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_OK);
+                assert_true(r.of.serial.rows[0].first > highest[0]);
+                highest[0] = r.of.serial.rows[0].first;
+                usher_reply_done(&r);
+                assert_int_equal(usher_id_next(e, "i", 1, NULL, &range), USHER_OK);
+                assert_true(range.first > highest[1]);
+                highest[1] = range.first;
+            }
+            no_faults(e);
+            usher_close(e);
+        }
+    }
+}
+
 static void a_deleted_rule_does_not_come_back(void **state)
 {
     char authority[256];
@@ -951,6 +1099,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),
         cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),
+        cmocka_unit_test(a_process_killed_between_authority_and_store_repeats_nothing),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),
     };
     const char *tmp = getenv("TMPDIR");

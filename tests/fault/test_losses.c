@@ -252,12 +252,15 @@ static void wait_until(struct world *w, int64_t part, unsigned failures)
 
 /* ---- what happens ------------------------------------------------------------------------- */
 
-static void authority_goes_and_comes(struct world *w)
+/* And is slow until so much was taken. */
+static void authority_goes_and_comes(struct world *w, int64_t part)
 {
     atomic_store(&w->gate.away, true);
     wait_until(w, 0, CLIENTS); /* they all get an error, at their deadlines */
-    atomic_store(&w->gate.away, false);
     atomic_store(&w->gate.slow_ms, 5);
+    atomic_store(&w->gate.away, false);
+    wait_until(w, part, 0);
+    atomic_store(&w->gate.slow_ms, 0);
 }
 
 #ifdef USHER_WITH_REDIS
@@ -304,7 +307,7 @@ static void redis_is_lost(struct world *w)
         wait_until(w, part + 18, 0);
         lagging_replica_takes_over(w, part + 24);
         wait_until(w, part + 30, 0);
-        authority_goes_and_comes(w);
+        authority_goes_and_comes(w, part + 33);
     }
 }
 #endif
@@ -313,7 +316,7 @@ static void nothing_is_lost_but_the_authority(struct world *w)
 {
     for (int64_t part = 20; part <= 80; part += 30) {
         wait_until(w, part, 0);
-        authority_goes_and_comes(w);
+        authority_goes_and_comes(w, part + 3);
     }
 }
 

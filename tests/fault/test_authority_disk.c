@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The authority on a disk that fails and on one that loses power: no number comes twice.
+ *
+ * For n = 1, 2, … the n-th call of the file system fails, once or from then on; or power goes off
+ * instead of the n-th write or sync.  Serials and ids are taken all the while, and then once more
+ * with a store that has forgotten everything (memory), so that the authority alone can know what
+ * was given out; or with a store on the same disk.
+ */
+#include "config.h"
+
+#include <usher/usher.h>
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "lib/disk.h"
+
+static const char *const urls[] = {
+    "memory:?authority=sqlite:/disk/authority.db&journal=1",
+    "sqlite:/disk/store.db?authority=sqlite:/disk/authority.db&journal=1",
+};
+
+/* What was given out. */
+struct given {
+    int64_t serial, id; /* the highest */
+    unsigned failures;
+};
+
+static char why[256]; /* the last failure */
+
+static bool is_failure(enum usher_status status)
+{
+    bool failed = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+
+    if (failed)
+        (void)snprintf(why, sizeof why, "%s", usher_message(NULL));
+    return failed;
+}
+
+/* False: it is not there, and cannot be made. */
+static bool make(struct usher_engine *e, struct given *g)
+{
+    struct usher_id_settings set = { .step = 300 };
+    struct usher_serial_form form;
+    enum usher_status rule, id;
+
+    memset(&form, 0, sizeof form);
+    (void)snprintf(form.prefix, sizeof form.prefix, "P");
+    rule = usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form);
+    id = usher_id_create(e, "i", USHER_GIVEN_ID_STEP, &set);
+    assert_true(rule == USHER_OK || rule == USHER_SAME || is_failure(rule));
+    assert_true(id == USHER_OK || id == USHER_SAME || is_failure(id));
+    g->failures += is_failure(rule) || is_failure(id);
+    return !is_failure(rule) && !is_failure(id);
+}
+
+static void take(struct usher_engine *e, struct given *g)
+{
+    struct usher_id_range range = { .first = -1 };
+    struct usher_reply r;
+    enum usher_status status = usher_serial_take(e, "r", 600, NULL, &r);
+
+    if (status == USHER_OK) {
+        assert_int_equal(r.of.serial.n_rows, 1);
+        if (r.of.serial.rows[0].first <= g->serial)
+            fail_msg("serial %" PRId64 " behind %" PRId64, r.of.serial.rows[0].first, g->serial);
+        g->serial = r.of.serial.rows[0].first + 599;
+        usher_reply_done(&r);
+    } else {
+        assert_true(is_failure(status) || status == USHER_MISSING);
+        g->failures++;
+    }
+    status = usher_id_next(e, "i", 200, NULL, &range);
+    if (status == USHER_OK) {
+        if (range.first <= g->id)
+            fail_msg("id %" PRId64 " behind %" PRId64, range.first, g->id);
+        g->id = range.first + 199;
+    } else {
+        assert_true(is_failure(status) || status == USHER_MISSING);
+        g->failures++;
+    }
+}
+
+static void work(struct usher_engine *e, struct given *g, unsigned rounds)
+{
+    if (make(e, g))
+        for (unsigned i = 0; i < rounds && g->failures < 3; i++)
+            take(e, g);
+}
+
+/* What fails for ever is given up soon. */
+static struct usher_engine *open_engine(const char *url, int64_t timeout_ms)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+    enum usher_status status;
+
+    opt.timeout_ms = timeout_ms;
+    status = usher_open(url, &opt, &e);
+
+    assert_true(status == USHER_OK || is_failure(status));
+    return status == USHER_OK ? e : NULL;
+}
+
+/* Everything works again. */
+static void go_on(const char *url, struct given *g)
+{
+    struct usher_engine *e = open_engine(url, 60000);
+    uint64_t faults = 1;
+
+    assert_non_null(e);
+    g->failures = 0;
+    work(e, g, 4);
+    if (g->failures != 0)
+        fail_msg("%s", why);
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+    usher_close(e);
+}
+
+static bool with_failure(const char *url, unsigned n, bool for_ever)
+{
+    struct given g = { 0, 0, 0 };
+    struct usher_engine *e;
+    bool fired;
+
+    disk_wipe();
+    disk_count(true);
+    disk_fail(n, for_ever);
+    e = open_engine(url, 10);
+    if (e != NULL)
+        work(e, &g, 4);
+    fired = disk_fired();
+    disk_count(false);
+    disk_fail(0, false);
+    if (e != NULL) { /* the same process goes on */
+        if (make(e, &g))
+            take(e, &g);
+        usher_close(e);
+    }
+    go_on(url, &g);
+    go_on(url, &g);
+    return fired;
+}
+
+static void any_call_of_the_authoritys_file_system_may_fail(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++)
+        for (int for_ever = 0; for_ever < 2; for_ever++) {
+            unsigned n = 1;
+
+            while (with_failure(urls[i], n, for_ever != 0))
+                n++;
+            print_message("%u calls\n", n - 1);
+            assert_true(n > 50);
+        }
+}
+
+static bool with_crash(const char *url, unsigned n, enum disk_loss loss, uint64_t seed)
+{
+    struct given g = { 0, 0, 0 };
+    struct usher_engine *e;
+    bool fired;
+
+    disk_wipe();
+    disk_count(true);
+    disk_cut(n);
+    e = open_engine(url, 10);
+    if (e != NULL) {
+        work(e, &g, 4);
+        usher_close(e);
+    }
+    fired = disk_fired();
+    disk_crash(loss, seed);
+    go_on(url, &g);
+    go_on(url, &g);
+    return fired;
+}
+
+static void power_may_fail_at_any_write_of_the_authority(void **state)
+{
+    static const enum disk_loss losses[] = { DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
+                                             DISK_TEARS };
+    const char *patterns = getenv("USHER_PATTERNS");
+    uint64_t seeds = patterns != NULL ? strtoull(patterns, NULL, 10) : 1;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof urls / sizeof *urls; i++) {
+        unsigned n = 1;
+        bool fired;
+
+        do {
+            fired = false;
+            for (unsigned k = 0; k < 4; k++)
+                for (uint64_t seed = 1; seed <= (k >= 2 ? seeds : 1); seed++)
+                    fired |= with_crash(urls[i], n, losses[k], n * 1000 + seed);
+            n++;
+        } while (fired);
+        print_message("%u writes\n", n - 2);
+        assert_true(n > 20);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(any_call_of_the_authoritys_file_system_may_fail),
+        cmocka_unit_test(power_may_fail_at_any_write_of_the_authority),
+    };
+    int failed;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    disk_install();
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    disk_wipe();
+    return failed;
+}

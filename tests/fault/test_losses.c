@@ -3,7 +3,8 @@
  * 64 clients take serials and ids while the store is lost again and again, and the authority is
  * away or slow for a time: none comes twice, and what is skipped is bounded.
  *
- * What happens is decided by how much was taken, not by time.  USHER_OPS sets how much there is to
+ * What happens is decided by how much was taken, not by time: clients run a bit ahead of it, and
+ * wait there.  USHER_OPS sets how much there is to
  * take: a twentieth of it in serials, half of it in ids (make check-long: 10^6 and 10^7).
  */
 #include "config.h"
@@ -128,9 +129,9 @@ struct world {
     atomic_bool wrong;
     char what[128];
     unsigned losses;
-    /* the next thing happens when so much was taken */
+    atomic_int limit; /* of 100: up to here may be taken for now */
     pthread_mutex_t lock;
-    pthread_cond_t moved;
+    pthread_cond_t moved, more; /* something was taken, or failed; the limit was raised */
 };
 
 struct client {
@@ -152,6 +153,10 @@ static void is_wrong(struct world *w, const char *what, int64_t number)
 {
     if (!atomic_exchange(&w->wrong, true))
         (void)snprintf(w->what, sizeof w->what, "%s: %" PRId64, what, number);
+    (void)pthread_mutex_lock(&w->lock);
+    (void)pthread_cond_broadcast(&w->moved);
+    (void)pthread_cond_broadcast(&w->more);
+    (void)pthread_mutex_unlock(&w->lock);
 }
 
 static void see(struct world *w, struct seen *s, int64_t first, int64_t n, const char *what)
@@ -170,10 +175,10 @@ static void see(struct world *w, struct seen *s, int64_t first, int64_t n, const
     (void)atomic_fetch_add(&s->n, n);
 }
 
-static bool enough(struct world *w)
+/* May more of @s be taken, of which there are to be @wanted? */
+static bool may(struct world *w, struct seen *s, int64_t wanted)
 {
-    return atomic_load(&w->wrong) ||
-           (atomic_load(&w->serials.n) >= serials_wanted && atomic_load(&w->ids.n) >= ids_wanted);
+    return atomic_load(&s->n) * 100 < wanted * atomic_load(&w->limit);
 }
 
 static void take_serials(struct client *c)
@@ -218,48 +223,68 @@ static void *be_client(void *payload)
     struct client *c = payload;
     struct world *w = c->w;
 
-    while (!enough(w)) {
-        bool serial = (next_random(&c->random) & 1) != 0;
+    for (;;) {
+        bool serials = may(w, &w->serials, serials_wanted), ids = may(w, &w->ids, ids_wanted);
 
-        if (atomic_load(&w->serials.n) >= serials_wanted)
-            serial = false;
-        else if (atomic_load(&w->ids.n) >= ids_wanted)
-            serial = true;
-        if (serial)
+        if (serials && (!ids || (next_random(&c->random) & 1) != 0))
             take_serials(c);
-        else
+        else if (ids)
             take_ids(c);
         (void)pthread_mutex_lock(&w->lock);
         (void)pthread_cond_signal(&w->moved);
+        while (!atomic_load(&w->wrong) && atomic_load(&w->limit) < 100 &&
+               !may(w, &w->serials, serials_wanted) && !may(w, &w->ids, ids_wanted))
+            (void)pthread_cond_wait(&w->more, &w->lock);
         (void)pthread_mutex_unlock(&w->lock);
+        if (atomic_load(&w->wrong) ||
+            (atomic_load(&w->limit) == 100 && !may(w, &w->serials, serials_wanted) &&
+             !may(w, &w->ids, ids_wanted)))
+            return NULL;
     }
-    return NULL;
 }
 
-/* Until @part of 100 of both was taken, or @failures more commands have failed (0: do not mind). */
-static void wait_until(struct world *w, int64_t part, unsigned failures)
+/* Under the lock. */
+static void raise_limit(struct world *w, int64_t to)
+{
+    if (to > atomic_load(&w->limit))
+        atomic_store(&w->limit, (int)to);
+    (void)pthread_cond_broadcast(&w->more);
+}
+
+/* Until @part of 100 of both was taken. */
+static void wait_until(struct world *w, int64_t part)
+{
+    (void)pthread_mutex_lock(&w->lock);
+    raise_limit(w, part + 3);
+    while (!atomic_load(&w->wrong) && (atomic_load(&w->serials.n) * 100 < serials_wanted * part ||
+                                       atomic_load(&w->ids.n) * 100 < ids_wanted * part))
+        (void)pthread_cond_wait(&w->moved, &w->lock);
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* Until so many more commands have failed.  What was granted before is less than ten of 100. */
+static void wait_for_failures(struct world *w, int64_t part, unsigned n)
 {
     unsigned failed = atomic_load(&w->failed);
 
     (void)pthread_mutex_lock(&w->lock);
-    while (!atomic_load(&w->wrong) &&
-           (failures != 0 ? atomic_load(&w->failed) < failed + failures
-                          : atomic_load(&w->serials.n) * 100 < serials_wanted * part ||
-                                atomic_load(&w->ids.n) * 100 < ids_wanted * part))
+    raise_limit(w, part + 10);
+    while (!atomic_load(&w->wrong) && atomic_load(&w->failed) < failed + n)
         (void)pthread_cond_wait(&w->moved, &w->lock);
     (void)pthread_mutex_unlock(&w->lock);
 }
 
 /* ---- what happens ------------------------------------------------------------------------- */
 
-/* And is slow until so much was taken. */
+/* From @part on, and then it is slow for a while. */
 static void authority_goes_and_comes(struct world *w, int64_t part)
 {
+    wait_until(w, part);
     atomic_store(&w->gate.away, true);
-    wait_until(w, 0, CLIENTS); /* they all get an error, at their deadlines */
+    wait_for_failures(w, part, CLIENTS); /* errors at the deadlines */
     atomic_store(&w->gate.slow_ms, 5);
     atomic_store(&w->gate.away, false);
-    wait_until(w, part, 0);
+    wait_until(w, part + 3);
     atomic_store(&w->gate.slow_ms, 0);
 }
 
@@ -281,7 +306,7 @@ static void lagging_replica_takes_over(struct world *w, int64_t part)
 {
     attach(replica, server);
     assert_true(redis_do_ok(replica, "REPLICAOF", "NO", "ONE", NULL));
-    wait_until(w, part, 0);
+    wait_until(w, part);
     attach(server, replica);
     assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
     w->losses += 2; /* its first replica costs one, too */
@@ -292,32 +317,29 @@ static void redis_is_lost(struct world *w)
     for (int round = 0; round < 2; round++) {
         int64_t part = 10 + 40 * round;
 
-        wait_until(w, part, 0);
+        wait_until(w, part);
         assert_true(redis_do_ok(server, "FLUSHALL", NULL)); /* wiped */
         w->losses++;
-        wait_until(w, part + 6, 0);
+        wait_until(w, part + 6);
         /* a copy for the replica may still be on its way */
         assert_true(
             redis_server_wait_info(server, "persistence", "rdb_bgsave_in_progress:0", 60000));
         assert_true(redis_do_ok(server, "SAVE", NULL));
-        wait_until(w, part + 12, 0);
+        wait_until(w, part + 12);
         assert_int_equal(redis_server_kill(server, SIGKILL), 0); /* and an old dump */
         assert_true(redis_server_restart(server));
         w->losses++;
-        wait_until(w, part + 18, 0);
+        wait_until(w, part + 18);
         lagging_replica_takes_over(w, part + 24);
-        wait_until(w, part + 30, 0);
-        authority_goes_and_comes(w, part + 33);
+        authority_goes_and_comes(w, part + 30);
     }
 }
 #endif
 
 static void nothing_is_lost_but_the_authority(struct world *w)
 {
-    for (int64_t part = 20; part <= 80; part += 30) {
-        wait_until(w, part, 0);
-        authority_goes_and_comes(w, part + 3);
-    }
+    for (int64_t part = 20; part <= 80; part += 30)
+        authority_goes_and_comes(w, part);
 }
 
 static void seen_init(struct seen *s, int64_t wanted)
@@ -352,6 +374,7 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     seen_init(&w.ids, ids_wanted);
     assert_int_equal(pthread_mutex_init(&w.lock, NULL), 0);
     assert_int_equal(pthread_cond_init(&w.moved, NULL), 0);
+    assert_int_equal(pthread_cond_init(&w.more, NULL), 0);
     (void)snprintf(path, sizeof path, "%s/usher-losses-%ld.db",
                    tmp != NULL && *tmp != '\0' ? tmp : "/tmp", (long)getpid());
     (void)snprintf(authority, sizeof authority, "sqlite:%s", path);
@@ -371,6 +394,9 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
         assert_int_equal(pthread_create(&clients[i].thread, NULL, be_client, &clients[i]), 0);
     }
     happen(&w);
+    (void)pthread_mutex_lock(&w.lock);
+    raise_limit(&w, 100);
+    (void)pthread_mutex_unlock(&w.lock);
     for (int i = 0; i < CLIENTS; i++)
         assert_int_equal(pthread_join(clients[i].thread, NULL), 0);
     if (w.wrong)
@@ -396,6 +422,7 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     usher_close(w.e);
     usher_authority_close(w.gate.inner);
     (void)pthread_cond_destroy(&w.moved);
+    (void)pthread_cond_destroy(&w.more);
     (void)pthread_mutex_destroy(&w.lock);
     free((void *)w.serials.bits);
     free((void *)w.ids.bits);
@@ -467,8 +494,8 @@ int main(int argc, char **argv)
 
     if (argc > 1)
         cmocka_set_test_filter(argv[1]);
-    serials_wanted = n / 20 > 1000 ? n / 20 : 1000;
-    ids_wanted = n / 2 > 10000 ? n / 2 : 10000;
+    serials_wanted = n / 20 > 20000 ? n / 20 : 20000;
+    ids_wanted = n / 2 > 20000 ? n / 2 : 20000;
     rc = stores_start();
     if (rc == 0)
         rc = cmocka_run_group_tests(tests, NULL, NULL);

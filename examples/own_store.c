@@ -262,11 +262,10 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
 /* The row of @kind with the smallest id greater than @after. */
 static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,
-                              uint64_t order, uint64_t total, uint64_t *ret)
+                              uint64_t order, uint64_t *ret)
 {
     struct table *t = &store_of(txn)->work;
 
-    (void)total;
     *ret = 0;
     for (size_t i = 0; i < t->n; i++) {
         const struct row *row = t->rows[i];
@@ -418,7 +417,7 @@ static enum usher_status scan_entries(const struct table *t, const struct usher_
             struct usher_entry entry = { r->kind,     (uint8_t)slot,
                                          { NULL, 0 }, hi_of(r, (uint8_t)slot),
                                          r->order,    text_of(row->id) };
-            struct usher_item item = { USHER_ITEM_ENTRY, NULL, NULL, &entry };
+            struct usher_item item = { USHER_ITEM_ENTRY, NULL, NULL, &entry, NULL };
 
             if (!in_scope(row, scope, r->kind) || (r->slots >> slot & 1u) == 0)
                 continue;
@@ -435,7 +434,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
                                     usher_scan_fn *fn, void *payload)
 {
     struct usher_scope scope = head->head;
-    struct usher_item item = { USHER_ITEM_SCOPE, &scope, NULL, NULL };
+    struct usher_item item = { USHER_ITEM_SCOPE, &scope, NULL, NULL, NULL };
     enum usher_status status;
 
     scope.name = text_of(head->scope);
@@ -446,7 +445,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
         for (; row != NULL && status == USHER_OK;
              row = next_row(t, &scope, (uint8_t)kind, row->id)) {
             struct usher_record record;
-            struct usher_item shown = { USHER_ITEM_RECORD, NULL, &record, NULL };
+            struct usher_item shown = { USHER_ITEM_RECORD, NULL, &record, NULL, NULL };
 
             show(row, &record);
             status = fn(payload, &shown);

@@ -187,6 +187,8 @@ mutant 'SQLite: headers are not written' backends/sqlite/sqlite.c 's/    h->chan
     $sqlite 'what_was*'
 mutant 'SQLite: changes by others are not seen' backends/sqlite/sqlite.c 's/    if (pages_now(t) != t->pages)/    if (t->generation == 1)/' \
     $sqlite 'two_engines*'
+mutant 'SQLite: who leaves a list is still counted' backends/sqlite/sqlite.c 's/    if (left)$/    if (false)/' \
+    tests/unit/test_sqlite 'a_place*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
 

@@ -444,12 +444,11 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
 
 static enum usher_status rank(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,
-                              uint64_t order, uint64_t total, uint64_t *ret)
+                              uint64_t order, uint64_t *ret)
 {
     const struct kind *k = kind_of(scope, kind);
     const struct usher__tree *list = k != NULL ? list_of(shard_of(txn), k, slot, by) : NULL;
 
-    (void)total;
     *ret = list != NULL ? usher__tree_rank(list, usher__tree_key(hi, order)) : 0;
     return USHER_OK;
 }

@@ -120,10 +120,30 @@ static const char create[] =
     " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
     " FROM scope s JOIN record r ON r.list = s.ref * 8 + 4 WHERE s.noun = 1;";
 
+/*
+ * place: the lists of which rank() is asked (kind USHER_KIND_RANKED, slot 0, by group), cut into
+ * stretches.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
+ * list, and has n records, never none.  See sqlite.c.
+ */
+static const char add_places[] =
+    "CREATE TABLE place("
+    " list INTEGER NOT NULL,"
+    " grp TEXT NOT NULL,"
+    " hi INTEGER NOT NULL,"
+    " ord INTEGER NOT NULL,"
+    " n INTEGER NOT NULL,"
+    " PRIMARY KEY(list, grp, hi, ord)) WITHOUT ROWID;"
+    "INSERT INTO place SELECT list, grp, rank, ord, min(256, total - i) FROM"
+    " (SELECT list, grp, rank, ord,"
+    "  row_number() OVER (PARTITION BY list, grp ORDER BY rank, ord) - 1 AS i,"
+    "  count(*) OVER (PARTITION BY list, grp) AS total"
+    "  FROM record WHERE list & 7 = 3 AND slots & 1 AND grp IS NOT NULL)"
+    " WHERE i % 256 = 0;";
+
 /* clang-format on */
 
 /* steps[n] leads from format n to n + 1. */
-static const char *const steps[USHER__SQLITE_FORMAT] = { create };
+static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places };
 
 /* ---- messages --------------------------------------------------------------------- */
 

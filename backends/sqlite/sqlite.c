@@ -16,6 +16,10 @@
  * Every record that is read has its texts copied into the arena, and is noted: a write that
  * knows what was there names only the columns that it changes.
  *
+ * Lists of which rank() is asked are cut into stretches, and how many records each has is stored
+ * (table `place`) by the same transaction: a rank adds up those before, and counts within one.  A
+ * stretch that becomes too long is cut in two; one that is empty goes.  Other lists have none.
+ *
  * Memory: the store owns its connection, prepared statements and arena.  SQLite allocates
  * for itself.
  */
@@ -34,11 +38,13 @@
 #define SCOPES 2u
 #define RECORDS 2u
 #define SEEN 1u
+#define STRETCH 4
 #define BLOCK ((size_t)1)
 #else
 #define SCOPES 64u            /* headers remembered */
 #define RECORDS 1024u         /* records remembered */
 #define SEEN 16u              /* records noted as read */
+#define STRETCH 512           /* records of a stretch, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
 
@@ -397,13 +403,20 @@ static enum usher_status keep(struct usher_txn *t, struct usher_record *r)
     return USHER_OK;
 }
 
-/* What was read of the record of @ref; NULL: nothing, or too long ago. */
+/* What was read of the record of @ref; NULL: nothing, or too long ago, or it was written since. */
 static const struct usher_record *seen(const struct usher_txn *t, const void *ref)
 {
     for (size_t i = t->n_seen; i > 0 && t->n_seen - i < SEEN; i--)
         if (t->seen[(i - 1) % SEEN].ref == ref)
             return &t->seen[(i - 1) % SEEN];
     return NULL;
+}
+
+static void seen_drop(struct usher_txn *t, const void *ref)
+{
+    for (size_t i = 0; i < SEEN && i < t->n_seen; i++)
+        if (t->seen[i].ref == ref)
+            t->seen[i].ref = NULL;
 }
 
 /* ---- headers of scopes ------------------------------------------------------------ */
@@ -651,42 +664,79 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
     return fetch(t, st, list, 1u << slot, ret_record);
 }
 
-/* Counts from both ends of the list until one of the two meets the place, which is the nearer
- * one: who joins at the end is told at once. */
-static enum usher_status rank(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
-                              uint8_t slot, const struct usher_text *by, uint64_t hi,
-                              uint64_t order, uint64_t total, uint64_t *ret)
-{
-    int64_t list = list_of(s->ref, kind);
-    sqlite3_stmt *side[2] = { NULL, NULL }; /* those before the place, those behind */
-    enum usher_status status = get(&t->c, ST_RANK, &side[0]);
-    int rc = SQLITE_ROW;
+/* A part of a list: its first place, and how many records it has. */
+struct stretch {
+    int64_t hi, order, n;
+};
 
-    (void)slot;
-    if (status == USHER_OK)
-        status = get(&t->c, ST_RANK_BEHIND, &side[1]);
+static enum usher_status read_stretch(struct connection *c, sqlite3_stmt *st, int i,
+                                      struct stretch *ret)
+{
+    bool sound = true;
+
+    ret->hi = read_int(st, i, 0, NUMBER_LIMIT, &sound);
+    ret->order = read_int(st, i + 1, 0, NUMBER_LIMIT, &sound);
+    ret->n = read_int(st, i + 2, 1, NUMBER_LIMIT, &sound);
+    return sound ? USHER_OK : corrupt(c, "a place");
+}
+
+/* How many records stand in a list from @from on and before (@hi, @order); more than @max of them
+ * are not counted. */
+static enum usher_status count_within(struct connection *c, int64_t list,
+                                      const struct usher_text *by, const struct stretch *from,
+                                      int64_t hi, int64_t order, int64_t max, int64_t *ret)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(c, ST_RANK, &st);
+    int64_t n = 0;
+    int rc;
+
     if (status != USHER_OK)
         return status;
-    for (int i = 0; i < 2; i++) {
-        bind_int(side[i], 1, list);
-        bind_int(side[i], 3, as_bound(hi));
-        bind_int(side[i], 4, as_bound(order));
-        bind_text(side[i], 5, by);
+    bind_int(st, 1, list);
+    bind_int(st, 3, hi);
+    bind_int(st, 4, order);
+    bind_text(st, 5, by);
+    bind_int(st, 6, from->hi);
+    bind_int(st, 7, from->order);
+    while ((rc = sqlite3_step(st)) == SQLITE_ROW && n <= max)
+        n++;
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE)
+        status = failed(c, rc);
+    (void)sqlite3_reset(st);
+    *ret = n;
+    return status;
+}
+
+/* Those of the stretches before, and those of its own that stand before it. */
+static enum usher_status rank(struct usher_txn *t, const struct usher_scope *s, uint8_t kind,
+                              uint8_t slot, const struct usher_text *by, uint64_t hi,
+                              uint64_t order, uint64_t *ret)
+{
+    int64_t list = list_of(s->ref, kind), before = 0, within = 0;
+    struct stretch last = { 0, 0, 0 };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_PLACES, &st);
+    int rc = SQLITE_DONE;
+
+    (void)slot;
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_int(st, 3, as_bound(hi));
+    bind_int(st, 4, as_bound(order));
+    bind_text(st, 5, by);
+    while (status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
+        before += last.n;
+        status = read_stretch(&t->c, st, 0, &last);
     }
-    for (uint64_t n = 0; rc == SQLITE_ROW; n++) {
-        rc = sqlite3_step(side[1]);
-        if (rc == SQLITE_DONE)
-            *ret = total > n ? total - n : 0;
-        if (rc != SQLITE_ROW)
-            break;
-        rc = sqlite3_step(side[0]);
-        if (rc == SQLITE_DONE)
-            *ret = n;
-    }
-    if (rc != SQLITE_DONE)
+    if (status == USHER_OK && rc != SQLITE_DONE)
         status = failed(&t->c, rc);
-    (void)sqlite3_reset(side[0]);
-    (void)sqlite3_reset(side[1]);
+    (void)sqlite3_reset(st);
+    if (status == USHER_OK && last.n != 0)
+        status =
+            count_within(&t->c, list, by, &last, as_bound(hi), as_bound(order), last.n, &within);
+    *ret = (uint64_t)(before + within);
     return status;
 }
 
@@ -757,12 +807,150 @@ static enum usher_status does_not_fit(struct connection *c)
     return USHER_UNAVAILABLE;
 }
 
+/* ---- stretches ---- */
+
+/* Does rank() have to count it? */
+static bool is_ranked(const struct usher_record *r)
+{
+    return r != NULL && r->kind == USHER_KIND_RANKED && (r->slots & 1u) != 0 && r->group.size != 0;
+}
+
+/* Store @s of the list of @by: PLACE_ADD, PLACE_CHANGE or, its n not used, PLACE_ERASE. */
+static enum usher_status stretch_write(struct usher_txn *t, enum statement i, int64_t list,
+                                       const struct usher_text *by, const struct stretch *s)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, i, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_int(st, 3, s->hi);
+    bind_int(st, 4, s->order);
+    bind_text(st, 5, by);
+    if (i != ST_PLACE_ERASE)
+        bind_int(st, 6, s->n);
+    return run_one(&t->c, st);
+}
+
+/* The one where (@hi, @order) belongs.  MISSING: it would be before the first. */
+static enum usher_status stretch_find(struct usher_txn *t, int64_t list,
+                                      const struct usher_text *by, uint64_t hi, uint64_t order,
+                                      struct stretch *ret)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_PLACE, &st);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    bind_int(st, 3, as_bound(hi));
+    bind_int(st, 4, as_bound(order));
+    bind_text(st, 5, by);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        status = read_stretch(&t->c, st, 0, ret);
+    else
+        status = rc == SQLITE_DONE ? USHER_MISSING : failed(&t->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
+/* @s is too long: its second half becomes a stretch of its own. */
+static enum usher_status stretch_cut(struct usher_txn *t, int64_t list, const struct usher_text *by,
+                                     struct stretch *s)
+{
+    struct stretch half = { 0, 0, s->n - s->n / 2 };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_RANK_FROM, &st);
+    bool sound = true;
+    int rc = SQLITE_ROW;
+
+    if (status != USHER_OK)
+        return status;
+    s->n /= 2;
+    bind_int(st, 1, list);
+    bind_text(st, 5, by);
+    bind_int(st, 6, s->hi);
+    bind_int(st, 7, s->order);
+    for (int64_t i = 0; i <= s->n && rc == SQLITE_ROW; i++)
+        rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW) {
+        half.hi = read_int(st, 0, 0, NUMBER_LIMIT, &sound);
+        half.order = read_int(st, 1, 0, NUMBER_LIMIT, &sound);
+        if (!sound || (half.hi == s->hi && half.order == s->order))
+            status = corrupt(&t->c, "an index entry");
+    } else {
+        status = rc == SQLITE_DONE ? corrupt(&t->c, "places and their list disagree")
+                                   : failed(&t->c, rc);
+    }
+    (void)sqlite3_reset(st);
+    if (status == USHER_OK)
+        status = stretch_write(t, ST_PLACE_CHANGE, list, by, s);
+    return status == USHER_OK ? stretch_write(t, ST_PLACE_ADD, list, by, &half) : status;
+}
+
+/* @r has come into its list (@by 1) or left it (-1). */
+static enum usher_status stretch_count(struct usher_txn *t, int64_t list,
+                                       const struct usher_record *r, int by)
+{
+    struct stretch s = { 0, 0, 1 };
+    enum usher_status status = stretch_find(t, list, &r->group, r->rank, r->order, &s);
+
+    if (status == USHER_MISSING)
+        return by > 0 ? stretch_write(t, ST_PLACE_ADD, list, &r->group, &s)
+                      : corrupt(&t->c, "places and their list disagree");
+    if (status != USHER_OK)
+        return status;
+    s.n += by;
+    if (s.n > STRETCH)
+        return stretch_cut(t, list, &r->group, &s);
+    return stretch_write(t, s.n != 0 ? ST_PLACE_CHANGE : ST_PLACE_ERASE, list, &r->group, &s);
+}
+
+/* @was has become @to; NULL: it was, or is, not there. */
+static enum usher_status stretches_follow(struct usher_txn *t, int64_t list,
+                                          const struct usher_record *was,
+                                          const struct usher_record *to)
+{
+    bool left = is_ranked(was), comes = is_ranked(to);
+    enum usher_status status = USHER_OK;
+
+    if (left && comes && was->rank == to->rank && was->order == to->order &&
+        same_text(&was->group, &to->group))
+        return USHER_OK;
+    if (left)
+        status = stretch_count(t, list, was, -1);
+    if (status == USHER_OK && comes)
+        status = stretch_count(t, list, to, 1);
+    return status;
+}
+
+/* What is stored of a record of @list. */
+static enum usher_status read_again(struct usher_txn *t, int64_t list, const void *ref,
+                                    struct usher_record *ret)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_READ, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, row_of(ref));
+    status = fetch(t, st, list, 0, ret);
+    return status == USHER_MISSING ? corrupt(&t->c, "a row that was read is not there") : status;
+}
+
+/* ---- */
+
 static enum usher_status record_write(struct usher_txn *t, const void *scope_ref,
                                       const struct usher_write *w)
 {
     struct usher_record r = w->record;
     int64_t list = list_of(scope_ref, r.kind);
-    enum statement i = r.ref == NULL ? ST_ADD : w->erase ? ST_ERASE : change_of(seen(t, r.ref), &r);
+    const struct usher_record *was = r.ref != NULL ? seen(t, r.ref) : NULL;
+    struct usher_record old;
+    enum statement i;
     sqlite3_stmt *st = NULL;
     enum usher_status status;
 
@@ -770,6 +958,19 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
         return USHER_OK;
     if (!w->erase && !record_fits(&r))
         return does_not_fit(&t->c);
+    if (r.kind == USHER_KIND_RANKED && r.ref != NULL) {
+        /* its texts stay, but who is noted may be another one soon */
+        if (was != NULL) {
+            old = *was;
+        } else {
+            memset(&old, 0, sizeof old);
+            status = read_again(t, list, r.ref, &old);
+            if (status != USHER_OK)
+                return status;
+        }
+        was = &old;
+    }
+    i = r.ref == NULL ? ST_ADD : w->erase ? ST_ERASE : change_of(was, &r);
     status = get(&t->c, i, &st);
     if (status != USHER_OK)
         return status;
@@ -801,8 +1002,12 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
             (void)sqlite3_bind_null(st, 16);
     }
     status = run_one(&t->c, st);
+    if (status == USHER_OK && r.kind == USHER_KIND_RANKED)
+        status = stretches_follow(t, list, was, i != ST_ERASE ? &r : NULL);
     if (status != USHER_OK)
         return status;
+    if (r.ref != NULL)
+        seen_drop(t, r.ref);
     if (i == ST_ERASE) {
         cached_drop(t, list, &r.id);
         return USHER_OK;
@@ -1027,6 +1232,7 @@ struct scanner {
     struct connection *c;
     usher_scan_fn *fn;
     void *payload;
+    int64_t ranked; /* entries of the last scope that the stretches should have counted */
 };
 
 /* Where a scan is in an index.  A damaged one may lead round in circles: who goes on only as
@@ -1093,7 +1299,7 @@ static enum usher_status scan_records(const struct scanner *sc, const struct ush
     return status;
 }
 
-static enum usher_status scan_list(const struct scanner *sc, const struct usher_scope *s,
+static enum usher_status scan_list(struct scanner *sc, const struct usher_scope *s,
                                    enum statement list, uint8_t slot)
 {
     struct usher_entry e = { .slot = slot };
@@ -1115,6 +1321,7 @@ static enum usher_status scan_list(const struct scanner *sc, const struct usher_
         e.order = (uint64_t)read_int(st, 2, 0, NUMBER_LIMIT, &sound);
         read_text(st, 3, 1, USHER_NAME_MAX, &e.id, &sound, &memory);
         read_text(st, 4, 0, USHER_NAME_MAX, &e.by, &sound, &memory);
+        sc->ranked += list == ST_READY_BY_ENTRIES && e.kind == USHER_KIND_RANKED;
         if (!memory)
             status = no_memory(sc->c);
         else
@@ -1128,8 +1335,59 @@ static enum usher_status scan_list(const struct scanner *sc, const struct usher_
     return status;
 }
 
+/* Does each stretch have as many records as is stored?  One that disagrees is shown. */
+static enum usher_status scan_stretches(const struct scanner *sc, const struct usher_scope *s)
+{
+    struct usher_item item = { .kind = USHER_ITEM_FAULT,
+                               .fault = "places that are counted and their list disagree" };
+    int64_t list = list_of(s->ref, USHER_KIND_RANKED), all = 0;
+    struct stretch one, last = { 0, 0, 0 };
+    struct usher_text by = { "", 0 }, last_by = by;
+    char text[USHER_NAME_MAX];
+    bool same = true, more = true;
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(sc->c, ST_PLACE_EACH, &st);
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list);
+    while (status == USHER_OK && same && more) {
+        bool sound = true, memory = true, goes_on;
+        int64_t n = 0;
+        int rc = sqlite3_step(st);
+
+        more = rc == SQLITE_ROW;
+        if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+            status = failed(sc->c, rc);
+            break;
+        }
+        if (more) {
+            read_text(st, 0, 1, USHER_NAME_MAX, &by, &sound, &memory);
+            status = !memory ? no_memory(sc->c)
+                     : sound ? read_stretch(sc->c, st, 1, &one)
+                             : corrupt(sc->c, "a place");
+        }
+        goes_on = more && status == USHER_OK && same_text(&by, &last_by);
+        if (status == USHER_OK && last.n != 0) {
+            status = count_within(sc->c, list, &last_by, &last, goes_on ? one.hi : INT64_MAX,
+                                  goes_on ? one.order : INT64_MAX, last.n, &n);
+            same = n == last.n;
+            all += n;
+        }
+        if (more && status == USHER_OK) {
+            last = one;
+            last_by = by;
+            (void)copy_text(&last_by, text);
+        }
+    }
+    (void)sqlite3_reset(st);
+    if (status == USHER_OK && !(same && all == sc->ranked))
+        status = sc->fn(sc->payload, &item);
+    return status;
+}
+
 /* @st stands on the row of a scope. */
-static enum usher_status scan_scope(const struct scanner *sc, sqlite3_stmt *st,
+static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
                                     const struct usher_text *only, struct position *at)
 {
     struct usher_scope s;
@@ -1144,13 +1402,14 @@ static enum usher_status scan_scope(const struct scanner *sc, sqlite3_stmt *st,
         status = sc->fn(sc->payload, &item);
     if (status == USHER_OK)
         status = scan_records(sc, &s);
+    sc->ranked = 0;
     for (unsigned i = 0; i < 2 * USHER_SLOTS && status == USHER_OK; i++)
         status =
             scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
-    return status;
+    return status == USHER_OK ? scan_stretches(sc, &s) : status;
 }
 
-static enum usher_status scan_all(const struct scanner *sc, enum usher_noun noun,
+static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
                                   const struct usher_text *only)
 {
     struct position at = { .size = 0 };
@@ -1189,7 +1448,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
 {
     struct sqlite *s = (struct sqlite *)store;
     struct connection c;
-    struct scanner sc = { &c, fn, payload };
+    struct scanner sc = { &c, fn, payload, 0 };
     enum usher_status status;
 
     memset(&c, 0, sizeof c);

@@ -2,9 +2,9 @@
 /*
  * Every statement: X(NAME, text, via).
  *
- * `via` is what serves it: the index, "rowid", or NULL if it reads no table.  INDEXED BY
- * makes SQLite refuse a statement rather than serve it otherwise, and test_sqlite.c looks
- * at the plans.  A query of a list repeats the condition of its partial index; SQLite then
+ * `via` is what serves it: the index, "rowid", "primary key", or NULL if it reads no table.
+ * INDEXED BY makes SQLite refuse a statement rather than serve it otherwise, and test_sqlite.c
+ * looks at the plans.  A query of a list repeats the condition of its partial index; SQLite then
  * does not look at `slots` itself, so sqlite.c does.
  */
 #ifndef USHER_SQLITE_STATEMENTS_H
@@ -94,14 +94,30 @@
     WALKS_HELD(X, HELD, "record_held", "slots & 4")                                            \
     WALKS_HELD(X, HELD_BY, "record_held_by", "slots & 4 AND owner = ?5")                       \
                                                                                                \
+    /* of a list of ready records by group, those from (?6, ?7) to before (?3, ?4) */           \
     X(RANK,                                                                                    \
-      "SELECT 1 FROM record INDEXED BY record_ready_by"                                        \
-      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) < (?3, ?4)",                \
+      "SELECT 1 FROM record INDEXED BY record_ready_by WHERE list = ?1 AND slots & 1"          \
+      " AND grp = ?5 AND (rank, ord) >= (?6, ?7) AND (rank, ord) < (?3, ?4)",                  \
       "record_ready_by")                                                                       \
-    X(RANK_BEHIND,                                                                             \
-      "SELECT 1 FROM record INDEXED BY record_ready_by"                                        \
-      " WHERE list = ?1 AND slots & 1 AND grp = ?5 AND (rank, ord) >= (?3, ?4)",               \
-      "record_ready_by")                                                                       \
+    X(RANK_FROM,                                                                               \
+      "SELECT rank, ord FROM record INDEXED BY record_ready_by WHERE list = ?1 AND slots & 1"  \
+      " AND grp = ?5 AND (rank, ord) >= (?6, ?7) ORDER BY rank, ord", "record_ready_by")       \
+    X(READ, "SELECT " RECORD_COLUMNS " FROM record WHERE ref = ?1", "rowid")                   \
+    X(PLACES,                                                                                  \
+      "SELECT hi, ord, n FROM place WHERE list = ?1 AND grp = ?5 AND (hi, ord) <= (?3, ?4)"    \
+      " ORDER BY hi, ord", "primary key")                                                      \
+    X(PLACE,                                                                                   \
+      "SELECT hi, ord, n FROM place WHERE list = ?1 AND grp = ?5 AND (hi, ord) <= (?3, ?4)"    \
+      " ORDER BY hi DESC, ord DESC", "primary key")                                            \
+    X(PLACE_EACH,                                                                              \
+      "SELECT grp, hi, ord, n FROM place WHERE list = ?1 ORDER BY grp, hi, ord",               \
+      "primary key")                                                                           \
+    X(PLACE_ADD, "INSERT INTO place VALUES(?1, ?5, ?3, ?4, ?6)", NULL)                         \
+    X(PLACE_CHANGE,                                                                            \
+      "UPDATE place SET n = ?6 WHERE list = ?1 AND grp = ?5 AND hi = ?3 AND ord = ?4",         \
+      "primary key")                                                                           \
+    X(PLACE_ERASE,                                                                             \
+      "DELETE FROM place WHERE list = ?1 AND grp = ?5 AND hi = ?3 AND ord = ?4", "primary key") \
                                                                                                \
     /* in the order of (slot, by) */                                                           \
     X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "NULL"), "record_ready")     \

@@ -28,9 +28,13 @@ enum usher_capability {
                                      * directly.  Without it the engine calls it on one
                                      * thread at a time with what has queued up. */
     USHER_CAP_INSTANT = 1u << 3,    /* never waits; it is told no deadlines (0) */
-    USHER_CAP_TWO = 1u << 4         /* without CONCURRENT: execute() may run on two threads at
+    USHER_CAP_TWO = 1u << 4,        /* without CONCURRENT: execute() may run on two threads at
                                      * once, so that one batch is on its way while the other
                                      * one is being made */
+    USHER_CAP_MORE = 1u << 5        /* without either: execute() asks for more tasks
+                                     * (usher_context.more) before it makes a batch durable, so
+                                     * that it need not wait for them before it begins.
+                                     * usher_local_store() does. */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -51,6 +55,10 @@ struct usher_context {
     /* One line for the host's log; NULL: nobody listens. */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     void *payload;
+    /* With USHER_CAP_MORE: what other threads want done by now is put behind the tasks that
+     * execute() was given, as if it had been among them; returns how many.  Waits a little for
+     * those that are likely to come.  NULL, or 0: no more. */
+    size_t (*more)(void *payload);
 };
 
 struct usher_store;
@@ -61,7 +69,8 @@ struct usher_record;
 enum usher_item_kind {
     USHER_ITEM_SCOPE,  /* a scope; its records and entries follow */
     USHER_ITEM_RECORD, /* a record of the last scope, in order of (kind, id) */
-    USHER_ITEM_ENTRY   /* an entry of an ordered list of the last scope, any order */
+    USHER_ITEM_ENTRY,  /* an entry of an ordered list of the last scope, any order */
+    USHER_ITEM_FAULT   /* what the store itself finds wrong with the last scope: for the audit */
 };
 struct usher_entry {
     uint8_t kind, slot;
@@ -74,6 +83,7 @@ struct usher_item {
     const struct usher_scope *scope;
     const struct usher_record *record;
     const struct usher_entry *entry;
+    const char *fault; /* in a few words */
 };
 /* Texts live during the call only.  A status other than USHER_OK stops the scan. */
 typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *item);
@@ -215,11 +225,10 @@ struct usher_record_store_ops {
                               uint64_t after_order, bool back, struct usher_record *ret_record);
     /* Must.  How many stand before (@hi, @order) among the records in slot 0 of kind
      * USHER_KIND_RANKED that carry @by in `group` (never NULL).  @kind and @slot say just that.
-     * The pair itself need not be there.  There are @total of them, so a store that has to
-     * count may do so from the nearer end.  Cost: O(log n), or as near as the store comes. */
+     * The pair itself need not be there.  Cost: O(log n), or as near as the store comes. */
     enum usher_status (*rank)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               uint8_t slot, const struct usher_text *by, uint64_t hi,
-                              uint64_t order, uint64_t total, uint64_t *ret);
+                              uint64_t order, uint64_t *ret);
     /* Must.  The record of @kind with the smallest id greater (in byte order) than @after
      * (size 0: the very first).  MISSING: no more. */
     enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,

@@ -245,6 +245,9 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
     case USHER_ITEM_RECORD:
         audit_record(a, item->record);
         break;
+    case USHER_ITEM_FAULT:
+        fault(a, "%s", item->fault);
+        break;
     default: {
         const struct usher_entry *e = item->entry;
 

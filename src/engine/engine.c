@@ -57,6 +57,7 @@ struct usher__waiter {
     int64_t deadline_ms;
     bool lead; /* woken to lead; else its tasks are done */
     sem_t wake;
+    size_t n_heirs; /* of those behind it in the list that are done as well: to be woken by it */
 };
 
 /* Each thread's own: what usher_message() returns.  No thread sees another's. */
@@ -192,6 +193,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
     e->leaders_max = (store->ops->caps & USHER_CAP_TWO) != 0 ? 2 : 1;
+    e->asks = e->leaders_max == 1 && (store->ops->caps & USHER_CAP_MORE) != 0;
     e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
     e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
     status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
@@ -393,10 +395,33 @@ static void notify(void *payload, const struct usher_notice *notice)
         usher__watches_queue(&e->watches, notice);
 }
 
-/* Does somebody want to hear what @tasks change? */
+/* The time of commands without one.  false: the application's clock is out of range; it stays. */
+static bool clock_read(const struct usher_engine *e, struct usher_context *context)
+{
+    int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
+
+    if (e->opt.now_ms != NULL && (now_ms < 1 || now_ms > USHER_TIME_MAX))
+        return false;
+    context->now_ms = now_ms;
+    return true;
+}
+
+static void clock_refused(const struct usher_task *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        usher_reply_fail(tasks[i].reply, USHER_INVALID,
+                         "the application's clock is not from 1 to 253402300799999");
+}
+
+static bool watched(const struct usher_engine *e)
+{
+    return atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0;
+}
+
+/* Does somebody want to hear what @tasks change, or what those may that join them? */
 static bool heard(const struct usher_engine *e, const struct usher_task *tasks, size_t n)
 {
-    if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0)
+    if (watched(e) || (e->journal && e->asks))
         return true;
     if (e->journal)
         for (size_t i = 0; i < n; i++)
@@ -405,23 +430,18 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
     return false;
 }
 
+/* @context has its deadline, and what to ask for more. */
 static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
-                          int64_t deadline_ms)
+                          struct usher_context *context)
 {
-    struct usher_context context;
-
-    context.deadline_ms = deadline_ms;
-    context.now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
-    if (e->opt.now_ms != NULL && (context.now_ms < 1 || context.now_ms > USHER_TIME_MAX)) {
-        for (size_t i = 0; i < n; i++)
-            usher_reply_fail(tasks[i].reply, USHER_INVALID,
-                             "the application's clock is not from 1 to 253402300799999");
+    if (!clock_read(e, context)) {
+        clock_refused(tasks, n);
         return;
     }
-    context.notify = heard(e, tasks, n) ? notify : NULL;
-    context.log = log_line;
-    context.payload = e;
-    e->store->ops->execute(e->store, tasks, n, &context);
+    context->notify = heard(e, tasks, n) ? notify : NULL;
+    context->log = log_line;
+    context->payload = e;
+    e->store->ops->execute(e->store, tasks, n, context);
 }
 
 /* Take the first one out of the queue, which is not empty. */
@@ -437,39 +457,113 @@ static struct usher__waiter *queue_take(struct usher_engine *e)
     return w;
 }
 
+/*
+ * Wake the @n waiters from @w on, whose tasks are done.
+ *
+ * Each is left half of those behind it to wake: waking a thread costs about as much as it then
+ * does before it sleeps again, so one that wakes all the others is what they wait for, and where
+ * a processor is idle each of them interrupts it anew.  Once woken, a waiter may be gone.
+ */
+static void wake(struct usher__waiter *w, size_t n)
+{
+    while (n > 0) {
+        struct usher__waiter *heir = w->next;
+
+        w->n_heirs = (n - 1) / 2;
+        n -= w->n_heirs + 1;
+        for (size_t i = 0; i < w->n_heirs; i++)
+            heir = heir->next;
+        (void)sem_post(&w->wake);
+        w = heir;
+    }
+}
+
+/* What a leader executes at once: his tasks, and those of waiters whom he took out of the queue. */
+struct usher__batch {
+    struct usher_context context;
+    struct usher__waiter *last; /* of them; the leader is the first */
+    size_t n, n_waiters;
+    int patience; /* how often he will still let other threads run before he goes on */
+    struct usher_task tasks[GATHER];
+};
+
+/* Take into @b what is queued, as far as there is room.  With the lock. */
+static void gather(struct usher_engine *e, struct usher__batch *b)
+{
+    while (e->first != NULL && b->n + e->first->n <= GATHER &&
+           (e->leaders_max == 1 || b->n_waiters < e->expected)) {
+        struct usher__waiter *w = queue_take(e);
+
+        b->last = b->last->next = w;
+        memcpy(b->tasks + b->n, w->tasks, w->n * sizeof *w->tasks);
+        b->n += w->n;
+        b->n_waiters++;
+        e->under_way++;
+        /* nobody waits longer than he asked for */
+        if (w->deadline_ms < b->context.deadline_ms)
+            b->context.deadline_ms = w->deadline_ms;
+    }
+}
+
+/* Let another thread run.  false: @b has been patient for long enough.  With the lock. */
+static bool wait_a_little(struct usher_engine *e, struct usher__batch *b)
+{
+    if (b->patience == 0)
+        return false;
+    b->patience--;
+    (void)pthread_mutex_unlock(&e->lock);
+    (void)sched_yield();
+    (void)pthread_mutex_lock(&e->lock);
+    return true;
+}
+
+/*
+ * usher_context.more of a store with USHER_CAP_MORE.  Those whom the last batch has set free are
+ * on their way back, and the store does better with many at once: it begins with those who are
+ * there, while the others come.
+ */
+static size_t more(void *payload)
+{
+    struct usher_engine *e = payload;
+    struct usher__batch *b = e->batch;
+    size_t from = b->n;
+
+    (void)pthread_mutex_lock(&e->lock);
+    do {
+        if (b->context.notify == NULL && watched(e))
+            break; /* who has begun to watch must hear of his own command */
+        gather(e, b);
+    } while (b->n == from && b->n_waiters < e->expected && wait_a_little(e, b));
+    (void)pthread_mutex_unlock(&e->lock);
+    /* none of them is earlier than his own command */
+    if (b->n != from && !clock_read(e, &b->context)) {
+        clock_refused(b->tasks + from, b->n - from);
+        b->n = from;
+    }
+    return b->n - from;
+}
+
 /* As leader, who is not in the queue: execute mine, and what is queued up to GATHER tasks. */
 static void lead(struct usher_engine *e, struct usher__waiter *me)
 {
-    struct usher_task gathered[GATHER];
-    struct usher_task *tasks = me->tasks;
-    struct usher__waiter *last = me; /* of those whose tasks are taken */
+    struct usher__batch b;
     struct usher__waiter *next = NULL;
-    size_t n = me->n, n_waiters = 1;
-    int64_t deadline_ms = me->deadline_ms;
 
+    b.context.deadline_ms = me->deadline_ms;
+    b.context.more = e->asks ? more : NULL;
+    b.last = me;
+    b.n = me->n;
+    b.n_waiters = 1;
+    b.patience = PATIENCE;
+    memcpy(b.tasks, me->tasks, me->n * sizeof *b.tasks);
     (void)pthread_mutex_lock(&e->lock);
-    /* Those whom the last batch has set free are on their way back, and the store does better
-     * with many at once. */
-    for (int i = 0; e->queued + 1 < e->expected && i < PATIENCE; i++) {
-        (void)pthread_mutex_unlock(&e->lock);
-        (void)sched_yield();
-        (void)pthread_mutex_lock(&e->lock);
-    }
-    if (e->first != NULL && n + e->first->n <= GATHER) {
-        memcpy(gathered, me->tasks, n * sizeof *gathered);
-        tasks = gathered;
-        while (e->first != NULL && n + e->first->n <= GATHER &&
-               (e->leaders_max == 1 || n_waiters < e->expected)) {
-            last = last->next = queue_take(e);
-            memcpy(gathered + n, last->tasks, last->n * sizeof *gathered);
-            n += last->n;
-            n_waiters++;
-            /* nobody waits longer than he asked for */
-            if (last->deadline_ms < deadline_ms)
-                deadline_ms = last->deadline_ms;
-        }
-    }
-    e->under_way += n_waiters;
+    e->under_way++;
+    if (e->asks)
+        e->batch = &b; /* cppcheck-suppress autoVariables */
+    else
+        while (e->queued + 1 < e->expected && wait_a_little(e, &b))
+            ;
+    gather(e, &b);
     if (e->first != NULL && e->leaders < e->leaders_max) {
         e->leaders++;
         next = queue_take(e);
@@ -478,11 +572,11 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
     (void)pthread_mutex_unlock(&e->lock);
     if (next != NULL)
         (void)sem_post(&next->wake);
-    give_to_store(e, tasks, n, deadline_ms);
+    give_to_store(e, b.tasks, b.n, &b.context);
 
     (void)pthread_mutex_lock(&e->lock);
     e->expected = (e->queued + e->under_way + e->leaders_max - 1) / e->leaders_max;
-    e->under_way -= n_waiters;
+    e->under_way -= b.n_waiters;
     next = NULL;
     if (e->first != NULL) {
         next = queue_take(e);
@@ -491,15 +585,10 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
         e->leaders--;
     }
     (void)pthread_mutex_unlock(&e->lock);
-    /* Not under the lock, which they would wait for; the next leader first.  Once woken, a
-     * waiter may be gone. */
+    /* Not under the lock, which they would wait for; the next leader first. */
     if (next != NULL)
         (void)sem_post(&next->wake);
-    for (struct usher__waiter *done = me->next; done != NULL;) {
-        next = done->next;
-        (void)sem_post(&done->wake);
-        done = next;
-    }
+    wake(me->next, b.n_waiters - 1);
 }
 
 static void __attribute__((noinline))
@@ -527,6 +616,7 @@ combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t dead
         while (sem_wait(&me.wake) != 0) /* a signal */
             ;
         leads = me.lead;
+        wake(me.next, me.n_heirs);
     }
     if (leads)
         lead(e, &me);
@@ -584,10 +674,13 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
         }
     }
     if (n_tasks > 0) {
-        if (e->combines)
+        if (e->combines) {
             combine(e, tasks, n_tasks, deadline_ms);
-        else
-            give_to_store(e, tasks, n_tasks, deadline_ms);
+        } else {
+            struct usher_context context = { .deadline_ms = deadline_ms };
+
+            give_to_store(e, tasks, n_tasks, &context);
+        }
         for (size_t i = 0; i < n_tasks; i++)
             if (tasks[i].command->verb == USHER_SERIAL_PARSE)
                 usher__serial_parsed(tasks[i].command, tasks[i].reply);

@@ -14,10 +14,12 @@
 
 struct usher__waiter;
 struct usher__asked;
+struct usher__batch;
 
 struct usher_engine {
     uint32_t magic;
     bool combines;             /* the store wants batches, one thread at a time */
+    bool asks;                 /* the store asks for more tasks while it is at work */
     bool waits;                /* the store wants deadlines */
     const volatile char *here; /* a byte that a forked child finds wiped; or NULL: */
     pid_t pid;                 /* then this is compared */
@@ -37,9 +39,10 @@ struct usher_engine {
     bool locks; /* the mutex is initialised */
     struct usher__waiter *first, *last;
     unsigned leaders, leaders_max;
-    size_t queued;    /* in the queue */
-    size_t under_way; /* those whose commands are with the store */
-    size_t expected;  /* as many as a leader should find, by what there was at the last end */
+    struct usher__batch *batch; /* of the leader, if the store asks for more */
+    size_t queued;              /* in the queue */
+    size_t under_way;           /* those whose commands are with the store */
+    size_t expected; /* as many as a leader should find, by what there was at the last end */
 };
 
 /* Set what usher_message() returns in this thread. */

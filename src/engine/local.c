@@ -220,10 +220,11 @@ static bool any_writes(const struct usher_task *tasks, size_t n)
     return false;
 }
 
-/* All @n tasks in one transaction.  OK: all answered. */
-static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t n,
+/* All *@n tasks in one transaction, and those that come while it writes.  OK: all answered. */
+static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t *n,
                                const struct usher_context *context)
 {
+    bool writes = any_writes(tasks, *n);
     const struct usher_record_store_ops *ops = l->records->ops;
     struct usher_context inner = *context;
     struct pending pending = { l->alloc, context, NULL, 0, 0, false };
@@ -235,14 +236,20 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
         inner.payload = &pending;
         inner.log = NULL;
     }
-    status = ops->begin(l->records, (enum usher_noun)0, NULL, any_writes(tasks, n),
-                        context->deadline_ms, &txn);
+    status = ops->begin(l->records, (enum usher_noun)0, NULL, writes, context->deadline_ms, &txn);
     if (status == USHER_OK) {
         struct usher__work w;
+        size_t more = *n;
 
         work_begin(&w, l, txn, &inner);
-        for (size_t i = 0; i < n && status == USHER_OK; i++)
-            status = run(&w, &tasks[i], now_of(context));
+        for (size_t i = 0; more > 0 && status == USHER_OK;) {
+            while (i < *n && status == USHER_OK)
+                status = run(&w, &tasks[i++], now_of(context));
+            more = status == USHER_OK && writes && context->more != NULL
+                       ? context->more(context->payload)
+                       : 0;
+            *n += more;
+        }
         if (status == USHER_OK)
             status = ops->commit(txn);
         else
@@ -259,17 +266,20 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct local *l = (struct local *)s;
-    enum usher_status status = batch(l, tasks, n, context);
+    enum usher_status status = batch(l, tasks, &n, context);
+    struct usher_context single = *context;
 
     if (status == USHER_OK)
         return;
+    single.more = NULL;
     /* After a commit that may have happened, trying again might apply commands twice. */
     for (size_t i = 0; i < n; i++) {
         if (n > 1 && status != USHER_UNKNOWN) {
             enum usher_status alone;
+            size_t one = 1;
 
             usher_reply_fail(tasks[i].reply, USHER_OK, "");
-            alone = batch(l, &tasks[i], 1, context);
+            alone = batch(l, &tasks[i], &one, &single);
             if (alone != USHER_OK)
                 failed(l, &tasks[i], alone);
         } else {
@@ -374,7 +384,11 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.size = sizeof l->ops;
     l->ops.name = ops->name;
     l->ops.caps = ops->caps;
-    l->ops.execute = (ops->caps & USHER_CAP_CONCURRENT) != 0 ? execute_each : execute;
+    l->ops.execute = execute_each;
+    if ((ops->caps & USHER_CAP_CONCURRENT) == 0) {
+        l->ops.caps |= USHER_CAP_MORE;
+        l->ops.execute = execute;
+    }
     l->ops.scan = scan;
     l->ops.close = close_local;
     l->ops.forget = forget_local;

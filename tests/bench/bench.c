@@ -24,11 +24,12 @@ static const struct row {
     { "P3", bench_memory_threads, NULL },
 #ifdef USHER_WITH_SQLITE
     { "P4", bench_sqlite_one, NULL },     { "P5", bench_sqlite_many, NULL },
-    { "P6", bench_sqlite_sizes, NULL },
+    { "P6", bench_sqlite_sizes, NULL },   { "P10", bench_sqlite_places, NULL },
 #else
     {"P4", NULL, "SQLite"},
     {"P5", NULL, "SQLite"},
     {"P6", NULL, "SQLite"},
+    {"P10", NULL, "SQLite"},
 #endif
 #ifdef USHER_WITH_REDIS
     { "P7", bench_redis_one, NULL },      { "P8", bench_redis_many, NULL },

@@ -149,7 +149,8 @@ void bench_memory_threads(struct bench *b);
 void bench_sqlite_one(struct bench *b); /* P4 */
 void bench_sqlite_many(struct bench *b);
 void bench_sqlite_sizes(struct bench *b);
-void bench_redis_one(struct bench *b); /* P7 */
+void bench_sqlite_places(struct bench *b); /* P10 */
+void bench_redis_one(struct bench *b);     /* P7 */
 void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
 void bench_queue(struct bench *b); /* P10 */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * P4 to P6: the store in SQLite against raw prepared statements.  Both files are in the same
+ * P4 to P6: the store in SQLite against raw prepared statements; and the row of P10 that is about
+ * it, the place of one of many who wait in a queue.  Both files are in the same
  * folder ($TMPDIR or /tmp); whether it is a disk decides what the figures mean.
  */
 #include "config.h"
@@ -9,6 +10,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "floor_sqlite.h"
 
@@ -187,4 +189,80 @@ void bench_sqlite_sizes(struct bench *b)
                         (struct bench_run){ many_side, &small });
     file_close(&large);
     file_close(&small);
+}
+
+/* ---- places in a queue ------------------------------------------------------------ */
+
+#define QUEUE "line"
+
+struct line {
+    struct usher_engine *e;
+    size_t n;      /* users who wait */
+    size_t at;     /* the last one that was asked for */
+    unsigned step; /* what is between him and the next one */
+};
+
+static void line_fill(struct usher_engine *e, size_t n)
+{
+    enum { MANY = 1024 };
+    struct usher_queue_settings forever = { .ttl_ms = 0 };
+    struct usher_command *commands = bench_alloc(MANY, sizeof *commands);
+    struct usher_reply *replies = bench_alloc(MANY, sizeof *replies);
+    char(*names)[BENCH_NAME] = bench_alloc(MANY, BENCH_NAME);
+
+    if (usher_queue_set(e, QUEUE, USHER_GIVEN_QUEUE_TTL, &forever) != USHER_OK ||
+        usher_queue_login(e, QUEUE, "ann", 1, NULL, 0, NULL) != USHER_OK)
+        bench_die("%s", usher_message(e));
+    for (size_t from = 0; from <= n; from += MANY) { /* one of them gets the room */
+        size_t k = n + 1 - from < MANY ? n + 1 - from : MANY;
+
+        for (size_t i = 0; i < k; i++) {
+            bench_number(from + i, names[i]);
+            commands[i].verb = USHER_QUEUE_APPLY;
+            commands[i].scope = (struct usher_text){ QUEUE, strlen(QUEUE) };
+            commands[i].arg.queue.user = (struct usher_text){ names[i], strlen(names[i]) };
+        }
+        if (usher_execute(e, commands, replies, k) != USHER_OK)
+            bench_die("cannot fill the queue: %s", usher_message(e));
+    }
+    free(commands);
+    free(replies);
+    free(names);
+}
+
+static uint64_t line_ask(void *world, unsigned thread)
+{
+    struct line *w = world;
+    struct usher_seat seat;
+    char name[BENCH_NAME];
+
+    (void)thread;
+    w->at = (w->at + w->step) % w->n;
+    bench_number(w->at + 1, name);
+    if (usher_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index != (int64_t)w->at)
+        bench_die("a user is not at his place: %s", usher_message(w->e));
+    return 1;
+}
+
+void bench_sqlite_places(struct bench *b)
+{
+    char path[256], url[300], what[80];
+    const struct bench_line line = { "P10", what, "ms", "", BENCH_AT_MOST, 1 };
+    struct line w = { .n = b->quick ? 10000 : 100000, .step = 7919 };
+    double ms[BENCH_ROUNDS_MAX];
+
+    (void)snprintf(what, sizeof what, "SQLite, durable: the place of one of %zu who wait", w.n);
+    (void)bench_path(path, "line.db");
+    bench_unlink(path);
+    (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", path);
+    w.e = bench_open(url, NULL);
+    line_fill(w.e, w.n);
+    usher_close(w.e);
+    (void)snprintf(url, sizeof url, "sqlite:%s", path);
+    w.e = bench_open(url, NULL);
+    for (unsigned r = 0; r < b->rounds; r++)
+        ms[r] = 1000 / bench_waiting(line_ask, &w, b->seconds);
+    bench_value(b, &line, bench_spread(ms, b->rounds));
+    usher_close(w.e);
+    bench_unlink(path);
 }

@@ -1242,6 +1242,30 @@ static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
     assert_memory_equal(r->agent.data, "ann", 3);
 }
 
+static void a_place_in_a_long_queue_is_counted(void **state)
+{
+    enum { USERS = 1200 };
+    struct fixture *f = *state;
+
+    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    for (int i = 0; i < USERS; i++)
+        command(f, "apply u%04d priority=%d", i, i % 3);
+    for (int i = 0; i < USERS; i += 5)
+        command(f, "leave u%04d", i);
+    for (int i = 1; i < USERS; i += 13) {
+        char want[40];
+        int before = 0;
+
+        if (i % 5 == 0)
+            continue;
+        for (int k = 0; k < USERS; k++)
+            before += k % 5 != 0 && (k % 3 > i % 3 || (k % 3 == i % 3 && k < i));
+        (void)snprintf(want, sizeof want, "ok queue %d", before);
+        command(f, "where u%04d", i);
+        assert_string_equal(f->said, want);
+    }
+}
+
 static void lists_come_in_pages(void **state)
 {
     struct fixture *f = *state;
@@ -1601,6 +1625,7 @@ int suite_queue(const struct backend *b)
         TEST(figures_are_those_of_today),
         TEST(the_longest_wait_is_found_in_any_priority),
         TEST(ended_visits_are_kept_with_all_that_a_history_needs),
+        TEST(a_place_in_a_long_queue_is_counted),
         TEST(lists_come_in_pages),
         TEST(each_change_is_told_with_its_subject),
         TEST(times_end_in_the_year_2248),

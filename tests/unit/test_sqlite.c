@@ -29,6 +29,9 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
+#include "data/sqlite_format_1.h"
+#include "engine/memory.h"
+#include "engine/reply.h"
 #include "sqlite.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -414,6 +417,33 @@ static void check_walk(struct usher_record_store *st, struct usher_txn *t, const
     }
 }
 
+/* How many of the model stand before (hi, order) among the ready ones of a group. */
+static uint64_t model_rank(const struct model *m, unsigned s, const struct usher_text *by,
+                           uint64_t hi, uint64_t order)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < IDS; i++) {
+        const struct model_record *mr = &m->records[s][USHER_KIND_RANKED][i];
+        const struct usher_record *r = &mr->r;
+
+        n += mr->there && (r->slots & 1u) != 0 && equal(by, &r->group) &&
+             (r->rank < hi || (r->rank == hi && r->order < order));
+    }
+    return n;
+}
+
+static uint64_t rank_of(struct usher_record_store *st, struct usher_txn *t,
+                        const struct usher_scope *scope, const struct usher_text *by, uint64_t hi,
+                        uint64_t order)
+{
+    uint64_t n = UINT64_MAX;
+
+    if (st->ops->rank(t, scope, USHER_KIND_RANKED, 0, by, hi, order, &n) != USHER_OK)
+        fail_msg("rank: %s", st->ops->message(st));
+    return n;
+}
+
 static void check_next(struct usher_record_store *st, struct usher_txn *t, const struct model *m,
                        unsigned s, const struct usher_scope *scope, unsigned k)
 {
@@ -450,6 +480,16 @@ static void check_scope(struct usher_record_store *st, struct usher_txn *t, cons
     assert_true(scope.clock_ms == want->clock_ms && scope.due_ms == want->due_ms);
     assert_memory_equal(scope.counts, want->counts, sizeof scope.counts);
     assert_memory_equal(scope.settings, want->settings, sizeof scope.settings);
+    for (unsigned b = 1; b < 3; b++) {
+        struct usher_text by = text(groups[b]);
+
+        for (int i = 0; i < 4; i++) {
+            uint64_t hi = i < 3 ? rnd(4) : UINT64_C(1) << 32, order = rnd(want->version * 8 + 8);
+
+            assert_int_equal(rank_of(st, t, &scope, &by, hi, order),
+                             model_rank(m, s, &by, hi, order));
+        }
+    }
     for (unsigned k = 1; k < USHER_KINDS; k++) {
         if (!all && rnd(3) != 0)
             continue;
@@ -620,6 +660,7 @@ static enum usher_status see(void *payload, const struct usher_item *item)
         const struct usher_entry *e = item->entry;
         bool found = false;
 
+        assert_int_equal(item->kind, USHER_ITEM_ENTRY);
         v->entries++;
         for (unsigned i = 0; i < IDS && !found; i++) {
             const struct model_record *mr = &v->m->records[v->s][e->kind][i];
@@ -952,7 +993,10 @@ static void every_statement_is_served_by_its_index(void **state)
             if (via == NULL)
                 fail_msg("%s: %s", statement, plan);
             (void)snprintf(want, sizeof want,
-                           strcmp(via, "rowid") == 0 ? "INTEGER PRIMARY KEY" : " INDEX %s", via);
+                           strcmp(via, "rowid") == 0         ? "INTEGER PRIMARY KEY"
+                           : strcmp(via, "primary key") == 0 ? " PRIMARY KEY"
+                                                             : " INDEX %s",
+                           via);
             if (strstr(plan, want) == NULL || strstr(plan, "TEMP B-TREE") != NULL)
                 fail_msg("%s: %s", statement, plan);
             /* only the look at any one row of scope begins at the first */
@@ -1292,6 +1336,226 @@ static void an_index_that_disagrees_is_noticed(void **state)
     s->ops->close(s);
 }
 
+/* ---- places in long lists ---- */
+
+#define MANY 2500
+
+/* A list of which rank() is asked: who is in it, and where. */
+struct long_list {
+    bool there[MANY];
+    uint64_t hi[MANY], order[MANY];
+};
+
+/* Record @i joins the list, moves in it, or leaves it, in a change of its own. */
+static void list_change(struct usher_record_store *s, struct usher_txn *t,
+                        struct usher_scope *scope, struct long_list *l, unsigned i, bool there)
+{
+    struct usher_write w;
+    struct usher_record r, found;
+    char id[16];
+
+    (void)snprintf(id, sizeof id, "u%u", i);
+    r = new_record(id);
+    r.kind = USHER_KIND_RANKED;
+    r.group = text("east");
+    scope->version++;
+    l->hi[i] = r.rank = rnd(5);
+    l->order[i] = r.order = scope->version;
+    if (scope->ref != NULL && s->ops->find(t, scope, r.kind, &r.id, &found) == USHER_OK)
+        r.ref = found.ref;
+    assert_true((r.ref != NULL) == l->there[i]);
+    l->there[i] = there;
+    w.erase = !there && rnd(2) != 0;
+    if (!there && !w.erase) /* another list, or none */
+        r.group = text(rnd(2) != 0 ? "west" : "");
+    w.record = r;
+    assert_int_equal(s->ops->write(t, scope, &w, 1), USHER_OK);
+    if (!there && !w.erase) {
+        w.erase = true;
+        scope->version++;
+        assert_int_equal(s->ops->find(t, scope, r.kind, &r.id, &w.record), USHER_OK);
+        assert_int_equal(s->ops->write(t, scope, &w, 1), USHER_OK);
+    }
+}
+
+static void list_check(struct usher_record_store *s, struct usher_txn *t,
+                       const struct usher_scope *scope, const struct long_list *l)
+{
+    struct usher_text by = text("east"), other = text("west");
+
+    for (int k = 0; k < 100; k++) {
+        unsigned at = (unsigned)rnd(MANY);
+        uint64_t want = 0;
+
+        for (unsigned i = 0; i < MANY; i++)
+            want += l->there[i] &&
+                    (l->hi[i] < l->hi[at] || (l->hi[i] == l->hi[at] && l->order[i] < l->order[at]));
+        assert_int_equal(rank_of(s, t, scope, &by, l->hi[at], l->order[at]), want);
+    }
+    assert_int_equal(rank_of(s, t, scope, &other, 5, 1), 0);
+}
+
+struct faults {
+    unsigned n;
+    char text[128];
+};
+
+static enum usher_status count_faults(void *payload, const struct usher_item *item)
+{
+    struct faults *f = payload;
+
+    if (item->kind == USHER_ITEM_FAULT) {
+        f->n++;
+        (void)snprintf(f->text, sizeof f->text, "%s", item->fault);
+    }
+    return USHER_OK;
+}
+
+static unsigned faults_of(struct usher_record_store *s)
+{
+    struct faults f = { 0, "" };
+
+    if (s->ops->scan(s, (enum usher_noun)0, NULL, now_ms() + LONG, count_faults, &f,
+                     scan_message) != USHER_OK)
+        fail_msg("scan: %s", scan_message);
+    if (f.n != 0)
+        assert_non_null(strstr(f.text, "places"));
+    return f.n;
+}
+
+static void a_place_in_a_long_list_is_told_from_counts(void **state)
+{
+    static const char *const wrong[] = {
+        "UPDATE place SET n = n + 1 WHERE rowid_of = 1",
+        "UPDATE place SET n = n - 1 WHERE rowid_of = 1",
+        "UPDATE place SET n = 1 WHERE rowid_of = 2",
+        "DELETE FROM place WHERE rowid_of = 1",
+        "UPDATE place SET ord = ord + 300 WHERE rowid_of = 2",
+        "INSERT INTO place SELECT list, 'west', 0, 0, 7 FROM place LIMIT 1",
+        "DELETE FROM place",
+    };
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    struct long_list *l = calloc(1, sizeof *l);
+    struct usher_scope scope = new_scope("desk");
+    struct usher_txn *t = begin(s, true);
+    char stretches[16];
+    sqlite3 *db;
+
+    assert_non_null(l);
+    for (unsigned i = 0; i < MANY; i++)
+        list_change(s, t, &scope, l, i, true);
+    list_check(s, t, &scope, l);
+    for (unsigned i = 0; i < MANY; i++)
+        if (rnd(3) == 0)
+            list_change(s, t, &scope, l, (unsigned)rnd(MANY), rnd(2) != 0 || !l->there[i]);
+    list_check(s, t, &scope, l);
+    commit(s, t);
+    assert_int_equal(faults_of(s), 0);
+    db = raw(p);
+    raw_text(db, "SELECT count(*) FROM place", stretches, sizeof stretches);
+    assert_true(atoi(stretches) >= 4);
+
+    /* what is wrong is seen */
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        char statement[200];
+        const char *of = strstr(wrong[i], "rowid_of");
+
+        sql(db, "CREATE TABLE saved AS SELECT * FROM place");
+        if (of != NULL)
+            (void)snprintf(statement, sizeof statement,
+                           "%.*s(hi, ord) = (SELECT hi, ord FROM saved LIMIT 1 OFFSET %d)",
+                           (int)(of - wrong[i]), wrong[i], atoi(of + strlen("rowid_of = ")));
+        else
+            (void)snprintf(statement, sizeof statement, "%s", wrong[i]);
+        sql(db, statement);
+        assert_int_equal(faults_of(s), 1);
+        sql(db, "DELETE FROM place; INSERT INTO place SELECT * FROM saved; DROP TABLE saved");
+        assert_int_equal(faults_of(s), 0);
+    }
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+
+    /* and goes when all are gone */
+    t = begin(s, true);
+    scope = scope_of(s, t, "desk");
+    for (unsigned i = 0; i < MANY; i++)
+        if (l->there[i])
+            list_change(s, t, &scope, l, i, false);
+    commit(s, t);
+    assert_int_equal(faults_of(s), 0);
+    db = raw(p);
+    raw_text(db, "SELECT count(*) FROM place", stretches, sizeof stretches);
+    assert_string_equal(stretches, "0");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    s->ops->close(s);
+    free(l);
+}
+
+/* Each user's place in the file of format 1, and what the audit finds. */
+static void check_queue(struct place *p, const char *const *users, size_t n, uint64_t faults)
+{
+    char url[128];
+    struct usher_engine *e = NULL;
+    uint64_t found = UINT64_MAX;
+
+    (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    assert_int_equal(usher_audit(e, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(found, faults);
+    for (size_t i = 0; i < n; i++) {
+        struct usher_command c;
+        struct usher_reply reply;
+
+        memset(&c, 0, sizeof c);
+        c.verb = USHER_QUEUE_WHERE;
+        c.scope = text("desk");
+        c.given = USHER_GIVEN_NOW;
+        c.now_ms = INT64_C(1700000000010);
+        c.arg.queue.user = text(users[i]);
+        assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
+        assert_int_equal(reply.of.queue.place, USHER_PLACE_QUEUE);
+        assert_int_equal(reply.of.queue.index, i);
+    }
+    usher_close(e);
+}
+
+static void a_file_of_format_1_gets_its_places(void **state)
+{
+    static const char *const three[] = { "u3", "u2", "u4" };
+    struct place *p = *state;
+    sqlite3 *db;
+    char value[16];
+    struct usher_record_store *s;
+
+    raw_sql(p, sqlite_format_1);
+    check_queue(p, three, 3, 0);
+    db = raw(p);
+    raw_text(db, "PRAGMA user_version", value, sizeof value);
+    assert_string_equal(value, "2");
+    sql(db, "UPDATE place SET n = 4");
+    check_queue(p, three, 0, 1); /* and the audit looks at them */
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+
+    /* lists of more than one stretch */
+    (void)snprintf(p->path, sizeof p->path, "%s/long.db", p->dir);
+    raw_sql(p, sqlite_format_1);
+    raw_sql(p, "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i WHERE i < 2000)"
+               " INSERT INTO record(list, id, state, slots, rank, ord, token, until_ms, n0, n1, n2,"
+               " n3, n4, n5, n6, n7, grp) SELECT 11, 'x' || i, 1, 1, i % 3, 1000 + i, 0, 0, 0, 0,"
+               " 0, 0, 0, 0, 0, 0, CASE WHEN i % 4 THEN 'a' ELSE 'b' END FROM i");
+    s = open_at(p);
+    assert_int_equal(faults_of(s), 0);
+    s->ops->close(s);
+    db = raw(p);
+    raw_text(db,
+             "SELECT group_concat(k, ' ') FROM (SELECT grp || count(*) || '=' || sum(n) AS k"
+             " FROM place GROUP BY grp ORDER BY grp)",
+             value, sizeof value);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(strncmp(value, "a6=1500 b2=500 ", 15), 0);
+}
+
 /* ---- files that are not what they should be ---- */
 
 static void a_file_of_something_else_is_left_alone(void **state)
@@ -1369,7 +1633,7 @@ static void an_empty_file_becomes_ours(void **state)
     raw_text(db, "PRAGMA application_id", value, sizeof value);
     assert_string_equal(value, "1970497650"); /* "ushr" */
     raw_text(db, "PRAGMA user_version", value, sizeof value);
-    assert_string_equal(value, "1");
+    assert_string_equal(value, "2");
     raw_text(db, "PRAGMA journal_mode", value, sizeof value);
     assert_string_equal(value, "wal");
     raw_text(db, "PRAGMA integrity_check", value, sizeof value);
@@ -2008,6 +2272,78 @@ static enum usher_status open_url(const char *rest, const char *sync, struct pla
     return status;
 }
 
+/* Commands of which the store is given the first; the others come while it is at work, and then
+ * a call of the file system fails once. */
+struct latecomers {
+    struct usher_task tasks[3];
+    struct usher_command commands[3];
+    struct usher_reply replies[3];
+    enum call call;
+    int rc, asked;
+};
+
+static size_t come_late(void *payload)
+{
+    struct latecomers *l = payload;
+
+    if (l->asked == 0)
+        fail_at(l->call, 1, l->rc, false);
+    return l->asked++ == 0 ? 2 : 0;
+}
+
+static void who_joined_a_batch_that_fails_is_told(void **state)
+{
+    /* what the disk did not confirm may have happened; what found no space did not, and each is
+     * tried again alone */
+    static const struct {
+        const char *pool;
+        enum call call;
+        int rc;
+        enum usher_status status;
+    } cases[] = {
+        { "unknown", CALL_SYNC, SQLITE_IOERR_FSYNC, USHER_UNKNOWN },
+        { "again", CALL_WRITE, SQLITE_FULL, USHER_OK },
+    };
+    static const char *const ids[] = { "n1", "n2", "n3" };
+    struct place *p = *state;
+
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        struct usher_record_store *records = open_full(p);
+        struct latecomers l;
+        struct usher_context context;
+        struct usher_record found;
+        struct usher_store *s;
+
+        assert_int_equal(usher_local_store(records, NULL, &s), USHER_OK);
+        memset(&l, 0, sizeof l);
+        memset(&context, 0, sizeof context);
+        l.call = cases[k].call;
+        l.rc = cases[k].rc;
+        context.deadline_ms = now_ms() + LONG;
+        context.more = come_late;
+        context.payload = &l;
+        for (int i = 0; i < 3; i++) {
+            l.commands[i].verb = USHER_NUMBER_ADD;
+            l.commands[i].scope = text(cases[k].pool);
+            l.commands[i].arg.number.number = text(ids[i]);
+            l.tasks[i].command = &l.commands[i];
+            l.tasks[i].reply = &l.replies[i];
+            usher__reply_init(&l.replies[i], USHER_NUMBER, usher__allocator(NULL));
+        }
+        s->ops->execute(s, l.tasks, 1, &context);
+        fail_at(CALL_WRITE, 0, 0, false);
+        assert_int_equal(l.asked, 2);
+        for (int i = 0; i < 3; i++) {
+            assert_int_equal(l.replies[i].status, cases[k].status);
+            if (cases[k].status == USHER_OK) {
+                assert_int_equal(l.replies[i].version, i + 1);
+                assert_int_equal(get(records, cases[k].pool, ids[i], &found), USHER_OK);
+            }
+        }
+        s->ops->close(s);
+    }
+}
+
 static void a_url_names_the_file_and_how_to_sync(void **state)
 {
     static const char *const syncs[] = { "full", "normal", "off", NULL };
@@ -2019,7 +2355,7 @@ static void a_url_names_the_file_and_how_to_sync(void **state)
         (void)snprintf(rest, sizeof rest, "%s/with%%20space%d.db", p->dir, i);
         assert_int_equal(open_url(rest, syncs[i], p, &s), USHER_OK);
         assert_string_equal(s->ops->name, "sqlite");
-        assert_int_equal(s->ops->caps, USHER_CAP_DURABLE | USHER_CAP_SHARED);
+        assert_int_equal(s->ops->caps, USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_MORE);
         s->ops->close(s);
         (void)snprintf(rest, sizeof rest, "%s/with space%d.db", p->dir, i);
         assert_int_equal(access(rest, F_OK), 0);
@@ -2243,6 +2579,8 @@ int main(int argc, char **argv)
         T(processes_may_make_the_file_at_once),
         T(a_scan_holds_up_nobody_and_stops_when_told),
         T(an_index_that_disagrees_is_noticed),
+        T(a_place_in_a_long_list_is_told_from_counts),
+        T(a_file_of_format_1_gets_its_places),
         T(a_file_of_something_else_is_left_alone),
         T(a_newer_format_is_left_alone),
         T(what_is_no_database_is_left_alone),
@@ -2258,6 +2596,7 @@ int main(int argc, char **argv)
         T_FAULTY(where_memory_cannot_be_shared_is_no_place_for_it),
         T_FAULTY(a_commit_that_fails_says_what_became_of_it),
         T_FAULTY(a_large_transaction_fails_as_a_whole),
+        T_FAULTY(who_joined_a_batch_that_fails_is_told),
         T(a_url_names_the_file_and_how_to_sync),
         T(names_that_mean_something_to_sqlite_are_files),
         T(the_views_speak_the_words_of_the_library),

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Batches of the engine for a store that asks for more (USHER_CAP_MORE): who comes while it is at
+ * work joins, unless that would cost him something.
+ *
+ * The store here is at work until the test has put another thread's command into the queue.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <sched.h>
+#include <semaphore.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/store.h>
+
+#include "engine/engine.h"
+
+#define LONG 60    /* s; a test that waits so long has failed */
+#define BATCHES 64 /* most of a test */
+
+struct fake {
+    struct usher_store base;
+    sem_t working, go; /* it has begun the first batch; it may ask for more */
+    unsigned batches;
+    size_t n[BATCHES];       /* tasks of each batch, in the end */
+    bool told[BATCHES];      /* somebody listens to it */
+    int64_t now_ms[BATCHES]; /* at its end */
+    _Atomic int64_t clock;
+};
+
+static void wait_for(sem_t *sem)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += LONG;
+    assert_int_equal(sem_timedwait(sem, &until), 0);
+}
+
+static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
+                    const struct usher_context *context)
+{
+    struct fake *f = (struct fake *)s;
+    unsigned batch = f->batches++;
+    size_t more = n;
+
+    assert_true(batch < BATCHES);
+    if (batch == 0) {
+        (void)sem_post(&f->working);
+        wait_for(&f->go);
+    }
+    for (size_t i = 0; more > 0; n += more = context->more(context->payload))
+        for (; i < n; i++)
+            tasks[i].reply->version = batch + 1;
+    f->n[batch] = n;
+    f->told[batch] = context->notify != NULL;
+    f->now_ms[batch] = context->now_ms;
+}
+
+static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
+{
+    (void)s;
+    (void)noun;
+    (void)scope;
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    (void)message;
+    return USHER_OK;
+}
+
+static void close_fake(struct usher_store *s)
+{
+    (void)s;
+}
+
+static const struct usher_store_ops ops = {
+    .size = sizeof(struct usher_store_ops),
+    .name = "fake",
+    .caps = USHER_CAP_MORE,
+    .execute = execute,
+    .scan = scan,
+    .close = close_fake,
+};
+
+static int64_t now(void *payload)
+{
+    return atomic_load(&((struct fake *)payload)->clock);
+}
+
+struct caller {
+    struct usher_engine *e;
+    pthread_t thread;
+    struct usher_reply reply;
+    enum usher_status status;
+};
+
+static void *call(void *payload)
+{
+    struct caller *c = payload;
+    struct usher_command command;
+
+    memset(&command, 0, sizeof command);
+    command.verb = USHER_NUMBER_STATS;
+    command.scope.data = "p";
+    command.scope.size = 1;
+    c->status = usher_execute(c->e, &command, &c->reply, 1);
+    return NULL;
+}
+
+static void caller_begin(struct caller *c, struct usher_engine *e)
+{
+    memset(c, 0, sizeof *c);
+    c->e = e;
+    assert_int_equal(pthread_create(&c->thread, NULL, call, c), 0);
+}
+
+static void wait_queued(struct usher_engine *e, size_t n)
+{
+    time_t end = time(NULL) + LONG;
+    size_t queued = 0;
+
+    while (queued < n) {
+        assert_true(time(NULL) < end);
+        (void)sched_yield();
+        (void)pthread_mutex_lock(&e->lock);
+        queued = e->queued;
+        (void)pthread_mutex_unlock(&e->lock);
+    }
+}
+
+static struct usher_engine *open_fake(struct fake *f)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    memset(f, 0, sizeof *f);
+    f->base.ops = &ops;
+    atomic_store(&f->clock, 100);
+    opt.now_ms = now;
+    opt.payload = f;
+    assert_int_equal(sem_init(&f->working, 0, 0), 0);
+    assert_int_equal(sem_init(&f->go, 0, 0), 0);
+    assert_int_equal(usher_open_store(&f->base, &opt, &e), USHER_OK);
+    return e;
+}
+
+/* One is at work, @n others come; then it goes on, and all end. */
+static void run(struct fake *f, struct usher_engine *e, struct caller *callers, size_t n)
+{
+    wait_queued(e, n);
+    (void)sem_post(&f->go);
+    for (size_t i = 0; i <= n; i++)
+        assert_int_equal(pthread_join(callers[i].thread, NULL), 0);
+    usher_close(e);
+}
+
+static void who_comes_meanwhile_joins_the_batch(void **state)
+{
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct caller callers[3];
+
+    (void)state;
+    caller_begin(&callers[0], e);
+    wait_for(&f.working);
+    for (int i = 1; i < 3; i++)
+        caller_begin(&callers[i], e);
+    run(&f, e, callers, 2);
+    assert_int_equal(f.batches, 1);
+    assert_int_equal(f.n[0], 3);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(callers[i].status, USHER_OK);
+        assert_true(callers[i].reply.version == 1);
+    }
+}
+
+static void the_clock_is_read_for_who_joins(void **state)
+{
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct caller callers[2];
+
+    (void)state;
+    caller_begin(&callers[0], e);
+    wait_for(&f.working);
+    atomic_store(&f.clock, 200);
+    caller_begin(&callers[1], e);
+    run(&f, e, callers, 1);
+    assert_int_equal(f.batches, 1);
+    assert_true(f.now_ms[0] == 200);
+}
+
+static void a_clock_out_of_range_spoils_nobody_elses_command(void **state)
+{
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct caller callers[2];
+
+    (void)state;
+    caller_begin(&callers[0], e);
+    wait_for(&f.working);
+    atomic_store(&f.clock, -1);
+    caller_begin(&callers[1], e);
+    run(&f, e, callers, 1);
+    assert_int_equal(f.batches, 1);
+    assert_int_equal(f.n[0], 1);
+    assert_true(f.now_ms[0] == 100);
+    assert_int_equal(callers[0].reply.status, USHER_OK);
+    assert_int_equal(callers[1].reply.status, USHER_INVALID);
+}
+
+static void heard(void *payload, const struct usher_notice *notice)
+{
+    (void)payload;
+    (void)notice;
+}
+
+static void who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear(void **state)
+{
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct usher_watch *watch;
+    struct caller callers[2];
+
+    (void)state;
+    caller_begin(&callers[0], e);
+    wait_for(&f.working);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, heard, NULL, &watch), USHER_OK);
+    caller_begin(&callers[1], e);
+    run(&f, e, callers, 1);
+    assert_int_equal(f.batches, 2);
+    assert_false(f.told[0]);
+    assert_true(f.told[1]);
+}
+
+static void many_threads_are_all_woken(void **state)
+{
+    enum { THREADS = 40 };
+    struct fake f;
+    struct usher_engine *e = open_fake(&f);
+    struct caller callers[THREADS + 1];
+    size_t n = 0;
+
+    (void)state;
+    caller_begin(&callers[0], e);
+    wait_for(&f.working);
+    for (int i = 1; i <= THREADS; i++)
+        caller_begin(&callers[i], e);
+    run(&f, e, callers, THREADS);
+    for (unsigned i = 0; i < f.batches; i++)
+        n += f.n[i];
+    assert_int_equal(n, THREADS + 1);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(who_comes_meanwhile_joins_the_batch),
+        cmocka_unit_test(the_clock_is_read_for_who_joins),
+        cmocka_unit_test(a_clock_out_of_range_spoils_nobody_elses_command),
+        cmocka_unit_test(who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear),
+        cmocka_unit_test(many_threads_are_all_woken),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

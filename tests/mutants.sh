@@ -213,6 +213,12 @@ mutant 'script: the short way forgets a count' backends/redis/lua/number_fast.lu
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or at < due then due = at end/if due < 0 then due = -1 end/' \
     $same
+mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if short.touched\[owner\] then short.flush() end//' \
+    $same
+mutant 'script: the short way changes a number twice before it has written' backends/redis/lua/number_fast.lua 's/if short.touched\[field\] then short.flush() end//' \
+    $same
+mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^            short.flush()$//' \
+    $same
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_that_stands*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 79/r.state * 10 - 69/' \

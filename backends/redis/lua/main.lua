@@ -134,6 +134,7 @@ end
 -- ---- the commands -------------------------------------------------------------------------
 
 local out, time, dirty, n_dirty, head_changed, made = {}, nil, {}, 0, false, false
+local short -- what the short way has collected: written before anybody else looks
 for i = 1, n_commands do
     local a = first[i]
     local now, done = a[2], false
@@ -148,6 +149,10 @@ for i = 1, n_commands do
     if now < clock then now = clock end
     --@fast
     if not done then
+        if short then
+            short.flush()
+            short = nil
+        end
         if not made then
             made = true
             make()
@@ -189,6 +194,8 @@ for i = 1, n_commands do
         end
     end
 end
+
+if short then short.flush() end
 
 -- ---- the hash ---------------------------------------------------------------------------
 

@@ -3,6 +3,10 @@
 -- In the loop of main.lua: a call by owner and a hangup as nearly all are (no request id, nobody
 -- watches, nothing is due, no group, no daily cap, not in random order), without functions and
 -- tables.  Whatever else comes up is left to number.lua, before anything was written.
+--
+-- Of several commands, the lists' changes are collected and written together; numbers that are
+-- idle are fetched for all calls at once.  Who looks at a list in between writes first: any
+-- other command, and one of an owner or a number that a change is collected for.
 if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
     local order_, lease, rest, strict = 0, 0, 0, 0
     local plain = true
@@ -15,16 +19,52 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
     -- Numbers stay the bytes that they are in the record.
     local verb, v, zero, free = a[1], version + 1, '\0\0\0\0\0\0\0', K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES
     local bytes, id, field, text, from, to, token, ends, after
-    if plain and verb == K.V_CALL and a[K.ARG_OWNER] and not a[K.ARG_NUMBER] and not a[K.ARG_GROUPS]
-        and not a[K.ARG_STICKY] then
+    local is_call = plain and verb == K.V_CALL and a[K.ARG_OWNER] and not a[K.ARG_NUMBER] and not a[K.ARG_GROUPS]
+        and not a[K.ARG_STICKY]
+    if not short and (is_call or plain and verb == K.V_HANGUP) then
+        local s = {touched = {}, idle = {}, at = 1, rz = {}, rn = 0, hz = {}, hn = 0, ha = {}, hm = 0, ra = {}, rm = 0}
+        function s.flush()
+            if s.rn > 0 then call('ZREM', INDEX, unpack(s.rz, 1, s.rn)) end
+            if s.hn > 0 then call('ZREM', HELD, unpack(s.hz, 1, s.hn)) end
+            if s.hm > 0 then call('ZADD', HELD, unpack(s.ha, 1, s.hm)) end
+            if s.rm > 0 then call('ZADD', INDEX, unpack(s.ra, 1, s.rm)) end
+            s.rn, s.hn, s.hm, s.rm, s.touched = 0, 0, 0, 0, {}
+        end
+        short = s
+    end
+    if is_call then
         local owner = a[K.ARG_OWNER]
         local mine = '1c' .. owner .. '\0'
-        local m = not call('ZRANGEBYLEX', HELD, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1]
-            and call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', '1')[1]
+        if short.touched[owner] then short.flush() end
+        local m
+        if not call('ZRANGEBYLEX', HELD, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1] then
+            m = short.idle[short.at]
+            if not m then
+                -- those for this and all other calls, with their records
+                local n, fields, k = 0, {}, 0
+                for c = i, n_commands do
+                    if first[c][1] == K.V_CALL then n = n + 1 end
+                end
+                short.flush()
+                local idle = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', n)
+                for c = 1, #idle do
+                    local name = '1:' .. sub(idle[c], 17)
+                    if cache[name] == nil then
+                        k = k + 1
+                        fields[k] = name
+                    end
+                end
+                if k > 0 then
+                    local texts = call('HMGET', HASH, unpack(fields, 1, k))
+                    for c = 1, k do cache[fields[c]] = texts[c] end
+                end
+                short.idle, short.at, m = idle, 1, idle[1]
+            end
+        end
         if m then
             id = sub(m, 17)
             field = '1:' .. id
-            text = cache[field] or call('HGET', HASH, field)
+            text = cache[field]
             -- what number.lua calls take(): free, never with an owner or group, and standing where it says
             if text and #text == 70 and sub(text, 1, 19) == free and sub(text, 20, 26) == sub(m, 10, 16)
                 and sub(text, 69) == '\0\0' then
@@ -41,14 +81,16 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
                 from, to, token = K.IDLE_UP, K.BUSY_UP, bytes
                 after = K.HEAD_BUSY_UP .. (at > 0 and '\6' or '\4') .. zero .. bytes .. bytes
                     .. spack('>I7i7i7i7i7', at, calls, today, now, lease) .. owner .. '\0\0'
-                local p = bytes .. id
-                call('ZREM', INDEX, m)
+                local p, rn, ha, hm = bytes .. id, short.rn + 1, short.ha, short.hm + 4
+                short.at, short.touched[owner] = short.at + 1, true
+                short.rz[rn], short.rn = m, rn
+                ha[hm - 3], ha[hm - 2], ha[hm - 1], ha[hm] = '0', '12' .. p, '0', mine .. p
                 if at > 0 then
-                    call('ZADD', HELD, '0', '12' .. p, '0', mine .. p, '0', '11' .. ends .. p)
+                    hm = hm + 2
+                    ha[hm - 1], ha[hm] = '0', '11' .. ends .. p
                     if due < 0 or at < due then due = at end
-                else
-                    call('ZADD', HELD, '0', '12' .. p, '0', mine .. p)
                 end
+                short.hm = hm
             end
         end
     elseif plain and verb == K.V_HANGUP then
@@ -60,27 +102,31 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
         if up and sub(text, up) == '\0\0' and sub(text, 1, 11) == K.HEAD_BUSY_UP and string.byte(text, 12) < 8
             and (a[K.ARG_REST] or rest) == 0
             and (given == sunpack('>I7', text, 27) or not given and strict == 0) then
+            if short.touched[field] then short.flush() end
             bytes, token, ends = spack('>I7', v), sub(text, 27, 33), zero
             from, to = K.BUSY_UP, K.IDLE_UP
             after = free .. bytes .. token .. zero .. sub(text, 41, 68) .. '\0\0'
-            local p, due_at, was = sub(text, 20, 26) .. id, sub(text, 34, 40), nil
-            was = '12' .. p
-            local mine = up > 69 and '1c' .. sub(text, 69, up) .. p or was
-            if due_at ~= zero then
-                call('ZREM', HELD, was, mine, '11' .. due_at .. p)
-            elseif mine ~= was then
-                call('ZREM', HELD, was, mine)
-            else
-                call('ZREM', HELD, was)
+            local p, due_at, hz, hn, rm = sub(text, 20, 26) .. id, sub(text, 34, 40), short.hz, short.hn + 1,
+                short.rm + 2
+            hz[hn] = '12' .. p
+            if up > 69 then
+                hn = hn + 1
+                hz[hn] = '1c' .. sub(text, 69, up) .. p
+                short.touched[sub(text, 69, up - 1)] = true
             end
-            call('ZADD', INDEX, '0', '10' .. K.QUEUED_BYTES .. bytes .. id)
+            if due_at ~= zero then
+                hn = hn + 1
+                hz[hn] = '11' .. due_at .. p
+            end
+            short.hn, short.rm = hn, rm
+            short.ra[rm - 1], short.ra[rm] = '0', '10' .. K.QUEUED_BYTES .. bytes .. id
         end
     end
     if to then
         count[from + 1] = count[from + 1] - 1
         count[to + 1] = count[to + 1] + 1
         version, clock, head_changed, done = v, now, true, true
-        cache[field] = after
+        cache[field], short.touched[field] = after, true
         if not dirty[field] then
             n_dirty = n_dirty + 1
             dirty[field], dirty[n_dirty] = true, field

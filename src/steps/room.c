@@ -1651,6 +1651,7 @@ static enum usher_status sweep(work *w)
     struct usher_room_reply *reply = &w->reply->of.room;
     int64_t max = given(w, USHER_GIVEN_ROOM_MAX) ? args(w)->max : USHER__STEP_MAX;
     int64_t ttl = args(w)->ttl_ms;
+    uint64_t version = w->scope.version;
     struct usher_record r;
     enum usher_status status;
 
@@ -1672,7 +1673,8 @@ static enum usher_status sweep(work *w)
     if (status == USHER_MISSING)
         status = USHER_OK;
     answer(w, reply->count > 0 ? USHER_OK : USHER_SAME);
-    if (status == USHER_OK && reply->count > 0 && w->scope.ref != NULL)
+    /* bans that ended have no version: nothing that a kept answer could be called by */
+    if (status == USHER_OK && w->scope.ref != NULL && w->scope.version != version)
         status = usher__request_keep_last(w);
     return status;
 }

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -762,6 +763,24 @@ static void a_sweep_finds_the_silent_without_deadlines(void **state)
     assert_int_equal(state_of(f, "ann"), USHER_MEMBER_HERE);
 }
 
+/* Ends of bans have no version, by which a kept answer could be found among others. */
+static void a_sweep_of_bans_alone_is_not_kept(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "open r requests=2");
+    ok(f, "kick r ann ban=10 req=a");
+    f->now += 10;
+    ok(f, "sweep r req=b");
+    assert_int_equal(f->r.of.room.count, 1);
+    audit(f->e);
+    same(f, "sweep r req=b"); /* judged anew */
+    ok(f, "join r ann req=c");
+    ok(f, "join r bob req=d");
+    ok(f, "kick r ann ban=10 req=a"); /* forgotten by now */
+    assert_false(f->r.repeated);
+}
+
 /* ---- mute all ---------------------------------------------------------------------- */
 
 struct told {
@@ -815,6 +834,66 @@ static void all_are_muted_by_one_short_notice(void **state)
     assert_counts(f, "late", "mic", "off");
     ok(f, "join r later mic=on"); /* … unless they bring their own */
     assert_counts(f, "later", "mic", "on");
+    usher_unwatch(f->e, watch);
+}
+
+/* The shortest of some: what it takes when nothing comes between. */
+static int64_t mute_all_ns(struct fixture *f, const char *room)
+{
+    int64_t least = INT64_MAX;
+
+    for (int i = 0; i < 300; i++) {
+        struct usher_text value = text(i % 2 == 0 ? "off" : "on");
+        struct timespec a, b;
+        int64_t ns;
+
+        (void)clock_gettime(CLOCK_MONOTONIC, &a);
+        assert_int_equal(usher_room_all(f->e, room, "mic", &value), USHER_OK);
+        (void)clock_gettime(CLOCK_MONOTONIC, &b);
+        ns = (int64_t)(b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec;
+        least = ns < least ? ns : least;
+    }
+    return least;
+}
+
+/* A million in memory; on other stores with USHER_LONG=1. */
+static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
+{
+    struct fixture *f = *state;
+    enum { BATCH = 1000 };
+    const char *all = getenv("USHER_LONG");
+    bool whole = strcmp(f->b->name, "memory") == 0 || (all != NULL && *all == '1');
+    unsigned n = whole ? 1000000 : many(f, 20000);
+    static struct usher_command c[BATCH];
+    static struct usher_reply r[BATCH];
+    static char names[BATCH][16];
+    struct usher_watch *watch;
+    struct told t = { 0 };
+    int64_t small, large;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    ok(f, "open small");
+    ok(f, "join small ann");
+    ok(f, "open large log=10");
+    for (unsigned from = 0; from < n; from += BATCH) {
+        for (unsigned i = 0; i < BATCH; i++) {
+            memset(&c[i], 0, sizeof c[i]);
+            (void)snprintf(names[i], sizeof names[i], "m%u", from + i);
+            c[i].verb = USHER_ROOM_JOIN;
+            c[i].scope = text("large");
+            c[i].arg.room.member = text(names[i]);
+        }
+        assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+    }
+    small = mute_all_ns(f, "small");
+    large = mute_all_ns(f, "large");
+    if (large > 10 * small + 100000)
+        fail_msg("%" PRId64 " ns for %u members, %" PRId64 " for one", large, n, small);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "large", hear, &t, &watch), USHER_OK);
+    ok(f, "all large mic off");
+    assert_true(t.n == 1 && t.size < 200);
+    assert_true(f->r.of.room.members >= n);
     usher_unwatch(f->e, watch);
 }
 
@@ -1189,6 +1268,39 @@ static void whoever_comes_finishes_a_closing_room(void **state)
     }
 }
 
+/* After each number of steps that there is, somebody else goes on. */
+static void the_closer_may_die_at_any_step(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const others[] = { "close r", "sweep r", "join r ann" };
+    int n = (int)many(f, 1800);
+    bool done = false;
+
+    for (unsigned died_at = 1; !done; died_at++) {
+        unsigned steps = 0;
+
+        furnish(f, n);
+        for (unsigned k = 0; k < died_at && !done; k++) {
+            ok(f, "close r");
+            done = !f->r.of.room.more;
+        }
+        if (f->b->shared) { /* nothing was kept in the engine */
+            usher_reply_done(&f->r);
+            usher_close(f->e);
+            f->e = engine_open(f, f->url, false);
+        }
+        for (; items(f) > 0 && steps < 100; steps++) {
+            const char *other = others[(died_at + steps) % 3];
+
+            expect(f, __LINE__, strncmp(other, "close", 5) == 0 ? USHER_OK : USHER_MISSING, "%s",
+                   other);
+        }
+        assert_true(done ? steps == 0 : steps > 0 && steps < 100);
+        audit(f->e);
+        assert_true(n < 1000 || died_at > 1 || !done);
+    }
+}
+
 static void an_empty_room_closes_by_itself(void **state)
 {
     struct fixture *f = *state;
@@ -1414,6 +1526,115 @@ static void workers_share_the_rooms_and_each_is_seen_once(void **state)
     for (int i = 0; i < N; i++)
         assert_true(visits[i] >= 1 && visits[i] <= 2);
     same_index(f);
+}
+
+/* One interval: rounds of all workers but @dead until nothing is due; what each has seen. */
+static void patrol_round(struct fixture *f, int workers, int dead, size_t batch, unsigned *visits,
+                         size_t *share)
+{
+    enum { EVERY = 60000, LEASE = 30000 };
+    bool any = true;
+
+    while (any) {
+        any = false;
+        for (int w = 0; w < workers; w++) {
+            char name[24];
+            struct usher_reply r;
+
+            if (w == dead)
+                continue;
+            (void)snprintf(name, sizeof name, "worker-%d", w);
+            assert_int_equal(usher_room_patrol(f->e, name, batch, EVERY, LEASE, -1, &r), USHER_OK);
+            for (size_t i = 0; i < r.of.room.n_rows; i++) {
+                char room[32];
+                int k;
+
+                (void)snprintf(room, sizeof room, "%.*s", (int)r.of.room.rows[i].id.size,
+                               r.of.room.rows[i].id.data);
+                assert_int_equal(sscanf(room, "room%d", &k), 1);
+                visits[k]++;
+            }
+            share[w] += r.of.room.n_rows;
+            any = any || r.of.room.n_rows > 0;
+            usher_reply_done(&r);
+        }
+    }
+}
+
+static void open_many(struct fixture *f, int n)
+{
+    enum { BATCH = 250 };
+    static struct usher_command c[BATCH];
+    static struct usher_reply r[BATCH];
+    char names[BATCH][24];
+
+    for (int from = 0; from < n; from += BATCH) {
+        int k = n - from < BATCH ? n - from : BATCH;
+
+        for (int i = 0; i < k; i++) {
+            memset(&c[i], 0, sizeof c[i]);
+            (void)snprintf(names[i], sizeof names[i], "room%d", from + i);
+            c[i].verb = USHER_ROOM_OPEN;
+            c[i].scope = text(names[i]);
+        }
+        assert_int_equal(usher_execute(f->e, c, r, (size_t)k), USHER_OK);
+        for (int i = 0; i < k; i++)
+            usher_reply_done(&r[i]);
+    }
+}
+
+/* 100,000 rooms in memory; on other stores with USHER_LONG=1. */
+static void any_number_of_workers_share_very_many_rooms(void **state)
+{
+    struct fixture *f = *state;
+    const char *all = getenv("USHER_LONG");
+    bool whole = strcmp(f->b->name, "memory") == 0 || (all != NULL && *all == '1');
+    int n = whole ? 100000 : (int)many(f, 4000) / 2;
+    unsigned *visits = calloc((size_t)n, sizeof *visits);
+    static const int workers[] = { 1, 4, 16 };
+
+    assert_non_null(visits);
+    usher_close(f->twin);
+    f->twin = NULL;
+    open_many(f, n);
+    for (int i = 0; i < 3; i++) {
+        int w = workers[i];
+        size_t share[16] = { 0 }, batch = (size_t)(n / w / 25) + 1, taken = 0;
+
+        memset(visits, 0, (size_t)n * sizeof *visits);
+        patrol_round(f, w, -1, batch < 1000 ? batch : 1000, visits, share);
+        for (int k = 0; k < n; k++)
+            if (visits[k] != 1)
+                fail_msg("room %d was visited %u times by %d workers", k, visits[k], w);
+        for (int k = 0; k < w && n >= 1000; k++) /* within a tenth of what is fair */
+            if (share[k] * (size_t)w * 10 < (size_t)n * 9 ||
+                share[k] * (size_t)w * 10 > (size_t)n * 11)
+                fail_msg("one of %d workers had %zu of %d rooms", w, share[k], n);
+        f->now += 60000;
+        if (w == 1)
+            continue;
+        /* the last one takes its first rooms of this interval, and is killed */
+        memset(visits, 0, (size_t)n * sizeof *visits);
+        memset(share, 0, sizeof share);
+        {
+            char name[24];
+            struct usher_reply r;
+
+            (void)snprintf(name, sizeof name, "worker-%d", w - 1);
+            assert_int_equal(usher_room_patrol(f->e, name, 50, 60000, 30000, -1, &r), USHER_OK);
+            taken = r.of.room.n_rows;
+            usher_reply_done(&r);
+        }
+        assert_int_equal(taken, 50);
+        patrol_round(f, w, w - 1, 500, visits, share);
+        f->now += 30000; /* its lease is over */
+        patrol_round(f, w, w - 1, 500, visits, share);
+        for (int k = 0; k < n; k++)
+            if (visits[k] != 1)
+                fail_msg("room %d was visited %u times by those who live", k, visits[k]);
+        f->now += 60000;
+    }
+    free(visits);
 }
 
 static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **state)
@@ -1852,7 +2073,9 @@ int suite_rooms(const struct backend *b)
         TEST(who_is_silent_goes_in_steps_and_may_come_back),
         TEST(a_member_that_beats_in_time_is_never_removed),
         TEST(a_sweep_finds_the_silent_without_deadlines),
+        TEST(a_sweep_of_bans_alone_is_not_kept),
         TEST(all_are_muted_by_one_short_notice),
+        TEST(to_mute_a_million_takes_no_longer_than_to_mute_one),
         TEST(a_role_is_handed_over_by_comparing),
         TEST(shares_go_with_their_member),
         TEST(no_speaker_is_ever_absent),
@@ -1861,10 +2084,12 @@ int suite_rooms(const struct backend *b)
         TEST(a_heartbeat_returns_the_newest_version),
         TEST(after_close_nothing_is_left),
         TEST(whoever_comes_finishes_a_closing_room),
+        TEST(the_closer_may_die_at_any_step),
         TEST(an_empty_room_closes_by_itself),
         TEST(a_room_may_vanish_and_come_back_in_one_batch),
         TEST(rooms_are_listed_by_time_and_name),
         TEST(workers_share_the_rooms_and_each_is_seen_once),
+        TEST(any_number_of_workers_share_very_many_rooms),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(who_comes_and_goes_is_told_together),
         TEST(what_is_told_together_is_bounded),

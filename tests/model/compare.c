@@ -211,6 +211,54 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
     return d.equal;
 }
 
+bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
+                        const struct usher_reply *b, FILE *f)
+{
+    struct diff d = { f, true };
+    const struct usher_room_reply *x = &a->of.room, *y = &b->of.room;
+
+    diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
+    INT(repeated);
+    INT(version);
+    diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
+              b->epoch != 0 ? "some" : "none");
+    OF(state);
+    OF(member_state);
+    OF(members);
+    OF(count);
+    OF(since);
+    OF(until_ms);
+    OF(created_ms);
+    OF(more);
+    diff_text(&d, "name", SIZE_MAX, (struct usher_text){ x->name, x->name_size },
+              (struct usher_text){ y->name, y->name_size });
+    diff_int(&d, "NUL after name", SIZE_MAX, x->name[x->name_size], y->name[y->name_size]);
+    OF(n_rows);
+    for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
+        const struct usher_room_row *p = &x->rows[i], *q = &y->rows[i];
+
+        ROW(kind);
+        ROW(state);
+        diff_text(&d, "id", i, p->id, q->id);
+        diff_text(&d, "owner", i, p->owner, q->owner);
+        diff_text(&d, "value", i, p->value, q->value);
+        ROW(version);
+        ROW(since_ms);
+        ROW(seen_ms);
+    }
+    if (verb == USHER_ROOM_OPEN || verb == USHER_ROOM_SHOW) {
+        OF(settings.capacity);
+        OF(settings.linger_ms);
+        OF(settings.ttl_ms);
+        OF(settings.away_ms);
+        OF(settings.grace_ms);
+        OF(settings.log);
+        OF(settings.requests);
+        OF(settings.presence_ms);
+    }
+    return d.equal;
+}
+
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f)
 {
     struct diff d = { f, true };
@@ -321,6 +369,28 @@ void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *
                       s->waiting, s->away, s->offered, s->seated, s->agents, s->longest_wait_ms,
                       s->seated_today, s->abandoned_today, s->finished_today);
     }
+}
+
+void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+{
+    const struct usher_room_reply *x = &r->of.room;
+
+    (void)verb;
+    (void)fprintf(f,
+                  "    %s%s version %" PRIu64 " state %d member %d members %" PRIu64
+                  " count %" PRIu64 " since %" PRIu64 " until %" PRId64 "%s name \"%s\"",
+                  usher_status_word(r->status), r->repeated ? " (repeated)" : "", r->version,
+                  (int)x->state, (int)x->member_state, x->members, x->count, x->since, x->until_ms,
+                  x->more ? " more" : "", x->name);
+    if (r->message[0] != '\0')
+        (void)fprintf(f, " (%s)", r->message);
+    (void)fputc('\n', f);
+    for (size_t i = 0; i < x->n_rows; i++)
+        (void)fprintf(
+            f, "      row %d \"%.*s\" of \"%.*s\" version %" PRIu64 " %zu bytes\n", x->rows[i].kind,
+            (int)x->rows[i].id.size, x->rows[i].id.data != NULL ? x->rows[i].id.data : "",
+            (int)x->rows[i].owner.size, x->rows[i].owner.data != NULL ? x->rows[i].owner.data : "",
+            x->rows[i].version, x->rows[i].value.size);
 }
 
 static const char *state_word(enum usher_noun noun, unsigned code)

@@ -14,11 +14,14 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
                    FILE *f);
 bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
                          const struct usher_reply *b, FILE *f);
+bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
+                        const struct usher_reply *b, FILE *f);
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);
 
 /* All of it, some lines. */
 void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
 void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
 void notice_print(FILE *f, const struct usher_notice *n); /* one line */
 
 #endif

@@ -35,6 +35,7 @@ static const struct lockstep *noun;
 struct heard {
     struct usher_notice n;
     char scope[USHER_NAME_MAX], subject[USHER_NAME_MAX], owner[USHER_NAME_MAX];
+    char *data;
 };
 
 struct hearing {
@@ -65,6 +66,17 @@ static void hear(void *payload, const struct usher_notice *notice)
     keep(&at->n.scope, at->scope);
     keep(&at->n.subject, at->subject);
     keep(&at->n.owner, at->owner);
+    at->data = malloc(notice->data.size + 1);
+    if (at->data == NULL)
+        abort();
+    if (notice->data.size > 0)
+        memcpy(at->data, notice->data.data, notice->data.size);
+}
+
+static void forget(struct hearing *h)
+{
+    for (; h->n > 0; h->n--)
+        free(h->all[h->n - 1].data);
 }
 
 /* The notice of @scope at or after *@i; false: no more. */
@@ -80,6 +92,7 @@ static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
         ret->scope.data = at->scope;
         ret->subject.data = at->subject;
         ret->owner.data = at->owner;
+        ret->data.data = at->data;
         ++*i;
         return true;
     }
@@ -93,7 +106,7 @@ struct target {
     struct usher_engine *e;
     struct usher_watch *watch;
     struct hearing heard;
-    uint64_t epochs[SCOPES_MAX];
+    uint64_t epochs[SCOPES_MAX], of_model[SCOPES_MAX]; /* of the scopes, as last seen */
 };
 
 struct world {
@@ -135,6 +148,7 @@ static void targets_close(struct target *t)
         if (t[i].watch != NULL)
             usher_unwatch(t[i].e, t[i].watch);
         usher_close(t[i].e);
+        forget(&t[i].heard);
         free(t[i].heard.all);
     }
 }
@@ -205,8 +219,9 @@ static bool same_digests(const struct world *w, const struct target *t, FILE *f)
     return true;
 }
 
+/* One epoch as long as the model has one, and then another one. */
 static bool same_epoch(const struct world *w, struct target *t, const struct usher_command *c,
-                       const struct usher_reply *r)
+                       const struct usher_reply *model, const struct usher_reply *r)
 {
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
         const char *name = noun->gen_scope(w->gen, k);
@@ -214,9 +229,10 @@ static bool same_epoch(const struct world *w, struct target *t, const struct ush
         if (r->epoch == 0 || c->scope.size != strlen(name) ||
             memcmp(c->scope.data, name, c->scope.size) != 0)
             continue;
-        if (t->epochs[k] == 0)
-            t->epochs[k] = r->epoch;
-        return t->epochs[k] == r->epoch;
+        if ((t->epochs[k] == r->epoch) != (t->of_model[k] == model->epoch))
+            return false;
+        t->epochs[k] = r->epoch;
+        t->of_model[k] = model->epoch;
     }
     return true;
 }
@@ -252,7 +268,7 @@ static size_t run_batch(const struct world *w, struct target *t,
     static struct usher_reply replies[BATCH_MAX];
     size_t bad = n;
 
-    t->heard.n = 0;
+    forget(&t->heard);
     if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
         say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(t->e));
         return 0;
@@ -260,7 +276,7 @@ static size_t run_batch(const struct world *w, struct target *t,
     for (size_t i = 0; i < n; i++) {
         if (bad == n &&
             (!noun->model->replies_equal(commands[i].verb, &model[i], &replies[i], NULL) ||
-             !same_epoch(w, t, &commands[i], &replies[i]))) {
+             !same_epoch(w, t, &commands[i], &model[i], &replies[i]))) {
             bad = i;
             say(f, "answers of the model and of %s differ (or an epoch changed)\n", t->store->name);
             if (f != NULL) {
@@ -283,7 +299,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     static struct usher_reply model[BATCH_MAX];
     struct target targets[STORES_MAX];
     struct hearing heard = { NULL, 0, 0 };
-    void *m = noun->model->open(hear, &heard);
+    void *m = noun->model->open(w->watched ? hear : NULL, &heard);
     size_t bad = n, batches = 0;
 
     if (!targets_open(w, targets, f)) {
@@ -293,7 +309,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     }
     for (size_t at = 0, k; at < n && bad == n; at += k) {
         k = n - at < batch ? n - at : batch;
-        heard.n = 0;
+        forget(&heard);
         for (size_t i = 0; i < k; i++) {
             const char *fault;
 
@@ -322,6 +338,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
         bad = n - 1;
     targets_close(targets);
     noun->model->close(m);
+    forget(&heard);
     free(heard.all);
     return bad;
 }

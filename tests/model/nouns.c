@@ -9,6 +9,8 @@
 #include "model/model.h"
 #include "model/queue_gen.h"
 #include "model/queue_model.h"
+#include "model/room_gen.h"
+#include "model/room_model.h"
 
 /* ---- numbers ----------------------------------------------------------------------- */
 
@@ -116,4 +118,50 @@ const struct noun_model queue_noun = {
     .fault = queue_fault,
     .replies_equal = queue_replies_equal,
     .reply_print = queue_reply_print,
+};
+
+/* ---- rooms ------------------------------------------------------------------------- */
+
+static void *room_open(noun_notify *notify, void *payload)
+{
+    return room_model_open(notify, payload);
+}
+
+static void *room_copy(const void *model, noun_notify *notify, void *payload)
+{
+    return room_model_copy(model, notify, payload);
+}
+
+static void room_close(void *model)
+{
+    room_model_close(model);
+}
+
+static struct usher_command room_resolve(const void *model, void *command)
+{
+    return room_gen_resolve(command, model);
+}
+
+static void room_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+{
+    room_model_execute(model, c, r);
+}
+
+static const char *room_fault(const void *model)
+{
+    return room_model_fault(model);
+}
+
+const struct noun_model room_noun = {
+    .noun = USHER_ROOM,
+    .open = room_open,
+    .copy = room_copy,
+    .close = room_close,
+    .command_size = sizeof(struct room_gen_command),
+    .resolve = room_resolve,
+    .execute = room_execute,
+    .reply_done = room_model_reply_done,
+    .fault = room_fault,
+    .replies_equal = room_replies_equal,
+    .reply_print = room_reply_print,
 };

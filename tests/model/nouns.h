@@ -31,6 +31,6 @@ struct noun_model {
     void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_reply *r);
 };
 
-extern const struct noun_model number_noun, queue_noun;
+extern const struct noun_model number_noun, queue_noun, room_noun;
 
 #endif

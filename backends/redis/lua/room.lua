@@ -769,7 +769,7 @@ end
 -- ---- sweep --------------------------------------------------------------------------------
 
 function S.sweep()
-    local max, ttl = S.a[K.ARG_MAX] or K.STEP_MAX, S.a[K.ARG_TTL]
+    local max, ttl, version = S.a[K.ARG_MAX] or K.STEP_MAX, S.a[K.ARG_TTL], S.version
     if not S.gate(K.ROOM_E_CHANGE) then return end
     if not S.expire_due then S.make_due() end
     local n, more = S.expire_due(max)
@@ -782,7 +782,7 @@ function S.sweep()
     end
     S.counted, S.more = n, more and 1 or 0
     S.say(n > 0 and K.OK or K.SAME)
-    if n > 0 and S.req and S.exists then S.keep_last() end
+    if S.req and S.exists and S.version ~= version then S.keep_last() end
 end
 
 -- ---- reads --------------------------------------------------------------------------------

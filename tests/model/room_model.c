@@ -1,0 +1,2017 @@
+/* SPDX-License-Identifier: MIT */
+/* See room_model.h. */
+#include "config.h"
+
+#include "model/room_model.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/parts.h"
+
+#define EXPIRE_MAX 64 /* of a command on its way */
+#define STEP_MAX 1000
+#define WRITES 48 /* of one change */
+#define OWNED 16  /* roles, or shares, of one member */
+#define UNTOLD 256
+#define TOLD_BYTES 8192
+#define REQUEST_MS INT64_C(3600000)
+
+enum { CAPACITY, LINGER, TTL, AWAY, GRACE, LOG, REQUESTS, PRESENCE };
+
+typedef struct room_model_text text;
+typedef struct room_model_fields fields;
+typedef struct room_model_room room;
+typedef struct room_model_member member;
+typedef struct room_model_row row;
+
+struct room_model {
+    room *rooms;
+    size_t n;
+    room_model_notify *notify;
+    void *payload;
+};
+
+/* One command. */
+struct work {
+    struct room_model *m;
+    room *r;
+    const struct usher_command *c;
+    const struct usher_room_args *a;
+    struct usher_reply *reply;
+    int64_t now;
+    row *rows;
+    size_t n_rows;
+};
+
+static const struct usher_text none = { NULL, 0 };
+
+/* ---- texts, fields ------------------------------------------------------------------ */
+
+static text *text_new(const void *data, size_t size)
+{
+    text *t = malloc(sizeof *t + size + 1);
+
+    if (t == NULL)
+        abort();
+    t->refs = 1;
+    t->size = size;
+    if (size > 0)
+        memcpy(t->data, data, size);
+    t->data[size] = '\0';
+    return t;
+}
+
+static text *text_from(const struct usher_text *t)
+{
+    return text_new(t->data, t->size);
+}
+
+static text *ref(text *t)
+{
+    if (t != NULL)
+        t->refs++;
+    return t;
+}
+
+static void drop(text *t)
+{
+    if (t != NULL && --t->refs == 0)
+        free(t);
+}
+
+static bool same(const struct usher_text *a, const struct usher_text *b)
+{
+    return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
+}
+
+static struct usher_text out(const text *t)
+{
+    struct usher_text o = none;
+
+    if (t != NULL && t->size > 0) {
+        o.data = t->data;
+        o.size = t->size;
+    }
+    return o;
+}
+
+static bool equals(const text *t, const struct usher_text *other)
+{
+    struct usher_text own = out(t);
+
+    return same(&own, other);
+}
+
+static int compare(const text *a, const text *b)
+{
+    int c = memcmp(a->data, b->data, a->size < b->size ? a->size : b->size);
+
+    return c != 0 ? c : (a->size > b->size) - (a->size < b->size);
+}
+
+static void field_remove(fields *f, size_t i)
+{
+    drop(f->at[i].name);
+    drop(f->at[i].value);
+    removed(f->at, &f->n, sizeof *f->at, i);
+}
+
+static void fields_clear(fields *f)
+{
+    while (f->n > 0)
+        field_remove(f, f->n - 1);
+    free(f->at);
+    f->at = NULL;
+}
+
+static fields fields_copy(const fields *f)
+{
+    fields to = { copied(f->at, f->n, sizeof *f->at), f->n };
+
+    for (size_t i = 0; i < to.n; i++) {
+        (void)ref(to.at[i].name);
+        (void)ref(to.at[i].value);
+    }
+    return to;
+}
+
+static struct room_model_field *field_find(const fields *f, const struct usher_text *name)
+{
+    for (size_t i = 0; i < f->n; i++)
+        if (equals(f->at[i].name, name))
+            return &f->at[i];
+    return NULL;
+}
+
+static void field_put(fields *f, const struct usher_text *name, const struct usher_text *value,
+                      uint64_t version)
+{
+    struct room_model_field *at = field_find(f, name);
+    text *t = text_from(value);
+
+    if (at == NULL) {
+        f->at = grown(f->at, f->n, sizeof *f->at);
+        at = &f->at[f->n++];
+        at->name = text_from(name);
+    } else {
+        drop(at->value);
+    }
+    at->value = t;
+    at->version = version;
+}
+
+/* ---- MessagePack, written down once more -------------------------------------------- */
+
+struct packed {
+    unsigned char *at;
+    size_t n, room;
+};
+
+static void put_byte(struct packed *p, unsigned b)
+{
+    if (p->n == p->room) {
+        p->room = p->room * 2 + 64;
+        p->at = realloc(p->at, p->room);
+        if (p->at == NULL)
+            abort();
+    }
+    p->at[p->n++] = (unsigned char)b;
+}
+
+static void put_big(struct packed *p, unsigned tag, uint64_t value, unsigned bytes)
+{
+    put_byte(p, tag);
+    while (bytes-- > 0)
+        put_byte(p, (unsigned)(value >> (8 * bytes)) & 0xff);
+}
+
+static void put_uint(struct packed *p, uint64_t value)
+{
+    if (value < 128)
+        put_byte(p, (unsigned)value);
+    else if (value < 256)
+        put_big(p, 0xcc, value, 1);
+    else if (value < 65536)
+        put_big(p, 0xcd, value, 2);
+    else if (value < UINT64_C(1) << 32)
+        put_big(p, 0xce, value, 4);
+    else
+        put_big(p, 0xcf, value, 8);
+}
+
+static void put_text(struct packed *p, const struct usher_text *t)
+{
+    if (t->size < 32)
+        put_byte(p, 0xa0 | (unsigned)t->size);
+    else if (t->size < 256)
+        put_big(p, 0xd9, t->size, 1);
+    else if (t->size < 65536)
+        put_big(p, 0xda, t->size, 2);
+    else
+        put_big(p, 0xdb, t->size, 4);
+    for (size_t i = 0; i < t->size; i++)
+        put_byte(p, (unsigned char)t->data[i]);
+}
+
+static void put_array(struct packed *p, size_t n)
+{
+    if (n < 16)
+        put_byte(p, 0x90 | (unsigned)n);
+    else
+        put_big(p, 0xdc, n, 2);
+}
+
+static text *packed_text(struct packed *p)
+{
+    text *t = text_new(p->at, p->n);
+
+    free(p->at);
+    return t;
+}
+
+static text *fields_packed(const fields *f)
+{
+    struct packed p = { NULL, 0, 0 };
+
+    if (f->n > 0)
+        put_array(&p, 3 * f->n);
+    for (size_t i = 0; i < f->n; i++) {
+        struct usher_text name = out(f->at[i].name), value = out(f->at[i].value);
+
+        put_text(&p, &name);
+        put_text(&p, &value);
+        put_uint(&p, f->at[i].version);
+    }
+    return packed_text(&p);
+}
+
+static text *notice_packed(const struct usher_notice *n)
+{
+    struct packed p = { NULL, 0, 0 };
+
+    put_array(&p, 10);
+    put_uint(&p, (uint64_t)n->verb);
+    put_uint(&p, n->version);
+    put_uint(&p, n->from);
+    put_uint(&p, n->to);
+    put_uint(&p, n->token);
+    put_uint(&p, (uint64_t)n->until_ms);
+    put_uint(&p, (uint64_t)n->now_ms);
+    put_text(&p, &n->owner);
+    put_text(&p, &n->subject);
+    put_text(&p, &n->data);
+    return packed_text(&p);
+}
+
+/* The pairs that the command names. */
+struct pairs {
+    struct usher_text name[USHER_FIELDS_MAX + 1], value[USHER_FIELDS_MAX + 1];
+    size_t n;
+};
+
+static void pairs_of(const struct work *w, bool with_field, struct pairs *p)
+{
+    struct usher_fields f;
+    uint64_t version;
+
+    p->n = 0;
+    if (with_field) {
+        p->name[0] = w->a->field;
+        p->value[0] = w->a->value;
+        p->n = 1;
+    }
+    if (w->a->fields.data == NULL)
+        return;
+    memset(&f, 0, sizeof f);
+    f.at = (const unsigned char *)w->a->fields.data;
+    f.end = f.at + w->a->fields.size;
+    while (p->n <= USHER_FIELDS_MAX &&
+           usher_fields_next(&f, &p->name[p->n], &p->value[p->n], &version))
+        p->n++;
+}
+
+/* As a notice has them. */
+static text *pairs_packed(const struct pairs *pairs)
+{
+    struct packed p = { NULL, 0, 0 };
+
+    if (pairs->n > 0)
+        put_array(&p, 2 * pairs->n);
+    for (size_t i = 0; i < pairs->n; i++) {
+        put_text(&p, &pairs->name[i]);
+        put_text(&p, &pairs->value[i]);
+    }
+    if (p.n > TOLD_BYTES) { /* nil */
+        p.n = 0;
+        put_byte(&p, 0xc0);
+    }
+    return packed_text(&p);
+}
+
+/* ---- what a room has ---------------------------------------------------------------- */
+
+static void row_drop(row *x)
+{
+    drop(x->id);
+    drop(x->owner);
+    drop(x->value);
+}
+
+static row *rows_copy(const row *rows, size_t n)
+{
+    row *to = copied(rows, n, sizeof *rows);
+
+    for (size_t i = 0; i < n; i++) {
+        (void)ref(to[i].id);
+        (void)ref(to[i].owner);
+        (void)ref(to[i].value);
+    }
+    return to;
+}
+
+static void kept_remove(room *r, size_t at)
+{
+    struct room_model_kept *k = &r->kept[at];
+
+    drop(k->id);
+    for (size_t i = 0; i < k->n_rows; i++)
+        row_drop(&k->rows[i]);
+    free(k->rows);
+    removed(r->kept, &r->n_kept, sizeof *k, at);
+}
+
+static void member_remove(room *r, size_t i)
+{
+    drop(r->members[i].id);
+    fields_clear(&r->members[i].own);
+    removed(r->members, &r->n_members, sizeof *r->members, i);
+}
+
+static void role_remove(room *r, size_t i)
+{
+    drop(r->roles[i].id);
+    drop(r->roles[i].holder);
+    removed(r->roles, &r->n_roles, sizeof *r->roles, i);
+}
+
+static void share_remove(room *r, size_t i)
+{
+    drop(r->shares[i].id);
+    drop(r->shares[i].owner);
+    fields_clear(&r->shares[i].own);
+    removed(r->shares, &r->n_shares, sizeof *r->shares, i);
+}
+
+static void log_remove(room *r, size_t i)
+{
+    drop(r->log[i].packed);
+    removed(r->log, &r->n_log, sizeof *r->log, i);
+}
+
+/* There is no such room: only its name and how many there have been are left. */
+static void room_vanish(room *r)
+{
+    text *name = r->name;
+    uint64_t epoch = r->epoch;
+
+    fields_clear(&r->fields);
+    fields_clear(&r->alls);
+    while (r->n_members > 0)
+        member_remove(r, r->n_members - 1);
+    while (r->n_roles > 0)
+        role_remove(r, r->n_roles - 1);
+    while (r->n_shares > 0)
+        share_remove(r, r->n_shares - 1);
+    while (r->n_log > 0)
+        log_remove(r, r->n_log - 1);
+    while (r->n_kept > 0)
+        kept_remove(r, r->n_kept - 1);
+    free(r->members);
+    free(r->roles);
+    free(r->shares);
+    free(r->log);
+    free(r->kept);
+    memset(r, 0, sizeof *r);
+    r->name = name;
+    r->epoch = epoch;
+    r->set[LOG] = 256;
+    r->set[REQUESTS] = 10000;
+}
+
+static void room_copy(room *r)
+{
+    (void)ref(r->name);
+    r->fields = fields_copy(&r->fields);
+    r->alls = fields_copy(&r->alls);
+    r->members = copied(r->members, r->n_members, sizeof *r->members);
+    r->roles = copied(r->roles, r->n_roles, sizeof *r->roles);
+    r->shares = copied(r->shares, r->n_shares, sizeof *r->shares);
+    r->log = copied(r->log, r->n_log, sizeof *r->log);
+    r->kept = copied(r->kept, r->n_kept, sizeof *r->kept);
+    for (size_t i = 0; i < r->n_members; i++) {
+        (void)ref(r->members[i].id);
+        r->members[i].own = fields_copy(&r->members[i].own);
+    }
+    for (size_t i = 0; i < r->n_roles; i++) {
+        (void)ref(r->roles[i].id);
+        (void)ref(r->roles[i].holder);
+    }
+    for (size_t i = 0; i < r->n_shares; i++) {
+        (void)ref(r->shares[i].id);
+        (void)ref(r->shares[i].owner);
+        r->shares[i].own = fields_copy(&r->shares[i].own);
+    }
+    for (size_t i = 0; i < r->n_log; i++)
+        (void)ref(r->log[i].packed);
+    for (size_t i = 0; i < r->n_kept; i++) {
+        (void)ref(r->kept[i].id);
+        r->kept[i].rows = rows_copy(r->kept[i].rows, r->kept[i].n_rows);
+    }
+}
+
+struct room_model *room_model_open(room_model_notify *notify, void *payload)
+{
+    struct room_model *m = calloc(1, sizeof *m);
+
+    if (m == NULL)
+        abort();
+    m->notify = notify;
+    m->payload = payload;
+    return m;
+}
+
+struct room_model *room_model_copy(const struct room_model *m, room_model_notify *notify,
+                                   void *payload)
+{
+    struct room_model *to = room_model_open(notify, payload);
+
+    to->rooms = copied(m->rooms, m->n, sizeof *m->rooms);
+    to->n = m->n;
+    for (size_t i = 0; i < to->n; i++)
+        room_copy(&to->rooms[i]);
+    return to;
+}
+
+void room_model_close(struct room_model *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        room_vanish(&m->rooms[i]);
+        drop(m->rooms[i].name);
+    }
+    free(m->rooms);
+    free(m);
+}
+
+const struct room_model_room *room_model_room(const struct room_model *m, const char *name)
+{
+    struct usher_text t = { name, strlen(name) };
+
+    for (size_t i = 0; i < m->n; i++)
+        if (equals(m->rooms[i].name, &t))
+            return &m->rooms[i];
+    return NULL;
+}
+
+static bool there(const room *r)
+{
+    return r->state != USHER_ROOM_CLOSED;
+}
+
+static bool is_open(const room *r)
+{
+    return r->state == USHER_ROOM_OPENED || r->state == USHER_ROOM_LOCKED;
+}
+
+static bool is_in(const member *x)
+{
+    return x->state != USHER_MEMBER_ABSENT && x->state != USHER_MEMBER_BANNED;
+}
+
+static int64_t count_in(const room *r)
+{
+    int64_t n = 0;
+
+    for (size_t i = 0; i < r->n_members; i++)
+        n += is_in(&r->members[i]);
+    return n;
+}
+
+static member *member_find(const room *r, const struct usher_text *id)
+{
+    for (size_t i = 0; i < r->n_members; i++)
+        if (equals(r->members[i].id, id))
+            return &r->members[i];
+    return NULL;
+}
+
+static struct room_model_role *role_find(const room *r, const struct usher_text *id)
+{
+    for (size_t i = 0; i < r->n_roles; i++)
+        if (equals(r->roles[i].id, id))
+            return &r->roles[i];
+    return NULL;
+}
+
+static struct room_model_share *share_find(const room *r, const struct usher_text *id)
+{
+    for (size_t i = 0; i < r->n_shares; i++)
+        if (equals(r->shares[i].id, id))
+            return &r->shares[i];
+    return NULL;
+}
+
+static size_t roles_of(const room *r, const text *id)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_roles; i++)
+        n += compare(r->roles[i].holder, id) == 0;
+    return n;
+}
+
+static size_t shares_of(const room *r, const text *id)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < r->n_shares; i++)
+        n += compare(r->shares[i].owner, id) == 0;
+    return n;
+}
+
+static bool absent(const room *r, const text *id)
+{
+    struct usher_text t = out(id);
+    const member *x = member_find(r, &t);
+
+    return x == NULL || !is_in(x);
+}
+
+const char *room_model_fault(const struct room_model *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        const room *r = &m->rooms[i];
+
+        for (size_t k = 0; k < r->n_roles; k++)
+            if (absent(r, r->roles[k].holder))
+                return "a role of somebody who is not there";
+        for (size_t k = 0; k < r->n_shares; k++)
+            if (absent(r, r->shares[k].owner))
+                return "a share of somebody who is not there";
+        if (r->n_log > r->version || r->untold > r->n_log)
+            return "a log of more than there was";
+    }
+    return NULL;
+}
+
+/* ---- notices ------------------------------------------------------------------------ */
+
+static bool comes_or_goes(enum usher_verb verb)
+{
+    return verb == USHER_ROOM_JOIN || verb == USHER_ROOM_LEAVE || verb == USHER_ROOM_ALIVE ||
+           verb == USHER_ROOM_SWEEP;
+}
+
+static uint64_t untold_max(const room *r)
+{
+    return r->set[LOG] < UNTOLD ? (uint64_t)r->set[LOG] : UNTOLD;
+}
+
+static struct usher_notice notice_of(const struct work *w, enum usher_verb verb, unsigned from,
+                                     unsigned to)
+{
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = USHER_ROOM;
+    n.scope = out(w->r->name);
+    n.epoch = w->r->epoch;
+    n.now_ms = w->now;
+    n.verb = verb;
+    n.from = (uint8_t)from;
+    n.to = (uint8_t)to;
+    return n;
+}
+
+/* What was put off, in notices of 8 KiB. */
+static void tell_now(struct work *w)
+{
+    room *r = w->r;
+    size_t i = r->n_log - (size_t)r->untold;
+
+    if (r->untold == 0 || w->m->notify == NULL)
+        return;
+    r->untold = 0;
+    while (i < r->n_log) {
+        struct usher_notice n = notice_of(w, USHER_ROOM_PRESENCE, 0, 0);
+        struct packed p = { NULL, 0, 0 };
+        size_t from = i;
+
+        n.token = r->log[i].version;
+        for (; i < r->n_log && (i == from || p.n + r->log[i].packed->size <= TOLD_BYTES); i++)
+            for (size_t k = 0; k < r->log[i].packed->size; k++)
+                put_byte(&p, (unsigned char)r->log[i].packed->data[k]);
+        n.version = r->log[i - 1].version;
+        n.data.data = (const char *)p.at;
+        n.data.size = p.n;
+        w->m->notify(w->m->payload, &n);
+        free(p.at);
+    }
+}
+
+/* True: it is told later. */
+static bool put_off(struct work *w)
+{
+    room *r = w->r;
+    bool watched = w->m->notify != NULL;
+    bool later = watched && r->set[PRESENCE] > 0 && comes_or_goes(w->c->verb);
+
+    if (!later && (watched || r->untold == 0))
+        return false;
+    if (r->untold++ == 0)
+        r->tell = w->now + r->set[PRESENCE];
+    if (!later && r->untold > untold_max(r))
+        r->untold = 0; /* a gap, for nobody has watched */
+    return later;
+}
+
+/* The change is made: its version, its notice, its place in the log. */
+static void changed(struct work *w, struct usher_notice n)
+{
+    room *r = w->r;
+    bool closing = r->state == USHER_ROOM_CLOSING, later = false;
+
+    n.version = ++r->version;
+    r->clock = w->now;
+    w->reply->epoch = r->epoch;
+    w->reply->version = r->version;
+    if (closing) {
+        r->untold = 0;
+    } else {
+        later = put_off(w);
+        r->log = grown(r->log, r->n_log, sizeof *r->log);
+        r->log[r->n_log].version = r->version;
+        r->log[r->n_log++].packed = notice_packed(&n);
+        for (int k = 0; k < 2 && (int64_t)r->n_log > r->set[LOG]; k++)
+            log_remove(r, 0);
+    }
+    if (!later && w->m->notify != NULL)
+        w->m->notify(w->m->payload, &n);
+    if (r->untold > 0 && r->untold >= untold_max(r))
+        tell_now(w);
+}
+
+static void member_changed(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
+                           const struct usher_text *id, int64_t until, const struct pairs *pairs)
+{
+    struct usher_notice n = notice_of(w, verb, from, to);
+    text *data = pairs != NULL ? pairs_packed(pairs) : NULL;
+
+    n.subject = *id;
+    n.until_ms = until;
+    n.data = out(data);
+    changed(w, n);
+    drop(data);
+}
+
+/* ---- answers ------------------------------------------------------------------------ */
+
+static void answer(struct work *w, enum usher_status status)
+{
+    w->reply->status = status;
+    w->reply->of.room.state = w->r->state;
+    w->reply->of.room.members = (uint64_t)count_in(w->r);
+}
+
+static void answer_name(struct work *w, const struct usher_text *name)
+{
+    struct usher_room_reply *r = &w->reply->of.room;
+
+    r->name_size = name->size;
+    if (name->size > 0)
+        memcpy(r->name, name->data, name->size);
+    r->name[name->size] = '\0';
+}
+
+static void answer_member(struct work *w, enum usher_status status, unsigned state, int64_t until)
+{
+    answer(w, status);
+    answer_name(w, &w->a->member);
+    w->reply->of.room.member_state = (enum usher_member_state)state;
+    w->reply->of.room.until_ms = until;
+}
+
+/* Takes @value over. */
+static row *add_row(struct work *w, int kind, text *id, text *owner, text *value, uint64_t version)
+{
+    row *x;
+
+    w->rows = grown(w->rows, w->n_rows, sizeof *w->rows);
+    x = &w->rows[w->n_rows++];
+    x->kind = kind;
+    x->id = ref(id);
+    x->owner = ref(owner);
+    x->value = value;
+    x->version = version;
+    return x;
+}
+
+static void add_field(struct work *w, int kind, const struct room_model_field *f)
+{
+    (void)add_row(w, kind, f->name, NULL, ref(f->value), f->version);
+}
+
+static void add_member(struct work *w, const member *x)
+{
+    row *to = add_row(w, USHER_ROOM_MEMBER_ROW, x->id, NULL, fields_packed(&x->own), x->version);
+
+    to->state = (int)x->state;
+    to->since = x->joined;
+    to->seen = x->seen;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    return compare(((const row *)a)->id, ((const row *)b)->id);
+}
+
+/* Those from @from on by their names. */
+static void sort_rows(struct work *w, size_t from)
+{
+    if (w->n_rows > from)
+        qsort(w->rows + from, w->n_rows - from, sizeof *w->rows, by_id);
+}
+
+static void add_fields(struct work *w, int kind, const fields *f)
+{
+    size_t from = w->n_rows;
+
+    for (size_t i = 0; i < f->n; i++)
+        add_field(w, kind, &f->at[i]);
+    sort_rows(w, from);
+}
+
+/* ---- request ids -------------------------------------------------------------------- */
+
+static size_t kept_find(const struct work *w)
+{
+    size_t i = 0;
+
+    while (i < w->r->n_kept && !equals(w->r->kept[i].id, &w->c->request))
+        i++;
+    return i;
+}
+
+/* The answer is complete; it is that of @version. */
+static void keep(struct work *w, uint64_t version)
+{
+    room *r = w->r;
+    struct room_model_kept *k;
+    size_t i;
+
+    if (w->c->request.data == NULL)
+        return;
+    i = kept_find(w);
+    if (i < r->n_kept)
+        kept_remove(r, i);
+    for (i = 0; i < 2 && r->n_kept > 0; i++)
+        if ((int64_t)r->n_kept + 1 > r->set[REQUESTS] || r->kept[0].until <= w->now)
+            kept_remove(r, 0);
+    r->kept = grown(r->kept, r->n_kept, sizeof *r->kept);
+    k = &r->kept[r->n_kept++];
+    k->id = text_from(&w->c->request);
+    k->verb = w->c->verb;
+    k->until = w->now + REQUEST_MS;
+    k->reply = *w->reply;
+    k->reply.version = version;
+    k->rows = rows_copy(w->rows, w->n_rows);
+    k->n_rows = w->n_rows;
+}
+
+/* True: it is answered. */
+static bool answer_kept(struct work *w)
+{
+    const struct room_model_kept *k;
+    size_t i;
+
+    if (w->c->request.data == NULL)
+        return false;
+    i = kept_find(w);
+    if (i == w->r->n_kept || w->r->kept[i].until <= w->now)
+        return false;
+    k = &w->r->kept[i];
+    if (k->verb != w->c->verb) {
+        w->reply->status = USHER_INVALID;
+        w->reply->epoch = w->reply->version = 0;
+        return true;
+    }
+    *w->reply = k->reply;
+    w->reply->epoch = w->r->epoch;
+    w->reply->repeated = true;
+    w->rows = rows_copy(k->rows, k->n_rows);
+    w->n_rows = k->n_rows;
+    return true;
+}
+
+/* The command's own change. */
+static void finish(struct work *w, struct usher_notice n, const struct pairs *pairs)
+{
+    text *data = pairs != NULL ? pairs_packed(pairs) : NULL;
+
+    n.data = out(data);
+    keep(w, w->r->version + 1);
+    changed(w, n);
+    drop(data);
+}
+
+/* ---- members: deadlines ------------------------------------------------------------- */
+
+static bool fades(const room *r)
+{
+    return r->set[AWAY] > 0 && (r->set[TTL] == 0 || r->set[AWAY] < r->set[TTL]);
+}
+
+static int64_t until_of(const room *r, enum usher_member_state state, int64_t seen, int64_t at)
+{
+    if (state == USHER_MEMBER_OFFLINE)
+        return at + r->set[GRACE];
+    if (state == USHER_MEMBER_HERE && fades(r))
+        return seen + r->set[AWAY];
+    return r->set[TTL] > 0 ? seen + r->set[TTL] : 0;
+}
+
+/* What follows for one that is in, when its time is over. */
+static enum usher_member_state next_of(const room *r, const member *x)
+{
+    if (x->state == USHER_MEMBER_HERE && fades(r))
+        return USHER_MEMBER_AWAY;
+    if (x->state != USHER_MEMBER_OFFLINE && r->set[GRACE] > 0)
+        return USHER_MEMBER_OFFLINE;
+    return USHER_MEMBER_ABSENT;
+}
+
+/* Roles and shares of @id go. */
+static void owned_go(room *r, const text *id)
+{
+    for (size_t i = r->n_roles; i-- > 0;)
+        if (compare(r->roles[i].holder, id) == 0)
+            role_remove(r, i);
+    for (size_t i = r->n_shares; i-- > 0;)
+        if (compare(r->shares[i].owner, id) == 0)
+            share_remove(r, i);
+}
+
+static void member_goes(room *r, const member *x, int64_t at)
+{
+    owned_go(r, x->id);
+    if (is_in(x) && count_in(r) == 1)
+        r->empty = at;
+    member_remove(r, (size_t)(x - r->members));
+}
+
+static void member_expires(struct work *w, const member *x, int64_t at)
+{
+    text *id = ref(x->id);
+    struct usher_text name = out(id);
+    unsigned from = (unsigned)x->state;
+    int64_t until = x->until;
+
+    if (w->c->verb == USHER_ROOM_SWEEP)
+        add_member(w, x);
+    member_goes(w->r, x, at);
+    member_changed(w, USHER_ROOM_EXPIRE, from, USHER_MEMBER_ABSENT, &name, until, NULL);
+    drop(id);
+}
+
+static void overdue(struct work *w, member *x)
+{
+    room *r = w->r;
+    unsigned from = (unsigned)x->state;
+    int64_t at = x->until;
+    struct usher_text id = out(x->id);
+
+    if (x->state == USHER_MEMBER_BANNED) { /* nobody sees it */
+        member_remove(r, (size_t)(x - r->members));
+        return;
+    }
+    if (next_of(r, x) == USHER_MEMBER_ABSENT) {
+        member_expires(w, x, at);
+        return;
+    }
+    x->state = next_of(r, x);
+    x->until = until_of(r, x->state, x->seen, at);
+    member_changed(w, x->state == USHER_MEMBER_AWAY ? USHER_ROOM_FADE : USHER_ROOM_DROP, from,
+                   (unsigned)x->state, &id, x->until, NULL);
+}
+
+static member *first_due(const room *r, int64_t now)
+{
+    member *first = NULL;
+
+    for (size_t i = 0; i < r->n_members; i++) {
+        member *x = &r->members[i];
+
+        if (x->until != 0 && x->until <= now &&
+            (first == NULL || x->until < first->until ||
+             (x->until == first->until && x->version < first->version)))
+            first = x;
+    }
+    return first;
+}
+
+/* ---- closing ------------------------------------------------------------------------ */
+
+static void close_begin(struct work *w, enum usher_verb verb)
+{
+    unsigned from = (unsigned)w->r->state;
+
+    tell_now(w);
+    w->r->state = USHER_ROOM_CLOSING;
+    changed(w, notice_of(w, verb, from, USHER_ROOM_CLOSING));
+}
+
+/* Members in the order they joined, each with what is its own; as much as it could have must
+ * still fit. */
+static uint64_t close_members(room *r)
+{
+    uint64_t n = 0;
+
+    while (n + 1 + OWNED + OWNED <= WRITES) {
+        size_t first = SIZE_MAX;
+
+        for (size_t i = 0; i < r->n_members; i++)
+            if (is_in(&r->members[i]) &&
+                (first == SIZE_MAX || r->members[i].version < r->members[first].version))
+                first = i;
+        if (first == SIZE_MAX)
+            break;
+        n += 1 + roles_of(r, r->members[first].id) + shares_of(r, r->members[first].id);
+        owned_go(r, r->members[first].id);
+        member_remove(r, first);
+    }
+    return n;
+}
+
+/* The next write of a closing room: all of one kind.  0: nothing is left. */
+static uint64_t close_some(room *r)
+{
+    uint64_t n = close_members(r);
+
+    if (n > 0)
+        return n;
+    for (; n < WRITES && r->n_members > 0; n++) /* bans */
+        member_remove(r, r->n_members - 1);
+    if (n > 0)
+        return n;
+    for (; n < WRITES && r->fields.n > 0; n++)
+        field_remove(&r->fields, r->fields.n - 1);
+    if (n > 0)
+        return n;
+    for (; n < WRITES && r->alls.n > 0; n++)
+        field_remove(&r->alls, r->alls.n - 1);
+    if (n > 0)
+        return n;
+    for (; n < WRITES && r->n_log > 0; n++)
+        log_remove(r, r->n_log - 1);
+    if (n > 0)
+        return n;
+    for (; n < WRITES && r->n_kept > 0; n++)
+        kept_remove(r, 0);
+    return n;
+}
+
+static uint64_t close_step(struct work *w)
+{
+    uint64_t n = 0;
+
+    while (n + WRITES <= STEP_MAX) {
+        uint64_t some = close_some(w->r);
+
+        if (some == 0) {
+            changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_CLOSING, USHER_ROOM_CLOSED));
+            room_vanish(w->r);
+            return n;
+        }
+        n += some;
+    }
+    return n;
+}
+
+/* Whatever is due, at most @max; returns how much. */
+static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
+{
+    const room *r = w->r;
+    uint64_t n = 0;
+    member *x;
+
+    *ret_more = false;
+    while ((x = first_due(r, w->now)) != NULL) {
+        if (n == max) {
+            *ret_more = true;
+            return n;
+        }
+        overdue(w, x);
+        n++;
+    }
+    if (is_open(r) && r->set[LINGER] > 0 && count_in(r) == 0 &&
+        r->empty + r->set[LINGER] <= w->now) {
+        close_begin(w, USHER_ROOM_EMPTY);
+        (void)close_step(w);
+        n++;
+    }
+    return n;
+}
+
+/* The member as it is now; NULL: none. */
+static member *load(struct work *w, const struct usher_text *id)
+{
+    member *x;
+
+    while ((x = member_find(w->r, id)) != NULL && x->until != 0 && x->until <= w->now)
+        overdue(w, x);
+    return x;
+}
+
+static member *load_in(struct work *w, const struct usher_text *id)
+{
+    member *x = load(w, id);
+
+    return x != NULL && is_in(x) ? x : NULL;
+}
+
+/* What is due for whoever is called so. */
+static void load_owner(struct work *w, text *id)
+{
+    struct usher_text t = out(ref(id));
+
+    (void)load(w, &t);
+    drop(id);
+}
+
+/* ---- verbs -------------------------------------------------------------------------- */
+
+static bool version_right(struct work *w)
+{
+    if ((w->c->given & USHER_GIVEN_ROOM_IF_VERSION) == 0 ||
+        (uint64_t)w->a->if_version == w->r->version)
+        return true;
+    answer(w, USHER_STALE);
+    return false;
+}
+
+/* False: it is answered. */
+static bool gate(struct work *w)
+{
+    if (is_open(w->r))
+        return version_right(w);
+    answer(w, USHER_MISSING);
+    return false;
+}
+
+static void settings_out(struct work *w)
+{
+    struct usher_room_settings *s = &w->reply->of.room.settings;
+    const int64_t *set = w->r->set;
+
+    s->capacity = set[CAPACITY];
+    s->linger_ms = set[LINGER];
+    s->ttl_ms = set[TTL];
+    s->away_ms = set[AWAY];
+    s->grace_ms = set[GRACE];
+    s->log = set[LOG];
+    s->requests = set[REQUESTS];
+    s->presence_ms = set[PRESENCE];
+    w->reply->of.room.created_ms = w->r->created;
+}
+
+static void do_open(struct work *w)
+{
+    const struct usher_room_args *a = w->a;
+    const int64_t given[ROOM_MODEL_SETTINGS] = { a->capacity, a->linger_ms,  a->ttl_ms,
+                                                 a->away_ms,  a->grace_ms,   a->log,
+                                                 a->requests, a->presence_ms };
+    static const uint32_t bits[ROOM_MODEL_SETTINGS] = {
+        USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,  USHER_GIVEN_ROOM_TTL,
+        USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,   USHER_GIVEN_ROOM_LOG,
+        USHER_GIVEN_ROOM_REQUESTS, USHER_GIVEN_ROOM_PRESENCE
+    };
+    room *r = w->r;
+    bool differs = !there(r);
+    unsigned from = (unsigned)r->state;
+
+    if (r->state == USHER_ROOM_CLOSING) {
+        answer(w, USHER_REFUSED);
+        settings_out(w);
+        return;
+    }
+    for (int i = 0; i < ROOM_MODEL_SETTINGS; i++)
+        if ((w->c->given & bits[i]) != 0 && r->set[i] != given[i]) {
+            r->set[i] = given[i];
+            differs = true;
+        }
+    if (!there(r)) {
+        r->state = USHER_ROOM_OPENED;
+        r->created = r->empty = w->now;
+        r->epoch++;
+    }
+    answer(w, differs ? USHER_OK : USHER_SAME);
+    settings_out(w);
+    if (differs)
+        finish(w, notice_of(w, USHER_ROOM_OPEN, from, (unsigned)r->state), NULL);
+}
+
+static void do_close(struct work *w)
+{
+    if (!version_right(w))
+        return;
+    if (!there(w->r)) {
+        answer(w, USHER_SAME);
+        return;
+    }
+    if (w->r->state != USHER_ROOM_CLOSING)
+        close_begin(w, USHER_ROOM_CLOSE);
+    w->reply->of.room.count = close_step(w);
+    answer(w, USHER_OK);
+    w->reply->of.room.more = there(w->r);
+}
+
+static void do_lock(struct work *w, enum usher_room_state to)
+{
+    unsigned from = (unsigned)w->r->state;
+
+    if (!gate(w))
+        return;
+    w->r->state = to;
+    answer(w, from == (unsigned)to ? USHER_SAME : USHER_OK);
+    if (from != (unsigned)to)
+        finish(w, notice_of(w, w->c->verb, from, (unsigned)to), NULL);
+}
+
+/* `if=` against what there is (NULL: nothing).  False: it is answered. */
+static bool as_expected(struct work *w, const struct room_model_field *f)
+{
+    if (w->a->expected.data == NULL ||
+        (f != NULL ? equals(f->value, &w->a->expected) : w->a->expected.size == 0))
+        return true;
+    answer(w, USHER_STALE);
+    if (f != NULL)
+        add_field(w, USHER_ROOM_FIELD_ROW, f);
+    return false;
+}
+
+static void field_changed(struct work *w, const struct pairs *pairs)
+{
+    struct usher_notice n = notice_of(w, w->c->verb, 0, 0);
+
+    n.subject = w->a->field;
+    answer(w, USHER_OK);
+    finish(w, n, pairs);
+}
+
+/* Put @pairs into @own; a value of @alls (NULL: none count) that came later stands before it. */
+static bool put_pairs(struct work *w, fields *own, const fields *alls, const struct pairs *pairs)
+{
+    bool any = false;
+
+    for (size_t i = 0; i < pairs->n; i++) {
+        const struct room_model_field *f = field_find(own, &pairs->name[i]);
+        const struct room_model_field *all =
+            alls != NULL ? field_find(alls, &pairs->name[i]) : NULL;
+
+        if (f != NULL && equals(f->value, &pairs->value[i]) &&
+            (all == NULL || f->version > all->version))
+            continue;
+        field_put(own, &pairs->name[i], &pairs->value[i], w->r->version + 1);
+        any = true;
+    }
+    return any;
+}
+
+static void do_set(struct work *w)
+{
+    struct pairs pairs;
+
+    if (!gate(w) || !as_expected(w, field_find(&w->r->fields, &w->a->field)))
+        return;
+    pairs_of(w, true, &pairs);
+    if (put_pairs(w, &w->r->fields, NULL, &pairs))
+        field_changed(w, &pairs);
+    else
+        answer(w, USHER_SAME);
+}
+
+static void do_unset(struct work *w)
+{
+    fields *all = &w->r->fields;
+    const struct room_model_field *f = field_find(all, &w->a->field);
+
+    if (!gate(w) || !as_expected(w, f))
+        return;
+    if (f == NULL) {
+        answer(w, USHER_SAME);
+        return;
+    }
+    field_remove(all, (size_t)(f - all->at));
+    field_changed(w, NULL);
+}
+
+static void do_all(struct work *w)
+{
+    struct pairs pairs;
+
+    if (!gate(w))
+        return;
+    pairs_of(w, true, &pairs);
+    field_put(&w->r->alls, &w->a->field, &w->a->value, w->r->version + 1);
+    field_changed(w, &pairs);
+}
+
+static void do_member(struct work *w)
+{
+    const struct room_model_field *all, *f;
+    struct usher_notice n;
+    struct pairs pairs;
+    member *x;
+
+    if (!gate(w))
+        return;
+    answer_name(w, &w->a->member);
+    x = load_in(w, &w->a->member);
+    if (x == NULL) {
+        answer(w, USHER_MISSING);
+        return;
+    }
+    f = field_find(&x->own, &w->a->field);
+    all = field_find(&w->r->alls, &w->a->field);
+    if (!as_expected(w, f != NULL && (all == NULL || f->version > all->version) ? f : all))
+        return;
+    pairs_of(w, true, &pairs);
+    if (!put_pairs(w, &x->own, &w->r->alls, &pairs)) {
+        answer(w, USHER_SAME);
+        return;
+    }
+    answer(w, USHER_OK);
+    n = notice_of(w, USHER_ROOM_MEMBER, (unsigned)x->state, (unsigned)x->state);
+    n.subject = w->a->member;
+    n.until_ms = x->until;
+    finish(w, n, &pairs);
+}
+
+static void beat(struct work *w, member *x)
+{
+    if (w->now > x->seen)
+        x->seen = w->now;
+    x->state = USHER_MEMBER_HERE;
+    x->until = until_of(w->r, x->state, x->seen, w->now);
+}
+
+/* Of @x, which is in: by @verb. */
+static void came(struct work *w, unsigned from, const member *x, const struct pairs *pairs)
+{
+    struct usher_notice n = notice_of(w, w->c->verb, from, (unsigned)x->state);
+
+    n.subject = w->a->member;
+    n.until_ms = x->until;
+    finish(w, n, pairs);
+}
+
+static void join_new(struct work *w, const struct pairs *pairs)
+{
+    room *r = w->r;
+    bool place = true, more;
+    member *x;
+
+    if (r->state == USHER_ROOM_LOCKED) {
+        answer_member(w, USHER_REFUSED, USHER_MEMBER_ABSENT, 0);
+        return;
+    }
+    if (r->set[CAPACITY] > 0 && count_in(r) >= r->set[CAPACITY]) {
+        (void)all_overdue(w, STEP_MAX, &more);
+        place = count_in(r) < r->set[CAPACITY];
+    }
+    if (!gate(w))
+        return;
+    if (!place) {
+        answer_member(w, USHER_FULL, USHER_MEMBER_ABSENT, 0);
+        return;
+    }
+    r->members = grown(r->members, r->n_members, sizeof *r->members);
+    x = &r->members[r->n_members++];
+    x->id = text_from(&w->a->member);
+    x->version = r->version + 1;
+    x->joined = x->seen = w->now;
+    (void)put_pairs(w, &x->own, &r->alls, pairs);
+    beat(w, x);
+    answer_member(w, USHER_OK, (unsigned)x->state, x->until);
+    came(w, USHER_MEMBER_ABSENT, x, pairs);
+}
+
+static void do_join(struct work *w)
+{
+    struct pairs pairs;
+    unsigned from;
+    bool any;
+    member *x;
+
+    if (!gate(w))
+        return;
+    pairs_of(w, false, &pairs);
+    x = load(w, &w->a->member);
+    if (x == NULL) {
+        join_new(w, &pairs);
+        return;
+    }
+    if (x->state == USHER_MEMBER_BANNED) {
+        answer_member(w, USHER_REFUSED, USHER_MEMBER_BANNED, x->until);
+        return;
+    }
+    from = (unsigned)x->state;
+    any = put_pairs(w, &x->own, &w->r->alls, &pairs);
+    beat(w, x);
+    any = any || from != USHER_MEMBER_HERE;
+    answer_member(w, any ? USHER_OK : USHER_SAME, (unsigned)x->state, x->until);
+    if (any)
+        came(w, from, x, &pairs);
+}
+
+static void answer_told(struct work *w)
+{
+    w->reply->of.room.since = w->r->version - (w->m->notify != NULL ? w->r->untold : 0);
+}
+
+static void do_alive(struct work *w)
+{
+    unsigned from;
+    member *x;
+
+    if (!gate(w))
+        return;
+    x = load(w, &w->a->member);
+    if (x == NULL || x->state == USHER_MEMBER_BANNED) {
+        answer_member(w, USHER_MISSING, x == NULL ? USHER_MEMBER_ABSENT : USHER_MEMBER_BANNED,
+                      x == NULL ? 0 : x->until);
+        return;
+    }
+    from = (unsigned)x->state;
+    beat(w, x);
+    answer_member(w, USHER_OK, (unsigned)x->state, x->until);
+    answer_told(w);
+    if (from != USHER_MEMBER_HERE) {
+        came(w, from, x, NULL);
+        answer_told(w);
+    }
+}
+
+/* leave, kick without and with a ban (> 0), an end of a ban (0). */
+static void do_go(struct work *w)
+{
+    bool has_ban = w->c->verb == USHER_ROOM_KICK && (w->c->given & USHER_GIVEN_ROOM_BAN) != 0;
+    bool bans = has_ban && w->a->ban_ms > 0;
+    int64_t end = bans ? w->now + w->a->ban_ms : 0;
+    unsigned from = USHER_MEMBER_ABSENT;
+    unsigned to = bans ? USHER_MEMBER_BANNED : USHER_MEMBER_ABSENT;
+    struct usher_notice n;
+    room *r = w->r;
+    member *x;
+
+    if (!gate(w))
+        return;
+    x = load(w, &w->a->member);
+    if (x != NULL)
+        from = (unsigned)x->state;
+    if (bans ? from == USHER_MEMBER_BANNED && x->until == end
+             : from == USHER_MEMBER_ABSENT || (from == USHER_MEMBER_BANNED && !has_ban)) {
+        answer_member(w, USHER_SAME, from, x != NULL ? x->until : 0);
+        return;
+    }
+    if (x != NULL)
+        member_goes(r, x, w->now);
+    if (bans) {
+        r->members = grown(r->members, r->n_members, sizeof *r->members);
+        x = &r->members[r->n_members++];
+        x->id = text_from(&w->a->member);
+        x->state = USHER_MEMBER_BANNED;
+        x->until = end;
+        x->version = r->version + 1;
+    }
+    answer_member(w, USHER_OK, to, end);
+    n = notice_of(w, w->c->verb, from, to);
+    n.subject = w->a->member;
+    n.until_ms = end;
+    finish(w, n, NULL);
+}
+
+static void do_role(struct work *w)
+{
+    static const char word[] = "holder";
+    room *r = w->r;
+    struct room_model_role *role;
+    struct usher_text to = w->a->member, holder;
+    struct usher_notice n;
+    struct pairs pairs;
+
+    if (!gate(w))
+        return;
+    if (to.size > 0 && load_in(w, &to) == NULL) {
+        answer(w, USHER_MISSING);
+        return;
+    }
+    role = role_find(r, &w->a->role);
+    if (role != NULL)
+        load_owner(w, role->holder);
+    role = role_find(r, &w->a->role);
+    holder = role != NULL ? out(role->holder) : none;
+    answer_name(w, &holder);
+    if (w->a->expected.data != NULL && !same(&w->a->expected, &holder)) {
+        answer(w, USHER_STALE);
+        return;
+    }
+    if (same(&to, &holder)) {
+        answer(w, USHER_SAME);
+        return;
+    }
+    if (to.size > 0 && roles_of(r, member_find(r, &to)->id) >= OWNED) {
+        answer(w, USHER_FULL);
+        return;
+    }
+    n = notice_of(w, USHER_ROOM_ROLE, 0, 0);
+    n.subject = w->a->role;
+    n.token = r->version + 1;
+    if (to.size == 0) {
+        n.token = role->version;
+        role_remove(r, (size_t)(role - r->roles));
+    } else {
+        if (role == NULL) {
+            r->roles = grown(r->roles, r->n_roles, sizeof *r->roles);
+            role = &r->roles[r->n_roles++];
+            role->id = text_from(&w->a->role);
+        }
+        drop(role->holder);
+        role->holder = text_from(&to);
+        role->version = r->version + 1;
+        n.owner = to;
+    }
+    pairs.n = 1;
+    pairs.name[0].data = word;
+    pairs.name[0].size = sizeof word - 1;
+    pairs.value[0] = to;
+    answer_name(w, &to);
+    answer(w, USHER_OK);
+    finish(w, n, &pairs);
+}
+
+static void do_share(struct work *w)
+{
+    room *r = w->r;
+    struct room_model_share *s;
+    struct usher_notice n;
+    struct pairs pairs;
+    bool changes;
+    member *x;
+
+    if (!gate(w))
+        return;
+    answer_name(w, &w->a->share);
+    s = share_find(r, &w->a->share);
+    if (s != NULL)
+        load_owner(w, s->owner);
+    x = load_in(w, &w->a->member);
+    if (x == NULL) {
+        answer(w, USHER_MISSING);
+        return;
+    }
+    s = share_find(r, &w->a->share);
+    if (s != NULL && !equals(s->owner, &w->a->member)) {
+        answer(w, USHER_REFUSED);
+        return;
+    }
+    changes = s == NULL;
+    if (changes && shares_of(r, x->id) >= OWNED) {
+        answer(w, USHER_FULL);
+        return;
+    }
+    if (changes) {
+        r->shares = grown(r->shares, r->n_shares, sizeof *r->shares);
+        s = &r->shares[r->n_shares++];
+        s->id = text_from(&w->a->share);
+        s->owner = text_from(&w->a->member);
+        s->version = r->version + 1;
+    }
+    pairs_of(w, false, &pairs);
+    if (put_pairs(w, &s->own, NULL, &pairs))
+        changes = true;
+    answer(w, changes ? USHER_OK : USHER_SAME);
+    if (!changes)
+        return;
+    n = notice_of(w, USHER_ROOM_SHARE, 0, 0);
+    n.subject = w->a->share;
+    n.owner = w->a->member;
+    finish(w, n, &pairs);
+}
+
+static void do_unshare(struct work *w)
+{
+    struct room_model_share *s;
+    struct usher_notice n;
+    text *owner;
+
+    if (!gate(w))
+        return;
+    answer_name(w, &w->a->share);
+    s = share_find(w->r, &w->a->share);
+    answer(w, s != NULL ? USHER_OK : USHER_SAME);
+    if (s == NULL)
+        return;
+    owner = ref(s->owner);
+    n = notice_of(w, USHER_ROOM_UNSHARE, 0, 0);
+    n.subject = w->a->share;
+    n.owner = out(owner);
+    share_remove(w->r, (size_t)(s - w->r->shares));
+    finish(w, n, NULL);
+    drop(owner);
+}
+
+static void do_sweep(struct work *w)
+{
+    struct usher_room_reply *reply = &w->reply->of.room;
+    room *r = w->r;
+    uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : STEP_MAX;
+    uint64_t before = r->version;
+
+    if (!gate(w))
+        return;
+    reply->count = all_overdue(w, max, &reply->more);
+    while ((w->c->given & USHER_GIVEN_ROOM_TTL) != 0 && !reply->more && is_open(r)) {
+        const member *first = NULL;
+
+        for (size_t i = 0; i < r->n_members; i++) {
+            const member *x = &r->members[i];
+
+            if (is_in(x) && (first == NULL || x->seen < first->seen ||
+                             (x->seen == first->seen && x->version < first->version)))
+                first = x;
+        }
+        if (first == NULL || first->seen + w->a->ttl_ms > w->now)
+            break;
+        if (reply->count >= max) {
+            reply->more = true;
+            break;
+        }
+        member_expires(w, first, w->now);
+        reply->count++;
+    }
+    answer(w, reply->count > 0 ? USHER_OK : USHER_SAME);
+    if (there(r) && r->version != before && w->c->request.data != NULL) {
+        keep(w, r->version);
+        r->clock = w->now;
+    }
+}
+
+static void add_shares(struct work *w, const member *x)
+{
+    const room *r = w->r;
+    uint64_t shown = 0;
+
+    for (;;) { /* the next one in the order in which they were made */
+        const struct room_model_share *next = NULL;
+
+        for (size_t i = 0; i < r->n_shares; i++) {
+            const struct room_model_share *s = &r->shares[i];
+
+            if (compare(s->owner, x->id) == 0 && s->version > shown &&
+                (next == NULL || s->version < next->version))
+                next = s;
+        }
+        if (next == NULL)
+            return;
+        shown = next->version;
+        (void)add_row(w, USHER_ROOM_SHARE_ROW, next->id, next->owner, fields_packed(&next->own),
+                      next->version);
+    }
+}
+
+/* Who joined first behind @version; NULL: nobody. */
+static const member *joined_behind(const room *r, uint64_t version)
+{
+    const member *next = NULL;
+
+    for (size_t i = 0; i < r->n_members; i++) {
+        const member *x = &r->members[i];
+
+        if (is_in(x) && x->version > version && (next == NULL || x->version < next->version))
+            next = x;
+    }
+    return next;
+}
+
+static void do_snapshot(struct work *w)
+{
+    const room *r = w->r;
+    uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : 100;
+    uint64_t behind = 0;
+    const member *x;
+    struct usher_text last = none;
+
+    if (!gate(w))
+        return;
+    answer(w, USHER_OK);
+    if (w->a->after.data != NULL) {
+        x = member_find(r, &w->a->after);
+        if (x == NULL || !is_in(x)) {
+            w->reply->status = USHER_STALE;
+            return;
+        }
+        behind = x->version;
+    } else {
+        size_t from;
+
+        add_fields(w, USHER_ROOM_FIELD_ROW, &r->fields);
+        from = w->n_rows;
+        for (size_t i = 0; i < r->n_roles; i++)
+            (void)add_row(w, USHER_ROOM_ROLE_ROW, r->roles[i].id, r->roles[i].holder, NULL,
+                          r->roles[i].version);
+        sort_rows(w, from);
+    }
+    add_fields(w, USHER_ROOM_ALL_ROW, &r->alls);
+    for (; (x = joined_behind(r, behind)) != NULL && max > 0; max--) {
+        behind = x->version;
+        last = out(x->id);
+        add_member(w, x);
+        add_shares(w, x);
+    }
+    if (x != NULL) {
+        w->reply->of.room.more = true;
+        answer_name(w, &last);
+    }
+}
+
+/* What reads see: members once all is overdue, which they do not write.  False: no room. */
+static bool look(struct work *w)
+{
+    const room *r = w->r;
+    uint64_t members = 0;
+    int64_t empty = r->empty;
+    bool open = is_open(r);
+
+    for (size_t i = 0; open && i < r->n_members; i++) {
+        member x = r->members[i];
+
+        while (is_in(&x) && x.until != 0 && x.until <= w->now) {
+            int64_t at = x.until;
+
+            x.state = next_of(r, &x);
+            x.until = until_of(r, x.state, x.seen, at);
+            if (x.state == USHER_MEMBER_ABSENT && at > empty)
+                empty = at;
+        }
+        members += is_in(&x);
+    }
+    if (open && members == 0 && r->set[LINGER] > 0 && empty + r->set[LINGER] <= w->now)
+        open = false;
+    answer(w, open ? USHER_OK : USHER_MISSING);
+    w->reply->of.room.members = members;
+    if (!open && there(r))
+        w->reply->of.room.state = USHER_ROOM_CLOSING;
+    return open;
+}
+
+static void do_get(struct work *w)
+{
+    const struct room_model_field *f;
+
+    if (!look(w))
+        return;
+    if (w->a->field.data == NULL) {
+        add_fields(w, USHER_ROOM_FIELD_ROW, &w->r->fields);
+        return;
+    }
+    f = field_find(&w->r->fields, &w->a->field);
+    if (f != NULL)
+        add_field(w, USHER_ROOM_FIELD_ROW, f);
+    else
+        w->reply->status = USHER_MISSING;
+}
+
+static void do_changes(struct work *w)
+{
+    const room *r = w->r;
+    struct usher_room_reply *reply = &w->reply->of.room;
+    size_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (size_t)w->a->max : 100, n = 0;
+    uint64_t since = (uint64_t)w->a->since;
+
+    if (!look(w))
+        return;
+    reply->count = r->n_log;
+    reply->since = r->version - r->n_log;
+    if (since < reply->since || since > r->version) {
+        w->reply->status = USHER_STALE;
+        return;
+    }
+    for (size_t i = 0; i < r->n_log; i++) {
+        char id[32];
+        text *t;
+
+        if (r->log[i].version <= since)
+            continue;
+        if (n++ == max) {
+            reply->more = true;
+            break;
+        }
+        t = text_new(id, (size_t)snprintf(id, sizeof id, "%016" PRIu64, r->log[i].version));
+        (void)add_row(w, USHER_ROOM_NOTICE_ROW, t, NULL, ref(r->log[i].packed), r->log[i].version);
+        drop(t);
+    }
+}
+
+/* ---- are the arguments right? ------------------------------------------------------- */
+
+enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, AFTER = 32, ROLE = 64, SHARE = 128 };
+
+#define G(name) USHER_GIVEN_ROOM_##name
+#define V(name, must, may, given)               \
+    {                                           \
+        USHER_ROOM_##name, (must), (may), given \
+    }
+
+static const struct {
+    enum usher_verb verb;
+    unsigned must, may;
+    uint32_t given;
+} takes[] = {
+    V(OPEN, 0, 0,
+      G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) | G(PRESENCE)),
+    V(CLOSE, 0, 0, G(IF_VERSION)),
+    V(LOCK, 0, 0, G(IF_VERSION)),
+    V(UNLOCK, 0, 0, G(IF_VERSION)),
+    V(SET, FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
+    V(UNSET, FIELD, IF, G(IF_VERSION)),
+    V(GET, 0, FIELD, 0),
+    V(JOIN, MEMBER, FIELDS, G(IF_VERSION)),
+    V(LEAVE, MEMBER, 0, 0),
+    V(KICK, MEMBER, 0, G(BAN) | G(IF_VERSION)),
+    V(ALIVE, MEMBER, 0, 0),
+    V(MEMBER, MEMBER | FIELD | VALUE, IF | FIELDS, G(IF_VERSION)),
+    V(ALL, FIELD | VALUE, 0, G(IF_VERSION)),
+    V(ROLE, ROLE | MEMBER, IF, G(IF_VERSION)),
+    V(SHARE, MEMBER | SHARE, FIELDS, G(IF_VERSION)),
+    V(UNSHARE, SHARE, 0, G(IF_VERSION)),
+    V(SHOW, 0, 0, 0),
+    V(SNAPSHOT, 0, AFTER, G(MAX) | G(IF_VERSION)),
+    V(CHANGES, 0, 0, G(SINCE) | G(MAX)),
+    V(SWEEP, 0, 0, G(TTL) | G(MAX)),
+};
+
+static bool within(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min,
+                   int64_t max)
+{
+    return (c->given & bit) == 0 || (value >= min && value <= max);
+}
+
+static bool numbers_right(const struct usher_command *c)
+{
+    const struct usher_room_args *a = &c->arg.room;
+
+    return within(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) &&
+           within(c, G(CAPACITY), a->capacity, 0, 1000000000) &&
+           within(c, G(LINGER), a->linger_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(TTL), a->ttl_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(AWAY), a->away_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(GRACE), a->grace_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(LOG), a->log, 1, 100000) &&
+           within(c, G(REQUESTS), a->requests, 1, 1000000) &&
+           within(c, G(PRESENCE), a->presence_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(BAN), a->ban_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(IF_VERSION), a->if_version, 1, USHER_EXACT_MAX) &&
+           within(c, G(SINCE), a->since, 0, USHER_EXACT_MAX) &&
+           within(c, G(MAX), a->max, 1, USHER_LIST_MAX);
+}
+
+/* Of `set` and `member`: a field that is named twice. */
+static bool twice(const struct usher_command *c)
+{
+    struct usher_fields f;
+    struct usher_text seen[USHER_FIELDS_MAX + 1], value;
+    uint64_t version;
+    size_t n = 1;
+
+    if ((c->verb != USHER_ROOM_SET && c->verb != USHER_ROOM_MEMBER) ||
+        c->arg.room.fields.data == NULL)
+        return false;
+    seen[0] = c->arg.room.field;
+    memset(&f, 0, sizeof f);
+    f.at = (const unsigned char *)c->arg.room.fields.data;
+    f.end = f.at + c->arg.room.fields.size;
+    for (; n <= USHER_FIELDS_MAX && usher_fields_next(&f, &seen[n], &value, &version); n++)
+        for (size_t i = 0; i < n; i++)
+            if (same(&seen[i], &seen[n]))
+                return true;
+    return false;
+}
+
+static bool right(const struct usher_command *c)
+{
+    const struct usher_room_args *a = &c->arg.room;
+    const struct {
+        unsigned bit;
+        const struct usher_text *t;
+        bool any_bytes;
+    } texts[] = {
+        { MEMBER, &a->member, c->verb == USHER_ROOM_ROLE && a->member.size == 0 },
+        { FIELD, &a->field, false },
+        { VALUE, &a->value, true },
+        { IF, &a->expected, true },
+        { FIELDS, &a->fields, true },
+        { AFTER, &a->after, false },
+        { ROLE, &a->role, false },
+        { SHARE, &a->share, false },
+    };
+    size_t i = 0;
+
+    while (i < sizeof takes / sizeof *takes && takes[i].verb != c->verb)
+        i++;
+    if (i == sizeof takes / sizeof *takes || c->scope.data == NULL ||
+        !is_scope(c->scope.data, c->scope.size) ||
+        (c->request.data != NULL && !is_name(c->request.data, c->request.size)) ||
+        (c->given & ~(uint32_t)USHER_GIVEN_NOW & ~takes[i].given) != 0 || !numbers_right(c))
+        return false;
+    for (size_t k = 0; k < sizeof texts / sizeof *texts; k++) {
+        if (texts[k].t->data == NULL) {
+            if ((takes[i].must & texts[k].bit) != 0)
+                return false;
+            continue;
+        }
+        if (((takes[i].must | takes[i].may) & texts[k].bit) == 0 ||
+            (!texts[k].any_bytes && !is_name(texts[k].t->data, texts[k].t->size)))
+            return false;
+    }
+    return !twice(c);
+}
+
+/* ---- all together ------------------------------------------------------------------- */
+
+static void write_verb(struct work *w)
+{
+    switch (w->c->verb) {
+    case USHER_ROOM_OPEN:
+        do_open(w);
+        break;
+    case USHER_ROOM_CLOSE:
+        do_close(w);
+        break;
+    case USHER_ROOM_LOCK:
+        do_lock(w, USHER_ROOM_LOCKED);
+        break;
+    case USHER_ROOM_UNLOCK:
+        do_lock(w, USHER_ROOM_OPENED);
+        break;
+    case USHER_ROOM_SET:
+        do_set(w);
+        break;
+    case USHER_ROOM_UNSET:
+        do_unset(w);
+        break;
+    case USHER_ROOM_ALL:
+        do_all(w);
+        break;
+    case USHER_ROOM_MEMBER:
+        do_member(w);
+        break;
+    case USHER_ROOM_JOIN:
+        do_join(w);
+        break;
+    case USHER_ROOM_ALIVE:
+        do_alive(w);
+        break;
+    case USHER_ROOM_LEAVE:
+    case USHER_ROOM_KICK:
+        do_go(w);
+        break;
+    case USHER_ROOM_ROLE:
+        do_role(w);
+        break;
+    case USHER_ROOM_SHARE:
+        do_share(w);
+        break;
+    case USHER_ROOM_UNSHARE:
+        do_unshare(w);
+        break;
+    case USHER_ROOM_SNAPSHOT:
+        do_snapshot(w);
+        break;
+    default:
+        do_sweep(w);
+        break;
+    }
+}
+
+static void run(struct work *w)
+{
+    room *r = w->r;
+    enum usher_verb verb = w->c->verb;
+    bool more;
+
+    if (verb == USHER_ROOM_GET) {
+        do_get(w);
+        return;
+    }
+    if (verb == USHER_ROOM_SHOW) {
+        if (look(w))
+            settings_out(w);
+        return;
+    }
+    if (verb == USHER_ROOM_CHANGES) {
+        do_changes(w);
+        return;
+    }
+    if (answer_kept(w))
+        return;
+    if (r->untold > 0 && (!comes_or_goes(verb) || r->tell <= w->now))
+        tell_now(w);
+    if (r->state == USHER_ROOM_CLOSING && verb != USHER_ROOM_CLOSE)
+        (void)close_step(w);
+    else if (is_open(r) && verb != USHER_ROOM_SWEEP)
+        (void)all_overdue(w, verb == USHER_ROOM_SNAPSHOT ? STEP_MAX : EXPIRE_MAX, &more);
+    write_verb(w);
+}
+
+static char *put_out(struct usher_text *to, const text *from, char *at)
+{
+    *to = out(from);
+    if (to->size == 0)
+        return at;
+    memcpy(at, to->data, to->size);
+    to->data = at;
+    return at + to->size;
+}
+
+static void rows_out(struct work *w)
+{
+    struct usher_room_row *rows;
+    size_t bytes = 0;
+    char *at;
+
+    for (size_t i = 0; i < w->n_rows; i++)
+        bytes += out(w->rows[i].id).size + out(w->rows[i].owner).size + out(w->rows[i].value).size;
+    rows = calloc(1, w->n_rows * sizeof *rows + bytes + 1);
+    if (rows == NULL)
+        abort();
+    at = (char *)(rows + w->n_rows);
+    for (size_t i = 0; i < w->n_rows; i++) {
+        at = put_out(&rows[i].id, w->rows[i].id, at);
+        at = put_out(&rows[i].owner, w->rows[i].owner, at);
+        at = put_out(&rows[i].value, w->rows[i].value, at);
+        rows[i].kind = w->rows[i].kind;
+        rows[i].state = w->rows[i].state;
+        rows[i].version = w->rows[i].version;
+        rows[i].since_ms = w->rows[i].since;
+        rows[i].seen_ms = w->rows[i].seen;
+        row_drop(&w->rows[i]);
+    }
+    free(w->rows);
+    w->reply->block = rows;
+    w->reply->of.room.n_rows = w->n_rows;
+    w->reply->of.room.rows = w->n_rows > 0 ? rows : NULL;
+}
+
+void room_model_execute(struct room_model *m, const struct usher_command *c, struct usher_reply *r)
+{
+    struct work w;
+
+    memset(r, 0, sizeof *r);
+    r->noun = USHER_ROOM;
+    if (!right(c)) {
+        r->status = USHER_INVALID;
+        return;
+    }
+    memset(&w, 0, sizeof w);
+    w.m = m;
+    w.c = c;
+    w.a = &c->arg.room;
+    w.reply = r;
+    for (size_t i = 0; i < m->n && w.r == NULL; i++)
+        if (equals(m->rooms[i].name, &c->scope))
+            w.r = &m->rooms[i];
+    if (w.r == NULL) {
+        m->rooms = grown(m->rooms, m->n, sizeof *m->rooms);
+        w.r = &m->rooms[m->n++];
+        w.r->name = text_from(&c->scope);
+        room_vanish(w.r);
+    }
+    w.now = c->now_ms > w.r->clock ? c->now_ms : w.r->clock;
+    if (there(w.r)) {
+        r->epoch = w.r->epoch;
+        r->version = w.r->version;
+    }
+    run(&w);
+    rows_out(&w);
+}
+
+void room_model_reply_done(struct usher_reply *r)
+{
+    free(r->block);
+    r->block = NULL;
+    r->of.room.rows = NULL;
+    r->of.room.n_rows = 0;
+}

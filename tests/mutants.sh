@@ -159,6 +159,26 @@ mutant 'users of an agent that is gone come back in the order of rooms' src/step
     's/if (!found || place(&r) < rank || .*/if (!found) {/' \
     tests/model/test_queue_exhaustive every_state_in_memory
 unset USHER_WORLD
+
+# ---- rooms ----
+world 'speakers'
+mutant 'a role is left to a member that is gone' src/steps/room.c \
+    's/    if (r->n\[N_ROLES\] > 0)/    if (r->n[N_ROLES] > 1)/' \
+    tests/model/test_room_exhaustive every_state_in_memory
+unset USHER_WORLD
+mutant 'who is away is so from the last look on' src/steps/room.c \
+    's/        return seen + set\[SET_AWAY\];/        return at + set[SET_AWAY];/' \
+    tests/model/test_room_differential
+mutant 'more is to be told than the log has' src/steps/room.c \
+    's/counts\[COUNT_UNTOLD\] >= untold_max/counts[COUNT_UNTOLD] > untold_max/' \
+    $memory 'what_is_told*'
+mutant 'who does not listen takes news away' src/steps/room.c \
+    's/if (!c->untold \&\& (watched(w) || counts\[COUNT_UNTOLD\] == 0))/if (!c->untold)/' \
+    $memory 'who_does_not*'
+mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room.lua \
+    's/if S.req and S.exists and S.version ~= version then/if S.req and S.exists and n > 0 then/' \
+    $redis 'a_sweep_of_bans*'
+
 mutant 'memory: a lock that is taken is not waited for' backends/memory/memory.c \
     '/^static void lock(/,/^}/s/    (void)pthread_mutex_lock(&shard->lock);/    (void)shard;/' \
     tests/fault/test_history 'sixteen_threads*'

@@ -12,8 +12,10 @@
 #include "conformance/suite.h"
 
 #include <inttypes.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -738,6 +740,84 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
         }
     }
     usher_close(other);
+}
+
+/* Sweeps of another thread, by another engine where the store may have one. */
+struct sweeper {
+    struct usher_engine *e;
+    _Atomic int64_t now;
+    _Atomic bool stop;
+    _Atomic unsigned sweeps;
+    uint64_t removed;
+};
+
+static enum usher_status at_time(struct usher_engine *e, enum usher_verb verb, const char *member,
+                                 int64_t now, uint64_t *ret_count)
+{
+    struct usher_command c;
+    struct usher_reply r;
+    enum usher_status status;
+
+    memset(&c, 0, sizeof c);
+    c.verb = verb;
+    c.scope = text("r");
+    c.given = USHER_GIVEN_NOW;
+    c.now_ms = now;
+    if (member != NULL)
+        c.arg.room.member = text(member);
+    if (usher_execute(e, &c, &r, 1) == USHER_INVALID)
+        return USHER_INVALID;
+    status = r.status;
+    if (ret_count != NULL)
+        *ret_count = r.of.room.count;
+    usher_reply_done(&r);
+    return status;
+}
+
+static void *sweep_on(void *payload)
+{
+    struct sweeper *s = payload;
+    uint64_t count;
+
+    while (!atomic_load(&s->stop)) {
+        count = 0;
+        if (at_time(s->e, USHER_ROOM_SWEEP, NULL, atomic_load(&s->now), &count) == USHER_OK)
+            s->removed += count;
+        atomic_fetch_add(&s->sweeps, 1);
+    }
+    return NULL;
+}
+
+static void a_heartbeat_wins_over_a_sweep_at_the_same_time(void **state)
+{
+    struct fixture *f = *state;
+    enum { TIMES = 300, TTL = 100 };
+    struct usher_engine *other = f->b->shared ? engine_open(f, f->url, false) : f->e;
+    struct sweeper s = { .e = other, .now = f->now };
+    uint64_t left = 0;
+    pthread_t thread;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    ok(f, "open r ttl=%d", TTL);
+    ok(f, "join r ann");
+    ok(f, "join r silent");
+    assert_int_equal(pthread_create(&thread, NULL, sweep_on, &s), 0);
+    for (unsigned i = 0; i < TIMES || atomic_load(&s.sweeps) < TIMES; i++) {
+        int64_t now = atomic_load(&s.now) + TTL - 1;
+
+        atomic_store(&s.now, now); /* from here on she is nearly gone */
+        assert_int_equal(at_time(f->e, USHER_ROOM_ALIVE, "ann", now, NULL), USHER_OK);
+    }
+    atomic_store(&s.stop, true);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_true(s.removed <= 1);
+    f->now = atomic_load(&s.now);
+    assert_int_equal(at_time(f->e, USHER_ROOM_SWEEP, NULL, f->now, &left), USHER_SAME);
+    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_HERE);
+    assert_int_equal(state_of(f, "silent"), USHER_MEMBER_ABSENT);
+    if (other != f->e)
+        usher_close(other);
 }
 
 static void a_sweep_finds_the_silent_without_deadlines(void **state)
@@ -2072,6 +2152,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_kick_may_keep_out_for_a_while),
         TEST(who_is_silent_goes_in_steps_and_may_come_back),
         TEST(a_member_that_beats_in_time_is_never_removed),
+        TEST(a_heartbeat_wins_over_a_sweep_at_the_same_time),
         TEST(a_sweep_finds_the_silent_without_deadlines),
         TEST(a_sweep_of_bans_alone_is_not_kept),
         TEST(all_are_muted_by_one_short_notice),

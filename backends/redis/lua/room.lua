@@ -99,7 +99,7 @@ function S.of_presence()
 end
 
 function S.untold_max()
-    local log = S.set[K.SET_LOG + 1]
+    local log = (S.pset or S.set)[K.SET_LOG + 1]
     return log < K.UNTOLD_MAX and log or K.UNTOLD_MAX
 end
 
@@ -111,10 +111,7 @@ function S.put_off()
     if not later and (watched or S.n(K.COUNT_UNTOLD) == 0) then return false end
     if S.n(K.COUNT_UNTOLD) == 0 then S.put(K.COUNT_TELL, S.now + span) end
     S.add(K.COUNT_UNTOLD, 1)
-    if not later then
-        local log = (S.pset or S.set)[K.SET_LOG + 1]
-        if S.n(K.COUNT_UNTOLD) > (log < K.UNTOLD_MAX and log or K.UNTOLD_MAX) then S.put(K.COUNT_UNTOLD, 0) end
-    end
+    if not later and S.n(K.COUNT_UNTOLD) > S.untold_max() then S.put(K.COUNT_UNTOLD, 0) end -- a gap
     return later
 end
 

@@ -254,6 +254,20 @@ mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if for
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
 
+# ---- authorities ----
+mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return tonumber(sub(redis.sha1hex(name), 1, 13), 16)/    return 1/' \
+    tests/fault/test_authority 'no_id*'
+mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_SERVER + 1\] ~= server or by ~= 1/if by ~= 1/' \
+    tests/fault/test_authority 'no_id*'
+mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || now < t->try_ms)/(now < t->try_ms)/' \
+    $memory 'sixty_four*'
+mutant 'authority: power loss takes back what was granted' backends/sqlite/authority.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
+    tests/fault/test_authority_disk 'power*'
+mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
+    tests/fault/test_authority 'no_serial_comes_twice_when_a_file*'
+mutant 'authority: the audit does not ask it' src/engine/audit.c 's/    if (granted > entry.max)/    if (granted < 0)/' \
+    tests/fault/test_authority 'an_audit*'
+
 echo
 echo "$n planted, $((n - bad)) caught, $bad not"
 [ "$bad" = 0 ]

@@ -129,6 +129,7 @@ bool usher__id_asks(enum usher_verb verb)
     }
 }
 
+/* NOLINTNEXTLINE(readability-non-const-parameter) */
 static size_t settings_pack(const struct usher_id_settings *s, unsigned char *to, size_t size)
 {
     const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,

@@ -37,12 +37,19 @@ count=0
 for source in "$stage$docdir"/examples/*.c; do
     name=$(basename "$source" .c)
     echo "example $name"
+    more=
+    if grep -q '<sqlite3\.h>' "$source"; then
+        more=$($PKG_CONFIG --cflags --libs sqlite3) || {
+            echo "example $name is left out: no sqlite3"
+            continue
+        }
+    fi
     # Several words each.
     # shellcheck disable=SC2086
-    $CC -std=gnu11 -Wall -Wextra -Werror $cflags -o "$stage/$name" "$source" $libs
+    $CC -std=gnu11 -Wall -Wextra -Werror $cflags -o "$stage/$name" "$source" $libs $more -pthread
     if [ -f "$stage$libdir/libusher.a" ]; then
         # shellcheck disable=SC2086
-        $CC -std=gnu11 $cflags -o "$stage/$name-static" "$source" $archive_libs
+        $CC -std=gnu11 $cflags -o "$stage/$name-static" "$source" $archive_libs $more
     fi
     count=$((count + 1))
 done

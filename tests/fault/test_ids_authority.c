@@ -15,6 +15,9 @@
 
 #include <usher/authority.h>
 
+#define OWN_AUTHORITY_IN_TEST
+#include "../../examples/own_authority.c"
+
 struct fixture {
     char path[300], url[320];
     struct usher_authority *a;
@@ -152,6 +155,53 @@ static void a_store_that_loses_everything_repeats_nothing(void **state)
     assert_int_equal(last, 49 * 80 + 65);
 }
 
+static void an_applications_own_tables_are_an_authority(void **state)
+{
+    struct fixture *f = *state;
+    char path[320];
+    int64_t id = 0, serial = 0;
+
+    (void)snprintf(path, sizeof path, "%s-wal", f->path); /* removed at the end */
+    for (int i = 0; i < 20; i++) {
+        struct usher_authority *shop = shop_open(path);
+        struct usher_options opt = USHER_OPTIONS_INIT;
+        struct usher_id_settings set = { .step = 10, .limit = 190 };
+        struct usher_engine *e;
+        uint64_t faults = 1;
+
+        assert_non_null(shop);
+        opt.authority = shop;
+        assert_int_equal(usher_open("memory:", &opt, &e), USHER_OK);
+        if (i == 0) { /* then they come back by themselves */
+            struct usher_serial_form form = { .prefix = "SO-" };
+
+            assert_int_equal(
+                usher_id_create(e, "i", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_LIMIT, &set),
+                USHER_OK);
+            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
+        }
+        for (int k = 0; k < 3; k++) {
+            struct usher_id_range r = { .first = -1 };
+            struct usher_reply reply;
+            enum usher_status status = usher_id_next(e, "i", 1, NULL, &r);
+
+            assert_int_equal(status, i < 19 ? USHER_OK : USHER_FULL);
+            if (status == USHER_OK)
+                assert_true(r.first == 10 * i + k + 1 && r.first > id);
+            id = r.first;
+            assert_int_equal(usher_serial_take(e, "r", 1, NULL, &reply), USHER_OK);
+            assert_true(reply.of.serial.rows[0].first > serial);
+            serial = reply.of.serial.rows[0].first;
+            usher_reply_done(&reply);
+        }
+        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+        assert_int_equal(faults, 0);
+        usher_close(e);
+        usher_authority_close(shop);
+    }
+    assert_int_equal(serial, 19 * 1001 + 3);
+}
+
 static void what_is_wrong_is_said(void **state)
 {
     struct fixture *f = *state;
@@ -177,6 +227,7 @@ int main(int argc, char **argv)
         TEST(processes_that_die_leave_gaps_and_repeat_nothing),
         TEST(the_limit_is_given_and_not_passed),
         TEST(a_store_that_loses_everything_repeats_nothing),
+        TEST(an_applications_own_tables_are_an_authority),
         TEST(what_is_wrong_is_said),
     };
 

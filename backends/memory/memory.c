@@ -37,6 +37,10 @@
 #define SPARE_NAMES 4096
 #endif
 
+/* See join_free(). */
+#define ERASED_MAX 4096
+#define LARGE 4096
+
 struct name {
     uint32_t refs; /* records and writes under way that carry it */
     bool spare;    /* in the list of those that may go; so it may be while it has refs */
@@ -100,6 +104,7 @@ struct shard {
     const struct names *sought_in; /* NULL: none */
     struct usher_text sought;
     struct name *found; /* NULL: it is not there */
+    unsigned erased;    /* records, since free memory was joined */
     struct memory *memory;
     struct usher__table scopes[NOUNS];
     struct usher__tree_pool pool;
@@ -775,6 +780,18 @@ static void record_insert(struct shard *shard, struct kind *kind, struct record 
         (void)usher__tree_insert(&kind->by_id, &shard->pool, usher__tree_probe(&id), r);
 }
 
+/* glibc keeps small pieces of memory that were freed apart, and joins all there are at once when it
+ * is next asked for a large one: 30 ms after 600,000.  So it is asked when they are few. */
+static void join_free(struct shard *shard)
+{
+    const struct usher_allocator *alloc = shard->memory->alloc;
+
+    if (++shard->erased == ERASED_MAX) {
+        (void)resize(alloc, resize(alloc, NULL, 0, LARGE), LARGE, 0);
+        shard->erased = 0;
+    }
+}
+
 static void record_erase(struct shard *shard, struct kind *kind, struct record *r)
 {
     struct usher_text id = text_of(&r->head);
@@ -785,6 +802,7 @@ static void record_erase(struct shard *shard, struct kind *kind, struct record *
     name_swap(shard, kind, &kind->owners, r->owner, NULL);
     name_swap(shard, kind, &kind->groups, r->group, NULL);
     record_free(shard->memory->alloc, r);
+    join_free(shard);
 }
 
 static void apply(struct shard *shard, const struct usher_write *write, const struct plan *p)

@@ -137,9 +137,9 @@ const char *bench_path(char path[256], const char *name);
 void bench_unlink(const char *path);
 
 /* Serials of a rule in the store at @url (called @store), taken in batches and printed; @limit: how
- * many a second there should be. */
-void bench_serials_on(struct bench *b, const char *url, const char *store, int64_t batch,
-                      double limit);
+ * many a second there should be; @waits: for a server. */
+void bench_serials_on(struct bench *b, const char *url, const char *store, bool waits,
+                      int64_t batch, double limit);
 
 /* ---- rows ---- */
 

@@ -586,6 +586,7 @@ void bench_room(struct bench *b)
 
 struct serials {
     struct usher_engine *e;
+    bool waits; /* for a server: by the clock */
     int64_t batch, floor_at;
     char texts[1000 * (USHER_SERIAL_MAX + 1)];
 };
@@ -617,31 +618,34 @@ static uint64_t floor_takes(void *world, unsigned thread)
     if (gmtime_r(&now, &tm) == NULL || strftime(date, sizeof date, "%Y%m%d-", &tm) == 0)
         bench_die("strftime");
     for (int64_t i = 0; i < w->batch; i++)
-        at += snprintf(at, USHER_SERIAL_MAX + 1, "INV-%s%08" PRId64, date, ++w->floor_at) + 1;
+        at += snprintf(at, USHER_SERIAL_MAX + 1, "INV-%s%012" PRId64, date, ++w->floor_at) + 1;
     return (uint64_t)w->batch;
 }
 
 static double takes_side(void *world, double seconds)
 {
-    return bench_waiting(takes, world, seconds);
+    const struct serials *w = world;
+
+    return (w->waits ? bench_waiting : bench_alone)(takes, world, seconds);
 }
 
 static double floor_takes_side(void *world, double seconds)
 {
-    return bench_waiting(floor_takes, world, seconds);
+    return bench_alone(floor_takes, world, seconds);
 }
 
-void bench_serials_on(struct bench *b, const char *url, const char *store, int64_t batch,
-                      double limit)
+void bench_serials_on(struct bench *b, const char *url, const char *store, bool waits,
+                      int64_t batch, double limit)
 {
     char what[96];
     const struct bench_line ratio = { "P13", what, "serials/s", "snprintf()", BENCH_NO_BAR, 0 };
     const struct bench_line speed = { "P13", what, "serials/s", "", BENCH_AT_LEAST, limit };
     struct serials *w = bench_alloc(1, sizeof *w);
-    struct usher_serial_form form = { .prefix = "INV-", .date = "%Y%m%d-", .width = 8 };
+    struct usher_serial_form form = { .prefix = "INV-", .date = "%Y%m%d-", .width = 12 };
     struct bench_result result;
 
     w->e = bench_open(url, NULL);
+    w->waits = waits;
     w->batch = batch;
     if (usher_serial_rule(w->e, "invoice",
                           USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_DATE |
@@ -660,5 +664,5 @@ void bench_serials_on(struct bench *b, const char *url, const char *store, int64
 
 void bench_serials(struct bench *b)
 {
-    bench_serials_on(b, "memory:", "memory", 1000, 10e6);
+    bench_serials_on(b, "memory:", "memory", false, 1000, 10e6);
 }

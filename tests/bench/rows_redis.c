@@ -315,6 +315,6 @@ void bench_redis_serials(struct bench *b)
 
     if (server == NULL)
         return;
-    bench_serials_on(b, redis_server_url(server, url), "Redis", 100, 500000);
+    bench_serials_on(b, redis_server_url(server, url), "Redis", true, 100, 500000);
     redis_server_stop(server);
 }

@@ -59,7 +59,8 @@ enum usher_place {
 enum usher_queue_why {
     USHER_QUEUE_WHY_NONE = 0,
     USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in */
-    USHER_QUEUE_WHY_NO_USER = 2   /* pull: nobody waits whom this agent may have */
+    USHER_QUEUE_WHY_NO_USER = 2,  /* pull: nobody waits whom this agent may have */
+    USHER_QUEUE_WHY_HISTORY = 3   /* apply: `archive` ended visits wait for a history */
 };
 
 enum usher_trigger {
@@ -116,7 +117,9 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_REQUESTS = 1u << 22,
     USHER_GIVEN_QUEUE_MAX = 1u << 23,
     USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
-    USHER_GIVEN_QUEUE_STATE = 1u << 25
+    USHER_GIVEN_QUEUE_STATE = 1u << 25,
+    USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
+    USHER_GIVEN_QUEUE_UNTIL = 1u << 27
 };
 
 /* Arguments; which verb takes which: src/core/queue_verbs.def. */
@@ -131,8 +134,9 @@ struct usher_queue_args {
     int64_t ttl_ms, trigger, strategy, offer_ms, wrapup_ms, limit, maxwait_ms, grace_ms, requeue;
     int64_t history, zone_min, service_ms, requests;
     int64_t max;
-    uint64_t token; /* finish: the match that is meant */
+    uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
     int64_t state;  /* list: enum usher_user_state */
+    int64_t archive, until_ms;
 };
 
 struct usher_queue_settings {
@@ -145,10 +149,12 @@ struct usher_queue_settings {
     int64_t maxwait_ms; /* 0: for ever */
     int64_t grace_ms;   /* 0: who is dropped is gone */
     int64_t requeue;    /* enum usher_requeue */
-    int64_t history;    /* ended visits kept; default 1,000 */
+    int64_t history;    /* ended visits kept, without `archive`; default 1,000 */
     int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
     int64_t service_ms; /* service level: seated within this; default 20,000 */
     int64_t requests;   /* answers kept for request ids; default 10,000 */
+    int64_t archive;    /* ended visits are kept until they are in a history (history.h); while
+                         * so many wait for it, apply is refused.  0: see `history` */
 };
 
 struct usher_queue_stats {
@@ -157,16 +163,19 @@ struct usher_queue_stats {
     int64_t longest_wait_ms; /* since the arrival of who waits longest; 0: nobody waits */
     int64_t seated_today;    /* users put into rooms since local midnight */
     int64_t abandoned_today; /* left or lost before that */
-    int64_t timeout_today;
-    int64_t finished_today; /* visits with a room that ended */
-    int64_t service_level;  /* of 10,000 seated today, how many within service_ms; -1: none yet */
-    int64_t wait_ms;        /* mean from apply to room, of those seated today; -1: none yet */
-    int64_t talk_ms;        /* mean from room to end, of those finished today; -1: none yet */
+    int64_t timeout_today;   /* waited for maxwait */
+    int64_t finished_today;  /* visits with a room that ended */
+    int64_t service_level;   /* of 10,000 seated today, how many within service_ms; -1: none yet */
+    int64_t wait_ms;         /* mean from apply to room, of those seated today; -1: none yet */
+    int64_t talk_ms;         /* mean from room to end, of those finished today; -1: none yet */
+    int64_t dropped_today;   /* were offered to an agent that went, with requeue=drop */
+    int64_t visits;          /* ended visits that the queue keeps; with `archive`, those that are
+                              * in no history yet */
 };
 
 /*
  * One row.  matched: user, agent, room.  room: a room, and who is in it.  list: a user.
- * agents: an agent.  history: an ended visit.  What does not apply is 0 or empty.
+ * agents: an agent.  history, drain: an ended visit.  What does not apply is 0 or empty.
  */
 struct usher_queue_row {
     struct usher_text user, agent, lane;
@@ -182,6 +191,7 @@ struct usher_queue_row {
     int64_t wait_ms;    /* history: from apply to the room, or to the end without one */
     int64_t talk_ms;    /* history: in the room */
     int64_t capacity, used, served, level; /* of an agent */
+    uint64_t version;                      /* history, drain: of the end of the visit */
 };
 
 struct usher_queue_reply {
@@ -195,7 +205,7 @@ struct usher_queue_reply {
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
     int64_t no;       /* in it; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed */
+    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away */
     size_t user_size;
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* or where to go on: list, agents, history */
@@ -358,10 +368,31 @@ USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const cha
                                                const char *after, size_t max,
                                                struct usher_reply *ret_reply);
 
-/** Ended visits, the latest first, that ended at @since_ms or later, in pages likewise. */
+struct usher_visit_filter {
+    size_t size;                /* set by USHER_VISIT_FILTER_INIT */
+    const char *user, *agent;   /* NULL: any */
+    int64_t since_ms, until_ms; /* that ended within, both included; until_ms 0: whenever */
+};
+/* clang-format off */
+#ifdef __cplusplus
+#define USHER_VISIT_FILTER_INIT { sizeof(struct usher_visit_filter) }
+#else
+#define USHER_VISIT_FILTER_INIT { .size = sizeof(struct usher_visit_filter) }
+#endif
+/* clang-format on */
+
+/** Ended visits that @filter lets through (NULL: all), the latest first, in pages likewise: those
+ *  that the queue keeps, and with a history those that are there. */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
-                                                int64_t since_ms, const char *after, size_t max,
+                                                const struct usher_visit_filter *filter,
+                                                const char *after, size_t max,
                                                 struct usher_reply *ret_reply);
+
+/** Move all ended visits of @queue into the engine's history, now.  @ret_moved may be NULL.
+ *  USHER_OK, USHER_SAME (there was none), USHER_MISSING; USHER_UNAVAILABLE: not all, the others
+ *  stay in the store; USHER_INVALID: the engine has no history. */
+USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
+                                              uint64_t *ret_moved);
 
 /** Figures of @lane, or (NULL) of the queue.  USHER_OK, USHER_MISSING.  O(lanes). */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,

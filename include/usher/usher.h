@@ -103,6 +103,7 @@ struct usher_command;
 struct usher_reply;
 struct usher_driver;    /* store.h: a URL scheme of one's own */
 struct usher_authority; /* authority.h */
+struct usher_history;   /* history.h */
 
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
@@ -122,6 +123,9 @@ struct usher_options {
      * lost; NULL: that of the URL, or none.  Stays the application's. */
     struct usher_authority *authority;
     bool journal; /* tell it of each number's life */
+    /* Where visits of queues go when they have ended; NULL: that of the URL, or none.  Stays the
+     * application's. */
+    struct usher_history *history;
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -143,8 +147,8 @@ struct usher_engine;
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
  *   redis+unix:///path                         the same over a socket file
  *
- * Options follow `?` and are joined by `&`: `timeout=MS`, `authority=sqlite:PATH` (authority.h)
- * and `journal=0|1` for all, `sync=` for SQLite,
+ * Options follow `?` and are joined by `&`: `timeout=MS`, `authority=sqlite:PATH` (authority.h),
+ * `journal=0|1` and `history=sqlite:PATH` (history.h) for all, `sync=` for SQLite,
  * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
@@ -159,7 +163,8 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
                                        struct usher_engine **ret_engine);
 
 /**
- * Close @e and its store.  NULL is fine.  No call on @e may be under way.  In a child of
+ * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
+ * NULL is fine.  No call on @e may be under way.  In a child of
  * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was
  * under way in the parent at the moment of the fork, the copy is left as it is.)
  */
@@ -228,6 +233,7 @@ enum usher_verb {
     USHER_QUEUE_HISTORY,
     USHER_QUEUE_MOVE,
     USHER_QUEUE_FREE,
+    USHER_QUEUE_DRAIN,
     USHER_QUEUE_EXPIRE,  /* in notices only: a deadline has passed */
     USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,

@@ -108,6 +108,7 @@ static void row_agent(struct json *j, const struct usher_queue_row *r)
     usher__json_int(j, "since", r->matched_ms);
     usher__json_int(j, "until", r->until_ms);
     usher__json_uint(j, "login", r->login);
+    usher__json_int(j, "logged_in", r->since_ms);
 }
 
 static void row_visit(struct json *j, const struct usher_queue_row *r)
@@ -127,6 +128,7 @@ static void row_visit(struct json *j, const struct usher_queue_row *r)
     usher__json_int(j, "finished", r->until_ms);
     usher__json_int(j, "talk", r->talk_ms);
     usher__json_int(j, "since", r->since_ms);
+    usher__json_uint(j, "version", r->version);
 }
 
 static void agent(struct json *j, const struct usher_queue_reply *q)
@@ -147,11 +149,11 @@ static void rooms(struct json *j, const struct usher_queue_reply *q)
     j->comma = true;
 }
 
-static void place(struct json *j, enum usher_status status, const struct usher_queue_reply *q)
+static void place(struct json *j, const struct usher_queue_reply *q)
 {
     struct usher_text name = { q->agent, q->agent_size };
 
-    if (status == USHER_EMPTY) {
+    if (q->why != USHER_QUEUE_WHY_NONE) {
         usher__json_text(j, "why", usher_queue_why_word(q->why));
         return;
     }
@@ -178,6 +180,8 @@ static void pair(struct json *j, const struct usher_queue_reply *q)
     key_room(j, q->login, q->no);
     if (q->token != 0)
         key_token(j, q->token);
+    if (q->state != USHER_AGENT_GONE)
+        usher__json_text(j, "state", usher_agent_state_word(q->state));
 }
 
 static void page(struct json *j, const struct usher_queue_reply *q)
@@ -218,6 +222,8 @@ static void stats(struct json *j, const struct usher_queue_stats *s)
     usher__json_int(j, "agents_busy", s->busy);
     usher__json_int(j, "agents_wrapup", s->wrapup);
     usher__json_int(j, "agents_paused", s->paused);
+    usher__json_int(j, "dropped_today", s->dropped_today);
+    usher__json_int(j, "visits", s->visits);
 }
 
 static void settings(struct json *j, const struct usher_queue_settings *s)
@@ -235,6 +241,7 @@ static void settings(struct json *j, const struct usher_queue_settings *s)
     usher__json_int(j, "zone", s->zone_min);
     usher__json_int(j, "service", s->service_ms);
     usher__json_int(j, "requests", s->requests);
+    usher__json_int(j, "archive", s->archive);
 }
 
 void usher__answer_queue_json(struct json *j, const struct usher_command *command,
@@ -268,12 +275,12 @@ void usher__answer_queue_json(struct json *j, const struct usher_command *comman
             array(j, "rooms", q, row_room);
             break;
         }
-        place(j, reply->status, q);
+        place(j, q);
         break;
     case USHER_QUEUE_APPLY:
     case USHER_QUEUE_WHERE:
     case USHER_QUEUE_MOVE:
-        place(j, reply->status, q);
+        place(j, q);
         break;
     case USHER_QUEUE_PULL:
     case USHER_QUEUE_MATCH:
@@ -299,6 +306,11 @@ void usher__answer_queue_json(struct json *j, const struct usher_command *comman
     case USHER_QUEUE_HISTORY:
         array(j, "visits", q, row_visit);
         page(j, q);
+        break;
+    case USHER_QUEUE_DRAIN:
+        usher__json_uint(j, "moved", q->count);
+        array(j, "visits", q, row_visit);
+        usher__json_bool(j, "more", q->more);
         break;
     case USHER_QUEUE_STATS:
         if (there)
@@ -344,8 +356,10 @@ static void plain_place(FILE *out, const struct usher_command *command,
     char until[CLI_TIME_MAX];
 
     name(out, ": ", &command->arg.queue.user);
-    if (reply->status == USHER_EMPTY) {
-        fputs(": nobody is logged in", out);
+    if (q->why != USHER_QUEUE_WHY_NONE) {
+        fputs(q->why == USHER_QUEUE_WHY_NO_AGENT ? ": nobody is logged in"
+                                                 : ": too many ended visits wait for a history",
+              out);
         return;
     }
     switch (q->place) {
@@ -391,6 +405,7 @@ static void plain_row(FILE *out, const struct usher_command *command,
         usher__plain_text(out, r->lanes.data, r->lanes.size);
         break;
     case USHER_QUEUE_HISTORY:
+    case USHER_QUEUE_DRAIN:
         name(out, "; ", &r->user);
         fprintf(out, " %s, waited %" PRId64 " s", usher_outcome_word((enum usher_outcome)r->state),
                 r->wait_ms / 1000);
@@ -428,12 +443,12 @@ static void plain_settings(FILE *out, const struct usher_queue_settings *s)
     fprintf(out,
             ": ttl=%" PRId64 " trigger=%s strategy=%s offer=%" PRId64 " wrapup=%" PRId64
             " limit=%" PRId64 " maxwait=%" PRId64 " grace=%" PRId64 " requeue=%s history=%" PRId64
-            " zone=%" PRId64 " service=%" PRId64 " requests=%" PRId64,
+            " zone=%" PRId64 " service=%" PRId64 " requests=%" PRId64 " archive=%" PRId64,
             s->ttl_ms, usher_trigger_word((enum usher_trigger)s->trigger),
             usher_strategy_word((enum usher_strategy)s->strategy), s->offer_ms, s->wrapup_ms,
             s->limit, s->maxwait_ms, s->grace_ms,
             usher_requeue_word((enum usher_requeue)s->requeue), s->history, s->zone_min,
-            s->service_ms, s->requests);
+            s->service_ms, s->requests, s->archive);
 }
 
 void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
@@ -483,6 +498,10 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
         if (there)
             fprintf(out, ": %" PRIu64 " expired%s", q->count, q->more ? ", more are to do" : "");
         break;
+    case USHER_QUEUE_DRAIN:
+        if (there)
+            fprintf(out, ": %" PRIu64 " moved%s", q->count, q->more ? ", more are to do" : "");
+        break;
     case USHER_QUEUE_LIST:
     case USHER_QUEUE_AGENTS:
     case USHER_QUEUE_HISTORY:
@@ -497,7 +516,7 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
     }
     for (size_t i = 0; i < q->n_rows; i++)
         plain_row(out, command, &q->rows[i]);
-    if (q->more && q->n_rows > 0)
+    if (q->more && q->n_rows > 0 && command->verb != USHER_QUEUE_DRAIN)
         name(out, "; more after ", &agent_name);
     if (reply->message[0] != '\0')
         fprintf(out, " (%s)", reply->message);

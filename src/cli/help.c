@@ -90,6 +90,7 @@ static const struct {
     { "AFTER", "NEXT", "go on where a page ended: its next" },
     { "PRIORITY", "P", "larger first; users who name none have 0" },
     { "SINCE", "MS", "arrival, for the place: not later than now; history: ended then or later" },
+    { "UNTIL", "MS", "that ended then or earlier" },
     { "CAPACITY", "N", "rooms of the agent" },
     { "LEVEL", "N", "for strategy=level: lower levels first" },
     { "TTL", "MS", "without a sign of life for this time: gone; 0: never" },
@@ -103,9 +104,12 @@ static const struct {
     { "MAXWAIT", "MS", "who has waited for this time leaves; 0: never" },
     { "GRACE", "MS", "who was dropped keeps its place for this time" },
     { "REQUEUE", "front|drop", "users of an agent that is gone wait again, or leave" },
-    { "HISTORY", "N", "how many ended visits are kept" },
+    { "HISTORY", "N", "how many ended visits are kept, with archive=0" },
+    { "ARCHIVE", "N", "keep ended visits for a history; refuse users while so many wait for it" },
     { "SERVICE", "MS", "service level: share of users seated within this time" },
-    { "TOKEN", "TOKEN", "of the match, as given by apply or where; if it is another: stale" },
+    { "TOKEN", "TOKEN",
+      "finish: of the match, as given by apply or where; if it is another: stale; drain: version up "
+      "to which visits are dropped" },
     { "STATE", "STATE", "waiting, offered, seated or away" },
 };
 

@@ -230,7 +230,7 @@ static const char *const agent_state_words[] = {
 #include "agent.def"
 };
 static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
-static const char *const queue_why_words[] = { "none", "no-agent", "no-user" };
+static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history" };
 static const char *const outcome_words[] = { "none",    "seated",  "left", "lost",
                                              "timeout", "dropped", "cut",  "freed" };
 

@@ -26,6 +26,7 @@
 #include "engine/ask.h"
 #include "engine/authority.h"
 #include "engine/check.h"
+#include "engine/history.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 #include "engine/room_index.h"
@@ -136,6 +137,7 @@ static void engine_free(struct usher_engine *e)
     const struct usher_allocator *alloc = e->opt.alloc;
 
     usher__watches_done(&e->watches);
+    usher__archive_free(e->archive);
     if (e->locks)
         (void)pthread_mutex_destroy(&e->lock);
     usher__asked_close(e->asked, alloc, forked(e));
@@ -169,6 +171,10 @@ static enum usher_status options_import(struct usher_options *to, const struct u
             usher__message_set("open: the authority lacks a method that it must have");
             return USHER_INVALID;
         }
+        if (to->history != NULL && !usher__history_sound(to->history)) {
+            usher__message_set("open: the history lacks a method that it must have");
+            return USHER_INVALID;
+        }
     }
     to->alloc = usher__allocator(to->alloc);
     if (to->timeout_ms == 0)
@@ -188,6 +194,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->opt = *opt;
     e->timeout_ms = opt->timeout_ms;
     e->authority = opt->authority;
+    e->history = opt->history;
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
@@ -200,6 +207,10 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     if (status == USHER_OK && e->authority != NULL) {
         e->asked = usher__asked_open(opt->alloc);
         status = e->asked != NULL ? USHER_OK : USHER_NOMEM;
+    }
+    if (status == USHER_OK && e->history != NULL) {
+        e->archive = usher__archive_new(e);
+        status = e->archive != NULL ? USHER_OK : USHER_NOMEM;
     }
     if (status != USHER_OK) {
         engine_free(e);
@@ -262,7 +273,9 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
     const char *timeout = usher__url_option(&u->url, "timeout");
     const char *authority = usher__url_option(&u->url, "authority");
     const char *journal = usher__url_option(&u->url, "journal");
+    const char *history = usher__url_option(&u->url, "history");
     struct usher_authority *owned = NULL;
+    struct usher_history *owned_history = NULL;
     int64_t keeps = 0;
     const struct usher_driver *driver = driver_of(u->url.scheme, opt);
     struct usher_store *store = NULL;
@@ -289,11 +302,21 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         }
         opt->authority = owned;
     }
+    if (history != NULL && opt->history == NULL) {
+        status = usher__history_open(history, opt->alloc, &owned_history, why);
+        if (status != USHER_OK) {
+            usher__message_set("open: history: %s", why);
+            usher_authority_close(owned);
+            return status;
+        }
+        opt->history = owned_history;
+    }
     status = driver->open(driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms,
                           &store, why);
     if (status != USHER_OK) {
         usher__message_set("open: %s", why[0] != '\0' ? why : usher_status_text(status));
         usher_authority_close(owned);
+        usher_history_close(owned_history);
         return status;
     }
     for (size_t i = 0; i < u->url.n_options && status == USHER_OK; i++) {
@@ -310,8 +333,10 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
     if (status != USHER_OK) {
         store->ops->close(store);
         usher_authority_close(owned);
+        usher_history_close(owned_history);
     } else {
         (*ret_engine)->authority_owned = owned != NULL;
+        (*ret_engine)->history_owned = owned_history != NULL;
     }
     return status;
 }
@@ -359,9 +384,13 @@ void usher_close(struct usher_engine *e)
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
     if (!forked(e)) {
+        if (e->history != NULL)
+            usher__archive_finish(e);
         e->store->ops->close(e->store);
         if (e->authority_owned)
             e->authority->ops->close(e->authority);
+        if (e->history_owned)
+            e->history->ops->close(e->history);
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */
@@ -370,6 +399,8 @@ void usher_close(struct usher_engine *e)
         e->store->ops->forget(e->store);
         if (e->authority_owned && e->authority->ops->forget != NULL)
             e->authority->ops->forget(e->authority);
+        if (e->history_owned && e->history->ops->forget != NULL)
+            e->history->ops->forget(e->history);
     }
     engine_free(e);
 }
@@ -694,15 +725,23 @@ void usher__engine_execute(struct usher_engine *e, const struct usher_command *c
 }
 
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
- * with 0 the first, need the authority. */
-static size_t plain(const struct usher_engine *e, const struct usher_command *commands, size_t n)
+ * with 0 the first, need the authority or the history. */
+static size_t plain(struct usher_engine *e, const struct usher_command *commands, size_t n)
 {
     size_t i = 0;
 
-    if (e->authority == NULL)
+    if (e->authority == NULL && e->history == NULL)
         return n < CHUNK ? n : CHUNK;
-    while (i < n && i < CHUNK && !usher__asks(&commands[i]))
-        i++;
+    for (; i < n && i < CHUNK; i++) {
+        if (e->authority != NULL && usher__asks(&commands[i]))
+            break;
+        if (e->history == NULL)
+            continue;
+        if (usher__archive_takes(&commands[i]))
+            break;
+        if (usher__archive_meets(e, &commands[i]))
+            return i + 1;
+    }
     return i;
 }
 
@@ -734,6 +773,16 @@ execute_rooms(struct usher_engine *e, const struct usher_command *commands,
     usher__room_index_after(e, commands, replies, n);
 }
 
+/* One command that is more than one of the store. */
+static void execute_aside(struct usher_engine *e, const struct usher_command *command,
+                          struct usher_reply *reply)
+{
+    if (e->history != NULL && usher__archive_takes(command))
+        usher__archive_execute(e, command, reply);
+    else
+        usher__ask_execute(e, command, reply);
+}
+
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
                                 struct usher_reply *replies, size_t n)
 {
@@ -757,8 +806,10 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
             k = 1;
-            usher__ask_execute(e, commands + from, replies + from);
+            execute_aside(e, commands + from, replies + from);
         }
+        if (e->history != NULL)
+            usher__archive_after(e, commands + from, replies + from, k, deadline_ms);
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }
     if (e->journal)

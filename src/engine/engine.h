@@ -29,6 +29,9 @@ struct usher_engine {
     struct usher__watches watches;
     struct usher_authority *authority; /* NULL: none */
     bool authority_owned;              /* of the URL */
+    struct usher_history *history;     /* NULL: none */
+    bool history_owned;
+    struct usher__archive *archive; /* NULL without a history */
     bool journal;
     struct usher__asked *asked; /* with an authority: ask.h */
 

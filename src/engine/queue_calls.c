@@ -36,7 +36,7 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
         return status; /* the engine itself: the reply was not touched */
     if (reply->status != USHER_OK && reply->status != USHER_SAME) {
         why = reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
-        if (reply->status == USHER_EMPTY)
+        if (reply->of.queue.why != USHER_QUEUE_WHY_NONE && reply->message[0] == '\0')
             why = usher_queue_why_word(reply->of.queue.why);
         usher__message_set("queue %s: %s", usher_verb_word(c->verb), why);
     }
@@ -356,15 +356,44 @@ enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, 
     return page(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_queue_history(struct usher_engine *e, const char *queue, int64_t since_ms,
-                                      const char *after, size_t max, struct usher_reply *ret_reply)
+enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
+                                      const struct usher_visit_filter *filter, const char *after,
+                                      size_t max, struct usher_reply *ret_reply)
 {
     struct usher_command c;
 
     command_init(&c, USHER_QUEUE_HISTORY, queue);
-    c.arg.queue.since_ms = since_ms;
-    c.given = USHER_GIVEN_QUEUE_SINCE;
+    if (filter != NULL && filter->size != sizeof *filter) {
+        usher__message_set("queue history: filter.size is not set: use USHER_VISIT_FILTER_INIT");
+        return USHER_INVALID;
+    }
+    if (filter != NULL) {
+        c.arg.queue.user = text(filter->user);
+        c.arg.queue.agent = text(filter->agent);
+        c.arg.queue.since_ms = filter->since_ms;
+        c.arg.queue.until_ms = filter->until_ms;
+        c.given = USHER_GIVEN_QUEUE_SINCE | (filter->until_ms != 0 ? USHER_GIVEN_QUEUE_UNTIL : 0u);
+    }
     return page(e, &c, after, max, ret_reply);
+}
+
+enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, uint64_t *ret_moved)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (e->history == NULL) {
+        usher__message_set("queue drain: the engine has no history");
+        return USHER_INVALID;
+    }
+    command_init(&c, USHER_QUEUE_DRAIN, queue);
+    status = execute(e, &c, &reply);
+    if (ret_moved != NULL && (status == USHER_OK || status == USHER_SAME))
+        *ret_moved = reply.of.queue.count;
+    return status;
 }
 
 enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, const char *lane,

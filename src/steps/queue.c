@@ -26,6 +26,7 @@ static void settings_from(const int64_t *set, struct usher_queue_settings *s)
     s->zone_min = set[SET_ZONE];
     s->service_ms = set[SET_SERVICE];
     s->requests = set[SET_REQUESTS];
+    s->archive = set[SET_ARCHIVE];
 }
 
 static enum usher_status set(struct run *run)
@@ -51,6 +52,7 @@ static enum usher_status set(struct run *run)
         [SET_ZONE] = { USHER_GIVEN_QUEUE_ZONE, g->zone_min },
         [SET_SERVICE] = { USHER_GIVEN_QUEUE_SERVICE, g->service_ms },
         [SET_REQUESTS] = { USHER_GIVEN_QUEUE_REQUESTS, g->requests },
+        [SET_ARCHIVE] = { USHER_GIVEN_QUEUE_ARCHIVE, g->archive },
     };
     struct usher__change c;
     bool waited;
@@ -125,6 +127,8 @@ static enum usher_status verb(struct run *run)
         return usher__queue_stats(w);
     case USHER_QUEUE_HISTORY:
         return usher__queue_history(w);
+    case USHER_QUEUE_DRAIN:
+        return usher__queue_drain(w);
     case USHER_QUEUE_MOVE:
         return usher__queue_move(run);
     default:
@@ -141,16 +145,27 @@ static bool reads(enum usher_verb verb)
 /* The agent that a verb was about has been given somebody since. */
 static enum usher_status agent_now(work *w)
 {
-    enum usher_verb v = w->command->verb;
+    struct usher_queue_reply *q = reply_of(w);
+    struct usher_text id = { q->agent, q->agent_size };
     struct usher_record r;
     enum usher_status status;
 
-    if (v != USHER_QUEUE_LOGIN && v != USHER_QUEUE_READY && v != USHER_QUEUE_FREE &&
-        v != USHER_QUEUE_REJECT)
+    switch (w->command->verb) {
+    case USHER_QUEUE_LOGIN:
+    case USHER_QUEUE_READY:
+    case USHER_QUEUE_FREE:
+    case USHER_QUEUE_LEAVE:
+    case USHER_QUEUE_FINISH:
+    case USHER_QUEUE_REJECT:
+        break;
+    default:
         return USHER_OK;
-    status = w->ops->find(w->txn, &w->scope, K_AGENT, &args(w)->agent, &r);
+    }
+    if (id.size == 0)
+        return USHER_OK;
+    status = w->ops->find(w->txn, &w->scope, K_AGENT, &id, &r);
     if (status == USHER_OK)
-        reply_of(w)->state = (enum usher_agent_state)r.state;
+        q->state = (enum usher_agent_state)r.state;
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
@@ -198,7 +213,7 @@ static enum usher_status run(work *w)
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
-    if (w->scope.ref != NULL && w->scope.due_ms <= w->now) {
+    if (w->scope.ref != NULL && w->scope.due_ms <= w->now && v != USHER_QUEUE_DRAIN) {
         status = usher__queue_expire_due(&run, max, &n, &more);
         if (status != USHER_OK)
             return status;
@@ -211,9 +226,10 @@ static enum usher_status run(work *w)
         version = w->scope.version;
         run.n_matched = 0;
         status = verb(&run);
+        n = run.n_matched;
         if (status == USHER_OK)
             status = usher__queue_settle(&run);
-        if (status == USHER_OK && run.n_matched > 0)
+        if (status == USHER_OK && run.n_matched > n)
             status = agent_now(w);
     }
     if (status == USHER_OK && w->reply->status == USHER_OK && w->scope.version != version)
@@ -255,6 +271,7 @@ static const struct usher__constant constants[] = {
     { "REJECTS_MAX", USHER_REJECTS_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },
     { "FOREVER", FOREVER },
+    { "CHANGE_MAX", USHER_CHANGE_MAX },
     { "DAY_SHIFT", DAY_SHIFT },
     { NULL, 0 },
 };
@@ -288,6 +305,7 @@ const struct usher__steps usher__queue_steps = {
         [SET_ZONE] = "ZONE",
         [SET_SERVICE] = "SERVICE",
         [SET_REQUESTS] = "REQUESTS",
+        [SET_ARCHIVE] = "ARCHIVE",
     },
     .constants = constants,
     .requests = COUNT_REQUESTS,

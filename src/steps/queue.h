@@ -6,7 +6,7 @@
  * Records
  *   AGENT   id; order = version of login (slot 2 finds it by that), token = version of the last
  *           match; until_ms = the nearer of beat and wrap; data = array: how many lanes, the
- *           lanes, then for each room who is in it ("" nobody)
+ *           lanes, for each room who is in it ("" nobody), when it logged in
  *   LINK    id "LOGIN.I": one for each lane of an agent, group = the lane ("*" all), owner =
  *           the agent; in slot 0 while the agent is open, (rank, order) by strategy, order =
  *           16 * a version + I
@@ -14,7 +14,8 @@
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = array of agents not to offer it to again
  *   LANE    id; users by state; data = array of figures
- *   VISIT   id = version of its end; state = outcome, owner = the agent; data = array: user, lane
+ *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
+ *           (which no name has), lane: so that a view in SQL can show it
  *
  * An act is one write with one or more versions: a change of the command, and the matches
  * that follow from it at once.  It holds the agent and the lanes concerned until it is
@@ -49,6 +50,7 @@ enum {
     SET_ZONE,
     SET_SERVICE,
     SET_REQUESTS,
+    SET_ARCHIVE,
     SETTINGS
 };
 
@@ -68,6 +70,7 @@ enum {
     F_TIMEOUT,
     F_FINISHED,
     F_TALK,
+    F_DROPPED,
     F_PACE, /* 16 * ms between seatings, 0: not known */
     F_LAST,
     FIGURES
@@ -78,10 +81,11 @@ enum {
 
 /* n of a visit. */
 enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
+#define VISIT_SEPARATOR '\n'
 
 #define LANES_MAX USHER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
-#define AGENT_DATA (16 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
+#define AGENT_DATA (32 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
 #define FOREVER (INT64_C(1) << 52)
 #define PASS_MAX USHER__STEP_MAX /* looked at in vain, for one match */
 #define DAY_MS INT64_C(86400000)
@@ -92,6 +96,7 @@ struct agent {
     struct usher_record r;
     size_t n_lanes;
     struct usher_text lanes[LANES_MAX], rooms[USHER_CAPACITY_MAX];
+    int64_t since; /* login */
     bool dirty;
     bool was_open;
     bool touched; /* its links get a new order */
@@ -121,7 +126,7 @@ struct act {
     unsigned n_lanes;
     struct lane lanes[3];
     unsigned char agent_data[AGENT_DATA];
-    unsigned char visit_data[2 * NAME_PACKED + 32]; /* the id stands at the end */
+    unsigned char visit_data[2 * USHER_NAME_MAX + 1 + 24]; /* the id stands at the end */
     unsigned char user_data[USHER_REJECTS_MAX * NAME_PACKED + 8];
 };
 
@@ -327,12 +332,13 @@ enum usher_status usher__queue_move(struct run *run);
 
 /* ---- queue_reads.c ---- */
 
-/* "HI.ORDER", where a page of users ended.  False: it is not that. */
+/* "HI.ORDER", where a page ended.  False: it is not that. */
 bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64_t *ret_order);
 enum usher_status usher__queue_list(work *w);
 enum usher_status usher__queue_agents(work *w);
 enum usher_status usher__queue_stats(work *w);
 enum usher_status usher__queue_history(work *w);
+enum usher_status usher__queue_drain(work *w);
 
 /* ---- queue_audit.c ---- */
 

@@ -28,13 +28,13 @@ bool usher__queue_agent_read(struct agent *a)
 
     if (capacity < 1 || capacity > USHER_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
         !usher_unpack_uint(&u, &n_lanes) || n_lanes < 1 || n_lanes > LANES_MAX ||
-        n != 1 + n_lanes + (size_t)capacity)
+        n != 2 + n_lanes + (size_t)capacity)
         return false;
     a->n_lanes = (size_t)n_lanes;
     a->dirty = a->touched = a->leaving = false;
     a->was_open = is_open(&a->r);
     return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
-           usher__queue_texts(&u, a->rooms, (size_t)capacity);
+           usher__queue_texts(&u, a->rooms, (size_t)capacity) && usher_unpack_int(&u, &a->since);
 }
 
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
@@ -181,12 +181,13 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
     struct agent *a = &act->agent;
     struct usher__packer p = { act->agent_data, sizeof act->agent_data, 0 };
 
-    usher__pack_array(&p, 1 + a->n_lanes + (size_t)a->r.n[A_CAPACITY]);
+    usher__pack_array(&p, 2 + a->n_lanes + (size_t)a->r.n[A_CAPACITY]);
     usher__pack_uint(&p, a->n_lanes);
     for (size_t i = 0; i < a->n_lanes; i++)
         usher__pack_text(&p, a->lanes[i].data, a->lanes[i].size);
     for (int64_t i = 0; i < a->r.n[A_CAPACITY]; i++)
         usher__pack_text(&p, a->rooms[i].data, a->rooms[i].size);
+    usher__pack_int(&p, a->since);
     a->r.data.data = (const char *)act->agent_data;
     a->r.data.size = p.n;
     a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
@@ -277,7 +278,7 @@ void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at
 
     l->dirty = true;
     if (day > l->f[F_DAY]) {
-        for (int i = F_SEATED; i <= F_TALK; i++)
+        for (int i = F_SEATED; i <= F_DROPPED; i++)
             l->f[i] = 0;
         l->f[F_DAY] = day;
     }
@@ -492,9 +493,10 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
     bool seated = u->state == USHER_USER_SEATED;
     int64_t *counts = s->counts;
     struct usher_record v, old;
-    struct usher__packer p = { act->visit_data, sizeof act->visit_data - 24, 0 };
     struct lane *l;
-    char *id = (char *)act->visit_data + sizeof act->visit_data - 24;
+    int64_t archive = s->settings[SET_ARCHIVE], history = s->settings[SET_HISTORY];
+    char *data = (char *)act->visit_data,
+         *id = (char *)act->visit_data + sizeof act->visit_data - 24;
     enum usher_status status = usher__queue_lane_hold(w, act, &u->group, &l);
 
     if (status != USHER_OK)
@@ -504,13 +506,16 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
         usher__queue_figure(s, l, at, F_FINISHED, 1);
         usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
     } else {
-        usher__queue_figure(s, l, at, outcome == USHER_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED,
+        usher__queue_figure(s, l, at,
+                            outcome == USHER_OUTCOME_TIMEOUT   ? F_TIMEOUT
+                            : outcome == USHER_OUTCOME_DROPPED ? F_DROPPED
+                                                               : F_ABANDONED,
                             1);
     }
     usher__change_erase(&act->c, u);
-    if (s->settings[SET_HISTORY] == 0 && counts[COUNT_VISITS] == 0)
+    if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)
         return USHER_OK;
-    if (s->settings[SET_HISTORY] == 0) { /* it was more once: two go for each that would come */
+    if (archive == 0 && history == 0) { /* it was more once: two go for each that would come */
         uint64_t behind = 0;
 
         for (int i = 0; i < 2; i++) {
@@ -541,12 +546,19 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
         v.n[V_LOGIN] = (int64_t)act->agent.r.order;
         v.n[V_NO] = u->n[U_NO];
     }
-    usher__pack_array(&p, 2);
-    usher__pack_text(&p, u->id.data, u->id.size);
-    usher__pack_text(&p, u->group.data, u->group.size);
-    v.data.data = (const char *)act->visit_data;
-    v.data.size = p.n;
-    return usher__change_remember(w, &act->c, &v, &counts[COUNT_VISITS], s->settings[SET_HISTORY]);
+    memcpy(data, u->id.data, u->id.size);
+    data[u->id.size] = VISIT_SEPARATOR;
+    memcpy(data + u->id.size + 1, u->group.data, u->group.size);
+    v.data.data = data;
+    v.data.size = u->id.size + 1 + u->group.size;
+    if (archive == 0)
+        return usher__change_remember(w, &act->c, &v, &counts[COUNT_VISITS], history);
+    /* none goes before it is in a history: see drain */
+    v.slots = 1u;
+    v.order = s->version;
+    counts[COUNT_VISITS]++;
+    usher__change_save(&act->c, &v);
+    return USHER_OK;
 }
 
 enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,

@@ -115,6 +115,7 @@ enum usher_status usher__queue_login(struct run *run)
     a->r.n[A_LEVEL] = given(w, USHER_GIVEN_QUEUE_LEVEL) ? g->level : 0;
     a->r.n[A_BEAT] = usher__queue_beat(w);
     a->n_lanes = lanes_of(w, a->lanes);
+    a->since = w->now;
     usher__queue_agent_move(w, &act, USHER__AGENT_LOGIN, w->now);
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);

@@ -345,6 +345,8 @@ enum usher_status usher__queue_match(struct run *run)
             status = USHER_OK;
     }
     if (status == USHER_OK)
-        w->reply->status = run->n_matched > 0 ? USHER_OK : USHER_SAME;
+        w->reply->status = w->scope.ref == NULL ? USHER_MISSING
+                           : run->n_matched > 0 ? USHER_OK
+                                                : USHER_SAME;
     return status;
 }

@@ -143,6 +143,7 @@ enum usher_status usher__queue_agents(work *w)
         row.lanes.size = n;
         row.login = a.r.order;
         row.state = a.r.state;
+        row.since_ms = a.since;
         row.matched_ms = a.r.n[A_STATE_SINCE];
         row.until_ms = a.r.until_ms;
         row.capacity = a.r.n[A_CAPACITY];
@@ -214,7 +215,7 @@ enum usher_status usher__queue_stats(work *w)
         s->away += l->r.n[USHER_USER_AWAY - 1];
         s->offered += l->r.n[USHER_USER_OFFERED - 1];
         s->seated += l->r.n[USHER_USER_SEATED - 1];
-        for (int i = F_SEATED; i <= F_TALK && l->f[F_DAY] == day; i++)
+        for (int i = F_SEATED; i <= F_DROPPED && l->f[F_DAY] == day; i++)
             f[i] += l->f[i];
         if (g->lane.data != NULL)
             break;
@@ -234,8 +235,49 @@ enum usher_status usher__queue_stats(work *w)
     s->service_level = f[F_SEATED] > 0 ? f[F_WITHIN] * 10000 / f[F_SEATED] : -1;
     s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
     s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
+    s->dropped_today = f[F_DROPPED];
+    s->visits = counts[COUNT_VISITS];
     w->reply->status = USHER_OK;
     return longest_wait(w, g->lane.data != NULL ? &g->lane : NULL, &s->longest_wait_ms);
+}
+
+/* @r, a visit, as a row.  False: it cannot be read. */
+static bool visit_row(const struct usher_record *r, struct usher_queue_row *row)
+{
+    const char *end =
+        r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
+
+    if (end == NULL)
+        return false;
+    memset(row, 0, sizeof *row);
+    row->user.data = r->data.data;
+    row->user.size = (size_t)(end - r->data.data);
+    row->lane.data = end + 1;
+    row->lane.size = r->data.size - row->user.size - 1;
+    row->agent = r->owner;
+    row->state = r->state;
+    row->login = (uint64_t)r->n[V_LOGIN];
+    row->no = r->n[V_NO];
+    row->priority = r->n[V_PRIORITY];
+    row->since_ms = r->n[V_SINCE];
+    row->applied_ms = r->n[V_APPLIED];
+    row->matched_ms = r->n[V_SEATED];
+    row->until_ms = r->n[V_END];
+    row->wait_ms = (r->n[V_SEATED] != 0 ? r->n[V_SEATED] : r->n[V_END]) - r->n[V_APPLIED];
+    row->talk_ms = r->n[V_SEATED] != 0 ? r->n[V_END] - r->n[V_SEATED] : 0;
+    row->version = r->order;
+    return true;
+}
+
+/* Is it one of those that history is asked for? */
+static bool asked_for(const work *w, const struct usher_queue_row *row)
+{
+    const struct usher_queue_args *g = args(w);
+
+    return (g->user.data == NULL || usher__text_equal(&g->user, &row->user)) &&
+           (g->agent.data == NULL || usher__text_equal(&g->agent, &row->agent)) &&
+           (!given(w, USHER_GIVEN_QUEUE_SINCE) || row->until_ms >= g->since_ms) &&
+           (!given(w, USHER_GIVEN_QUEUE_UNTIL) || row->until_ms <= g->until_ms);
 }
 
 enum usher_status usher__queue_history(work *w)
@@ -255,9 +297,6 @@ enum usher_status usher__queue_history(work *w)
     for (int looked = 0;; looked++) {
         struct usher_record r;
         struct usher_queue_row row;
-        struct usher_text texts[2];
-        struct usher_unpacker u;
-        size_t n;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
                          before, true, &r);
@@ -272,28 +311,92 @@ enum usher_status usher__queue_history(work *w)
             return USHER_OK;
         }
         before = r.order;
-        if (given(w, USHER_GIVEN_QUEUE_SINCE) && r.n[V_END] < g->since_ms)
-            continue;
-        u.at = (const unsigned char *)r.data.data;
-        u.end = u.at + r.data.size;
-        if (!usher_unpack_array(&u, &n) || n != 2 || !usher__queue_texts(&u, texts, 2))
+        if (!visit_row(&r, &row))
             return damaged(w);
-        memset(&row, 0, sizeof row);
-        row.user = texts[0];
-        row.lane = texts[1];
-        row.agent = r.owner;
-        row.state = r.state;
-        row.login = (uint64_t)r.n[V_LOGIN];
-        row.no = r.n[V_NO];
-        row.priority = r.n[V_PRIORITY];
-        row.since_ms = r.n[V_SINCE];
-        row.applied_ms = r.n[V_APPLIED];
-        row.matched_ms = r.n[V_SEATED];
-        row.until_ms = r.n[V_END];
-        row.wait_ms = (r.n[V_SEATED] != 0 ? r.n[V_SEATED] : r.n[V_END]) - r.n[V_APPLIED];
-        row.talk_ms = r.n[V_SEATED] != 0 ? r.n[V_END] - r.n[V_SEATED] : 0;
+        if (asked_for(w, &row))
+            status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        if (status != USHER_OK)
+            return status;
+    }
+}
+
+/* ---- drain ------------------------------------------------------------------------- */
+
+/* Take away the visits that ended up to the version and the time given: they are somewhere
+ * else for good.  A store that went back in time may give a version once more, to a visit that
+ * is nowhere else; it ends later. */
+static enum usher_status drop(work *w)
+{
+    const struct usher_queue_args *g = args(w);
+    struct usher_queue_reply *q = reply_of(w);
+    uint64_t behind = 0;
+
+    for (enum usher_status found = USHER_OK; found == USHER_OK && q->count < USHER_LIST_MAX;) {
+        struct usher__change c;
+        enum usher_status status;
+
+        usher__change_begin_quietly(w, &c);
+        while (c.n < USHER_CHANGE_MAX) {
+            struct usher_record r;
+
+            found = w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+            if (found == USHER_OK && r.order > g->token)
+                found = USHER_MISSING;
+            if (found != USHER_OK)
+                break;
+            behind = r.order;
+            if (given(w, USHER_GIVEN_QUEUE_UNTIL) && r.n[V_END] > g->until_ms)
+                continue;
+            usher__change_erase(&c, &r);
+        }
+        if (found != USHER_OK && found != USHER_MISSING)
+            return found;
+        c.scope->counts[COUNT_VISITS] -= (int64_t)c.n;
+        status = c.n > 0 ? usher__change_write(w, &c) : USHER_OK;
+        if (status != USHER_OK)
+            return status;
+        q->count += c.n;
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher__queue_drain(work *w)
+{
+    struct usher_queue_reply *q = reply_of(w);
+    uint64_t behind = 0;
+    size_t max = rows_max(w);
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    if (given(w, USHER_GIVEN_QUEUE_TOKEN)) {
+        enum usher_status status = drop(w);
+
+        if (status != USHER_OK)
+            return status;
+    }
+    for (;;) {
+        struct usher_record r;
+        struct usher_queue_row row;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
+
+        if (status == USHER_MISSING)
+            break;
+        if (status != USHER_OK)
+            return status;
+        if (q->n_rows == max) {
+            q->more = true;
+            break;
+        }
+        behind = r.order;
+        if (!visit_row(&r, &row))
+            return damaged(w);
         status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }
+    w->reply->status = q->count > 0 || q->n_rows > 0 ? USHER_OK : USHER_SAME;
+    return USHER_OK;
 }

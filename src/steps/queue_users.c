@@ -108,6 +108,12 @@ enum usher_status usher__queue_apply(struct run *run)
         reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
         return status;
     }
+    if (set[SET_ARCHIVE] > 0 && counts[COUNT_VISITS] >= set[SET_ARCHIVE]) {
+        reply_of(w)->why = USHER_QUEUE_WHY_HISTORY;
+        usher__say(w->reply, USHER_FULL, "%" PRId64 " ended visits wait for a history",
+                   counts[COUNT_VISITS]);
+        return USHER_OK;
+    }
     memset(&new, 0, sizeof new);
     new.kind = K_USER;
     new.id = g->user;
@@ -199,6 +205,7 @@ static enum usher_status end_visit(struct run *run, struct usher_record *u,
     if (status == USHER_OK && room) {
         q->login = act.agent.r.order;
         status = next_at_once(run, &act);
+        q->state = (enum usher_agent_state)act.agent.r.state;
     }
     w->reply->status = USHER_OK;
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;

@@ -1424,7 +1424,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_queue_pull(f->e, "desk", "ann", NULL), USHER_EMPTY);
     assert_int_equal(usher_queue_match(f->e, "desk", NULL), USHER_SAME);
     assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_OK);
-    assert_int_equal(usher_queue_history(f->e, "desk", 0, NULL, 0, &r), USHER_OK);
+    assert_int_equal(usher_queue_history(f->e, "desk", NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 2);
     usher_reply_done(&r);
     assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);

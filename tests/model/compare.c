@@ -172,6 +172,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
         ROW(used);
         ROW(served);
         ROW(level);
+        ROW(version);
     }
     if (verb == USHER_QUEUE_SET && answered) {
         OF(of.settings.ttl_ms);
@@ -187,6 +188,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
         OF(of.settings.zone_min);
         OF(of.settings.service_ms);
         OF(of.settings.requests);
+        OF(of.settings.archive);
     }
     if (verb == USHER_QUEUE_STATS && answered) {
         OF(of.stats.waiting);
@@ -207,6 +209,8 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
         OF(of.stats.service_level);
         OF(of.stats.wait_ms);
         OF(of.stats.talk_ms);
+        OF(of.stats.dropped_today);
+        OF(of.stats.visits);
     }
     return d.equal;
 }

@@ -183,12 +183,12 @@ static int64_t span(struct queue_gen *g)
 static void give_settings(struct queue_gen *g, struct usher_command *c)
 {
     static const uint32_t bits[] = {
-        USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TTL,     USHER_GIVEN_QUEUE_TRIGGER,
-        USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_OFFER,   USHER_GIVEN_QUEUE_OFFER,
-        USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_WRAPUP,  USHER_GIVEN_QUEUE_LIMIT,
-        USHER_GIVEN_QUEUE_MAXWAIT,  USHER_GIVEN_QUEUE_GRACE,   USHER_GIVEN_QUEUE_REQUEUE,
-        USHER_GIVEN_QUEUE_HISTORY,  USHER_GIVEN_QUEUE_ZONE,    USHER_GIVEN_QUEUE_SERVICE,
-        USHER_GIVEN_QUEUE_REQUESTS, USHER_GIVEN_QUEUE_STRATEGY
+        USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
+        USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_OFFER,    USHER_GIVEN_QUEUE_OFFER,
+        USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_WRAPUP,   USHER_GIVEN_QUEUE_LIMIT,
+        USHER_GIVEN_QUEUE_MAXWAIT,  USHER_GIVEN_QUEUE_GRACE,    USHER_GIVEN_QUEUE_REQUEUE,
+        USHER_GIVEN_QUEUE_HISTORY,  USHER_GIVEN_QUEUE_ZONE,     USHER_GIVEN_QUEUE_SERVICE,
+        USHER_GIVEN_QUEUE_REQUESTS, USHER_GIVEN_QUEUE_STRATEGY, USHER_GIVEN_QUEUE_ARCHIVE
     };
     static const int64_t zones[] = { 0, 0, 480, -480, 330, -1440, 1440, 1, -1, 840 };
     struct rng *r = &g->rng;
@@ -211,6 +211,7 @@ static void give_settings(struct queue_gen *g, struct usher_command *c)
     a->zone_min = zones[rng_below(r, sizeof zones / sizeof *zones)];
     a->service_ms = span(g);
     a->requests = 1 + (int64_t)rng_below(r, 5);
+    a->archive = rng_chance(r, 40) ? 0 : (int64_t)rng_below(r, 40);
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */
@@ -285,15 +286,15 @@ static enum usher_verb any_verb(struct queue_gen *g)
         enum usher_verb verb;
         unsigned weight;
     } verbs[] = {
-        { USHER_QUEUE_APPLY, 24 },  { USHER_QUEUE_LOGIN, 12 }, { USHER_QUEUE_FINISH, 12 },
+        { USHER_QUEUE_APPLY, 23 },  { USHER_QUEUE_LOGIN, 12 }, { USHER_QUEUE_FINISH, 12 },
         { USHER_QUEUE_LEAVE, 5 },   { USHER_QUEUE_ACCEPT, 7 }, { USHER_QUEUE_REJECT, 4 },
         { USHER_QUEUE_PAUSE, 3 },   { USHER_QUEUE_READY, 4 },  { USHER_QUEUE_LOGOUT, 2 },
         { USHER_QUEUE_WHERE, 4 },   { USHER_QUEUE_ROOM, 3 },   { USHER_QUEUE_PULL, 4 },
         { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },  { USHER_QUEUE_LIST, 3 },
         { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },  { USHER_QUEUE_MOVE, 2 },
-        { USHER_QUEUE_HISTORY, 1 }, { USHER_QUEUE_FREE, 1 },
+        { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },   { USHER_QUEUE_DRAIN, 2 },
     };
-    uint64_t k = rng_below(&g->rng, 100);
+    uint64_t k = rng_below(&g->rng, 102);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -315,6 +316,14 @@ static void give_since(struct queue_gen *g, struct usher_command *c)
         since = g->now + 1 + (int64_t)rng_below(r, 3);
     c->given |= USHER_GIVEN_QUEUE_SINCE;
     c->arg.queue.since_ms = since < 0 ? 0 : since;
+}
+
+static void give_until(struct queue_gen *g, struct usher_command *c)
+{
+    int64_t until = g->now - (int64_t)rng_below(&g->rng, 8) * g->scale;
+
+    c->given |= USHER_GIVEN_QUEUE_UNTIL;
+    c->arg.queue.until_ms = until < 0 ? 0 : until;
 }
 
 static void give_page(struct queue_gen *g, struct usher_command *c)
@@ -421,6 +430,21 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
     case USHER_QUEUE_HISTORY:
         if (rng_chance(r, 30))
             give_since(g, c);
+        if (rng_chance(r, 20))
+            give_until(g, c);
+        if (rng_chance(r, 20))
+            a->user = user;
+        if (rng_chance(r, 20))
+            a->agent = agent;
+        give_page(g, c);
+        break;
+    case USHER_QUEUE_DRAIN:
+        if (rng_chance(r, 70)) {
+            c->given |= USHER_GIVEN_QUEUE_TOKEN;
+            a->token = rng_below(r, rng_chance(r, 80) ? g->made + 1 : 20);
+            if (rng_chance(r, 70))
+                give_until(g, c);
+        }
         give_page(g, c);
         break;
     case USHER_QUEUE_SET:

@@ -69,6 +69,8 @@ static bool ranges_right(const struct usher_command *c)
            in(c, USHER_GIVEN_QUEUE_SERVICE, a->service_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_REQUESTS, a->requests, 1, 1000000) &&
            in(c, USHER_GIVEN_QUEUE_MAX, a->max, 1, USHER_LIST_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_ARCHIVE, a->archive, 0, 1000000000) &&
+           in(c, USHER_GIVEN_QUEUE_UNTIL, a->until_ms, 0, USHER_QUEUE_TIME_MAX) &&
            in(c, USHER_GIVEN_QUEUE_STATE, a->state, 1, 4);
 }
 
@@ -82,7 +84,7 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
                    USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP | USHER_GIVEN_QUEUE_LIMIT |
                    USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_REQUEUE |
                    USHER_GIVEN_QUEUE_HISTORY | USHER_GIVEN_QUEUE_ZONE | USHER_GIVEN_QUEUE_SERVICE |
-                   USHER_GIVEN_QUEUE_REQUESTS;
+                   USHER_GIVEN_QUEUE_REQUESTS | USHER_GIVEN_QUEUE_ARCHIVE;
         return "";
     case USHER_QUEUE_LOGIN:
         *ret_may = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -123,8 +125,11 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
     case USHER_QUEUE_STATS:
         return "l";
     case USHER_QUEUE_HISTORY:
-        *ret_may = USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_MAX;
-        return "f";
+        *ret_may = USHER_GIVEN_QUEUE_SINCE | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
+        return "fau";
+    case USHER_QUEUE_DRAIN:
+        *ret_may = USHER_GIVEN_QUEUE_TOKEN | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
+        return "";
     default:
         return NULL; /* no command */
     }
@@ -544,6 +549,7 @@ static bool counts_today(const queue *q, lane *l, int64_t at)
 
     if (day > l->day) {
         l->seated = l->within = l->wait = l->abandoned = l->timeout = l->finished = l->talk = 0;
+        l->dropped = 0;
         l->day = day;
     }
     return day == l->day;
@@ -562,7 +568,9 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     unsigned from = (unsigned)u->state;
 
     if (counts_today(q, l, at)) {
-        l->abandoned += !had_room && outcome != USHER_OUTCOME_TIMEOUT;
+        l->abandoned +=
+            !had_room && outcome != USHER_OUTCOME_TIMEOUT && outcome != USHER_OUTCOME_DROPPED;
+        l->dropped += !had_room && outcome == USHER_OUTCOME_DROPPED;
         l->timeout += outcome == USHER_OUTCOME_TIMEOUT;
         l->finished += had_room;
         l->talk += had_room ? at - u->matched : 0;
@@ -581,12 +589,12 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     v.no = u->no;
     v.had_room = had_room;
     v.seated = had_room ? u->matched : 0;
-    if (q->set.history > 0) {
+    if (q->set.history > 0 || q->set.archive > 0) {
         q->visits = grown(q->visits, q->n_visits, sizeof v);
         q->visits[q->n_visits++] = v;
     }
     for (int k = 0; k < 2; k++)
-        if ((int64_t)q->n_visits > q->set.history)
+        if (q->set.archive == 0 && (int64_t)q->n_visits > q->set.history)
             removed(q->visits, &q->n_visits, sizeof v, 0);
     q->ended++;
     removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
@@ -1255,6 +1263,10 @@ static enum usher_status verb_apply(struct work *w, user *u)
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
         return tell_user(w, USHER_EMPTY, NULL);
     }
+    if (q->set.archive > 0 && (int64_t)q->n_visits >= q->set.archive) {
+        w->r->of.queue.why = USHER_QUEUE_WHY_HISTORY;
+        return tell_user(w, USHER_FULL, NULL);
+    }
     memset(&new, 0, sizeof new);
     new.id = id;
     new.lane = x->lane.data != NULL ? text_of(x->lane.data, x->lane.size) : text_of("default", 7);
@@ -1511,7 +1523,7 @@ static enum usher_status verb_match(struct work *w)
 {
     w->tell_matches = true;
     match_all(w);
-    return w->matches > 0 ? USHER_OK : USHER_SAME;
+    return !w->q->exists ? USHER_MISSING : w->matches > 0 ? USHER_OK : USHER_SAME;
 }
 
 static enum usher_status verb_sweep(struct work *w)
@@ -1561,6 +1573,8 @@ static enum usher_status verb_set(struct work *w)
         s->service_ms = a->service_ms;
     if (given & USHER_GIVEN_QUEUE_REQUESTS)
         s->requests = a->requests;
+    if (given & USHER_GIVEN_QUEUE_ARCHIVE)
+        s->archive = a->archive;
     w->r->of.queue.of.settings = *s;
     if (given == 0)
         return USHER_OK;
@@ -1688,6 +1702,7 @@ static enum usher_status verb_agents(struct work *w)
             (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
         row->login = next->login;
         row->state = (int)next->state;
+        row->since_ms = next->login_at;
         row->matched_ms = next->state_since;
         row->until_ms = agent_until(next);
         row->capacity = next->capacity;
@@ -1736,6 +1751,7 @@ static enum usher_status verb_stats(struct work *w)
         s->abandoned_today += l->abandoned;
         s->timeout_today += l->timeout;
         s->finished_today += l->finished;
+        s->dropped_today += l->dropped;
         within += l->within;
         wait += l->wait;
         talk += l->talk;
@@ -1743,22 +1759,40 @@ static enum usher_status verb_stats(struct work *w)
     s->service_level = s->seated_today > 0 ? within * 10000 / s->seated_today : -1;
     s->wait_ms = s->seated_today > 0 ? wait / s->seated_today : -1;
     s->talk_ms = s->finished_today > 0 ? talk / s->finished_today : -1;
+    s->visits = (int64_t)q->n_visits;
     return USHER_OK;
+}
+
+static void visit_add(struct work *w, const struct queue_model_visit *v)
+{
+    struct usher_queue_row *row = row_add(w, &v->user, &v->agent, &v->lane);
+
+    row->login = v->login;
+    row->no = v->no;
+    row->state = (int)v->outcome;
+    row->priority = v->priority;
+    row->since_ms = v->since;
+    row->applied_ms = v->applied;
+    row->matched_ms = v->seated;
+    row->until_ms = v->end;
+    row->wait_ms = (v->had_room ? v->seated : v->end) - v->applied;
+    row->talk_ms = v->had_room ? v->end - v->seated : 0;
+    row->version = v->version;
 }
 
 static enum usher_status verb_history(struct work *w)
 {
     struct usher_queue_reply *r = &w->r->of.queue;
+    const struct usher_queue_args *x = w->a;
     const queue *q = w->q;
     uint64_t before = UINT64_MAX, hi;
 
-    if (w->a->after.data != NULL)
-        (void)cursor_read(&w->a->after, &hi, &before);
+    if (x->after.data != NULL)
+        (void)cursor_read(&x->after, &hi, &before);
     if (!q->exists)
         return USHER_MISSING;
     for (size_t i = q->n_visits; i-- > 0;) {
         const struct queue_model_visit *v = &q->visits[i];
-        struct usher_queue_row *row;
 
         if (v->version >= before)
             continue;
@@ -1767,21 +1801,45 @@ static enum usher_status verb_history(struct work *w)
             break;
         }
         before = v->version;
-        if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && v->end < w->a->since_ms)
+        if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && v->end < x->since_ms)
             continue;
-        row = row_add(w, &v->user, &v->agent, &v->lane);
-        row->login = v->login;
-        row->no = v->no;
-        row->state = (int)v->outcome;
-        row->priority = v->priority;
-        row->since_ms = v->since;
-        row->applied_ms = v->applied;
-        row->matched_ms = v->seated;
-        row->until_ms = v->end;
-        row->wait_ms = (v->had_room ? v->seated : v->end) - v->applied;
-        row->talk_ms = v->had_room ? v->end - v->seated : 0;
+        if ((w->c->given & USHER_GIVEN_QUEUE_UNTIL) != 0 && v->end > x->until_ms)
+            continue;
+        if (x->user.data != NULL && !is(&v->user, x->user.data, x->user.size))
+            continue;
+        if (x->agent.data != NULL && !is(&v->agent, x->agent.data, x->agent.size))
+            continue;
+        visit_add(w, v);
     }
     return USHER_OK;
+}
+
+static enum usher_status verb_drain(struct work *w)
+{
+    struct usher_queue_reply *r = &w->r->of.queue;
+    queue *q = w->q;
+
+    if (!q->exists)
+        return USHER_MISSING;
+    if ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0)
+        for (size_t i = 0; i < q->n_visits;) {
+            const struct queue_model_visit *v = &q->visits[i];
+
+            if (v->version <= w->a->token &&
+                ((w->c->given & USHER_GIVEN_QUEUE_UNTIL) == 0 || v->end <= w->a->until_ms)) {
+                removed(q->visits, &q->n_visits, sizeof *v, i);
+                r->count++;
+            } else {
+                i++;
+            }
+        }
+    for (size_t i = 0; i < q->n_visits && !r->more; i++) {
+        if (r->n_rows == page(w))
+            r->more = true;
+        else
+            visit_add(w, &q->visits[i]);
+    }
+    return r->count > 0 || r->n_rows > 0 ? USHER_OK : USHER_SAME;
 }
 
 /* ---- request ids --------------------------------------------------------------------- */
@@ -1934,6 +1992,8 @@ static enum usher_status answer(struct work *w)
         return verb_stats(w);
     case USHER_QUEUE_HISTORY:
         return verb_history(w);
+    case USHER_QUEUE_DRAIN:
+        return verb_drain(w);
     case USHER_QUEUE_MOVE:
         return verb_move(w, u);
     case USHER_QUEUE_FREE:
@@ -1983,7 +2043,7 @@ static void execute(struct work *w)
         r->version = r->epoch = 0;
         return;
     }
-    if (w->c->verb != USHER_QUEUE_SWEEP)
+    if (w->c->verb != USHER_QUEUE_SWEEP && w->c->verb != USHER_QUEUE_DRAIN)
         (void)expire(w, looks(w->c->verb) ? STEP_MOST : EXPIRE_MOST);
     version = w->q->version;
     named_up_to_date(w);
@@ -1995,6 +2055,12 @@ static void execute(struct work *w)
          w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&
         agent_named(w) != NULL)
         r->of.queue.state = agent_named(w)->state; /* it has been given somebody since */
+    if (r->status == USHER_OK &&
+        (w->c->verb == USHER_QUEUE_LEAVE || w->c->verb == USHER_QUEUE_FINISH)) {
+        const agent *a = agent_find(w->q, r->of.queue.agent, r->of.queue.agent_size);
+
+        r->of.queue.state = a != NULL ? a->state : USHER_AGENT_GONE;
+    }
     r->version = w->q->version;
     r->epoch = w->q->exists;
     if (r->status == USHER_OK && w->q->version > version)

@@ -58,7 +58,7 @@ struct queue_model_user {
 struct queue_model_lane {
     struct model_text id;
     int64_t day; /* of the figures */
-    int64_t seated, within, wait, abandoned, timeout, finished, talk;
+    int64_t seated, within, wait, abandoned, timeout, finished, talk, dropped;
     int64_t pace, last; /* 16 * ms between seatings, 0: not known; the last one */
 };
 

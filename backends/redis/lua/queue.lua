@@ -8,7 +8,7 @@
 --
 -- S.act is the write under way: v its version, agent and lanes what it holds.
 local byte, find, floor, format = string.byte, string.find, math.floor, string.format
-local FIGURES = '>I7I7I7I7I7I7I7I7I7I7'
+local FIGURES = '>I7I7I7I7I7I7I7I7I7I7I7'
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
 
@@ -85,7 +85,7 @@ function S.run()
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
-    if S.exists and S.due >= 0 and S.due <= S.now then
+    if S.exists and S.due >= 0 and S.due <= S.now and verb ~= K.V_DRAIN then
         if not S.expire_next then S.make_expiry() end
         n, more = S.expire_due(max)
     end
@@ -96,9 +96,11 @@ function S.run()
         version, S.n_matched = S.version, 0
         S.dispatch(verb)
         if S.answer then return end
+        n = S.n_matched
         S.settle()
-        if S.n_matched > 0 and (verb == K.V_LOGIN or verb == K.V_READY or verb == K.V_FREE or verb == K.V_REJECT) then
-            local r = S.find('1', S.a[K.ARG_AGENT])
+        if S.n_matched > n and S.agent ~= '' and (verb == K.V_LOGIN or verb == K.V_READY or verb == K.V_FREE
+            or verb == K.V_LEAVE or verb == K.V_FINISH or verb == K.V_REJECT) then
+            local r = S.find('1', S.agent)
             if r then S.state = r.state end
         end
     end
@@ -115,11 +117,12 @@ function S.dispatch(verb)
     if verb == K.V_WHERE then return S.where(false) end
     if verb == K.V_ROOM then return S.room(false) end
     if verb == K.V_LEAVE then return S.leave_verb() end
-    if verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS or verb == K.V_HISTORY then
+    if verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS or verb == K.V_HISTORY or verb == K.V_DRAIN then
         if not S.cursor then S.make_reads() end
         if verb == K.V_LIST then return S.list() end
         if verb == K.V_AGENTS then return S.agents() end
         if verb == K.V_STATS then return S.stats() end
+        if verb == K.V_DRAIN then return S.drain() end
         return S.history()
     end
     if verb == K.V_ACCEPT or verb == K.V_REJECT or verb == K.V_MOVE or verb == K.V_SET then

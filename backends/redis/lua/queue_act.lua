@@ -17,6 +17,7 @@ function S.agent_read(r)
     r.lanes, r.rooms = {}, {}
     for i = 1, d[1] do r.lanes[i] = d[1 + i] end
     for i = 1, r.n0 do r.rooms[i] = d[1 + d[1] + i] end
+    r.since = d[#d]
     r.dirty, r.touched, r.leaving, r.was_open = false, false, false, S.is_open(r)
     return r
 end
@@ -97,6 +98,7 @@ function S.agent_save(a, fresh)
     local d = {#a.lanes}
     for i = 1, #a.lanes do d[#d + 1] = a.lanes[i] end
     for i = 1, a.n0 do d[#d + 1] = a.rooms[i] end
+    d[#d + 1] = a.since
     a.data = mpack(d)
     a.ends = S.nearer(a.n2, a.n4)
     a.slots = a.ends ~= 0 and 6 or 4
@@ -104,7 +106,8 @@ function S.agent_save(a, fresh)
     S.links_save(a, fresh)
 end
 
--- ---- lanes: figures f: day, seated, within, wait, abandoned, timeout, finished, talk, pace, last
+-- ---- lanes: figures f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
+-- ---- pace, last
 
 function S.lane_hold(id)
     local lanes = S.act.lanes
@@ -116,7 +119,7 @@ function S.lane_hold(id)
         l.f = {struct.unpack(FIGURES, l.data)}
     else
         l = S.fresh('6', id)
-        l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
     end
     lanes[#lanes + 1] = l
     return l
@@ -126,7 +129,7 @@ function S.figure(l, at, i, by)
     local day, f = S.day_of(at) + K.DAY_SHIFT, l.f
     l.dirty = true
     if day > f[1] then
-        for k = 2, 8 do f[k] = 0 end
+        for k = 2, 9 do f[k] = 0 end
         f[1] = day
     end
     if day == f[1] then f[i] = f[i] + by end
@@ -260,16 +263,17 @@ function S.room_empty(u, at)
 end
 
 function S.visit_end(u, outcome, at)
-    local l, seated, history = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1]
+    local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
+        S.set[K.SET_ARCHIVE + 1]
     S.count_user(l, u.state, -1)
     if seated then
         S.figure(l, at, 7, 1)
         S.figure(l, at, 8, at - u.n4)
     else
-        S.figure(l, at, outcome == 4 and 6 or 5, 1)
+        S.figure(l, at, outcome == 4 and 6 or outcome == 5 and 9 or 5, 1)
     end
     S.erase(u)
-    if history == 0 then
+    if archive == 0 and history == 0 then
         local behind = nil
         if S.cnt(K.COUNT_VISITS) == 0 then return end
         for _ = 1, 2 do
@@ -285,7 +289,14 @@ function S.visit_end(u, outcome, at)
     v.state, v.ends, v.owner = outcome, K.FOREVER, u.owner
     v.n0, v.n1, v.n2, v.n3, v.n4 = u.n1, u.n0, u.n2, seated and u.n4 or 0, at
     if u.n5 ~= 0 then v.n5, v.n6 = S.act.agent.order, u.n5 end
-    v.data = mpack({u.id, u.group})
+    v.data = u.id .. '\n' .. u.group
+    if archive > 0 then
+        -- none goes before it is in a history: see drain
+        v.slots, v.order = 1, S.act.v
+        S.add(K.COUNT_VISITS, 1)
+        S.save(v)
+        return
+    end
     if not S.remember then S.make_memory() end
     S.remember(v, K.COUNT_VISITS, history, S.act.v)
 end

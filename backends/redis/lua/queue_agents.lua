@@ -57,7 +57,7 @@ function S.make_agents()
         local a = S.fresh('1', g[K.ARG_AGENT])
         a.order, a.token = S.act.v, S.act.v
         a.n0, a.n5, a.n2 = g[K.ARG_CAPACITY] or 1, g[K.ARG_LEVEL] or 0, S.beat()
-        a.lanes, a.rooms, a.was_open, a.touched = S.lanes_of(), {}, false, false
+        a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.now
         for i = 1, a.n0 do a.rooms[i] = '' end
         S.agent_move(a, K.AGENT_E_LOGIN, S.now)
         S.say_agent(K.OK, a)
@@ -158,7 +158,7 @@ function S.make_agents()
                 S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1)
             end
         end
-        S.status = S.n_matched > 0 and K.OK or K.SAME
+        S.status = not S.exists and K.MISSING or S.n_matched > 0 and K.OK or K.SAME
     end
 end
 
@@ -187,7 +187,7 @@ function S.room(alive)
     S.agent_read(r)
     S.rows = {}
     for i = 1, r.n0 do
-        local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+        local row = {r.rooms[i], '', '', '', r.order, i, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
         if r.rooms[i] ~= '' then
             local u = S.find('3', r.rooms[i]) or S.damaged()
             row[3], row[7], row[8], row[9], row[10], row[11], row[12] = u.group, u.state, u.n1, u.n0, u.n2, u.n4,

@@ -12,18 +12,18 @@ end
 
 function S.pace(l, u)
     local f = l.f
-    local d = S.now - (f[10] > u.n2 and f[10] or u.n2)
+    local d = S.now - (f[11] > u.n2 and f[11] or u.n2)
     if S.now > u.n2 then
         if d > 86400000 then d = 86400000 end
-        f[9] = f[9] == 0 and 16 * d or floor((7 * f[9] + 16 * d) / 8)
+        f[10] = f[10] == 0 and 16 * d or floor((7 * f[10] + 16 * d) / 8)
     end
-    f[10], l.dirty = S.now, true
+    f[11], l.dirty = S.now, true
 end
 
 function S.row(u, a, no, ends)
     S.rows = S.rows or {}
     S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.now, ends, 0, 0,
-        0, 0, 0, 0}
+        0, 0, 0, 0, 0}
 end
 
 function S.give(u, stored)

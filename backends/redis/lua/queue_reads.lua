@@ -29,7 +29,7 @@ function S.make_reads()
                 n = n + 1
                 S.rows = S.rows or {}
                 S.rows[n] = {r.id, r.owner, r.group, '', r.n5 ~= 0 and (S.find('1', r.owner) or S.damaged()).order
-                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, r.ends, 0, 0, 0, 0, 0, 0}
+                    or 0, r.n5, r.state, r.n1, r.n0, r.n2, r.n4, r.ends, 0, 0, 0, 0, 0, 0, 0}
             end
         end
     end
@@ -49,8 +49,8 @@ function S.make_reads()
             local r = S.agent_read(S.find('1', sub(m, 3)))
             from, n, S.agent = '(' .. m, n + 1, r.id
             S.rows = S.rows or {}
-            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, r.state, 0, 0, 0, r.n7, r.ends, 0, 0,
-                r.n0, S.used(r), r.n3, r.n5}
+            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, r.state, 0, r.since, 0, r.n7, r.ends,
+                0, 0, r.n0, S.used(r), r.n3, r.n5, 0}
         end
     end
 
@@ -66,9 +66,10 @@ function S.make_reads()
 
     function S.stats()
         S.extra = {}
-        for i = 1, 18 do S.extra[i] = 0 end
+        for i = 1, 20 do S.extra[i] = 0 end
         if not S.exists then S.status = K.MISSING return end
-        local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT, S.a[K.ARG_LANE] or nil, '[6n'
+        local x, f, day, lane, from = S.extra, {0, 0, 0, 0, 0, 0, 0, 0, 0}, S.day_of(S.now) + K.DAY_SHIFT,
+            S.a[K.ARG_LANE] or nil, '[6n'
         while true do
             local l
             if lane then
@@ -83,7 +84,7 @@ function S.make_reads()
                 local g = {struct.unpack(FIGURES, l.data)}
                 x[1], x[2], x[3], x[4] = x[1] + l.n0, x[2] + l.n3, x[3] + l.n1, x[4] + l.n2
                 if g[1] == day then
-                    for i = 2, 8 do f[i] = f[i] + g[i] end
+                    for i = 2, 9 do f[i] = f[i] + g[i] end
                 end
             end
             if lane then break end
@@ -97,11 +98,20 @@ function S.make_reads()
         x[16] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1
         x[17] = f[2] > 0 and floor(f[4] / f[2]) or -1
         x[18] = f[7] > 0 and floor(f[8] / f[7]) or -1
+        x[19], x[20] = f[9], S.cnt(K.COUNT_VISITS)
+    end
+
+    -- a visit as a row
+    function S.visit_row(r)
+        local at = find(r.data, '\n', 1, true) or S.damaged()
+        return {sub(r.data, 1, at - 1), r.owner, sub(r.data, at + 1), '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
+            r.n4, (r.n3 ~= 0 and r.n3 or r.n4) - r.n2, r.n3 ~= 0 and r.n4 - r.n3 or 0, 0, 0, 0, 0, r.order}
     end
 
     function S.history()
         local a = S.a
-        local max, since = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_SINCE] or nil
+        local max, since, till = a[K.ARG_MAX] or K.LIST_DEFAULT, a[K.ARG_SINCE] or nil, a[K.ARG_UNTIL] or nil
+        local user, agent = a[K.ARG_USER] or nil, a[K.ARG_AGENT] or nil
         local _, before = S.cursor()
         if not S.exists then S.status = K.MISSING return end
         local looked, n = 0, 0
@@ -113,13 +123,55 @@ function S.make_reads()
                 return
             end
             before, looked = r.order, looked + 1
-            if not since or r.n4 >= since then
-                local d = munpack(r.data)
+            local row = S.visit_row(r)
+            if (not user or user == row[1]) and (not agent or agent == r.owner) and (not since or r.n4 >= since)
+                and (not till or r.n4 <= till) then
                 n = n + 1
                 S.rows = S.rows or {}
-                S.rows[n] = {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3, r.n4,
-                    (r.n3 ~= 0 and r.n3 or r.n4) - r.n2, r.n3 ~= 0 and r.n4 - r.n3 or 0, 0, 0, 0, 0}
+                S.rows[n] = row
             end
         end
+    end
+
+    -- take away the visits that ended up to the version and the time given
+    function S.drop_visits(token, till)
+        local behind, r, n = nil, nil, 0
+        repeat
+            n = 0
+            while n < K.CHANGE_MAX do
+                r = S.walk('7', '0', nil, 0, behind)
+                if r and r.order > token then r = nil end
+                if not r then break end
+                behind = r.order
+                if not till or r.n4 <= till then
+                    S.erase(r)
+                    n = n + 1
+                end
+            end
+            if n > 0 then
+                S.add(K.COUNT_VISITS, -n)
+                S.apply()
+                S.counted = S.counted + n
+            end
+        until not r or S.counted >= K.LIST_MAX
+    end
+
+    function S.drain()
+        local a, behind, n = S.a, nil, 0
+        local max = a[K.ARG_MAX] or K.LIST_DEFAULT
+        if not S.exists then S.status = K.MISSING return end
+        if a[K.ARG_TOKEN] then S.drop_visits(a[K.ARG_TOKEN], a[K.ARG_UNTIL] or nil) end
+        while true do
+            local r = S.walk('7', '0', nil, 0, behind)
+            if not r then break end
+            if n == max then
+                S.more = 1
+                break
+            end
+            behind, n = r.order, n + 1
+            S.rows = S.rows or {}
+            S.rows[n] = S.visit_row(r)
+        end
+        S.status = (S.counted > 0 or n > 0) and K.OK or K.SAME
     end
 end

@@ -46,6 +46,10 @@ function S.apply_verb()
     if u then return S.user_again(u, true) end
     S.gone(K.EMPTY, id)
     if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
+    if set[K.SET_ARCHIVE + 1] > 0 and S.cnt(K.COUNT_VISITS) >= set[K.SET_ARCHIVE + 1] then
+        S.status, S.why = K.FULL, 3
+        return
+    end
     local new = S.fresh('3', id)
     new.group, new.n1, new.n0 = g[K.ARG_LANE] or 'default', g[K.ARG_PRIORITY] or 0, since or S.now
     new.n2, new.n3, new.n7 = S.now, S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.now + set[K.SET_MAXWAIT + 1] or 0
@@ -88,6 +92,7 @@ function S.end_visit(u, outcome, event)
             S.match_agent_once()
             S.todo_a[#S.todo_a] = nil
         end
+        S.state = S.act.agent.state
     end
     S.status = K.OK
     S.act_commit()
@@ -226,6 +231,7 @@ function S.make_steps()
         take(K.SET_ZONE, a[K.ARG_ZONE])
         take(K.SET_SERVICE, a[K.ARG_SERVICE])
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
+        take(K.SET_ARCHIVE, a[K.ARG_ARCHIVE])
         S.extra = {}
         local same = S.exists
         for i = 1, K.SETTINGS do

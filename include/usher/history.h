@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A history: where the visits of queues are kept for good, each as a row that can be asked for.
+ *
+ * A queue keeps a visit that has ended in the store, written with its end.  An engine with a
+ * history moves it from there into the history: it reads the oldest ones, puts them there in one
+ * transaction, and only then has the store drop them.  Whatever stops in between, nothing is
+ * lost (what was put and not dropped is put again, which put() must not mind) as long as the
+ * store itself does not lose it.  So that the store drops none before, the engine sets `archive`
+ * of a queue as it first meets it.  Should the history be out of reach for long, visits go on
+ * ending, and `apply` is refused from `archive` of them on.
+ *
+ * When: on the thread of a command on the queue, behind its answer, once a second at most; in
+ * usher_close(); and by usher_queue_drain().  `queue history` reads both places.
+ *
+ * There is one on SQLite (usher_history_open()).  An application writes one on its own database
+ * by filling in struct usher_history_ops, and gives it to the engine in usher_options.history.
+ * It must outlive the engine.
+ *
+ * Rules for authors: as in authority.h.  Several engines, processes and hosts may put visits of
+ * one queue at the same time, the same ones even.
+ *
+ * Since 0.2.
+ */
+#ifndef USHER_HISTORY_H
+#define USHER_HISTORY_H
+
+#include <usher/usher.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What the engine sets `archive` to where it is 0. */
+#define USHER_ARCHIVE_DEFAULT 100000
+
+struct usher_history;
+
+/* Which visits of one queue are asked for. */
+struct usher_history_query {
+    struct usher_text queue;
+    struct usher_text user, agent; /* data NULL: any */
+    int64_t since_ms, until_ms;    /* that ended within; both included */
+    int64_t before;                /* put before the one at this place; 0: from the latest on */
+    uint64_t epoch, version;       /* not those of this epoch from this version on; 0: any */
+    size_t max;
+};
+
+/* One row, told latest first.  @place: a number above 0, larger for what was put later.  A status
+ * other than USHER_OK ends the reading, which returns it. */
+typedef enum usher_status usher_history_fn(void *payload, const struct usher_queue_row *visit,
+                                           int64_t place);
+
+struct usher_history_ops {
+    size_t size;      /* sizeof(struct usher_history_ops) of the author's compiler */
+    const char *name; /* in messages: "sqlite" */
+    /*
+     * Must.  Keep @n visits of @queue, rows as of `queue history`, all or none, durable on
+     * return.  One with (queue, epoch, version, user, applied_ms) that is there already is not
+     * added again.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
+     */
+    enum usher_status (*put)(struct usher_history *h, const struct usher_text *queue,
+                             uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                             int64_t deadline_ms, char message[192]);
+    /* May; NULL: `queue history` tells only of visits that are still in the store.  Tell @fn of
+     * those asked for.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or what @fn returned. */
+    enum usher_status (*read)(struct usher_history *h, const struct usher_history_query *query,
+                              int64_t deadline_ms, usher_history_fn *fn, void *payload,
+                              char message[192]);
+    /* Must.  Frees @h.  Cannot fail. */
+    void (*close)(struct usher_history *h);
+    /* May.  Close @h in a child of fork(), as usher_store_ops.forget. */
+    void (*forget)(struct usher_history *h);
+};
+
+/* A history's own struct begins with this one. */
+struct usher_history {
+    const struct usher_history_ops *ops;
+};
+
+/**
+ * Open the history named by @url: `sqlite:PATH`, a file of its own (not one of a store), shared
+ * by any number of processes and queues.  It is opened with the first use; what is in it:
+ * usher(1), HISTORY.  @alloc may be NULL.  The same as `?history=URL` behind the URL of a store,
+ * which makes the engine its owner.
+ *
+ * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message(NULL) says why.
+ */
+USHER_API enum usher_status usher_history_open(const char *url, const struct usher_allocator *alloc,
+                                               struct usher_history **ret_history);
+
+/** Close @h.  NULL is fine.  Not while an engine uses it. */
+USHER_API void usher_history_close(struct usher_history *h);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

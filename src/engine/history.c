@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Moving visits that have ended from the store into a history.
+ *
+ * A page of the oldest is read from the store by `drain`, put into the history in one
+ * transaction, and dropped by the `drain` that reads the next page: up to the version of the
+ * last one, and only what had ended by then (a store that went back in time gives versions
+ * again).  Several engines may be at it; then a visit is put twice, which is once.
+ */
+#include "config.h"
+
+#include "engine/history.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/text.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#ifdef USHER_WITH_SQLITE
+#include "../backends/sqlite/history.h"
+#endif
+
+#ifdef USHER_HOSTILE
+#define PAGE 2
+#else
+#define PAGE 1000
+#endif
+/* Between two moves behind commands on one queue, and after one that failed. */
+#define EVERY_MS 1000
+/* How long a command may be held up by the history's being locked. */
+#define WAIT_MS 200
+#define BUCKETS 64
+
+/* A queue that this engine has met. */
+struct met {
+    struct met *next;
+    uint64_t epoch;   /* as of the last look at `archive`; 0: none yet */
+    uint64_t version; /* as of the last move of all there was */
+    int64_t at_ms;    /* CLOCK_MONOTONIC, of the last try */
+    bool busy;        /* a thread is at it */
+    bool changed;     /* since the last move of all there was */
+    size_t size;
+    char name[];
+};
+
+struct usher__archive {
+    const struct usher_allocator *alloc;
+    pthread_mutex_t lock; /* of all below */
+    int64_t failed_ms;    /* of the last failure; 0: the last move was well */
+    struct met *buckets[BUCKETS];
+};
+
+/* ---- histories by URL ---------------------------------------------------------------- */
+
+enum usher_status usher__history_open(const char *url, const struct usher_allocator *alloc,
+                                      struct usher_history **ret_history, char message[192])
+{
+    static const char scheme[] = "sqlite:";
+
+    if (strncmp(url, scheme, sizeof scheme - 1) != 0) {
+        (void)snprintf(message, 192, "a history is sqlite:PATH");
+        return USHER_INVALID;
+    }
+#ifdef USHER_WITH_SQLITE
+    return usher__sqlite_history(url + sizeof scheme - 1, usher__allocator(alloc), ret_history,
+                                 message);
+#else
+    (void)alloc;
+    (void)ret_history;
+    (void)snprintf(message, 192, "built without SQLite");
+    return USHER_INVALID;
+#endif
+}
+
+bool usher__history_sound(const struct usher_history *h)
+{
+    const struct usher_history_ops *ops = h->ops;
+
+    return ops != NULL && ops->size >= sizeof *ops && ops->name != NULL && ops->put != NULL &&
+           ops->close != NULL;
+}
+
+enum usher_status usher_history_open(const char *url, const struct usher_allocator *alloc,
+                                     struct usher_history **ret_history)
+{
+    char why[192] = "";
+    enum usher_status status;
+
+    usher__message_set("%s", "");
+    if (url == NULL || ret_history == NULL) {
+        usher__message_set("history: %s is NULL", url == NULL ? "url" : "ret_history");
+        return USHER_INVALID;
+    }
+    status = usher__history_open(url, alloc, ret_history, why);
+    if (status != USHER_OK)
+        usher__message_set("history: %s", why);
+    return status;
+}
+
+void usher_history_close(struct usher_history *h)
+{
+    if (h != NULL)
+        h->ops->close(h);
+}
+
+/* ---- queues that were met ------------------------------------------------------------- */
+
+struct usher__archive *usher__archive_new(struct usher_engine *e)
+{
+    const struct usher_allocator *alloc = e->opt.alloc;
+    struct usher__archive *a = usher__resize(alloc, NULL, 0, sizeof *a);
+
+    if (a == NULL)
+        return NULL;
+    memset(a, 0, sizeof *a);
+    a->alloc = alloc;
+    if (pthread_mutex_init(&a->lock, NULL) != 0) {
+        (void)usher__resize(alloc, a, sizeof *a, 0);
+        return NULL;
+    }
+    return a;
+}
+
+void usher__archive_free(struct usher__archive *a)
+{
+    if (a == NULL)
+        return;
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (a->buckets[i] != NULL) {
+            struct met *m = a->buckets[i];
+
+            a->buckets[i] = m->next;
+            (void)usher__resize(a->alloc, m, sizeof *m + m->size, 0);
+        }
+    (void)pthread_mutex_destroy(&a->lock);
+    (void)usher__resize(a->alloc, a, sizeof *a, 0);
+}
+
+/* Under the lock.  NULL: not met, or with @make no memory. */
+static struct met *met_find(struct usher__archive *a, const struct usher_text *queue, bool make)
+{
+    uint32_t h = 2166136261u;
+    struct met *m;
+
+    for (size_t i = 0; i < queue->size; i++)
+        h = (h ^ (unsigned char)queue->data[i]) * 16777619u;
+    for (m = a->buckets[h % BUCKETS]; m != NULL; m = m->next)
+        if (m->size == queue->size && memcmp(m->name, queue->data, m->size) == 0)
+            return m;
+    if (!make)
+        return NULL;
+    m = usher__resize(a->alloc, NULL, 0, sizeof *m + queue->size);
+    if (m != NULL) {
+        memset(m, 0, sizeof *m);
+        m->size = queue->size;
+        memcpy(m->name, queue->data, m->size);
+        m->next = a->buckets[h % BUCKETS];
+        a->buckets[h % BUCKETS] = m;
+    }
+    return m;
+}
+
+/* Under the lock: this thread moves its visits.  What comes meanwhile is a change again. */
+static void met_take(struct met *m)
+{
+    m->busy = true;
+    m->changed = false;
+}
+
+static bool of_queue(const struct usher_command *command)
+{
+    return (unsigned)command->verb >> 8 == USHER_QUEUE && command->scope.data != NULL;
+}
+
+bool usher__archive_meets(struct usher_engine *e, const struct usher_command *command)
+{
+    bool known;
+
+    if (!of_queue(command))
+        return false;
+    (void)pthread_mutex_lock(&e->archive->lock);
+    known = met_find(e->archive, &command->scope, false) != NULL;
+    (void)pthread_mutex_unlock(&e->archive->lock);
+    return !known;
+}
+
+/* ---- moving --------------------------------------------------------------------------- */
+
+/* One move, perhaps of several pages. */
+struct move {
+    struct usher_engine *e;
+    struct usher_text queue;
+    int64_t deadline_ms; /* of the store */
+    int64_t wait_ms;     /* of the history, for each page */
+    uint64_t epoch, version;
+    uint64_t moved;
+    char why[192];
+};
+
+static void command_init(const struct move *m, struct usher_command *c, enum usher_verb verb)
+{
+    memset(c, 0, sizeof *c);
+    c->verb = verb;
+    c->scope = m->queue;
+}
+
+/* @c on the store, and no more than that. */
+static enum usher_status run(struct move *m, const struct usher_command *c, struct usher_reply *r)
+{
+    usher__engine_execute(m->e, c, r, m->e->waits ? m->deadline_ms : 0);
+    m->epoch = r->epoch;
+    m->version = r->version;
+    if (r->status >= USHER_INVALID)
+        (void)snprintf(m->why, sizeof m->why, "%.190s",
+                       r->message[0] != '\0' ? r->message : usher_status_text(r->status));
+    return r->status;
+}
+
+/* From now on the store drops no visit by itself. */
+static enum usher_status keep_all(struct move *m, const struct usher_command *like)
+{
+    struct usher_command c;
+    struct usher_reply r;
+    enum usher_status status;
+
+    command_init(m, &c, USHER_QUEUE_SET);
+    c.given = like->given & USHER_GIVEN_NOW;
+    c.now_ms = like->now_ms;
+    status = run(m, &c, &r);
+    if (status != USHER_OK || r.of.queue.of.settings.archive != 0)
+        return status;
+    c.given |= USHER_GIVEN_QUEUE_ARCHIVE;
+    c.arg.queue.archive = USHER_ARCHIVE_DEFAULT;
+    status = run(m, &c, &r);
+    return status == USHER_SAME ? USHER_OK : status;
+}
+
+/* The visits in @r into the history; @c is told up to which one. */
+static enum usher_status put(struct move *m, const struct usher_reply *r, struct usher_command *c)
+{
+    struct usher_history *h = m->e->history;
+    const struct usher_queue_reply *q = &r->of.queue;
+    int64_t deadline_ms = usher__monotonic_ms() + m->wait_ms;
+    enum usher_status status =
+        h->ops->put(h, &m->queue, r->epoch, q->rows, q->n_rows, deadline_ms, m->why);
+
+    if (status != USHER_OK)
+        return status;
+    c->given = USHER_GIVEN_QUEUE_MAX | USHER_GIVEN_QUEUE_TOKEN | USHER_GIVEN_QUEUE_UNTIL;
+    c->arg.queue.token = q->rows[q->n_rows - 1].version;
+    c->arg.queue.until_ms = 0;
+    for (size_t i = 0; i < q->n_rows; i++)
+        if (q->rows[i].until_ms > c->arg.queue.until_ms)
+            c->arg.queue.until_ms = q->rows[i].until_ms;
+    return USHER_OK;
+}
+
+/* All that there is.  USHER_OK, USHER_MISSING (no such queue), or what failed, with m->why. */
+static enum usher_status move_all(struct move *m)
+{
+    struct usher_command c;
+
+    command_init(m, &c, USHER_QUEUE_DRAIN);
+    c.given = USHER_GIVEN_QUEUE_MAX;
+    c.arg.queue.max = PAGE;
+    for (;;) {
+        struct usher_reply r;
+        enum usher_status status = run(m, &c, &r);
+
+        m->moved += status == USHER_OK ? r.of.queue.count : 0;
+        if (status == USHER_OK && r.of.queue.n_rows > 0)
+            status = put(m, &r, &c);
+        else if (status == USHER_OK)
+            status = USHER_SAME;
+        usher_reply_done(&r);
+        if (status != USHER_OK)
+            return status == USHER_SAME ? USHER_OK : status;
+        if (m->deadline_ms <= usher__monotonic_ms()) {
+            (void)snprintf(m->why, sizeof m->why, "there was no time to move all");
+            return USHER_UNAVAILABLE;
+        }
+    }
+}
+
+/* Under no lock; @entry is this thread's (busy).  @like: says what time it is. */
+static enum usher_status move_queue(struct move *m, struct met *entry,
+                                    const struct usher_command *like)
+{
+    struct usher__archive *a = m->e->archive;
+    uint64_t epoch = 0;
+    enum usher_status status = USHER_OK;
+
+    if (like != NULL && (entry->epoch == 0 || entry->epoch != m->epoch)) {
+        status = keep_all(m, like);
+        epoch = status == USHER_OK ? m->epoch : 0;
+    }
+    if (status == USHER_OK)
+        status = move_all(m);
+    (void)pthread_mutex_lock(&a->lock);
+    if (epoch != 0)
+        entry->epoch = epoch;
+    if (status == USHER_OK) {
+        entry->version = m->version;
+        a->failed_ms = 0;
+    } else if (status >= USHER_INVALID) {
+        entry->changed = true;
+    }
+    entry->at_ms = usher__monotonic_ms();
+    entry->busy = false;
+    (void)pthread_mutex_unlock(&a->lock);
+    return status;
+}
+
+/* Tell of a move behind commands that failed, the first time. */
+static void failed(struct usher_engine *e, const struct move *m, enum usher_status status)
+{
+    struct usher__archive *a = e->archive;
+    bool first;
+
+    (void)pthread_mutex_lock(&a->lock);
+    first = a->failed_ms == 0;
+    a->failed_ms = usher__monotonic_ms();
+    (void)pthread_mutex_unlock(&a->lock);
+    if (first && e->opt.log != NULL) {
+        char line[320];
+
+        (void)snprintf(line, sizeof line,
+                       "history: %.180s; ended visits stay in the store until it takes them",
+                       m->why[0] != '\0' ? m->why : usher_status_text(status));
+        e->opt.log(e->opt.payload, USHER_LOG_WARNING, line);
+    }
+}
+
+/* What @reply, to @command, says of its queue; the entry if it is to be moved now. */
+static struct met *look(struct usher__archive *a, const struct usher_command *command,
+                        const struct usher_reply *reply)
+{
+    bool urgent = command->verb == USHER_QUEUE_APPLY && reply->status == USHER_FULL &&
+                  reply->of.queue.why == USHER_QUEUE_WHY_HISTORY;
+    int64_t now;
+    struct met *m;
+
+    (void)pthread_mutex_lock(&a->lock);
+    m = met_find(a, &command->scope, true);
+    if (m == NULL || m->busy) {
+        if (m != NULL)
+            m->changed = true;
+        m = NULL;
+    } else {
+        m->changed = m->changed || m->epoch != reply->epoch || reply->version > m->version;
+        if (m->changed || urgent) {
+            now = usher__monotonic_ms();
+            if (a->failed_ms != 0 && now - a->failed_ms < EVERY_MS)
+                m = NULL;
+            else if (!urgent && m->epoch == reply->epoch && now - m->at_ms < EVERY_MS)
+                m = NULL;
+        } else {
+            m = NULL;
+        }
+        if (m != NULL)
+            met_take(m);
+    }
+    (void)pthread_mutex_unlock(&a->lock);
+    return m;
+}
+
+void usher__archive_after(struct usher_engine *e, const struct usher_command *commands,
+                          struct usher_reply *replies, size_t n, int64_t deadline_ms)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct usher_reply *r = &replies[i];
+        struct move m = { .e = e };
+        struct met *entry;
+        enum usher_status status;
+
+        if (!of_queue(&commands[i]) || r->epoch == 0 || r->status >= USHER_INVALID)
+            continue;
+        if (i + 1 < n && r->status != USHER_FULL && of_queue(&commands[i + 1]) &&
+            usher__text_equal(&commands[i].scope, &commands[i + 1].scope))
+            continue; /* that one will do */
+        entry = look(e->archive, &commands[i], r);
+        if (entry == NULL)
+            continue;
+        m.queue = commands[i].scope;
+        m.deadline_ms = e->waits ? deadline_ms : usher__monotonic_ms() + e->timeout_ms;
+        m.wait_ms = WAIT_MS;
+        m.epoch = r->epoch;
+        status = move_queue(&m, entry, &commands[i]);
+        if (status >= USHER_INVALID)
+            failed(e, &m, status);
+        if (m.moved > 0 && r->status == USHER_FULL && r->of.queue.why == USHER_QUEUE_WHY_HISTORY) {
+            usher_reply_done(r); /* there is room for it now */
+            usher__engine_execute(e, &commands[i], r, e->waits ? deadline_ms : 0);
+        }
+    }
+}
+
+void usher__archive_finish(struct usher_engine *e)
+{
+    struct usher__archive *a = e->archive;
+    int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+
+    for (size_t i = 0; i < BUCKETS; i++)
+        for (struct met *entry = a->buckets[i]; entry != NULL; entry = entry->next) {
+            struct move m = { .e = e };
+            enum usher_status status;
+
+            if (!entry->changed)
+                continue;
+            met_take(entry);
+            m.queue.data = entry->name;
+            m.queue.size = entry->size;
+            m.deadline_ms = deadline_ms;
+            m.wait_ms = e->timeout_ms;
+            status = move_queue(&m, entry, NULL);
+            if (status >= USHER_INVALID) {
+                failed(e, &m, status);
+                return;
+            }
+        }
+}
+
+/* ---- drain and history ---------------------------------------------------------------- */
+
+bool usher__archive_takes(const struct usher_command *command)
+{
+    return command->verb == USHER_QUEUE_HISTORY ||
+           (command->verb == USHER_QUEUE_DRAIN &&
+            (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0);
+}
+
+static void fail(struct usher_reply *reply, enum usher_status status, const char *why)
+{
+    char line[192];
+
+    (void)snprintf(line, sizeof line, "history: %.180s",
+                   why[0] != '\0' ? why : usher_status_text(status));
+    usher_reply_done(reply);
+    usher_reply_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
+}
+
+static void drain(struct usher_engine *e, const struct usher_command *command,
+                  struct usher_reply *reply)
+{
+    struct usher__archive *a = e->archive;
+    struct move m = { .e = e, .queue = command->scope };
+    struct usher_command c;
+    struct met *entry;
+    enum usher_status status;
+
+    m.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    m.wait_ms = e->timeout_ms;
+    /* is it there? */
+    command_init(&m, &c, USHER_QUEUE_DRAIN);
+    c.given = USHER_GIVEN_QUEUE_MAX;
+    c.arg.queue.max = 1;
+    usher__engine_execute(e, &c, reply, e->waits ? m.deadline_ms : 0);
+    if (reply->epoch == 0 || reply->status >= USHER_INVALID)
+        return;
+    m.epoch = reply->epoch;
+    (void)pthread_mutex_lock(&a->lock);
+    entry = met_find(a, &command->scope, true);
+    if (entry != NULL && entry->busy)
+        entry = NULL; /* two at it do no harm */
+    else if (entry != NULL)
+        met_take(entry);
+    (void)pthread_mutex_unlock(&a->lock);
+    status = entry != NULL ? move_queue(&m, entry, command) : move_all(&m);
+    usher_reply_done(reply);
+    usher_reply_fail(reply, USHER_OK, "");
+    reply->epoch = m.epoch;
+    reply->version = m.version;
+    reply->of.queue.count = m.moved;
+    reply->of.queue.more = status >= USHER_INVALID;
+    reply->status = status != USHER_OK ? status : m.moved > 0 ? USHER_OK : USHER_SAME;
+    if (status >= USHER_INVALID)
+        fail(reply, status, m.why);
+}
+
+/* Rows of the history behind those of the store. */
+struct reading {
+    struct usher_reply *reply;
+    size_t left;
+    int64_t last; /* place of the last row told; 0: none */
+    bool more;
+};
+
+static enum usher_status add(void *payload, const struct usher_queue_row *visit, int64_t place)
+{
+    struct reading *r = payload;
+
+    if (r->left == 0) {
+        r->more = true;
+        return USHER_OK;
+    }
+    r->left--;
+    r->last = place;
+    return usher_reply_add_row(r->reply, USHER_QUEUE, visit);
+}
+
+/* "0.VERSION": in the store; "1.PLACE": in the history.  False: it is neither. */
+static bool after_read(const struct usher_text *after, bool *ret_there, uint64_t *ret_at)
+{
+    uint64_t at = 0;
+
+    if (after->size < 3 || after->size > 18 || (after->data[0] != '0' && after->data[0] != '1') ||
+        after->data[1] != '.')
+        return false;
+    for (size_t i = 2; i < after->size; i++) {
+        if (after->data[i] < '0' || after->data[i] > '9')
+            return false;
+        at = at * 10 + (unsigned)(after->data[i] - '0');
+    }
+    *ret_there = after->data[0] == '1';
+    *ret_at = at;
+    return true;
+}
+
+static void history(struct usher_engine *e, const struct usher_command *command,
+                    struct usher_reply *reply)
+{
+    const struct usher_queue_args *g = &command->arg.queue;
+    struct usher_queue_reply *q = &reply->of.queue;
+    int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    struct usher_history_query query = { .queue = command->scope, .until_ms = INT64_MAX };
+    struct usher_command c = *command;
+    struct reading reading = { .reply = reply };
+    char why[192] = "";
+    uint64_t at = 0;
+    bool there = false, given = g->after.data != NULL && after_read(&g->after, &there, &at);
+    enum usher_status status;
+
+    if (there) { /* all of the store has been told */
+        c.arg.queue.after.data = "0.1";
+        c.arg.queue.after.size = 3;
+    }
+    usher__engine_execute(e, &c, reply, e->waits ? deadline_ms : 0);
+    if (reply->status >= USHER_INVALID || q->more || e->history->ops->read == NULL)
+        return;
+    query.user = g->user;
+    query.agent = g->agent;
+    if ((command->given & USHER_GIVEN_QUEUE_SINCE) != 0)
+        query.since_ms = g->since_ms;
+    if ((command->given & USHER_GIVEN_QUEUE_UNTIL) != 0)
+        query.until_ms = g->until_ms;
+    reading.left =
+        (command->given & USHER_GIVEN_QUEUE_MAX) != 0 ? (size_t)g->max : USHER_LIST_DEFAULT;
+    reading.left -= q->n_rows;
+    query.max = reading.left + 1;
+    if (there)
+        query.before = (int64_t)at;
+    /* what was told of the store may be in the history by now */
+    query.epoch = reply->epoch;
+    if (q->n_rows > 0)
+        query.version = q->rows[q->n_rows - 1].version;
+    else if (given && !there)
+        query.version = at;
+    status = e->history->ops->read(e->history, &query, deadline_ms, add, &reading, why);
+    if (status != USHER_OK) {
+        fail(reply, status, why);
+        return;
+    }
+    if (reading.more) {
+        q->more = true;
+        q->agent_size =
+            (size_t)(reading.last != 0
+                         ? snprintf(q->agent, sizeof q->agent, "1.%" PRId64, reading.last)
+                         : snprintf(q->agent, sizeof q->agent, "0.%" PRIu64, query.version));
+    }
+    if (reply->status == USHER_MISSING && (there || q->n_rows > 0))
+        reply->status = USHER_OK; /* it has been there once */
+}
+
+void usher__archive_execute(struct usher_engine *e, const struct usher_command *command,
+                            struct usher_reply *reply)
+{
+    if (command->verb == USHER_QUEUE_HISTORY)
+        history(e, command, reply);
+    else
+        drain(e, command, reply);
+}

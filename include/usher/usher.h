@@ -460,7 +460,7 @@ struct usher_reply {
         struct usher_serial_reply serial;
         struct usher_queue_reply queue;
         struct usher_rooms_reply rooms;
-        uint64_t reserve[96];
+        uint64_t reserve[100];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */
     void *block;       /* private */

@@ -133,6 +133,7 @@ enum usher_status usher_queue_set(struct usher_engine *e, const char *queue, uin
     a->zone_min = inout->zone_min;
     a->service_ms = inout->service_ms;
     a->requests = inout->requests;
+    a->archive = inout->archive;
     status = execute(e, &c, &reply);
     if (status == USHER_OK || status == USHER_SAME)
         *inout = reply.of.queue.of.settings;

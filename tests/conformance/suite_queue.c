@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include <usher/history.h>
 #include <usher/usher.h>
 
 #include "core/verbs.h"
@@ -245,6 +246,7 @@ static void say(const struct usher_command *c, const struct usher_reply *r, char
             add(to, size, " %s", q->agent);
         break;
     case USHER_QUEUE_SWEEP:
+    case USHER_QUEUE_DRAIN:
         add(to, size, " %" PRIu64, q->count);
         break;
     default:
@@ -259,7 +261,7 @@ static void say(const struct usher_command *c, const struct usher_reply *r, char
         if (c->verb == USHER_QUEUE_AGENTS)
             add(to, size, "%.*s:%s", (int)row->agent.size, row->agent.data,
                 usher_agent_state_word((enum usher_agent_state)row->state));
-        else if (c->verb == USHER_QUEUE_HISTORY)
+        else if (c->verb == USHER_QUEUE_HISTORY || c->verb == USHER_QUEUE_DRAIN)
             add(to, size, ":%s", usher_outcome_word((enum usher_outcome)row->state));
         else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||
                  c->verb == USHER_QUEUE_SWEEP)
@@ -1266,6 +1268,133 @@ static void a_place_in_a_long_queue_is_counted(void **state)
     }
 }
 
+static void ended_visits_are_found_by_user_agent_and_time(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" }, { "login bob", "ok idle" },
+        { "apply a", "ok room ann" }, { "apply b", "ok room bob" }, { "apply c", "ok room ann" },
+        { "apply d", "ok queue 0" }, { "leave d", "ok d" }, { "+1000", 0 },
+        { "finish ann.1", "ok a ann" }, { "+1000", 0 }, { "finish bob.1", "ok b bob" },
+        { "apply a", "ok room bob" }, { "+1000", 0 }, { "leave a", "ok a bob" },
+        { "finish ann.2", "ok c ann" },
+        { "history", "ok c:seated a:seated b:seated a:seated d:left" },
+        { "history user=a", "ok a:seated a:seated" },
+        { "history user=a max=1", "ok a:seated …" },
+        { "history agent=ann", "ok c:seated a:seated" },
+        { "history agent=ann user=c", "ok c:seated" }, { "history agent=nobody", "ok" },
+        { "history since=1699956001000 until=1699956002000", "ok b:seated a:seated" },
+        { "history until=1699956000000", "ok d:left" },
+        { "history since=1699956003001", "ok" });
+}
+
+/* The version of the visit in @row of the last answer, and when it ended: for drain. */
+static void drain_up_to(struct fixture *f, size_t row)
+{
+    const struct usher_queue_row *r = &f->r.of.queue.rows[row];
+    uint64_t version = r->version;
+    int64_t until = r->until_ms;
+
+    assert_true(row < f->r.of.queue.n_rows);
+    command(f, "drain token=%" PRIu64 " until=%" PRId64, version, until);
+}
+
+static void with_archive_no_visit_goes_before_it_is_taken(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    STORY(f,
+        { "drain", "missing 0" }, { "set ttl=0 history=0 archive=3", "ok" }, { "drain", "same 0" },
+        { "login ann capacity=4", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok room ann" }, { "apply c", "ok room ann" }, { "apply d", "ok room ann" },
+        { "finish ann.1", "ok a ann" }, { "+10", 0 }, { "finish ann.2", "ok b ann" },
+        { "apply e", "ok room ann" }, { "finish ann.3", "ok c ann" },
+        /* nobody new; visits go on ending, heartbeats are heard */
+        { "apply g", "full" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
+    STORY(f,
+        { "apply e", "same room ann" }, { "leave d", "ok d ann" },
+        { "drain max=2", "ok 0 a:seated b:seated …" },
+        { "history", "ok d:seated c:seated b:seated a:seated" },
+        { "drain max=2", "ok 0 a:seated b:seated …" });
+    version = f->r.version;
+    drain_up_to(f, 1);
+    assert_string_equal(f->said, "ok 2 c:seated d:seated");
+    assert_int_equal(f->r.version, version); /* nobody is told of it */
+    drain_up_to(f, 0);
+    assert_string_equal(f->said, "ok 1 d:seated");
+    /* a version given again by a store that went back in time: it ends later */
+    command(f, "drain token=%" PRIu64 " until=%" PRId64, f->r.version, MORNING);
+    assert_string_equal(f->said, "ok 0 d:seated");
+    STORY(f,
+        { "apply g", "ok room ann" }, { "history", "ok d:seated" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.visits, 1);
+    /* what was kept goes when it is to be kept no more, two for each that would come */
+    STORY(f,
+        { "set archive=0", "ok" }, { "history", "ok d:seated" }, { "leave g", "ok g ann" },
+        { "history", "ok" });
+}
+
+static void a_verb_that_ends_a_visit_tells_how_its_agent_is_now(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply b", "ok queue 0" }, { "finish ann.1", "ok a ann" });
+    assert_int_equal(f->r.of.queue.state, USHER_AGENT_BUSY); /* with b by now */
+    STORY(f,
+        { "leave b", "ok b ann" });
+    assert_int_equal(f->r.of.queue.state, USHER_AGENT_IDLE);
+    STORY(f,
+        { "set wrapup=1000", "ok" }, { "apply c", "ok room ann" }, { "leave c", "ok c ann" });
+    assert_int_equal(f->r.of.queue.state, USHER_AGENT_WRAPUP);
+    STORY(f,
+        { "apply d", "ok queue 0" }, { "leave d", "ok d" });
+    assert_int_equal(f->r.of.queue.state, USHER_AGENT_GONE); /* there was none */
+}
+
+static void agents_are_listed_with_the_time_of_their_login(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann lanes=a,b capacity=3", "ok idle" }, { "+7000", 0 },
+        { "login bob", "ok idle" }, { "+7000", 0 }, { "apply a lane=a", "ok room ann" },
+        { "pause ann", "ok busy" }, { "login ann", "same busy" }, { "agents", "ok ann:busy bob:idle" });
+    assert_int_equal(f->r.of.queue.rows[0].since_ms, MORNING);
+    assert_int_equal(f->r.of.queue.rows[0].matched_ms, MORNING + 14000);
+    assert_int_equal(f->r.of.queue.rows[1].since_ms, MORNING + 7000);
+}
+
+static void a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it(void **state)
+{
+    STORY(*state,
+        { "match", "missing" }, { "sweep", "missing 0" }, { "list", "missing" },
+        { "agents", "missing" }, { "stats", "missing" }, { "history", "missing" },
+        { "drain", "missing 0" }, { "set", "missing" }, { "set ttl=0", "ok" }, { "match", "same" });
+}
+
+static void an_offer_that_goes_with_its_agent_is_dropped_and_not_abandoned(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_stats *s = &f->r.of.queue.of.stats;
+
+    STORY(f,
+        { "set ttl=0 requeue=drop offer=5000", "ok" }, { "login ann capacity=2", "ok idle" },
+        { "apply a", "ok offer ann" }, { "apply b", "ok offer ann" }, { "accept ann b", "ok b ann" },
+        { "apply c", "ok queue 0" }, { "logout ann", "ok gone" }, { "leave c", "ok c" },
+        { "history", "ok c:left b:dropped a:dropped" }, { "stats", "ok" });
+    assert_int_equal(s->dropped_today, 1); /* a: b has been served */
+    assert_int_equal(s->finished_today, 1);
+    assert_int_equal(s->abandoned_today, 1); /* c */
+    STORY(f,
+        { "+86400000", 0 }, { "stats", "ok" });
+    assert_int_equal(s->dropped_today, 0);
+}
+
 static void lists_come_in_pages(void **state)
 {
     struct fixture *f = *state;
@@ -1562,6 +1691,252 @@ static void an_agent_of_one_engine_serves_the_users_of_another(void **state)
           { "room ann", "ok wrapup -" });
 }
 
+/* ---- histories ----------------------------------------------------------------------- */
+
+#define KEPT_MAX 256
+
+/* An application's own, that fails when it is told to. */
+struct kept {
+    struct usher_history base;
+    pthread_mutex_t lock;
+    size_t n, puts;
+    enum { WELL, REFUSES, KEEPS_AND_FORGETS_TO_SAY, FORGETS } mode;
+    struct {
+        uint64_t epoch;
+        char queue[32], user[32], agent[32], lane[32];
+        struct usher_queue_row row; /* but for the texts */
+    } visits[KEPT_MAX];
+};
+
+static void copy(char to[32], const struct usher_text *t)
+{
+    (void)snprintf(to, 32, "%.*s", (int)t->size, t->size != 0 ? t->data : "");
+}
+
+static enum usher_status kept_put(struct usher_history *h, const struct usher_text *queue,
+                                  uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                                  int64_t deadline_ms, char why[192])
+{
+    struct kept *k = (struct kept *)h;
+
+    (void)deadline_ms;
+    (void)pthread_mutex_lock(&k->lock);
+    k->puts++;
+    for (size_t i = 0; i < n && (k->mode == WELL || k->mode == KEEPS_AND_FORGETS_TO_SAY); i++) {
+        size_t at = 0;
+        char user[32];
+
+        copy(user, &visits[i].user);
+        while (at < k->n &&
+               (k->visits[at].epoch != epoch || k->visits[at].row.version != visits[i].version ||
+                strcmp(k->visits[at].user, user) != 0))
+            at++;
+        if (at < k->n)
+            continue;
+        assert_true(k->n < KEPT_MAX);
+        k->visits[at].epoch = epoch;
+        k->visits[at].row = visits[i];
+        copy(k->visits[at].queue, queue);
+        copy(k->visits[at].user, &visits[i].user);
+        copy(k->visits[at].agent, &visits[i].agent);
+        copy(k->visits[at].lane, &visits[i].lane);
+        k->n++;
+    }
+    (void)pthread_mutex_unlock(&k->lock);
+    if (k->mode == WELL)
+        return USHER_OK;
+    (void)snprintf(why, 192, "the disk is full");
+    return k->mode == REFUSES ? USHER_UNAVAILABLE : USHER_UNKNOWN;
+}
+
+static enum usher_status kept_read(struct usher_history *h, const struct usher_history_query *q,
+                                   int64_t deadline_ms, usher_history_fn *fn, void *payload,
+                                   char why[192])
+{
+    struct kept *k = (struct kept *)h;
+    enum usher_status status = USHER_OK;
+    size_t told = 0;
+
+    (void)deadline_ms;
+    (void)why;
+    for (size_t i = k->n; i-- > 0 && status == USHER_OK && told < q->max;) {
+        struct usher_queue_row row = k->visits[i].row;
+
+        row.user = text(k->visits[i].user);
+        row.agent = text(k->visits[i].agent);
+        row.lane = text(k->visits[i].lane);
+        if ((q->before != 0 && (int64_t)i + 1 >= q->before) ||
+            (q->version != 0 && k->visits[i].epoch == q->epoch && row.version >= q->version) ||
+            (q->user.data != NULL && (q->user.size != row.user.size ||
+                                      memcmp(q->user.data, row.user.data, row.user.size) != 0)) ||
+            row.until_ms < q->since_ms || row.until_ms > q->until_ms)
+            continue;
+        told++;
+        status = fn(payload, &row, (int64_t)i + 1);
+    }
+    return status;
+}
+
+static void kept_close(struct usher_history *h)
+{
+    (void)h;
+}
+
+static const struct usher_history_ops kept_ops = {
+    .size = sizeof kept_ops, .name = "kept", .put = kept_put, .read = kept_read, .close = kept_close
+};
+
+/* f->e anew, with a history that stays the caller's. */
+static void with_history(struct fixture *f, struct kept *k)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    usher_close(f->e);
+    opt.now_ms = clock_of;
+    opt.payload = f;
+    opt.drivers = f->b->drivers;
+    opt.history = &k->base;
+    assert_int_equal(usher_open(f->url, &opt, &f->e), USHER_OK);
+}
+
+static void kept_init(struct kept *k)
+{
+    memset(k, 0, sizeof *k);
+    k->base.ops = &kept_ops;
+    (void)pthread_mutex_init(&k->lock, NULL);
+}
+
+/* The users of all visits, latest first, read in pages of @max. */
+static const char *all_visits(struct fixture *f, int max)
+{
+    static char users[1024];
+    char after[USHER_NAME_MAX + 1] = "";
+
+    users[0] = '\0';
+    do {
+        struct usher_queue_reply *q = &f->r.of.queue;
+
+        if (after[0] != '\0')
+            command(f, "history max=%d after=%s", max, after);
+        else
+            command(f, "history max=%d", max);
+        for (size_t i = 0; i < q->n_rows; i++)
+            add(users, sizeof users, "%.*s ", (int)q->rows[i].user.size, q->rows[i].user.data);
+        (void)snprintf(after, sizeof after, "%s", q->agent);
+    } while (f->r.of.queue.more);
+    return users;
+}
+
+static void a_history_has_each_visit_once_whatever_fails(void **state)
+{
+    struct fixture *f = *state;
+    char after[USHER_NAME_MAX + 1];
+    struct kept k;
+    uint64_t moved = 0;
+
+    kept_init(&k);
+    with_history(f, &k);
+    STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" }, { "set", "ok" });
+    assert_int_equal(f->r.of.queue.of.settings.archive, USHER_ARCHIVE_DEFAULT);
+    STORY(f, { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" },
+          { "apply b", "ok room ann" }, { "finish ann.1", "ok b ann" });
+    k.mode = REFUSES;
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(NULL), "history: the disk is full"));
+    assert_int_equal(k.n, 0);
+    assert_string_equal(all_visits(f, 1), "b a ");
+    k.mode = FORGETS;
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_string_equal(all_visits(f, 5), "b a ");
+    k.mode = KEEPS_AND_FORGETS_TO_SAY; /* then they are here and there */
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(k.n, 2);
+    STORY(f, { "apply c", "ok room ann" }, { "leave c", "ok c ann" });
+    assert_string_equal(all_visits(f, 1), "c b a ");
+    assert_string_equal(all_visits(f, 2), "c b a ");
+    k.mode = WELL;
+    assert_int_equal(usher_queue_drain(f->e, "desk", &moved), USHER_OK);
+    assert_int_equal(moved, 3);
+    assert_int_equal(k.n, 3);
+    assert_int_equal(usher_queue_drain(f->e, "desk", &moved), USHER_SAME);
+    assert_int_equal(moved, 0);
+    STORY(f, { "apply d", "ok room ann" }, { "leave d", "ok d ann" }, { "stats", "ok" },
+          { "history user=c", "ok c:seated" }, { "history user=d", "ok d:seated" },
+          { "history max=2", "ok d:seated c:seated …" });
+    for (int max = 1; max < 6; max++)
+        assert_string_equal(all_visits(f, max), "d c b a ");
+    assert_int_equal(usher_queue_drain(f->e, "nowhere", NULL), USHER_MISSING);
+    /* one page of some, moved between two pages */
+    STORY(f, { "apply e", "ok room ann" }, { "leave e", "ok e ann" },
+          { "history max=1", "ok e:seated …" });
+    (void)snprintf(after, sizeof after, "%s", f->r.of.queue.agent);
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    command(f, "history max=1 after=%s", after);
+    assert_string_equal(f->said, "ok d:seated …");
+    /* what is left is moved as the engine is closed */
+    STORY(f, { "apply f", "ok room ann" }, { "leave f", "ok f ann" });
+    usher_close(f->e);
+    f->e = NULL;
+    assert_int_equal(k.n, 6);
+    assert_string_equal(k.visits[5].user, "f");
+    assert_string_equal(k.visits[5].agent, "ann");
+    assert_string_equal(k.visits[5].queue, "desk");
+    f->e = engine_open(f, f->url);
+}
+
+static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **state)
+{
+    struct fixture *f = *state;
+    struct kept k;
+
+    kept_init(&k);
+    with_history(f, &k);
+    STORY(f, { "set ttl=0 archive=2", "ok" }, { "login ann", "ok idle" });
+    for (int i = 0; i < 9; i++)
+        STORY(f, { "apply a", "ok room ann" }, { "leave a", "ok a ann" });
+    k.mode = REFUSES;
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_MISSING);
+        command(f, "apply a");
+        command(f, "leave a");
+    }
+    command(f, "apply b"); /* now it has to be emptied, and cannot */
+    assert_string_equal(f->said, "full");
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
+    k.mode = WELL;
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    STORY(f, { "apply b", "ok room ann" });
+    usher_close(f->e);
+    f->e = engine_open(f, f->url);
+    assert_true(k.n >= 10 && k.n <= 11);
+}
+
+static void engines_share_a_history(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *plain;
+    struct kept k;
+    struct usher_seat seat;
+
+    kept_init(&k);
+    with_history(f, &k);
+    plain = engine_open(f, f->url);
+    STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" });
+    for (int i = 0; i < 5; i++) { /* who has no history drops none */
+        assert_int_equal(usher_queue_apply(plain, "desk", "a", NULL, &seat), USHER_OK);
+        assert_int_equal(usher_queue_leave(plain, "desk", "a"), USHER_OK);
+    }
+    assert_int_equal(usher_queue_drain(plain, "desk", NULL), USHER_INVALID);
+    assert_string_equal(all_visits(f, 2), "a a a a a ");
+    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    assert_int_equal(k.n, 5);
+    usher_close(plain);
+    usher_close(f->e);
+    f->e = engine_open(f, f->url);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int suite_queue(const struct backend *b)
@@ -1626,6 +2001,14 @@ int suite_queue(const struct backend *b)
         TEST(the_longest_wait_is_found_in_any_priority),
         TEST(ended_visits_are_kept_with_all_that_a_history_needs),
         TEST(a_place_in_a_long_queue_is_counted),
+        TEST(ended_visits_are_found_by_user_agent_and_time),
+        TEST(with_archive_no_visit_goes_before_it_is_taken),
+        TEST(a_verb_that_ends_a_visit_tells_how_its_agent_is_now),
+        TEST(agents_are_listed_with_the_time_of_their_login),
+        TEST(a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it),
+        TEST(an_offer_that_goes_with_its_agent_is_dropped_and_not_abandoned),
+        TEST(a_history_has_each_visit_once_whatever_fails),
+        TEST(a_user_is_not_refused_for_visits_that_a_history_would_take),
         TEST(lists_come_in_pages),
         TEST(each_change_is_told_with_its_subject),
         TEST(times_end_in_the_year_2248),
@@ -1641,6 +2024,7 @@ int suite_queue(const struct backend *b)
     };
     static const struct CMUnitTest shared[] = {
         TEST(an_agent_of_one_engine_serves_the_users_of_another),
+        TEST(engines_share_a_history),
     };
     int rc;
 

@@ -29,7 +29,7 @@ cat >wanted_talk <<'END'
 > queue room desk ann now=17000
 {"status":"ok","epoch":"E","version":6,"agent":"ann","state":"busy","rooms":[{"room":"1.1","user":"u1","state":"seated","lane":"default","matched":1001,"until":30000}]}
 > queue finish desk 1.1 now=18000
-{"status":"ok","epoch":"E","version":8,"user":"u1","agent":"ann","room":"1.1","token":"3"}
+{"status":"ok","epoch":"E","version":8,"user":"u1","agent":"ann","room":"1.1","token":"3","state":"busy"}
 > queue where desk u3 now=18000
 {"status":"ok","epoch":"E","version":8,"place":"room","room":"1.1","agent":"ann","token":"8"}
 > queue alive desk user=u3 now=29000
@@ -43,21 +43,21 @@ cat >wanted_talk <<'END'
 > queue agents desk now=30000
 {"status":"ok","epoch":"E","version":10,"agents":[],"next":null}
 > queue history desk now=30000
-{"status":"ok","epoch":"E","version":10,"visits":[{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"1.1","finished":18000,"talk":16999,"since":1001},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002}],"next":null}
+{"status":"ok","epoch":"E","version":10,"visits":[{"user":"u1","lane":"default","priority":0,"applied":1001,"outcome":"seated","seated":1001,"wait":0,"agent":"ann","room":"1.1","finished":18000,"talk":16999,"since":1001,"version":7},{"user":"u2","lane":"default","priority":0,"applied":1002,"outcome":"lost","seated":null,"wait":15002,"agent":null,"room":null,"finished":16004,"talk":0,"since":1002,"version":6}],"next":null}
 > queue stats desk now=30000
-{"status":"ok","epoch":"E","version":10,"waiting":1,"seated":0,"agents":0,"longest_wait":28997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":1,"wait":8498,"talk":16999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0}
+{"status":"ok","epoch":"E","version":10,"waiting":1,"seated":0,"agents":0,"longest_wait":28997,"seated_today":2,"abandoned_today":1,"service_level":1.0000,"timeout_today":0,"finished_today":1,"wait":8498,"talk":16999,"offered":0,"away":0,"agents_idle":0,"agents_offered":0,"agents_busy":0,"agents_wrapup":0,"agents_paused":0,"dropped_today":0,"visits":2}
 > queue set desk offer=5000 now=30000
-{"status":"ok","epoch":"E","version":11,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000}
+{"status":"ok","epoch":"E","version":11,"ttl":15000,"trigger":"auto","strategy":"longest-idle","offer":5000,"wrapup":0,"limit":0,"maxwait":0,"grace":0,"requeue":"front","history":1000,"zone":0,"service":20000,"requests":10000,"archive":0}
 > queue login desk bob capacity=2 lanes=default,vip now=31000
 {"status":"ok","epoch":"E","version":13,"agent":"bob","state":"offered","rooms":["12.1","12.2"]}
 > queue where desk u3 now=31000
 {"status":"ok","epoch":"E","version":13,"place":"offer","room":"12.1","agent":"bob","until":36000,"token":"13"}
 > queue accept desk bob u3 now=31000
-{"status":"ok","epoch":"E","version":14,"user":"u3","agent":"bob","room":"12.1","token":"13"}
+{"status":"ok","epoch":"E","version":14,"user":"u3","agent":"bob","room":"12.1","token":"13","state":"busy"}
 > queue apply desk u4 lane=vip priority=5 now=32000
 {"status":"ok","epoch":"E","version":16,"place":"offer","room":"12.2","agent":"bob","until":37000,"token":"16"}
 > queue reject desk bob u4 now=32000
-{"status":"ok","epoch":"E","version":17,"user":"u4","agent":"bob","room":"12.2","token":"16"}
+{"status":"ok","epoch":"E","version":17,"user":"u4","agent":"bob","room":"12.2","token":"16","state":"busy"}
 > queue pull desk bob now=32000
 {"status":"empty","epoch":"E","version":17,"matched":[],"why":"no-user"}
 > queue move desk u4 priority=9 now=32000
@@ -90,6 +90,31 @@ END
 for store in $STORES; do
     talk "$store" <wanted_talk
 done
+
+# Ended visits go into one file from every store; one process a command, as from a script.
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    for store in $STORES; do
+        case $store in
+        memory:) continue ;; # nothing of it is left for the next command
+        *\?*) with="$store&history=sqlite:$dir/visits.db" ;;
+        *) with="$store?history=sqlite:$dir/visits.db" ;;
+        esac
+        for words in "set ttl=0" "login kit" "apply v1" "apply v2" "leave v1" "leave v2"; do
+            lines 0 "$USHER" -s "$with" queue ${words%% *} nights $(echo "$words" | cut -s -d' ' -f2-)
+        done
+        lines 0 "$USHER" -s "$with" --json queue history nights agent=kit max=1
+        holds out.txt '"user":"v2"'
+        holds out.txt '"next":"'
+        lines 0 "$USHER" -s "$with" --json queue history nights user=v1
+        holds out.txt '"user":"v1"'
+        lines 0 "$USHER" -s "$with" --json queue drain nights
+        holds out.txt '"status":"same"'
+        lines 0 "$USHER" -s "$store" --json queue stats nights
+        holds out.txt '"visits":0'
+    done
+    lines 3 "$USHER" -s "memory:?history=sqlite:/nowhere/visits.db" queue history nights
+    holds err.txt 'history: cannot be opened: no such directory'
+fi
 
 for machine in agent user; do
     lines 0 "$USHER" tables "$machine" --dot

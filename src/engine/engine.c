@@ -389,8 +389,7 @@ void usher_close(struct usher_engine *e)
         e->store->ops->close(e->store);
         if (e->authority_owned)
             e->authority->ops->close(e->authority);
-        if (e->history_owned)
-            e->history->ops->close(e->history);
+        usher_history_close(e->history_owned ? e->history : NULL);
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */

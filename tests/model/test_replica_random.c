@@ -142,6 +142,8 @@ struct world {
 
     struct seen *seen;
     size_t n_seen;
+    bool listening;
+    uint64_t noted; /* versions of the room up to this one */
 };
 
 /* What all worlds came to. */
@@ -232,6 +234,13 @@ static char *put_text(struct usher_text *to, const struct usher_text *from, char
     return at + from->size;
 }
 
+/* There was a room of this version; what it was like is not known yet. */
+static void note(struct world *w, uint64_t epoch, uint64_t version)
+{
+    w->seen[w->n_seen % SEEN_MAX] = (struct seen){ shown(w, epoch), version, "" };
+    w->n_seen++;
+}
+
 static void told(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
@@ -250,8 +259,10 @@ static void told(void *payload, const struct usher_notice *n)
     message_drop(m);
     sum.notices++;
     sum.ranges += n->verb == USHER_ROOM_PRESENCE;
-    w->seen[w->n_seen % SEEN_MAX] = (struct seen){ shown(w, n->epoch), n->version, "" };
-    w->n_seen++;
+    if (n->verb != USHER_ROOM_PRESENCE) { /* those were noted when they were made */
+        note(w, n->epoch, n->version);
+        w->noted = n->verb == USHER_ROOM_DONE ? 0 : n->version;
+    }
     if (n->verb == USHER_ROOM_DONE)
         w->done = true;
     w->opened = n->verb != USHER_ROOM_DONE;
@@ -276,6 +287,7 @@ static void leader_open(struct world *w)
 static void leader_listen(struct world *w)
 {
     assert_int_equal(usher_watch(w->e, USHER_ROOM, ROOM, told, w, &w->watch), USHER_OK);
+    w->listening = true;
 }
 
 /* Run @op and keep it; *@ret_reply (may be NULL) is the caller's. */
@@ -292,6 +304,8 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
     (void)usher_execute(w->e, &c, &reply, 1);
     status = reply.status;
     must_hold(w, status < USHER_INVALID, "%s: %s\n", usher_verb_word(op->verb), reply.message);
+    for (; w->listening && (!w->done || w->opened) && w->noted < reply.version; w->noted++)
+        note(w, reply.epoch, w->noted + 1); /* told later, if at all */
     if (w->done)
         w->n_ops = 0; /* a room that is opened again is another one */
     if (!w->done || w->opened) {
@@ -478,6 +492,7 @@ static void failover(struct world *w)
     else
         n = 1 + (size_t)rnd(w, n - 1);
     usher_unwatch(w->e, w->watch);
+    w->listening = false;
     usher_close(w->e);
     leader_open(w);
     w->n_ops = 0;
@@ -497,6 +512,7 @@ static void failover(struct world *w)
         w->mask_real = real;
         w->mask_shown = epoch;
     }
+    w->noted = real != 0 ? version : 0;
     leader_listen(w);
     sum.failovers++;
     if (same)

@@ -148,7 +148,7 @@ world() { # of the exhaustive walk: the tests behind it take only that one
 mutant 'a room of an earlier login is that of a later one' src/steps/queue_act.c \
     's/return status == USHER_OK \&\& r->order != login ? USHER_MISSING : status;/return status;/' \
     $memory 'a_finish_of_a_room_before*'
-mutant 'what an operator does is done twice' src/core/queue_verbs.def \
+mutant 'a pull is sent again' src/core/queue_verbs.def \
     '/^VERB(PULL,/s/WRITES,/WRITES | AGAIN,/' tests/fault/test_redis_faults 'an_answer_that*'
 world 'grace and patience'
 mutant 'who has waited too long is lost instead' src/steps/queue_due.c \

@@ -233,9 +233,9 @@ mutant 'script: the short way forgets a count' backends/redis/lua/number_fast.lu
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or at < due then due = at end/if due < 0 then due = -1 end/' \
     $same
-mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if short.touched\[owner\] then short.flush() end//' \
+mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if short and short.touched\[owner\] then short.flush() end//' \
     $same
-mutant 'script: the short way changes a number twice before it has written' backends/redis/lua/number_fast.lua 's/if short.touched\[field\] then short.flush() end//' \
+mutant 'script: the short way changes a number twice before it has written' backends/redis/lua/number_fast.lua 's/if short and short.touched\[field\] then short.flush() end//' \
     $same
 mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^            short.flush()$//' \
     $same

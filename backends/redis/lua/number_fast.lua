@@ -18,10 +18,10 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
     if S.set_changed then plain = false end
     -- Numbers stay the bytes that they are in the record.
     local verb, v, zero, free = a[1], version + 1, '\0\0\0\0\0\0\0', K.HEAD_IDLE_UP .. '\1' .. K.QUEUED_BYTES
-    local bytes, id, field, text, from, to, token, ends, after
+    local bytes, id, field, text, from, to, token, ends, after, idle, held, owned, leased
     local is_call = plain and verb == K.V_CALL and a[K.ARG_OWNER] and not a[K.ARG_NUMBER] and not a[K.ARG_GROUPS]
         and not a[K.ARG_STICKY]
-    if not short and (is_call or plain and verb == K.V_HANGUP) then
+    if n_commands > 1 and not short and (is_call or plain and verb == K.V_HANGUP) then
         local s = {touched = {}, idle = {}, at = 1, rz = {}, rn = 0, hz = {}, hn = 0, ha = {}, hm = 0, ra = {}, rm = 0}
         function s.flush()
             if s.rn > 0 then call('ZREM', INDEX, unpack(s.rz, 1, s.rn)) end
@@ -35,20 +35,22 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
     if is_call then
         local owner = a[K.ARG_OWNER]
         local mine = '1c' .. owner .. '\0'
-        if short.touched[owner] then short.flush() end
-        local m
+        if short and short.touched[owner] then short.flush() end
         if not call('ZRANGEBYLEX', HELD, '[' .. mine, '(' .. mine .. '\255', 'LIMIT', '0', '1')[1] then
-            m = short.idle[short.at]
-            if not m then
+            idle = short and short.idle[short.at]
+            if not short then
+                idle = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', '1')[1]
+                if idle then cache['1:' .. sub(idle, 17)] = call('HGET', HASH, '1:' .. sub(idle, 17)) end
+            elseif not idle then
                 -- those for this and all other calls, with their records
                 local n, fields, k = 0, {}, 0
                 for c = i, n_commands do
                     if first[c][1] == K.V_CALL then n = n + 1 end
                 end
                 short.flush()
-                local idle = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', n)
-                for c = 1, #idle do
-                    local name = '1:' .. sub(idle[c], 17)
+                local all = call('ZRANGEBYLEX', INDEX, '[10', '(10\255', 'LIMIT', '0', n)
+                for c = 1, #all do
+                    local name = '1:' .. sub(all[c], 17)
                     if cache[name] == nil then
                         k = k + 1
                         fields[k] = name
@@ -58,15 +60,15 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
                     local texts = call('HMGET', HASH, unpack(fields, 1, k))
                     for c = 1, k do cache[fields[c]] = texts[c] end
                 end
-                short.idle, short.at, m = idle, 1, idle[1]
+                short.idle, short.at, idle = all, 1, all[1]
             end
         end
-        if m then
-            id = sub(m, 17)
+        if idle then
+            id = sub(idle, 17)
             field = '1:' .. id
             text = cache[field]
             -- what number.lua calls take(): free, never with an owner or group, and standing where it says
-            if text and #text == 70 and sub(text, 1, 19) == free and sub(text, 20, 26) == sub(m, 10, 16)
+            if text and #text == 70 and sub(text, 1, 19) == free and sub(text, 20, 26) == sub(idle, 10, 16)
                 and sub(text, 69) == '\0\0' then
                 lease = a[K.ARG_LEASE] or lease
                 local at = lease > 0 and now + lease or 0
@@ -81,16 +83,13 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
                 from, to, token = K.IDLE_UP, K.BUSY_UP, bytes
                 after = K.HEAD_BUSY_UP .. (at > 0 and '\6' or '\4') .. zero .. bytes .. bytes
                     .. spack('>I7i7i7i7i7', at, calls, today, now, lease) .. owner .. '\0\0'
-                local p, rn, ha, hm = bytes .. id, short.rn + 1, short.ha, short.hm + 4
-                short.at, short.touched[owner] = short.at + 1, true
-                short.rz[rn], short.rn = m, rn
-                ha[hm - 3], ha[hm - 2], ha[hm - 1], ha[hm] = '0', '12' .. p, '0', mine .. p
+                held = '12' .. bytes .. id
+                owned = mine .. bytes .. id
                 if at > 0 then
-                    hm = hm + 2
-                    ha[hm - 1], ha[hm] = '0', '11' .. ends .. p
+                    leased = '11' .. ends .. bytes .. id
                     if due < 0 or at < due then due = at end
                 end
-                short.hm = hm
+                if short then short.at, short.touched[owner] = short.at + 1, true end
             end
         end
     elseif plain and verb == K.V_HANGUP then
@@ -102,31 +101,59 @@ if exists and not a[3] and a[5] == 0 and (due < 0 or due > now) then
         if up and sub(text, up) == '\0\0' and sub(text, 1, 11) == K.HEAD_BUSY_UP and string.byte(text, 12) < 8
             and (a[K.ARG_REST] or rest) == 0
             and (given == sunpack('>I7', text, 27) or not given and strict == 0) then
-            if short.touched[field] then short.flush() end
+            if short and short.touched[field] then short.flush() end
             bytes, token, ends = spack('>I7', v), sub(text, 27, 33), zero
             from, to = K.BUSY_UP, K.IDLE_UP
             after = free .. bytes .. token .. zero .. sub(text, 41, 68) .. '\0\0'
-            local p, due_at, hz, hn, rm = sub(text, 20, 26) .. id, sub(text, 34, 40), short.hz, short.hn + 1,
-                short.rm + 2
-            hz[hn] = '12' .. p
+            local p = sub(text, 20, 26) .. id
+            held, idle = '12' .. p, '10' .. K.QUEUED_BYTES .. bytes .. id
             if up > 69 then
-                hn = hn + 1
-                hz[hn] = '1c' .. sub(text, 69, up) .. p
-                short.touched[sub(text, 69, up - 1)] = true
+                owned = '1c' .. sub(text, 69, up) .. p
+                if short then short.touched[sub(text, 69, up - 1)] = true end
             end
-            if due_at ~= zero then
-                hn = hn + 1
-                hz[hn] = '11' .. due_at .. p
-            end
-            short.hn, short.rm = hn, rm
-            short.ra[rm - 1], short.ra[rm] = '0', '10' .. K.QUEUED_BYTES .. bytes .. id
+            if sub(text, 34, 40) ~= zero then leased = '11' .. sub(text, 34, 40) .. p end
         end
     end
     if to then
         count[from + 1] = count[from + 1] - 1
         count[to + 1] = count[to + 1] + 1
         version, clock, head_changed, done = v, now, true, true
-        cache[field], short.touched[field] = after, true
+        cache[field] = after
+        if short then
+            short.touched[field] = true
+            if to == K.BUSY_UP then
+                local rn, ha, hm = short.rn + 1, short.ha, short.hm + 4
+                short.rz[rn], short.rn = idle, rn
+                ha[hm - 3], ha[hm - 2], ha[hm - 1], ha[hm] = '0', held, '0', owned
+                if leased then
+                    hm = hm + 2
+                    ha[hm - 1], ha[hm] = '0', leased
+                end
+                short.hm = hm
+            else
+                local hz, hn, rm = short.hz, short.hn + 2, short.rm + 2
+                hz[hn - 1], hz[hn] = held, owned or held
+                if leased then
+                    hn = hn + 1
+                    hz[hn] = leased
+                end
+                short.hn, short.ra[rm - 1], short.ra[rm], short.rm = hn, '0', idle, rm
+            end
+        elseif to == K.BUSY_UP then
+            call('ZREM', INDEX, idle)
+            if leased then
+                call('ZADD', HELD, '0', held, '0', owned, '0', leased)
+            else
+                call('ZADD', HELD, '0', held, '0', owned)
+            end
+        else
+            if leased then
+                call('ZREM', HELD, held, owned or held, leased)
+            else
+                call('ZREM', HELD, held, owned or held)
+            end
+            call('ZADD', INDEX, '0', idle)
+        end
         if not dirty[field] then
             n_dirty = n_dirty + 1
             dirty[field], dirty[n_dirty] = true, field

@@ -28,18 +28,17 @@
 #define SHARDS 64
 #define NOUNS 8
 /* Spare nodes that a shard keeps between writes; names that are kept for each kind, if there
- * are twice as many records. */
+ * are twice as many records; records erased until freed memory is joined, see join_free(). */
 #ifdef USHER_HOSTILE
 #define SPARE_NODES 1
 #define SPARE_NAMES 1
+#define ERASED_MAX 2
 #else
 #define SPARE_NODES 32
 #define SPARE_NAMES 4096
-#endif
-
-/* See join_free(). */
 #define ERASED_MAX 4096
-#define LARGE 4096
+#endif
+#define LARGE 4096 /* bytes, for glibc */
 
 struct name {
     uint32_t refs; /* records and writes under way that carry it */

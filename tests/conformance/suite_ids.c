@@ -839,6 +839,7 @@ static int by_int64(const void *a, const void *b)
 
 struct taker {
     struct usher_engine *e;
+    pthread_barrier_t *all; /* begin together */
     int64_t id[20];
     bool wrong;
     pthread_t thread;
@@ -849,6 +850,7 @@ static void *be_granted(void *payload)
     struct taker *p = payload;
     int64_t last = 0;
 
+    (void)pthread_barrier_wait(p->all);
     for (int i = 0; i < 20; i++) {
         struct usher_id_range r = { .first = -1 };
 
@@ -863,10 +865,13 @@ static void *be_granted(void *payload)
 static void be_many(struct usher_engine *const *engines, size_t n_engines, size_t n, int64_t *all)
 {
     struct taker *takers = calloc(n, sizeof *takers);
+    pthread_barrier_t begin;
 
     assert_non_null(takers);
+    assert_int_equal(pthread_barrier_init(&begin, NULL, (unsigned)n), 0);
     for (size_t i = 0; i < n; i++) {
         takers[i].e = engines[i % n_engines];
+        takers[i].all = &begin;
         assert_int_equal(pthread_create(&takers[i].thread, NULL, be_granted, &takers[i]), 0);
     }
     for (size_t i = 0; i < n; i++) {
@@ -874,6 +879,7 @@ static void be_many(struct usher_engine *const *engines, size_t n_engines, size_
         assert_false(takers[i].wrong);
         memcpy(all + i * 20, takers[i].id, sizeof takers[i].id);
     }
+    (void)pthread_barrier_destroy(&begin);
     free(takers);
     qsort(all, n * 20, sizeof *all, by_int64);
     for (size_t i = 1; i < n * 20; i++)
@@ -887,7 +893,7 @@ static void sixty_four_callers_of_a_used_up_dispenser_make_one_request(void **st
 
     begin_with_notary(f, 60000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 2000));
-    atomic_store(&f->notary->delay_ms, 5);
+    atomic_store(&f->notary->delay_ms, 20);
     be_many(&f->e, 1, 64, all);
     assert_int_equal(f->notary->requests, 1);
     assert_int_equal(all[64 * 20 - 1], 64 * 20);

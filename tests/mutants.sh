@@ -109,10 +109,10 @@ mutant 'an array is longer than its text' src/core/pack.c 's/ || n > (size_t)(co
 
 # ---- the steps ----
 mutant 'a token is used twice' src/steps/number.c \
-    's/    r->token = r->order = c.scope->version;/    r->token = (r->order = c.scope->version) - 1;/' \
+    's/    r->token = r->order = w->scope.version;/    r->token = (r->order = w->scope.version) - 1;/' \
     $memory 'a_call_gives*'
 mutant 'a hangup does not look at the token' src/steps/number.c \
-    's/claim = a->token == r.token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;/claim = USHER__CLAIM_HOLDER;/' \
+    's/claim = a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER;/claim = USHER__CLAIM_HOLDER;/' \
     $memory 'a_token*'
 mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c->scope->version += 2;/' \
     $memory 'each_change*'
@@ -125,9 +125,9 @@ mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scop
     $memory 'a_hold_that_is_not*'
 mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
 mutant 'an operator frees holds of others' src/steps/number.c \
-    's/a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, &r);/NULL, 0, 0, false, \&r);/' \
+    's/a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, mine(&m));/NULL, 0, 0, false, mine(\&m));/' \
     $memory 'an_operator*'
-mutant 'a callee gets its number from any group' src/steps/number.c 's/        !group_fits(w, &r))/        false)/' \
+mutant 'a callee gets its number from any group' src/steps/number.c 's/        !group_fits(w, r))/        false)/' \
     $memory 'a_known_number*'
 mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= limit \&\&/if (*count < limit \&\&/' \
     $memory 'so_many*'

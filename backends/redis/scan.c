@@ -301,7 +301,7 @@ static bool settings_read(struct usher_text text, struct usher_scope *s)
 static bool take_word(struct usher_text *text, const char *words, unsigned kind, unsigned state)
 {
     if (text->size < WORD || state >= STATES ||
-        memcmp(text->data, words + ((kind - 1) * STATES + state) * WORD, WORD) != 0)
+        memcmp(text->data, words + (((size_t)kind - 1) * STATES + state) * WORD, WORD) != 0)
         return false;
     text->data += WORD;
     text->size -= WORD;
@@ -619,7 +619,7 @@ struct records {
 static void records_done(const struct usher__redis *r, struct records *all)
 {
     (void)resize(r->alloc, all->record, all->room * sizeof *all->record, 0);
-    (void)resize(r->alloc, all->sorted, all->room * sizeof *all->sorted, 0);
+    (void)resize(r->alloc, all->sorted, all->room * sizeof(const struct usher_record *), 0);
 }
 
 static bool is_header(const struct redisReply *field)
@@ -641,7 +641,7 @@ static bool records_make(const struct usher__redis *r, const struct dump *d, con
     memset(all, 0, sizeof *all);
     all->room = room;
     all->record = resize(r->alloc, NULL, 0, room * sizeof *all->record);
-    all->sorted = resize(r->alloc, NULL, 0, room * sizeof *all->sorted);
+    all->sorted = resize(r->alloc, NULL, 0, room * sizeof(const struct usher_record *));
     if (all->record == NULL || all->sorted == NULL) {
         records_done(r, all);
         return false;
@@ -661,7 +661,7 @@ static bool records_make(const struct usher__redis *r, const struct dump *d, con
     for (size_t i = 0; i < n; i++)
         all->sorted[i] = &all->record[i];
     if (n > 1)
-        qsort(all->sorted, n, sizeof *all->sorted, compare_records);
+        qsort(all->sorted, n, sizeof(const struct usher_record *), compare_records);
     for (size_t i = 0; i < n; i++)
         if (i == 0 || compare_records(&all->sorted[i], &all->sorted[all->n - 1]) != 0)
             all->sorted[all->n++] = all->sorted[i];

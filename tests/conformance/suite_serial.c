@@ -656,7 +656,8 @@ static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
 static void serials_are_printed_many_at_once_as_one_by_one(void **state)
 {
     struct fixture *f = *state;
-    static const char *const forms[] = { "check=none", "check=luhn", "radix=36 check=mod37-2 suffix=/Z" };
+    static const char *const forms[] = { "check=none", "check=luhn",
+                                         "radix=36 check=mod37-2 suffix=/Z" };
 
     for (size_t form = 0; form < sizeof forms / sizeof *forms; form++) {
         char all[4096];

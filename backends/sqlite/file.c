@@ -140,10 +140,26 @@ static const char add_places[] =
     "  FROM record WHERE list & 7 = 3 AND slots & 1 AND grp IS NOT NULL)"
     " WHERE i % 256 = 0;";
 
+/* The ended visits that queues keep, with the columns of a history (history.c).  data is user,
+ * newline, lane: src/steps/queue.h. */
+static const char add_visits[] =
+    "CREATE VIEW visit AS SELECT r.ref AS id, s.name AS queue,"
+    " printf('%016x', s.epoch) AS epoch, r.ord AS version,"
+    " CAST(substr(r.data, 1, instr(r.data, x'0a') - 1) AS TEXT) AS user,"
+    " CAST(substr(r.data, instr(r.data, x'0a') + 1) AS TEXT) AS lane,"
+    " r.n0 AS priority, r.n1 AS since_ms, r.n2 AS applied_ms,"
+    " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 THEN 'timeout'"
+    " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END AS outcome,"
+    " r.owner AS agent, CASE WHEN r.n6 <> 0 THEN r.n5 || '.' || r.n6 END AS room,"
+    " nullif(r.n3, 0) AS seated_ms, r.n4 AS ended_ms,"
+    " CASE r.n3 WHEN 0 THEN r.n4 ELSE r.n3 END - r.n2 AS wait_ms,"
+    " CASE r.n3 WHEN 0 THEN 0 ELSE r.n4 - r.n3 END AS talk_ms"
+    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 7 WHERE s.noun = 2;";
+
 /* clang-format on */
 
 /* steps[n] leads from format n to n + 1. */
-static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places };
+static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits };
 
 /* ---- messages --------------------------------------------------------------------- */
 

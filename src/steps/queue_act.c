@@ -28,13 +28,15 @@ bool usher__queue_agent_read(struct agent *a)
 
     if (capacity < 1 || capacity > USHER_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
         !usher_unpack_uint(&u, &n_lanes) || n_lanes < 1 || n_lanes > LANES_MAX ||
-        n != 2 + n_lanes + (size_t)capacity)
+        (n != 2 + n_lanes + (size_t)capacity && n != 1 + n_lanes + (size_t)capacity))
         return false;
     a->n_lanes = (size_t)n_lanes;
     a->dirty = a->touched = a->leaving = false;
+    a->since = 0; /* of an agent from before there was one */
     a->was_open = is_open(&a->r);
     return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
-           usher__queue_texts(&u, a->rooms, (size_t)capacity) && usher_unpack_int(&u, &a->since);
+           usher__queue_texts(&u, a->rooms, (size_t)capacity) &&
+           (n == 1 + n_lanes + (size_t)capacity || usher_unpack_int(&u, &a->since));
 }
 
 enum usher_status usher__queue_agent_by_login(work *w, uint64_t login, struct usher_record *r)
@@ -248,10 +250,15 @@ enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct 
     } else {
         const unsigned char *at = (const unsigned char *)l->r.data.data;
 
-        if (l->r.data.size != sizeof l->data)
+        bool old = l->r.data.size == sizeof l->data - FIGURE_BYTES; /* there was no F_DROPPED */
+
+        if (l->r.data.size != sizeof l->data && !old)
             return damaged(w);
-        for (int i = 0; i < FIGURES; i++, at += FIGURE_BYTES)
-            l->f[i] = figure_get(at);
+        for (int i = 0; i < FIGURES; i++)
+            if (i != F_DROPPED || !old) {
+                l->f[i] = figure_get(at);
+                at += FIGURE_BYTES;
+            }
     }
     act->n_lanes++;
     *ret = l;

@@ -246,14 +246,22 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_row *row)
 {
     const char *end =
         r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
+    struct usher_unpacker u = { (const unsigned char *)r->data.data,
+                                (const unsigned char *)r->data.data + r->data.size };
+    size_t n;
 
-    if (end == NULL)
-        return false;
     memset(row, 0, sizeof *row);
-    row->user.data = r->data.data;
-    row->user.size = (size_t)(end - r->data.data);
-    row->lane.data = end + 1;
-    row->lane.size = r->data.size - row->user.size - 1;
+    if (r->data.size != 0 && usher_unpack_array(&u, &n)) { /* as it was once; no name begins so */
+        if (n != 2 || !usher_unpack_text(&u, &row->user) || !usher_unpack_text(&u, &row->lane))
+            return false;
+    } else if (end != NULL) {
+        row->user.data = r->data.data;
+        row->user.size = (size_t)(end - r->data.data);
+        row->lane.data = end + 1;
+        row->lane.size = r->data.size - row->user.size - 1;
+    } else {
+        return false;
+    }
     row->agent = r->owner;
     row->state = r->state;
     row->login = (uint64_t)r->n[V_LOGIN];

@@ -166,6 +166,36 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     usher_close(e);
 }
 
+/* The same by SQL of a store's file, which a file of the format before gets as it is opened. */
+static void visits_that_a_store_keeps_are_rows_of_a_view(void **state)
+{
+    static const char sql[] =
+        "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2' AND lane = 'default'"
+        " AND agent = 'ann' AND outcome = 'seated' AND room LIKE '_.1' AND length(epoch) = 16"
+        " AND seated_ms = applied_ms AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms";
+    char store[256];
+    struct usher_queue_settings set = { .history = 2 };
+    struct usher_engine *e;
+    sqlite3 *db = NULL;
+
+    (void)state;
+    new_path(store);
+    e = engine_open(store, NULL);
+    queue_make(e);
+    assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+    for (uint64_t i = 0; i < 3; i++)
+        assert_int_equal(visit(e, i), USHER_OK);
+    usher_close(e);
+    assert_int_equal(ask(store, sql), 1);
+    assert_int_equal(ask(store, "SELECT count(*) FROM visit"), 2);
+    assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db, "DROP VIEW visit; PRAGMA user_version = 2", NULL, NULL, NULL),
+                     SQLITE_OK);
+    (void)sqlite3_close(db);
+    usher_close(engine_open(store, NULL));
+    assert_int_equal(ask(store, sql), 1);
+}
+
 /* ---- killed -------------------------------------------------------------------------- */
 
 struct diary {
@@ -484,6 +514,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_of_a_history_is_checked),
         cmocka_unit_test(a_visit_is_a_row_that_sql_can_ask_for),
+        cmocka_unit_test(visits_that_a_store_keeps_are_rows_of_a_view),
         cmocka_unit_test(who_is_killed_loses_no_visit_and_puts_none_twice),
         cmocka_unit_test(many_move_the_same_visits_and_none_is_there_twice),
         cmocka_unit_test(visits_end_although_their_history_cannot_be_reached),

@@ -17,7 +17,7 @@ function S.agent_read(r)
     r.lanes, r.rooms = {}, {}
     for i = 1, d[1] do r.lanes[i] = d[1 + i] end
     for i = 1, r.n0 do r.rooms[i] = d[1 + d[1] + i] end
-    r.since = d[#d]
+    r.since = #d > 1 + d[1] + r.n0 and d[#d] or 0 -- there was none once
     r.dirty, r.touched, r.leaving, r.was_open = false, false, false, S.is_open(r)
     return r
 end
@@ -109,6 +109,12 @@ end
 -- ---- lanes: figures f: day, seated, within, wait, abandoned, timeout, finished, talk, dropped,
 -- ---- pace, last
 
+-- there was no figure of who was dropped once
+function S.figures(data)
+    if #data == 70 then data = sub(data, 1, 56) .. '\0\0\0\0\0\0\0' .. sub(data, 57) end
+    return {struct.unpack(FIGURES, data)}
+end
+
 function S.lane_hold(id)
     local lanes = S.act.lanes
     for i = 1, #lanes do
@@ -116,7 +122,7 @@ function S.lane_hold(id)
     end
     local l = S.exists and S.find('6', id)
     if l then
-        l.f = {struct.unpack(FIGURES, l.data)}
+        l.f = S.figures(l.data)
     else
         l = S.fresh('6', id)
         l.f = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}

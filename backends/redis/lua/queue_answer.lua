@@ -23,7 +23,7 @@ function S.say_user(status, u, login)
         S.index = 0
         if l then
             if l.n0 > 0 then S.index = S.rank('3', u.group, u.rank, u.order) end
-            local pace = struct.unpack('>I7', sub(l.data, 64, 70))
+            local pace = S.figures(l.data)[10]
             if pace ~= 0 then S.wait = floor((S.index + 1) * pace / 16) end
         end
     end

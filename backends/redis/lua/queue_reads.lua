@@ -81,7 +81,7 @@ function S.make_reads()
                 l = S.find('6', sub(m, 3))
             end
             if l then
-                local g = {struct.unpack(FIGURES, l.data)}
+                local g = S.figures(l.data)
                 x[1], x[2], x[3], x[4] = x[1] + l.n0, x[2] + l.n3, x[3] + l.n1, x[4] + l.n2
                 if g[1] == day then
                     for i = 2, 9 do f[i] = f[i] + g[i] end
@@ -103,8 +103,14 @@ function S.make_reads()
 
     -- a visit as a row
     function S.visit_row(r)
-        local at = find(r.data, '\n', 1, true) or S.damaged()
-        return {sub(r.data, 1, at - 1), r.owner, sub(r.data, at + 1), '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
+        local d
+        if byte(r.data) == 146 then -- as it was once; no name begins so
+            d = munpack(r.data)
+        else
+            local at = find(r.data, '\n', 1, true) or S.damaged()
+            d = {sub(r.data, 1, at - 1), sub(r.data, at + 1)}
+        end
+        return {d[1], r.owner, d[2], '', r.n5, r.n6, r.state, r.n0, r.n1, r.n2, r.n3,
             r.n4, (r.n3 ~= 0 and r.n3 or r.n4) - r.n2, r.n3 ~= 0 and r.n4 - r.n3 or 0, 0, 0, 0, 0, r.order}
     end
 

@@ -105,7 +105,7 @@ unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size);
  * copied.  The first may be loaded before the change is begun. */
 static inline struct usher_record *usher__change_first(struct usher__change *c)
 {
-    return &c->writes[0].record;
+    return &c->writes[0].record; /* cppcheck-suppress uninitvar */
 }
 
 static inline struct usher_record *usher__change_next(struct usher__change *c)

@@ -2,29 +2,32 @@
 # SPDX-License-Identifier: MIT
 # Planted bugs: each is put into a copy of the tree, and a test that is named beside it must fail.
 #   tests/mutants.sh [REGEX]     only those whose name it matches
+#   tests/mutants.sh --planted   only whether the lines that they change are there (seconds)
 # Prints a table (tests/MUTANTS.md is one); the last line says how many were not caught.  Needs what
 # building needs, and a Redis server.  Run by `make check-long'.
 set -u
 : "${top_srcdir:=$(cd "$(dirname "$0")/.." && pwd)}"
 wanted=${1-}
-dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-mutants.XXXXXX") || exit 99
-trap 'rm -rf "$dir"' EXIT
-trap 'exit 99' HUP INT TERM
-jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-
-(cd "$top_srcdir" && tar -cf - --exclude=./build --exclude=./.git .) | (cd "$dir" && tar -xf -) || exit 99
-mkdir "$dir/build"
-cd "$dir/build" || exit 99
-../configure --disable-shared CFLAGS='-O0' >configure.log 2>&1 &&
-    make -s -j "$jobs" >make.log 2>&1 || {
-    tail -n 20 configure.log make.log
-    echo 'the copy of the tree cannot be built'
-    exit 99
-}
-
 n=0
 bad=0
 clean=' '
+
+prepare() {
+    dir=$(mktemp -d "${TMPDIR:-/tmp}/usher-mutants.XXXXXX") || exit 99
+    trap 'rm -rf "$dir"' EXIT
+    trap 'exit 99' HUP INT TERM
+    jobs=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
+
+    (cd "$top_srcdir" && tar -cf - --exclude=./build --exclude=./.git .) | (cd "$dir" && tar -xf -) || exit 99
+    mkdir "$dir/build"
+    cd "$dir/build" || exit 99
+    ../configure --disable-shared CFLAGS='-O0' >configure.log 2>&1 &&
+        make -s -j "$jobs" >make.log 2>&1 || {
+        tail -n 20 configure.log make.log
+        echo 'the copy of the tree cannot be built'
+        exit 99
+    }
+}
 
 # try PROGRAM FILTER: as `make check' would; the program's exit status.
 try() {
@@ -44,6 +47,14 @@ build() {
 
 # mutant NAME FILE SED PROGRAM [FILTER]: SED plants NAME in FILE, and PROGRAM finds it.
 mutant() {
+    if [ "$wanted" = --planted ]; then
+        n=$((n + 1))
+        if sed "$3" "$top_srcdir/$2" | cmp -s - "$top_srcdir/$2"; then
+            bad=$((bad + 1))
+            echo "not planted, the line is not there: $1 ($2)"
+        fi
+        return
+    fi
     printf '%s\n' "$1" | grep -qE -e "$wanted" || return 0
     n=$((n + 1))
     began=$(date +%s)
@@ -82,7 +93,10 @@ report() {
         "$verdict" "$(($(date +%s) - began))"
 }
 
-printf '| planted | in | test | | |\n| --- | --- | --- | --- | --- |\n'
+[ "$wanted" = --planted ] || {
+    prepare
+    printf '| planted | in | test | | |\n| --- | --- | --- | --- | --- |\n'
+}
 
 memory=tests/conformance/on_memory
 sqlite=tests/conformance/on_sqlite
@@ -261,13 +275,15 @@ mutant 'authority: another server goes on with the segment' backends/redis/lua/i
     tests/fault/test_authority 'no_id*'
 mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || now < t->try_ms)/(now < t->try_ms)/' \
     $memory 'sixty_four*'
-mutant 'authority: power loss takes back what was granted' backends/sqlite/authority.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
+mutant 'authority: power loss takes back what was granted' backends/sqlite/side.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'no_serial_comes_twice_when_a_file*'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/    if (granted > entry.max)/    if (granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
 
-echo
-echo "$n planted, $((n - bad)) caught, $bad not"
+if [ "$wanted" != --planted ]; then
+    echo
+    echo "$n planted, $((n - bad)) caught, $bad not"
+fi
 [ "$bad" = 0 ]

@@ -30,7 +30,7 @@
  * number behind (a serial rule that begins again each day has one name a day); they are at
  * most USHER_AUTHORITY_NAME_MAX bytes.
  *
- * Since 0.2.
+ * Since 0.1.
  */
 #ifndef USHER_AUTHORITY_H
 #define USHER_AUTHORITY_H

@@ -20,7 +20,7 @@
  * full stop.  The name of a field or object and the prefix are at most USHER_NAME_MAX bytes
  * together.  Two users of one name are one extension.
  *
- * Threads: any.  Since 0.2.
+ * Threads: any.  Since 0.1.
  */
 #ifndef USHER_EXTENSION_H
 #define USHER_EXTENSION_H

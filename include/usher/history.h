@@ -20,7 +20,7 @@
  * Rules for authors: as in authority.h.  Several engines, processes and hosts may put visits of
  * one queue at the same time, the same ones even.
  *
- * Since 0.2.
+ * Since 0.1.
  */
 #ifndef USHER_HISTORY_H
 #define USHER_HISTORY_H

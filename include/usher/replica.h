@@ -32,7 +32,7 @@
  * Threads: one at a time.  Texts given in are copied; those given out live until the next call
  * that is not an accessor.  Times are Unix ms.
  *
- * Since 0.2.
+ * Since 0.1.
  */
 #ifndef USHER_REPLICA_H
 #define USHER_REPLICA_H

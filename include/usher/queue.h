@@ -263,7 +263,8 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
                                               uint64_t *ret_login);
 
 /** @agent goes; its users wait again at their places, or leave (requeue).  USHER_OK, USHER_SAME
- * (not there).  O(capacity * log n). */
+ * (not there).  After USHER_NOMEM of a memory store some of them may have done so; a repeat goes
+ * on. O(capacity * log n). */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent);
 

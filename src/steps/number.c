@@ -824,8 +824,7 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->status = n > 0 ? USHER_OK : USHER_SAME;
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
-    status = n > 0 ? usher__request_keep_last(w) : USHER_OK;
-    return usher__work_stops(w, status, n) ? USHER_OK : status;
+    return n > 0 ? usher__request_keep_last(w) : USHER_OK;
 }
 
 static enum usher_status free_one(work *w, move *m)

@@ -200,6 +200,23 @@ enum usher_status usher__queue_agent_verb(struct run *run, unsigned event)
     return status == USHER_OK ? pause_or_ready(run, &r, event, w->command->verb) : status;
 }
 
+/* It failed with @status after @n of the users. */
+static enum usher_status free_stops(work *w, enum usher_status status, uint64_t n,
+                                    const struct usher_text *id)
+{
+    struct usher_record r;
+
+    if (!usher__work_stops(w, status, n))
+        return status;
+    status = w->ops->find(w->txn, &w->scope, K_AGENT, id, &r);
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? damaged(w) : status;
+    usher__queue_answer_agent(w, USHER_OK, &r);
+    reply_of(w)->count = n;
+    reply_of(w)->more = true;
+    return USHER_OK;
+}
+
 enum usher_status usher__queue_free(struct run *run)
 {
     work *w = run->w;
@@ -231,7 +248,7 @@ enum usher_status usher__queue_free(struct run *run)
         if (status == USHER_OK)
             status = usher__queue_act_commit(w, &act);
         if (status != USHER_OK)
-            return status;
+            return free_stops(w, status, n, id);
         n++;
     }
     reply_of(w)->count = n;
@@ -240,7 +257,7 @@ enum usher_status usher__queue_free(struct run *run)
 
         if (status == USHER_OK && n > 0)
             w->reply->status = USHER_OK;
-        return status;
+        return status == USHER_OK ? status : free_stops(w, status, n, id);
     }
 }
 

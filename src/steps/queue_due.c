@@ -190,6 +190,10 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
             portion = left;
         while (portion-- > 0 && (status = expire_next(run)) == USHER_OK)
             ++*ret_n;
+        if (usher__work_stops(run->w, status, *ret_n)) {
+            *ret_more = true;
+            return usher__queue_settle(run);
+        }
         if (status == USHER_OK || status == USHER_MISSING) {
             enum usher_status matched = usher__queue_settle(run);
 

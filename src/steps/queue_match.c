@@ -74,7 +74,6 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     u->n[U_NO] = no;
     status = usher__queue_user_save(w, act, u, stored ? USHER_USER_WAITING : USHER_USER_GONE);
     usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_USER_WAITING, u);
-    run->n_matched++;
     if (status == USHER_OK && run->matched_rows) {
         struct usher_queue_row row;
 
@@ -91,6 +90,20 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
         row.matched_ms = w->now;
         row.until_ms = u->n[U_END];
         status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+    }
+    run->n_matched += status == USHER_OK;
+    return status;
+}
+
+/* Commit @act, which is a match. */
+static enum usher_status match_commit(struct run *run, struct act *act)
+{
+    enum usher_status status = usher__queue_act_commit(run->w, act);
+
+    if (status != USHER_OK) { /* the command may end well all the same */
+        run->n_matched--;
+        if (run->matched_rows)
+            reply_of(run->w)->n_rows--;
     }
     return status;
 }
@@ -159,7 +172,7 @@ static enum usher_status match_agent(struct run *run, uint64_t login, int64_t ma
         if (status == USHER_MISSING)
             break;
         if (status == USHER_OK)
-            status = usher__queue_act_commit(w, &act);
+            status = match_commit(run, &act);
         if (status != USHER_OK)
             return status;
     }
@@ -252,7 +265,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
         if (status == USHER_MISSING)
             break;
         if (status == USHER_OK)
-            status = usher__queue_act_commit(w, &act);
+            status = match_commit(run, &act);
         if (status != USHER_OK)
             return status;
     }
@@ -338,6 +351,11 @@ enum usher_status usher__queue_match(struct run *run)
                 return damaged(w);
             if (status == USHER_OK)
                 status = match_agent(run, a.order, 1);
+            if (usher__work_stops(w, status, run->n_matched)) {
+                w->reply->status = USHER_OK;
+                reply_of(w)->more = true;
+                return USHER_OK;
+            }
             if (status != USHER_OK)
                 return status;
         }

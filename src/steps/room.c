@@ -430,11 +430,10 @@ static enum usher_status drop(work *w, change *c, const struct usher_record *r, 
 static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_verb verb,
                                     int64_t at)
 {
+    bool sweeps = w->command->verb == USHER_ROOM_SWEEP;
     change c;
-    enum usher_status status = USHER_OK;
+    enum usher_status status = sweeps ? add_row(w, USHER_ROOM_MEMBER_ROW, r) : USHER_OK;
 
-    if (w->command->verb == USHER_ROOM_SWEEP)
-        status = add_row(w, USHER_ROOM_MEMBER_ROW, r);
     if (status != USHER_OK)
         return status;
     usher__change_begin(w, &c);
@@ -442,6 +441,8 @@ static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_
     status = drop(w, &c, r, at);
     if (status == USHER_OK)
         status = commit(w, &c, verb, r->state, USHER_MEMBER_ABSENT, r);
+    if (status != USHER_OK && sweeps) /* which may end well all the same */
+        w->reply->of.room.n_rows--;
     return status;
 }
 
@@ -644,6 +645,10 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
                 return USHER_OK;
             }
             status = expire_one(w, &r);
+            if (usher__work_stops(w, status, *ret_n)) {
+                *ret_more = true;
+                return USHER_OK;
+            }
             if (status != USHER_OK)
                 return status;
             ++*ret_n;
@@ -1668,6 +1673,11 @@ static enum usher_status sweep(work *w)
             break;
         }
         status = remove_one(w, &r, USHER_ROOM_EXPIRE, w->now);
+        if (usher__work_stops(w, status, reply->count)) {
+            reply->more = true;
+            status = USHER_OK;
+            break;
+        }
         reply->count++;
     }
     if (status == USHER_MISSING)

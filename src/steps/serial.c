@@ -699,6 +699,10 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
             return status;
         /* texts of the first record live until the next write only: load() wrote nothing */
         status = expire_one(w, &s, &r);
+        if (usher__work_stops(w, status, *ret_n)) {
+            *ret_more = true;
+            break;
+        }
         if (status != USHER_OK)
             return status;
         ++*ret_n;

@@ -228,7 +228,7 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
     status = usher__request_keep(w, &c);
     if (status == USHER_OK)
         status = w->ops->write(w->txn, c.scope, c.writes, c.n);
-    return status;
+    return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 
 bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n)

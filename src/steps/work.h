@@ -167,7 +167,8 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
 enum usher_status usher__request_keep(struct usher__work *w, struct usher__change *c);
 
 /* The same for a command that made several changes, or none of its own: a write without a
- * version behind the last of them. */
+ * version behind the last of them.  Where these cannot be taken back and there is no memory for
+ * it, the command is done and its answer is not kept. */
 enum usher_status usher__request_keep_last(struct usher__work *w);
 
 /* Answer from an earlier command with the same request id: MISSING if there is none. */

@@ -3,9 +3,10 @@
  * Every allocation of every public call fails once, then for ever.
  *
  * For n = 1, 2, … the whole scenario runs with the n-th allocation failing, until a run in
- * which none failed.  Every call either does what it says or answers NOMEM (or UNAVAILABLE)
- * and has changed nothing, which is asked by digest; repeated with memory it succeeds;
- * nothing leaks, every size given back is the size taken, and the audit is clean.
+ * which none failed: the public calls of numbers, then the script of each noun (lib/script.h).
+ * Every call either does what it says or answers NOMEM (or UNAVAILABLE) and has changed nothing,
+ * which is asked by digest; repeated with memory it succeeds, and what follows is answered as
+ * ever; nothing leaks, every size given back is the size taken, and the audit is clean.
  */
 #include "config.h"
 
@@ -21,6 +22,8 @@
 #include <unistd.h>
 
 #include <cmocka.h>
+
+#include "lib/script.h"
 
 struct faulty {
     unsigned long n;       /* allocations so far */
@@ -61,6 +64,8 @@ static void arm(struct faulty *f, unsigned long after, bool for_ever)
 
 struct world {
     struct usher_engine *e;
+    const struct script *script; /* the commands of this one; NULL: calls[] */
+    bool at_once;                /* its store writes at once and takes nothing back */
     struct usher_hold hold;
     unsigned notices;
     char owner[32];
@@ -215,54 +220,126 @@ static bool done(enum usher_status status)
     return status == USHER_OK || status == USHER_SAME;
 }
 
-static void digest(struct world *w, char d[33])
+static struct script_notes notes; /* of the script that is tried */
+
+static size_t calls_of(const struct world *w)
 {
-    assert_int_equal(usher_digest(w->e, USHER_NUMBER, "p", d), USHER_OK);
+    return w->script != NULL ? notes.n : CALLS;
+}
+
+static const char *name_of(const struct world *w, size_t i)
+{
+    return w->script != NULL ? w->script->lines[i] : calls[i].name;
+}
+
+/* Nothing is changed unless it succeeds.  What ends by itself is a change of its own before that
+ * of the command, which memory cannot take back. */
+static bool is_atomic(const struct world *w, size_t i)
+{
+    return w->script != NULL ? !w->at_once || !notes.ended[i + 1] : calls[i].atomic;
+}
+
+/* @exactly: a script's answer is the one noted. */
+static enum usher_status call(struct world *w, size_t i, bool exactly)
+{
+    return w->script != NULL ? script_run(w->e, w->script, (unsigned)i, exactly ? &notes : NULL)
+                             : calls[i].fn(w);
+}
+
+static void digest(const struct world *w, char d[33])
+{
+    enum usher_noun noun = w->script != NULL ? w->script->noun : USHER_NUMBER;
+
+    assert_int_equal(usher_digest(w->e, noun, w->script != NULL ? w->script->scope : "p", d),
+                     USHER_OK);
+}
+
+/*
+ * Command @i was done, with too little memory at first.  A store that writes at once may have left
+ * matches, or what is left of many changes, to a later command, and then (@at_first: it said that
+ * it was done) may not have kept the answer for the request id: true if so.  All else is as noted.
+ */
+static bool left_over(const struct world *w, size_t i, bool at_first)
+{
+    const char *line = w->script->lines[i];
+    bool many = strstr(line, " sweep ") != NULL || strstr(line, " free ") != NULL;
+    enum usher_status status = USHER_OK;
+    char text[128], d[33];
+
+    digest(w, d);
+    if (w->at_once && w->script->noun == USHER_QUEUE && strcmp(d, notes.digest[i + 1]) != 0) {
+        (void)snprintf(text, sizeof text, "queue match %s%s", w->script->scope,
+                       strstr(line, " now="));
+        assert_true(done(script_say(w->e, text)));
+        digest(w, d);
+    }
+    while (w->at_once && many && status == USHER_OK && strcmp(d, notes.digest[i + 1]) != 0) {
+        status = script_say(w->e, line);
+        digest(w, d);
+    }
+    if (w->at_once && at_first && strstr(line, " req=") != NULL &&
+        strcmp(d, notes.digest[i + 1]) != 0)
+        return true;
+    (void)script_check(w->e, w->script, &notes, (unsigned)i + 1, (unsigned)i + 1);
+    return false;
 }
 
 /* The scenario with the @nth allocation of call @which failing.  Returns whether one did. */
-static bool scenario(const char *url, size_t which, unsigned long nth, bool for_ever)
+static bool scenario(const char *url, const struct script *script, size_t which, unsigned long nth,
+                     bool for_ever)
 {
     struct faulty f = { 0 };
     struct usher_allocator alloc = { faulty_resize, &f };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watch *watch;
     struct world w;
-    bool fired = false;
+    bool fired = false, forgotten = false;
     uint64_t faults = 1;
 
     memset(&w, 0, sizeof w);
+    w.script = script;
+    w.at_once = strcmp(url, "memory:") == 0;
     options.alloc = &alloc;
     assert_int_equal(usher_open(url, &options, &w.e), USHER_OK);
-    assert_int_equal(usher_watch(w.e, USHER_NUMBER, NULL, watcher, &w.notices, &watch), USHER_OK);
-    for (size_t i = 0; i < CALLS; i++) {
+    assert_int_equal(usher_watch(w.e, script != NULL ? script->noun : USHER_NUMBER, NULL, watcher,
+                                 &w.notices, &watch),
+                     USHER_OK);
+    for (size_t i = 0; i < calls_of(&w); i++) {
         char before[33], after[33];
         enum usher_status status;
 
         digest(&w, before);
         if (i == which)
             arm(&f, nth, for_ever);
-        status = calls[i].fn(&w);
+        status = call(&w, i, i != which);
         if (i == which) {
+            bool at_first = done(status);
+
             fired = f.fired;
             arm(&f, 0, false);
-            if (!done(status)) {
+            if (!at_first) {
                 assert_true(fired);
                 assert_true(status == USHER_NOMEM || status == USHER_UNAVAILABLE);
                 assert_string_not_equal(usher_message(w.e), "");
-                if (calls[i].atomic) {
+                if (is_atomic(&w, i)) {
                     digest(&w, after);
-                    assert_string_equal(before, after);
+                    if (strcmp(before, after) != 0)
+                        fail_msg("%s: %s after allocation %lu, and is applied", name_of(&w, i),
+                                 usher_status_word(status), nth);
                 }
                 assert_int_equal(usher_audit(w.e, NULL, NULL, &faults), USHER_OK);
                 assert_true(faults == 0);
-                status = calls[i].fn(&w);
+                status = call(&w, i, false);
             }
+            if (script != NULL && fired && done(status))
+                forgotten = left_over(&w, i, at_first);
         }
         if (!done(status))
-            fail_msg("%s: %s", calls[i].name, usher_message(w.e));
+            fail_msg("%s: %s", name_of(&w, i), usher_message(w.e));
     }
     usher_unwatch(w.e, watch);
+    if (script != NULL && !forgotten)
+        (void)script_check(w.e, script, &notes, notes.n, notes.n);
     assert_int_equal(usher_audit(w.e, NULL, NULL, &faults), USHER_OK);
     assert_true(faults == 0);
     usher_close(w.e);
@@ -270,26 +347,46 @@ static bool scenario(const char *url, size_t which, unsigned long nth, bool for_
     return fired;
 }
 
-static void each_call(const char *url, const char *file)
+/* Takes the store away. */
+static void wipe(const char *file)
 {
-    for (size_t which = 0; which < CALLS; which++) {
+    static const char *const tails[] = { "", "-wal", "-shm" };
+    char path[256];
+
+    for (size_t i = 0; file != NULL && i < sizeof tails / sizeof *tails; i++) {
+        (void)snprintf(path, sizeof path, "%s%s", file, tails[i]);
+        (void)unlink(path);
+    }
+}
+
+static void each_call(const char *url, const char *file, const struct script *script)
+{
+    if (script != NULL) {
+        struct usher_engine *e;
+
+        wipe(file);
+        assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+        script_note(e, script, &notes);
+        usher_close(e);
+    }
+    for (size_t which = 0; which < (script != NULL ? notes.n : CALLS); which++) {
         for (int for_ever = 0; for_ever <= 1; for_ever++) {
             unsigned long nth = 0;
 
             do {
-                if (file != NULL) {
-                    char side[256];
-
-                    (void)unlink(file);
-                    (void)snprintf(side, sizeof side, "%s-wal", file);
-                    (void)unlink(side);
-                    (void)snprintf(side, sizeof side, "%s-shm", file);
-                    (void)unlink(side);
-                }
+                wipe(file);
                 nth++;
-            } while (scenario(url, which, nth, for_ever != 0));
+            } while (scenario(url, script, which, nth, for_ever != 0));
         }
     }
+}
+
+/* The public calls of numbers, then commands of every noun. */
+static void all_calls(const char *url, const char *file)
+{
+    each_call(url, file, NULL);
+    for (unsigned i = 0; i < SCRIPTS; i++)
+        each_call(url, file, &scripts[i]);
 }
 
 static unsigned halves; /* that were told */
@@ -410,7 +507,7 @@ static void memory_survives_the_loss_of_any_allocation(void **state)
 {
     (void)state;
     each_open("memory:");
-    each_call("memory:", NULL);
+    all_calls("memory:", NULL);
 }
 
 #ifdef USHER_WITH_SQLITE
@@ -423,8 +520,8 @@ static void sqlite_survives_the_loss_of_any_allocation(void **state)
     (void)snprintf(file, sizeof file, "%s/pool.db", dir);
     (void)snprintf(url, sizeof url, "sqlite:%s?sync=off", file);
     each_open(url);
-    each_call(url, file);
-    (void)unlink(file);
+    all_calls(url, file);
+    wipe(file);
     (void)rmdir(dir);
 }
 #endif

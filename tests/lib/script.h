@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * script -- a short fixed script of commands for each noun that touches every kind of record it
+ * has, and what is there after each command when nothing fails: for tests in which everything fails
+ * once.
+ */
+#ifndef USHER_TESTS_SCRIPT_H
+#define USHER_TESTS_SCRIPT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#define SCRIPT_LINES 32
+#define SCRIPT_ANSWER 1024
+
+struct script {
+    enum usher_noun noun;
+    const char *scope;
+    /* As in line.h, and behind them NULL.  Each says `ok` and changes something.  Tokens and rooms
+     * in them are versions of commands before. */
+    const char *lines[SCRIPT_LINES + 1];
+};
+
+enum { SCRIPTS = 6 };
+extern const struct script scripts[SCRIPTS];
+
+/* Before the first line, and after each of the @n lines. */
+struct script_notes {
+    unsigned n;
+    char digest[SCRIPT_LINES + 1][33];
+    /* [i + 1]: with line i */
+    uint64_t told[SCRIPT_LINES + 1]; /* version of the last notice so far */
+    bool ended[SCRIPT_LINES + 1];    /* something ended by itself, or with something else */
+    char answer[SCRIPT_LINES + 1][SCRIPT_ANSWER];
+};
+
+/* A line of one's own. */
+enum usher_status script_say(struct usher_engine *e, const char *text);
+
+/* Line @i.  When it says `ok`, @notes (may be NULL) must have the same answer. */
+enum usher_status script_run(struct usher_engine *e, const struct script *s, unsigned i,
+                             const struct script_notes *notes);
+
+/* All of @s on @e, which has an empty store; made a note of. */
+void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes);
+
+/* The store is as it was after some number of lines from @least to @most, and whole; returns
+ * which. */
+unsigned script_check(struct usher_engine *e, const struct script *s,
+                      const struct script_notes *notes, unsigned least, unsigned most);
+
+/* For usher_watch(): the payload is the uint64_t that gets the version of each notice. */
+void script_hear(void *payload, const struct usher_notice *notice);
+
+#endif

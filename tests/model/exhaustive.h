@@ -16,7 +16,8 @@
  * behind each change, must be the model's, the notices dense, and the audits clean.  Many
  * commands on several scopes go into one usher_execute(), every second time with a watcher.
  *
- * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.
+ * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.  Under
+ * a sanitizer all three do.
  */
 #ifndef USHER_TESTS_EXHAUSTIVE_H
 #define USHER_TESTS_EXHAUSTIVE_H

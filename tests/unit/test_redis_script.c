@@ -376,7 +376,7 @@ static enum usher_status say(struct usher_engine *e, const char *line, char mess
     struct usher_command c;
     struct usher_reply reply;
     struct words w = { 0 };
-    unsigned char *block;
+    unsigned char *block = NULL;
     char wrong[CLI_MESSAGE_MAX];
     enum usher_status status;
 

@@ -129,15 +129,16 @@ static int64_t now_ms(void)
 }
 
 /* OK: it is mine, until turn_end().  SAME: somebody has asked since there were @times of it.
- * UNAVAILABLE: the deadline is over. */
-static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times)
+ * UNAVAILABLE: the deadline is over, or there is a pause and I am not @patient. */
+static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times,
+                                    bool patient)
 {
     enum usher_status status = USHER_OK;
     int64_t now;
 
     (void)pthread_mutex_lock(&t->lock);
     while ((now = now_ms()) < a->deadline_ms && atomic_load(&t->times) == times &&
-           (t->taken || now < t->try_ms)) {
+           (t->taken || (now < t->try_ms && patient))) {
         int64_t until = t->taken || t->try_ms > a->deadline_ms ? a->deadline_ms : t->try_ms;
         struct timespec ts = { (time_t)(until / 1000), (long)(until % 1000 * 1000000) };
 
@@ -149,6 +150,8 @@ static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64
         status = USHER_UNAVAILABLE;
     } else if (atomic_load(&t->times) != times) {
         status = USHER_SAME;
+    } else if (now < t->try_ms) {
+        status = USHER_UNAVAILABLE;
     } else {
         t->taken = true;
     }
@@ -253,24 +256,40 @@ enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
     return a->e->authority->ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
 }
 
+static bool verified(struct usher__asked *asked, uint64_t hash)
+{
+    for (unsigned i = 0; i < VERIFIED; i++)
+        if (atomic_load_explicit(&asked->verified[i], memory_order_relaxed) == hash)
+            return true;
+    return false;
+}
+
 enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__asks *asks,
                                     bool again)
 {
     struct usher__asked *asked = a->e->asked;
     uint64_t hash = hash_of(a);
+    struct turn *t = &asked->turns[hash % TURNS];
     enum usher_status status;
 
-    if (!again) {
-        for (unsigned i = 0; i < VERIFIED; i++)
-            if (atomic_load_explicit(&asked->verified[i], memory_order_relaxed) == hash)
-                return USHER_OK;
-    }
+    /* In a turn: what another caller has been granted and not yet told the store looks like a
+     * loss. */
+    do {
+        uint64_t times = atomic_load(&t->times);
+
+        if (!again && verified(asked, hash))
+            return USHER_OK;
+        status = turn_begin(a, t, times, false);
+    } while (status == USHER_SAME);
+    if (status != USHER_OK)
+        return status;
     status = asks->verify(a);
     if (status == USHER_OK && !again) {
         unsigned i = atomic_fetch_add_explicit(&asked->next, 1, memory_order_relaxed);
 
         atomic_store_explicit(&asked->verified[i % VERIFIED], hash, memory_order_relaxed);
     }
+    (void)turn_end(a, t, status);
     return status;
 }
 
@@ -291,7 +310,7 @@ void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
             if (status == USHER_MISSING)
                 return;
         } else if (asks->needs(reply)) {
-            status = turn_begin(a, t, times);
+            status = turn_begin(a, t, times, true);
             if (status == USHER_OK) {
                 status = asks->raise(a, c, reply);
                 if (turn_end(a, t, status))

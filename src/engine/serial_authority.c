@@ -14,6 +14,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/pack.h"
 #include "core/serial.h"
@@ -231,34 +232,54 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_reply *store
 
 /* ---- once for each rule ------------------------------------------------------------- */
 
-/* Is the store behind the authority, or the authority behind the store (a debt)? */
-static enum usher_status verify(ask *a)
+/* How the rule stands.  MISSING: there is none with an authority, or it cannot be seen; the
+ * command itself will say what is wrong. */
+static enum usher_status look(ask *a, struct usher_serial_reply *ret)
 {
-    const struct usher_authority_ops *ops = a->e->authority->ops;
     struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
-    struct usher_authority_entry entry;
-    struct usher_authority_range range;
-    struct usher_serial_reply store;
     struct usher_reply reply;
-    struct usher_text name;
     bool there;
-    enum usher_status status;
 
     usher__ask_run(a, &c, &reply);
     there = reply.status == USHER_OK && reply.of.serial.of.settings.authority != 0;
-    store = reply.of.serial;
+    *ret = reply.of.serial;
     usher_reply_done(&reply);
-    if (!there)
-        return USHER_OK; /* what is wrong will be seen by the command itself */
-    name = usher__ask_name(a, store.period);
-    entry.max = 0;
-    status = ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms, &entry, a->why);
-    if (status != USHER_OK && status != USHER_MISSING)
-        return status;
-    if (entry.max < store.granted)
-        return raise_by(a, &store, 0);
-    if (entry.max == store.granted)
-        return USHER_OK;
+    return there ? USHER_OK : USHER_MISSING;
+}
+
+/* Another process that has been granted a range tells the store in less than this. */
+#define ON_ITS_WAY_MS 20
+
+/* Is the store behind the authority, or the authority behind the store (a debt)? */
+static enum usher_status verify(ask *a)
+{
+    static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000 };
+    const struct usher_authority_ops *ops = a->e->authority->ops;
+    struct usher_authority_entry entry;
+    struct usher_authority_range range;
+    struct usher_serial_reply store;
+    struct usher_text name;
+    int64_t seen = -1;
+
+    for (;;) {
+        enum usher_status status = look(a, &store);
+
+        if (status == USHER_MISSING)
+            return USHER_OK;
+        name = usher__ask_name(a, store.period);
+        entry.max = 0;
+        status = ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms, &entry, a->why);
+        if (status != USHER_OK && status != USHER_MISSING)
+            return status;
+        if (entry.max < store.granted)
+            return raise_by(a, &store, 0);
+        if (entry.max == store.granted)
+            return USHER_OK;
+        if (entry.max == seen)
+            break; /* it stays behind: it has lost something */
+        seen = entry.max;
+        (void)nanosleep(&pause, NULL);
+    }
     range.from = range.to = entry.max;
     return install(a, &range, store.period);
 }

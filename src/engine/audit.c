@@ -21,6 +21,7 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/ask.h"
+#include "replica/hash.h"
 #include "steps/kept.h"
 #include "steps/work.h"
 
@@ -304,56 +305,39 @@ enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *
 
 /* ---- digest ----------------------------------------------------------------------- */
 
-static void hash_int(XXH3_state_t *h, uint64_t value)
-{
-    unsigned char bytes[8];
-
-    for (int i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    (void)XXH3_128bits_update(h, bytes, sizeof bytes);
-}
-
-static void hash_text(XXH3_state_t *h, const struct usher_text *text)
-{
-    hash_int(h, text->size);
-    if (text->size != 0)
-        (void)XXH3_128bits_update(h, text->data, text->size);
-}
-
 static enum usher_status digest_item(void *payload, const struct usher_item *item)
 {
-    XXH3_state_t *h = payload;
+    struct usher__hash *h = payload;
 
     if (item->kind == USHER_ITEM_SCOPE) {
         const struct usher_scope *s = item->scope;
-
-        hash_int(h, s->noun);
-        hash_text(h, &s->name);
-        hash_int(h, s->version);
-        hash_int(h, (uint64_t)s->clock_ms);
         const struct usher__steps *steps = usher__steps(s->noun);
 
+        usher__hash_int(h, s->noun);
+        usher__hash_text(h, &s->name);
+        usher__hash_int(h, s->version);
+        usher__hash_int(h, (uint64_t)s->clock_ms);
         for (int i = 0; i < USHER_COUNTS; i++)
             if (steps == NULL || (steps->statistics >> i & 1u) == 0)
-                hash_int(h, (uint64_t)s->counts[i]);
+                usher__hash_int(h, (uint64_t)s->counts[i]);
         for (int i = 0; i < USHER_SETTINGS; i++)
-            hash_int(h, (uint64_t)s->settings[i]);
+            usher__hash_int(h, (uint64_t)s->settings[i]);
     } else if (item->kind == USHER_ITEM_RECORD) {
         const struct usher_record *r = item->record;
 
-        hash_int(h, r->kind);
-        hash_text(h, &r->id);
-        hash_int(h, r->state);
-        hash_int(h, r->slots);
-        hash_int(h, r->rank);
-        hash_int(h, r->order);
-        hash_int(h, r->token);
-        hash_int(h, (uint64_t)r->until_ms);
+        usher__hash_int(h, r->kind);
+        usher__hash_text(h, &r->id);
+        usher__hash_int(h, r->state);
+        usher__hash_int(h, r->slots);
+        usher__hash_int(h, r->rank);
+        usher__hash_int(h, r->order);
+        usher__hash_int(h, r->token);
+        usher__hash_int(h, (uint64_t)r->until_ms);
         for (int i = 0; i < USHER_NUMBERS; i++)
-            hash_int(h, (uint64_t)r->n[i]);
-        hash_text(h, &r->owner);
-        hash_text(h, &r->group);
-        hash_text(h, &r->data);
+            usher__hash_int(h, (uint64_t)r->n[i]);
+        usher__hash_text(h, &r->owner);
+        usher__hash_text(h, &r->group);
+        usher__hash_text(h, &r->data);
     }
     return USHER_OK;
 }
@@ -361,8 +345,7 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
 enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, const char *scope,
                                char ret_digest[33])
 {
-    XXH3_state_t h;
-    XXH128_canonical_t canonical;
+    struct usher__hash h;
     struct usher_text name;
     enum usher_status status = usher__engine_check(e);
 
@@ -375,13 +358,10 @@ enum usher_status usher_digest(struct usher_engine *e, enum usher_noun noun, con
     }
     name.data = scope;
     name.size = strlen(scope);
-    XXH3_INITSTATE(&h);
-    (void)XXH3_128bits_reset(&h);
+    usher__hash_begin(&h);
     status = scan(e, "digest", noun, &name, digest_item, &h);
     if (status != USHER_OK)
         return status;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
-    for (size_t i = 0; i < 16; i++)
-        (void)snprintf(ret_digest + 2 * i, 3, "%02x", canonical.digest[i]);
+    usher__hash_hex(&h, ret_digest);
     return USHER_OK;
 }

@@ -10,24 +10,10 @@
 
 #include <usher/store.h>
 
+#include "replica/hash.h"
+
 /* Own fields of members and shares are things of their own. */
 #define OWN 16u
-
-static void hash_int(XXH3_state_t *h, uint64_t value)
-{
-    unsigned char bytes[8];
-
-    for (unsigned i = 0; i < 8; i++)
-        bytes[i] = (unsigned char)(value >> (8 * i));
-    (void)XXH3_128bits_update(h, bytes, sizeof bytes);
-}
-
-static void hash_text(XXH3_state_t *h, const struct usher_text *text)
-{
-    hash_int(h, text->size);
-    if (text->size != 0)
-        (void)XXH3_128bits_update(h, text->data, text->size);
-}
 
 struct part {
     unsigned kind, state;
@@ -37,20 +23,19 @@ struct part {
 
 static void sum_part(struct usher__sum *sum, const struct part *p)
 {
-    XXH3_state_t h;
-    XXH128_hash_t hash;
+    struct usher__hash h;
+    uint64_t low, high;
 
-    XXH3_INITSTATE(&h);
-    (void)XXH3_128bits_reset(&h);
-    hash_int(&h, p->kind);
-    hash_text(&h, &p->id);
-    hash_text(&h, &p->owner);
-    hash_int(&h, p->state);
-    hash_int(&h, p->version);
-    hash_text(&h, &p->value);
-    hash = XXH3_128bits_digest(&h);
-    sum->low += hash.low64;
-    sum->high += hash.high64 + (sum->low < hash.low64);
+    usher__hash_begin(&h);
+    usher__hash_int(&h, p->kind);
+    usher__hash_text(&h, &p->id);
+    usher__hash_text(&h, &p->owner);
+    usher__hash_int(&h, p->state);
+    usher__hash_int(&h, p->version);
+    usher__hash_text(&h, &p->value);
+    usher__hash_end(&h, &low, &high);
+    sum->low += low;
+    sum->high += high + (sum->low < low);
     sum->n++;
 }
 
@@ -112,42 +97,33 @@ enum usher_status usher__sum_row(struct usher__sum *sum, const struct usher__cop
 void usher__sum_text(const struct usher__sum *sum, enum usher_room_state state, uint64_t version,
                      char ret_digest[33])
 {
-    static const char digits[] = "0123456789abcdef";
-    XXH3_state_t h;
-    XXH128_canonical_t canonical;
+    struct usher__hash h;
 
-    XXH3_INITSTATE(&h);
-    (void)XXH3_128bits_reset(&h);
-    hash_int(&h, (uint64_t)state);
-    hash_int(&h, version);
-    hash_int(&h, sum->n);
-    hash_int(&h, sum->low);
-    hash_int(&h, sum->high);
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(&h));
-    for (size_t i = 0; i < 16; i++) {
-        ret_digest[2 * i] = digits[canonical.digest[i] >> 4];
-        ret_digest[2 * i + 1] = digits[canonical.digest[i] & 15];
-    }
-    ret_digest[32] = '\0';
+    usher__hash_begin(&h);
+    usher__hash_int(&h, (uint64_t)state);
+    usher__hash_int(&h, version);
+    usher__hash_int(&h, sum->n);
+    usher__hash_int(&h, sum->low);
+    usher__hash_int(&h, sum->high);
+    usher__hash_hex(&h, ret_digest);
 }
 
 uint64_t usher__notice_print(const struct usher_notice *n)
 {
-    XXH3_state_t h;
-    uint64_t hash;
+    struct usher__hash h;
+    uint64_t low, high;
 
-    XXH3_INITSTATE(&h);
-    (void)XXH3_128bits_reset(&h);
-    hash_int(&h, (uint64_t)n->verb);
-    hash_int(&h, n->version);
-    hash_int(&h, (uint64_t)n->now_ms);
-    hash_int(&h, n->from);
-    hash_int(&h, n->to);
-    hash_text(&h, &n->subject);
-    hash_text(&h, &n->owner);
-    hash_text(&h, &n->data);
-    hash = XXH3_128bits_digest(&h).low64;
-    return hash != 0 ? hash : 1;
+    usher__hash_begin(&h);
+    usher__hash_int(&h, (uint64_t)n->verb);
+    usher__hash_int(&h, n->version);
+    usher__hash_int(&h, (uint64_t)n->now_ms);
+    usher__hash_int(&h, n->from);
+    usher__hash_int(&h, n->to);
+    usher__hash_text(&h, &n->subject);
+    usher__hash_text(&h, &n->owner);
+    usher__hash_text(&h, &n->data);
+    usher__hash_end(&h, &low, &high);
+    return low != 0 ? low : 1;
 }
 
 uint64_t usher__thing_hash(unsigned kind, const char *id, size_t size, uint64_t seed)

@@ -12,7 +12,7 @@
  */
 #include "config.h"
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -51,24 +51,9 @@ struct fixture {
 
 static const struct backend *backend;
 
-static int64_t clock_of(void *payload)
-{
-    const struct fixture *f = payload;
-
-    return f->now;
-}
-
 static struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
-
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = f->b->drivers;
-    if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
-    return e;
+    return suite_open(f->b, url, &f->now, NULL);
 }
 
 static int set_up(void **state)
@@ -85,32 +70,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
-static void audit(struct usher_engine *e)
-{
-    uint64_t faults = UINT64_MAX;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char here[33], there[33];
 
     usher_reply_done(&f->r);
     audit(f->e);
-    if (f->twin != NULL) {
-        assert_int_equal(usher_digest(f->e, USHER_NUMBER, "desk", here), USHER_OK);
-        assert_int_equal(usher_digest(f->twin, USHER_NUMBER, "desk", there), USHER_OK);
-        assert_string_equal(here, there);
-    }
+    if (f->twin != NULL)
+        same_digest(f->e, f->twin, USHER_NUMBER, "desk");
     usher_close(f->e);
     usher_close(f->twin);
     free(f);
@@ -125,91 +92,6 @@ static void no_twin(struct fixture *f)
 }
 
 /* ---- commands in words ------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
-static void argument(struct usher_command *c, const struct usher__arg *arg, char *word)
-{
-    char *at = (char *)c + arg->offset;
-    struct usher_text t = text(word);
-    int64_t value = 0;
-    uint64_t token;
-
-    switch (arg->type) {
-    case USHER__ARG_TOKEN:
-        token = strtoull(word, NULL, 10);
-        memcpy(at, &token, sizeof token);
-        c->given |= arg->given;
-        break;
-    case USHER__ARG_WORD:
-        while (strcmp(arg->words[value], word) != 0)
-            assert_true(++value <= arg->max);
-        memcpy(at, &value, sizeof value);
-        c->given |= arg->given;
-        break;
-    case USHER__ARG_INT:
-        value = strtoll(word, NULL, 10);
-        memcpy(at, &value, sizeof value);
-        c->given |= arg->given;
-        break;
-    default:
-        memcpy(at, &t, sizeof t);
-    }
-}
-
-/* "verb pool positional… key=value…", which is changed and must stay. */
-static struct usher_command command_of(char *line)
-{
-    const struct usher__noun *noun = usher__noun(USHER_NUMBER);
-    const struct usher__verb *verb = NULL;
-    struct usher_command c;
-    char *rest = line, *word = strsep(&rest, " ");
-    uint32_t order;
-
-    memset(&c, 0, sizeof c);
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        if (strcmp(noun->verbs[i].word, word) == 0)
-            verb = &noun->verbs[i];
-    if (verb == NULL)
-        fail_msg("no verb %s", word);
-    c.verb = (enum usher_verb)verb->verb;
-    c.scope = text(strsep(&rest, " "));
-    order = verb->order;
-    while ((word = strsep(&rest, " ")) != NULL) {
-        char *value = strchr(word, '=');
-        unsigned i = 0;
-
-        if (value == NULL) {
-            while (i < noun->n_args && (order >> i & 1u) == 0)
-                i++;
-            order &= ~(UINT32_C(1) << i);
-            value = word;
-        } else {
-            *value++ = '\0';
-            if (strcmp(word, "req") == 0) {
-                c.request = text(value);
-                continue;
-            }
-            if (strcmp(word, "now") == 0) {
-                c.given |= USHER_GIVEN_NOW;
-                c.now_ms = strtoll(value, NULL, 10);
-                continue;
-            }
-            while (i < noun->n_args &&
-                   ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
-                i++;
-        }
-        if (i == noun->n_args)
-            fail_msg("%s is not an argument of %s", word, verb->word);
-        argument(&c, &noun->args[i], value);
-    }
-    return c;
-}
 
 static enum usher_status execute(struct fixture *f, const struct usher_command *c)
 {
@@ -231,16 +113,15 @@ static void expect(struct fixture *f, const char *file, int at, enum usher_statu
 static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
                    const char *format, ...)
 {
-    char line[8192], copy[8192];
-    struct usher_command c;
+    char line[8192];
+    struct said s;
     va_list args;
 
     va_start(args, format);
     assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
     va_end(args);
-    memcpy(copy, line, sizeof copy);
-    c = command_of(copy);
-    if (execute(f, &c) == want)
+    said_line(&s, USHER_NUMBER, line);
+    if (execute(f, &s.c) == want)
         return;
     print_error("%s:%d: %s: %s instead of %s (%s)\n", file, at, line,
                 usher_status_word(f->r.status), usher_status_word(want), f->r.message);
@@ -2216,16 +2097,20 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
 {
     struct fixture *f = *state;
     enum { N = 8 };
+    static struct said said[N];
     struct usher_command c[N];
     struct usher_reply r[N];
     static const enum usher_status want[N] = { USHER_OK,   USHER_OK,    USHER_OK, USHER_INVALID,
                                                USHER_SAME, USHER_EMPTY, USHER_OK, USHER_OK };
-    char lines[N][64] = { "add desk n1",    "reg desk n1",         "call desk owner=ann",
-                          "show desk a",    "call desk owner=ann", "call desk owner=bob",
-                          "hangup desk n1", "call desk owner=bob" };
+    static const char *const lines[N] = { "add desk n1",         "reg desk n1",
+                                          "call desk owner=ann", "show desk a",
+                                          "call desk owner=ann", "call desk owner=bob",
+                                          "hangup desk n1",      "call desk owner=bob" };
 
-    for (size_t i = 0; i < N; i++)
-        c[i] = command_of(lines[i]);
+    for (size_t i = 0; i < N; i++) {
+        said_line(&said[i], USHER_NUMBER, lines[i]);
+        c[i] = said[i].c;
+    }
     c[3].arg.number.number = (struct usher_text){ "", 0 };
     for (int k = 0; k < 2; k++) {
         struct usher_engine *e = k == 0 ? f->e : f->twin;

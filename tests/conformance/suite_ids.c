@@ -7,7 +7,7 @@
  */
 #include "config.h"
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -39,26 +39,13 @@ struct fixture {
 
 static const struct backend *backend;
 
-static int64_t clock_of(void *payload)
-{
-    const struct fixture *f = payload;
-
-    return f->now;
-}
-
 static struct usher_engine *engine_open(struct fixture *f)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
 
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = f->b->drivers;
     opt.timeout_ms = f->timeout_ms;
     opt.authority = f->notary != NULL ? &f->notary->base : NULL;
-    if (usher_open(f->url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", f->url, usher_message(NULL));
-    return e;
+    return suite_open(f->b, f->url, &f->now, &opt);
 }
 
 static int set_up(void **state)
@@ -75,19 +62,11 @@ static int set_up(void **state)
     return 0;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    uint64_t faults = UINT64_MAX;
 
-    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(f->e);
     usher_close(f->e);
     if (f->notary != NULL)
         notary_done(f->notary);

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -26,7 +26,7 @@
 #include <usher/history.h>
 #include <usher/usher.h>
 
-#include "core/verbs.h"
+#include "model/compare.h"
 
 #define MORNING INT64_C(1699956000000) /* 2023-11-14 10:00 UTC */
 #define MINUTE INT64_C(60000)
@@ -48,24 +48,9 @@ struct fixture {
 
 static const struct backend *backend;
 
-static int64_t clock_of(void *payload)
-{
-    const struct fixture *f = payload;
-
-    return f->now;
-}
-
 static struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
-
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = f->b->drivers;
-    if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
-    return e;
+    return suite_open(f->b, url, &f->now, NULL);
 }
 
 static int set_up(void **state)
@@ -82,26 +67,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    char here[33], there[33];
-    uint64_t faults = UINT64_MAX;
 
     usher_reply_done(&f->r);
-    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
-    if (f->twin != NULL) {
-        assert_int_equal(usher_digest(f->e, USHER_QUEUE, "desk", here), USHER_OK);
-        assert_int_equal(usher_digest(f->twin, USHER_QUEUE, "desk", there), USHER_OK);
-        assert_string_equal(here, there);
-    }
+    audit(f->e);
+    if (f->twin != NULL)
+        same_digest(f->e, f->twin, USHER_QUEUE, "desk");
     usher_close(f->e);
     usher_close(f->twin);
     free(f);
@@ -109,32 +82,6 @@ static int tear_down(void **state)
 }
 
 /* ---- commands in words ------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
-static void argument(struct usher_command *c, const struct usher__arg *arg, char *word)
-{
-    char *at = (char *)c + arg->offset;
-    struct usher_text t = text(word);
-    int64_t value = 0;
-
-    c->given |= arg->given;
-    if (arg->type == USHER__ARG_WORD) {
-        while (strcmp(arg->words[value], word) != 0)
-            assert_true(++value <= arg->max);
-    } else if (arg->given != 0) {
-        value = strtoll(word, NULL, 10);
-    } else {
-        memcpy(at, &t, sizeof t);
-        return;
-    }
-    memcpy(at, &value, sizeof value);
-}
 
 /* "AGENT.N" as the store calls it. */
 static char *room_named(struct fixture *f, const char *word, char to[USHER_ROOM_MAX])
@@ -149,49 +96,17 @@ static char *room_named(struct fixture *f, const char *word, char to[USHER_ROOM_
     return to;
 }
 
-static struct usher_command command_of(struct fixture *f, char *line, char room[USHER_ROOM_MAX])
+/* "verb …": the queue is "desk". */
+static void read_line(struct fixture *f, struct said *s, const char *line,
+                      char room[USHER_ROOM_MAX])
 {
-    const struct usher__noun *noun = usher__noun(USHER_QUEUE);
-    const struct usher__verb *verb = NULL;
-    struct usher_command c;
-    char *rest = line, *word = strsep(&rest, " ");
-    uint32_t order;
+    int verb = (int)strcspn(line, " ");
+    char whole[1200];
 
-    memset(&c, 0, sizeof c);
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        if (strcmp(noun->verbs[i].word, word) == 0)
-            verb = &noun->verbs[i];
-    if (verb == NULL)
-        fail_msg("no verb %s", word);
-    c.verb = (enum usher_verb)verb->verb;
-    c.scope = text("desk");
-    order = verb->order;
-    while ((word = strsep(&rest, " ")) != NULL) {
-        char *value = strchr(word, '=');
-        unsigned i = 0;
-
-        if (value == NULL) {
-            while (i < noun->n_args && (order >> i & 1u) == 0)
-                i++;
-            order &= ~(UINT32_C(1) << i);
-            value = word;
-            if (c.verb == USHER_QUEUE_FINISH)
-                value = room_named(f, word, room);
-        } else {
-            *value++ = '\0';
-            if (strcmp(word, "req") == 0) {
-                c.request = text(value);
-                continue;
-            }
-            while (i < noun->n_args &&
-                   ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
-                i++;
-        }
-        if (i == noun->n_args)
-            fail_msg("%s is not an argument of %s", word, verb->word);
-        argument(&c, &noun->args[i], value);
-    }
-    return c;
+    (void)snprintf(whole, sizeof whole, "%.*s desk%s", verb, line, line + verb);
+    said_line(s, USHER_QUEUE, whole);
+    if (s->c.verb == USHER_QUEUE_FINISH)
+        s->c.arg.queue.room = text(room_named(f, s->c.arg.queue.room.data, room));
 }
 
 static void add(char *to, size_t size, const char *format, ...)
@@ -277,28 +192,26 @@ static void command(struct fixture *f, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void command(struct fixture *f, const char *format, ...)
 {
-    char line[1024], room[USHER_ROOM_MAX], other[2048];
-    struct usher_command c;
+    char line[1024], room[USHER_ROOM_MAX];
+    struct said s;
     va_list args;
 
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    c = command_of(f, line, room);
+    read_line(f, &s, line, room);
     usher_reply_done(&f->r);
-    assert_int_not_equal(usher_execute(f->e, &c, &f->r, 1), USHER_UNAVAILABLE);
-    say(&c, &f->r, f->said, sizeof f->said);
+    assert_int_not_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_UNAVAILABLE);
+    say(&s.c, &f->r, f->said, sizeof f->said);
     if (f->twin != NULL) {
         struct usher_reply r;
 
-        (void)usher_execute(f->twin, &c, &r, 1);
-        say(&c, &r, other, sizeof other);
-        assert_string_equal(f->said, other);
-        if (r.status < USHER_INVALID)
-            assert_int_equal(f->r.version, r.version);
+        (void)usher_execute(f->twin, &s.c, &r, 1);
+        if (!queue_replies_equal(s.c.verb, &f->r, &r, stderr))
+            fail_msg("%s: that is what %s and memory answer", line, f->b->name);
         usher_reply_done(&r);
     }
-    if (c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
+    if (s.c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
         unsigned i = 0;
 
         while (i < f->n_agents && strcmp(f->agents[i].name, f->r.of.queue.agent) != 0)
@@ -1794,11 +1707,8 @@ static void with_history(struct fixture *f, struct kept *k)
     usher_close(f->twin);
     f->twin = NULL;
     usher_close(f->e);
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = f->b->drivers;
     opt.history = &k->base;
-    assert_int_equal(usher_open(f->url, &opt, &f->e), USHER_OK);
+    f->e = suite_open(f->b, f->url, &f->now, &opt);
 }
 
 static void kept_init(struct kept *k)

@@ -6,7 +6,7 @@
  */
 #include "config.h"
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -45,24 +45,6 @@ static uint64_t rnd(struct world *w, uint64_t below)
     return (z ^ (z >> 31)) % below;
 }
 
-static int64_t clock_of(void *payload)
-{
-    return ((struct world *)payload)->now;
-}
-
-static struct usher_engine *engine_open(struct world *w, const char *url)
-{
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
-
-    opt.now_ms = clock_of;
-    opt.payload = w;
-    opt.drivers = backend->drivers;
-    if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
-    return e;
-}
-
 static void told(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
@@ -81,8 +63,8 @@ static int setup(void **state)
         free(w);
         return -1;
     }
-    w->e = engine_open(w, w->url);
-    w->twin = engine_open(w, "memory:");
+    w->e = suite_open(backend, w->url, &w->now, NULL);
+    w->twin = suite_open(backend, "memory:", &w->now, NULL);
     for (int i = 0; i < REPLICAS; i++)
         assert_int_equal(usher_replica_open("r", NULL, &w->r[i]), USHER_OK);
     assert_int_equal(usher_watch(w->e, USHER_ROOM, "r", told, w, &w->watch), USHER_OK);
@@ -93,10 +75,8 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct world *w = *state;
-    uint64_t faults = 1;
 
-    assert_int_equal(usher_audit(w->e, NULL, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(w->e);
     usher_unwatch(w->e, w->watch);
     for (int i = 0; i < REPLICAS; i++)
         usher_replica_close(w->r[i]);
@@ -104,13 +84,6 @@ static int teardown(void **state)
     usher_close(w->e);
     free(w);
     return 0;
-}
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
 }
 
 /* The same to both stores, with the same answer. */

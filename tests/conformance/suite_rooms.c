@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 
 #include <inttypes.h>
 #include <pthread.h>
@@ -54,13 +54,6 @@ struct fixture {
 
 static const struct backend *backend;
 
-static int64_t clock_of(void *payload)
-{
-    const struct fixture *f = payload;
-
-    return f->now;
-}
-
 static void *count_bytes(void *payload, void *p, size_t old, size_t size)
 {
     int64_t *bytes = payload;
@@ -80,16 +73,10 @@ static void *count_bytes(void *payload, void *p, size_t old, size_t size)
 static struct usher_engine *engine_open(struct fixture *f, const char *url, bool counted)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
 
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = f->b->drivers;
     if (counted)
         opt.alloc = &f->alloc;
-    if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
-    return e;
+    return suite_open(f->b, url, &f->now, &opt);
 }
 
 static int set_up(void **state)
@@ -108,20 +95,6 @@ static int set_up(void **state)
     return 0;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
-static void audit(struct usher_engine *e)
-{
-    uint64_t faults = UINT64_MAX;
-
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
-}
-
 /* All that is stored of @room, and what is seen of it, are the same here and there. */
 static void digests(struct fixture *f, const char *room)
 {
@@ -131,9 +104,7 @@ static void digests(struct fixture *f, const char *room)
 
     if (f->twin == NULL)
         return;
-    assert_int_equal(usher_digest(f->e, USHER_ROOM, room, here), USHER_OK);
-    assert_int_equal(usher_digest(f->twin, USHER_ROOM, room, there), USHER_OK);
-    assert_string_equal(here, there);
+    same_digest(f->e, f->twin, USHER_ROOM, room);
     status = usher_room_digest(f->e, room, NULL, &version[0], here);
     assert_true(status == USHER_OK || status == USHER_MISSING);
     assert_int_equal(usher_room_digest(f->twin, room, NULL, &version[1], there), status);
@@ -155,105 +126,6 @@ static int tear_down(void **state)
 }
 
 /* ---- commands in words ------------------------------------------------------------- */
-
-/* One command with what its texts point to. */
-struct said {
-    struct usher_command c;
-    char line[2048];
-    unsigned char fields[2048];
-};
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
-static void argument(struct usher_command *c, const struct usher__arg *arg, const char *word)
-{
-    char *at = (char *)c + arg->offset;
-    struct usher_text t = text(strcmp(word, "''") == 0 ? "" : word);
-    int64_t value;
-
-    if (arg->type == USHER__ARG_INT) {
-        value = strtoll(word, NULL, 10);
-        memcpy(at, &value, sizeof value);
-        c->given |= arg->given;
-    } else {
-        memcpy(at, &t, sizeof t);
-    }
-}
-
-static void parse(struct said *s);
-
-static void say(struct said *s, const char *format, va_list args)
-    __attribute__((format(printf, 2, 0)));
-static void say(struct said *s, const char *format, va_list args)
-{
-    assert_true((size_t)vsnprintf(s->line, sizeof s->line, format, args) < sizeof s->line);
-    parse(s);
-}
-
-static void say_line(struct said *s, const char *line)
-{
-    assert_true((size_t)snprintf(s->line, sizeof s->line, "%s", line) < sizeof s->line);
-    parse(s);
-}
-
-static void parse(struct said *s)
-{
-    const struct usher__noun *noun = usher__noun(USHER_ROOM);
-    const struct usher__verb *verb = NULL;
-    struct usher_text names[40], values[40];
-    char *rest = s->line, *word;
-    uint32_t order;
-    size_t n = 0;
-
-    word = strsep(&rest, " ");
-    memset(&s->c, 0, sizeof s->c);
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        if (strcmp(noun->verbs[i].word, word) == 0)
-            verb = &noun->verbs[i];
-    if (verb == NULL)
-        fail_msg("no verb %s", word);
-    s->c.verb = (enum usher_verb)verb->verb;
-    s->c.scope = text(strsep(&rest, " "));
-    order = verb->order;
-    while ((word = strsep(&rest, " ")) != NULL) {
-        char *value = strchr(word, '=');
-        unsigned i = 0;
-
-        if (value == NULL) {
-            while (i < noun->n_args && (order >> i & 1u) == 0)
-                i++;
-            assert_true(i < noun->n_args);
-            order &= ~(UINT32_C(1) << i);
-            argument(&s->c, &noun->args[i], word);
-            continue;
-        }
-        *value++ = '\0';
-        if (strcmp(word, "req") == 0) {
-            s->c.request = text(value);
-            continue;
-        }
-        while (i < noun->n_args &&
-               ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
-            i++;
-        if (i < noun->n_args) {
-            argument(&s->c, &noun->args[i], *value == '\0' ? "''" : value);
-        } else {
-            names[n] = text(word);
-            values[n++] = text(value);
-        }
-    }
-    if (n > 0) {
-        s->c.arg.room.fields.data = (const char *)s->fields;
-        s->c.arg.room.fields.size =
-            usher_fields_pack(names, values, n, s->fields, sizeof s->fields);
-        assert_true(s->c.arg.room.fields.size <= sizeof s->fields);
-    }
-}
 
 /* An answer as bytes, all but the epoch and the message. */
 static size_t answer_bytes(const struct usher_command *c, const struct usher_reply *r,
@@ -309,15 +181,17 @@ static void expect(struct fixture *f, int at, enum usher_status want, const char
     __attribute__((format(printf, 4, 5)));
 static void expect(struct fixture *f, int at, enum usher_status want, const char *format, ...)
 {
+    char line[8192];
     struct said s;
     va_list args;
 
     va_start(args, format);
-    say(&s, format, args);
+    assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
     va_end(args);
+    said_line(&s, USHER_ROOM, line);
     if (execute(f, &s.c) == want)
         return;
-    print_error("%s:%d: %s: %s instead of %s (%s)\n", __FILE__, at, format,
+    print_error("%s:%d: %s: %s instead of %s (%s)\n", __FILE__, at, line,
                 usher_status_word(f->r.status), usher_status_word(want), f->r.message);
     fail();
 }
@@ -1449,7 +1323,7 @@ static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
 
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < N; i++) {
-            say_line(&said[i], lines[i]);
+            said_line(&said[i], USHER_ROOM, lines[i]);
             commands[i] = said[i].c;
         }
         assert_int_equal(usher_execute(f->e, commands, here, N), USHER_OK);
@@ -1548,7 +1422,7 @@ static void rooms_are_listed_by_time_and_name(void **state)
         char line[32];
 
         (void)snprintf(line, sizeof line, "close room%d", i);
-        say_line(&s, line);
+        said_line(&s, USHER_ROOM, line);
         (void)execute(f, &s.c);
     }
     ok(f, "close new-one");
@@ -2121,7 +1995,7 @@ static void stores_agree_on_whatever_comes(void **state)
         struct usher_reply r;
 
         random_command(f, &seed, line);
-        say_line(&s, line);
+        said_line(&s, USHER_ROOM, line);
         usher_reply_done(&f->r);
         assert_int_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_OK);
         assert_int_equal(usher_execute(f->twin, &s.c, &r, 1), USHER_OK);

@@ -20,7 +20,7 @@
 
 #include <usher/usher.h>
 
-#include "conformance/suite.h"
+#include "conformance/fixture.h"
 #include "core/pack.h"
 #include "core/verbs.h"
 #include "steps/kept.h"
@@ -42,24 +42,9 @@ struct fixture {
 
 static const struct backend *backend;
 
-static int64_t clock_of(void *payload)
-{
-    const struct fixture *f = payload;
-
-    return f->now;
-}
-
 static struct usher_engine *engine_open(struct fixture *f, const char *url)
 {
-    struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_engine *e = NULL;
-
-    opt.now_ms = clock_of;
-    opt.payload = f;
-    opt.drivers = backend->drivers;
-    if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
-    return e;
+    return suite_open(backend, url, &f->now, NULL);
 }
 
 static int set_up(void **state)
@@ -75,23 +60,14 @@ static int set_up(void **state)
     return 0;
 }
 
-static void print_fault(void *payload, const char *line)
-{
-    (void)payload;
-    print_error("audit: %s\n", line);
-}
-
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    uint64_t faults = UINT64_MAX;
 
     usher_reply_done(&f->r);
-    assert_int_equal(usher_audit(f->e, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+    audit(f->e);
     if (f->twin != NULL)
-        assert_int_equal(usher_audit(f->twin, print_fault, NULL, &faults), USHER_OK);
-    assert_int_equal(faults, 0);
+        audit(f->twin);
     usher_close(f->e);
     usher_close(f->twin);
     free(f);
@@ -105,82 +81,6 @@ static void no_twin(struct fixture *f)
 }
 
 /* ---- commands in words -------------------------------------------------------------- */
-
-static struct usher_text text(const char *s)
-{
-    struct usher_text t = { s, strlen(s) };
-
-    return t;
-}
-
-/* "verb rule positional… key=value…", which is changed and must stay. */
-static struct usher_command command_of(char *line)
-{
-    const struct usher__noun *noun = usher__noun(USHER_SERIAL);
-    const struct usher__verb *verb = NULL;
-    struct usher_command c;
-    char *rest = line, *word = strsep(&rest, " ");
-    uint32_t order;
-
-    memset(&c, 0, sizeof c);
-    for (unsigned i = 0; i < noun->n_verbs; i++)
-        if (strcmp(noun->verbs[i].word, word) == 0)
-            verb = &noun->verbs[i];
-    if (verb == NULL)
-        fail_msg("no verb %s", word);
-    c.verb = (enum usher_verb)verb->verb;
-    c.scope = text(strsep(&rest, " "));
-    order = verb->order;
-    while ((word = strsep(&rest, " ")) != NULL) {
-        char *value = strchr(word, '='), *at;
-        const struct usher__arg *arg;
-        struct usher_text t;
-        int64_t number = 0;
-        uint64_t token;
-        unsigned i = 0;
-
-        if (value == NULL) {
-            while (i < noun->n_args && (order >> i & 1u) == 0)
-                i++;
-            order &= ~(UINT32_C(1) << i);
-            value = word;
-        } else {
-            *value++ = '\0';
-            if (strcmp(word, "req") == 0) {
-                c.request = text(value);
-                continue;
-            }
-            while (i < noun->n_args &&
-                   ((verb->keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
-                i++;
-        }
-        if (i == noun->n_args)
-            fail_msg("%s is not an argument of %s", word, verb->word);
-        arg = &noun->args[i];
-        at = (char *)&c + arg->offset;
-        c.given |= arg->given;
-        switch (arg->type) {
-        case USHER__ARG_TOKEN:
-            token = strtoull(value, NULL, 10);
-            memcpy(at, &token, sizeof token);
-            break;
-        case USHER__ARG_WORD:
-            while (strcmp(arg->words[number], value) != 0)
-                assert_true(++number <= arg->max);
-            memcpy(at, &number, sizeof number);
-            break;
-        case USHER__ARG_INT:
-        case USHER__ARG_WIDE:
-            number = strtoll(value, NULL, 10);
-            memcpy(at, &number, sizeof number);
-            break;
-        default:
-            t = text(value);
-            memcpy(at, &t, sizeof t);
-        }
-    }
-    return c;
-}
 
 /* All that a reply says, but for the epoch. */
 static size_t bytes_of(const struct usher_command *c, const struct usher_reply *r,
@@ -200,13 +100,11 @@ static size_t bytes_of(const struct usher_command *c, const struct usher_reply *
 
 static void digests_agree(struct fixture *f, const struct usher_text *scope)
 {
-    char name[USHER_NAME_MAX + 1], here[33], there[33];
+    char name[USHER_NAME_MAX + 1];
 
     memcpy(name, scope->data, scope->size);
     name[scope->size] = '\0';
-    assert_int_equal(usher_digest(f->e, USHER_SERIAL, name, here), USHER_OK);
-    assert_int_equal(usher_digest(f->twin, USHER_SERIAL, name, there), USHER_OK);
-    assert_string_equal(here, there);
+    same_digest(f->e, f->twin, USHER_SERIAL, name);
 }
 
 static enum usher_status execute(struct fixture *f, const struct usher_command *c, const char *line)
@@ -240,16 +138,15 @@ static void expect(struct fixture *f, const char *file, int at, enum usher_statu
 static void expect(struct fixture *f, const char *file, int at, enum usher_status want,
                    const char *format, ...)
 {
-    char line[2048], copy[2048];
-    struct usher_command c;
+    char line[2048];
+    struct said s;
     va_list args;
 
     va_start(args, format);
     assert_true((size_t)vsnprintf(line, sizeof line, format, args) < sizeof line);
     va_end(args);
-    memcpy(copy, line, sizeof copy);
-    c = command_of(copy);
-    if (execute(f, &c, line) == want)
+    said_line(&s, USHER_SERIAL, line);
+    if (execute(f, &s.c, line) == want)
         return;
     print_error("%s:%d: %s: %s instead of %s (%s)\n", file, at, line,
                 usher_status_word(f->r.status), usher_status_word(want), f->r.message);
@@ -1042,10 +939,10 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
     case 19:
     case 20: { /* of a hold that the rule shows */
         static const char *const verbs[] = { "confirm", "return", "void" };
-        char show[32] = "holds g";
-        struct usher_command c = command_of(show);
+        struct said s;
 
-        (void)execute(f, &c, "holds g");
+        said_line(&s, USHER_SERIAL, "holds g");
+        (void)execute(f, &s.c, "holds g");
         if (f->r.status == USHER_OK && f->r.of.serial.n_rows > 0) {
             size_t i = (size_t)below(seed, (int)f->r.of.serial.n_rows);
             uint64_t token = f->r.of.serial.rows[i].token;
@@ -1078,8 +975,8 @@ static void random_commands_are_answered_alike(void **state)
     long counts[12] = { 0 };
 
     for (long i = 0; i < n; i++) {
-        char line[512], copy[512];
-        struct usher_command c;
+        char line[512];
+        struct said s;
 
         f->now += below(&seed, 50) == 0 ? below(&seed, 20) * HOUR : below(&seed, 4000);
         if (below(&seed, 40) == 0)
@@ -1087,9 +984,8 @@ static void random_commands_are_answered_alike(void **state)
         random_line(f, &seed, line);
         if (getenv("USHER_VERBOSE") != NULL)
             print_message("%ld %s\n", i, line);
-        memcpy(copy, line, sizeof copy);
-        c = command_of(copy);
-        counts[execute(f, &c, line)]++;
+        said_line(&s, USHER_SERIAL, line);
+        counts[execute(f, &s.c, line)]++;
     }
     /* the commands did something, and were turned down for every reason there is */
     for (int s = USHER_OK; s <= USHER_INVALID; s++)

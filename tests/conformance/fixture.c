@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT */
+/* See fixture.h. */
+#include "config.h"
+
+#include "conformance/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "core/verbs.h"
+
+static int64_t clock_of(void *payload)
+{
+    return *(const int64_t *)payload;
+}
+
+struct usher_engine *suite_open(const struct backend *b, const char *url, const int64_t *now,
+                                const struct usher_options *also)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    if (also != NULL)
+        opt = *also;
+    opt.now_ms = clock_of;
+    opt.payload = (void *)(uintptr_t)now;
+    opt.drivers = b->drivers;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+void audit(struct usher_engine *e)
+{
+    uint64_t faults = UINT64_MAX;
+
+    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+}
+
+void same_digest(struct usher_engine *here, struct usher_engine *there, enum usher_noun noun,
+                 const char *scope)
+{
+    char a[33], b[33];
+
+    assert_int_equal(usher_digest(here, noun, scope, a), USHER_OK);
+    assert_int_equal(usher_digest(there, noun, scope, b), USHER_OK);
+    assert_string_equal(a, b);
+}
+
+struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+static void argument(struct usher_command *c, const struct usher__arg *arg, const char *word)
+{
+    char *at = (char *)c + arg->offset;
+    struct usher_text t = text(strcmp(word, "''") == 0 ? "" : word);
+    int64_t value = 0;
+    uint64_t token;
+
+    c->given |= arg->given;
+    switch (arg->type) {
+    case USHER__ARG_TOKEN:
+        token = strtoull(word, NULL, 10);
+        memcpy(at, &token, sizeof token);
+        break;
+    case USHER__ARG_WORD:
+        while (strcmp(arg->words[value], word) != 0)
+            assert_true(++value <= arg->max);
+        memcpy(at, &value, sizeof value);
+        break;
+    case USHER__ARG_INT:
+    case USHER__ARG_WIDE:
+        value = strtoll(word, NULL, 10);
+        memcpy(at, &value, sizeof value);
+        break;
+    default:
+        memcpy(at, &t, sizeof t);
+    }
+}
+
+/* n_args: there is none. */
+static unsigned place_of(const struct usher__noun *noun, uint32_t *order)
+{
+    unsigned i = 0;
+
+    while (i < noun->n_args && (*order >> i & 1u) == 0)
+        i++;
+    *order &= ~(UINT32_C(1) << i);
+    return i;
+}
+
+static unsigned key_of(const struct usher__noun *noun, uint32_t keys, const char *word)
+{
+    unsigned i = 0;
+
+    while (i < noun->n_args && ((keys >> i & 1u) == 0 || strcmp(noun->args[i].word, word) != 0))
+        i++;
+    return i;
+}
+
+void said_line(struct said *s, enum usher_noun noun_code, const char *line)
+{
+    const struct usher__noun *noun = usher__noun(noun_code);
+    const struct usher__verb *verb = NULL;
+    struct usher_text names[40], values[40];
+    char *rest = s->line, *word;
+    uint32_t order;
+    size_t n = 0;
+
+    assert_true(strlen(line) < sizeof s->line);
+    strcpy(s->line, line);
+    memset(&s->c, 0, sizeof s->c);
+    word = strsep(&rest, " ");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if (strcmp(noun->verbs[i].word, word) == 0)
+            verb = &noun->verbs[i];
+    if (verb == NULL)
+        fail_msg("no verb %s", word);
+    s->c.verb = (enum usher_verb)verb->verb;
+    s->c.scope = text(strsep(&rest, " "));
+    order = verb->order;
+    while ((word = strsep(&rest, " ")) != NULL) {
+        char *value = strchr(word, '=');
+        unsigned i;
+
+        if (value == NULL) {
+            i = place_of(noun, &order);
+            value = word;
+        } else {
+            *value++ = '\0';
+            i = key_of(noun, verb->keys, word);
+        }
+        if (i < noun->n_args) {
+            argument(&s->c, &noun->args[i], value);
+        } else if (strcmp(word, "req") == 0) {
+            s->c.request = text(value);
+        } else if (strcmp(word, "now") == 0) {
+            s->c.given |= USHER_GIVEN_NOW;
+            s->c.now_ms = strtoll(value, NULL, 10);
+        } else if (noun_code == USHER_ROOM && value != word) {
+            assert_true(n < 40);
+            names[n] = text(word);
+            values[n++] = text(value);
+        } else {
+            fail_msg("%s is not an argument of %s", word, verb->word);
+        }
+    }
+    if (n > 0) {
+        s->c.arg.room.fields.data = (const char *)s->fields;
+        s->c.arg.room.fields.size =
+            usher_fields_pack(names, values, n, s->fields, sizeof s->fields);
+        assert_true(s->c.arg.room.fields.size <= sizeof s->fields);
+    }
+}

@@ -253,7 +253,7 @@ static enum usher_status look(ask *a, struct usher_serial_reply *ret)
 /* Is the store behind the authority, or the authority behind the store (a debt)? */
 static enum usher_status verify(ask *a)
 {
-    static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000 };
+    static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
     const struct usher_authority_ops *ops = a->e->authority->ops;
     struct usher_authority_entry entry;
     struct usher_authority_range range;

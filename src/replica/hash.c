@@ -6,9 +6,8 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-_Static_assert(sizeof(XXH3_state_t) <= sizeof(struct usher__hash) &&
-                   _Alignof(XXH3_state_t) <= _Alignof(struct usher__hash),
-               "room for the state of XXH3");
+_Static_assert(sizeof(XXH3_state_t) <= sizeof(struct usher__hash), "room for the state of XXH3");
+_Static_assert(_Alignof(XXH3_state_t) <= _Alignof(struct usher__hash), "and where it may be");
 
 static XXH3_state_t *state(struct usher__hash *h)
 {

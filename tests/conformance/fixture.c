@@ -124,7 +124,7 @@ void said_line(struct said *s, enum usher_noun noun_code, const char *line)
     size_t n = 0;
 
     assert_true(strlen(line) < sizeof s->line);
-    strcpy(s->line, line);
+    memcpy(s->line, line, strlen(line) + 1);
     memset(&s->c, 0, sizeof s->c);
     word = strsep(&rest, " ");
     for (unsigned i = 0; i < noun->n_verbs; i++)

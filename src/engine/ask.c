@@ -129,16 +129,16 @@ static int64_t now_ms(void)
 }
 
 /* OK: it is mine, until turn_end().  SAME: somebody has asked since there were @times of it.
- * UNAVAILABLE: the deadline is over, or there is a pause and I am not @patient. */
+ * UNAVAILABLE: the deadline is over.  A pause is waited for if @pauses. */
 static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64_t times,
-                                    bool patient)
+                                    bool pauses)
 {
     enum usher_status status = USHER_OK;
     int64_t now;
 
     (void)pthread_mutex_lock(&t->lock);
     while ((now = now_ms()) < a->deadline_ms && atomic_load(&t->times) == times &&
-           (t->taken || (now < t->try_ms && patient))) {
+           (t->taken || (pauses && now < t->try_ms))) {
         int64_t until = t->taken || t->try_ms > a->deadline_ms ? a->deadline_ms : t->try_ms;
         struct timespec ts = { (time_t)(until / 1000), (long)(until % 1000 * 1000000) };
 
@@ -150,13 +150,21 @@ static enum usher_status turn_begin(struct usher__ask *a, struct turn *t, uint64
         status = USHER_UNAVAILABLE;
     } else if (atomic_load(&t->times) != times) {
         status = USHER_SAME;
-    } else if (now < t->try_ms) {
-        status = USHER_UNAVAILABLE;
     } else {
         t->taken = true;
     }
     (void)pthread_mutex_unlock(&t->lock);
     return status;
+}
+
+static bool in_pause(struct turn *t)
+{
+    bool pause;
+
+    (void)pthread_mutex_lock(&t->lock);
+    pause = now_ms() < t->try_ms;
+    (void)pthread_mutex_unlock(&t->lock);
+    return pause;
 }
 
 /* False: it is to be tried again, after a pause. */
@@ -279,12 +287,14 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
 
         if (!again && verified(asked, hash))
             return USHER_OK;
+        if (!again && in_pause(t))
+            return USHER_UNAVAILABLE;
         status = turn_begin(a, t, times, false);
     } while (status == USHER_SAME);
     if (status != USHER_OK)
         return status;
     status = asks->verify(a);
-    if (status == USHER_OK && !again) {
+    if (status == USHER_OK && !verified(asked, hash)) {
         unsigned i = atomic_fetch_add_explicit(&asked->next, 1, memory_order_relaxed);
 
         atomic_store_explicit(&asked->verified[i % VERIFIED], hash, memory_order_relaxed);

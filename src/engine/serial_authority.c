@@ -378,9 +378,7 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
     } else if (c.verb == USHER_SERIAL_DELETE) {
         status = usher__ask_reachable(a);
     } else if (issues(c.verb)) {
-        status = usher__ask_verify(a, &asks, false);
-        if (c.verb == USHER_SERIAL_TICK && status == USHER_OK)
-            (void)usher__ask_verify(a, &asks, true); /* pays debts */
+        status = usher__ask_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which pays debts */
         /* While the authority is away, what was granted before is given out. */
         if (status == USHER_UNAVAILABLE)
             status = USHER_OK;

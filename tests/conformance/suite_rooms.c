@@ -27,17 +27,10 @@
 #include <usher/usher.h>
 
 #include "core/verbs.h"
+#include "lib/share.h"
 #include "steps/kept.h"
 
 #define MORNING INT64_C(1700000000000)
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED
-#endif
-#endif
 
 /* ---- the fixture ------------------------------------------------------------------- */
 
@@ -276,13 +269,9 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
  * stores with USHER_LONG=1. */
 static bool whole(const struct fixture *f)
 {
-    const char *all = getenv("USHER_LONG");
-
-#ifndef SANITIZED
-    if (strcmp(f->b->name, "memory") == 0 && getenv("USHER_WRAPPER") == NULL)
+    if (strcmp(f->b->name, "memory") == 0 && !share_slow())
         return true;
-#endif
-    return all != NULL && *all == '1' && strcmp(f->b->name, "own") != 0;
+    return share_long() && strcmp(f->b->name, "own") != 0;
 }
 
 static unsigned many(const struct fixture *f, unsigned n)
@@ -1976,9 +1965,8 @@ static void random_command(struct fixture *f, uint64_t *seed, char line[256])
 static void stores_agree_on_whatever_comes(void **state)
 {
     struct fixture *f = *state;
-    const char *given_seed = getenv("USHER_SEED"), *given_steps = getenv("USHER_STEPS");
-    uint64_t seed = given_seed != NULL ? strtoull(given_seed, NULL, 10) : 20261121;
-    long steps = given_steps != NULL ? strtol(given_steps, NULL, 10) / 20 : 5000;
+    uint64_t seed = number_from("USHER_SEED", 20261121);
+    long steps = (long)share_of("USHER_STEPS", 100000) / 20;
     static struct log here, there;
     struct usher_watch *a, *b;
     unsigned changed = 0;

@@ -23,6 +23,7 @@
 #include "conformance/fixture.h"
 #include "core/pack.h"
 #include "core/verbs.h"
+#include "lib/share.h"
 #include "steps/kept.h"
 
 #define MINUTE INT64_C(60000)
@@ -969,9 +970,8 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
 static void random_commands_are_answered_alike(void **state)
 {
     struct fixture *f = *state;
-    const char *given = getenv("USHER_SEED"), *steps = getenv("USHER_STEPS");
-    unsigned first = given != NULL ? (unsigned)strtoul(given, NULL, 10) : 1, seed = first;
-    long n = steps != NULL ? strtol(steps, NULL, 10) : 6000;
+    unsigned seed = (unsigned)number_from("USHER_SEED", 1);
+    long n = (long)share_of("USHER_STEPS", 6000);
     long counts[12] = { 0 };
 
     for (long i = 0; i < n; i++) {

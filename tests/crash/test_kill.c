@@ -41,6 +41,7 @@
 #include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
+#include "lib/share.h"
 #endif
 
 #define NOTES 4096 /* of one life */
@@ -84,9 +85,7 @@ static uint64_t seed_of_run(void)
 
 static int rounds(void)
 {
-    const char *given = getenv("USHER_ROUNDS");
-
-    return given != NULL ? atoi(given) : 200;
+    return (int)share_of("USHER_ROUNDS", 200);
 }
 
 /* ---- a life --------------------------------------------------------------------------- */

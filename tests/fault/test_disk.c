@@ -31,6 +31,7 @@
 
 #include "lib/disk.h"
 #include "lib/script.h"
+#include "lib/share.h"
 
 #define URL "sqlite:/disk/store.db"
 
@@ -48,10 +49,7 @@ static struct usher_engine *open_store(void)
 /* Or a share of it? */
 static bool wholly(const struct script *s)
 {
-    const char *all = getenv("USHER_LONG");
-
-    return s->noun == USHER_NUMBER || getenv("USHER_PATTERNS") != NULL ||
-           (all != NULL && atoi(all) != 0);
+    return s->noun == USHER_NUMBER || getenv("USHER_PATTERNS") != NULL || share_long();
 }
 
 /* Up to which line the script goes on when something has failed and @done of them are done. */
@@ -153,11 +151,7 @@ static bool with_failure(const struct script *s, unsigned n, bool for_ever)
 }
 
 /* One call in so many, in a share. */
-#if defined(__SANITIZE_ADDRESS__)
-#define STEP 11
-#else
-#define STEP 3
-#endif
+#define STEP (share_slow() ? 11u : 3u)
 
 static void each_call_fails(bool for_ever)
 {
@@ -215,8 +209,7 @@ static void power_may_fail_at_any_write(void **state)
 {
     static const enum disk_loss losses[] = { DISK_KEEPS_NOTHING, DISK_KEEPS_ALL, DISK_KEEPS_SOME,
                                              DISK_TEARS };
-    const char *patterns = getenv("USHER_PATTERNS");
-    uint64_t seeds = patterns != NULL ? strtoull(patterns, NULL, 10) : 1;
+    uint64_t seeds = number_from("USHER_PATTERNS", 1);
 
     (void)state;
     for (unsigned j = 0; j < SCRIPTS; j++) {

@@ -49,6 +49,7 @@
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
+#include "lib/share.h"
 #include "model/nouns.h"
 
 #define CLIENTS 16
@@ -444,9 +445,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
 
 static size_t operations(size_t usual)
 {
-    const char *ops = getenv("USHER_OPS");
-
-    return ops != NULL ? (size_t)strtoul(ops, NULL, 10) : usual;
+    return (size_t)share_of("USHER_OPS", usual);
 }
 
 static uint64_t seed_of_run(void)

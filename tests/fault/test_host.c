@@ -49,20 +49,10 @@
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #endif
+#include "lib/share.h"
 #include "model/compare.h"
 #include "model/gen.h"
 #include "model/model.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifndef SANITIZED
-#define SANITIZED 0
-#endif
 
 #define URL_MAX 1024
 #define CHILD_SECONDS 60

@@ -27,6 +27,7 @@
 #include <usher/authority.h>
 #include <usher/usher.h>
 
+#include "lib/share.h"
 #include "lib/stores.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
@@ -507,8 +508,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(sixty_four_clients_take_from_sqlite_while_the_authority_is_away),
         cmocka_unit_test(sixty_four_clients_take_from_redis_while_it_is_lost_in_every_way),
     };
-    const char *ops = getenv("USHER_OPS");
-    int64_t n = ops != NULL ? strtoll(ops, NULL, 10) : 400000;
+    int64_t n = (int64_t)number_from("USHER_OPS", 400000);
     int rc;
 
     if (argc > 1)

@@ -45,6 +45,7 @@
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
+#include "lib/share.h"
 #include "model/compare.h"
 
 #define TIMEOUT 400   /* ms, of an engine that is to be disappointed */
@@ -75,13 +76,6 @@ static int64_t clock_ms(void)
 
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
-}
-
-static bool is_long(void)
-{
-    const char *given = getenv("USHER_LONG");
-
-    return given != NULL && strcmp(given, "0") != 0;
 }
 
 static struct usher_engine *open_at(int port, int64_t timeout_ms)
@@ -770,7 +764,7 @@ static bool has_more_calls(const struct usher_command *c)
 static void any_reply_may_be_cut_at_any_byte(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = is_long() ? 1 : 47, cases = 0;
+    size_t step = share_long() ? 1 : 47, cases = 0;
     uint64_t random = seed;
 
     (void)state;
@@ -787,7 +781,7 @@ static void any_reply_may_be_cut_at_any_byte(void **state)
             before = connections();
             proxy_arm(proxy, &f);
             one_case(e, direct, i, &x, RAN, "reply cut", k);
-            whole = connections() == before || (k == 0 && !is_long() && before == 0) ||
+            whole = connections() == before || (k == 0 && !share_long() && before == 0) ||
                     (k >= SHORT_ANSWER && has_more_calls(target_at(i)));
             /* The case before left no connection, if it was the whole of the last target. */
             if (whole || connections() == before + 1)
@@ -806,7 +800,7 @@ static void any_reply_may_be_cut_at_any_byte(void **state)
 static void any_request_may_be_cut_at_any_byte(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
-    size_t step = is_long() ? 1 : 89, cases = 0;
+    size_t step = share_long() ? 1 : 89, cases = 0;
     uint64_t random = seed + 1;
 
     (void)state;
@@ -961,7 +955,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
     assert_int_equal(usher_execute(twin, commands, expected, BATCH), USHER_OK);
     digest_of(twin, "p", wanted);
     for (unsigned k = 0; k < 4; k++) {
-        for (unsigned skip = 0; skip < calls; skip += is_long() ? 1 : 1 + calls / 10) {
+        for (unsigned skip = 0; skip < calls; skip += share_long() ? 1 : 1 + calls / 10) {
             size_t n = 0, tail = 0;
             struct proxy_fault f = {
                 .kind = kinds[k], .match = CALL, .skip = skip, .bytes = next_random(&random) % 60
@@ -1050,7 +1044,7 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
     make_batch(commands, names, ids, false);
     calls = calls_of_a_batch(e, direct, commands, replies);
     for (size_t k = 0; k < sizeof answers / sizeof *answers; k++) {
-        for (unsigned skip = 0; skip < calls; skip += is_long() ? 1 : 1 + calls / 5) {
+        for (unsigned skip = 0; skip < calls; skip += share_long() ? 1 : 1 + calls / 5) {
             struct proxy_fault f = {
                 .kind = PROXY_ANSWER, .match = CALL, .skip = skip, .times = 1, .reply = answers[k]
             };
@@ -1575,7 +1569,7 @@ static void scripts_may_be_flushed_at_any_time(void **state)
     (void)state;
     assert_int_equal(pthread_create(&thread, NULL, flush_scripts, &flusher), 0);
     for (unsigned i = 0; i < WORKERS; i++) {
-        workers[i] = (struct worker){ engines[i % 2], i, is_long() ? 2000 : 30, "" };
+        workers[i] = (struct worker){ engines[i % 2], i, share_long() ? 2000 : 30, "" };
         assert_int_equal(pthread_create(&threads[i], NULL, work_alone, &workers[i]), 0);
     }
     for (unsigned i = 0; i < WORKERS; i++)
@@ -1802,7 +1796,7 @@ static int by_number_and_token(const void *a, const void *b)
 static void connections_that_break_at_random_confuse_nobody(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), 3000);
-    unsigned rounds = is_long() ? HOLDS_MAX / WORKERS : 300;
+    unsigned rounds = share_long() ? HOLDS_MAX / WORKERS : 300;
     struct hold *holds = calloc((size_t)WORKERS * rounds, sizeof *holds);
     struct caller callers[WORKERS];
     struct breaker breaker = { .random = seed + 77 };
@@ -2370,7 +2364,7 @@ static void answers_of_the_wrong_type_are_not_believed(void **state)
             if (i % 2 == k) /* not each with both: time */
                 lie_is_seen_through(e, &lied_to[k], bodies[i], 0);
         }
-        if (is_long() || i % 4 == 0)
+        if (share_long() || i % 4 == 0)
             lie_is_seen_through(e, &lied_to_again[i / 4 % 4], bodies[i], 0);
         no_fault();
         /* and afterwards the truth is believed */
@@ -2468,8 +2462,8 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     part.size = join(row_pieces, PIECES(row_pieces), SIZE_MAX, NULL, inner);
     size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
     assert_int_equal(lie(hasty, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
-    for (size_t w = 0; w < PIECES(wrong); w += is_long() ? 1 : 3) {
-        for (size_t i = 0; i < PIECES(row_pieces); i += is_long() ? 1 : 2) {
+    for (size_t w = 0; w < PIECES(wrong); w += share_long() ? 1 : 3) {
+        for (size_t i = 0; i < PIECES(row_pieces); i += share_long() ? 1 : 2) {
             part.size = join(row_pieces, PIECES(row_pieces), i, &wrong[w].by, inner);
             size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
             (void)lie(hasty, &lied_to_again[i / 2 % 2], body, bulk(body, text, size));
@@ -2631,12 +2625,12 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
             put_field(field, wrong[w].bytes, wrong[w].size);
             if (!is_found(direct))
                 fail_msg("%s is wrong in way %zu, and the audit finds nothing", field->str, w);
-            if (is_long() || (i / 2 + w) % 2 == 0)
+            if (share_long() || (i / 2 + w) % 2 == 0)
                 try_everything(e);
             restore(&saved);
         }
         /* cut, and one byte another */
-        for (unsigned k = 0; k < (is_long() ? 40 : 8); k++) {
+        for (unsigned k = 0; k < (share_long() ? 40 : 8); k++) {
             size_t size = (size_t)value->len, at = next_random(&random) % size;
 
             memcpy(text, value->str, size);

@@ -30,6 +30,8 @@
 #include <usher/history.h>
 #include <usher/usher.h>
 
+#include "lib/share.h"
+
 static char directory[200];
 static unsigned files;
 
@@ -233,9 +235,9 @@ static void child_works(const char *store, const char *history, struct diary *d,
 
 static void who_is_killed_loses_no_visit_and_puts_none_twice(void **state)
 {
-    const char *given = getenv("USHER_SEED"), *rounds = getenv("USHER_ROUNDS");
+    const char *given = getenv("USHER_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
-    int n = rounds != NULL ? atoi(rounds) : 12;
+    int n = (int)share_of("USHER_ROUNDS", 12);
     struct diary *d =
         mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
     char store[256], history[256];

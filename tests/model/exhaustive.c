@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/compare.h"
 #include "model/gen.h"
@@ -513,18 +514,19 @@ static uint64_t try_world(struct runner *r, const struct world *w, double end)
     return t.tried;
 }
 
-/* In seconds, 0: as long as it takes.  A sanitizer makes it take too long: it sees a
- * share of what is complete without. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define LIMIT(s) ((s) <= 0 || (s) > 15 ? 15 : (s))
-#else
-#define LIMIT(s) (s)
-#endif
+/* In seconds, 0: as long as it takes. */
+static double limit_of(double given)
+{
+    if (share_long())
+        return 0;
+    /* What makes it slow makes it take too long: that sees a share of what is complete without. */
+    return share_slow() && (given <= 0 || given > 8) ? 8 : given;
+}
+
 static void try_store(const char *name, double seconds_given)
 {
     struct runner *r = calloc(1, sizeof *r);
-    const char *all = getenv("USHER_LONG");
-    double limit = LIMIT(seconds_given);
+    double limit = limit_of(seconds_given);
     double start = seconds();
     uint64_t tried = 0, n = 0;
 
@@ -536,8 +538,6 @@ static void try_store(const char *name, double seconds_given)
     }
     r->symbols = calloc(BATCH, noun->model->command_size);
     assert_non_null(r->symbols);
-    if (all != NULL && *all == '1')
-        limit = 0;
     for (unsigned k = 0; k < noun->n_worlds; k++) {
         if (!takes_part(k))
             continue;

@@ -20,6 +20,7 @@
 
 #include <usher/usher.h>
 
+#include "lib/share.h"
 #include "lib/stores.h"
 #include "model/compare.h"
 #include "model/gen.h"
@@ -447,18 +448,10 @@ static void world_close(struct world *w)
     noun->gen_close(w->gen);
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *value = getenv(variable);
-
-    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
-}
-
 static void all_stores_answer_like_the_model(void **state)
 {
-    uint64_t seed = number_of("USHER_SEED", noun->seed), steps = 0;
-    uint64_t most =
-        number_of("USHER_STEPS", number_of("USHER_LONG", 0) != 0 ? noun->steps_long : noun->steps);
+    uint64_t seed = number_from("USHER_SEED", noun->seed), steps = 0;
+    uint64_t most = share_of("USHER_STEPS", share_long() ? noun->steps_long : noun->steps);
     unsigned worlds = 0;
 
     (void)state;
@@ -507,7 +500,7 @@ int lockstep_main(const struct lockstep *of)
     rc = stores_start();
     if (rc != 0)
         return rc;
-    print_message("USHER_SEED=%" PRIu64 "\n", number_of("USHER_SEED", noun->seed));
+    print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", noun->seed));
     rc = cmocka_run_group_tests_name(noun->name, tests, NULL, NULL);
     stores_stop();
     return rc;

@@ -25,6 +25,7 @@
 #include <usher/usher.h>
 
 #include "core/verbs.h"
+#include "lib/share.h"
 #include "model/gen.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
@@ -643,18 +644,10 @@ static void run_world(uint64_t seed)
     }
 }
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *value = getenv(variable);
-
-    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
-}
-
 static void all_stores_answer_like_the_model(void **state)
 {
-    uint64_t seed = number_of("USHER_SEED", SEED_DEFAULT), steps = 0;
-    uint64_t most =
-        number_of("USHER_STEPS", number_of("USHER_LONG", 0) != 0 ? STEPS_LONG : STEPS_DEFAULT);
+    uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT), steps = 0;
+    uint64_t most = share_of("USHER_STEPS", share_long() ? STEPS_LONG : STEPS_DEFAULT);
 
     (void)state;
     for (; steps < most; steps += WORLD)
@@ -699,7 +692,7 @@ int main(void)
     else
         print_message("without Redis: %s\n", redis_reason());
 #endif
-    print_message("USHER_SEED=%" PRIu64 "\n", number_of("USHER_SEED", SEED_DEFAULT));
+    print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", SEED_DEFAULT));
     rc = cmocka_run_group_tests_name("ids", tests, NULL, NULL);
 #ifdef USHER_WITH_REDIS
     redis_server_stop(server);

@@ -35,6 +35,7 @@
 
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
+#include "lib/share.h"
 #endif
 
 #define SEED_DEFAULT 20261121
@@ -676,17 +677,10 @@ static void world_run(uint64_t seed, unsigned n)
         usher_close(e[s]);
 }
 
-static uint64_t from_environment(const char *name, uint64_t otherwise)
-{
-    const char *text_of = getenv(name);
-
-    return text_of != NULL ? strtoull(text_of, NULL, 10) : otherwise;
-}
-
 static void worlds(uint64_t commands, unsigned n)
 {
-    uint64_t seed = from_environment("USHER_SEED", SEED_DEFAULT);
-    uint64_t steps = from_environment("USHER_STEPS", commands) / COMMANDS;
+    uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
+    uint64_t steps = share_of("USHER_STEPS", commands) / COMMANDS;
 
     if (steps == 0)
         steps = 1;

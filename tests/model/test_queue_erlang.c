@@ -34,6 +34,7 @@
 
 #include <usher/usher.h>
 
+#include "lib/share.h"
 #include "model/gen.h"
 
 #define BATCHES 40
@@ -423,18 +424,11 @@ static const struct cell cells[] = {
     { 60.0, 50, 1.0, USHER_STRATEGY_LONGEST_IDLE },
 };
 
-static uint64_t number_of(const char *variable, uint64_t otherwise)
-{
-    const char *value = getenv(variable);
-
-    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
-}
-
 static void queues_agree_with_the_erlang_models(void **state)
 {
-    bool all = number_of("USHER_LONG", 0) != 0, good = true;
+    bool all = share_long(), good = true;
     bool chosen = getenv("USHER_SEED") != NULL;
-    uint64_t seed = number_of("USHER_SEED", SEED_DEFAULT);
+    uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
     size_t n = all ? sizeof cells / sizeof *cells : 6;
 
     (void)state;
@@ -474,6 +468,6 @@ int main(void)
         cmocka_unit_test(queues_agree_with_the_erlang_models),
     };
 
-    print_message("USHER_SEED=%" PRIu64 "\n", number_of("USHER_SEED", SEED_DEFAULT));
+    print_message("USHER_SEED=%" PRIu64 "\n", number_from("USHER_SEED", SEED_DEFAULT));
     return cmocka_run_group_tests_name("queue erlang", tests, NULL, NULL);
 }

@@ -28,6 +28,7 @@
 
 #include <usher/usher.h>
 
+#include "lib/share.h"
 #include "model/exhaustive.h"
 #include "model/queue_gen.h"
 #include "model/queue_model.h"
@@ -506,12 +507,11 @@ static struct usher_command look(unsigned i)
 int main(int argc, char **argv)
 {
     static const char *names[PROFILES];
-    const char *all = getenv("USHER_LONG");
     const struct exhaustive queues = {
         .name = "queue exhaustive",
         .model = &queue_noun,
         .worlds = names,
-        .n_worlds = all != NULL && *all == '1' ? PROFILES : PROFILES_SHORT,
+        .n_worlds = share_long() ? PROFILES : PROFILES_SHORT,
         .seconds_sqlite = 5,
         .seconds_redis = 8,
         .first = first,

@@ -32,6 +32,8 @@
 
 #include <usher/replica.h>
 
+#include "lib/share.h"
+
 #define ROOM "r"
 #define REPLICAS 4
 #define CHANNEL_MAX 96
@@ -824,17 +826,10 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
     free(w);
 }
 
-static uint64_t number_from(const char *name, uint64_t value)
-{
-    const char *given = getenv(name);
-
-    return given != NULL && *given != '\0' ? strtoull(given, NULL, 10) : value;
-}
-
 static void worlds(enum faults faults, unsigned share)
 {
     uint64_t seed = number_from("USHER_SEED", SEED_DEFAULT);
-    uint64_t steps = number_from("USHER_STEPS", STEPS_DEFAULT) * share / 100;
+    uint64_t steps = share_of("USHER_STEPS", STEPS_DEFAULT) * share / 100;
 
     memset(&sum, 0, sizeof sum);
     print_message("seed %" PRIu64 "\n", seed);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: MIT */
+/* See share.h. */
+#include "config.h"
+
+#include "lib/share.h"
+
+#include <stdlib.h>
+
+uint64_t number_from(const char *variable, uint64_t otherwise)
+{
+    const char *value = getenv(variable);
+
+    return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
+}
+
+bool share_slow(void)
+{
+    const char *wrapper = getenv("USHER_WRAPPER");
+
+    return SANITIZED || (wrapper != NULL && *wrapper != '\0');
+}
+
+uint64_t share_of(const char *variable, uint64_t n)
+{
+    return number_from(variable, share_slow() ? (n + 3) / 4 : n);
+}
+
+bool share_long(void)
+{
+    return number_from("USHER_LONG", 0) != 0;
+}

@@ -505,6 +505,8 @@ static const struct usher_record_store_ops own_store_ops = {
     message,
     close_store,
     close_store,
+    NULL, /* no history within */
+    NULL,
 };
 
 /* The driver of `own:`. */

@@ -28,6 +28,8 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "visits.h"
+
 /* Bytes of a value, a row or a statement. */
 #define VALUE_LIMIT (1 << 20)
 
@@ -156,10 +158,40 @@ static const char add_visits[] =
     " CASE r.n3 WHEN 0 THEN 0 ELSE r.n4 - r.n3 END AS talk_ms"
     " FROM scope s JOIN record r ON r.list = s.ref * 8 + 7 WHERE s.noun = 2;";
 
+/*
+ * The view becomes a table: the visits that queues keep, in their order, are its first rows.  Those
+ * of before format 3 have their texts as MessagePack: 92, and for each a5 (five bytes) or d9 20
+ * (32, one byte more than fits into the other).  u and l: where user and lane begin.  One that
+ * cannot be read is left out.
+ */
+#define HEX_DIGIT(at) "instr('123456789ABCDEF', substr(h, " at ", 1))"
+#define BYTE_BEFORE(at) "(16 * " HEX_DIGIT("2 * " at " - 3") " + " HEX_DIGIT("2 * " at " - 2") ")"
+static const char add_visit_rows[] =
+    "DROP VIEW visit;"
+    USHER__VISIT_TABLE
+    "INSERT OR IGNORE INTO visit (" USHER__VISIT_COLUMNS ") WITH"
+    " kept AS (SELECT s.name AS queue, s.epoch AS epoch, r.*, hex(r.data) AS h,"
+    "  substr(r.data, 1, 1) = x'92' AS packed"
+    "  FROM scope s JOIN record r ON r.list = s.ref * 8 + 7 WHERE s.noun = 2),"
+    " begun AS (SELECT *, CASE WHEN NOT packed THEN 1"
+    "  WHEN substr(h, 3, 2) = 'D9' THEN 4 ELSE 3 END AS u FROM kept),"
+    " sized AS (SELECT *, CASE WHEN NOT packed THEN instr(data, x'0a') - 1"
+    "  ELSE " BYTE_BEFORE("u") " - CASE u WHEN 3 THEN 160 ELSE 0 END END AS size FROM begun),"
+    " told AS (SELECT *, u + size + CASE WHEN packed AND substr(h, 2 * (u + size) - 1, 2) = 'D9'"
+    "  THEN 2 ELSE 1 END AS l FROM sized)"
+    " SELECT queue, printf('%016x', epoch), ord, CAST(substr(data, u, size) AS TEXT),"
+    " CAST(substr(data, l) AS TEXT), n0, n1, n2,"
+    " CASE state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 THEN 'timeout'"
+    " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"
+    " owner, CASE WHEN n6 <> 0 THEN n5 || '.' || n6 END, nullif(n3, 0), n4,"
+    " CASE n3 WHEN 0 THEN n4 ELSE n3 END - n2, CASE n3 WHEN 0 THEN 0 ELSE n4 - n3 END"
+    " FROM told WHERE size > 0 ORDER BY list, ord;";
+
 /* clang-format on */
 
 /* steps[n] leads from format n to n + 1. */
-static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits };
+static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits,
+                                                          add_visit_rows };
 
 /* ---- messages --------------------------------------------------------------------- */
 

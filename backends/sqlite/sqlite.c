@@ -33,6 +33,7 @@
 
 #include "file.h"
 #include "statements.h"
+#include "visits.h"
 
 #ifdef USHER_HOSTILE
 #define SCOPES 2u
@@ -47,6 +48,9 @@
 #define STRETCH 512           /* records of a stretch, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
+
+/* Of an ended visit that a queue keeps (src/steps/queue.h). */
+#define KIND_VISIT 7
 
 /* Bytes of all texts of a record that is remembered. */
 #define SHORT ((size_t)112)
@@ -1102,6 +1106,19 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
     return USHER_OK;
 }
 
+static enum usher_status visit(struct usher_txn *t, const struct usher_scope *s,
+                               const struct usher_queue_row *row)
+{
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(&t->c, ST_VISIT_ADD, &st);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    rc = usher__visit_add(st, &s->name, s->epoch, row);
+    return rc == SQLITE_DONE ? USHER_OK : failed(&t->c, rc);
+}
+
 /* ---- transactions ----------------------------------------------------------------- */
 
 static void rollback(struct usher_txn *t)
@@ -1386,6 +1403,29 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     return status;
 }
 
+/* Does the table of visits say the same of those that a queue keeps?  Rows may have been deleted. */
+static enum usher_status scan_visits(const struct scanner *sc, const struct usher_scope *s)
+{
+    struct usher_item item = { .kind = USHER_ITEM_FAULT,
+                               .fault = "a visit that it keeps and the row of it disagree" };
+    sqlite3_stmt *st = NULL;
+    enum usher_status status = get(sc->c, ST_VISITS_DIFFER, &st);
+    int rc;
+
+    if (status != USHER_OK)
+        return status;
+    bind_int(st, 1, list_of(s->ref, KIND_VISIT));
+    bind_text(st, 2, &s->name);
+    bind_int(st, 3, (int64_t)s->epoch);
+    rc = sqlite3_step(st);
+    if (rc == SQLITE_ROW)
+        status = sc->fn(sc->payload, &item);
+    else if (rc != SQLITE_DONE)
+        status = failed(sc->c, rc);
+    (void)sqlite3_reset(st);
+    return status;
+}
+
 /* @st stands on the row of a scope. */
 static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
                                     const struct usher_text *only, struct position *at)
@@ -1406,7 +1446,9 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
     for (unsigned i = 0; i < 2 * USHER_SLOTS && status == USHER_OK; i++)
         status =
             scan_list(sc, &s, (enum statement)((unsigned)ST_READY_ENTRIES + i), (uint8_t)(i / 2));
-    return status == USHER_OK ? scan_stretches(sc, &s) : status;
+    if (status == USHER_OK)
+        status = scan_stretches(sc, &s);
+    return status == USHER_OK && s.noun == USHER_QUEUE ? scan_visits(sc, &s) : status;
 }
 
 static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
@@ -1462,6 +1504,23 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
     return status;
 }
 
+/* ---- visits ----------------------------------------------------------------------- */
+
+/* On a connection of its own, as scan(). */
+static enum usher_status visits(struct usher_record_store *store,
+                                const struct usher_history_query *query, int64_t deadline_ms,
+                                usher_history_fn *fn, void *payload, char message[192])
+{
+    struct sqlite *s = (struct sqlite *)store;
+    sqlite3 *db = NULL;
+    enum usher_status status = usher__sqlite_file_again(&s->place, &deadline_ms, &db, message);
+
+    if (status == USHER_OK)
+        status = usher__visits_read(db, query, fn, payload, message);
+    (void)sqlite3_close(db);
+    return status;
+}
+
 /* ---- open and close --------------------------------------------------------------- */
 
 static const char *message_of(struct usher_record_store *store)
@@ -1513,6 +1572,8 @@ static const struct usher_record_store_ops ops = {
     .message = message_of,
     .close = close_store,
     .forget = forget_store,
+    .visit = visit,
+    .visits = visits,
 };
 
 enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,

@@ -10,6 +10,8 @@
 #ifndef USHER_SQLITE_STATEMENTS_H
 #define USHER_SQLITE_STATEMENTS_H
 
+#include "visits.h"
+
 /* clang-format off */
 /* Texts are made of parts.  NOLINTBEGIN(bugprone-suspicious-missing-comma) */
 
@@ -132,6 +134,22 @@
     X(HELD_BY_ENTRIES,                                                                         \
       ENTRIES("record_held_by", "slots & 4 AND owner IS NOT NULL", "0", "owner"),              \
       "record_held_by")                                                                        \
+                                                                                               \
+    X(VISIT_ADD, USHER__VISIT_ADD, NULL)                                                       \
+    /* of a queue, ?2 name and ?3 epoch, the visits that it keeps, ?1, whose rows say otherwise */\
+    X(VISITS_DIFFER,                                                                           \
+      "SELECT 1 FROM record r INDEXED BY record_ready CROSS JOIN visit v"                      \
+      " WHERE r.list = ?1 AND r.slots & 1 AND v.queue = ?2 AND v.epoch = printf('%016x', ?3)"  \
+      " AND v.version = r.ord AND substr(r.data, 1, 1) <> x'92' AND"                           \
+      " (v.user, v.lane, v.priority, v.since_ms, v.applied_ms, v.outcome, v.agent, v.room,"    \
+      " v.seated_ms, v.ended_ms, v.wait_ms, v.talk_ms) IS NOT"                                 \
+      " (CAST(substr(r.data, 1, instr(r.data, x'0a') - 1) AS TEXT),"                           \
+      " CAST(substr(r.data, instr(r.data, x'0a') + 1) AS TEXT), r.n0, r.n1, r.n2,"             \
+      " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost'"               \
+      " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"\
+      " r.owner, CASE WHEN r.n6 <> 0 THEN r.n5 || '.' || r.n6 END, nullif(r.n3, 0), r.n4,"     \
+      " ifnull(nullif(r.n3, 0), r.n4) - r.n2, ifnull(r.n4 - nullif(r.n3, 0), 0))",             \
+      "record_ready, and sqlite_autoindex_visit_1")                                            \
                                                                                                \
     X(ADD,                                                                                     \
       "INSERT INTO record(" RECORD_COLUMNS ")"                                                 \

@@ -11,7 +11,7 @@
 #ifndef USHER_STORE_H
 #define USHER_STORE_H
 
-#include <usher/usher.h>
+#include <usher/history.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -110,6 +110,12 @@ struct usher_store_ops {
      * process's own, and leave files, locks and servers alone, which are the parent's.
      * NULL: the copy is left as it is. */
     void (*forget)(struct usher_store *s);
+    /* May, if every visit of a queue that ends is put into a history within the store by the same
+     * change: read() of that history (history.h), on any thread.  `queue history` tells of what
+     * is there behind what the queue keeps, unless the engine has another history. */
+    enum usher_status (*visits)(struct usher_store *s, const struct usher_history_query *query,
+                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
+                                char message[192]);
 };
 
 /* A store's own struct begins with this one. */
@@ -249,6 +255,15 @@ struct usher_record_store_ops {
     void (*close)(struct usher_record_store *s);
     /* May.  As forget() of a store. */
     void (*forget)(struct usher_record_store *s);
+    /* May, both or none, without USHER_CAP_CONCURRENT.  visit(): put @visit of the queue @scope,
+     * a row as of `queue history`, into the history within the store; it is there for good if
+     * the transaction is committed.  visits(): as that of a store; other threads may be in a
+     * transaction meanwhile. */
+    enum usher_status (*visit)(struct usher_txn *txn, const struct usher_scope *scope,
+                               const struct usher_queue_row *visit);
+    enum usher_status (*visits)(struct usher_record_store *s,
+                                const struct usher_history_query *query, int64_t deadline_ms,
+                                usher_history_fn *fn, void *payload, char message[192]);
 };
 
 struct usher_record_store {

@@ -724,21 +724,19 @@ void usher__engine_execute(struct usher_engine *e, const struct usher_command *c
 }
 
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
- * with 0 the first, need the authority or the history. */
+ * with 0 the first, need the authority or a history. */
 static size_t plain(struct usher_engine *e, const struct usher_command *commands, size_t n)
 {
     size_t i = 0;
 
-    if (e->authority == NULL && e->history == NULL)
+    if (e->authority == NULL && e->history == NULL && e->store->ops->visits == NULL)
         return n < CHUNK ? n : CHUNK;
     for (; i < n && i < CHUNK; i++) {
         if (e->authority != NULL && usher__asks(&commands[i]))
             break;
-        if (e->history == NULL)
-            continue;
-        if (usher__archive_takes(&commands[i]))
+        if (usher__archive_takes(e, &commands[i]))
             break;
-        if (usher__archive_meets(e, &commands[i]))
+        if (e->history != NULL && usher__archive_meets(e, &commands[i]))
             return i + 1;
     }
     return i;
@@ -776,7 +774,7 @@ execute_rooms(struct usher_engine *e, const struct usher_command *commands,
 static void execute_aside(struct usher_engine *e, const struct usher_command *command,
                           struct usher_reply *reply)
 {
-    if (e->history != NULL && usher__archive_takes(command))
+    if (usher__archive_takes(e, command))
         usher__archive_execute(e, command, reply);
     else
         usher__ask_execute(e, command, reply);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Moving visits that have ended from the store into a history.
+ * Moving visits that have ended from the store into a history, and reading them from there or
+ * from one within the store, where they have been from their end on.
  *
  * A page of the oldest is read from the store by `drain`, put into the history in one
  * transaction, and dropped by the `drain` that reads the next page: up to the version of the
@@ -425,11 +426,12 @@ void usher__archive_finish(struct usher_engine *e)
 
 /* ---- drain and history ---------------------------------------------------------------- */
 
-bool usher__archive_takes(const struct usher_command *command)
+bool usher__archive_takes(const struct usher_engine *e, const struct usher_command *command)
 {
-    return command->verb == USHER_QUEUE_HISTORY ||
-           (command->verb == USHER_QUEUE_DRAIN &&
-            (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0);
+    if (command->verb == USHER_QUEUE_HISTORY)
+        return e->history != NULL || e->store->ops->visits != NULL;
+    return e->history != NULL && command->verb == USHER_QUEUE_DRAIN &&
+           (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0;
 }
 
 static void fail(struct usher_reply *reply, enum usher_status status, const char *why)
@@ -501,6 +503,18 @@ static enum usher_status add(void *payload, const struct usher_queue_row *visit,
     return usher_reply_add_row(r->reply, USHER_QUEUE, visit);
 }
 
+/* Of the engine's history, or else that within its store. */
+static enum usher_status read_visits(struct usher_engine *e,
+                                     const struct usher_history_query *query, int64_t deadline_ms,
+                                     struct reading *reading, char why[192])
+{
+    struct usher_history *h = e->history;
+
+    if (h == NULL)
+        return e->store->ops->visits(e->store, query, deadline_ms, add, reading, why);
+    return h->ops->read != NULL ? h->ops->read(h, query, deadline_ms, add, reading, why) : USHER_OK;
+}
+
 /* "0.VERSION": in the store; "1.PLACE": in the history.  False: it is neither. */
 static bool after_read(const struct usher_text *after, bool *ret_there, uint64_t *ret_at)
 {
@@ -538,7 +552,7 @@ static void history(struct usher_engine *e, const struct usher_command *command,
         c.arg.queue.after.size = 3;
     }
     usher__engine_execute(e, &c, reply, e->waits ? deadline_ms : 0);
-    if (reply->status >= USHER_INVALID || q->more || e->history->ops->read == NULL)
+    if (reply->status >= USHER_INVALID || q->more)
         return;
     query.user = g->user;
     query.agent = g->agent;
@@ -558,7 +572,7 @@ static void history(struct usher_engine *e, const struct usher_command *command,
         query.version = q->rows[q->n_rows - 1].version;
     else if (given && !there)
         query.version = at;
-    status = e->history->ops->read(e->history, &query, deadline_ms, add, &reading, why);
+    status = read_visits(e, &query, deadline_ms, &reading, why);
     if (status != USHER_OK) {
         fail(reply, status, why);
         return;

@@ -18,8 +18,8 @@ bool usher__history_sound(const struct usher_history *h);
 struct usher__archive *usher__archive_new(struct usher_engine *e);
 void usher__archive_free(struct usher__archive *a);
 
-/* Is @command for the history, and not for the store as it is? */
-bool usher__archive_takes(const struct usher_command *command);
+/* Is @command for a history, @e's own or that within its store, and not for the store as it is? */
+bool usher__archive_takes(const struct usher_engine *e, const struct usher_command *command);
 void usher__archive_execute(struct usher_engine *e, const struct usher_command *command,
                             struct usher_reply *reply);
 

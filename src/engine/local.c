@@ -344,6 +344,15 @@ static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
     return l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload, message);
 }
 
+static enum usher_status visits(struct usher_store *s, const struct usher_history_query *query,
+                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
+                                char message[192])
+{
+    struct local *l = (struct local *)s;
+
+    return l->records->ops->visits(l->records, query, deadline_ms, fn, payload, message);
+}
+
 static void close_local(struct usher_store *s)
 {
     struct local *l = (struct local *)s;
@@ -374,7 +383,8 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
         ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
         ops->rank == NULL || ops->next == NULL || ops->write == NULL || ops->scan == NULL ||
-        ops->message == NULL || ops->close == NULL)
+        ops->message == NULL || ops->close == NULL ||
+        (ops->visit == NULL) != (ops->visits == NULL))
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
     l = usher__resize(alloc, NULL, 0, sizeof *l);
@@ -392,6 +402,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.scan = scan;
     l->ops.close = close_local;
     l->ops.forget = forget_local;
+    l->ops.visits = ops->visits != NULL ? visits : NULL;
     l->base.ops = &l->ops;
     l->records = records;
     l->alloc = alloc;

@@ -492,6 +492,28 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
     return USHER_OK;
 }
 
+/* The visit of @u, who still says where it was, is over: as `history` tells of it. */
+static struct usher_queue_row visit_row(const struct act *act, const struct usher_record *u,
+                                        enum usher_outcome outcome, int64_t at)
+{
+    struct usher_queue_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
+
+    row.state = outcome;
+    if (u->n[U_NO] != 0) {
+        row.login = act->agent.r.order;
+        row.no = u->n[U_NO];
+    }
+    row.priority = u->n[U_PRIORITY];
+    row.since_ms = u->n[U_SINCE];
+    row.applied_ms = u->n[U_APPLIED];
+    row.matched_ms = u->state == USHER_USER_SEATED ? u->n[U_MATCHED] : 0;
+    row.until_ms = at;
+    row.wait_ms = (row.matched_ms != 0 ? row.matched_ms : at) - row.applied_ms;
+    row.talk_ms = row.matched_ms != 0 ? at - row.matched_ms : 0;
+    row.version = act->c.scope->version;
+    return row;
+}
+
 /* The visit of @u is over: count it, keep it, forget the user.  @u still says where it was. */
 static enum usher_status visit_end(work *w, struct act *act, struct usher_record *u,
                                    enum usher_outcome outcome, int64_t at)
@@ -500,6 +522,7 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
     bool seated = u->state == USHER_USER_SEATED;
     int64_t *counts = s->counts;
     struct usher_record v, old;
+    struct usher_queue_row row;
     struct lane *l;
     int64_t archive = s->settings[SET_ARCHIVE], history = s->settings[SET_HISTORY];
     char *data = (char *)act->visit_data,
@@ -519,6 +542,11 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
                                                                : F_ABANDONED,
                             1);
     }
+    row = visit_row(act, u, outcome, at);
+    if (w->ops->visit != NULL)
+        status = w->ops->visit(w->txn, s, &row);
+    if (status != USHER_OK)
+        return status;
     usher__change_erase(&act->c, u);
     if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)
         return USHER_OK;
@@ -543,16 +571,14 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
     v.id.data = id;
     v.id.size = usher__wide_text((int64_t)s->version, id);
     v.until_ms = FOREVER;
-    v.owner = u->owner;
-    v.n[V_PRIORITY] = u->n[U_PRIORITY];
-    v.n[V_SINCE] = u->n[U_SINCE];
-    v.n[V_APPLIED] = u->n[U_APPLIED];
-    v.n[V_SEATED] = seated ? u->n[U_MATCHED] : 0;
-    v.n[V_END] = at;
-    if (u->n[U_NO] != 0) {
-        v.n[V_LOGIN] = (int64_t)act->agent.r.order;
-        v.n[V_NO] = u->n[U_NO];
-    }
+    v.owner = row.agent;
+    v.n[V_PRIORITY] = row.priority;
+    v.n[V_SINCE] = row.since_ms;
+    v.n[V_APPLIED] = row.applied_ms;
+    v.n[V_SEATED] = row.matched_ms;
+    v.n[V_END] = row.until_ms;
+    v.n[V_LOGIN] = (int64_t)row.login;
+    v.n[V_NO] = row.no;
     memcpy(data, u->id.data, u->id.size);
     data[u->id.size] = VISIT_SEPARATOR;
     memcpy(data + u->id.size + 1, u->group.data, u->group.size);

@@ -20,7 +20,7 @@ static void stop(void)
 {
 }
 
-static const struct backend under_test = { "memory", false, false, start, fresh, stop, NULL, NULL };
+static const struct backend under_test = { "memory", false, false, start, fresh, stop, NULL, NULL, false };
 
 int main(int argc, char **argv)
 {

@@ -31,6 +31,7 @@ struct backend {
     /* How many keys or rows there are in the store at @url, seen from outside; NULL: nobody can
      * look into it. */
     size_t (*left)(const char *url);
+    bool keeps_visits; /* `queue history` tells of all that ended, not only of those kept */
 };
 
 /* Those of rooms; suite_main() runs them, too. */

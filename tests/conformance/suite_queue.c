@@ -1131,6 +1131,39 @@ static void the_longest_wait_is_found_in_any_priority(void **state)
     assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 6000);
 }
 
+/* The users of all visits, latest first, read in pages of @max. */
+static const char *all_visits(struct fixture *f, int max)
+{
+    static char users[1024];
+    char after[USHER_NAME_MAX + 1] = "";
+
+    users[0] = '\0';
+    do {
+        struct usher_queue_reply *q = &f->r.of.queue;
+
+        if (after[0] != '\0')
+            command(f, "history max=%d after=%s", max, after);
+        else
+            command(f, "history max=%d", max);
+        for (size_t i = 0; i < q->n_rows; i++)
+            add(users, sizeof users, "%.*s ", (int)q->rows[i].user.size, q->rows[i].user.data);
+        (void)snprintf(after, sizeof after, "%s", q->agent);
+    } while (f->r.of.queue.more);
+    return users;
+}
+
+/* What a store tells of visits that the queue keeps, or of @all that ended. */
+static void history_tells(struct fixture *f, const char *kept, const char *all)
+{
+    struct usher_engine *twin = f->twin;
+
+    if (f->b->keeps_visits) /* the twin does not */
+        f->twin = NULL;
+    command(f, "history");
+    assert_string_equal(f->said, f->b->keeps_visits ? all : kept);
+    f->twin = twin;
+}
+
 static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
 {
     struct fixture *f = *state;
@@ -1142,8 +1175,8 @@ static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
         { "+30000", 0 }, { "finish ann.1", "ok z ann" }, { "+20000", 0 },
         { "finish ann.1", "ok a ann" }, { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
         { "leave c", "ok c" },
-        { "history", "ok c:left a:seated" }, { "history max=1", "ok c:left …" },
-        { "history since=99999999999999", "invalid" }, { "history", "ok c:left a:seated" });
+        { "history max=1", "ok c:left …" }, { "history since=99999999999999", "invalid" });
+    history_tells(f, "ok c:left a:seated", "ok c:left a:seated z:seated");
     r = &f->r.of.queue.rows[1];
     assert_int_equal(r->priority, 7);
     assert_int_equal(r->applied_ms, MORNING);
@@ -1155,6 +1188,35 @@ static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
     assert_int_equal(r->login, f->agents[0].login);
     assert_memory_equal(r->lane.data, "vip", 3);
     assert_memory_equal(r->agent.data, "ann", 3);
+}
+
+/* Of all there were, each once, whatever the queue keeps. */
+static void a_store_with_a_history_tells_of_all_visits(void **state)
+{
+    struct fixture *f = *state;
+
+    if (!f->b->keeps_visits)
+        skip();
+    usher_close(f->twin);
+    f->twin = NULL;
+    STORY(f,
+        { "history", "missing" }, { "set ttl=0 history=2", "ok" }, { "login ann", "ok idle" },
+        { "history", "ok" }, { "apply a", "ok room ann" }, { "leave a", "ok a ann" },
+        { "apply b", "ok room ann" }, { "+1000", 0 }, { "leave b", "ok b ann" },
+        { "apply a", "ok room ann" }, { "apply c", "ok queue 0" }, { "leave c", "ok c" },
+        { "leave a", "ok a ann" }, { "apply d", "ok room ann" }, { "leave d", "ok d ann" });
+    for (int history = 5; history >= 0; history--) {
+        for (int max = 1; max < 7; max++)
+            assert_string_equal(all_visits(f, max),
+                                "d d d d d d a c b a " + 2 * (history < 5 ? history : 5));
+        STORY(f,
+            { "history user=a", "ok a:seated a:seated" }, { "history agent=bob", "ok" },
+            { "history user=c agent=ann", "ok" }, { "history user=c", "ok c:left" },
+            { "history until=1699956000000", "ok a:seated" },
+            { "history since=1699956001000 until=1699956001000 user=b", "ok b:seated" });
+        command(f, "set history=%d", history);
+        STORY(f, { "apply d", "ok room ann" }, { "leave d", "ok d ann" }, { "+1", 0 });
+    }
 }
 
 static void a_place_in_a_long_queue_is_counted(void **state)
@@ -1241,13 +1303,16 @@ static void with_archive_no_visit_goes_before_it_is_taken(void **state)
     /* a version given again by a store that went back in time: it ends later */
     command(f, "drain token=%" PRIu64 " until=%" PRId64, f->r.version, MORNING);
     assert_string_equal(f->said, "ok 0 d:seated");
-    STORY(f,
-        { "apply g", "ok room ann" }, { "history", "ok d:seated" }, { "stats", "ok" });
+    STORY(f, { "apply g", "ok room ann" }, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.visits, 1);
+    history_tells(f, "ok d:seated", "ok d:seated c:seated b:seated a:seated");
     /* what was kept goes when it is to be kept no more, two for each that would come */
-    STORY(f,
-        { "set archive=0", "ok" }, { "history", "ok d:seated" }, { "leave g", "ok g ann" },
-        { "history", "ok" });
+    STORY(f, { "set archive=0", "ok" });
+    history_tells(f, "ok d:seated", "ok d:seated c:seated b:seated a:seated");
+    STORY(f, { "leave g", "ok g ann" });
+    history_tells(f, "ok", "ok g:seated d:seated c:seated b:seated a:seated");
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.visits, 0);
 }
 
 static void a_verb_that_ends_a_visit_tells_how_its_agent_is_now(void **state)
@@ -1718,27 +1783,6 @@ static void kept_init(struct kept *k)
     (void)pthread_mutex_init(&k->lock, NULL);
 }
 
-/* The users of all visits, latest first, read in pages of @max. */
-static const char *all_visits(struct fixture *f, int max)
-{
-    static char users[1024];
-    char after[USHER_NAME_MAX + 1] = "";
-
-    users[0] = '\0';
-    do {
-        struct usher_queue_reply *q = &f->r.of.queue;
-
-        if (after[0] != '\0')
-            command(f, "history max=%d after=%s", max, after);
-        else
-            command(f, "history max=%d", max);
-        for (size_t i = 0; i < q->n_rows; i++)
-            add(users, sizeof users, "%.*s ", (int)q->rows[i].user.size, q->rows[i].user.data);
-        (void)snprintf(after, sizeof after, "%s", q->agent);
-    } while (f->r.of.queue.more);
-    return users;
-}
-
 static void a_history_has_each_visit_once_whatever_fails(void **state)
 {
     struct fixture *f = *state;
@@ -1910,6 +1954,7 @@ int suite_queue(const struct backend *b)
         TEST(figures_are_those_of_today),
         TEST(the_longest_wait_is_found_in_any_priority),
         TEST(ended_visits_are_kept_with_all_that_a_history_needs),
+        TEST(a_store_with_a_history_tells_of_all_visits),
         TEST(a_place_in_a_long_queue_is_counted),
         TEST(ended_visits_are_found_by_user_agent_and_time),
         TEST(with_archive_no_visit_goes_before_it_is_taken),

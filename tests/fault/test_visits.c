@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Visits on their way from a store into a history on SQLite: none is lost and none is there
- * twice, whoever is killed, however many move them, and whatever becomes of the file.  Q8 of the
- * specification.  A random test prints its seed; USHER_SEED replays it, USHER_ROUNDS sets how much.
+ * Visits on their way from a store into a history on SQLite, and within an SQLite store: none is
+ * lost and none is there twice, whoever is killed, however many move or end them, and whatever
+ * becomes of the file.  Q8 of the specification.  A random test prints its seed; USHER_SEED replays it, USHER_ROUNDS sets how much.
  */
 #include "config.h"
 
@@ -168,15 +168,11 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     usher_close(e);
 }
 
-/* The same by SQL of a store's file, which a file of the format before gets as it is opened. */
-static void visits_that_a_store_keeps_are_rows_of_a_view(void **state)
+/* The same in the file of a store, for all there were: the queue keeps none. */
+static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
 {
-    static const char sql[] =
-        "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2' AND lane = 'default'"
-        " AND agent = 'ann' AND outcome = 'seated' AND room LIKE '_.1' AND length(epoch) = 16"
-        " AND seated_ms = applied_ms AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms";
     char store[256];
-    struct usher_queue_settings set = { .history = 2 };
+    struct usher_queue_settings set = { .history = 0 };
     struct usher_engine *e;
     sqlite3 *db = NULL;
 
@@ -184,25 +180,83 @@ static void visits_that_a_store_keeps_are_rows_of_a_view(void **state)
     new_path(store);
     e = engine_open(store, NULL);
     queue_make(e);
-    assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
-    for (uint64_t i = 0; i < 3; i++)
+    for (uint64_t i = 0; i < 3; i++) {
         assert_int_equal(visit(e, i), USHER_OK);
-    usher_close(e);
-    assert_int_equal(ask(store, sql), 1);
-    assert_int_equal(ask(store, "SELECT count(*) FROM visit"), 2);
+        assert_int_equal(ask(store, "SELECT count(*) FROM visit"), i + 1); /* at once */
+    }
+    assert_int_equal(ask(store, "SELECT count(*) FROM record WHERE list & 7 = 7"), 0);
+    assert_int_equal(ask(store,
+                         "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
+                         " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"
+                         " AND room LIKE '_.1' AND length(epoch) = 16 AND seated_ms = applied_ms"
+                         " AND since_ms = applied_ms AND priority = 0 AND wait_ms = 0"
+                         " AND talk_ms = ended_ms - seated_ms AND id = 3"),
+                     1);
     assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(db, "DROP VIEW visit; PRAGMA user_version = 2", NULL, NULL, NULL),
-                     SQLITE_OK);
+    served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
+    served_by(db, "SELECT * FROM visit WHERE agent = 'a' ORDER BY ended_ms", "visit_by_agent");
+    served_by(db, "SELECT * FROM visit WHERE queue = 'a' AND ended_ms > 5", "visit_by_time");
+    served_by(db, "SELECT * FROM visit WHERE queue = 'a' ORDER BY id DESC", "visit_by_queue");
     (void)sqlite3_close(db);
-    usher_close(engine_open(store, NULL));
-    assert_int_equal(ask(store, sql), 1);
+    /* none is dropped for a history elsewhere, and each is there as well */
+    usher_close(e);
+    {
+        char history[256];
+
+        new_path(history);
+        e = engine_open(store, history);
+        set.history = 1;
+        assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+        for (uint64_t i = 3; i < 6; i++)
+            assert_int_equal(visit(e, i), USHER_OK);
+        assert_true(usher_queue_drain(e, "desk", NULL) <= USHER_SAME);
+        usher_close(e);
+        assert_int_equal(ask(store, "SELECT count(DISTINCT user) * 100 + count(*) FROM visit"),
+                         606);
+        assert_int_equal(ask(history, "SELECT count(DISTINCT user) * 100 + count(*) FROM visit"),
+                         303);
+    }
 }
 
-/* ---- killed -------------------------------------------------------------------------- */
+/* What `history` tells of all of "desk", in pages of @max, a line a visit. */
+static char *all_told(struct usher_engine *e, const char *user, size_t max)
+{
+    struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+    char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
+    size_t size = 0;
+    struct usher_reply r;
+    bool more;
 
-struct diary {
-    _Atomic uint64_t begun, acknowledged; /* visits */
-};
+    assert_non_null(told);
+    filter.user = user;
+    do {
+        assert_int_equal(usher_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL,
+                                             max, &r),
+                         USHER_OK);
+        for (size_t i = 0; i < r.of.queue.n_rows; i++) {
+            const struct usher_queue_row *v = &r.of.queue.rows[i];
+            char line[600];
+            int n = snprintf(line, sizeof line,
+                             "%" PRIu64 " %.*s %.*s %.*s %d %" PRId64 " %" PRIu64 ".%" PRId64
+                             " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
+                             " %" PRId64 "\n",
+                             v->version, (int)v->user.size, v->user.data, (int)v->lane.size,
+                             v->lane.data, (int)v->agent.size,
+                             v->agent.size != 0 ? v->agent.data : "", v->state, v->priority,
+                             v->login, v->no, v->since_ms, v->applied_ms, v->matched_ms,
+                             v->until_ms, v->wait_ms, v->talk_ms);
+
+            told = realloc(told, size + (size_t)n + 1);
+            assert_non_null(told);
+            memcpy(told + size, line, (size_t)n + 1);
+            size += (size_t)n;
+        }
+        more = r.of.queue.more;
+        (void)snprintf(after, sizeof after, "%s", r.of.queue.agent);
+        usher_reply_done(&r);
+    } while (more);
+    return told;
+}
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -213,6 +267,125 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+static struct usher_text text(const char *s)
+{
+    struct usher_text t = { s, strlen(s) };
+
+    return t;
+}
+
+/* One random command, the same for all who are at the same @seed; @now goes on. */
+static struct usher_command any_command(uint64_t *seed, int64_t *now)
+{
+    static const char *const users[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
+    static const char *const agents[] = { "ann", "bob", "cid" };
+    static const char *const lanes[] = { "x", "yy" };
+    struct usher_command c;
+
+    memset(&c, 0, sizeof c);
+    c.scope = text("desk");
+    c.given = USHER_GIVEN_NOW;
+    *now += (int64_t)(next_random(seed) % 3 == 0 ? next_random(seed) % 2000 : 0);
+    c.now_ms = *now;
+    c.arg.queue.user = text(users[next_random(seed) % 8]);
+    switch (next_random(seed) % 12) {
+    case 0:
+        c.verb = USHER_QUEUE_LOGIN;
+        c.given |= USHER_GIVEN_QUEUE_CAPACITY;
+        c.arg.queue.capacity = 1 + (int64_t)(next_random(seed) % 3);
+        break;
+    case 1:
+        c.verb = next_random(seed) % 4 == 0 ? USHER_QUEUE_LOGOUT : USHER_QUEUE_LOGIN;
+        c.given |= c.verb == USHER_QUEUE_LOGIN ? USHER_GIVEN_QUEUE_CAPACITY : 0;
+        c.arg.queue.capacity = 1;
+        break;
+    case 2:
+        c.verb = USHER_QUEUE_FREE;
+        break;
+    case 3:
+    case 4:
+        c.verb = USHER_QUEUE_LEAVE;
+        break;
+    default:
+        c.verb = USHER_QUEUE_APPLY;
+        c.arg.queue.lane = text(lanes[next_random(seed) % 2]);
+        c.given |= USHER_GIVEN_QUEUE_PRIORITY;
+        c.arg.queue.priority = (int64_t)(next_random(seed) % 3);
+    }
+    if (c.verb == USHER_QUEUE_LOGIN || c.verb == USHER_QUEUE_LOGOUT || c.verb == USHER_QUEUE_FREE) {
+        c.arg.queue.user = text("");
+        c.arg.queue.user.data = NULL;
+        c.arg.queue.agent = text(agents[next_random(seed) % 3]);
+    }
+    return c;
+}
+
+/* A queue in memory that keeps all of them tells the same as an SQLite store, whose queue keeps now
+ * so many and now so many. */
+static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
+{
+    const char *given = getenv("USHER_SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    struct usher_engine *e[2];
+    char store[256];
+    uint64_t faults = 1;
+    int64_t now = INT64_C(1700000000000);
+
+    (void)state;
+    print_message("USHER_SEED=%" PRIu64 "\n", seed);
+    new_path(store);
+    e[0] = engine_open("memory:", NULL);
+    e[1] = engine_open(store, NULL);
+    for (int k = 0; k < 2400; k++) {
+        struct usher_command c = any_command(&seed, &now), set;
+        struct usher_reply r[2];
+
+        for (int i = 0; i < 2; i++) {
+            if (k % 200 == 0) {
+                memset(&set, 0, sizeof set);
+                set.scope = c.scope;
+                set.verb = USHER_QUEUE_SET;
+                set.given = USHER_GIVEN_NOW | USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_HISTORY |
+                            USHER_GIVEN_QUEUE_REQUEUE | USHER_GIVEN_QUEUE_MAXWAIT;
+                set.now_ms = now;
+                set.arg.queue.ttl_ms = 4000;
+                set.arg.queue.maxwait_ms = k % 600 == 0 ? 3000 : 0;
+                set.arg.queue.requeue = k % 400 == 0 ? USHER_REQUEUE_DROP : USHER_REQUEUE_FRONT;
+                set.arg.queue.history = i == 0 ? 1000000 : k % 1000 == 0 ? 40 : k / 200 % 4;
+                assert_int_equal(usher_execute(e[i], &set, &r[i], 1), USHER_OK);
+                assert_true(r[i].status <= USHER_SAME);
+                usher_reply_done(&r[i]);
+            }
+            assert_int_equal(usher_execute(e[i], &c, &r[i], 1), USHER_OK);
+        }
+        assert_int_equal(r[0].status, r[1].status);
+        usher_reply_done(&r[0]);
+        usher_reply_done(&r[1]);
+    }
+    for (int k = 0; k < 4; k++) {
+        char *one = all_told(e[0], k == 3 ? "c" : NULL, 0);
+        char *other = all_told(e[1], k == 3 ? "c" : NULL, k == 0 ? 0 : k == 1 ? 7 : 1);
+
+        if (k == 0)
+            print_message("%zu bytes of visits\n", strlen(one));
+        assert_true(strlen(one) > 2000);
+        assert_string_equal(one, other);
+        free(one);
+        free(other);
+    }
+    assert_int_equal(usher_audit(e[1], NULL, NULL, &faults), USHER_OK);
+    assert_int_equal(faults, 0);
+    usher_close(e[0]);
+    usher_close(e[1]);
+}
+
+/* ---- killed -------------------------------------------------------------------------- */
+
+struct diary {
+    _Atomic uint64_t begun, acknowledged; /* visits */
+};
+
+/* @history NULL: within the store. */
 static void child_works(const char *store, const char *history, struct diary *d, uint64_t every)
 {
     struct usher_engine *e;
@@ -228,26 +401,25 @@ static void child_works(const char *store, const char *history, struct diary *d,
         if (status != USHER_OK)
             _exit(1);
         atomic_store(&d->acknowledged, i + 1);
-        if (i % every == 0 && usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
+        if (history != NULL && i % every == 0 && usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
             _exit(2);
     }
 }
 
-static void who_is_killed_loses_no_visit_and_puts_none_twice(void **state)
+static void killed(bool within)
 {
     const char *given = getenv("USHER_SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
     int n = (int)share_of("USHER_ROUNDS", 12);
     struct diary *d =
         mmap(NULL, sizeof *d, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    char store[256], history[256];
+    char store[256], other[256], *history = within ? NULL : other, *file = within ? store : other;
     struct usher_engine *e;
 
-    (void)state;
     print_message("USHER_SEED=%" PRIu64 "\n", seed);
     assert_true(d != MAP_FAILED);
     new_path(store);
-    new_path(history);
+    new_path(other);
     e = engine_open(store, NULL);
     queue_make(e);
     usher_close(e);
@@ -275,17 +447,88 @@ static void who_is_killed_loses_no_visit_and_puts_none_twice(void **state)
                 assert_int_equal(usher_queue_leave(e, "desk", user), USHER_OK);
         }
         atomic_store(&d->acknowledged, atomic_load(&d->begun));
-        assert_true(usher_queue_drain(e, "desk", NULL) <= USHER_SAME);
+        assert_true(within || usher_queue_drain(e, "desk", NULL) <= USHER_SAME);
         usher_close(e);
-        assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"),
+        assert_int_equal(ask(file, "SELECT count(DISTINCT user) FROM visit"),
                          atomic_load(&d->begun));
         /* no row of a visit is there twice */
-        assert_int_equal(ask(history, "SELECT count(*) - count(DISTINCT version) FROM visit"), 0);
+        assert_int_equal(ask(file, "SELECT count(*) - count(DISTINCT version) FROM visit"), 0);
     }
     /* those that nobody doubted ended once */
-    assert_true(ask(history, "SELECT count(*) FROM visit") <= (int64_t)atomic_load(&d->begun) + n);
+    assert_true(ask(file, "SELECT count(*) FROM visit") <= (int64_t)atomic_load(&d->begun) + n);
+    assert_int_equal(ask(file, "SELECT count(*) FROM visit"),
+                     ask(store, "SELECT count(*) FROM visit"));
     print_message("%" PRIu64 " visits\n", atomic_load(&d->begun));
     (void)munmap(d, sizeof *d);
+}
+
+static void who_is_killed_loses_no_visit_and_puts_none_twice(void **state)
+{
+    (void)state;
+    killed(false);
+}
+
+static void who_is_killed_loses_no_row_of_a_visit_that_ended(void **state)
+{
+    (void)state;
+    killed(true);
+}
+
+/* Several processes, and one who reads meanwhile. */
+static void many_end_visits_in_one_file_and_each_is_a_row(void **state)
+{
+    enum { VISITS = 250, CHILDREN = 4 };
+    char store[256];
+    struct usher_engine *e;
+    struct usher_queue_settings set = { .history = 30 };
+    pid_t children[CHILDREN];
+    int left = CHILDREN, reads = 0;
+
+    (void)state;
+    new_path(store);
+    e = engine_open(store, NULL);
+    queue_make(e);
+    assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+    usher_close(e);
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = fork();
+        if (children[i] == 0) {
+            e = engine_open(store, NULL);
+            for (int k = 0; k < VISITS; k++)
+                if (visit(e, (uint64_t)(i * VISITS + k)) != USHER_OK)
+                    _exit(1);
+            usher_close(e);
+            _exit(0);
+        }
+    }
+    e = engine_open(store, NULL);
+    while (left > 0) {
+        char *told = all_told(e, NULL, 1 + (size_t)(reads++ % 50)), *at = told;
+        uint64_t last = UINT64_MAX;
+        int status = -1;
+
+        while (*at != '\0') { /* each once, latest first */
+            uint64_t version = strtoull(at, NULL, 10);
+
+            assert_true(version < last);
+            last = version;
+            at = strchr(at, '\n') + 1;
+        }
+        free(told);
+        for (int i = 0; i < CHILDREN; i++)
+            if (children[i] != 0 && waitpid(children[i], &status, WNOHANG) == children[i]) {
+                assert_int_equal(status, 0);
+                children[i] = 0;
+                left--;
+            }
+    }
+    print_message("read %d times\n", reads);
+    usher_close(e);
+    assert_int_equal(ask(store, "SELECT count(*) FROM visit"), VISITS * CHILDREN);
+    assert_int_equal(ask(store, "SELECT count(DISTINCT user) FROM visit"), VISITS * CHILDREN);
+    assert_int_equal(ask(store, "SELECT count(*) FROM visit a JOIN visit b ON b.id = a.id + 1"
+                                " WHERE a.version >= b.version"),
+                     0);
 }
 
 static void many_move_the_same_visits_and_none_is_there_twice(void **state)
@@ -402,9 +645,7 @@ static void a_file_of_others_is_left_alone(void **state)
     assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(NULL), "the file is not that of a history"));
     usher_close(e);
-    assert_int_equal(ask(history, "SELECT count(*) FROM sqlite_master WHERE name = 'visit'"
-                                  " AND type = 'table'"),
-                     0);
+    assert_int_equal(ask(history, "SELECT count(*) FROM visit"), 0);
     e = engine_open(store, newer);
     assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_OK);
     usher_close(e);
@@ -466,6 +707,53 @@ static void a_full_disk_stops_no_visit(void **state)
     assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"), n);
 }
 
+/* Nothing can be stored then; but what was acknowledged is a row, and what was not is none. */
+static void a_full_disk_loses_no_row_of_a_store(void **state)
+{
+    char store[256];
+    struct rlimit limit;
+    struct usher_engine *e;
+    rlim_t before;
+    uint64_t n = 0, doubts = 0;
+    enum usher_status status = USHER_OK;
+
+    (void)state;
+    new_path(store);
+    e = engine_open(store, NULL);
+    queue_make(e);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
+    before = limit.rlim_cur;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    limit.rlim_cur = 2000000; /* of the log */
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    while (n < 20000 && (status = visit(e, n)) == USHER_OK)
+        n++;
+    assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
+    doubts = status == USHER_UNKNOWN;
+    for (int i = 0; i < 5; i++) { /* whoever was seated stays so until there is room */
+        char user[32];
+
+        (void)snprintf(user, sizeof user, "u%" PRIu64, n);
+        status = usher_queue_leave(e, "desk", user);
+        assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN ||
+                    status == USHER_MISSING);
+        doubts += status == USHER_UNKNOWN;
+    }
+    limit.rlim_cur = before;
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    assert_in_range(ask(store, "SELECT count(*) FROM visit"), n, n + doubts);
+    if (visit(e, n) == USHER_SAME) {
+        char user[32];
+
+        (void)snprintf(user, sizeof user, "u%" PRIu64, n);
+        assert_int_equal(usher_queue_leave(e, "desk", user), USHER_OK);
+    }
+    usher_close(e);
+    print_message("%" PRIu64 " visits\n", n);
+    assert_int_equal(ask(store, "SELECT count(DISTINCT user) FROM visit"), n + 1);
+    assert_int_equal(ask(store, "SELECT count(*) - count(DISTINCT version) FROM visit"), 0);
+}
+
 static void a_child_of_fork_leaves_its_parents_history_alone(void **state)
 {
     char store[256], history[256];
@@ -516,12 +804,16 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_of_a_history_is_checked),
         cmocka_unit_test(a_visit_is_a_row_that_sql_can_ask_for),
-        cmocka_unit_test(visits_that_a_store_keeps_are_rows_of_a_view),
+        cmocka_unit_test(a_visit_is_a_row_of_its_store_by_its_end),
+        cmocka_unit_test(a_store_tells_of_all_visits_as_a_queue_that_keeps_them),
         cmocka_unit_test(who_is_killed_loses_no_visit_and_puts_none_twice),
+        cmocka_unit_test(who_is_killed_loses_no_row_of_a_visit_that_ended),
+        cmocka_unit_test(many_end_visits_in_one_file_and_each_is_a_row),
         cmocka_unit_test(many_move_the_same_visits_and_none_is_there_twice),
         cmocka_unit_test(visits_end_although_their_history_cannot_be_reached),
         cmocka_unit_test(a_file_of_others_is_left_alone),
         cmocka_unit_test(a_full_disk_stops_no_visit),
+        cmocka_unit_test(a_full_disk_loses_no_row_of_a_store),
         cmocka_unit_test(a_child_of_fork_leaves_its_parents_history_alone),
     };
     const char *tmp = getenv("TMPDIR");

@@ -179,6 +179,21 @@ static void digest(struct usher_engine *e, const struct script *s, char d[33])
         fail_msg("%s", usher_message(e));
 }
 
+/* No time passes by that. */
+static void visits(struct usher_engine *e, const struct script *s, char answer[SCRIPT_ANSWER])
+{
+    char text[80];
+    enum usher_status status;
+
+    answer[0] = '\0';
+    if (s->noun != USHER_QUEUE)
+        return;
+    (void)snprintf(text, sizeof text, "queue history %s" NOW "00000", s->scope);
+    status = run(e, text, answer);
+    if (status != USHER_OK && status != USHER_MISSING)
+        fail_msg("%s: %s", text, answer);
+}
+
 void script_hear(void *payload, const struct usher_notice *notice)
 {
     *(uint64_t *)payload = notice->version;
@@ -206,6 +221,7 @@ void script_note(struct usher_engine *e, const struct script *s, struct script_n
     memset(notes, 0, sizeof *notes);
     assert_int_equal(usher_watch(e, s->noun, NULL, hear_all, &heard, &watch), USHER_OK);
     digest(e, s, notes->digest[0]);
+    visits(e, s, notes->visits[0]);
     for (unsigned i = 0; s->lines[i] != NULL; i++) {
         heard.ended = false;
         if (run(e, s->lines[i], notes->answer[i + 1]) != USHER_OK)
@@ -214,6 +230,7 @@ void script_note(struct usher_engine *e, const struct script *s, struct script_n
         /* or a test could not see whether it was applied */
         if (strcmp(notes->digest[i + 1], notes->digest[i]) == 0)
             fail_msg("%s: changes nothing", s->lines[i]);
+        visits(e, s, notes->visits[i + 1]);
         notes->told[i + 1] = heard.version;
         notes->ended[i + 1] = heard.ended;
         notes->n = i + 1;
@@ -232,7 +249,7 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
 {
     uint64_t faults = 1;
     unsigned at = least;
-    char d[33];
+    char d[33], told[SCRIPT_ANSWER];
 
     assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
     assert_int_equal(faults, 0);
@@ -246,5 +263,8 @@ unsigned script_check(struct usher_engine *e, const struct script *s,
         fail_msg("%s %s: not as after lines %u to %u (%s)", usher_noun_word(s->noun), s->scope,
                  least, most, most > 0 ? s->lines[most - 1] : "none");
     }
+    visits(e, s, told);
+    if (strcmp(told, notes->visits[at]) != 0)
+        fail_msg("after line %u history tells %s, not %s", at, told, notes->visits[at]);
     return at;
 }

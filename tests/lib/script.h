@@ -34,6 +34,7 @@ struct script_notes {
     uint64_t told[SCRIPT_LINES + 1]; /* version of the last notice so far */
     bool ended[SCRIPT_LINES + 1];    /* something ended by itself, or with something else */
     char answer[SCRIPT_LINES + 1][SCRIPT_ANSWER];
+    char visits[SCRIPT_LINES + 1][SCRIPT_ANSWER]; /* of a queue: what `history` tells */
 };
 
 /* A line of one's own. */

@@ -121,6 +121,24 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
     return d.equal;
 }
 
+void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_reply *model,
+                       struct usher_reply *r)
+{
+    const struct usher_queue_reply *m = &model->of.queue;
+    struct usher_queue_reply *q = &r->of.queue;
+
+    if (verb != USHER_QUEUE_HISTORY || strcmp(store, "sqlite") != 0 || m->more ||
+        q->n_rows < m->n_rows)
+        return;
+    for (size_t i = m->n_rows > 0 ? m->n_rows : 1; i < q->n_rows; i++)
+        if (q->rows[i].version >= q->rows[i - 1].version)
+            return;
+    q->n_rows = m->n_rows;
+    q->more = false;
+    q->agent_size = 0;
+    q->agent[0] = '\0';
+}
+
 bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
                          const struct usher_reply *b, FILE *f)
 {

@@ -36,6 +36,7 @@
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
 #include "lib/share.h"
+#include "model/compare.h"
 #endif
 
 #define SEED_DEFAULT 20261121
@@ -626,6 +627,7 @@ static void world_run(uint64_t seed, unsigned n)
             if (r[s].status >= USHER_UNAVAILABLE ||
                 (r[s].status == USHER_INVALID && s > 0 && r[0].status != USHER_INVALID))
                 world_fail(i, &c, store_names[s], r[s].message);
+            queue_history_cut(store_names[s], c.verb, &r[0], &r[s]);
             what = s > 0 ? difference(c.verb, &r[0], &r[s]) : w.fault;
             if (what != NULL && s > 0)
                 print_error("%s, version %" PRIu64 " %s; %s, version %" PRIu64 " %s\n",

@@ -191,7 +191,7 @@ static const char add_visit_rows[] =
 
 /* steps[n] leads from format n to n + 1. */
 static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits,
-                                                          add_visit_rows };
+                                                         add_visit_rows };
 
 /* ---- messages --------------------------------------------------------------------- */
 

@@ -1403,7 +1403,8 @@ static enum usher_status scan_stretches(const struct scanner *sc, const struct u
     return status;
 }
 
-/* Does the table of visits say the same of those that a queue keeps?  Rows may have been deleted. */
+/* Does the table of visits say the same of those that a queue keeps?  Rows may have been deleted.
+ */
 static enum usher_status scan_visits(const struct scanner *sc, const struct usher_scope *s)
 {
     struct usher_item item = { .kind = USHER_ITEM_FAULT,

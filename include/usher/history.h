@@ -13,6 +13,9 @@
  * When: on the thread of a command on the queue, behind its answer, once a second at most; in
  * usher_close(); and by usher_queue_drain().  `queue history` reads both places.
  *
+ * An SQLite store has one within itself, which needs none of that: each visit is a row of its table
+ * `visit`, written with its end, and `queue history` reads it where the engine has no other.
+ *
  * There is one on SQLite (usher_history_open()).  An application writes one on its own database
  * by filling in struct usher_history_ops, and gives it to the engine in usher_options.history.
  * It must outlive the engine.

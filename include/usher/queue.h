@@ -383,7 +383,8 @@ struct usher_visit_filter {
 /* clang-format on */
 
 /** Ended visits that @filter lets through (NULL: all), the latest first, in pages likewise: those
- *  that the queue keeps, and with a history those that are there. */
+ *  that the queue keeps, and behind them those of the engine's history, or without one those of
+ *  the history within the store (SQLite: all that ever ended). */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
                                                 const struct usher_visit_filter *filter,
                                                 const char *after, size_t max,

@@ -383,8 +383,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     if (ops->size < sizeof *ops || ops->name == NULL || ops->begin == NULL || ops->commit == NULL ||
         ops->rollback == NULL || ops->scope == NULL || ops->find == NULL || ops->walk == NULL ||
         ops->rank == NULL || ops->next == NULL || ops->write == NULL || ops->scan == NULL ||
-        ops->message == NULL || ops->close == NULL ||
-        (ops->visit == NULL) != (ops->visits == NULL))
+        ops->message == NULL || ops->close == NULL || (ops->visit == NULL) != (ops->visits == NULL))
         return USHER_INVALID;
     alloc = usher__allocator(alloc);
     l = usher__resize(alloc, NULL, 0, sizeof *l);

@@ -498,7 +498,7 @@ static struct usher_queue_row visit_row(const struct act *act, const struct ushe
 {
     struct usher_queue_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
 
-    row.state = outcome;
+    row.state = (int)outcome;
     if (u->n[U_NO] != 0) {
         row.login = act->agent.r.order;
         row.no = u->n[U_NO];

@@ -112,6 +112,20 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
         lines 0 "$USHER" -s "$store" --json queue stats nights
         holds out.txt '"visits":0'
     done
+    # an SQLite store has them in its own file, whatever the queue keeps
+    store=sqlite:$dir/own.db
+    for words in "set history=0 ttl=0" "login kit" "apply v1" "apply v2" "leave v1" "leave v2"; do
+        lines 0 "$USHER" -s "$store" queue ${words%% *} days $(echo "$words" | cut -s -d' ' -f2-)
+    done
+    lines 0 "$USHER" -s "$store" --json queue history days
+    holds out.txt '"visits":[{"user":"v2"'
+    holds out.txt ',{"user":"v1"'
+    holds out.txt '"next":null'
+    lines 0 "$USHER" -s "$store" --json queue history days user=v1
+    holds out.txt '"visits":[{"user":"v1"'
+    lines 0 "$USHER" -s "$store" --json queue stats days
+    holds out.txt '"visits":0'
+    lines 0 "$USHER" -s "$store" check
     lines 3 "$USHER" -s "memory:?history=sqlite:/nowhere/visits.db" queue history nights
     holds err.txt 'history: cannot be opened: no such directory'
 fi

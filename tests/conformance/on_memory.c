@@ -20,7 +20,8 @@ static void stop(void)
 {
 }
 
-static const struct backend under_test = { "memory", false, false, start, fresh, stop, NULL, NULL, false };
+static const struct backend under_test = { "memory", false, false, start, fresh,
+                                           stop,     NULL,  NULL,  false };
 
 int main(int argc, char **argv)
 {

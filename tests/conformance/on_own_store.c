@@ -23,7 +23,8 @@ static void stop(void)
 }
 
 static const struct usher_driver driver = { "own", own_store_open, NULL, NULL };
-static const struct backend under_test = { "own", false, false, start, fresh, stop, &driver, NULL, false };
+static const struct backend under_test = { "own", false,   false, start, fresh,
+                                           stop,  &driver, NULL,  false };
 
 int main(int argc, char **argv)
 {

@@ -45,7 +45,8 @@ static size_t left(const char *url)
     return n;
 }
 
-static const struct backend under_test = { "redis", true, true, start, fresh, stop, NULL, left, false };
+static const struct backend under_test = { "redis", true, true, start, fresh,
+                                           stop,    NULL, left, false };
 
 int main(int argc, char **argv)
 {

@@ -74,9 +74,8 @@ static size_t left(const char *url)
     return n;
 }
 
-static const struct backend under_test = {
-    "sqlite", true, true, start, fresh, stop, NULL, left, true
-};
+static const struct backend under_test = { "sqlite", true, true, start, fresh,
+                                           stop,     NULL, left, true };
 
 int main(int argc, char **argv)
 {

@@ -2,7 +2,8 @@
 /*
  * Visits on their way from a store into a history on SQLite, and within an SQLite store: none is
  * lost and none is there twice, whoever is killed, however many move or end them, and whatever
- * becomes of the file.  Q8 of the specification.  A random test prints its seed; USHER_SEED replays it, USHER_ROUNDS sets how much.
+ * becomes of the file.  Q8 of the specification.  A random test prints its seed; USHER_SEED replays
+ * it, USHER_ROUNDS sets how much.
  */
 #include "config.h"
 
@@ -230,21 +231,20 @@ static char *all_told(struct usher_engine *e, const char *user, size_t max)
     assert_non_null(told);
     filter.user = user;
     do {
-        assert_int_equal(usher_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL,
-                                             max, &r),
-                         USHER_OK);
+        assert_int_equal(
+            usher_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL, max, &r),
+            USHER_OK);
         for (size_t i = 0; i < r.of.queue.n_rows; i++) {
             const struct usher_queue_row *v = &r.of.queue.rows[i];
             char line[600];
-            int n = snprintf(line, sizeof line,
-                             "%" PRIu64 " %.*s %.*s %.*s %d %" PRId64 " %" PRIu64 ".%" PRId64
-                             " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64
-                             " %" PRId64 "\n",
-                             v->version, (int)v->user.size, v->user.data, (int)v->lane.size,
-                             v->lane.data, (int)v->agent.size,
-                             v->agent.size != 0 ? v->agent.data : "", v->state, v->priority,
-                             v->login, v->no, v->since_ms, v->applied_ms, v->matched_ms,
-                             v->until_ms, v->wait_ms, v->talk_ms);
+            int n = snprintf(
+                line, sizeof line,
+                "%" PRIu64 " %.*s %.*s %.*s %d %" PRId64 " %" PRIu64 ".%" PRId64 " %" PRId64
+                " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 " %" PRId64 "\n",
+                v->version, (int)v->user.size, v->user.data, (int)v->lane.size, v->lane.data,
+                (int)v->agent.size, v->agent.size != 0 ? v->agent.data : "", v->state, v->priority,
+                v->login, v->no, v->since_ms, v->applied_ms, v->matched_ms, v->until_ms, v->wait_ms,
+                v->talk_ms);
 
             told = realloc(told, size + (size_t)n + 1);
             assert_non_null(told);
@@ -401,7 +401,8 @@ static void child_works(const char *store, const char *history, struct diary *d,
         if (status != USHER_OK)
             _exit(1);
         atomic_store(&d->acknowledged, i + 1);
-        if (history != NULL && i % every == 0 && usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
+        if (history != NULL && i % every == 0 &&
+            usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
             _exit(2);
     }
 }

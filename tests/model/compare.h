@@ -16,8 +16,8 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
                          const struct usher_reply *b, FILE *f);
 bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
                         const struct usher_reply *b, FILE *f);
-/* @store has, or has not, a history within it.  Where it tells of visits that the queue does not keep
- * any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
+/* @store has, or has not, a history within it.  Where it tells of visits that the queue does not
+ * keep any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
  * test_visits.c is about the others. */
 void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_reply *model,
                        struct usher_reply *r);

@@ -1630,8 +1630,9 @@ static void a_file_of_format_3_gets_rows_of_its_visits(void **state)
              got, sizeof got);
     assert_string_equal(got + 16, " 3 1700000002000 1700000002000 ann 2.1 1700000002000"
                                   " 1700000004000 0 2000");
-    raw_text(db, "SELECT count(*) FROM visit WHERE agent IS NULL AND room IS NULL AND"
-                 " seated_ms IS NULL AND talk_ms = 0 AND wait_ms = ended_ms - applied_ms",
+    raw_text(db,
+             "SELECT count(*) FROM visit WHERE agent IS NULL AND room IS NULL AND"
+             " seated_ms IS NULL AND talk_ms = 0 AND wait_ms = ended_ms - applied_ms",
              got, sizeof got);
     assert_string_equal(got, "3");
     visitors(e, got, sizeof got); /* each once, though they are there twice */

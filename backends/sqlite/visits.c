@@ -135,12 +135,14 @@ enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_que
     int rc;
 
     epoch_text(epoch, query->epoch);
+    /* Back through the queue until there are enough; but a user has few, and +queue is in no index.
+     */
     (void)snprintf(
         sql, sizeof sql,
         "SELECT id, version, user, lane, priority, since_ms, applied_ms, outcome, agent,"
         " room, seated_ms, ended_ms, wait_ms, talk_ms FROM visit"
-        " WHERE queue = ?1%s%s%s%s%s ORDER BY id DESC LIMIT ?6",
-        query->user.data != NULL ? " AND user = ?2" : "",
+        " WHERE %squeue = ?1%s%s%s%s%s ORDER BY id DESC LIMIT ?6",
+        query->user.data != NULL ? "+" : "", query->user.data != NULL ? " AND user = ?2" : "",
         query->agent.data != NULL ? " AND agent = ?3" : "",
         query->since_ms > 0 || query->until_ms < INT64_MAX ? " AND ended_ms BETWEEN ?4 AND ?5" : "",
         query->before != 0 ? " AND id < ?7" : "",

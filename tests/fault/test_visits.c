@@ -379,6 +379,52 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
     usher_close(e[1]);
 }
 
+static double milliseconds(struct usher_engine *e, const char *user, const char *agent)
+{
+    struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+    struct timespec from, to;
+    struct usher_reply r;
+
+    filter.user = user;
+    filter.agent = agent;
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
+    assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
+    assert_int_equal(r.of.queue.n_rows, user != NULL);
+    usher_reply_done(&r);
+    return (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
+}
+
+static void visits_of_one_user_are_found_among_many(void **state)
+{
+    char store[256];
+    struct usher_engine *e;
+    sqlite3 *db = NULL;
+    double all = 0, one = 0;
+
+    (void)state;
+    new_path(store);
+    e = engine_open(store, NULL);
+    queue_make(e);
+    assert_int_equal(visit(e, 7), USHER_OK);
+    assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
+    assert_int_equal(
+        sqlite3_exec(db,
+                     "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i"
+                     " WHERE i < 50000) INSERT INTO visit SELECT NULL, 'desk', 'x', i, 'many' || i,"
+                     " 'default', 0, i, i, 'left', NULL, NULL, NULL, i, 0, 0 FROM i",
+                     NULL, NULL, NULL),
+        SQLITE_OK);
+    (void)sqlite3_close(db);
+    for (int i = 0; i < 5; i++) {
+        one += milliseconds(e, "u7", NULL);
+        all += milliseconds(e, NULL, "nobody"); /* has to look at all */
+    }
+    print_message("%.2f ms, %.2f ms\n", one / 5, all / 5);
+    assert_true(one * 4 < all);
+    usher_close(e);
+}
+
 /* ---- killed -------------------------------------------------------------------------- */
 
 struct diary {
@@ -806,6 +852,7 @@ int main(void)
         cmocka_unit_test(a_url_of_a_history_is_checked),
         cmocka_unit_test(a_visit_is_a_row_that_sql_can_ask_for),
         cmocka_unit_test(a_visit_is_a_row_of_its_store_by_its_end),
+        cmocka_unit_test(visits_of_one_user_are_found_among_many),
         cmocka_unit_test(a_store_tells_of_all_visits_as_a_queue_that_keeps_them),
         cmocka_unit_test(who_is_killed_loses_no_visit_and_puts_none_twice),
         cmocka_unit_test(who_is_killed_loses_no_row_of_a_visit_that_ended),

@@ -739,29 +739,41 @@ static bool part(const char *from, size_t size, char *to, size_t room)
     return usher_url_unescape(from, size, to, room) == USHER_OK;
 }
 
+/* [user[:password]@]; *@ret_rest is what follows. */
+static const char *user(struct usher__redis *r, const char *text, size_t size,
+                        struct usher__redis_conn_options *o, const char **ret_rest)
+{
+    const char *at = NULL, *colon;
+
+    *ret_rest = text;
+    for (const char *p = text; p < text + size; p++)
+        if (*p == '@')
+            at = p;
+    if (at == NULL)
+        return NULL;
+    colon = memchr(text, ':', (size_t)(at - text));
+    if (!part(text, (size_t)((colon != NULL ? colon : at) - text), r->user, sizeof r->user))
+        return "user";
+    if (colon != NULL &&
+        !part(colon + 1, (size_t)(at - colon - 1), r->password, sizeof r->password))
+        return "password";
+    if (r->user[0] != '\0')
+        o->user = r->user;
+    if (colon != NULL)
+        o->password = r->password;
+    *ret_rest = at + 1;
+    return NULL;
+}
+
 /* [user[:password]@]host[:port]; IPv6 in brackets. */
 static const char *authority(struct usher__redis *r, const char *text, size_t size,
                              struct usher__redis_conn_options *o)
 {
-    const char *at = NULL, *colon, *host = text, *end = text + size;
+    const char *colon, *host, *end = text + size, *fault = user(r, text, size, o, &host);
     int64_t port;
 
-    for (const char *p = text; p < end; p++)
-        if (*p == '@')
-            at = p;
-    if (at != NULL) {
-        colon = memchr(text, ':', (size_t)(at - text));
-        if (!part(text, (size_t)((colon != NULL ? colon : at) - text), r->user, sizeof r->user))
-            return "user";
-        if (colon != NULL &&
-            !part(colon + 1, (size_t)(at - colon - 1), r->password, sizeof r->password))
-            return "password";
-        if (r->user[0] != '\0')
-            o->user = r->user;
-        if (colon != NULL)
-            o->password = r->password;
-        host = at + 1;
-    }
+    if (fault != NULL)
+        return fault;
     if (host < end && *host == '[') {
         const char *close = memchr(host, ']', (size_t)(end - host));
 
@@ -799,6 +811,9 @@ static const char *parse(struct usher__redis *r, struct usher_url *url,
         return "URL (no // after the scheme)";
     rest += 2;
     if (strcmp(url->scheme, "redis+unix") == 0) {
+        fault = user(r, rest, strcspn(rest, "/"), o, &rest);
+        if (fault != NULL)
+            return fault;
         if (!part(rest, strlen(rest), r->host, sizeof r->host) || r->host[0] != '/')
             return "path of the socket";
         o->unix_path = r->host;

@@ -247,8 +247,8 @@ static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
     return flush_plain(r);
 }
 
-/* A pool of our own, with plain settings and no numbers in it. */
-static bool prepare(struct replay *r, int64_t now_ms)
+/* A pool with no numbers in it: ours from now on. */
+static bool is_empty(struct replay *r, int64_t now_ms)
 {
     struct usher_command *c = command(r, USHER_NUMBER_STATS, now_ms);
     int64_t total;
@@ -265,12 +265,34 @@ static bool prepare(struct replay *r, int64_t now_ms)
         r->failed = USHER_REFUSED;
         return false;
     }
-    c = command(r, USHER_NUMBER_SET, now_ms);
+    return true;
+}
+
+/* Plain settings, and the lines in it. */
+static bool prepare(struct replay *r, int64_t now_ms)
+{
+    struct usher_command *c = command(r, USHER_NUMBER_SET, now_ms);
+
     c->given |= USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
                 USHER_GIVEN_STRICT;
     c->arg.number.order = USHER_ORDER_LONGEST_IDLE;
     return flush_plain(r) && each_line(r, USHER_NUMBER_ADD, now_ms) &&
            each_line(r, USHER_NUMBER_REG, now_ms);
+}
+
+/* It failed: our numbers go. */
+static void tidy(struct replay *r, int64_t now_ms)
+{
+    enum usher_status failed = r->failed;
+    char message[CLI_MESSAGE_MAX];
+
+    memcpy(message, r->message, sizeof message);
+    if (each_line(r, USHER_NUMBER_DEL, now_ms))
+        memcpy(r->message, message, sizeof message);
+    else
+        (void)snprintf(r->message, sizeof r->message, "%.300s; numbers may be left in pool %.80s",
+                       message, r->pool);
+    r->failed = failed;
 }
 
 static bool pass(struct replay *r, const char *pool, bool any, struct replay_pass *result)
@@ -290,12 +312,12 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     memset(r->users, 0, c->lines.n * sizeof *r->users);
     memset(r->uses, 0, c->lines.n * sizeof *r->uses);
     (void)snprintf(r->pool, sizeof r->pool, "%s-%s", pool, any ? "any" : "own");
-    if (!prepare(r, r->events[0].at_ms))
+    if (!is_empty(r, r->events[0].at_ms))
         return false;
 
     usher__progress_begin(&progress, result->name);
     begin = usher__clock_us();
-    good = true;
+    good = prepare(r, r->events[0].at_ms);
     for (size_t i = 0; i < n && good; i++) {
         good = play(r, &r->events[i]);
         if (i % 1024 == 0)
@@ -304,8 +326,10 @@ static bool pass(struct replay *r, const char *pool, bool any, struct replay_pas
     good = good && flush(r);
     result->wall_us = usher__clock_us() - begin;
     usher__progress_end(&progress);
-    if (!good)
+    if (!good) {
+        tidy(r, r->events[n - 1].at_ms);
         return false;
+    }
 
     result->least = UINT64_MAX;
     for (size_t i = 0; i < c->lines.n; i++) {

@@ -17,6 +17,9 @@
  * first, and the commands are noted with their answers.  Then they go to the store in
  * batches, and its answers have to be the same.
  *
+ * Who finds nobody logged in stays on the line and asks again when somebody is, with the arrival
+ * that it had; its patience counts from then, too.
+ *
  * Of one moment, ends of service come first, then hang-ups, then agents who come and go, then
  * arrivals.
  */
@@ -45,7 +48,7 @@
 enum event_kind { SERVICE_ENDS, HANGS_UP, DAY_OPENS, DUTY_BEGINS, DUTY_ENDS, ARRIVES };
 #define KIND_SHIFT 32
 
-enum caller_state { OUTSIDE, APPLYING, WAITS, IS_SERVED, WAS_SERVED, HUNG_UP, TURNED_AWAY };
+enum caller_state { OUTSIDE, APPLYING, OUT_OF_HOURS, WAITS, IS_SERVED, WAS_SERVED, HUNG_UP };
 
 struct caller {
     enum caller_state state;
@@ -91,6 +94,9 @@ struct queue_replay {
     struct heap events;
     int64_t now_ms;
     uint64_t waiting, on_duty;
+    uint32_t *early; /* who found nobody, in the order of arrival */
+    size_t n_early, room_early;
+    uint64_t outside; /* of them, on the line yet */
     struct step *steps;
     size_t n_steps, room_steps;
     struct replay_queue *result;
@@ -132,6 +138,9 @@ static void command_make(const struct queue_replay *r, const struct step *step,
         a->lane = r->calls->lanes.name[r->calls->call[step->i].lane]->name;
         a->priority = r->calls->call[step->i].priority;
         c->given |= USHER_GIVEN_QUEUE_PRIORITY;
+        a->since_ms = r->calls->call[step->i].queue_ms;
+        if (step->now_ms != a->since_ms)
+            c->given |= USHER_GIVEN_QUEUE_SINCE;
         break;
     case USHER_QUEUE_FINISH:
         a->room.data = text + NAME_SIZE;
@@ -237,9 +246,8 @@ static void hear(void *payload, const struct usher_notice *notice)
     push(r, r->now_ms + caller->service_ms, SERVICE_ENDS, i);
 }
 
-static bool arrives(struct queue_replay *r, uint32_t i)
+static bool asks(struct queue_replay *r, uint32_t i)
 {
-    const struct call *call = &r->calls->call[i];
     struct caller *caller = &r->callers[i];
     struct usher_reply reply;
 
@@ -247,18 +255,52 @@ static bool arrives(struct queue_replay *r, uint32_t i)
     if (!execute(r, USHER_QUEUE_APPLY, i, 0, USHER_OK, &reply))
         return false;
     if (reply.status == USHER_EMPTY) {
-        caller->state = TURNED_AWAY;
-        return true;
+        caller->state = OUT_OF_HOURS;
+        r->outside++;
+    } else if (caller->state == APPLYING) {
+        caller->state = WAITS;
+        r->waiting++;
     }
-    if (caller->state != APPLYING)
+    if (r->waiting + r->outside > r->result->replayed.longest)
+        r->result->replayed.longest = r->waiting + r->outside;
+    return true;
+}
+
+static bool arrives(struct queue_replay *r, uint32_t i)
+{
+    const struct call *call = &r->calls->call[i];
+    struct caller *caller = &r->callers[i];
+
+    if (!asks(r, i))
+        return false;
+    if (caller->state == OUT_OF_HOURS) {
+        if (r->n_early == r->room_early) {
+            r->room_early = r->room_early * 2 + 64;
+            r->early = usher__cli_resize(r->early, r->room_early * sizeof *r->early);
+        }
+        r->early[r->n_early++] = i;
+        r->result->replayed.nobody++;
+    } else if (caller->state != WAITS) {
         return true; /* served at once */
-    caller->state = WAITS;
+    }
     r->result->replayed.queued++;
-    if (++r->waiting > r->result->replayed.longest)
-        r->result->replayed.longest = r->waiting;
     if (call->patience_ms != CALLS_UNKNOWN)
         push(r, r->now_ms + call->patience_ms, HANGS_UP, i);
     return true;
+}
+
+/* Somebody is logged in. */
+static bool early_ask_again(struct queue_replay *r)
+{
+    bool good = true;
+
+    for (size_t k = 0; k < r->n_early && good; k++)
+        if (r->callers[r->early[k]].state == OUT_OF_HOURS) {
+            r->outside--;
+            good = asks(r, r->early[k]);
+        }
+    r->n_early = 0;
+    return good;
 }
 
 static bool hangs_up(struct queue_replay *r, uint32_t i)
@@ -266,10 +308,15 @@ static bool hangs_up(struct queue_replay *r, uint32_t i)
     struct caller *caller = &r->callers[i];
     struct usher_reply reply;
 
-    if (caller->state != WAITS)
+    if (caller->state != WAITS && caller->state != OUT_OF_HOURS)
         return true; /* served in time */
-    caller->state = HUNG_UP;
     caller->wait_ms = r->now_ms - r->calls->call[i].queue_ms;
+    if (caller->state == OUT_OF_HOURS) {
+        caller->state = HUNG_UP;
+        r->outside--;
+        return true; /* the queue does not know it */
+    }
+    caller->state = HUNG_UP;
     r->waiting--;
     return execute(r, USHER_QUEUE_LEAVE, i, 0, USHER_OK, &reply);
 }
@@ -309,7 +356,7 @@ static bool day_opens(struct queue_replay *r, uint32_t i)
                                             !agent_command(r, USHER_QUEUE_PAUSE, agent)))
             return false;
     }
-    return true;
+    return early_ask_again(r);
 }
 
 static bool duty_begins(struct queue_replay *r, uint32_t i)
@@ -324,7 +371,7 @@ static bool duty_begins(struct queue_replay *r, uint32_t i)
             r->result->most_on_duty = r->on_duty;
     }
     if (a->login == 0)
-        return agent_command(r, USHER_QUEUE_LOGIN, agent);
+        return agent_command(r, USHER_QUEUE_LOGIN, agent) && early_ask_again(r);
     return !a->paused || agent_command(r, USHER_QUEUE_READY, agent);
 }
 
@@ -563,7 +610,7 @@ static void figures_replayed(const struct queue_replay *r, struct sums *s, struc
         const struct caller *caller = &r->callers[i];
 
         c->early += caller->state == OUTSIDE;
-        c->turned += caller->state == TURNED_AWAY;
+        c->turned += caller->state == OUT_OF_HOURS;
         if (caller->state == WAS_SERVED)
             sum_served(s, c, caller->wait_ms, caller->wait_ms > 0);
         if (caller->state == HUNG_UP) {
@@ -668,6 +715,56 @@ static bool plan(struct queue_replay *r, uint64_t *ret_version)
     return good;
 }
 
+/* It failed in a step from @at on, of @n: whoever they brought into the queue goes. */
+static void tidy(struct queue_replay *r, size_t at, size_t n)
+{
+    enum usher_status failed = r->failed;
+    char message[CLI_MESSAGE_MAX], text[TEXT_SIZE];
+    bool *caller = usher__cli_resize(NULL, r->calls->n * sizeof *caller);
+    bool *agent = usher__cli_resize(NULL, r->names->n * sizeof *agent);
+    struct step go = { r->steps[n - 1].now_ms, 0, 0, 0, 0, 0, 0 };
+    bool good = true;
+
+    memcpy(message, r->message, sizeof message);
+    memset(caller, 0, r->calls->n * sizeof *caller);
+    memset(agent, 0, r->names->n * sizeof *agent);
+    for (size_t i = 0; i < n; i++) {
+        const struct step *step = &r->steps[i];
+
+        if (step->verb == USHER_QUEUE_APPLY)
+            caller[step->i] = step->status == USHER_OK;
+        else if (step->verb == USHER_QUEUE_LOGIN)
+            agent[step->i] = true;
+        else if (i < at && (step->verb == USHER_QUEUE_FINISH || step->verb == USHER_QUEUE_LEAVE))
+            caller[step->i] = false;
+        else if (i < at && step->verb == USHER_QUEUE_LOGOUT)
+            agent[step->i] = false;
+    }
+    for (size_t i = 0; i < r->calls->n + r->names->n && good; i++) {
+        bool is_agent = i >= r->calls->n;
+        struct usher_command c;
+        struct usher_reply reply;
+
+        go.i = (uint32_t)(is_agent ? i - r->calls->n : i);
+        go.verb = is_agent ? USHER_QUEUE_LOGOUT : USHER_QUEUE_LEAVE;
+        if (!(is_agent ? agent : caller)[go.i])
+            continue;
+        command_make(r, &go, text, &c);
+        usher__run_batch(r->engine, &c, &reply, 1);
+        good = !usher__answer_failed(reply.status);
+        usher_reply_done(&reply);
+    }
+    r->failed = failed;
+    if (good)
+        memcpy(r->message, message, sizeof message);
+    else
+        (void)snprintf(r->message, CLI_MESSAGE_MAX,
+                       "%.300s; callers and agents may be left in queue %.80s", message,
+                       r->scope.data);
+    (void)usher__cli_resize(caller, 0);
+    (void)usher__cli_resize(agent, 0);
+}
+
 /* The steps in batches; versions are @ahead of those in memory. */
 static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
 {
@@ -698,6 +795,8 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
                 good = fail(r, USHER_REFUSED, "somebody else uses the queue");
             usher_reply_done(&replies[i]);
         }
+        if (!good)
+            tidy(r, at, at + n);
         usher__progress_show(&progress, at, r->n_steps);
     }
     usher__progress_end(&progress);
@@ -764,6 +863,7 @@ bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char 
     *ret_status = r.failed;
     usher__heap_done(&r.events);
     usher__calls_names_done(&r.own);
+    (void)usher__cli_resize(r.early, 0);
     (void)usher__cli_resize(r.agents, 0);
     (void)usher__cli_resize(r.duties, 0);
     (void)usher__cli_resize(r.steps, 0);

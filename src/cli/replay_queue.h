@@ -16,7 +16,8 @@ struct replay_centre {
     uint64_t served;
     uint64_t hung_up;   /* in the queue */
     uint64_t early;     /* hung up before they asked for an agent */
-    uint64_t turned;    /* found nobody on duty */
+    uint64_t nobody;    /* found nobody logged in and stayed on the line, whatever became of them */
+    uint64_t turned;    /* of them, were on the line when it all ended */
     uint64_t queued;    /* of those who asked, were not served at once */
     uint64_t in_time;   /* of those served, within 20 seconds */
     uint64_t longest;   /* queue */
@@ -43,7 +44,7 @@ struct replay_queue {
  * Run @calls through the queue @scope, with rooms called @room_prefix-N for the visits, which must
  * have nobody in it, and has nobody in it afterwards.  @agents of them all the time; 0: those of
  * the record, each from its first to its last service of each day.  @batch commands go to the store
- * together.  False: ret_status and ret_message say why.
+ * together.  If it fails, everybody leaves it.  False: ret_status and ret_message say why.
  */
 bool usher__replay_queue(struct cli *cli, const struct calls *calls, const char *scope,
                          const char *room_prefix, int64_t agents, size_t batch,

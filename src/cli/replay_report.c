@@ -43,10 +43,12 @@ static void centre_json(struct json *j, const char *key, const struct replay_cen
     }
     putc('{', j->out);
     j->comma = false;
+    usher__json_uint(j, "calls", c->served + c->hung_up + c->early + c->turned);
     usher__json_uint(j, "served", c->served);
     usher__json_uint(j, "abandoned", c->hung_up + c->early);
     usher__json_uint(j, "before_queue", c->early);
     usher__json_uint(j, "turned_away", c->turned);
+    usher__json_uint(j, "found_nobody", c->nobody);
     usher__json_uint(j, "queued", c->queued);
     time_json(j, "wait", c->wait_ms);
     time_json(j, "wait_abandoned", c->gave_up_ms);
@@ -247,11 +249,15 @@ static void queue_text(FILE *out, const struct replay_queue *q)
     char x[GROUPED_MAX], y[GROUPED_MAX];
 
     fprintf(out, "\n  %-34s %12s %12s\n", "callers and agents", "recorded", "replayed");
+    pair(out, "calls", a->known, a->served + a->hung_up + a->early,
+         b->served + b->hung_up + b->early + b->turned);
     pair(out, "served", a->known, a->served, b->served);
     pair(out, "hung up", a->known, a->hung_up + a->early, b->hung_up + b->early);
     pair(out, "  of them, before the queue", a->known, a->early, b->early);
     if (b->turned > 0)
-        pair(out, "found nobody on duty", a->known, 0, b->turned);
+        pair(out, "nobody came on duty for", false, 0, b->turned);
+    if (b->nobody > 0)
+        pair(out, "found nobody on duty at first", false, 0, b->nobody);
     pair(out, "had to wait", a->known, a->queued, b->queued);
     times(out, "mean wait of those, if served", a->known, a->wait_ms, b->wait_ms);
     times(out, "mean wait of who hung up there", a->known, a->gave_up_ms, b->gave_up_ms);

@@ -3,7 +3,8 @@
  * A room for each visit: what a program does that seats callers with agents.
  *
  * Rooms do not depend on each other, and what each command must answer is known beforehand.  So
- * they go to the store in batches, in the order of time.
+ * they go to the store in batches, in the order of time.  If that fails, those still open are
+ * closed.
  */
 #include "config.h"
 
@@ -23,8 +24,11 @@
 #define ROLE "host"
 #define SHARE "screen"
 
-/* What happens to a room, in this order. */
-enum step { OPENS, AGENT_JOINS, CALLER_JOINS, IS_HOST, SHARES, CLOSES };
+/* What happens to a room, in this order; but before all of it there must be none. */
+enum step { OPENS, AGENT_JOINS, CALLER_JOINS, IS_HOST, SHARES, CLOSES, LOOKS };
+
+/* What this replay has made of a room.  UNSURE: nobody answered when it was opened. */
+enum room_is { NOT_OURS, OPEN, UNSURE };
 
 struct rooms_replay {
     struct cli *cli;
@@ -37,6 +41,9 @@ struct rooms_replay {
     struct usher_command commands[REPLAY_BATCH_MAX];
     struct usher_reply replies[REPLAY_BATCH_MAX];
     enum step steps[REPLAY_BATCH_MAX];
+    size_t of[REPLAY_BATCH_MAX]; /* visits */
+    enum room_is *is;            /* by visit */
+    bool tidying;
     char names[REPLAY_BATCH_MAX][USHER_NAME_MAX + 1];
 };
 
@@ -52,6 +59,8 @@ static bool as_expected(enum step step, const struct usher_reply *reply)
 {
     const struct usher_room_reply *room = &reply->of.room;
 
+    if (step == LOOKS)
+        return reply->status == USHER_MISSING;
     if (reply->status != USHER_OK)
         return false;
     if (step == CLOSES)
@@ -69,14 +78,22 @@ static bool flush(struct rooms_replay *r)
     usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
     for (size_t i = 0; i < r->n; i++) {
         const struct usher_reply *reply = &r->replies[i];
+        enum room_is *is = &r->is[r->of[i]];
 
+        if (r->steps[i] == OPENS && reply->status == USHER_OK)
+            *is = OPEN;
+        if (r->steps[i] == OPENS && reply->status == USHER_UNKNOWN)
+            *is = UNSURE;
+        if (r->steps[i] == CLOSES && reply->of.room.state == USHER_ROOM_CLOSED &&
+            reply->status == USHER_OK)
+            *is = NOT_OURS;
         if (good && usher__answer_failed(reply->status)) {
             good = false;
             r->failed = reply->status;
             (void)snprintf(r->message, CLI_MESSAGE_MAX, "%s",
                            reply->message[0] != '\0' ? reply->message
                                                      : usher_status_text(reply->status));
-        } else if (good && !as_expected(r->steps[i], reply)) {
+        } else if (good && !r->tidying && !as_expected(r->steps[i], reply)) {
             good = false;
             r->failed = USHER_REFUSED;
             (void)snprintf(r->message, CLI_MESSAGE_MAX,
@@ -89,10 +106,12 @@ static bool flush(struct rooms_replay *r)
     return good;
 }
 
-static bool add(struct rooms_replay *r, const struct replay_visit *v, enum step step, int64_t now)
+static bool add(struct rooms_replay *r, size_t visit, enum step step, int64_t now)
 {
+    const struct replay_visit *v = &r->visits[visit];
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_JOIN,  USHER_ROOM_JOIN,
-                                             USHER_ROOM_ROLE, USHER_ROOM_SHARE, USHER_ROOM_CLOSE };
+                                             USHER_ROOM_ROLE, USHER_ROOM_SHARE, USHER_ROOM_CLOSE,
+                                             USHER_ROOM_SHOW };
     struct usher_command *c = &r->commands[r->n];
     struct usher_room_args *a = &c->arg.room;
     char *name = r->names[r->n];
@@ -106,6 +125,7 @@ static bool add(struct rooms_replay *r, const struct replay_visit *v, enum step 
     switch (step) {
     case OPENS:
     case CLOSES:
+    case LOOKS:
         break;
     case CALLER_JOINS:
         a->member = v->caller;
@@ -123,6 +143,7 @@ static bool add(struct rooms_replay *r, const struct replay_visit *v, enum step 
         a->member = v->agent;
         break;
     }
+    r->of[r->n] = visit;
     r->steps[r->n++] = step;
     return r->n < r->batch || flush(r);
 }
@@ -146,16 +167,20 @@ static bool play(struct rooms_replay *r, size_t n)
 
     memset(&ends, 0, sizeof ends);
     usher__progress_begin(&progress, "rooms");
+    /* a batch may have all of a room, so that it would be too late to find somebody else's */
+    for (size_t i = 0; good && i < n; i++)
+        good = add(r, i, LOOKS, r->visits[i].from_ms);
+    good = good && flush(r);
     for (size_t i = 0; good && (i < n || ends.n > 0);) {
         if (ends.n > 0 && (i == n || ends.entry[0].at_ms <= r->visits[i].from_ms)) {
             struct heap_entry end = usher__heap_pop(&ends);
 
-            good = add(r, &r->visits[end.key], CLOSES, end.at_ms);
+            good = add(r, (size_t)end.key, CLOSES, end.at_ms);
             open--;
             continue;
         }
         for (int step = OPENS; good && step < CLOSES; step++)
-            good = add(r, &r->visits[i], (enum step)step, r->visits[i].from_ms);
+            good = add(r, i, (enum step)step, r->visits[i].from_ms);
         if (++open > r->result->most_open)
             r->result->most_open = open;
         usher__heap_push(&ends, r->visits[i].to_ms, i);
@@ -166,6 +191,31 @@ static bool play(struct rooms_replay *r, size_t n)
     usher__progress_end(&progress);
     usher__heap_done(&ends);
     return good;
+}
+
+/* It failed: close what is open, and say what that cannot be done with. */
+static void tidy(struct rooms_replay *r, size_t n)
+{
+    enum usher_status failed = r->failed;
+    char message[CLI_MESSAGE_MAX];
+    uint64_t left = 0;
+    bool good = true;
+
+    memcpy(message, r->message, sizeof message);
+    r->tidying = true;
+    for (size_t i = 0; i < n && good; i++)
+        if (r->is[i] == OPEN)
+            good = add(r, i, CLOSES, r->visits[i].to_ms);
+    (void)(good && flush(r));
+    for (size_t i = 0; i < n; i++)
+        left += r->is[i] != NOT_OURS;
+    r->failed = failed;
+    if (left > 0)
+        (void)snprintf(r->message, CLI_MESSAGE_MAX,
+                       "%.300s; %" PRIu64 " of the rooms called %.80s-N may be left", message, left,
+                       r->prefix);
+    else
+        memcpy(r->message, message, sizeof message);
 }
 
 bool usher__replay_rooms(struct cli *cli, const char *prefix, struct replay_visit *visits, size_t n,
@@ -184,14 +234,19 @@ bool usher__replay_rooms(struct cli *cli, const char *prefix, struct replay_visi
     r->batch = batch;
     r->result = ret;
     r->message = ret_message;
+    r->is = usher__cli_resize(NULL, (n + 1) * sizeof *r->is);
+    memset(r->is, 0, (n + 1) * sizeof *r->is);
     if (n > 0)
         qsort(visits, n, sizeof *visits, by_time);
     begin = usher__clock_us();
     good = play(r, n);
+    if (!good)
+        tidy(r, n);
     ret->wall_us = usher__clock_us() - begin;
     ret->rooms = n;
     ret->moves = n * (CLOSES + 2);
     *ret_status = r->failed;
+    (void)usher__cli_resize(r->is, 0);
     (void)usher__cli_resize(r, 0);
     return good;
 }

@@ -29,8 +29,8 @@ struct replay_rooms {
 /*
  * For each visit a room is opened, with agent and caller as members, a role and a share of the
  * agent, and is closed when the visit ends.  Rooms called so must not be there; afterwards they are
- * not.  @batch commands, REPLAY_BATCH_MAX at most, go to the store together.  Sorts @visits.
- * False: ret_status and ret_message say why.
+ * not.  @batch commands, REPLAY_BATCH_MAX at most, go to the store together.  If it fails,
+ * those opened are closed.  Sorts @visits.  False: ret_status and ret_message say why.
  */
 bool usher__replay_rooms(struct cli *cli, const char *prefix, struct replay_visit *visits, size_t n,
                          size_t batch, struct replay_rooms *ret, enum usher_status *ret_status,

@@ -65,6 +65,41 @@ static bool run_one(struct giving *g)
     return good;
 }
 
+/* The scope is gone, also when it failed; then with its message. */
+static bool drop(struct giving *g, bool good, enum usher_verb verb, int64_t now_ms)
+{
+    enum usher_status failed = *g->status;
+    char message[CLI_MESSAGE_MAX];
+    bool gone;
+
+    memcpy(message, g->message, sizeof message);
+    (void)command(g, 0, verb, now_ms);
+    gone = run_one(g);
+    if (good)
+        return gone;
+    *g->status = failed;
+    if (gone)
+        memcpy(g->message, message, sizeof message);
+    else
+        (void)snprintf(g->message, CLI_MESSAGE_MAX, "%.300s; %.80s may be left", message, g->scope);
+    return false;
+}
+
+/* What would be deleted in the end must not be somebody's. */
+static bool is_nobodys(struct giving *g, enum usher_verb show, int64_t now_ms)
+{
+    bool there;
+
+    (void)command(g, 0, show, now_ms);
+    usher__run_batch(g->cli->engine, g->commands, g->replies, 1);
+    there = g->replies[0].status == USHER_OK;
+    if (usher__answer_failed(g->replies[0].status))
+        return fail(g, g->replies[0].status, g->replies[0].message);
+    usher_reply_done(&g->replies[0]);
+    return !there ||
+           fail(g, USHER_REFUSED, "there is one already; choose another with --pool=NAME");
+}
+
 /* @verb at each of @n times, which do not fall. */
 static bool give(struct giving *g, const char *name, enum usher_verb verb, const int64_t *times,
                  size_t n, int64_t *ret_wall_us)
@@ -134,10 +169,12 @@ bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *s
     g->given = id_given;
     for (size_t i = 0; i < calls->n; i++)
         times[i] = calls->call[i].start_ms;
-    (void)command(g, 0, USHER_ID_CREATE, times[0]);
-    good = run_one(g) && give(g, "ids", USHER_ID_NEXT, times, calls->n, &ret->wall_us);
-    (void)command(g, 0, USHER_ID_DELETE, times[calls->n - 1]);
-    good = good && run_one(g);
+    good = is_nobodys(g, USHER_ID_SHOW, times[0]);
+    if (good) {
+        (void)command(g, 0, USHER_ID_CREATE, times[0]);
+        good = run_one(g) && give(g, "ids", USHER_ID_NEXT, times, calls->n, &ret->wall_us);
+        good = drop(g, good, USHER_ID_DELETE, times[calls->n - 1]);
+    }
     (void)usher__cli_resize(times, 0);
     (void)usher__cli_resize(g, 0);
     return good;
@@ -205,6 +242,9 @@ bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const cha
             times[n++] = calls->call[i].queue_ms;
     if (n > 0) {
         qsort(times, n, sizeof *times, compare_times);
+        good = is_nobodys(g, USHER_SERIAL_SHOW, times[0]);
+    }
+    if (n > 0 && good) {
         c = command(g, 0, USHER_SERIAL_RULE, times[0]);
         c->given |= USHER_GIVEN_SERIAL_WIDTH | USHER_GIVEN_SERIAL_OVERFLOW |
                     USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_ZONE;
@@ -216,8 +256,7 @@ bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const cha
         rule->reset = USHER_RESET_DAY;
         rule->zone_min = zone_min;
         good = run_one(g) && give(g, "tickets", USHER_SERIAL_TAKE, times, n, &ret->wall_us);
-        (void)command(g, 0, USHER_SERIAL_DELETE, times[n - 1]);
-        good = good && run_one(g);
+        good = drop(g, good, USHER_SERIAL_DELETE, times[n - 1]);
     }
     (void)usher__cli_resize(times, 0);
     (void)usher__cli_resize(g, 0);

@@ -74,7 +74,7 @@ header='vru+line call_id customer_id priority type date vru_entry vru_exit vru_t
     echo 'L2 1 0 2 NW 990228 23:59:50 0:00:10 20 0:00:00 0:00:00 0 AGENT 0:00:10 0:00:20 10 BOB'
 } | sed "s/ /$tab/g; s/\$/$(printf '\r')/" >bank.tsv
 replayed -s memory: --json replay bank.tsv <<'EOF'
-{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"ids":{"ids":3,"first":1,"last":3,"doubles":0,"seconds":S},"tickets":{"tickets":3,"first":"TK-19990201-000001","last":"TK-19990301-000001","days":2,"most":2,"doubles":0,"seconds":S},"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}},"rooms":{"rooms":3,"open":1,"transitions":21,"seconds":S}}
+{"status":"ok","file":"bank.tsv","rows":4,"calls":3,"left_out":1,"backwards":1,"midnight":1,"lines":2,"first":917852400000,"last":920246410000,"passes":[{"name":"own line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S},{"name":"any line","calls":3,"refused":0,"doubles":0,"peak":1,"transitions":6,"least":1,"most":2,"seconds":S}],"ids":{"ids":3,"first":1,"last":3,"doubles":0,"seconds":S},"tickets":{"tickets":3,"first":"TK-19990201-000001","last":"TK-19990301-000001","days":2,"most":2,"doubles":0,"seconds":S},"queue":{"agents":2,"on_duty":1,"doubles":0,"transitions":18,"seconds":S,"recorded":{"calls":3,"served":2,"abandoned":1,"before_queue":0,"turned_away":0,"found_nobody":0,"queued":1,"wait":null,"wait_abandoned":175000,"wait_all":0,"wait_90":0,"within_20s":2,"longest_queue":1},"replayed":{"calls":3,"served":3,"abandoned":0,"before_queue":0,"turned_away":0,"found_nobody":0,"queued":2,"wait":147500,"wait_abandoned":null,"wait_all":98333,"wait_90":290000,"within_20s":2,"longest_queue":1}},"rooms":{"rooms":3,"open":1,"transitions":21,"seconds":S}}
 EOF
 
 # ---- ids and tickets: three before midnight and two after it, where the record was made; the ids of a
@@ -123,9 +123,9 @@ D,4,4000,44000,10000,40000,0,x,40000,
 E,5,5000,72000,10000,99000,1,y,57000,bob
 F,6,90000,95000,5000,99000,0,x,0,ann
 EOF
-wanted='"recorded":{"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":58000,"within_20s":3,"longest_queue":3}'
+wanted='"recorded":{"calls":6,"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"found_nobody":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":58000,"within_20s":3,"longest_queue":3}'
 # the one with priority is served first: 56 s and 59 s
-replayed='"replayed":{"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":59000,"within_20s":3,"longest_queue":3}'
+replayed='"replayed":{"calls":6,"served":5,"abandoned":1,"before_queue":0,"turned_away":0,"found_nobody":0,"queued":3,"wait":57500,"wait_abandoned":40000,"wait_all":23000,"wait_90":59000,"within_20s":3,"longest_queue":3}'
 for store in $STORES; do
     for options in --agents=2 --agents=recorded --batch=1; do
         lines 0 "$USHER" -s "$store" --json replay queue.csv $options --pool=q
@@ -141,12 +141,41 @@ EOF
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
 ! usher: refused: somebody else uses room q-room-4; choose others with --pool=NAME
 EOF
+        # it was not touched, and none of ours is left
+        lines 0 "$USHER" -s "$store" --json room show q-room-4
+        holds out.txt '"version":1,'
+        expect 0 "$USHER" -s "$store" --json room list <<'EOF'
+{"status":"ok","epoch":"0","version":0,"rooms":["q-room-4"],"next":null,"more":false}
+EOF
         lines 0 "$USHER" -s "$store" room close q-room-4
+        lines 0 "$USHER" -s "$store" id create q-ids
+        expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
+! usher: refused: q-ids: there is one already; choose another with --pool=NAME
+EOF
+        lines 0 "$USHER" -s "$store" id delete q-ids
+        lines 0 "$USHER" -s "$store" serial rule q-tickets prefix=X
+        expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
+! usher: refused: q-tickets: there is one already; choose another with --pool=NAME
+EOF
+        holds_rule=$("$USHER" -s "$store" serial show q-tickets)
+        case $holds_rule in
+        *prefix=X*) ;;
+        *) wrong "somebody's rule stays as it was: $holds_rule" ;;
+        esac
+        lines 0 "$USHER" -s "$store" serial delete q-tickets
         lines 0 "$USHER" -s "$store" queue login q-queue eve
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
 ! usher: refused: queue q-queue has somebody in it; choose another with --pool=NAME
 EOF
         lines 0 "$USHER" -s "$store" queue logout q-queue eve
+        # one that refuses callers half-way: all of them leave it, and the agents
+        for batch in 1 7 256; do
+            lines 0 "$USHER" -s "$store" queue set a$batch-queue archive=2
+            lines 1 "$USHER" -s "$store" replay queue.csv --pool=a$batch --batch=$batch
+            lines 0 "$USHER" -s "$store" --json queue stats a$batch-queue
+            holds out.txt '"waiting":0,"seated":0,"agents":0,'
+            holds out.txt '"offered":0,"away":0,'
+        done
         lines 0 "$USHER" -s "$store" check
     fi
 done
@@ -161,6 +190,46 @@ lines 0 "$USHER" -s memory: --json replay callers.csv --agents=2
 holds out.txt '"recorded":null,'"$replayed"
 lines 0 "$USHER" -s memory: replay callers.csv
 holds out.txt 'No queue: the record names no agents; say how many with --agents=N'
+
+# One who asks two hours before anybody is logged in, and does so again then; one who hangs up before, and
+# one for whom nobody comes.
+cat >early.csv <<'EOF'
+line,arrival_ms,release_ms,service_ms,patience_ms,priority,lane,wait_ms,agent
+A,1000,10006000,5000,99000000,0,x,10000000,ann
+B,2000,5000,5000,3000,0,x,3000,
+C,3000,10011000,5000,99000000,0,x,10003000,ann
+D,20000000,20004000,5000,4000,0,x,4000,
+EOF
+for store in $STORES; do
+    for batch in 1 256; do
+        lines 0 "$USHER" -s "$store" --json replay early.csv --pool=e --batch=$batch
+        holds out.txt '"replayed":{"calls":4,"served":2,"abandoned":2,"before_queue":0,"turned_away":0,"found_nobody":4,"queued":4,"wait":10001500,"wait_abandoned":3500,"wait_all":10001500,"wait_90":10003000,"within_20s":0,"longest_queue":3}'
+        holds out.txt '"rooms":{"rooms":2,'
+    done
+    [ "$store" = memory: ] || lines 0 "$USHER" -s "$store" check
+done
+lines 0 "$USHER" -s memory: replay early.csv
+holds out.txt '  calls                                         4            4'
+holds out.txt '  found nobody on duty at first                 -            4'
+
+# The store refuses in the middle: all that the replay brought into it goes.
+if [ -n "$redis_pid" ]; then
+    redis-cli -s redis.sock ACL SETUSER part on '>x' +@all '&*' '~{q*' '~{p08}*' '~{p29}*' '~{p41}*' \
+        '~{p50}*' >acl.txt
+    for batch in 1 3 256; do
+        lines 3 "$USHER" -s "redis+unix://part:x@$dir/redis.sock" replay queue.csv --pool=q --batch=$batch
+        holds err.txt 'usher: unavailable: the index of rooms cannot be written'
+        redis-cli -s redis.sock --scan --pattern '*room*' | grep -v ':number\|:queue' >left.txt
+        [ ! -s left.txt ] || wrong "no room is left: $(cat left.txt)"
+    done
+    redis-cli -s redis.sock ACL SETUSER part resetkeys '~{q-own}*' '~{q-any}*' '~{q-ids}*' \
+        '~{q-tickets}*' >acl.txt
+    lines 3 "$USHER" -s "redis+unix://part:x@$dir/redis.sock" replay queue.csv --pool=q
+    for pool in q-own q-any; do
+        lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number stats $pool
+        holds out.txt '"total":0,'
+    done
+fi
 
 # A made-up centre comes to the same in the queue as where it was made up.
 "$USHER" trace --agents=12 --lambda=240 --mu=20 --theta=15 --calls=2000 --seed=5 >centre.csv
@@ -251,8 +320,8 @@ if [ -f "$month" ]; then
         # all but the 1,941 who hung up before they asked; 1,788 of them on 2 February
         holds got.txt '"ids":{"ids":33066,"first":1,"last":33066,"doubles":0,'
         holds got.txt '"tickets":{"tickets":31125,"first":"TK-19990201-000001","last":"TK-19990228-001330","days":28,"most":1788,"doubles":0,'
-        holds got.txt '"recorded":{"served":27162,"abandoned":5904,"before_queue":1941,"turned_away":0,"queued":18058,"wait":78572,"wait_abandoned":65529,"wait_all":40773,"wait_90":131000,"within_20s":16210,"longest_queue":17}'
-        holds got.txt '"replayed":{"served":30001,"abandoned":3064,"before_queue":1941,"turned_away":1,"queued":6232,"wait":74144,"wait_abandoned":52616,"wait_all":12626,"wait_90":25000,"within_20s":26704,"longest_queue":21}'
+        holds got.txt '"recorded":{"calls":33066,"served":27162,"abandoned":5904,"before_queue":1941,"turned_away":0,"found_nobody":0,"queued":18058,"wait":78572,"wait_abandoned":65529,"wait_all":40773,"wait_90":131000,"within_20s":16210,"longest_queue":17}'
+        holds got.txt '"replayed":{"calls":33066,"served":30001,"abandoned":3065,"before_queue":1941,"turned_away":0,"found_nobody":1,"queued":6233,"wait":74144,"wait_abandoned":52585,"wait_all":12626,"wait_90":25000,"within_20s":26704,"longest_queue":21}'
     done
 else
     echo "SKIPPED, for it is not there: $month"

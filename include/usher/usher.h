@@ -145,7 +145,7 @@ struct usher_engine;
  *   memory:                                    this process only
  *   sqlite:PATH[?sync=full|normal|off]         one file, any number of processes
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
- *   redis+unix:///path                         the same over a socket file
+ *   redis+unix://[user[:password]@]/path       the same over a socket file
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `authority=sqlite:PATH` (authority.h),
  * `journal=0|1` and `history=sqlite:PATH` (history.h) for all, `sync=` for SQLite,
@@ -655,7 +655,8 @@ struct usher_notice {
     uint64_t epoch, version;
     int64_t now_ms;
     enum usher_verb verb;
-    struct usher_text subject; /* the number, user or agent; none for `set` */
+    struct usher_text subject; /* the number, user or agent; none for `set`.  Of a queue it is an
+                                * agent if token is not 0 and there is no owner, else a user */
     uint8_t from, to;          /* states of the subject; 0,0 for `set` */
     uint64_t token;
     int64_t until_ms;

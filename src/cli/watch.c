@@ -43,9 +43,29 @@ struct watching {
 
 /* ---- one notice ------------------------------------------------------------------- */
 
+/* NULL: the change is of nothing that has a state. */
+static const char *state_word(const struct usher_notice *n, unsigned state)
+{
+    if (n->subject.size == 0)
+        return NULL;
+    if (n->noun == USHER_NUMBER)
+        return usher_number_state_word((enum usher_number_state)state);
+    if (n->noun == USHER_QUEUE)
+        return n->token != 0 && n->owner.size == 0
+                   ? usher_agent_state_word((enum usher_agent_state)state)
+                   : usher_user_state_word((enum usher_user_state)state);
+    return NULL;
+}
+
+static void notice_state(struct json *j, const char *key, const char *word)
+{
+    const struct usher_text text = { word, word != NULL ? strlen(word) : 0 };
+
+    usher__json_name(j, key, &text);
+}
+
 static void notice_json(const struct usher_notice *n)
 {
-    static const struct usher_text none = { NULL, 0 };
     struct json j = { stdout, false };
     char epoch[17];
 
@@ -66,13 +86,8 @@ static void notice_json(const struct usher_notice *n)
         usher__json_uint(&j, "version", n->version);
         usher__json_text(&j, "verb", usher_verb_word(n->verb));
         usher__json_name(&j, "subject", &n->subject);
-        if (n->noun == USHER_NUMBER && n->subject.size != 0) {
-            usher__json_text(&j, "from", usher_number_state_word((enum usher_number_state)n->from));
-            usher__json_text(&j, "to", usher_number_state_word((enum usher_number_state)n->to));
-        } else {
-            usher__json_name(&j, "from", &none);
-            usher__json_name(&j, "to", &none);
-        }
+        notice_state(&j, "from", state_word(n, n->from));
+        notice_state(&j, "to", state_word(n, n->to));
         usher__json_key(&j, "data");
         fputs("{}", stdout);
         usher__json_name(&j, "owner", &n->owner);

@@ -29,6 +29,39 @@ EOT
 {"status":"ok","epoch":"E","version":5,"state":"closed","erased":5,"more":false}
 EOT
 
+    # A user and an agent of a queue each have states of their own, also where both just expire.
+    cat >in <<'EOT'
+watch queue/Q
+queue set Q offer=500 wrapup=100 now=1000
+queue login Q ann now=1000
+queue apply Q ann now=1000
+queue accept Q ann ann now=1100
+queue finish Q 2.1 now=2000
+queue apply Q bob now=2000
+queue sweep Q now=2100
+queue sweep Q now=90000
+EOT
+    lines 0 "$USHER" -s "$store" shell -e <in
+    sed -n 's/.*"verb":\("[a-z]*","subject":.*\),"data":{},"owner":\(.*\),"time".*/\1 \2/p' out.txt >got.txt
+    cat >wanted.txt <<'EOT'
+"set","subject":null,"from":null,"to":null null
+"login","subject":"ann","from":"gone","to":"idle" null
+"apply","subject":"ann","from":"gone","to":"waiting" null
+"match","subject":"ann","from":"waiting","to":"offered" "ann"
+"accept","subject":"ann","from":"offered","to":"seated" "ann"
+"finish","subject":"ann","from":"seated","to":"gone" "ann"
+"apply","subject":"bob","from":"gone","to":"waiting" null
+"expire","subject":"ann","from":"wrapup","to":"idle" null
+"match","subject":"bob","from":"waiting","to":"offered" "ann"
+"expire","subject":"bob","from":"offered","to":"waiting" null
+"expire","subject":"ann","from":"idle","to":"gone" null
+"expire","subject":"bob","from":"waiting","to":"gone" null
+EOT
+    cmp -s wanted.txt got.txt || {
+        wrong "states of agents and users, on $store"
+        diff -u wanted.txt got.txt
+    }
+
     # Who comes and goes may be told together; the log has it one by one.
     cat >in <<'EOT'
 watch room/T

@@ -75,7 +75,7 @@ extern const struct cli_program usher__cli_programs[]; /* ends with word NULL */
 struct cli_verb {
     const char *noun, *word;
     int (*run)(struct cli *cli, char *const *words, size_t n);
-    const char *usage, *help;
+    const char *usage, *help; /* help of itself has more lines behind the first */
 };
 extern const struct cli_verb usher__cli_verbs[]; /* ends with word NULL */
 const struct cli_verb *usher__cli_verb(const char *noun, const char *word);

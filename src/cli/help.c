@@ -110,7 +110,7 @@ static const struct {
     { "TOKEN", "TOKEN",
       "finish: of the match, as given by apply or where; if it is another: stale; drain: version up "
       "to which visits are dropped" },
-    { "STATE", "STATE", "waiting, offered, seated or away" },
+    { "STATE", "waiting|offered|seated|away", "those in this state, not those who wait" },
 };
 
 /* The same for serials, where other words mean the same and the same words other things. */
@@ -189,6 +189,10 @@ static void describe(const struct usher__noun *noun, const struct usher__arg *ar
     }
     if (noun->noun == USHER_QUEUE)
         describe_queue(arg, ret_value, ret_help);
+    if (noun->noun == USHER_ROOM && strcmp(arg->word, "after") == 0) {
+        *ret_value = "NEXT";
+        *ret_help = "go on where a page ended: its next";
+    }
 }
 
 static bool must(const struct usher__verb *verb, const struct usher__arg *arg)
@@ -310,7 +314,8 @@ static void help_noun(FILE *out, const struct usher__noun *noun)
     }
     for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++)
         if (strcmp(v->noun, noun->word) == 0)
-            fprintf(out, "  %s %s %s\n      %s\n", v->noun, v->word, v->usage, v->help);
+            fprintf(out, "  %s %s %s\n      %.*s\n", v->noun, v->word, v->usage,
+                    (int)strcspn(v->help, "\n"), v->help);
     fputs("\nEvery command takes now=MS and req=ID (`usher help arguments`).\n", out);
 }
 
@@ -366,7 +371,10 @@ static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *ve
     }
     for (const struct cli_verb *v = usher__cli_verbs; v->word != NULL; v++) {
         if (strcmp(v->noun, noun->word) == 0 && strcmp(v->word, verb) == 0) {
-            fprintf(out, "usher %s %s %s\n\n%s.\n", v->noun, v->word, v->usage, v->help);
+            int line = (int)strcspn(v->help, "\n");
+
+            fprintf(out, "usher %s %s %s\n\n%.*s.\n%s", v->noun, v->word, v->usage, line, v->help,
+                    v->help[line] != '\0' ? v->help + line + 1 : "");
             return true;
         }
     }

@@ -63,9 +63,18 @@ const struct cli_verb usher__cli_verbs[] = {
     { "serial", "digest", usher__cli_digest, "RULE",
       "128 bits over all that is stored of the rule; alike on every store" },
     { "room", "list", usher__cli_rooms, "[after=ROOM] [created=MS] [max=N]",
-      "open rooms by time of opening, in pages" },
+      "open rooms by time of opening, in pages\n"
+      "\n"
+      "  after       go on where a page ended: its next\n"
+      "  created     those opened then or later (0 to 253402300799999)\n"
+      "  max         at most so many (1 to 10000)\n" },
     { "room", "patrol", usher__cli_rooms, "WORKER [batch=N] [every=MS] [lease=MS]",
-      "rooms that are due for a look, each handed to one worker" },
+      "rooms that are due for a look, each handed to one worker\n"
+      "\n"
+      "  worker      who looks at them; when it comes again it is done with those it had\n"
+      "  batch       at most so many (1 to 10000)\n"
+      "  every       a room is due again so long after it was handed out (60000)\n"
+      "  lease       or so long, if the worker does not come again (30000)\n" },
     { NULL, NULL, NULL, NULL, NULL },
 };
 
@@ -99,11 +108,30 @@ int usher__cli_open(struct cli *cli)
     return 0;
 }
 
+/* `usher queue apply --help`; as a name or a value that word has its key in front. */
+static bool asks_for_help(char *const *words, size_t n)
+{
+    for (size_t i = 1; i < n; i++)
+        if (strcmp(words[i], "--help") == 0 || (i < 3 && strcmp(words[i], "-h") == 0))
+            return true;
+    return false;
+}
+
+static int help(struct cli *cli, char *const *words, size_t n)
+{
+    char *about[] = { words[0], words[0], n > 1 ? words[1] : NULL };
+    bool verb = about[2] != NULL && about[2][0] != '-' && usher__noun_by_word(words[0]) != NULL;
+
+    return usher__cli_help(cli, about, verb ? 3 : 2);
+}
+
 static int run(struct cli *cli, char *const *words, size_t n)
 {
     const struct cli_program *p = usher__cli_programs;
     int rc;
 
+    if (asks_for_help(words, n))
+        return help(cli, words, n);
     while (p->word != NULL && strcmp(p->word, words[0]) != 0)
         p++;
     rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);

@@ -17,6 +17,33 @@ cmp overview out.txt || wrong 'help, -h and --help are the same'
 lines 0 "$USHER" --help
 cmp overview out.txt || wrong 'help, -h and --help are the same'
 
+# Behind a verb it is help on the verb, and nothing is made.
+for words in 'queue set' 'room open' 'queue apply' 'room patrol' 'number import' 'serial rule' replay watch \
+    trace shell check queue; do
+    lines 0 "$USHER" help $words
+    cp out.txt wanted.txt
+    for option in --help -h; do
+        lines 0 "$USHER" -s "sqlite:$dir/none.db" $words $option
+        cmp -s wanted.txt out.txt || wrong "$words $option is help"
+    done
+done
+lines 0 "$USHER" -s "sqlite:$dir/none.db" queue login desk --help
+holds out.txt 'usher queue login Q AGENT'
+lines 0 "$USHER" -s "sqlite:$dir/none.db" replay day.csv --help
+[ ! -e none.db ] || wrong 'no store is made'
+lines 0 "$USHER" -s memory: --json queue login desk agent=--help
+holds out.txt '"agent":"--help"'
+lines 2 "$USHER" tango --help
+holds err.txt 'no help on `tango`'
+lines 0 "$USHER" help room patrol
+for key in worker batch every lease; do
+    grep -q "^  $key  *[a-z].* .* " out.txt || wrong "patrol says what $key does"
+done
+lines 0 "$USHER" help watch
+for key in since max once every for; do
+    grep -q "^  --$key" out.txt || wrong "watch says what --$key does"
+done
+
 verbs=$(sed -n 's/^  number *\(add .*\)/\1/p' overview)
 [ "$(echo "$verbs" | wc -w)" -ge 15 ] || wrong "there are 15 verbs at least: $verbs"
 lines 0 "$USHER" help number

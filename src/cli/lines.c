@@ -77,8 +77,12 @@ static bool lines_fill(struct lines *l)
 static enum lines_result lines_give(struct lines *l, size_t end, size_t next, char **ret_line,
                                     size_t *ret_size)
 {
+    static const char mark[] = "\xEF\xBB\xBF";
     bool skipped = l->skipping || end - l->at > l->max;
 
+    /* what some programs put before UTF-8 is no part of a name */
+    if (l->number == 0 && end - l->at >= 3 && memcmp(l->buf + l->at, mark, 3) == 0)
+        l->at += 3;
     *ret_line = l->buf + l->at;
     *ret_size = end - l->at;
     l->number++;

@@ -36,8 +36,8 @@ void usher__lines_open(struct lines *l, int fd, size_t max);
 void usher__lines_open_bytes(struct lines *l, const void *data, size_t size, size_t max);
 void usher__lines_close(struct lines *l);
 
-/* The next line without its newline; it lives until the next call.  Without @wait nothing is
- * read.  The last line needs no newline. */
+/* The next line without its newline, the first one without the byte order mark of UTF-8; it lives
+ * until the next call.  Without @wait nothing is read.  The last line needs no newline. */
 enum lines_result usher__lines_next(struct lines *l, bool wait, char **ret_line, size_t *ret_size);
 
 #endif

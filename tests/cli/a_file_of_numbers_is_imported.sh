@@ -87,4 +87,12 @@ EOF
 expect 2 "$USHER" -s memory: number import p numbers now=x <<'EOF'
 ! usher: invalid: now is not a number from 0 to 253402300799999
 EOF
+# What some programs put before UTF-8 is part of no number, command or column.
+printf '\357\273\2771\r\n2\n' >marked.txt
+printf '\357\273\277number import m marked.txt\nnumber list m max=1\n' >in
+lines 0 "$USHER" -s memory: shell -e <in
+holds out.txt '"added":2,"same":0,"bad":0}'
+holds out.txt '"numbers":[{"number":"1",'
+printf '\357\273\277line,arrival_ms,release_ms\n1,2,3\n' >marked.csv
+lines 0 "$USHER" -s memory: replay marked.csv
 finish

@@ -320,7 +320,8 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
  * version, from, to, token, until, now, owner, subject, data), an array of rows (each one an array
  * of the fields of a row), then the fields of the reply as they stand in
- * src/core/NOUN_verbs.def.  Or an array of a status from `invalid` on and a message.
+ * src/core/NOUN_verbs.def, and a message if there is one.  Or an array of a status from `invalid`
+ * on and a message.
  */
 
 /**

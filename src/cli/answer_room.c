@@ -389,6 +389,8 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         }
         break;
     }
+    if (reply->message[0] != '\0')
+        usher__json_text(j, "message", reply->message);
 }
 
 /* ---- words ------------------------------------------------------------------------ */
@@ -477,7 +479,7 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
         name_plain(out, ": ", &command->arg.room.role);
         if (name.size != 0)
             name_plain(out, " is ", &name);
-        else
+        else if (reply->status != USHER_MISSING)
             fputs(" is nobody", out);
         break;
     case USHER_ROOM_OPEN:

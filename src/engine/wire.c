@@ -125,19 +125,29 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_command *c
     return true;
 }
 
+static bool message_read(struct usher_unpacker *u, struct usher_reply *reply)
+{
+    struct usher_text text;
+
+    if (!usher_unpack_text(u, &text))
+        return false;
+    (void)snprintf(reply->message, sizeof reply->message, "%.*s",
+                   (int)(text.size < sizeof reply->message ? text.size : sizeof reply->message),
+                   text.data);
+    for (char *c = reply->message; *c != '\0'; c++)
+        if ((unsigned char)*c < 0x20 || *c == 0x7f)
+            *c = '?';
+    return true;
+}
+
 static enum usher_status failure_read(struct usher_unpacker *u, enum usher_status status,
                                       struct usher_reply *reply)
 {
-    struct usher_text text;
     char line[sizeof reply->message];
 
-    if (!usher_unpack_text(u, &text) || u->at != u->end)
+    if (!message_read(u, reply) || u->at != u->end)
         return USHER_INVALID;
-    (void)snprintf(line, sizeof line, "%.*s",
-                   (int)(text.size < sizeof line ? text.size : sizeof line), text.data);
-    for (char *c = line; *c != '\0'; c++)
-        if ((unsigned char)*c < 0x20 || *c == 0x7f)
-            *c = '?';
+    memcpy(line, reply->message, sizeof line);
     usher_reply_fail(reply, status, line);
     return USHER_OK;
 }
@@ -152,15 +162,18 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     int64_t repeated;
     uint64_t code;
     size_t n;
+    bool has_why;
     enum usher_status status;
 
     if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, &code) || code > USHER_NOMEM)
         return USHER_INVALID;
     if (code >= USHER_INVALID)
         return n == 2 ? failure_read(&u, (enum usher_status)code, reply) : USHER_INVALID;
-    if (n != 6 + usher__fields_count(noun, command->verb) || !usher_unpack_text(&u, &epoch) ||
-        !hex_read(&epoch, &reply->epoch) || !usher_unpack_uint(&u, &reply->version) ||
-        !usher_unpack_int(&u, &repeated) || repeated < 0 || repeated > 1)
+    has_why = n == 7 + usher__fields_count(noun, command->verb);
+    if (n != 6 + usher__fields_count(noun, command->verb) + has_why ||
+        !usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||
+        !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &repeated) ||
+        repeated < 0 || repeated > 1)
         return USHER_INVALID;
     reply->status = (enum usher_status)code;
     reply->repeated = repeated == 1;
@@ -170,6 +183,8 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     status = usher__rows_unpack(&u, noun, reply);
     if (status != USHER_OK)
         return status == USHER_NOMEM ? status : USHER_INVALID;
-    return usher__fields_unpack(&u, noun, command->verb, reply) && u.at == u.end ? USHER_OK
-                                                                                 : USHER_INVALID;
+    if (!usher__fields_unpack(&u, noun, command->verb, reply) ||
+        (has_why && !message_read(&u, reply)))
+        return USHER_INVALID;
+    return u.at == u.end ? USHER_OK : USHER_INVALID;
 }

@@ -309,7 +309,7 @@ enum usher_status usher__queue_pull(struct run *run)
         return status;
     usher__queue_answer_agent(w, USHER_OK, &r);
     if (!is_open(&r)) {
-        w->reply->status = USHER_REFUSED;
+        usher__say(w->reply, USHER_REFUSED, "the agent takes nobody now");
         return USHER_OK;
     }
     usher__queue_act_init(&act);

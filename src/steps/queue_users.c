@@ -110,8 +110,7 @@ enum usher_status usher__queue_apply(struct run *run)
     }
     if (set[SET_ARCHIVE] > 0 && counts[COUNT_VISITS] >= set[SET_ARCHIVE]) {
         reply_of(w)->why = USHER_QUEUE_WHY_HISTORY;
-        usher__say(w->reply, USHER_FULL, "%" PRId64 " ended visits wait for a history",
-                   counts[COUNT_VISITS]);
+        usher__say(w->reply, USHER_FULL, "as many ended visits wait for a history as may");
         return USHER_OK;
     }
     memset(&new, 0, sizeof new);
@@ -141,11 +140,11 @@ enum usher_status usher__queue_apply(struct run *run)
     if (set[SET_LIMIT] > 0 && !found &&
         counts[COUNT_USERS + USHER_USER_WAITING] + counts[COUNT_USERS + USHER_USER_AWAY] >=
             set[SET_LIMIT]) {
-        w->reply->status = USHER_FULL;
+        usher__say(w->reply, USHER_FULL, "as many users wait as may");
         return USHER_OK;
     }
     if (l->r.ref == NULL && counts[COUNT_LANES] >= USHER_LANES_MAX) {
-        usher__say(w->reply, USHER_FULL, "the queue has %d lanes", USHER_LANES_MAX);
+        usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
         return USHER_OK;
     }
     usher__queue_act_step(w, &act);
@@ -302,7 +301,9 @@ enum usher_status usher__queue_finish(struct run *run)
 
     reply_of(w)->index = reply_of(w)->wait_ms = -1;
     if (status == USHER_MISSING || status == USHER_EMPTY) {
-        w->reply->status = status == USHER_MISSING ? USHER_MISSING : USHER_REFUSED;
+        w->reply->status = USHER_MISSING;
+        if (status == USHER_EMPTY)
+            usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
     if (status != USHER_OK)
@@ -316,7 +317,7 @@ enum usher_status usher__queue_finish(struct run *run)
     }
     if (usher__machine_move(&usher__user_machine, u.state, USHER__USER_FINISH).status != USHER_OK) {
         usher__queue_answer_names(w, &u.id, &u.owner);
-        w->reply->status = USHER_REFUSED;
+        usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
     return end_visit(run, &u, USHER_OUTCOME_SEATED, USHER__USER_FINISH);
@@ -353,6 +354,14 @@ static enum usher_status offered(struct run *run, struct usher_record *a, struct
     return USHER_OK;
 }
 
+static enum usher_status not_offered(work *w, enum usher_status status)
+{
+    w->reply->status = status;
+    if (status == USHER_REFUSED)
+        usher__say(w->reply, status, "the user is not offered to the agent");
+    return USHER_OK;
+}
+
 enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
 {
     work *w = run->w;
@@ -363,10 +372,8 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
     struct lane *l;
     enum usher_status status = offered(run, &a, &u);
 
-    if (status == USHER_MISSING || status == USHER_REFUSED) {
-        w->reply->status = status;
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING || status == USHER_REFUSED)
+        return not_offered(w, status);
     if (status != USHER_OK)
         return status;
     from = u.state;
@@ -374,10 +381,8 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
                                accept ? USHER__USER_SEAT : USHER__USER_BACK);
     if (!accept && from == USHER_USER_SEATED)
         move.status = USHER_REFUSED; /* it is no offer any more */
-    if (move.status != USHER_OK) {
-        w->reply->status = (enum usher_status)move.status;
-        return USHER_OK;
-    }
+    if (move.status != USHER_OK)
+        return not_offered(w, (enum usher_status)move.status);
     usher__queue_act_init(&act);
     status = usher__queue_agent_hold_this(w, &act, &a);
     if (status != USHER_OK)
@@ -442,7 +447,7 @@ enum usher_status usher__queue_move(struct run *run)
     if (status != USHER_OK)
         return status;
     if (to->r.ref == NULL && w->scope.counts[COUNT_LANES] >= USHER_LANES_MAX) {
-        usher__say(w->reply, USHER_FULL, "the queue has %d lanes", USHER_LANES_MAX);
+        usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
         return USHER_OK;
     }
     usher__queue_act_step(w, &act);

@@ -730,6 +730,8 @@ static bool gate(work *w, unsigned event)
     return true;
 }
 
+static const char not_in[] = "the member is not in the room";
+
 static enum usher_status turn_down(work *w, enum usher_status status, const char *why)
 {
     answer(w, status);
@@ -1164,10 +1166,8 @@ static enum usher_status set_member(work *w)
         return USHER_OK;
     answer_name(w, &a->member);
     status = load_present(w, &a->member, &r);
-    if (status == USHER_MISSING) {
-        answer(w, USHER_MISSING);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
         status = find_value(w, ALL, &a->field, &all);
     if (status != USHER_OK)
@@ -1505,10 +1505,8 @@ static enum usher_status set_role(work *w)
         status = load_present(w, &a->member, &member);
     else
         status = USHER_OK;
-    if (status == USHER_MISSING) {
-        answer(w, USHER_MISSING);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
         status = load_role(w, &a->role, &r);
     if (status != USHER_OK)
@@ -1584,10 +1582,8 @@ static enum usher_status share(work *w)
     status = load_share(w, &a->share, &r);
     if (status == USHER_OK)
         status = load_present(w, &a->member, &member);
-    if (status == USHER_MISSING) {
-        answer(w, USHER_MISSING);
-        return USHER_OK;
-    }
+    if (status == USHER_MISSING)
+        return turn_down(w, USHER_MISSING, not_in);
     if (status == USHER_OK)
         status = find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
     if (status != USHER_OK)

@@ -14,7 +14,7 @@ cat >wanted_talk <<'EOF'
 > room join r bob now=1002
 {"status":"ok","epoch":"E","version":3,"member":"bob","members":2,"state":"here","until":0}
 > room join r cid now=1002
-{"status":"full","epoch":"E","version":3,"member":"cid","members":2,"state":"absent","until":0}
+{"status":"full","epoch":"E","version":3,"member":"cid","members":2,"state":"absent","until":0,"message":"the room is full"}
 > room set r topic 'a "b"' now=1003
 {"status":"ok","epoch":"E","version":4,"value":"a \"b\""}
 > room set r topic new if=other now=1003

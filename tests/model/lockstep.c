@@ -267,6 +267,7 @@ static size_t run_batch(const struct world *w, struct target *t,
                         size_t n, FILE *f)
 {
     static struct usher_reply replies[BATCH_MAX];
+    static char said[BATCH_MAX][sizeof replies->message]; /* by the first store */
     size_t bad = n;
 
     forget(&t->heard);
@@ -288,6 +289,14 @@ static size_t run_batch(const struct world *w, struct target *t,
                 say(f, "  %s:\n", t->store->name);
                 noun->model->reply_print(f, commands[i].verb, &replies[i]);
             }
+        }
+        if (t->store == stores) {
+            memcpy(said[i], replies[i].message, sizeof said[i]);
+        } else if (bad == n && replies[i].status < USHER_INVALID &&
+                   strcmp(said[i], replies[i].message) != 0) {
+            bad = i;
+            say(f, "%s says `%s`, but %s `%s`\n", stores[0].name, said[i], t->store->name,
+                replies[i].message);
         }
         usher_reply_done(&replies[i]);
     }

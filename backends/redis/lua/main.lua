@@ -162,7 +162,7 @@ for i = 1, n_commands do
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
             version, clock, due, now, dirty, n_dirty, head_changed
         S.a, S.verb, S.req, S.seed, S.watch = a, a[1], a[3], a[4], a[5]
-        S.status, S.rows, S.notices, S.answer = K.OK, nil, nil, nil
+        S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
         local good, why = pcall(S.run)
@@ -180,6 +180,7 @@ for i = 1, n_commands do
         if not answer then
             answer = {S.status, epoch, version, 0, S.notices or {}, S.rows or {}}
             S.fields(answer, 6)
+            if S.because then answer[#answer + 1] = S.because end
         end
         if by_hand then
             local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')
@@ -188,6 +189,7 @@ for i = 1, n_commands do
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3])}
                 S.hand(out, answer)
+                if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
             end
         else
             out[i] = mpack(answer)

@@ -49,7 +49,10 @@ function S.make_agents()
         S.act_init()
         if r then
             S.agent_read(r)
-            if not S.same_login(r) then return S.say_agent(K.REFUSED, r) end
+            if not S.same_login(r) then
+                S.because = 'is logged in with another capacity, level or other lanes'
+                return S.say_agent(K.REFUSED, r)
+            end
             S.say_agent(K.SAME, r)
             return S.agent_alive(r)
         end
@@ -134,7 +137,10 @@ function S.make_agents()
         local r = S.load('1', S.a[K.ARG_AGENT])
         if not r then return S.no_agent(K.MISSING) end
         S.say_agent(K.OK, r)
-        if not S.is_open(r) then S.status = K.REFUSED return end
+        if not S.is_open(r) then
+            S.status, S.because = K.REFUSED, 'the agent takes nobody now'
+            return
+        end
         S.act_init()
         S.act.agent = S.agent_read(r)
         if not S.match_agent_once() then

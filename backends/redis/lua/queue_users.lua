@@ -39,6 +39,10 @@ function S.where(alive)
     S.say_user(K.OK, u)
 end
 
+function S.no_lane()
+    S.status, S.because = K.FULL, 'the queue has as many lanes as it can have'
+end
+
 function S.apply_verb()
     local g, set = S.a, S.set
     local id, since = g[K.ARG_USER], g[K.ARG_SINCE]
@@ -47,7 +51,7 @@ function S.apply_verb()
     S.gone(K.EMPTY, id)
     if S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) == 0 then S.why = 1 return end
     if set[K.SET_ARCHIVE + 1] > 0 and S.cnt(K.COUNT_VISITS) >= set[K.SET_ARCHIVE + 1] then
-        S.status, S.why = K.FULL, 3
+        S.status, S.why, S.because = K.FULL, 3, 'as many ended visits wait for a history as may'
         return
     end
     local new = S.fresh('3', id)
@@ -59,10 +63,10 @@ function S.apply_verb()
     if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
-        S.status = K.FULL
+        S.status, S.because = K.FULL, 'as many users wait as may'
         return
     end
-    if not l.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then S.status = K.FULL return end
+    if not l.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then return S.no_lane() end
     S.step()
     S.user_settle(new, (S.user_move(K.USER_GONE, K.USER_E_APPLY)))
     S.about(S.verb, K.USER_GONE, new)
@@ -135,6 +139,7 @@ function S.finish()
     S.index, S.wait = -1, -1
     if not u then
         S.status = status
+        if status == K.REFUSED then S.because = 'nobody is seated there' end
         return
     end
     if g[K.ARG_USER] and g[K.ARG_USER] ~= u.id or g[K.ARG_TOKEN] and g[K.ARG_TOKEN] ~= u.token then
@@ -143,13 +148,18 @@ function S.finish()
     end
     local _, what = S.user_move(u.state, K.USER_E_FINISH)
     if what ~= K.OK then
-        S.status, S.user, S.agent = K.REFUSED, u.id, u.owner
+        S.status, S.user, S.agent, S.because = K.REFUSED, u.id, u.owner, 'nobody is seated there'
         return
     end
     S.end_visit(u, 1, K.USER_E_FINISH)
 end
 
 function S.make_steps()
+    function S.not_offered(status)
+        S.status = status
+        if status == K.REFUSED then S.because = 'the user is not offered to the agent' end
+    end
+
     function S.accept_or_reject(accept)
         local g = S.a
         local u, a = S.load('3', g[K.ARG_USER]), nil
@@ -159,12 +169,12 @@ function S.make_steps()
         if u then u = S.load('3', g[K.ARG_USER]) end
         if u then a = S.find('1', g[K.ARG_AGENT]) end
         if not u or not a then S.status = K.MISSING return end
-        if u.owner ~= a.id then S.status = K.REFUSED return end
+        if u.owner ~= a.id then return S.not_offered(K.REFUSED) end
         S.login, S.no, S.token, S.state = a.order, u.n5, u.token, a.state
         local from = u.state
         local to, what = S.user_move(from, accept and K.USER_E_SEAT or K.USER_E_BACK)
         if not accept and from == K.USER_SEATED then what = K.REFUSED end
-        if what ~= K.OK then S.status = what return end
+        if what ~= K.OK then return S.not_offered(what) end
         S.act_init()
         S.act.agent = S.agent_read(a)
         if not accept then
@@ -199,7 +209,7 @@ function S.make_steps()
         end
         S.act_init()
         local from, to = S.lane_hold(lane), S.lane_hold(u.group)
-        if not to.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then S.status = K.FULL return end
+        if not to.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then return S.no_lane() end
         S.step()
         if u.state == K.USER_WAITING then u.rank = S.place_of(u) end
         S.count_user(from, u.state, -1)

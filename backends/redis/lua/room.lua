@@ -45,6 +45,21 @@ function S.say_member(status, r)
     S.name, S.mstate, S.ends = S.a[K.ARG_MEMBER], r and r.state or 0, r and r.ends or 0
 end
 
+function S.too_many()
+    S.because = 'the room has too many fields, or too large ones'
+    return S.say(K.FULL)
+end
+
+function S.too_large(say, r)
+    S.because = 'its fields are too many, or too large'
+    return say(K.FULL, r)
+end
+
+function S.not_in()
+    S.because = 'the member is not in the room'
+    return S.say(K.MISSING)
+end
+
 function S.add_row(kind, r)
     S.rows = S.rows or {}
     local member = kind == K.ROW_MEMBER
@@ -391,6 +406,7 @@ function S.make_room()
         if status ~= K.OK then
             for i = 1, K.SETTINGS do S.extra[i] = S.set[i] end
             S.created = S.n(K.COUNT_CREATED)
+            if status == K.REFUSED then S.because = 'the room is being closed' end
             return S.say(status)
         end
         if changed then S.pset = set end
@@ -505,7 +521,8 @@ function S.make_fields()
         end
         if not fits or S.pn == 0 then
             S.drop()
-            return S.say(fits and K.SAME or K.FULL)
+            if not fits then return S.too_many() end
+            return S.say(K.SAME)
         end
         S.say(K.OK)
         S.finish(0, 0, {token = 0, ends = 0, owner = '', id = field}, S.told(field, value))
@@ -529,7 +546,7 @@ function S.make_fields()
         local r = S.put_value(S.find('7', field), '7', field, value)
         if not r then
             S.drop()
-            return S.say(K.FULL)
+            return S.too_many()
         end
         S.say(K.OK)
         S.finish(0, 0, r, S.told(field, value))
@@ -541,7 +558,7 @@ function S.make_fields()
         local field = a[K.ARG_FIELD]
         S.name = a[K.ARG_MEMBER]
         local r = S.load_present(S.name)
-        if not r then return S.say(K.MISSING) end
+        if not r then return S.not_in() end
         if a[K.ARG_IF] then
             local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
             for i = 1, #t, 3 do
@@ -553,7 +570,7 @@ function S.make_fields()
             if not S.expected(K.ROW_FIELD, now) then return end
         end
         local data, changed, full = S.merge(r.data, true, field)
-        if full then return S.say(K.FULL) end
+        if full then return S.too_large(S.say) end
         if not changed then return S.say(K.SAME) end
         r.data = data
         S.save(r)
@@ -577,6 +594,7 @@ function S.make_join()
         local set = S.set
         if S.n(K.COUNT_STATE) == K.ROOM_LOCKED then
             local _, status = S.room(K.ROOM_E_JOIN)
+            S.because = 'the room is locked'
             return S.say_member(status)
         end
         local limit, place = set[K.SET_CAPACITY + 1], true
@@ -588,11 +606,14 @@ function S.make_join()
             place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
         end
         if not S.gate(K.ROOM_E_JOIN) then return end
-        if not place then return S.say_member(K.FULL) end
+        if not place then
+            S.because = 'the room is full'
+            return S.say_member(K.FULL)
+        end
         local r = S.fresh('1', S.a[K.ARG_MEMBER])
         local data, _, full = S.merge('', true)
         r.data = data
-        if full then return S.say_member(K.FULL) end
+        if full then return S.too_large(S.say_member) end
         r.rank, r.order, r.n0 = S.now, S.version + 1, S.now
         S.settle(r, S.member(K.MEMBER_ABSENT, K.MEMBER_E_JOIN), S.now)
         S.add(K.COUNT_MEMBERS, 1)
@@ -608,9 +629,12 @@ function S.make_join()
         if not r then return S.join_new() end
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
         local to, status = S.member(state, K.MEMBER_E_JOIN)
-        if status == K.REFUSED then return S.say_member(status, r) end
+        if status == K.REFUSED then
+            S.because = 'it is banned'
+            return S.say_member(status, r)
+        end
         local data, changed, full = S.merge(before, true)
-        if full then return S.say_member(K.FULL, r) end
+        if full then return S.too_large(S.say_member, r) end
         if changed then r.data = data end
         if S.now > r.rank then r.rank = S.now end
         S.settle(r, to, S.now)
@@ -657,6 +681,7 @@ function S.go(event)
         return S.say_member(K.SAME, r)
     end
     if ban and from ~= K.MEMBER_BANNED and S.count[K.COUNT_BANS + 1] >= K.BANS_MAX then
+        S.because = 'the room has too many bans'
         return S.say_member(K.FULL, r)
     end
     if not ban then S.erase(r) end
@@ -701,14 +726,20 @@ function S.make_owned()
         local id, holder = a[K.ARG_ROLE], a[K.ARG_HOLDER]
         if holder ~= '' then
             member = S.load_present(holder)
-            if not member then return S.say(K.MISSING) end
+            if not member then return S.not_in() end
         end
         local r = S.load_owned('3', id)
         S.name = r and r.owner or ''
         if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
         if holder == S.name then return S.say(K.SAME) end
-        if member and member.n1 >= K.ROLES_MAX then return S.say(K.FULL) end
-        if not r and S.count[K.COUNT_ROLES + 1] >= K.FIELDS_MAX then return S.say(K.FULL) end
+        if member and member.n1 >= K.ROLES_MAX then
+            S.because = 'the member has too many roles'
+            return S.say(K.FULL)
+        end
+        if not r and S.count[K.COUNT_ROLES + 1] >= K.FIELDS_MAX then
+            S.because = 'the room has too many roles'
+            return S.say(K.FULL)
+        end
         if r then S.recount(r.owner, 'n1', -1) end
         if member then S.recount(holder, 'n1', 1) end
         S.add(K.COUNT_ROLES, (r and 0 or 1) - (member and 0 or 1))
@@ -731,12 +762,18 @@ function S.make_owned()
         S.name = id
         S.load_owned('5', id)
         local member = S.load_present(owner)
-        if not member then return S.say(K.MISSING) end
+        if not member then return S.not_in() end
         local r = S.find('5', id)
-        if r and r.owner ~= owner then return S.say(K.REFUSED) end
-        if not r and member.n2 >= K.SHARES_MAX then return S.say(K.FULL) end
+        if r and r.owner ~= owner then
+            S.because = "it is another member's"
+            return S.say(K.REFUSED)
+        end
+        if not r and member.n2 >= K.SHARES_MAX then
+            S.because = 'the member has too many shares'
+            return S.say(K.FULL)
+        end
         local data, changed, full = S.merge(r and r.data or '', false)
-        if full then return S.say(K.FULL) end
+        if full then return S.too_large(S.say) end
         if r and not changed then return S.say(K.SAME) end
         if not r then
             r = S.fresh('5', id)

@@ -279,8 +279,10 @@ mutant 'authority: any server is the one that a grant was put on' backends/redis
     tests/fault/test_authority 'no_id*'
 mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_SERVER + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || now < t->try_ms)/(now < t->try_ms)/' \
+mutant 'authority: all who need more ask' src/engine/ask.c 's/(t->taken || (pauses \&\& now < t->try_ms))/(pauses \&\& now < t->try_ms)/' \
     $memory 'sixty_four*'
+mutant 'authority: a grant on its way is a loss' src/engine/ask.c 's/        status = turn_begin(a, t, times, false);/        status = USHER_OK;/' \
+    tests/fault/test_losses 'sixty*memory*'
 mutant 'authority: power loss takes back what was granted' backends/sqlite/side.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \

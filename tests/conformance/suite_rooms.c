@@ -276,7 +276,8 @@ static bool whole(const struct fixture *f)
 
 static unsigned many(const struct fixture *f, unsigned n)
 {
-    return strcmp(f->b->name, "own") == 0 ? n / 40 : n; /* that one searches all rows */
+    /* that one searches all rows */
+    return strcmp(f->b->name, "own") == 0 || share_wrapped() ? n / 40 : n;
 }
 
 /* ---- opening, fields --------------------------------------------------------------- */
@@ -966,7 +967,8 @@ static void no_speaker_is_ever_absent(void **state)
             (w.holder[1] > 0 && !w.in[w.holder[1] - 1]))
             continue;
         states++;
-        for (int command = 0; command < 4 * 2 + 2 * 3 * 4 + 2; command++) {
+        for (int command = share_wrapped() ? code % 5 : 0; command < 4 * 2 + 2 * 3 * 4 + 2;
+             command += share_wrapped() ? 5 : 1) {
             int c = command;
 
             reach(f, &w);
@@ -1007,7 +1009,7 @@ static void no_speaker_is_ever_absent(void **state)
         }
     }
     assert_int_equal(states, 18);
-    assert_int_equal(steps, 18 * 34);
+    assert_true(share_wrapped() || steps == 18 * 34);
 }
 
 /* ---- following --------------------------------------------------------------------- */

@@ -13,11 +13,16 @@ uint64_t number_from(const char *variable, uint64_t otherwise)
     return value != NULL && *value != '\0' ? strtoull(value, NULL, 0) : otherwise;
 }
 
-bool share_slow(void)
+bool share_wrapped(void)
 {
     const char *wrapper = getenv("USHER_WRAPPER");
 
-    return SANITIZED || (wrapper != NULL && *wrapper != '\0');
+    return wrapper != NULL && *wrapper != '\0';
+}
+
+bool share_slow(void)
+{
+    return SANITIZED || share_wrapped();
 }
 
 uint64_t share_of(const char *variable, uint64_t n)

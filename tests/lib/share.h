@@ -27,8 +27,9 @@ uint64_t number_from(const char *variable, uint64_t otherwise);
 /* What @variable says, else @n or its share. */
 uint64_t share_of(const char *variable, uint64_t n);
 
-/* Does everything take longer here? */
+/* Does everything take longer here?  Very much so: within USHER_WRAPPER (valgrind)? */
 bool share_slow(void);
+bool share_wrapped(void);
 
 /* USHER_LONG=1: all that there is. */
 bool share_long(void);

@@ -229,6 +229,8 @@ mutant 'SQLite: a visit that is kept is told of twice' src/engine/history.c 's/ 
     $sqlite 'a_store_with*'
 mutant 'SQLite: the row of a visit says another time' backends/sqlite/visits.c 's/bind_int64(st, 14, v->wait_ms)/bind_int64(st, 14, v->talk_ms)/' \
     tests/model/test_queue_differential
+mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/sqlite.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
+    tests/unit/test_sqlite 'who_is_remembered*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
 

@@ -5,13 +5,16 @@
  * A connection serves one transaction at a time, on whatever thread.  scan() has one of its
  * own, so that a long look at everything holds up nobody.
  *
- * Two things are remembered: headers of scopes, which a transaction of many commands reads
+ * Three things are remembered: headers of scopes, which a transaction of many commands reads
  * once and writes once, at its commit; and short records that were found or written, for
- * what is taken now will be given back.  Other processes write as well, so all of that is
+ * what is taken now will be given back; and the beginnings of lists.  Other processes write as well, so all of that is
  * only as good as the pages that SQLite has in its memory: a transaction that finds them
  * changed by somebody else (SQLITE_FCNTL_DATA_VERSION), or a rollback, begins a new
- * generation, and what belongs to an older one is not looked at.  Lists are always asked
- * from SQLite.
+ * generation, and what belongs to an older one is not looked at.
+ *
+ * Lists are asked from SQLite, but for those who stand first among the ready ones: who takes the
+ * first will soon want the second, and of a statement that has found one the next costs a third.
+ * The more of what was read was used, the more are read the next time.
  *
  * Every record that is read has its texts copied into the arena, and is noted: a write that
  * knows what was there names only the columns that it changes.
@@ -39,12 +42,16 @@
 #define SCOPES 2u
 #define RECORDS 2u
 #define SEEN 1u
+#define FRONTS 1u
+#define AHEAD 3u
 #define STRETCH 4
 #define BLOCK ((size_t)1)
 #else
 #define SCOPES 64u            /* headers remembered */
 #define RECORDS 1024u         /* records remembered */
 #define SEEN 16u              /* records noted as read */
+#define FRONTS 4u             /* lists of which the first records are remembered */
+#define AHEAD 64u             /* of each, at most */
 #define STRETCH 512           /* records of a stretch, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
@@ -100,6 +107,18 @@ struct cached {
     char texts[SHORT];
 };
 
+/* The first records of a list of ready ones: from @at on, in order and without gaps. */
+struct front {
+    uint64_t generation;
+    int64_t list;
+    struct usher_text by; /* size 0: the list of all */
+    char text[SHORT];
+    size_t at, n;
+    size_t want;      /* how many to read the next time */
+    uint64_t hi, order; /* the place of the last one */
+    struct cached records[AHEAD]; /* ref NULL: it stands there no more */
+};
+
 /* Texts of records; the bytes follow. */
 struct block {
     struct block *next;
@@ -114,6 +133,7 @@ struct usher_txn {
     uint64_t generation; /* from 1 */
     struct header scopes[SCOPES];
     struct cached records[RECORDS];
+    struct front fronts[FRONTS];
     struct block *arena; /* the newest block first */
     struct usher_record seen[SEEN];
     size_t n_seen; /* of all since the arena was empty */
@@ -547,22 +567,32 @@ static bool cached_is(const struct usher_txn *t, const struct cached *c, int64_t
     return c->generation == t->generation && c->list == list && same_text(&c->record.id, id);
 }
 
-static void cached_put(struct usher_txn *t, int64_t list, const struct usher_record *r)
+static bool is_short(const struct usher_record *r)
 {
-    struct cached *c = cached_place(t, list, &r->id);
+    return r->data.size == 0 && r->id.size + r->owner.size + r->group.size <= SHORT;
+}
+
+static void cached_fill(struct cached *c, uint64_t generation, int64_t list,
+                        const struct usher_record *r)
+{
     char *to = c->texts;
 
-    if (r->data.size != 0 || r->id.size + r->owner.size + r->group.size > SHORT) {
-        if (cached_is(t, c, list, &r->id))
-            c->generation = 0;
-        return;
-    }
-    c->generation = t->generation;
+    c->generation = generation;
     c->list = list;
     c->record = *r;
     to = copy_text(&c->record.id, to);
     to = copy_text(&c->record.owner, to);
     (void)copy_text(&c->record.group, to);
+}
+
+static void cached_put(struct usher_txn *t, int64_t list, const struct usher_record *r)
+{
+    struct cached *c = cached_place(t, list, &r->id);
+
+    if (is_short(r))
+        cached_fill(c, t->generation, list, r);
+    else if (cached_is(t, c, list, &r->id))
+        c->generation = 0;
 }
 
 static void cached_drop(struct usher_txn *t, int64_t list, const struct usher_text *id)
@@ -575,26 +605,34 @@ static void cached_drop(struct usher_txn *t, int64_t list, const struct usher_te
 
 /* ---- records ---------------------------------------------------------------------- */
 
-/* The record that the bound @st finds; it must stand in @list, and in all of @slots. */
+/* The next record that @st finds; it must stand in @list, and in all of @slots. */
+static enum usher_status step(struct connection *c, sqlite3_stmt *st, int64_t list, unsigned slots,
+                              struct usher_record *ret_record)
+{
+    enum usher_status status;
+    int rc = sqlite3_step(st);
+
+    if (rc != SQLITE_ROW)
+        return rc == SQLITE_DONE ? USHER_MISSING : failed(c, rc);
+    status = read_record(c, st, ret_record);
+    if (status == USHER_OK &&
+        (sqlite3_column_int64(st, 1) != list || (ret_record->slots & slots) != slots ||
+         (slots != 0 && ret_record->order == 0)))
+        status = corrupt(c, "an index and its table disagree");
+    return status;
+}
+
+/* The record that the bound @st finds, as step(). */
 static enum usher_status fetch(struct usher_txn *t, sqlite3_stmt *st, int64_t list, unsigned slots,
                                struct usher_record *ret_record)
 {
     struct usher_record r;
-    enum usher_status status;
-    int rc = sqlite3_step(st);
+    enum usher_status status = step(&t->c, st, list, slots, &r);
 
-    if (rc == SQLITE_ROW) {
-        status = read_record(&t->c, st, &r);
-        if (status == USHER_OK && (sqlite3_column_int64(st, 1) != list ||
-                                   (r.slots & slots) != slots || (slots != 0 && r.order == 0)))
-            status = corrupt(&t->c, "an index and its table disagree");
-        if (status == USHER_OK)
-            status = keep(t, &r);
-        if (status == USHER_OK)
-            *ret_record = r;
-    } else {
-        status = rc == SQLITE_DONE ? USHER_MISSING : failed(&t->c, rc);
-    }
+    if (status == USHER_OK)
+        status = keep(t, &r);
+    if (status == USHER_OK)
+        *ret_record = r;
     (void)sqlite3_reset(st);
     return status;
 }
@@ -625,6 +663,96 @@ static enum usher_status find(struct usher_txn *t, const struct usher_scope *s, 
         cached_put(t, list, ret_record);
     return status;
 }
+
+/* ---- the beginnings of lists ---- */
+
+/* Make @f the front of the list, of which nothing is known. */
+static void front_begin(struct front *f, uint64_t generation, int64_t list,
+                        const struct usher_text *by)
+{
+    f->generation = generation;
+    f->list = list;
+    f->by = *by;
+    (void)copy_text(&f->by, f->text);
+    f->at = f->n = 0;
+    f->want = 1;
+}
+
+/* The first one of the list, and those behind it for the next time. */
+static enum usher_status front_read(struct usher_txn *t, struct front *f, sqlite3_stmt *st,
+                                    struct usher_record *ret_record)
+{
+    struct usher_record r;
+    enum usher_status status;
+
+    f->at = f->n = 0;
+    while ((status = step(&t->c, st, f->list, 1u, &r)) == USHER_OK) {
+        if (f->n == 0) {
+            status = keep(t, &r);
+            if (status != USHER_OK)
+                break;
+            *ret_record = r;
+        }
+        if (!is_short(&r))
+            break;
+        f->hi = r.rank;
+        f->order = r.order;
+        cached_fill(&f->records[f->n++], t->generation, f->list, &r);
+        if (f->n == f->want)
+            break;
+    }
+    (void)sqlite3_reset(st);
+    if (status == USHER_MISSING && f->n != 0)
+        status = USHER_OK;
+    f->want = f->want * 2 < AHEAD ? f->want * 2 : AHEAD;
+    return status;
+}
+
+/* The first one among the ready records of @list (@by NULL: of all), which is what @st asks. */
+static enum usher_status front_walk(struct usher_txn *t, int64_t list, const struct usher_text *by,
+                                    sqlite3_stmt *st, struct usher_record *ret_record)
+{
+    static const struct usher_text all = { "", 0 };
+    const struct usher_text *text = by != NULL ? by : &all;
+    struct front *f = &t->fronts[hash_of((uint64_t)list, text) % FRONTS];
+    struct usher_record r;
+    enum usher_status status;
+
+    if (text->size > SHORT)
+        return fetch(t, st, list, 1u, ret_record);
+    if (f->generation != t->generation || f->list != list || !same_text(&f->by, text))
+        front_begin(f, t->generation, list, text);
+    while (f->at < f->n && f->records[f->at].record.ref == NULL)
+        f->at++;
+    if (f->at == f->n)
+        return front_read(t, f, st, ret_record);
+    r = f->records[f->at].record;
+    status = keep(t, &r);
+    if (status == USHER_OK)
+        *ret_record = r;
+    return status;
+}
+
+/* @was (NULL: not known) has become @to, which is stored, or with @gone is not any more. */
+static void fronts_follow(struct usher_txn *t, int64_t list, const struct usher_record *was,
+                          const struct usher_record *to, bool gone)
+{
+    bool left = was == NULL || (was->slots & 1u) != 0, comes = !gone && (to->slots & 1u) != 0;
+
+    for (struct front *f = t->fronts; f < t->fronts + FRONTS; f++) {
+        if (f->generation != t->generation || f->list != list)
+            continue;
+        if (comes && (f->by.size == 0 || same_text(&f->by, &to->group)) &&
+            (to->rank < f->hi || (to->rank == f->hi && to->order <= f->order)))
+            f->generation = 0;
+        else if (left)
+            for (size_t i = f->at; i < f->n; i++)
+                if (f->records[i].record.ref == to->ref)
+                    f->records[i].record.ref = NULL;
+    }
+}
+
+/* ---- */
 
 static int64_t as_bound(uint64_t value)
 {
@@ -665,6 +793,8 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
         bind_int(st, 4, as_bound(after_order));
     if (by != NULL)
         bind_text(st, 5, by);
+    if (slot == 0 && way == 2)
+        return front_walk(t, list, by, st, ret_record);
     return fetch(t, st, list, 1u << slot, ret_record);
 }
 
@@ -1010,6 +1140,7 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
         status = stretches_follow(t, list, was, i != ST_ERASE ? &r : NULL);
     if (status != USHER_OK)
         return status;
+    fronts_follow(t, list, was, &r, i == ST_ERASE);
     if (r.ref != NULL)
         seen_drop(t, r.ref);
     if (i == ST_ERASE) {

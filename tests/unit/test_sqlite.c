@@ -714,7 +714,7 @@ static void it_does_what_an_array_does(void **state)
     assert_non_null(m);
     assert_non_null(before);
     model_init(m);
-    for (int round = 0; round < 400; round++) {
+    for (int round = 0; round < 800; round++) {
         struct usher_record_store *s = stores[rnd(2)];
         struct usher_txn *t = begin(s, true);
 
@@ -1491,6 +1491,162 @@ static void a_place_in_a_long_list_is_told_from_counts(void **state)
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     s->ops->close(s);
     free(l);
+}
+
+/* ---- who stands first ---- */
+
+#define CROWD 150
+
+/* Numbers of one pool, as they should be. */
+struct crowd {
+    struct usher_record r[CROWD];
+    char id[CROWD][40];
+    uint64_t version;
+    uint64_t seldom; /* how seldom one comes in before those who wait */
+};
+
+static bool listed(const struct usher_record *r, unsigned slot, const struct usher_text *by)
+{
+    return (r->slots >> slot & 1u) != 0 &&
+           (by == NULL || equal(by, slot == 2 ? &r->owner : &r->group));
+}
+
+/* Ask for the first one of a list, and compare; its index, or CROWD. */
+static size_t first_of(struct usher_record_store *s, struct usher_txn *t,
+                       const struct usher_scope *scope, const struct crowd *c, unsigned slot,
+                       const char *by, struct usher_record *ret)
+{
+    struct usher_text n = text(by != NULL ? by : "");
+    const struct usher_text *of = by != NULL ? &n : NULL;
+    size_t want = CROWD;
+    enum usher_status status;
+
+    for (size_t i = 0; i < CROWD; i++)
+        if (listed(&c->r[i], slot, of) &&
+            (want == CROWD ||
+             (slot == 0 && (c->r[i].rank < c->r[want].rank ||
+                            (c->r[i].rank == c->r[want].rank &&
+                             c->r[i].order < c->r[want].order))) ||
+             (slot == 2 && c->r[i].order < c->r[want].order)))
+            want = i;
+    status = s->ops->walk(t, scope, USHER_KIND_NUMBER, (uint8_t)slot, of, 0, 0, false, ret);
+    assert_int_equal(status, want == CROWD ? USHER_MISSING : USHER_OK);
+    if (want != CROWD)
+        same_record(ret, &c->r[want]);
+    return want;
+}
+
+/* Write number @i as @to says, or out of the pool. */
+static void crowd_write(struct usher_record_store *s, struct usher_txn *t,
+                        struct usher_scope *scope, struct crowd *c, size_t i,
+                        const struct usher_record *to)
+{
+    struct usher_write w = { to == NULL, to != NULL ? *to : c->r[i] };
+
+    if (rnd(2) == 0 && c->r[i].ref != NULL) { /* by a number that was read, or not */
+        struct usher_record was;
+
+        assert_int_equal(s->ops->find(t, scope, USHER_KIND_NUMBER, &c->r[i].id, &was), USHER_OK);
+    }
+    scope->version = c->version;
+    assert_int_equal(s->ops->write(t, scope, &w, 1), USHER_OK);
+    if (to == NULL)
+        c->r[i].slots = 0;
+    else
+        c->r[i] = *to;
+    c->r[i].ref = NULL;
+    if (to != NULL) {
+        struct usher_record is;
+
+        assert_int_equal(s->ops->find(t, scope, USHER_KIND_NUMBER, &to->id, &is), USHER_OK);
+        c->r[i].ref = is.ref;
+    }
+}
+
+static void crowd_step(struct usher_record_store *s, struct usher_txn *t,
+                       struct usher_scope *scope, struct crowd *c)
+{
+    static const char *const owner[] = { "ann", "bob", "cid" };
+    static const char *const group[] = { "", "east", "west" };
+    struct usher_record r;
+    size_t i = rnd(CROWD);
+    unsigned what = (unsigned)rnd(16);
+
+    if (what < 10) { /* the first one is taken */
+        size_t k = first_of(s, t, scope, c, 0, what < 6 ? NULL : group[1 + what % 2], &r);
+
+        i = k != CROWD ? k : i;
+    }
+    r = c->r[i];
+    r.state = USHER_NUMBER_IDLE_UP;
+    r.order = ++c->version;
+    if (r.ref == NULL) {
+        r = new_record(c->id[i]);
+        r.order = c->version;
+        r.group = text(group[rnd(3)]);
+    } else if (what == 15) {
+        crowd_write(s, t, scope, c, i, NULL);
+        return;
+    } else if (r.slots != 1 && rnd(4) != 0) {
+        r.slots = 1;
+        r.owner.size = 0;
+    } else if (what < 13) {
+        r.slots = 4;
+        r.owner = text(owner[rnd(3)]);
+    } else {
+        r.slots = (uint8_t)rnd(8);
+        r.group = text(group[rnd(3)]);
+        r.owner = text(owner[rnd(3)]);
+    }
+    r.rank = rnd(c->seldom) != 0 ? UINT64_C(1) << 32 : rnd(5);
+    crowd_write(s, t, scope, c, i, &r);
+}
+
+/* Those who stand first are remembered: whatever is changed, by this connection or another, and
+ * even if it is taken back, who is told to be the first is it. */
+static void who_is_remembered_as_the_first_is_it(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *a = open_at(p), *b = open_at(p);
+    struct crowd *c = calloc(2, sizeof *c);
+    struct usher_record r = new_record("first");
+
+    assert_non_null(c);
+    assert_int_equal(put(a, "desk", &r), USHER_OK);
+    for (size_t i = 0; i < CROWD; i++) {
+        (void)snprintf(c->id[i], sizeof c->id[i], i == 0 ? "first" : "number %zu", i);
+        c->r[i].id = text(c->id[i]);
+    }
+    c->r[0] = r;
+    c->r[0].id = text(c->id[0]);
+    c->version = 1;
+    assert_int_equal(get(a, "desk", "first", &r), USHER_OK);
+    c->r[0].ref = r.ref;
+    for (int round = 0; round < 800; round++) {
+        struct usher_record_store *s = rnd(32) == 0 ? b : a;
+        struct usher_txn *t = begin(s, true);
+        struct usher_scope scope = scope_of(s, t, "desk");
+
+        c->seldom = round % 2 == 0 ? 16 : 1000;
+        c[1] = c[0];
+        for (size_t n = rnd(40); n > 0; n--) {
+            crowd_step(s, t, &scope, c);
+            (void)first_of(s, t, &scope, c, 0, NULL, &r);
+            (void)first_of(s, t, &scope, c, 0, "east", &r);
+            (void)first_of(s, t, &scope, c, 2, "ann", &r);
+            (void)first_of(s, t, &scope, c, 2, "bob", &r);
+        }
+        if (rnd(16) == 0) {
+            s->ops->rollback(t);
+            memcpy(c[0].r, c[1].r, sizeof c->r);
+            c[0].version = c[1].version;
+        } else {
+            commit(s, t);
+        }
+    }
+    free(c);
+    a->ops->close(a);
+    b->ops->close(b);
 }
 
 /* Each user's place in the file of format 1, and what the audit finds. */
@@ -2733,6 +2889,7 @@ int main(int argc, char **argv)
         T(a_scan_holds_up_nobody_and_stops_when_told),
         T(an_index_that_disagrees_is_noticed),
         T(a_place_in_a_long_list_is_told_from_counts),
+        T(who_is_remembered_as_the_first_is_it),
         T(a_file_of_format_1_gets_its_places),
         T(a_file_of_format_3_gets_rows_of_its_visits),
         T(rows_of_visits_may_be_deleted_but_not_changed),

@@ -231,6 +231,8 @@ mutant 'SQLite: the row of a visit says another time' backends/sqlite/visits.c '
     tests/model/test_queue_differential
 mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlite/sqlite.c 's/f->records\[i\].record.ref = NULL;/f->at += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
+mutant 'SQLite: who has just called holds nothing' backends/sqlite/sqlite.c 's/        o->n++;/        o->n += 0;/' \
+    tests/unit/test_sqlite 'who_is_remembered*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
 

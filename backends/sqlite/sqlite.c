@@ -5,16 +5,18 @@
  * A connection serves one transaction at a time, on whatever thread.  scan() has one of its
  * own, so that a long look at everything holds up nobody.
  *
- * Three things are remembered: headers of scopes, which a transaction of many commands reads
+ * Four things are remembered: headers of scopes, which a transaction of many commands reads
  * once and writes once, at its commit; and short records that were found or written, for
- * what is taken now will be given back; and the beginnings of lists.  Other processes write as well, so all of that is
+ * what is taken now will be given back; the beginnings of lists; and owners who hold nothing. Other
+ * processes write as well, so all of that is
  * only as good as the pages that SQLite has in its memory: a transaction that finds them
  * changed by somebody else (SQLITE_FCNTL_DATA_VERSION), or a rollback, begins a new
  * generation, and what belongs to an older one is not looked at.
  *
- * Lists are asked from SQLite, but for those who stand first among the ready ones: who takes the
- * first will soon want the second, and of a statement that has found one the next costs a third.
- * The more of what was read was used, the more are read the next time.
+ * Lists are asked from SQLite, with two exceptions.  Who takes the first of the ready ones will
+ * soon want the second, and the next row of a statement costs less than a statement: the more of
+ * what was read was used, the more are read the next time.  And a call asks what its owner holds
+ * already, which is nothing as a rule.
  *
  * Every record that is read has its texts copied into the arena, and is noted: a write that
  * knows what was there names only the columns that it changes.
@@ -44,6 +46,8 @@
 #define SEEN 1u
 #define FRONTS 1u
 #define AHEAD 3u
+#define OWNERS 2u
+#define OWNERS_NEAR 2u
 #define STRETCH 4
 #define BLOCK ((size_t)1)
 #else
@@ -52,6 +56,8 @@
 #define SEEN 16u              /* records noted as read */
 #define FRONTS 4u             /* lists of which the first records are remembered */
 #define AHEAD 64u             /* of each, at most */
+#define OWNERS 2048u          /* owners of whom it is known how much they hold */
+#define OWNERS_NEAR 4u        /* places where one of them may stand */
 #define STRETCH 512           /* records of a stretch, at most */
 #define BLOCK ((size_t)16384) /* room for texts that is always kept */
 #endif
@@ -59,8 +65,9 @@
 /* Of an ended visit that a queue keeps (src/steps/queue.h). */
 #define KIND_VISIT 7
 
-/* Bytes of all texts of a record that is remembered. */
+/* Bytes of all texts of a record that is remembered; of an owner. */
 #define SHORT ((size_t)112)
+#define SHORT_OWNER ((size_t)40)
 
 /* Larger integers are none of ours (epoch but for); sums of a few of them do not overflow. */
 #define NUMBER_LIMIT (INT64_C(1) << 53)
@@ -114,9 +121,18 @@ struct front {
     struct usher_text by; /* size 0: the list of all */
     char text[SHORT];
     size_t at, n;
-    size_t want;      /* how many to read the next time */
-    uint64_t hi, order; /* the place of the last one */
+    size_t want;                  /* how many to read the next time */
+    uint64_t hi, order;           /* the place of the last one */
     struct cached records[AHEAD]; /* ref NULL: it stands there no more */
+};
+
+/* How many records @list has in slot 2 for an owner, at most: after a change of one that was not
+ * read before it may be fewer. */
+struct owner {
+    uint64_t generation;
+    int64_t list;
+    uint32_t n, size;
+    char name[SHORT_OWNER];
 };
 
 /* Texts of records; the bytes follow. */
@@ -134,6 +150,7 @@ struct usher_txn {
     struct header scopes[SCOPES];
     struct cached records[RECORDS];
     struct front fronts[FRONTS];
+    struct owner owners[OWNERS];
     struct block *arena; /* the newest block first */
     struct usher_record seen[SEEN];
     size_t n_seen; /* of all since the arena was empty */
@@ -752,6 +769,61 @@ static void fronts_follow(struct usher_txn *t, int64_t list, const struct usher_
     }
 }
 
+/* ---- what an owner holds ---- */
+
+static bool owner_is(const struct usher_txn *t, const struct owner *o, int64_t list,
+                     const struct usher_text *name)
+{
+    return o->generation == t->generation && o->list == list && o->size == name->size &&
+           memcmp(o->name, name->data, name->size) == 0;
+}
+
+/* Where @name stands, or may be put: in the first place of a few that nobody has, or else in
+ * that of somebody else. */
+static struct owner *owner_place(struct usher_txn *t, int64_t list, const struct usher_text *name)
+{
+    uint32_t hash = hash_of((uint64_t)list, name);
+    struct owner *free = NULL;
+
+    for (uint32_t i = 0; i < OWNERS_NEAR; i++) {
+        struct owner *o = &t->owners[(hash + i) % OWNERS];
+
+        if (owner_is(t, o, list, name))
+            return o;
+        if (free == NULL && o->generation != t->generation)
+            free = o;
+    }
+    return free != NULL ? free : &t->owners[hash % OWNERS];
+}
+
+static void owner_holds_nothing(struct usher_txn *t, struct owner *o, int64_t list,
+                                const struct usher_text *name)
+{
+    if (name->size == 0 || name->size > SHORT_OWNER)
+        return;
+    o->generation = t->generation;
+    o->list = list;
+    o->n = 0;
+    o->size = (uint32_t)name->size;
+    memcpy(o->name, name->data, name->size);
+}
+
+/* @r has come (@by 1) to its owner, or may have, or has surely left him (-1). */
+static void owner_count(struct usher_txn *t, int64_t list, const struct usher_record *r, int by)
+{
+    struct owner *o;
+
+    if ((r->slots & 4u) == 0 || r->owner.size == 0)
+        return;
+    o = owner_place(t, list, &r->owner);
+    if (!owner_is(t, o, list, &r->owner))
+        return;
+    if (by > 0)
+        o->n++;
+    else if (o->n > 0)
+        o->n--;
+}
+
 /* ---- */
 
 static int64_t as_bound(uint64_t value)
@@ -771,9 +843,15 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
     };
     int64_t list = list_of(s->ref, kind);
     unsigned way = back ? 1 : 0;
+    struct owner *owner = NULL; /* all that he holds is asked for */
     sqlite3_stmt *st = NULL;
     enum usher_status status;
 
+    if (slot == 2 && by != NULL && !back && after_hi == 0 && after_order == 0) {
+        owner = owner_place(t, list, by);
+        if (owner_is(t, owner, list, by) && owner->n == 0)
+            return USHER_MISSING;
+    }
     if (slot == 2) {
         if (after_hi != 0) { /* all of them are before */
             if (!back)
@@ -795,7 +873,10 @@ static enum usher_status walk(struct usher_txn *t, const struct usher_scope *s, 
         bind_text(st, 5, by);
     if (slot == 0 && way == 2)
         return front_walk(t, list, by, st, ret_record);
-    return fetch(t, st, list, 1u << slot, ret_record);
+    status = fetch(t, st, list, 1u << slot, ret_record);
+    if (status == USHER_MISSING && owner != NULL)
+        owner_holds_nothing(t, owner, list, by);
+    return status;
 }
 
 /* A part of a list: its first place, and how many records it has. */
@@ -1141,6 +1222,10 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
     if (status != USHER_OK)
         return status;
     fronts_follow(t, list, was, &r, i == ST_ERASE);
+    if (was != NULL)
+        owner_count(t, list, was, -1);
+    if (i != ST_ERASE)
+        owner_count(t, list, &r, 1);
     if (r.ref != NULL)
         seen_drop(t, r.ref);
     if (i == ST_ERASE) {

@@ -1496,11 +1496,12 @@ static void a_place_in_a_long_list_is_told_from_counts(void **state)
 /* ---- who stands first ---- */
 
 #define CROWD 150
+#define HOLDERS 60
 
 /* Numbers of one pool, as they should be. */
 struct crowd {
     struct usher_record r[CROWD];
-    char id[CROWD][40];
+    char id[CROWD][40], owner[HOLDERS][16];
     uint64_t version;
     uint64_t seldom; /* how seldom one comes in before those who wait */
 };
@@ -1522,12 +1523,11 @@ static size_t first_of(struct usher_record_store *s, struct usher_txn *t,
     enum usher_status status;
 
     for (size_t i = 0; i < CROWD; i++)
-        if (listed(&c->r[i], slot, of) &&
-            (want == CROWD ||
-             (slot == 0 && (c->r[i].rank < c->r[want].rank ||
-                            (c->r[i].rank == c->r[want].rank &&
-                             c->r[i].order < c->r[want].order))) ||
-             (slot == 2 && c->r[i].order < c->r[want].order)))
+        if (listed(&c->r[i], slot, of) && (want == CROWD ||
+                                           (slot == 0 && (c->r[i].rank < c->r[want].rank ||
+                                                          (c->r[i].rank == c->r[want].rank &&
+                                                           c->r[i].order < c->r[want].order))) ||
+                                           (slot == 2 && c->r[i].order < c->r[want].order)))
             want = i;
     status = s->ops->walk(t, scope, USHER_KIND_NUMBER, (uint8_t)slot, of, 0, 0, false, ret);
     assert_int_equal(status, want == CROWD ? USHER_MISSING : USHER_OK);
@@ -1563,10 +1563,9 @@ static void crowd_write(struct usher_record_store *s, struct usher_txn *t,
     }
 }
 
-static void crowd_step(struct usher_record_store *s, struct usher_txn *t,
-                       struct usher_scope *scope, struct crowd *c)
+static void crowd_step(struct usher_record_store *s, struct usher_txn *t, struct usher_scope *scope,
+                       struct crowd *c)
 {
-    static const char *const owner[] = { "ann", "bob", "cid" };
     static const char *const group[] = { "", "east", "west" };
     struct usher_record r;
     size_t i = rnd(CROWD);
@@ -1592,11 +1591,11 @@ static void crowd_step(struct usher_record_store *s, struct usher_txn *t,
         r.owner.size = 0;
     } else if (what < 13) {
         r.slots = 4;
-        r.owner = text(owner[rnd(3)]);
+        r.owner = text(c->owner[rnd(HOLDERS)]);
     } else {
         r.slots = (uint8_t)rnd(8);
         r.group = text(group[rnd(3)]);
-        r.owner = text(owner[rnd(3)]);
+        r.owner = text(c->owner[rnd(HOLDERS)]);
     }
     r.rank = rnd(c->seldom) != 0 ? UINT64_C(1) << 32 : rnd(5);
     crowd_write(s, t, scope, c, i, &r);
@@ -1617,6 +1616,8 @@ static void who_is_remembered_as_the_first_is_it(void **state)
         (void)snprintf(c->id[i], sizeof c->id[i], i == 0 ? "first" : "number %zu", i);
         c->r[i].id = text(c->id[i]);
     }
+    for (size_t i = 0; i < HOLDERS; i++)
+        (void)snprintf(c->owner[i], sizeof c->owner[i], "holder %zu", i);
     c->r[0] = r;
     c->r[0].id = text(c->id[0]);
     c->version = 1;
@@ -1633,8 +1634,8 @@ static void who_is_remembered_as_the_first_is_it(void **state)
             crowd_step(s, t, &scope, c);
             (void)first_of(s, t, &scope, c, 0, NULL, &r);
             (void)first_of(s, t, &scope, c, 0, "east", &r);
-            (void)first_of(s, t, &scope, c, 2, "ann", &r);
-            (void)first_of(s, t, &scope, c, 2, "bob", &r);
+            (void)first_of(s, t, &scope, c, 2, c->owner[rnd(HOLDERS)], &r);
+            (void)first_of(s, t, &scope, c, 2, c->owner[rnd(HOLDERS)], &r);
         }
         if (rnd(16) == 0) {
             s->ops->rollback(t);

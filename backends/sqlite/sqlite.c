@@ -6,12 +6,11 @@
  * own, so that a long look at everything holds up nobody.
  *
  * Four things are remembered: headers of scopes, which a transaction of many commands reads
- * once and writes once, at its commit; and short records that were found or written, for
- * what is taken now will be given back; the beginnings of lists; and owners who hold nothing. Other
- * processes write as well, so all of that is
- * only as good as the pages that SQLite has in its memory: a transaction that finds them
- * changed by somebody else (SQLITE_FCNTL_DATA_VERSION), or a rollback, begins a new
- * generation, and what belongs to an older one is not looked at.
+ * once and writes once, at its commit; short records that were found or written, for what is
+ * taken now will be given back; the beginnings of lists; and owners who hold nothing.  Other
+ * processes write as well, so all of that is only as good as the pages that SQLite has in its
+ * memory: a transaction that finds them changed by somebody else (SQLITE_FCNTL_DATA_VERSION),
+ * or a rollback, begins a new generation, and what belongs to an older one is not looked at.
  *
  * Lists are asked from SQLite, with two exceptions.  Who takes the first of the ready ones will
  * soon want the second, and the next row of a statement costs less than a statement: the more of

@@ -233,6 +233,8 @@ mutant 'SQLite: who is taken stays the first of those remembered' backends/sqlit
     tests/unit/test_sqlite 'who_is_remembered*'
 mutant 'SQLite: who has just called holds nothing' backends/sqlite/sqlite.c 's/        o->n++;/        o->n += 0;/' \
     tests/unit/test_sqlite 'who_is_remembered*'
+mutant 'SQLite: what is due stays where it was due' backends/sqlite/sqlite.c 's/ && due_of(was) == due_of(to) ? / ? /' \
+    tests/unit/test_sqlite 'it_does*'
 mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c 's/ == SQLITE_FULL ? status : USHER_UNKNOWN;/ != 0 ? status : USHER_UNKNOWN;/' \
     tests/fault/test_disk 'power*'
 

@@ -44,7 +44,7 @@
  * record: see store.h.  list is scope.ref * 8 + kind: one number to compare where an index
  * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
  * The ordered lists are partial indices over `slots`: which lists a record stands in is
- * said by that number and nowhere else.
+ * said by that number and, of the due ones, by `due` (add_due).
  *
  * The views are for people.  They show what is stored: a hold or a rest that has ended and
  * that no command has met since is still there.
@@ -163,10 +163,14 @@ static const char add_visits[] =
  * of before format 3 have their texts as MessagePack: 92, and for each a5 (five bytes) or d9 20
  * (32, one byte more than fits into the other).  u and l: where user and lane begin.  One that
  * cannot be read is left out.
+ *
+ * And `ord` gets a second column for the due ones, NULL where a record is none of them: SQLite opens
+ * each index of which a column is set, and most changes set `ord` but nothing that the due ones
+ * stand by.
  */
 #define HEX_DIGIT(at) "instr('123456789ABCDEF', substr(h, " at ", 1))"
 #define BYTE_BEFORE(at) "(16 * " HEX_DIGIT("2 * " at " - 3") " + " HEX_DIGIT("2 * " at " - 2") ")"
-static const char add_visit_rows[] =
+static const char add_visit_rows_and_due[] =
     "DROP VIEW visit;"
     USHER__VISIT_TABLE
     "INSERT OR IGNORE INTO visit (" USHER__VISIT_COLUMNS ") WITH"
@@ -185,13 +189,20 @@ static const char add_visit_rows[] =
     " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"
     " owner, CASE WHEN n6 <> 0 THEN n5 || '.' || n6 END, nullif(n3, 0), n4,"
     " CASE n3 WHEN 0 THEN n4 ELSE n3 END - n2, CASE n3 WHEN 0 THEN 0 ELSE n4 - n3 END"
-    " FROM told WHERE size > 0 ORDER BY list, ord;";
+    " FROM told WHERE size > 0 ORDER BY list, ord;"
+    "ALTER TABLE record ADD COLUMN due INTEGER;"
+    "UPDATE record SET due = ord WHERE slots & 2;"
+    "DROP INDEX record_due;"
+    "DROP INDEX record_due_by;"
+    "CREATE INDEX record_due ON record(list, until_ms, due) WHERE due IS NOT NULL;"
+    "CREATE INDEX record_due_by ON record(list, grp, until_ms, due)"
+    " WHERE due IS NOT NULL AND grp IS NOT NULL;";
 
 /* clang-format on */
 
 /* steps[n] leads from format n to n + 1. */
 static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits,
-                                                         add_visit_rows };
+                                                         add_visit_rows_and_due };
 
 /* ---- messages --------------------------------------------------------------------- */
 

@@ -374,6 +374,9 @@ static enum usher_status read_record(struct connection *c, sqlite3_stmt *st, str
     read_text(st, 13, 0, USHER_NAME_MAX, &r->owner, &sound, &memory);
     read_text(st, 14, 0, USHER_NAME_MAX, &r->group, &sound, &memory);
     read_text(st, 15, 0, USHER_VALUE_MAX, &r->data, &sound, &memory);
+    if ((r->slots & 2u) != 0 ? (uint64_t)sqlite3_column_int64(st, 20) != r->order
+                             : sqlite3_column_type(st, 20) != SQLITE_NULL)
+        sound = false;
     if (!memory)
         return no_memory(c);
     return sound && r->ref != NULL ? USHER_OK : corrupt(c, "a record");
@@ -970,6 +973,12 @@ static enum usher_status next(struct usher_txn *t, const struct usher_scope *s, 
 
 /* ---- write ------------------------------------------------------------------------ */
 
+/* Its place among the due ones that are so at the same time; 0: it is not due. */
+static uint64_t due_of(const struct usher_record *r)
+{
+    return (r->slots & 2u) != 0 ? r->order : 0;
+}
+
 /* The shortest statement that makes @to of @was (NULL: not known). */
 static enum statement change_of(const struct usher_record *was, const struct usher_record *to)
 {
@@ -977,7 +986,8 @@ static enum statement change_of(const struct usher_record *was, const struct ush
         return ST_CHANGE_ALL;
     if (was->slots != to->slots || was->rank != to->rank || was->order != to->order ||
         !same_text(&was->owner, &to->owner))
-        return ST_CHANGE_LISTS;
+        return was->until_ms == to->until_ms && due_of(was) == due_of(to) ? ST_CHANGE_LISTS
+                                                                          : ST_CHANGE_LISTS_DUE;
     return was->until_ms != to->until_ms ? ST_CHANGE_UNTIL : ST_CHANGE_PLAIN;
 }
 
@@ -1200,9 +1210,15 @@ static enum usher_status record_write(struct usher_txn *t, const void *scope_ref
         for (int k = 0; k < USHER_NUMBERS; k++)
             bind_int(st, k < 4 ? 9 + k : 13 + k, r.n[k]);
     }
-    if (i != ST_ERASE && i != ST_CHANGE_PLAIN)
+    if (i != ST_ERASE && i != ST_CHANGE_PLAIN && i != ST_CHANGE_LISTS)
         bind_int(st, 8, r.until_ms);
-    if (i == ST_ADD || i == ST_CHANGE_LISTS || i == ST_CHANGE_ALL) {
+    if (i == ST_ADD || i == ST_CHANGE_LISTS_DUE || i == ST_CHANGE_ALL) {
+        if (due_of(&r) != 0)
+            bind_int(st, 21, (int64_t)due_of(&r));
+        else
+            (void)sqlite3_bind_null(st, 21);
+    }
+    if (i == ST_ADD || i == ST_CHANGE_LISTS || i == ST_CHANGE_LISTS_DUE || i == ST_CHANGE_ALL) {
         bind_int(st, 4, r.slots);
         bind_int(st, 5, (int64_t)r.rank);
         bind_int(st, 6, (int64_t)r.order);

@@ -21,24 +21,24 @@
     " s0, s1, s2, s3, s4, s5, s6, s7, s8, s9, s10, s11, s12, s13, s14, s15"
 #define RECORD_COLUMNS                                                                         \
     "ref, list, state, slots, rank, ord, token, until_ms, n0, n1, n2, n3, id, owner, grp, data," \
-    " n4, n5, n6, n7"
+    " n4, n5, n6, n7, due"
 
 /* ?1 list, ?3 after_hi, ?4 after_order, ?5 by */
-#define WALK(index, conditions, bound, hi, way)                                                \
+#define WALK(index, conditions, bound, hi, ord, way)                                           \
     "SELECT " RECORD_COLUMNS " FROM record INDEXED BY " index                                  \
-    " WHERE list = ?1 AND " conditions bound " ORDER BY " hi way ", ord" way
+    " WHERE list = ?1 AND " conditions bound " ORDER BY " hi way ", " ord way
 
 /* Of those in order of (hi, ord): onward and back, the same from either end, which needs no
  * comparing and is what calls do most; and again by @by. */
-#define WALKS_OF(X, NAME, index, conditions, hi)                                               \
-    X(NAME, WALK(index, conditions, " AND (" hi ", ord) > (?3, ?4)", hi, ""), index)           \
-    X(NAME##_BACK, WALK(index, conditions, " AND (" hi ", ord) < (?3, ?4)", hi, " DESC"),      \
-      index)                                                                                   \
-    X(NAME##_FIRST, WALK(index, conditions, "", hi, ""), index)                                \
-    X(NAME##_LAST, WALK(index, conditions, "", hi, " DESC"), index)
-#define WALKS(X, NAME, index, slots, hi, by)                                                   \
-    WALKS_OF(X, NAME, index, slots, hi)                                                        \
-    WALKS_OF(X, NAME##_BY, index "_by", slots " AND " by " = ?5", hi)
+#define WALKS_OF(X, NAME, index, conditions, hi, ord)                                          \
+    X(NAME, WALK(index, conditions, " AND (" hi ", " ord ") > (?3, ?4)", hi, ord, ""), index)  \
+    X(NAME##_BACK,                                                                             \
+      WALK(index, conditions, " AND (" hi ", " ord ") < (?3, ?4)", hi, ord, " DESC"), index)   \
+    X(NAME##_FIRST, WALK(index, conditions, "", hi, ord, ""), index)                           \
+    X(NAME##_LAST, WALK(index, conditions, "", hi, ord, " DESC"), index)
+#define WALKS(X, NAME, index, condition, hi, ord, by)                                          \
+    WALKS_OF(X, NAME, index, condition, hi, ord)                                               \
+    WALKS_OF(X, NAME##_BY, index "_by", condition " AND " by " = ?5", hi, ord)
 
 /* Of those whose hi is 0: ?3 is not there. */
 #define WALK_HELD(index, conditions, than, way)                                                \
@@ -49,8 +49,8 @@
     X(NAME##_BACK, WALK_HELD(index, conditions, "<", " DESC"), index)
 
 /* An index as it is: list, hi, ord, id, by. */
-#define ENTRIES(index, conditions, hi, by)                                                     \
-    "SELECT list, " hi ", ord, id, " by " FROM record INDEXED BY " index                       \
+#define ENTRIES(index, conditions, hi, ord, by)                                                \
+    "SELECT list, " hi ", " ord ", id, " by " FROM record INDEXED BY " index                       \
     " WHERE list BETWEEN ?1 AND ?2 AND " conditions
 
 #define STATEMENTS(X)                                                                          \
@@ -91,8 +91,8 @@
       "SELECT " RECORD_COLUMNS " FROM record INDEXED BY record_id"                             \
       " WHERE list BETWEEN ?1 AND ?2 ORDER BY list, id", "record_id")                                      \
                                                                                                \
-    WALKS(X, READY, "record_ready", "slots & 1", "rank", "grp")                                \
-    WALKS(X, DUE, "record_due", "slots & 2", "until_ms", "grp")                                \
+    WALKS(X, READY, "record_ready", "slots & 1", "rank", "ord", "grp")                         \
+    WALKS(X, DUE, "record_due", "due IS NOT NULL", "until_ms", "due", "grp")                   \
     WALKS_HELD(X, HELD, "record_held", "slots & 4")                                            \
     WALKS_HELD(X, HELD_BY, "record_held_by", "slots & 4 AND owner = ?5")                       \
                                                                                                \
@@ -122,17 +122,17 @@
       "DELETE FROM place WHERE list = ?1 AND grp = ?5 AND hi = ?3 AND ord = ?4", "primary key") \
                                                                                                \
     /* in the order of (slot, by) */                                                           \
-    X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "NULL"), "record_ready")     \
+    X(READY_ENTRIES, ENTRIES("record_ready", "slots & 1", "rank", "ord", "NULL"), "record_ready")     \
     X(READY_BY_ENTRIES,                                                                        \
-      ENTRIES("record_ready_by", "slots & 1 AND grp IS NOT NULL", "rank", "grp"),              \
+      ENTRIES("record_ready_by", "slots & 1 AND grp IS NOT NULL", "rank", "ord", "grp"),              \
       "record_ready_by")                                                                       \
-    X(DUE_ENTRIES, ENTRIES("record_due", "slots & 2", "until_ms", "NULL"), "record_due")       \
+    X(DUE_ENTRIES, ENTRIES("record_due", "due IS NOT NULL", "until_ms", "due", "NULL"), "record_due")       \
     X(DUE_BY_ENTRIES,                                                                          \
-      ENTRIES("record_due_by", "slots & 2 AND grp IS NOT NULL", "until_ms", "grp"),            \
+      ENTRIES("record_due_by", "due IS NOT NULL AND grp IS NOT NULL", "until_ms", "due", "grp"),            \
       "record_due_by")                                                                         \
-    X(HELD_ENTRIES, ENTRIES("record_held", "slots & 4", "0", "NULL"), "record_held")           \
+    X(HELD_ENTRIES, ENTRIES("record_held", "slots & 4", "0", "ord", "NULL"), "record_held")           \
     X(HELD_BY_ENTRIES,                                                                         \
-      ENTRIES("record_held_by", "slots & 4 AND owner IS NOT NULL", "0", "owner"),              \
+      ENTRIES("record_held_by", "slots & 4 AND owner IS NOT NULL", "0", "ord", "owner"),              \
       "record_held_by")                                                                        \
                                                                                                \
     X(VISIT_ADD, USHER__VISIT_ADD, NULL)                                                       \
@@ -153,7 +153,7 @@
                                                                                                \
     X(ADD,                                                                                     \
       "INSERT INTO record(" RECORD_COLUMNS ")"                                                 \
-      " VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20)", NULL) \
+      " VALUES(NULL, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21)", NULL) \
     X(ERASE, "DELETE FROM record WHERE ref = ?1", "rowid")                                     \
     /* Naming an indexed column has its price even where it stays as it is: a change takes     \
      * the shortest of these that says it. */                                                  \
@@ -165,11 +165,15 @@
       " n3 = ?12, n4 = ?17, n5 = ?18, n6 = ?19, n7 = ?20 WHERE ref = ?1", "rowid")                                                     \
     X(CHANGE_LISTS,                                                                            \
       "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
-      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"             \
-      " n6 = ?19, n7 = ?20, owner = ?14 WHERE ref = ?1", "rowid")                                                              \
+      " n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"                            \
+      " n6 = ?19, n7 = ?20, owner = ?14 WHERE ref = ?1", "rowid")                              \
+    X(CHANGE_LISTS_DUE,                                                                        \
+      "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
+      " until_ms = ?8, due = ?21, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"  \
+      " n6 = ?19, n7 = ?20, owner = ?14 WHERE ref = ?1", "rowid")                              \
     X(CHANGE_ALL,                                                                              \
       "UPDATE record SET state = ?3, slots = ?4, rank = ?5, ord = ?6, token = ?7,"             \
-      " until_ms = ?8, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"             \
+      " until_ms = ?8, due = ?21, n0 = ?9, n1 = ?10, n2 = ?11, n3 = ?12, n4 = ?17, n5 = ?18,"  \
       " n6 = ?19, n7 = ?20, owner = ?14, grp = ?15, data = ?16 WHERE ref = ?1", "rowid")
 
 /* NOLINTEND(bugprone-suspicious-missing-comma) */

@@ -1016,6 +1016,47 @@ static void every_statement_is_served_by_its_index(void **state)
     s->ops->close(s);
 }
 
+/* What SQLite opens to be written by @statement. */
+static unsigned opened_by(sqlite3 *db, const char *statement)
+{
+    char explain[1200];
+    sqlite3_stmt *st;
+    unsigned n = 0;
+
+    (void)snprintf(explain, sizeof explain, "EXPLAIN %s", statement);
+    if (sqlite3_prepare_v2(db, explain, -1, &st, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", statement, sqlite3_errmsg(db));
+    while (sqlite3_step(st) == SQLITE_ROW)
+        n += strcmp((const char *)sqlite3_column_text(st, 1), "OpenWrite") == 0;
+    (void)sqlite3_finalize(st);
+    return n;
+}
+
+/* The table, and both lists of each kind of which something is set. */
+static void a_change_opens_no_list_that_stays_as_it_is(void **state)
+{
+    struct place *p = *state;
+    struct usher_record_store *s = open_at(p);
+    sqlite3 *db = raw(p);
+    const char *statement, *via;
+    unsigned n = 0;
+
+    for (unsigned i = 0; (statement = usher__sqlite_statement(i, &via)) != NULL; i++) {
+        unsigned want = 1;
+
+        if (strncmp(statement, "UPDATE record SET", 17) != 0)
+            continue;
+        want += strstr(statement, " slots = ") != NULL ? 4 : 0;
+        want += strstr(statement, " until_ms = ") != NULL ? 2 : 0;
+        if (opened_by(db, statement) != want)
+            fail_msg("%s: not %u", statement, want);
+        n++;
+    }
+    assert_int_equal(n, 5);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    s->ops->close(s);
+}
+
 /* ---- others ---- */
 
 static void a_writer_waits_for_another_until_its_deadline(void **state)
@@ -2139,6 +2180,9 @@ static void values_that_cannot_be_ours_are_corrupt(void **state)
         "UPDATE record SET n3 = -9223372036854775807",
         "UPDATE record SET state = 256",
         "UPDATE record SET slots = 9",
+        "UPDATE record SET slots = 3", /* due, and not among the due ones */
+        "UPDATE record SET slots = 3, due = ord + 1",
+        "UPDATE record SET due = ord",
         "UPDATE record SET owner = CAST(zeroblob(256) AS TEXT)",
         "UPDATE record SET grp = CAST(zeroblob(256) AS TEXT)",
         "UPDATE record SET data = zeroblob(65537)",
@@ -2881,6 +2925,7 @@ int main(int argc, char **argv)
         T(what_could_not_be_read_again_is_not_written),
         T(more_scopes_than_are_remembered),
         T(every_statement_is_served_by_its_index),
+        T(a_change_opens_no_list_that_stays_as_it_is),
         T(a_writer_waits_for_another_until_its_deadline),
         T(a_writer_that_waits_gets_its_turn),
         T(what_others_write_is_seen),

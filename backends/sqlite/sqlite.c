@@ -631,8 +631,10 @@ static enum usher_status step(struct connection *c, sqlite3_stmt *st, int64_t li
     enum usher_status status;
     int rc = sqlite3_step(st);
 
-    if (rc != SQLITE_ROW)
+    if (rc != SQLITE_ROW) {
+        memset(ret_record, 0, sizeof *ret_record);
         return rc == SQLITE_DONE ? USHER_MISSING : failed(c, rc);
+    }
     status = read_record(c, st, ret_record);
     if (status == USHER_OK &&
         (sqlite3_column_int64(st, 1) != list || (ret_record->slots & slots) != slots ||

@@ -405,7 +405,8 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "S");
     assert_int_equal(usher_serial_rule(w.e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
-    atomic_store(&w.gate.slow_ms, 5); /* while each meets the scopes for the first time */
+    /* while each meets the scopes for the first time; longer than another process is waited for */
+    atomic_store(&w.gate.slow_ms, 50);
     for (int i = 0; i < CLIENTS; i++) {
         clients[i].w = &w;
         clients[i].random = next_random(&random);

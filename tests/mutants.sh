@@ -255,16 +255,20 @@ mutant 'script: a record does not join the list of its group' backends/redis/lua
     $redis 'groups*'
 mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
-mutant 'script: the short way forgets a count' backends/redis/lua/number_fast.lua 's/    count\[to + 1\] = count\[to + 1\] + 1/    count[to + 1] = count[to + 1]/' \
+mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
-mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if due < 0 or at < due then due = at end/if due < 0 then due = -1 end/' \
+mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if ends > 0 and (due < 0 or ends < due) then due = ends end//' \
     $same
-mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if short and short.touched\[owner\] then short.flush() end//' \
+mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if not called\[owner\] and not call/if not call/' \
+    $redis 'calls_and_hangups*'
+mutant 'script: the short way does not know what it did to a number' backends/redis/lua/number_fast.lua 's/local record = cache\[field\]$/local record/' \
+    $redis 'calls_and_hangups*'
+mutant 'script: the short way ends calls of others' backends/redis/lua/number_fast.lua 's/ \.\. token \.\. token/ .. sub(record, 20, 33)/' \
+    $redis 'calls_and_hangups*'
+mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^        --@fast_flush$//' \
     $same
-mutant 'script: the short way changes a number twice before it has written' backends/redis/lua/number_fast.lua 's/if short and short.touched\[field\] then short.flush() end//' \
-    $same
-mutant 'script: others look before the short way has written' backends/redis/lua/main.lua 's/^            short.flush()$//' \
-    $same
+mutant 'Redis: a token loses its first byte' backends/redis/brief.c 's/a->token >> 56 == 0/true/' \
+    $redis 'calls_and_hangups*'
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_that_stands*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 79/r.state * 10 - 69/' \

@@ -20,6 +20,7 @@
 
 #include <hiredis/hiredis.h>
 
+#include "brief.h"
 #include "script.h"
 #include "store.h"
 
@@ -247,8 +248,13 @@ static void understood(struct batch *b, size_t i, const struct redisReply *reply
     struct usher_task *task = &b->tasks[i];
     enum usher_status status = USHER_INVALID;
 
-    if (reply != NULL && reply->type == REDIS_REPLY_STRING)
-        status = usher_reply_unpack(task->command, reply->str, reply->len, task->reply, b->context);
+    if (reply != NULL && reply->type == REDIS_REPLY_STRING) {
+        if (usher__redis_brief_answer(task->command, reply->str, reply->len, task->reply))
+            status = USHER_OK;
+        else
+            status =
+                usher_reply_unpack(task->command, reply->str, reply->len, task->reply, b->context);
+    }
     b->progress[i] = DONE;
     if (status == USHER_OK)
         return;
@@ -386,27 +392,97 @@ static size_t call_size(const struct batch *b, size_t call)
     return size;
 }
 
-static bool append_command(struct usher__redis *r, const struct usher_command *c,
-                           const struct usher_context *context)
+/* Room for @size bytes more behind what is packed. */
+static bool packed_room(struct usher__redis *r, size_t size)
+{
+    size_t all = r->packed_n + size;
+    unsigned char *more;
+
+    if (all <= r->packed_size)
+        return true;
+    all += all / 2 + 512;
+    more = resize(r->alloc, r->packed, r->packed_size, all);
+    if (more == NULL)
+        return false;
+    r->packed = more;
+    r->packed_size = all;
+    return true;
+}
+
+/* Put @c behind the others: how many values it has, and they.  *@values grows by both. */
+static bool pack_command(struct usher__redis *r, const struct usher_command *c,
+                         const struct usher_context *context, unsigned *values)
 {
     /* verbs that may bring the scope into being bring its epoch along */
     uint64_t epoch = (usher_command_flags(c) & USHER_COMMAND_CREATES) != 0 ? next_random(r) | 1 : 0;
+    bool watched = context->notify != NULL;
+    unsigned char *at;
+    size_t size = usher_command_pack(c, context->now_ms, epoch, watched, NULL, 0);
 
-    for (;;) {
-        size_t size = usher_command_pack(c, context->now_ms, epoch, context->notify != NULL,
-                                         r->packed, r->packed_size);
-        unsigned char *more;
-
-        if (size <= r->packed_size) {
-            usher__redis_conn_arg(r->conn, r->packed, size);
-            return true;
-        }
-        more = resize(r->alloc, r->packed, r->packed_size, size + 512);
-        if (more == NULL)
-            return false;
-        r->packed = more;
-        r->packed_size = size + 512;
+    if (!packed_room(r, size))
+        return false;
+    at = r->packed + r->packed_n;
+    r->packed_n += usher_command_pack(c, context->now_ms, epoch, watched, at, size);
+    /* an array becomes a number, which has as many bytes */
+    if (at[0] == 0xdc) {
+        at[0] = 0xcd;
+        *values += 1u + ((unsigned)at[1] << 8 | at[2]);
+    } else {
+        at[0] &= 0x0f;
+        *values += 1u + at[0];
     }
+    return true;
+}
+
+/*
+ * What the script is given: how many commands, of them plain calls, of them brief, the place where
+ * the names of fields begin; the commands; what is read from the hash at once: the header, the
+ * settings, the numbers that are hung up.  lua/main.lua adds what other commands begin with.
+ */
+static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call)
+{
+    static const char names[] = "\xa4head\xa8settings";
+    unsigned n = 0, calls = 0, brief = 0, values = 4, hangups = 0;
+
+    r->packed_n = 6;
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], n++) {
+        const struct usher_command *c = b->tasks[i].command;
+
+        if (!usher__redis_is_brief(c, b->context)) {
+            if (!pack_command(r, c, b->context, &values))
+                return false;
+            continue;
+        }
+        if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
+            return false;
+        brief++;
+        if (c->verb == USHER_NUMBER_CALL)
+            calls++;
+        else
+            hangups++;
+        r->packed_n +=
+            usher__redis_brief(c, b->context, 2 + hangups, r->packed + r->packed_n, &values);
+    }
+    if (!packed_room(r, sizeof names))
+        return false;
+    memcpy(r->packed + r->packed_n, names, sizeof names - 1);
+    r->packed_n += sizeof names - 1;
+    for (uint16_t i = b->first[call]; i != NONE && hangups > 0; i = b->next[i]) {
+        const struct usher_command *c = b->tasks[i].command;
+
+        if (!usher__redis_is_brief(c, b->context) || c->verb == USHER_NUMBER_CALL)
+            continue;
+        if (!packed_room(r, USHER__REDIS_BRIEF_MAX))
+            return false;
+        r->packed_n += usher__redis_brief_field(c, r->packed + r->packed_n);
+        hangups--;
+    }
+    values++;
+    memcpy(r->packed,
+           (unsigned char[6]){ (unsigned char)n, (unsigned char)calls, (unsigned char)brief, 0xcd,
+                               (unsigned char)(values >> 8), (unsigned char)(values & 0xff) },
+           6);
+    return true;
 }
 
 static bool append_call(struct usher__redis *r, const struct batch *b, size_t call)
@@ -415,7 +491,9 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
-    usher__redis_conn_begin(r->conn, 6 + call_size(b, call));
+    if (!packed_room(r, 6) || !pack_call(r, b, call))
+        return false;
+    usher__redis_conn_begin(r->conn, 7);
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);
     usher__redis_conn_arg(r->conn, r->script[noun_of(c)].sha, 40);
     usher__redis_conn_arg(r->conn, "3", 1);
@@ -425,9 +503,7 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
     usher__redis_conn_arg(r->conn, key, size);
     size = usher__redis_key(r, noun_of(c), &c->scope, ":held", key);
     usher__redis_conn_arg(r->conn, key, size);
-    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
-        if (!append_command(r, b->tasks[i].command, b->context))
-            return false;
+    usher__redis_conn_arg(r->conn, r->packed, r->packed_n);
     return true;
 }
 

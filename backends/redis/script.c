@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * A script is lua/begin.lua, common.lua, NOUN.lua with all NOUN_*.lua and main.lua.  A line
- * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one, and K.NAME by
- * the value of the C tables: constants cost nothing when the script is run.
+ * `--@WORD` in them is replaced by NOUN_WORD.lua or else WORD.lua, if there is one (NOUN_fast*.lua
+ * stand nowhere else), and K.NAME by the value of the C tables: constants cost nothing when the
+ * script is run.
  */
 #include "config.h"
 
@@ -104,13 +105,13 @@ static bool append_filled(struct out *o, const char *text, size_t length, const 
     return true;
 }
 
-/* Is @name NOUN, or NOUN_PART with a part other than "fast"? */
+/* Is @name NOUN, or NOUN_PART with a part that does not begin with "fast"? */
 static bool is_of(const char *name, const char *noun)
 {
     size_t n = strlen(noun);
 
     return strncmp(name, noun, n) == 0 &&
-           (name[n] == '\0' || (name[n] == '_' && strcmp(name + n, "_fast") != 0));
+           (name[n] == '\0' || (name[n] == '_' && strncmp(name + n, "_fast", 5) != 0));
 }
 
 /* @text with what its marks name, which have none themselves.  False: as append_filled(). */

@@ -30,8 +30,9 @@ struct usher__redis {
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
     struct usher__redis_script script[USHER__REDIS_NOUNS];
-    unsigned char *packed; /* room for one command */
+    unsigned char *packed; /* the commands of a call */
     size_t packed_size;
+    size_t packed_n; /* of them in use */
     uint64_t random;
     int64_t patience_ms; /* of a scan: with one answer */
     void (*log)(void *payload, enum usher_log_level level, const char *line);

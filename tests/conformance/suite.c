@@ -2126,6 +2126,72 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
     assert_text(f->r.of.number.rows[0].owner, "bob");
 }
 
+/* What one batch does to a number or an owner, a later command of it finds: of plain calls and
+ * hangups, which a store may collect, and of others between them. */
+static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **state)
+{
+    struct fixture *f = *state;
+    enum { N = 28 };
+    static struct usher_command c[N];
+    static struct usher_reply r[N], twins[N];
+    /* four numbers, added and registered, and n4 called: the first call here has token 11 */
+    static const char *const lines[N] = { "hangup desk n4 token=9",
+                                          "hangup desk n4 token=9",
+                                          "call desk owner=ann",
+                                          "call desk owner=bob",
+                                          "call desk owner=ann",
+                                          "hangup desk n1 token=11",
+                                          "hangup desk n1 token=11",
+                                          "call desk owner=ann",
+                                          "hangup desk n2",
+                                          "hangup desk n2",
+                                          "call desk owner=cy lease=5000",
+                                          "call desk owner=dan",
+                                          "call desk owner=eve",
+                                          "call desk owner=fay",
+                                          "hangup desk n3 token=9",
+                                          "hangup desk n3 token=72057594037927950",
+                                          "hangup desk n3 token=14",
+                                          "hangup desk n9 token=12",
+                                          "call desk owner=fay",
+                                          "renew desk n4 token=16 lease=7000",
+                                          "hangup desk n4 token=16",
+                                          "call desk owner=gus",
+                                          "unreg desk n1",
+                                          "hangup desk n1",
+                                          "call desk",
+                                          "hangup desk n2 rest=1000",
+                                          "call desk owner=hal",
+                                          "list desk" };
+    static const enum usher_status want[] = { USHER_OK,   USHER_REFUSED, USHER_OK,      USHER_OK,
+                                              USHER_SAME, USHER_OK,      USHER_REFUSED, USHER_OK,
+                                              USHER_OK,   USHER_REFUSED, USHER_OK };
+    static struct said said[N];
+
+    numbers(f, 4);
+    ok(f, "call desk number=n4 owner=zed");
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < N; i++) {
+            said_line(&said[i], USHER_NUMBER, lines[i]);
+            c[i] = said[i].c;
+        }
+        assert_int_equal(usher_execute(f->e, c, r, N), USHER_OK);
+        assert_int_equal(usher_execute(f->twin, c, twins, N), USHER_OK);
+        for (size_t i = 0; i < N; i++) {
+            if (round == 0 && i < sizeof want / sizeof *want)
+                assert_int_equal(r[i].status, want[i]);
+            if (!replies_equal(c[i].verb, &r[i], &twins[i], stderr))
+                fail_msg("%s: that is what %s and memory answer", lines[i], f->b->name);
+            usher_reply_done(&r[i]);
+            usher_reply_done(&twins[i]);
+        }
+        same_digest(f->e, f->twin, USHER_NUMBER, "desk");
+        ok(f, "reg desk n1");
+        if (round == 1)
+            ok(f, "set desk strict=1 lease=3000");
+    }
+}
+
 /* Rows of replies that are alive at once do not get in each other's way. */
 static void each_reply_owns_its_rows(void **state)
 {
@@ -2593,6 +2659,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(the_longest_names_are_kept_whole),
         TEST(wrong_arguments_are_named),
         TEST(a_batch_is_answered_one_by_one_and_in_order),
+        TEST(calls_and_hangups_of_a_batch_find_what_those_before_them_did),
         TEST(each_reply_owns_its_rows),
         TEST(the_typed_functions_say_the_same),
         TEST(a_call_that_makes_no_sense_is_refused_as_a_whole),

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* cmsgpack of a real server and src/core/pack.c: the same bytes for the same values, and each
- * reads what the other wrote. */
+ * reads what the other wrote; the brief commands and answers of backends/redis/brief.c. */
 #include "config.h"
 
 #include <setjmp.h>
@@ -14,6 +14,7 @@
 
 #include <cmocka.h>
 
+#include "../../backends/redis/brief.h"
 #include "core/pack.h"
 #include "lib/servers.h"
 
@@ -132,12 +133,175 @@ static void nil_is_read_as_nil(void **state)
     freeReplyObject(reply);
 }
 
+static struct usher_text name_of(const char *name)
+{
+    return (struct usher_text){ name, strlen(name) };
+}
+
+/* Everything of a brief command, in the order of brief.h, `nil' for what is not given. */
+static void expect_brief(const struct usher_command *c, int64_t now_ms, unsigned place,
+                         const char *expected)
+{
+    const struct usher_context context = { .now_ms = now_ms };
+    unsigned char mine[USHER__REDIS_BRIEF_MAX + 1];
+    unsigned values = 5;
+    redisReply *reply;
+    size_t size;
+
+    assert_true(usher__redis_is_brief(c, &context));
+    memset(mine, 0x55, sizeof mine);
+    size = usher__redis_brief(c, &context, place, mine, &values);
+    assert_true(size < sizeof mine);
+    assert_int_equal(mine[size], 0x55);
+    assert_int_equal(values, 5 + 7);
+    reply =
+        eval("local a, out = {cmsgpack.unpack(ARGV[1])}, '' "
+             "for i = 1, 7 do local v = a[i] "
+             "if type(v) == 'number' then v = string.format('%.0f', v) end "
+             "out = out .. (i > 1 and '|' or '') .. string.gsub(tostring(v), '[%z\\1-\\31\\255]', "
+             "function(c) return string.format('<%d>', string.byte(c)) end) end return out",
+             mine, size);
+    assert_string_equal(reply->str, expected);
+    freeReplyObject(reply);
+}
+
+static void brief_commands_are_read_by_the_server(void **state)
+{
+    struct usher_command c = { .verb = USHER_NUMBER_CALL };
+    char longest[USHER_NAME_MAX + 1], expected[4 * USHER_NAME_MAX];
+
+    (void)state;
+    c.arg.number.owner = name_of("ann");
+    expect_brief(&c, 0, 3, "6|1|nil|nil|ann|[1cann<0>|(1cann<0><255>");
+    c.given = USHER_GIVEN_LEASE;
+    c.arg.number.lease_ms = 3153600000000;
+    expect_brief(&c, 253402300799999, 3,
+                 "6|1|253402300799999|3153600000000|ann|[1cann<0>|(1cann<0><255>");
+    c.given = USHER_GIVEN_NOW;
+    c.now_ms = 77;
+    memset(longest, 'x', USHER_NAME_MAX);
+    longest[USHER_NAME_MAX] = '\0';
+    c.arg.number.owner = name_of(longest);
+    (void)snprintf(expected, sizeof expected, "6|1|77|nil|%s|[1c%s<0>|(1c%s<0><255>", longest,
+                   longest, longest);
+    expect_brief(&c, 5, 3, expected);
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_NUMBER_HANGUP;
+    c.arg.number.number = name_of("n1");
+    expect_brief(&c, 0, 3, "6|2|nil|nil|nil|n1|3");
+    c.given = USHER_GIVEN_TOKEN;
+    c.arg.number.token = UINT64_C(0x41424344454647);
+    expect_brief(&c, 0, 66, "6|2|nil|ABCDEFG|12ABCDEFGn1|n1|66");
+    c.arg.number.number = name_of(longest);
+    (void)snprintf(expected, sizeof expected, "6|2|nil|ABCDEFG|12ABCDEFG%s|%s|66", longest,
+                   longest);
+    expect_brief(&c, 0, 66, expected);
+}
+
+static void notify(void *payload, const struct usher_notice *notice)
+{
+    (void)payload;
+    (void)notice;
+}
+
+static void what_is_more_than_plain_is_not_brief(void **state)
+{
+    const struct usher_context context = { 0 }, watched = { .notify = notify };
+    struct usher_command c, plain = { .verb = USHER_NUMBER_CALL };
+    const struct usher_text name = name_of("x");
+
+    (void)state;
+    plain.arg.number.owner = name;
+    assert_true(usher__redis_is_brief(&plain, &context));
+    assert_false(usher__redis_is_brief(&plain, &watched));
+#define NOT_BRIEF(change)                                  \
+    do {                                                   \
+        c = plain;                                         \
+        change;                                            \
+        assert_false(usher__redis_is_brief(&c, &context)); \
+    } while (0)
+    NOT_BRIEF(c.verb = USHER_NUMBER_RENEW);
+    NOT_BRIEF(c.request = name);
+    NOT_BRIEF(c.given = USHER_GIVEN_NOW); /* 1970 */
+    NOT_BRIEF(c.arg.number.owner.data = NULL);
+    NOT_BRIEF(c.arg.number.number = name);
+    NOT_BRIEF(c.arg.number.group = name);
+    NOT_BRIEF(c.arg.number.sticky = name);
+    memset(&plain, 0, sizeof plain);
+    plain.verb = USHER_NUMBER_HANGUP;
+    plain.arg.number.number = name;
+    plain.given = USHER_GIVEN_TOKEN;
+    plain.arg.number.token = (UINT64_C(1) << 56) - 1;
+    assert_true(usher__redis_is_brief(&plain, &context));
+    NOT_BRIEF(c.given |= USHER_GIVEN_REST);
+    NOT_BRIEF(c.arg.number.token++); /* has no room */
+#undef NOT_BRIEF
+}
+
+static void brief_answers_are_understood_whole_or_not_at_all(void **state)
+{
+    static const char called[] = "\1"
+                                 "00000000000000ff"
+                                 "\0\0\0\0\0\1\2"
+                                 "\0\0\0\0\0\2\1"
+                                 "n1";
+    static const char hung_up[] = "\2"
+                                  "00000000000000ff"
+                                  "\0\0\0\0\0\1\3"
+                                  "\0\0\0\0\0\1\2";
+    struct usher_command call = { .verb = USHER_NUMBER_CALL };
+    struct usher_command hangup = { .verb = USHER_NUMBER_HANGUP };
+    struct usher_reply r = { 0 };
+    char bad[sizeof called + USHER_NAME_MAX];
+
+    (void)state;
+    hangup.arg.number.number = name_of("n2");
+    assert_true(usher__redis_brief_answer(&call, called, sizeof called - 1, &r));
+    assert_int_equal(r.status, USHER_OK);
+    assert_int_equal(r.epoch, 255);
+    assert_int_equal(r.version, 258);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r.of.number.token, 258);
+    assert_int_equal(r.of.number.until_ms, 513);
+    assert_int_equal(r.of.number.next_ms, -1);
+    assert_string_equal(r.of.number.number, "n1");
+    assert_true(usher__redis_brief_answer(&hangup, hung_up, sizeof hung_up - 1, &r));
+    assert_int_equal(r.version, 259);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(r.of.number.token, 258);
+    assert_int_equal(r.of.number.until_ms, 0);
+    assert_string_equal(r.of.number.number, "n2");
+
+    for (size_t size = 0; size < sizeof called - 2; size++)
+        assert_false(usher__redis_brief_answer(&call, called, size, &r));
+    for (size_t size = 0; size < sizeof hung_up; size++)
+        if (size != sizeof hung_up - 1)
+            assert_false(usher__redis_brief_answer(&hangup, hung_up, size, &r));
+    assert_false(usher__redis_brief_answer(&hangup, called, sizeof called - 1, &r));
+    assert_false(usher__redis_brief_answer(&call, hung_up, sizeof hung_up - 1, &r));
+    for (size_t i = 1; i < 17; i++) {
+        memcpy(bad, called, sizeof called);
+        bad[i] = i % 2 == 0 ? 'g' : '\0';
+        assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 1, &r));
+    }
+    memcpy(bad, called, sizeof called);
+    bad[sizeof called - 2] = '\0'; /* in a name */
+    assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 1, &r));
+    memset(bad + sizeof called - 3, 'n', USHER_NAME_MAX + 1);
+    assert_true(usher__redis_brief_answer(&call, bad, sizeof called - 3 + USHER_NAME_MAX, &r));
+    assert_false(usher__redis_brief_answer(&call, bad, sizeof called - 2 + USHER_NAME_MAX, &r));
+}
+
 int main(int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(integers_are_the_same_bytes),
         cmocka_unit_test(texts_and_arrays_are_the_same_bytes),
         cmocka_unit_test(nil_is_read_as_nil),
+        cmocka_unit_test(brief_commands_are_read_by_the_server),
+        cmocka_unit_test(what_is_more_than_plain_is_not_brief),
+        cmocka_unit_test(brief_answers_are_understood_whole_or_not_at_all),
     };
     int rc;
 

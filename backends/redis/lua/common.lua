@@ -9,9 +9,9 @@
 -- function looks up each local that it uses when it is made).  K.NAME stands for a constant of
 -- the C tables (`usher tables NOUN --lua`); the library puts in its value.
 --
--- A call has any number of commands on one scope, one in each of ARGV: see store.h,
--- usher_command_pack().  Each is applied wholly or not at all.  Its answer is as
--- usher_reply_unpack() says; several are an array.
+-- A call has any number of commands on one scope in ARGV[1], values behind one another: see
+-- pack_call() in redis.c.  Each is applied wholly or not at all.  Its answer is as
+-- usher_reply_unpack() says (or brief.h); several are an array.
 --
 -- Keys: all have a member that is never removed, so that none is ever empty (a key that
 -- vanishes and comes back inside a script makes it fail half-way while its slot migrates).

@@ -3,8 +3,7 @@
 -- The end of every script: read the header, run each command, write the hash.
 end -- of make()
 
-local commands, by_hand = ARGV, not INDEX
-local typed
+local all, by_hand = nil, not INDEX
 if by_hand then
     -- EVALSHA sha 1 {scope} verb …
     HASH = HASH .. ':' .. K.NOUN
@@ -89,31 +88,35 @@ if by_hand then
         return a
     end
 
-    local fault
-    typed, fault = read()
+    local typed, fault = read()
     if not typed then return {'status', 'invalid', 'message', fault} end
-    commands = {''}
+    -- behind one another, as they come packed
+    all = {1, 0, 0, 46, 40, unpack(typed, 1, 40)}
+    all[46], all[47] = 'head', 'settings'
+else
+    all = {munpack(ARGV[1])}
 end
 
 -- ---- the header, with the records that commands begin with --------------------------------
 
-local n_commands = #commands
-local first, args, n_args = {}, {'head', 'settings'}, 2
-for i = 1, n_commands do
-    local a = typed or munpack(commands[i])
-    first[i] = a
-    if a[3] then
-        n_args = n_args + 1
-        args[n_args] = '4:' .. a[3]
+local n_commands, p = all[1], 5
+local n_args = 2 + all[3] - all[2]
+local args = {unpack(all, all[4], all[4] + n_args - 1)}
+for _ = 1, all[3] < n_commands and n_commands or 0 do
+    if all[p + 1] > 255 then
+        if all[p + 3] then
+            n_args = n_args + 1
+            args[n_args] = '4:' .. all[p + 3]
+        end
+        if all[p + K.ARG] then
+            n_args = n_args + 1
+            args[n_args] = K.FIRST .. all[p + K.ARG]
+        end
     end
-    if a[K.ARG] then
-        n_args = n_args + 1
-        args[n_args] = K.FIRST .. a[K.ARG]
-    end
+    p = p + all[p] + 1
 end
 local got = call('HMGET', HASH, unpack(args))
 local cache = {}
-for i = 3, n_args do cache[args[i]] = got[i] end
 local head, settings = got[1], got[2]
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
 if head then
@@ -133,11 +136,12 @@ end
 
 -- ---- the commands -------------------------------------------------------------------------
 
-local out, time, dirty, n_dirty, head_changed, made = {}, nil, {}, 0, false, false
-local short -- what the short way has collected: written before anybody else looks
+local out, time, dirty, n_dirty, head_changed, made = {false}, nil, {}, 0, false, false
+local set, n_set = {'head', '', '', ''}, 2
+--@fast_begin
+p = 5
 for i = 1, n_commands do
-    local a = first[i]
-    local now, done = a[2], false
+    local verb, now, done = all[p + 1], all[p + 2], false
     if made and S.erased and not exists then epoch, version = '0000000000000000', 0 end
     if not now then
         if not time then
@@ -149,13 +153,15 @@ for i = 1, n_commands do
     if now < clock then now = clock end
     --@fast
     if not done then
-        if short then
-            short.flush()
-            short = nil
-        end
+        --@fast_flush
+        local a = {unpack(all, p + 1, p + all[p])}
+        --@fast_whole
         if not made then
             made = true
             make()
+            for c = 3, n_args do
+                if cache[args[c]] == nil then cache[args[c]] = got[c] end
+            end
             S.cache, S.count = cache, count
             S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
         end
@@ -195,19 +201,21 @@ for i = 1, n_commands do
             out[i] = mpack(answer)
         end
     end
+    p = p + all[p] + 1
 end
 
-if short then short.flush() end
+--@fast_flush
 
 -- ---- the hash ---------------------------------------------------------------------------
 
 if head_changed and not exists then
     call('DEL', HASH, INDEX, HELD) -- head, settings and the permanent members: not to come back in this call
 elseif head_changed then
-    local set, n, gone, k = {'head', spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch,
-        version, clock, due, unpack(count))}, 2, {}, 0
+    local n, gone, k = n_set, {}, 0
+    set[2] = spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch, version, clock, due, unpack(count))
     if S.set_changed then
-        n, set[3], set[4] = 4, 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
+        set[n + 1], set[n + 2] = 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
+        n = n + 2
     end
     if S.erased and not S.set_changed then gone[1], k = 'settings', 1 end
     for i = 1, n_dirty do

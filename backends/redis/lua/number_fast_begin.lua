@@ -1,0 +1,15 @@
+-- SPDX-License-Identifier: MIT
+--
+-- Of the short way: what goes into and out of the lists of what is held and ready, and whose; idle
+-- numbers with their records, and which is next; how many it gave and took back; what is the same
+-- for many commands; the settings.
+local ready, called, rz, rn, hz, hn, ha, hm, ra, rm = false
+local idle, fields, ids, records, nth
+local given, back = 0, 0
+local of_call, of_hangup, high, high_of, ends, ends_bytes, today, tail, tail_now, tail_span, more
+local plain, lease, rest, zone, strict = exists, 0, 0, 0, 0
+if settings and all[3] > 0 then
+    local order, daily
+    order, lease, rest, daily, zone, strict = sunpack('>i7i7i7i7i7i7', settings)
+    plain = order == 0 and daily == 0
+end

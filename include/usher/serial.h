@@ -12,9 +12,10 @@
  * one goes out first.
  *
  * No serial of a rule comes twice: counters only grow (but for a new period, whose date is in
- * the serial), and what decides how a number is printed (base, step, radix) stays once numbers
- * were made.  Prefix, suffix and date may change at any time; that old and new ones differ is
- * up to whoever changes them.
+ * the serial), and what decides how a number is printed (base, step, radix, whether there is a
+ * check digit) stays once numbers were made; the zone may change, but never so that the local day
+ * goes back.  Prefix, suffix and date may change at any time; that old and new ones differ is up to
+ * whoever changes them.
  */
 #ifndef USHER_USHER_H
 #include <usher/usher.h> /* which includes this one where it belongs */
@@ -77,11 +78,13 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_EXHAUSTED = 1, /* max is reached, or the width, or 2^63 - 1 */
     USHER_SERIAL_WHY_GRANT = 2,     /* an authority has to be asked first */
     USHER_SERIAL_WHY_LOST = 3,      /* the same: the store may have gone back in time */
-    USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix and mode stay once numbers were made */
+    USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix, mode and whether there is a check digit
+                                     * stay once numbers were made */
     USHER_SERIAL_WHY_ROOM = 5,      /* numbers already made are beyond max or width */
     USHER_SERIAL_WHY_MODE = 6,      /* the verb is for rules of the other mode */
     USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
-    USHER_SERIAL_WHY_FILLS = 8      /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
+    USHER_SERIAL_WHY_FILLS = 8,     /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
+    USHER_SERIAL_WHY_BACK = 9       /* the zone would put the local day back: change it later */
 };
 
 enum usher_serial_given {
@@ -197,7 +200,8 @@ struct usher_serial_form {
      * than in the half hour before (at least 1).  tick does the same.  Defaults 0, 1000. */
     int64_t critical, batch;
     int64_t reset;     /* enum usher_serial_reset */
-    int64_t zone_min;  /* local time, minutes east of UTC */
+    int64_t zone_min;  /* local time, minutes east of UTC; with another one what is in stock gets
+                        * the date of the change (stamp) */
     int64_t stamp;     /* enum usher_serial_stamp */
     int64_t mode;      /* enum usher_serial_mode */
     int64_t lease_ms;  /* of a reservation that names none; default five minutes */
@@ -228,13 +232,15 @@ struct usher_serial_hold {
 
 /** Make or change rule @rule: those fields of *@inout that @given names (0: just read).  All of
  *  them are there on return.  USHER_OK, USHER_SAME; USHER_REFUSED: numbers were made, and base,
- *  step, radix and mode stay, or max or width have no room for them (see
- *  usher_message()). */
+ *  step, radix, mode and whether there is a check digit stay, or max or width have no room for
+ *  them, or the local day of another zone is one before; or numbers are held or returned, and
+ *  reset and the zone of a date stay (see usher_message()). */
 USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
                                               uint32_t given, struct usher_serial_form *inout);
 
-/** Delete it.  Its counters stay: made again under its name, it goes on behind them.  USHER_OK,
- *  USHER_SAME (not there); USHER_REFUSED while numbers are held or returned. */
+/** Delete it.  Its counters stay: made again under its name, it goes on behind them (with another
+ *  base, step, radix or format, that old and new serials differ is up to whoever makes it).
+ *  USHER_OK, USHER_SAME (not there); USHER_REFUSED while numbers are held or returned. */
 USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule);
 
 /** Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  *@ret_made are made and *@ret_left may still be;
@@ -271,8 +277,9 @@ USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const cha
 USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
                                               int64_t *ret_made);
 
-/** Raise max by @step; the scope gets another epoch.  @ret_max may be NULL.  USHER_OK;
- *  USHER_FULL: it would pass 2^63 - 1. */
+/** Raise max by @step; the scope gets another epoch.  @ret_max may be NULL.  While the authority of
+ *  a rule cannot be reached, what the store may give out without it is raised by @step as well: a
+ *  debt, which it is told of when it is back.  USHER_OK; USHER_FULL: it would pass 2^63 - 1. */
 USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
                                                 int64_t step, int64_t *ret_max);
 

@@ -21,11 +21,16 @@ static const struct {
     [USHER_SERIAL_WHY_GRANT] = { "grant", "the authority has to be asked for more" },
     [USHER_SERIAL_WHY_LOST] = { "lost", "the store may have gone back in time: the authority has "
                                         "to be asked" },
-    [USHER_SERIAL_WHY_KEPT] = { "kept", "base, step, radix and mode stay once numbers were made" },
+    [USHER_SERIAL_WHY_KEPT] = { "kept",
+                                "base, step, radix, mode and whether there is a check digit "
+                                "stay once numbers were made" },
     [USHER_SERIAL_WHY_ROOM] = { "room", "max or width has no room for numbers already made" },
     [USHER_SERIAL_WHY_MODE] = { "mode", "the verb is for rules of the other mode" },
     [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held or returned" },
     [USHER_SERIAL_WHY_FILLS] = { "fills", "32 fills wait to be taken" },
+    [USHER_SERIAL_WHY_BACK] = { "back",
+                                "in this zone it is still the day before, whose numbers may "
+                                "have been made: change the zone later" },
 };
 
 const char *usher_serial_why_word(enum usher_serial_why why)

@@ -55,7 +55,12 @@ enum setting {
     SET_LEASE,
     SET_REQUESTS,
     SET_AUTHORITY,
-    SET_RULE /* 1: there is one */
+    SET_RULE /* 1: there is one, plus: */
+};
+
+enum past {
+    USED = 1, /* earlier periods have numbers */
+    MADE = 2  /* the present one has, though cur is where start is now */
 };
 
 /* record.n of the rule, of a fill, of a hold. */
@@ -231,6 +236,18 @@ static void add_fill(const work *w, change *c, int64_t last, char id[24])
     usher__change_save(c, &r);
 }
 
+static int64_t past(const work *w)
+{
+    return w->scope.settings[SET_RULE] - 1;
+}
+
+/* Whether numbers were made in the present period. */
+static bool counted(const work *w, int64_t cur)
+{
+    return cur != pair(w->scope.settings + SET_START) - 1 || (past(w) & MADE) != 0 ||
+           w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
+}
+
 /* A new period begins the count anew, as a change of its own.  Periods only grow. */
 static enum usher_status begin_period(work *w)
 {
@@ -247,6 +264,8 @@ static enum usher_status begin_period(work *w)
     if (status != USHER_OK)
         return status;
     usher__change_begin(w, &c);
+    if (counted(w, pair(w->scope.counts + COUNT_CUR)))
+        c.scope->settings[SET_RULE] = 1 + USED;
     put_counters(&c, &s);
     if (pair(s.rule.n + N_GRANT) != 0 || pair(s.rule.n + N_DEBT) != 0)
         put_rule(&c, &s);
@@ -288,6 +307,11 @@ static enum usher_status finish(work *w, change *c, const struct usher_record *r
     enum usher_status status = usher__request_keep(w, c);
 
     return status == USHER_OK ? commit(w, c, w->command->verb, from, to, r) : status;
+}
+
+static bool given(const work *w, uint32_t bit)
+{
+    return (w->command->given & bit) != 0;
 }
 
 static bool queued(const work *w)
@@ -486,25 +510,29 @@ static enum usher_status setmax(work *w)
     const struct usher_serial_args *a = &w->command->arg.serial;
     int64_t max = pair(w->scope.settings + SET_MAX), top;
     struct state s;
+    bool debt;
     change c;
     enum usher_status status = load(w, &s);
 
     if (status != USHER_OK)
         return status;
-    if (a->by > INT64_MAX - max)
+    debt =
+        given(w, USHER_GIVEN_SERIAL_DEBT) && a->debt != 0 && w->scope.settings[SET_AUTHORITY] != 0;
+    /* In debt it is the grant that is raised; max may be without end. */
+    if (a->by > INT64_MAX - max && !debt)
         return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, &s);
-    max += a->by;
+    max = a->by > INT64_MAX - max ? INT64_MAX : max + a->by;
     if (!limit_with(w, &s, max, &s.limit))
         return damaged(w);
+    top = s.granted > s.cur ? s.granted : s.cur;
+    if (debt && top >= s.limit)
+        return turned_down(w, USHER_FULL, USHER_SERIAL_WHY_EXHAUSTED, &s);
     usher__change_begin(w, &c);
     bump_epoch(&c);
     set_pair(c.scope->settings + SET_MAX, max);
     set_pair(c.scope->settings + SET_LIMIT, s.limit);
-    if ((w->command->given & USHER_GIVEN_SERIAL_DEBT) != 0 && a->debt != 0 &&
-        w->scope.settings[SET_AUTHORITY] != 0) {
-        top = s.granted > s.cur ? s.granted : s.cur;
-        top = a->by > s.limit - top ? s.limit : top + a->by;
-        s.granted = s.debt = top;
+    if (debt) {
+        s.granted = s.debt = a->by > s.limit - top ? s.limit : top + a->by;
         put_rule(&c, &s);
     }
     answer(w, USHER_OK, &s);
@@ -932,11 +960,6 @@ static enum usher_status show(work *w)
     return status == USHER_OK ? answer_rule(w, USHER_OK, w->scope.settings, &s) : status;
 }
 
-static bool given(const work *w, uint32_t bit)
-{
-    return (w->command->given & bit) != 0;
-}
-
 static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -990,11 +1013,18 @@ static const char *rule_fault(const struct usher__serial_format *f, const int64_
     return NULL;
 }
 
+/* The same number may be printed in each period: so no day may come twice. */
+static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
+{
+    return usher__serial_period(USHER_RESET_DAY, w->now, to_min) <
+           usher__serial_period(USHER_RESET_DAY, w->now, from_min);
+}
+
 static enum usher_status rule(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     const int64_t *old = w->scope.settings;
-    bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made = false, restamped;
+    bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;
     struct usher__serial_format f, was;
     struct usher__packer p;
     unsigned char packed[USHER__SERIAL_FORMAT_MAX];
@@ -1019,29 +1049,40 @@ static enum usher_status rule(work *w)
             return status;
         if (!usher__serial_unpack(&s.rule.data, &was))
             return damaged(w);
-        made = s.cur != pair(old + SET_START) - 1 ||
-               w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0;
+        made = counted(w, s.cur);
+        used = (past(w) & USED) != 0;
     } else {
         s.rule.kind = KIND_RULE;
         s.rule.id = rule_id;
         s.cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
         s.period = w->scope.counts[COUNT_PERIOD];
+        made = s.cur > 0;
+        used = set[SET_RESET] != USHER_RESET_NONE; /* kept by delete, with the zone */
+        set[SET_RESET] = USHER_RESET_NONE;
+        set[SET_ZONE] = 0;
     }
     f = was;
     overlay(w, &f, set);
-    set[SET_RULE] = 1;
+    start = pair(set + SET_START);
+    set[SET_RULE] = 1 + (used ? USED : 0);
+    if (made && (!exists || start != pair(old + SET_START) || (past(w) & MADE) != 0))
+        set[SET_RULE] += MADE;
+    moved = set[SET_ZONE] != old[SET_ZONE] && f.date.size != 0;
     fault = rule_fault(&f, set);
     if (fault != NULL) {
         usher_reply_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
-    if (made && (f.base != was.base || f.step != was.step || f.radix != was.radix ||
-                 set[SET_MODE] != old[SET_MODE]))
+    if (exists && made &&
+        (f.base != was.base || f.step != was.step || f.radix != was.radix ||
+         (f.check != USHER_CHECK_NONE) != (was.check != USHER_CHECK_NONE) ||
+         set[SET_MODE] != old[SET_MODE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
-    if (set[SET_RESET] != old[SET_RESET] &&
+    if ((set[SET_RESET] != old[SET_RESET] || moved) &&
         w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
-    start = pair(set + SET_START);
+    if (moved && (made || used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_BACK, &s);
     if (!exists) {
         if (s.cur < start - 1)
             s.cur = start - 1;
@@ -1066,7 +1107,7 @@ static enum usher_status rule(work *w)
         memcmp(packed, s.rule.data.data, p.n) == 0)
         return answer_rule(w, USHER_SAME, set, &s);
 
-    restamped = exists && set[SET_STAMP] != old[SET_STAMP];
+    restamped = exists && (set[SET_STAMP] != old[SET_STAMP] || moved);
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, set, sizeof set);
     put_counters(&c, &s);
@@ -1083,7 +1124,7 @@ static enum usher_status rule(work *w)
     return status == USHER_OK ? finish(w, &c, NULL, 0, 0) : status;
 }
 
-/* The counters stay, so that a rule made again under the name repeats nothing. */
+/* The counters and the zone stay, so that a rule made again under the name repeats nothing. */
 static enum usher_status delete (work *w) {
     struct usher_scope fresh; struct state s; change c; enum usher_status status;
 
@@ -1102,6 +1143,10 @@ s.taken = s.cur;
 put_counters(&c, &s);
 usher__change_erase(&c, &s.rule);
 defaults(&fresh);
+if (counted(w, s.cur) || (past(w) & USED) != 0) {
+    fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
+    fresh.settings[SET_RESET] = USHER_RESET_DAY; /* says so: see rule() */
+}
 memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
 answer(w, USHER_OK, &s);
 return finish(w, &c, NULL, 0, 0);
@@ -1375,6 +1420,9 @@ static const struct usher__constant constants[] = {
     { "WHY_MODE", USHER_SERIAL_WHY_MODE },
     { "WHY_HELD", USHER_SERIAL_WHY_HELD },
     { "WHY_FILLS", USHER_SERIAL_WHY_FILLS },
+    { "WHY_BACK", USHER_SERIAL_WHY_BACK },
+    { "USED", USED },
+    { "MADE", MADE },
     { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },
     { "USE_MS", USHER__USE_MS },
     { "USE_BIT", INT64_C(1) << USHER__USE_BITS },

@@ -511,12 +511,103 @@ static void a_rule_that_gets_periods_does_not_begin_anew_at_once(void **state)
     assert_taken(f, "r", "20231114-1");
     ok(f, "rule r reset=day");
     assert_taken(f, "r", "20231114-2");
-    ok(f, "rule r zone=-1440"); /* yesterday there: does not go back */
-    assert_taken(f, "r", "20231113-3");
-    f->now += DAY;
-    assert_taken(f, "r", "20231114-4");
-    f->now += DAY;
+    f->now -= DAY; /* set back: a rule's time does not go back */
+    assert_taken(f, "r", "20231114-3");
+    f->now = MORNING + DAY;
     assert_taken(f, "r", "20231115-1");
+}
+
+static void no_day_comes_twice_when_the_zone_changes(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now = LEAP + 9 * HOUR;
+    ok(f, "rule r date=%%Y%%m%%d- reset=day zone=480");
+    ok(f, "rule r zone=-600"); /* nothing made yet */
+    ok(f, "rule r zone=480");
+    ok(f, "take r n=3");
+    assert_string_equal(serial(f, 2), "20240229-3");
+    f->now += DAY;
+    ok(f, "rule r zone=479"); /* no number of the new day */
+    refused(f, "rule r zone=-600");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_BACK);
+    assert_taken(f, "r", "20240301-1");
+    refused(f, "rule r zone=-600 reset=none");
+    ok(f, "rule r reset=none");
+    refused(f, "rule r zone=-600");
+    ok(f, "delete r");
+    refused(f, "rule r date=%%Y%%m%%d- reset=day zone=-600");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_BACK);
+    ok(f, "rule r date=%%Y%%m%%d- zone=900 reset=day");
+    assert_taken(f, "r", "20240302-4");
+    refused(f, "rule r zone=480");
+    f->now += DAY + 7 * HOUR; /* the third there, too */
+    ok(f, "rule r zone=480");
+    assert_taken(f, "r", "20240303-1");
+    f->now += 12 * HOUR;
+    ok(f, "rule r zone=0"); /* the same day there */
+    assert_taken(f, "r", "20240303-2");
+}
+
+static void what_waits_is_not_dated_back_by_another_zone(void **state)
+{
+    struct fixture *f = *state;
+
+    f->now = LEAP + HOUR;
+    ok(f, "rule s date=%%Y-%%j- reset=day stamp=fill");
+    ok(f, "rule g date=%%Y-%%j- reset=day mode=gapfree");
+    assert_taken(f, "s", "2024-060-1");
+    f->now += DAY;
+    ok(f, "fill s 2"); /* at one o'clock */
+    ok(f, "reserve g lease=%" PRId64, 9 * DAY);
+    f->now += 10 * HOUR;
+    ok(f, "rule s zone=-120");
+    assert_taken(f, "s", "2024-061-1");
+    refused(f, "rule g zone=60");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_HELD);
+    ok(f, "rule g zone=0 prefix=G");
+}
+
+static void a_check_digit_does_not_come_or_go_once_numbers_were_made(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r check=luhn");
+    ok(f, "rule r check=none");
+    ok(f, "rule r check=luhn");
+    assert_taken(f, "r", "18");
+    refused(f, "rule r check=none"); /* 18 would come again */
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_KEPT);
+    ok(f, "rule r check=damm");
+    assert_taken(f, "r", "21");
+}
+
+static void another_start_does_not_make_numbers_come_again(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r max=5");
+    ok(f, "take r n=5");
+    ok(f, "rule r start=6 max=100");
+    ok(f, "rule r start=1");
+    refused(f, "rule r base=3");
+    assert_taken(f, "r", "6");
+    ok(f, "delete r");
+    ok(f, "rule r start=%" PRId64, f->r.of.serial.cur + 1);
+    ok(f, "rule r start=1");
+    assert_int_not_equal(f->r.of.serial.cur, 0);
+    ok(f, "rule g mode=gapfree date=%%d%%m%%Y- reset=day");
+    ok(f, "reserve g");
+    ok(f, "confirm g %s token=%" PRIu64, serial(f, 0), f->r.of.serial.token);
+    ok(f, "rule g start=2");
+    ok(f, "rule g start=1");
+    ok(f, "reserve g");
+    assert_string_equal(serial(f, 0), "14112023-2");
+    ok(f, "confirm g %s token=%" PRIu64, serial(f, 0), f->r.of.serial.token);
+    f->now += DAY;
+    ok(f, "rule g start=7"); /* a new day */
+    ok(f, "reserve g");
+    assert_string_equal(serial(f, 0), "15112023-7");
 }
 
 static void the_date_is_that_of_the_take_or_that_of_the_fill(void **state)
@@ -869,6 +960,29 @@ static void nothing_is_given_out_that_was_not_granted(void **state)
     invalid(f, "grant s 0 10");
 }
 
+static void in_debt_a_rule_without_a_maximum_goes_on(void **state)
+{
+    struct fixture *f = *state;
+
+    if (strcmp(backend->name, "redis") == 0)
+        no_twin(f);
+    ok(f, "rule r authority=1 batch=5");
+    ok(f, "grant r 0 3");
+    ok(f, "take r n=3");
+    empty(f, "take r");
+    full(f, "setmax r 4");
+    ok(f, "setmax r 4 debt=1");
+    assert_int_equal(f->r.of.serial.max, INT64_MAX);
+    assert_int_equal(f->r.of.serial.granted, 7);
+    ok(f, "take r n=4");
+    assert_string_equal(serial(f, 3), "7");
+    empty(f, "take r");
+    assert_int_equal(stock(f, "r")->debt, 7);
+    ok(f, "setmax r 9223372036854775807 debt=1");
+    assert_int_equal(f->r.of.serial.granted, INT64_MAX);
+    full(f, "setmax r 1 debt=1");
+}
+
 /* ---- all together ------------------------------------------------------------------- */
 
 static int below(unsigned *seed, int n)
@@ -886,10 +1000,10 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
         "rule w width=2 stamp=fill overflow=refuse max=80 step=1 start=3",
     };
     static const char *const changes[] = {
-        "prefix=Z",   "suffix=-s",      "critical=5",    "batch=2",   "zone=60",
-        "width=6",    "stamp=take",     "stamp=fill",    "max=90",    "requests=3",
-        "step=2",     "overflow=widen", "reset=none",    "reset=day", "reset=year",
-        "lease=5000", "radix=11",       "check=mod37-2", "start=9",   "date=%y%j"
+        "prefix=Z",   "suffix=-s",  "critical=5", "batch=2",    "zone=60",  "width=6",
+        "stamp=take", "stamp=fill", "max=90",     "requests=3", "step=2",   "overflow=widen",
+        "reset=none", "reset=day",  "reset=year", "lease=5000", "radix=11", "check=mod37-2",
+        "start=9",    "date=%y%j",  "zone=-900",  "check=none", "start=1"
     };
     const char *rule = rules[below(seed, 4)];
     int64_t cur = f->r.of.serial.cur % 1000;
@@ -903,7 +1017,7 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
         (void)snprintf(line, 512, "%s%s", makes[below(seed, 4)], req);
         break;
     case 2:
-        (void)snprintf(line, 512, "rule %s %s%s", rule, changes[below(seed, 20)], req);
+        (void)snprintf(line, 512, "rule %s %s%s", rule, changes[below(seed, 23)], req);
         break;
     case 3:
     case 4:
@@ -1010,6 +1124,10 @@ int suite_serial(const struct backend *b)
         TEST(a_day_begins_at_midnight_in_the_zone),
         TEST(months_and_years_begin_anew),
         TEST(a_rule_that_gets_periods_does_not_begin_anew_at_once),
+        TEST(no_day_comes_twice_when_the_zone_changes),
+        TEST(what_waits_is_not_dated_back_by_another_zone),
+        TEST(a_check_digit_does_not_come_or_go_once_numbers_were_made),
+        TEST(another_start_does_not_make_numbers_come_again),
         TEST(the_date_is_that_of_the_take_or_that_of_the_fill),
         TEST(serials_are_printed_many_at_once_as_one_by_one),
         TEST(a_repeat_gets_the_first_serials),
@@ -1019,6 +1137,7 @@ int suite_serial(const struct backend *b)
         TEST(sixteen_clients_leave_no_gap),
         TEST(no_two_threads_take_the_same_serial),
         TEST(nothing_is_given_out_that_was_not_granted),
+        TEST(in_debt_a_rule_without_a_maximum_goes_on),
         TEST(random_commands_are_answered_alike),
     };
 

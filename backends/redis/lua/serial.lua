@@ -151,6 +151,18 @@ function S.add_fill(last)
     S.save(r)
 end
 
+-- what SET_RULE says of the past
+function S.used() return (S.set[K.SET_RULE + 1] - 1) % K.MADE == K.USED end
+
+function S.marked() return S.set[K.SET_RULE + 1] - 1 >= K.MADE end
+
+-- whether numbers were made in the present period
+function S.made(cur)
+    local before = S.plus(S.get(S.set, K.SET_START), -1)
+    return S.less(cur, before) or S.less(before, cur) or S.marked() or
+        S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0
+end
+
 function S.begin_period()
     local set = S.set
     if not S.exists or set[K.SET_RULE + 1] == 0 or set[K.SET_RESET + 1] == 0 or
@@ -159,6 +171,11 @@ function S.begin_period()
     end
     local s = S.load()
     if not s then return end
+    if S.made(S.get(S.count, K.COUNT_CUR)) then
+        S.pset = {}
+        for i = 1, 16 do S.pset[i] = set[i] end
+        S.pset[K.SET_RULE + 1] = 1 + K.USED
+    end
     S.put_counters(s)
     local r = s.rule
     if r.n0 ~= 0 or r.n1 ~= 0 or r.n2 ~= 0 or r.n3 ~= 0 then S.put_rule(s) end
@@ -395,15 +412,13 @@ function S.make_rules()
         for i = K.ARG, K.ARG_DEBT do given = given or a[i] end
         if not given then return S.show() end
         S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
-        local exists, made, s, was = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil
+        local exists, made, s, was, used = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil, nil
         local records = S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED)
-        local first = S.get(old, K.SET_START)
         if exists then
             s = S.load()
             if not s then return end
             was = munpack(s.rule.data)
-            local before = S.plus(first, -1)
-            made = S.less(s.cur, before) or S.less(before, s.cur) or records > 0
+            made, used = S.made(s.cur), S.used()
         else
             was = {'', '', '', '0', 1, 0, 10, 0, 0, 0}
             s = {rule = S.fresh('1', 'rule'), cur = S.exists and S.get(S.count, K.COUNT_CUR) or {0, 0},
@@ -413,6 +428,11 @@ function S.make_rules()
         local f, set = {}, {}
         for i = 1, 10 do f[i] = was[i] end
         for i = 1, 16 do set[i] = old[i] end
+        if not exists then
+            made = s.cur[1] > 0 or s.cur[2] > 0
+            used = old[K.SET_RESET + 1] ~= 0 -- kept by delete, with the zone
+            set[K.SET_RESET + 1], set[K.SET_ZONE + 1] = 0, 0
+        end
         local function number(to, i, arg)
             if a[arg] then to[i] = a[arg] end
         end
@@ -443,18 +463,29 @@ function S.make_rules()
         end
         pair(K.SET_START, K.ARG_START)
         pair(K.SET_MAX, K.ARG_MAX)
-        set[K.SET_RULE + 1] = 1
+        set[K.SET_RULE + 1] = 1 + (used and K.USED or 0)
+        local function differs(i) return set[i + 1] ~= old[i + 1] or set[i + 2] ~= old[i + 2] end
+        if made and (not exists or differs(K.SET_START) or S.marked()) then
+            set[K.SET_RULE + 1] = set[K.SET_RULE + 1] + K.MADE
+        end
         local fault = S.rule_fault(f, set)
         if fault then
             S.answer = {K.INVALID, fault}
             return
         end
         local mode, reset = set[K.SET_MODE + 1], set[K.SET_RESET + 1]
-        if made and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or mode ~= old[K.SET_MODE + 1]) then
+        local zone, zone_was = set[K.SET_ZONE + 1], old[K.SET_ZONE + 1]
+        local moved = zone ~= zone_was and f[3] ~= ''
+        if exists and made and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
+            (f[8] ~= 0) ~= (was[8] ~= 0) or mode ~= old[K.SET_MODE + 1]) then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
         end
-        if reset ~= old[K.SET_RESET + 1] and records > 0 then
+        if (reset ~= old[K.SET_RESET + 1] or moved) and records > 0 then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
+        end
+        -- the same number may be printed in each period: so no day may come twice
+        if moved and (made or used) and S.period_of(1, S.now, zone) < S.period_of(1, S.now, zone_was) then
+            return S.turned_down(K.REFUSED, K.WHY_BACK, s)
         end
         local before = S.plus(S.get(set, K.SET_START), -1)
         if not exists then
@@ -466,15 +497,15 @@ function S.make_rules()
         s.limit = S.limit(f, S.get(set, K.SET_MAX), mode, reset)
         if S.less(s.limit, s.cur) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
         set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
-        if not exists or reset ~= old[K.SET_RESET + 1] or set[K.SET_ZONE + 1] ~= old[K.SET_ZONE + 1] then
-            local period = S.period_of(reset, S.now, set[K.SET_ZONE + 1])
+        if not exists or reset ~= old[K.SET_RESET + 1] or zone ~= zone_was then
+            local period = S.period_of(reset, S.now, zone)
             if not exists or reset ~= old[K.SET_RESET + 1] or period > s.period then s.period = period end
         end
         local packed, same = mpack(f), exists
         for i = 1, 16 do same = same and set[i] == old[i] end
         if same and packed == s.rule.data then return S.say_rule(K.SAME, set, s) end
 
-        local restamped = exists and set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1]
+        local restamped = exists and (set[K.SET_STAMP + 1] ~= old[K.SET_STAMP + 1] or moved)
         S.pset = set
         S.put_counters(s)
         s.rule.data = packed
@@ -501,6 +532,9 @@ function S.make_rules()
         S.erase(s.rule)
         S.pset = {}
         for i, value in ipairs(K.DEFAULTS) do S.pset[i] = value end
+        if S.made(s.cur) or S.used() then
+            S.pset[K.SET_ZONE + 1], S.pset[K.SET_RESET + 1] = S.set[K.SET_ZONE + 1], 1
+        end
         S.tell(K.OK, s)
         S.finish(nil, 0, 0)
     end
@@ -512,19 +546,23 @@ function S.make_rules()
         local s = S.load()
         if not s then return end
         local max = S.get(set, K.SET_MAX)
-        if S.less(S.minus(MOST, max), by) then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
+        -- in debt it is the grant that is raised; max may be without end
+        local debt = S.a[K.ARG_DEBT] and S.a[K.ARG_DEBT] ~= 0 and set[K.SET_AUTHORITY + 1] ~= 0
+        local beyond = S.less(S.minus(MOST, max), by)
+        if beyond and not debt then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
         local function add(x, y)
             local low = x[2] + y[2]
             return {x[1] + y[1] + floor(low / 1000000000), low % 1000000000}
         end
-        max = add(max, by)
+        max = beyond and MOST or add(max, by)
         s.limit = S.limit(munpack(s.rule.data), max, set[K.SET_MODE + 1], set[K.SET_RESET + 1])
+        local top = S.less(s.cur, s.granted) and s.granted or s.cur
+        if debt and not S.less(top, s.limit) then return S.turned_down(K.FULL, K.WHY_EXHAUSTED, s) end
         S.pset = {}
         for i = 1, 16 do S.pset[i] = set[i] end
         S.pset[K.SET_MAX + 1], S.pset[K.SET_MAX + 2] = max[1], max[2]
         S.pset[K.SET_LIMIT + 1], S.pset[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
-        if S.a[K.ARG_DEBT] and S.a[K.ARG_DEBT] ~= 0 and set[K.SET_AUTHORITY + 1] ~= 0 then
-            local top = S.less(s.cur, s.granted) and s.granted or s.cur
+        if debt then
             top = S.less(S.minus(s.limit, top), by) and s.limit or add(top, by)
             s.granted, s.debt = top, top
             S.put_rule(s)

@@ -122,7 +122,7 @@ struct usher_options {
     /* What serials and ids are issued from, so that none comes twice though the store is
      * lost; NULL: that of the URL, or none.  Stays the application's. */
     struct usher_authority *authority;
-    bool journal; /* tell it of each number's life */
+    bool journal; /* tell it of each number's life; of no use without it */
     /* Where visits of queues go when they have ended; NULL: that of the URL, or none.  Stays the
      * application's. */
     struct usher_history *history;

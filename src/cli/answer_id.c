@@ -107,15 +107,38 @@ static void segment_plain(FILE *out, const struct usher_id_reply *a)
     fprintf(out, ", step %" PRId64, a->step);
 }
 
+/* Why; what there is stands behind it. */
+static const char *turned_down(enum usher_verb verb)
+{
+    switch (verb) {
+    case USHER_ID_CREATE:
+        return "it is there with other settings: ";
+    case USHER_ID_SET:
+        return "ids never go back: ";
+    case USHER_ID_NEXT:
+        return "the segment has not so many, the next one is to be installed: ";
+    case USHER_ID_INSTALL:
+        return "it is not managed, or has given out ids above: ";
+    default:
+        return "";
+    }
+}
+
 void usher__answer_id_plain(FILE *out, const struct usher_command *command,
                             const struct usher_reply *reply)
 {
     const struct usher_id_reply *a = &reply->of.id;
     const struct usher_id_settings *s = &a->of.settings;
 
+    if (reply->status == USHER_MISSING) {
+        fputs(": there is no dispenser ", out);
+        usher__plain_text(out, command->scope.data, command->scope.size);
+    }
     if (reply->status == USHER_MISSING || command->verb == USHER_ID_DELETE)
         return;
     fputs(": ", out);
+    if (reply->status == USHER_REFUSED || reply->status == USHER_EMPTY)
+        fputs(turned_down(command->verb), out);
     switch (command->verb) {
     case USHER_ID_NEXT:
         if (reply->status == USHER_OK && a->n == 1)

@@ -104,6 +104,11 @@ static void number(FILE *out, const struct usher_command *command, const struct 
     bool there = reply->status != USHER_MISSING;
     struct usher_text after = { n->number, n->number_size };
 
+    if (!there && reply->epoch == 0) {
+        fputs(": there is no pool ", out);
+        usher__plain_text(out, command->scope.data, command->scope.size);
+        return;
+    }
     switch (command->verb) {
     case USHER_NUMBER_CALL:
         call(out, command, reply);

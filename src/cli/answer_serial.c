@@ -355,6 +355,21 @@ void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
     case USHER_SAME:
         plain_done(out, command, reply);
         break;
+    case USHER_MISSING:
+        fputs(": there is no rule ", out);
+        usher__plain_text(out, command->scope.data, command->scope.size);
+        if (command->verb == USHER_SERIAL_RULE)
+            fputs("; a setting makes it, as in width=6", out);
+        break;
+    case USHER_STALE:
+        if (command->verb == USHER_SERIAL_GRANT) {
+            fputs(": there is another period by now", out);
+            break;
+        }
+        fputs(": ", out);
+        usher__plain_text(out, command->arg.serial.serial.data, command->arg.serial.serial.size);
+        fprintf(out, " is not held under token %" PRIu64, command->arg.serial.token);
+        break;
     default:
         if (reply->of.serial.why != USHER_SERIAL_WHY_NONE)
             fprintf(out, ": %s", usher_serial_why_text(reply->of.serial.why));

@@ -175,7 +175,7 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
                      char message[CLI_MESSAGE_MAX])
 {
     void *field = (char *)command + arg->offset;
-    int64_t number;
+    int64_t number, max;
     uint64_t token;
 
     if (is_given(command, arg))
@@ -184,9 +184,10 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
     switch (arg->type) {
     case USHER__ARG_INT:
     case USHER__ARG_WIDE:
-        if (!usher__parse_int(value, arg->min, arg->max, &number))
+        max = usher__arg_max(usher__verb((unsigned)command->verb), arg);
+        if (!usher__parse_int(value, arg->min, max, &number))
             return wrong(message, "%s is not a number from %" PRId64 " to %" PRId64, arg->word,
-                         arg->min, arg->max);
+                         arg->min, max);
         break;
     case USHER__ARG_TOKEN:
         if (!usher__parse_uint(value, &token))

@@ -8,6 +8,7 @@
 
 #include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/parse.h"
 
 struct names {
     char **name;
@@ -37,12 +38,13 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
 {
     struct names names = { NULL, 0, 0 };
     struct json j = { stdout, false };
+    char quoted[CLI_QUOTE_MAX];
     enum usher_status status;
     int rc;
 
     if (n != 2)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` is one word too many for `serial list`",
-                               words[2]);
+                               usher__quote(quoted, words[2]));
     rc = usher__cli_open(cli);
     if (rc != 0)
         return rc;

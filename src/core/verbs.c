@@ -160,6 +160,18 @@ const struct usher__verb *usher__verb(unsigned verb)
     return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
 }
 
+/* How many: `n` is one argument of several verbs. */
+int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg)
+{
+    bool n = verb->verb >> 8 == USHER_SERIAL && arg->given == USHER_GIVEN_SERIAL_N;
+
+    if (n && verb->verb == USHER_SERIAL_TAKE)
+        return USHER_SERIAL_TAKE_MAX;
+    if (n && (verb->verb == USHER_SERIAL_HOLDS || verb->verb == USHER_SERIAL_SWEEP))
+        return USHER_LIST_MAX;
+    return arg->max;
+}
+
 /* Verbs that occur in notices only. */
 static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done", "presence" };
 

@@ -93,6 +93,9 @@ struct usher__noun {
 const struct usher__noun *usher__noun(unsigned noun);
 const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
+
+/* The largest value of @arg of @verb. */
+int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);
 /* Those that are spoken: without the index of rooms. */
 const struct usher__noun *usher__noun_at(unsigned i);
 

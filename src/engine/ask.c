@@ -170,10 +170,11 @@ static bool in_pause(struct turn *t)
 /* False: it is to be tried again, after a pause. */
 static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status status)
 {
-    bool again = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+    bool again = status == USHER_UNAVAILABLE || status == USHER_UNKNOWN, first;
 
     (void)pthread_mutex_lock(&t->lock);
     t->taken = false;
+    first = again && t->pause_ms == 0;
     if (again) {
         t->pause_ms = t->pause_ms == 0 ? PAUSE_MIN_MS : t->pause_ms * 2;
         t->pause_ms = t->pause_ms < PAUSE_MAX_MS ? t->pause_ms : PAUSE_MAX_MS;
@@ -187,6 +188,9 @@ static bool turn_end(struct usher__ask *a, struct turn *t, enum usher_status sta
         (void)atomic_fetch_add(&t->times, 1);
     (void)pthread_cond_broadcast(&t->over);
     (void)pthread_mutex_unlock(&t->lock);
+    if (first)
+        usher__ask_log(a, USHER_LOG_WARNING,
+                       "the authority cannot be asked, what it granted before is given out");
     return !again;
 }
 
@@ -350,7 +354,7 @@ void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
 
 void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, const char *what)
 {
-    char line[256];
+    char line[320];
 
     if (a->e->opt.log == NULL)
         return;

@@ -96,34 +96,20 @@ static const char *conflict(const struct usher_command *command)
 static const char *serial_fault(const struct usher_command *command, const char **ret_word)
 {
     const struct usher_serial_args *a = &command->arg.serial;
-    const char *fault = NULL;
+    const char *fault;
 
-    switch (command->verb) {
-    case USHER_SERIAL_RULE:
-        *ret_word = "prefix";
-        fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
-        if (fault != NULL)
-            return fault;
-        *ret_word = "suffix";
-        fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
-        if (fault != NULL)
-            return fault;
-        *ret_word = "date";
-        return usher__serial_date_fault(a->date.data, a->date.size);
-    case USHER_SERIAL_TAKE:
-        *ret_word = "n";
-        if ((command->given & USHER_GIVEN_SERIAL_N) != 0 && a->n > USHER_SERIAL_TAKE_MAX)
-            fault = "is not from 1 to 1000000";
-        return fault;
-    case USHER_SERIAL_HOLDS:
-    case USHER_SERIAL_SWEEP:
-        *ret_word = "n";
-        if ((command->given & USHER_GIVEN_SERIAL_N) != 0 && a->n > USHER_LIST_MAX)
-            fault = "is not from 1 to 10000";
-        return fault;
-    default:
+    if (command->verb != USHER_SERIAL_RULE)
         return NULL;
-    }
+    *ret_word = "prefix";
+    fault = usher__serial_affix_fault(a->prefix.data, a->prefix.size);
+    if (fault != NULL)
+        return fault;
+    *ret_word = "suffix";
+    fault = usher__serial_affix_fault(a->suffix.data, a->suffix.size);
+    if (fault != NULL)
+        return fault;
+    *ret_word = "date";
+    return usher__serial_date_fault(a->date.data, a->date.size);
 }
 
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
@@ -164,9 +150,9 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
         if ((command->given & verb->given & arg->given) == 0 || arg->type == USHER__ARG_TOKEN)
             continue;
         value = int_of(command, arg);
-        if (value < arg->min || value > arg->max)
+        if (value < arg->min || value > usher__arg_max(verb, arg))
             return usher__say(reply, USHER_INVALID, "%s is not from %" PRId64 " to %" PRId64,
-                              arg->word, arg->min, arg->max);
+                              arg->word, arg->min, usher__arg_max(verb, arg));
     }
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((command->given & ~verb->given & noun->args[i].given) != 0)
@@ -188,7 +174,7 @@ enum usher_status usher__command_check(const struct usher_command *command,
         return usher__say(reply, USHER_INVALID, "verb %d is not known", (int)command->verb);
     noun = usher__noun((unsigned)command->verb >> 8);
     if (command->scope.data == NULL)
-        return usher__say(reply, USHER_INVALID, "%s is missing", noun->word);
+        return usher__say(reply, USHER_INVALID, "name of the scope is missing");
     if (known == NULL || known->data != command->scope.data || known->size != command->scope.size) {
         fault = usher__scope_fault(command->scope.data, command->scope.size);
         if (fault != NULL)

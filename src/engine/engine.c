@@ -311,6 +311,10 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         }
         opt->history = owned_history;
     }
+    if (keeps == 1 && opt->authority == NULL) {
+        usher__message_set("open: journal=1 needs an authority, which keeps it");
+        return USHER_INVALID;
+    }
     status = driver->open(driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms,
                           &store, why);
     if (status != USHER_OK) {

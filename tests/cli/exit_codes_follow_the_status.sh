@@ -60,7 +60,7 @@ EOF
 EOF
     # The option goes before the variable.
     expect 1 "$USHER" -s memory: number show p 100 <<'EOF'
-missing: 100
+missing: there is no pool p
 EOF
     unset USHER_STORE
 fi

@@ -98,6 +98,12 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     lines 0 "$USHER" -s "sqlite:$dir/plain.db" id next t
     holds out.txt 'ok: 10000000000000002'
     lines 1 "$USHER" -s "sqlite:$dir/plain.db" id next u
-    holds out.txt 'missing'
+    holds out.txt 'missing: there is no dispenser u'
+    lines 1 "$USHER" -s "sqlite:$dir/plain.db" id create t by=2
+    holds out.txt 'refused: it is there with other settings: next 10000000000000003, '
+    lines 1 "$USHER" -s "sqlite:$dir/plain.db" id set t next=5
+    holds out.txt 'refused: ids never go back: next 10000000000000003, '
+    lines 0 "$USHER" -s "sqlite:$dir/plain.db" --json id digest t
+    holds out.txt '"version":3,"digest":"'
 fi
 finish

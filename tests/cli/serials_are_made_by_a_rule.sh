@@ -88,4 +88,31 @@ lines 0 "$USHER" -s sqlite:people.db serial rule r prefix=A max=3
 lines 0 "$USHER" -s sqlite:people.db serial take r n=2
 holds out.txt 'ok: A1 A2'
 lines 2 "$USHER" -s sqlite:people.db serial take r n=0
+expect 2 "$USHER" -s sqlite:people.db serial take r n=1000001 <<'EOF'
+! usher: invalid: n is not a number from 1 to 1000000
+EOF
+expect 1 "$USHER" -s sqlite:people.db serial rule s <<'EOF'
+missing: there is no rule s; a setting makes it, as in width=6
+EOF
+expect 1 "$USHER" -s sqlite:people.db serial rule r check=luhn <<'EOF'
+refused: base, step, radix, mode and whether there is a check digit stay once numbers were made
+EOF
+lines 0 "$USHER" -s sqlite:people.db serial rule g mode=gapfree
+lines 0 "$USHER" -s sqlite:people.db serial reserve g
+expect 1 "$USHER" -s sqlite:people.db serial confirm g 1 token=1 <<'EOF'
+stale: 1 is not held under token 1
+EOF
+
+# An authority that is none: what it granted is given out, but not in silence.
+expect 2 "$USHER" -s 'sqlite:people.db?journal=1' serial take r <<'EOF'
+! usher: invalid: open: journal=1 needs an authority, which keeps it
+EOF
+lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:granted.db' serial rule a prefix=A
+lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:granted.db' serial take a
+expect 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:.' serial take a <<'EOF'
+ok: A2
+! usher: the authority cannot be asked, what it granted before is given out: cannot be opened: it is a directory
+EOF
+lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:.' serial setmax a 50000
+lines 0 "$USHER" -s sqlite:people.db serial take a n=50000
 finish

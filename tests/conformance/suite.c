@@ -1994,7 +1994,7 @@ static void wrong_arguments_are_named(void **state)
 #define C(verb_, ...) { .verb = USHER_NUMBER_##verb_, .scope = text("desk"), __VA_ARGS__ }
 #define N .arg.number.number = text("n1")
 #define INT(given_, field, value) .given = USHER_GIVEN_##given_, .arg.number.field = (value)
-        { { .verb = USHER_NUMBER_STATS }, "number" }, /* no scope: of the noun number */
+        { { .verb = USHER_NUMBER_STATS }, "scope" },
         { { .verb = USHER_NUMBER_STATS, .scope = { "", 0 } }, "scope" },
         { { .verb = USHER_NUMBER_STATS, .scope = text("a{b") }, "scope" },
         { { .verb = USHER_NUMBER_STATS, .scope = text("a}") }, "scope" },
@@ -2362,6 +2362,7 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
 
     assert_int_equal(usher_number_call(f->e, "desk", NULL, NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_number_add(f->e, NULL, "n1", NULL), USHER_INVALID);
+    assert_non_null(strstr(usher_message(NULL), "name of the scope is missing"));
     assert_int_equal(usher_number_add(f->e, "desk", NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_number_stats(f->e, "desk", NULL), USHER_INVALID);
     assert_int_equal(usher_digest(f->e, USHER_NUMBER, "a{b", d), USHER_INVALID);

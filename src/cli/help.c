@@ -32,7 +32,7 @@ static const struct {
     { "group", USHER__ARG_GROUPS, "A,B,*", "groups to take from, tried in order; * is any" },
     { "sticky", USHER__ARG_NAME, "PEER", "prefer the number last used for this peer" },
     { "after", USHER__ARG_NAME, "NUMBER", "go on behind this one" },
-    { "token", USHER__ARG_TOKEN, "TOKEN", "as given by call; if it is not current: stale" },
+    { "token", USHER__ARG_TOKEN, "TOKEN", "as answered with it; if it is not current: stale" },
     { "lease", USHER__ARG_INT, "MS", "a hold ends by itself after this time; 0: never" },
     { "rest", USHER__ARG_INT, "MS", "not given out for this time after a call" },
     { "state", USHER__ARG_WORD, "STATE", "only idle+up, idle+down, busy+up or busy+down" },
@@ -49,7 +49,7 @@ static const struct {
     { "first", USHER__ARG_WIDE, "FIRST", "the first id of the range" },
     { "n", USHER__ARG_INT, "N", "how many ids" },
     { "start", USHER__ARG_WIDE, "N", "the first id; 1 if not given" },
-    { "step", USHER__ARG_INT, "N", "how many ids a segment has; 512 if not given" },
+    { "step", USHER__ARG_INT, "N", "how many ids a segment has; 512 if never given" },
     { "by", USHER__ARG_INT, "N", "the distance of two ids; with start= one of by sites" },
     { "limit", USHER__ARG_WIDE, "N", "no id is larger than this" },
     { "step-max", USHER__ARG_INT, "N", "the step grows to this at most" },
@@ -128,12 +128,13 @@ static const struct {
     { "START", "N", "the first k; 1 if not given" },
     { "STEP", "N", "from one number to the next" },
     { "RADIX", "N", "of the number; digits above 9 are capitals" },
-    { "CHECK", "SCHEME", "check digit: none, luhn, mod11-2, mod37-2, damm or verhoeff" },
-    { "MAX", "N", "the last k that may be made" },
+    { "CHECK", "SCHEME",
+      "check digit over date and number: none, luhn, mod11-2, mod37-2, damm or verhoeff" },
+    { "MAX", "MAX", "the last k that may be made; setmaxcur: up to here they count as taken" },
     { "CRITICAL", "N", "a take that leaves so many or fewer in stock makes more" },
     { "BATCH", "N", "how many are made at once by themselves, at most" },
     { "RESET", "PERIOD", "k begins at start again with each day, month or year; or none" },
-    { "ZONE", "MIN", "local time, minutes east of UTC" },
+    { "ZONE", "MIN", "local time, minutes east of UTC; not so that the day goes back" },
     { "STAMP", "take|fill", "whose date a serial has" },
     { "MODE", "queue|gapfree", "made ahead, or reserved one by one without gaps" },
     { "OVERFLOW", "refuse|widen", "what becomes of numbers with more digits than width" },
@@ -142,8 +143,8 @@ static const struct {
     { "N", "N", "how many" },
     { "BY", "STEP", "max grows by so many" },
     { "TOKEN", "TOKEN", "as given by reserve; if it is not current: stale" },
-    { "FROM", "N", "the authority's maximum before" },
-    { "TO", "N", "the authority's maximum now" },
+    { "FROM", "FROM", "the authority's maximum before" },
+    { "TO", "TO", "the authority's maximum now" },
     { "PERIOD", "N", "as check answers: only if it is still this one, else stale" },
     { "AUTHORITY", "0|1", "1: nothing is given out that an authority has not granted" },
     { "DEBT", "0|1", "1: by hand, while the authority cannot be reached" },
@@ -296,7 +297,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         describe(noun, arg, &value, &help);
         fprintf(out, "  %-11s %s", arg->word, help);
         if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
-            fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, arg->max);
+            fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, usher__arg_max(verb, arg));
         putc('\n', out);
     }
     if (noun->noun == USHER_NUMBER)
@@ -345,7 +346,8 @@ static void overview(FILE *out)
           "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST (or $USHER_STORE)\n"
           "  --json             one object a line instead of words for people\n"
           "  -e                 shell: stop at the first line that is not ok\n"
-          "  -h, --help, --version\n"
+          "  -h, --help         this; behind a noun, a verb or a command: of that one\n"
+          "  --version\n"
           "\nMore: usher help TOPIC, where TOPIC is one of\n\n",
           out);
     for (unsigned i = 0; (noun = usher__noun_at(i)) != NULL; i++)

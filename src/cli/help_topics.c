@@ -17,8 +17,16 @@ const struct help_topic usher__help_topics[] = {
 "  redis+unix://[USER[:PASSWORD]@]/PATH\n"
 "                                 one server, any number of machines\n"
 "\n"
-"Options follow a ? and are joined by &, as in sqlite:a.db?sync=normal&timeout=2000.\n"
-"timeout=MS is how long a command may take (5000).  Odd bytes are written %XX.\n"
+"Options follow a ? and are joined by &, as in sqlite:a.db?sync=normal&timeout=2000.  Odd\n"
+"bytes are written %XX.\n"
+"\n"
+"  timeout=MS              how long a command may take (5000)\n"
+"  authority=sqlite:PATH   what serials and ids are granted by, so that none comes twice even\n"
+"                          when the store is lost; a file of its own (`usher help serials`)\n"
+"  journal=1               with an authority: it keeps the life of each serial\n"
+"  history=sqlite:PATH     where ended visits of queues go\n"
+"  prefix=TEXT, name=TEXT  Redis: in front of all keys; the name of the connection\n"
+"\n"
 "A password on the command line can be seen by others on the machine: use $USHER_STORE.\n"
 "All stores give the same answers.\n" },
 
@@ -28,7 +36,8 @@ const struct help_topic usher__help_topics[] = {
 "  {\"status\":\"ok\",\"epoch\":\"9b1c…\",\"version\":3,\"number\":\"100\",\"token\":\"3\",…}\n"
 "\n"
 "status   see `usher help exit`\n"
-"epoch    16 hex digits, drawn when the pool came into being; 0 when there is none\n"
+"epoch    16 hex digits, drawn when the pool (queue, room, rule, dispenser) came into being;\n"
+"         0 when there is none\n"
 "version  of the pool, one more with every change\n"
 "\n"
 "Then what the verb answers.  Times are Unix milliseconds, 0 or null where there is none.\n"
@@ -40,11 +49,11 @@ const struct help_topic usher__help_topics[] = {
     { "exit", "status words and exit codes",
 "  0  ok           done\n"
 "     same         already so; nothing changed\n"
-"  1  missing      no such thing in this pool\n"
+"  1  missing      no such thing, or no such pool, queue, room, rule or dispenser\n"
 "     refused      not allowed from the current state\n"
 "     empty        nothing is free; the answer says why, and until when if that is known\n"
 "     full         a limit is reached\n"
-"     stale        the token is not the current one; the answer has the current one\n"
+"     stale        the token, version or old value is not the current one\n"
 "  2  invalid      wrong words; the message names the argument.  Nothing changed\n"
 "  3  unavailable  no store; nothing changed\n"
 "     unknown      sent, but not answered: it may have been done.  Repeat it with the same\n"
@@ -58,15 +67,15 @@ const struct help_topic usher__help_topics[] = {
     { "arguments", "names, numbers, now=MS and req=ID",
 "Arguments come in the order shown, others as key=value; any may be given as key=value.\n"
 "\n"
-"Names have 1 to 255 bytes of UTF-8 without control characters; names of pools also no\n"
-"braces.  Numbers are decimal and in range: what is not is refused, never cut to fit.\n"
+"Names have 1 to 255 bytes of UTF-8 without control characters; those of pools, queues, rooms,\n"
+"rules and dispensers also no braces.  Numbers are decimal and in range: what is not is refused, never cut to fit.\n"
 "Durations and times are milliseconds, times since 1970.\n"
 "\n"
 "Every command takes\n"
 "\n"
 "  now=MS   the time it is, instead of the store's clock.  A pool's time never goes back\n"
-"  req=ID   a request id: if a command with this id has changed the pool within the last\n"
-"           hour, its answer is given again and nothing is done\n" },
+"  req=ID   a request id: if the same verb with this id has changed the pool within the last\n"
+"           hour, its answer is given again, whatever the arguments, and nothing is done\n" },
 
     { "shell", "many commands: usher shell",
 "`usher shell` reads one command a line from standard input, as in\n"
@@ -86,8 +95,8 @@ const struct help_topic usher__help_topics[] = {
 
     { "import", "many numbers: usher number import",
 "`usher number import POOL FILE` adds the numbers in FILE (- is standard input), one a line.\n"
-"Blanks around a number do not count, nor do lines that begin with #.  up=1 registers the\n"
-"numbers as well, group=G puts new ones into a group.\n"
+"Blanks around a number do not count, nor do lines that begin with #; lines may end as on\n"
+"Windows.  up=1 registers the numbers as well, group=G puts new ones into a group.\n"
 "\n"
 "The answer counts what was added, what was there (same) and bad lines.  The first ten bad\n"
 "lines are told of on standard error; the good ones are imported all the same.  To repeat an\n"
@@ -196,6 +205,46 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "A dispenser with managed=1 has its segments from elsewhere, by `install`; when one is used\n"
 "up, `next` is `empty`.\n" },
+
+    { "serials", "business numbers made by a rule: usher serial",
+"Serial k of a rule (k is start, start + 1, …) is printed as\n"
+"\n"
+"  prefix  date  base + k * step  check digit  suffix\n"
+"\n"
+"and none comes twice.  `usher serial rule NAME key=value...` makes the rule or changes what is\n"
+"given; without a key it is shown.  `usher help serial rule` says what each key does.\n"
+"\n"
+"  usher serial rule inv prefix=INV- date=%Y- width=6 check=luhn reset=year zone=60\n"
+"  usher serial take inv n=3 req=order-17\n"
+"  usher serial parse inv INV-2026-0000014\n"
+"\n"
+"Serials are made ahead, by `fill`, by `tick`, and by a `take` that leaves few (critical).  At\n"
+"max a rule is exhausted: `setmax` raises it, `setmaxcur` goes on behind a number.\n"
+"\n"
+"With mode=gapfree each number is reserved, then confirmed, returned or voided with its token;\n"
+"what is returned, or late, goes out again before all others.\n"
+"\n"
+"  usher serial rule bill mode=gapfree prefix=B width=5 lease=60000\n"
+"  usher serial reserve bill owner=order-17\n"
+"  usher serial confirm bill B00001 token=2\n"
+"\n"
+"With ?authority=sqlite:PATH behind the URL of the store nothing is given out before that file\n"
+"has granted it: a store that was lost or put back goes on above.  While the authority cannot\n"
+"be reached, what it granted is given out; `setmax` then adds to it, as a debt.\n" },
+
+    { "watch", "",
+"usher watch NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]\n"
+"\n"
+"Prints notices of changes as they come, for ever unless told otherwise.\n"
+"\n"
+"  --since=V    those after version V, instead of from now on\n"
+"  --max=N      end after N notices\n"
+"  --once       end when there is nothing more to read\n"
+"  --every=MS   how often the log is read (500)\n"
+"  --for=MS     end after this time\n"
+"\n"
+"From the command line: rooms, as room/lobby, whoever changes them.  In the shell, without\n"
+"options: those of the changes that the shell itself makes, of any noun.\n" },
 
     { "examples", "",
 "  usher number add desk 5550100            a pool comes into being with its first number\n"

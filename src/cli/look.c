@@ -217,7 +217,8 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
 {
     bool room = strcmp(words[0], usher_noun_word(USHER_ROOM)) == 0;
     bool serial = strcmp(words[0], usher_noun_word(USHER_SERIAL)) == 0;
-    const char *scope = room ? "room" : serial ? "rule" : "pool";
+    bool id = strcmp(words[0], usher_noun_word(USHER_ID)) == 0;
+    const char *scope = room ? "room" : serial ? "rule" : id ? "name" : "pool";
     struct usher_command c;
     struct usher_reply r;
     char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
@@ -227,7 +228,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     int rc;
 
     memset(&c, 0, sizeof c);
-    c.verb = serial ? USHER_SERIAL_SHOW : USHER_NUMBER_STATS;
+    c.verb = serial ? USHER_SERIAL_SHOW : id ? USHER_ID_SHOW : USHER_NUMBER_STATS;
     if (n < 3)
         return usher__cli_fail(cli, USHER_INVALID, "%s is missing", scope);
     wrong = usher__scope_fault(words[2], strlen(words[2]));
@@ -256,7 +257,11 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     if (usher__answer_failed(r.status))
         return usher__run_answer(cli, &c, &r);
     usher_reply_done(&r);
-    status = usher_digest(cli->engine, serial ? USHER_SERIAL : USHER_NUMBER, words[2], digest);
+    status = usher_digest(cli->engine,
+                          serial ? USHER_SERIAL
+                          : id   ? USHER_ID
+                                 : USHER_NUMBER,
+                          words[2], digest);
     if (status != USHER_OK)
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
     return digest_answer(cli, &r, digest);

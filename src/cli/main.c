@@ -62,6 +62,8 @@ const struct cli_verb usher__cli_verbs[] = {
     { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
     { "serial", "digest", usher__cli_digest, "RULE",
       "128 bits over all that is stored of the rule; alike on every store" },
+    { "id", "digest", usher__cli_digest, "NAME",
+      "128 bits over all that is stored of the dispenser; alike on every store" },
     { "room", "list", usher__cli_rooms, "[after=ROOM] [created=MS] [max=N]",
       "open rooms by time of opening, in pages\n"
       "\n"

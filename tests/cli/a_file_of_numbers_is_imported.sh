@@ -63,6 +63,15 @@ lines 0 "$USHER" -s memory: number import p one </dev/null
 holds out.txt 'ok: 1 added, 0 there already, 1 bad lines'
 holds err.txt 'usher: one:1: is longer than 255 bytes'
 
+# As an editor on Windows writes it: a mark at the beginning, CR LF, no end of the last line.
+printf '\357\273\277100\r\n\r\n  200\r\n100' >windows
+printf 'number import p windows now=1\nnumber show p 100 now=1\n' >in
+expect 0 "$USHER" -s memory: shell <<'EOF'
+{"status":"ok","epoch":"E","version":2,"added":2,"same":1,"bad":0}
+{"status":"ok","epoch":"E","version":2,"number":"100","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false}
+EOF
+: >in
+
 expect 2 "$USHER" -s memory: number import p nowhere <<'EOF'
 ! usher: invalid: file nowhere: No such file or directory
 EOF

@@ -44,6 +44,9 @@ for key in since max once every for; do
     grep -q "^  --$key" out.txt || wrong "watch says what --$key does"
 done
 
+lines 0 "$USHER" help serial take
+holds out.txt '(1 to 1000000)'
+
 verbs=$(sed -n 's/^  number *\(add .*\)/\1/p' overview)
 [ "$(echo "$verbs" | wc -w)" -ge 15 ] || wrong "there are 15 verbs at least: $verbs"
 lines 0 "$USHER" help number

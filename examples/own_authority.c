@@ -9,6 +9,8 @@
  *     cc own_authority.c $(pkg-config --cflags --libs usher sqlite3) -o own_authority
  *     ./own_authority shop.db
  */
+#define _POSIX_C_SOURCE 200809L /* clock_gettime() */
+
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>

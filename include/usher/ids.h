@@ -371,7 +371,8 @@ struct usher_scramble {
     unsigned bits; /* of half a number */
 };
 
-/** USHER_OK; USHER_INVALID: @key is NULL or empty, or not 0 <= @first <= @last. */
+/** USHER_OK; USHER_INVALID: @key is NULL or empty, or not 0 <= @first <= @last.  These three leave
+ *  usher_message() as it is. */
 USHER_API enum usher_status usher_scramble_init(struct usher_scramble *s, const void *key,
                                                 size_t key_size, int64_t first, int64_t last);
 /** -1: @id is not from first to last.  Some ten nanoseconds.  Threads: any. */

@@ -270,7 +270,7 @@ static const struct usher__constant constants[] = {
     { "LANES_MAX", USHER_LANES_MAX },
     { "REJECTS_MAX", USHER_REJECTS_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },
-    { "FOREVER", FOREVER },
+    { "FOREVER", USHER__FOREVER },
     { "CHANGE_MAX", USHER_CHANGE_MAX },
     { "DAY_SHIFT", DAY_SHIFT },
     { NULL, 0 },
@@ -284,6 +284,8 @@ const struct usher__steps usher__queue_steps = {
     .tally = usher__queue_tally,
     .kinds = kinds,
     .state_word = state_word,
+    .sought_at = offsetof(struct usher_command, arg.queue.user),
+    .sought_kind = K_USER,
     .first = "1:",
     .listed = "16",
     .count_names = {

@@ -26,6 +26,8 @@
 
 #include "work.h"
 
+#include <string.h>
+
 #include "core/pack.h"
 #include "core/queue.h"
 
@@ -86,7 +88,6 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define LANES_MAX USHER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
 #define AGENT_DATA (32 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
-#define FOREVER (INT64_C(1) << 52)
 #define PASS_MAX USHER__STEP_MAX /* looked at in vain, for one match */
 #define DAY_MS INT64_C(86400000)
 
@@ -103,9 +104,9 @@ struct agent {
     bool leaving; /* its rooms are being emptied for good: no events */
 };
 
+/* Its figures stay packed: most changes of a lane are about two or three of them, if any. */
 struct lane {
-    struct usher_record r;
-    int64_t f[FIGURES];
+    struct usher_record r; /* data: as stored, or as below */
     bool dirty;
     unsigned char data[FIGURES * FIGURE_BYTES];
 };
@@ -120,6 +121,7 @@ struct about {
 struct act {
     struct usher__change c;
     bool begun;
+    bool heard; /* somebody wants its notices */
     struct about about;
     bool has_agent;
     struct agent agent;
@@ -200,6 +202,40 @@ static inline enum usher_status damaged(work *w)
 {
     usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: an agent cannot be read");
     return USHER_UNAVAILABLE;
+}
+
+/* ---- figures of a lane ------------------------------------------------------------ */
+
+static inline uint32_t four_get(const unsigned char *at)
+{
+    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
+}
+
+static inline void four_put(unsigned char *at, uint32_t v)
+{
+    at[0] = (unsigned char)(v >> 24);
+    at[1] = (unsigned char)(v >> 16);
+    at[2] = (unsigned char)(v >> 8);
+    at[3] = (unsigned char)v;
+}
+
+/* Seven bytes as twice four, which a compiler knows to do at once. */
+static inline int64_t figure(const struct lane *l, int which)
+{
+    const unsigned char *at = (const unsigned char *)l->r.data.data + (size_t)which * FIGURE_BYTES;
+
+    return (int64_t)((uint64_t)four_get(at) << 24 | (four_get(at + 3) & 0xffffffu));
+}
+
+static inline void figure_set(struct lane *l, int which, int64_t v)
+{
+    unsigned char *at = l->data + (size_t)which * FIGURE_BYTES;
+
+    if (l->r.data.data != (const char *)l->data)
+        l->r.data.data = memcpy(l->data, l->r.data.data, sizeof l->data);
+    four_put(at + 3, (uint32_t)v);
+    four_put(at, (uint32_t)((uint64_t)v >> 24));
+    l->dirty = true;
 }
 
 /* ---- queue_act.c ---- */

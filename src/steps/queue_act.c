@@ -200,30 +200,8 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
 
 /* ---- lanes ------------------------------------------------------------------------ */
 
-static uint32_t four_get(const unsigned char *at)
-{
-    return (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3];
-}
-
-static void four_put(unsigned char *at, uint32_t v)
-{
-    at[0] = (unsigned char)(v >> 24);
-    at[1] = (unsigned char)(v >> 16);
-    at[2] = (unsigned char)(v >> 8);
-    at[3] = (unsigned char)v;
-}
-
-/* Seven bytes as twice four, which a compiler knows to do at once. */
-static int64_t figure_get(const unsigned char *at)
-{
-    return (int64_t)((uint64_t)four_get(at) << 24 | (four_get(at + 3) & 0xffffffu));
-}
-
-static void figure_put(unsigned char *at, int64_t v)
-{
-    four_put(at + 3, (uint32_t)v);
-    four_put(at, (uint32_t)((uint64_t)v >> 24));
-}
+/* Of a lane from before there was F_DROPPED. */
+#define OLD_DATA ((size_t)(FIGURES - 1) * FIGURE_BYTES)
 
 enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
                                          struct lane **ret)
@@ -240,41 +218,33 @@ enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct 
     if (w->scope.ref != NULL)
         status = w->ops->find(w->txn, &w->scope, K_LANE, id, &l->r);
     l->dirty = false;
-    memset(l->f, 0, sizeof l->f);
     if (status == USHER_MISSING) {
         memset(&l->r, 0, sizeof l->r);
         l->r.kind = K_LANE;
         l->r.id = *id;
+        l->r.data.data = memset(l->data, 0, sizeof l->data);
     } else if (status != USHER_OK) {
         return status;
-    } else {
-        const unsigned char *at = (const unsigned char *)l->r.data.data;
+    } else if (l->r.data.size == OLD_DATA) {
+        size_t before = (size_t)F_DROPPED * FIGURE_BYTES;
 
-        bool old = l->r.data.size == sizeof l->data - FIGURE_BYTES; /* there was no F_DROPPED */
-
-        if (l->r.data.size != sizeof l->data && !old)
-            return damaged(w);
-        for (int i = 0; i < FIGURES; i++)
-            if (i != F_DROPPED || !old) {
-                l->f[i] = figure_get(at);
-                at += FIGURE_BYTES;
-            }
+        memcpy(l->data, l->r.data.data, before);
+        memset(l->data + before, 0, FIGURE_BYTES);
+        memcpy(l->data + before + FIGURE_BYTES, l->r.data.data + before, OLD_DATA - before);
+        l->r.data.data = (const char *)l->data;
+    } else if (l->r.data.size != sizeof l->data) {
+        return damaged(w);
     }
+    l->r.data.size = sizeof l->data;
     act->n_lanes++;
     *ret = l;
     return USHER_OK;
 }
 
-static void lane_save(struct act *act, struct lane *l)
+static void lane_save(struct act *act, const struct lane *l)
 {
-    unsigned char *at = l->data;
-
     if (l->r.ref == NULL)
         act->c.scope->counts[COUNT_LANES]++;
-    for (int i = 0; i < FIGURES; i++, at += FIGURE_BYTES)
-        figure_put(at, l->f[i]);
-    l->r.data.data = (const char *)l->data;
-    l->r.data.size = sizeof l->data;
     usher__change_save(&act->c, &l->r);
 }
 
@@ -283,14 +253,13 @@ void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at
 {
     int64_t day = usher__day(at, s->settings[SET_ZONE]) + DAY_SHIFT;
 
-    l->dirty = true;
-    if (day > l->f[F_DAY]) {
+    if (day > figure(l, F_DAY)) {
         for (int i = F_SEATED; i <= F_DROPPED; i++)
-            l->f[i] = 0;
-        l->f[F_DAY] = day;
+            figure_set(l, i, 0);
+        figure_set(l, F_DAY, day);
     }
-    if (day == l->f[F_DAY])
-        l->f[which] += by;
+    if (day == figure(l, F_DAY))
+        figure_set(l, which, figure(l, which) + by);
 }
 
 void usher__queue_count(struct act *act, struct lane *l, unsigned state, int64_t by)
@@ -314,6 +283,7 @@ void usher__queue_act_step(work *w, struct act *act)
     if (!act->begun) {
         usher__change_begin(w, &act->c);
         act->begun = true;
+        act->heard = w->context->notify != NULL;
     } else {
         usher__change_tell(w, &act->c, act->about.verb, act->about.from, act->about.to,
                            &act->about.r);
@@ -326,7 +296,8 @@ void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from
     act->about.verb = verb;
     act->about.from = from;
     act->about.to = r->state;
-    act->about.r = *r;
+    if (act->heard)
+        act->about.r = *r;
 }
 
 enum usher_status usher__queue_act_commit(work *w, struct act *act)
@@ -570,7 +541,7 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
     v.state = (uint8_t)outcome;
     v.id.data = id;
     v.id.size = usher__wide_text((int64_t)s->version, id);
-    v.until_ms = FOREVER;
+    v.until_ms = USHER__FOREVER;
     v.owner = row.agent;
     v.n[V_PRIORITY] = row.priority;
     v.n[V_SINCE] = row.since_ms;
@@ -600,7 +571,6 @@ enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struc
 {
     work *w = run->w;
     unsigned from = u->state;
-    struct usher_record gone;
     enum usher_status status = USHER_OK;
 
     usher__queue_act_step(w, act);
@@ -608,10 +578,9 @@ enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struc
         status = room_empty(run, act, u, at);
     if (status == USHER_OK)
         status = visit_end(w, act, u, outcome, at);
-    gone = *u;
-    gone.state = (uint8_t)usher__queue_user_move(u, event);
-    gone.until_ms = 0;
-    usher__queue_act_about(act, verb, from, &gone);
+    usher__queue_act_about(act, verb, from, u);
+    act->about.to = usher__queue_user_move(u, event);
+    act->about.r.until_ms = 0;
     return status;
 }
 

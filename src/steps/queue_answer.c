@@ -66,8 +66,8 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
     if (stored > 0)
         status = w->ops->rank(w->txn, &w->scope, K_USER, 0, &u->group, u->rank, u->order, &before);
     q->index = (int64_t)before;
-    if (l->f[F_PACE] != 0)
-        q->wait_ms = (q->index + 1) * l->f[F_PACE] / 16;
+    if (figure(l, F_PACE) != 0)
+        q->wait_ms = (q->index + 1) * figure(l, F_PACE) / 16;
     return status;
 }
 

@@ -25,16 +25,15 @@ void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_
 /* The pace at which a lane's users get rooms. */
 static void pace(work *w, struct lane *l, const struct usher_record *u)
 {
-    int64_t from = l->f[F_LAST] > u->n[U_APPLIED] ? l->f[F_LAST] : u->n[U_APPLIED];
-    int64_t d = w->now - from;
+    int64_t last = figure(l, F_LAST), paced = figure(l, F_PACE);
+    int64_t d = w->now - (last > u->n[U_APPLIED] ? last : u->n[U_APPLIED]);
 
     if (w->now > u->n[U_APPLIED]) {
         if (d > DAY_MS)
             d = DAY_MS;
-        l->f[F_PACE] = l->f[F_PACE] == 0 ? 16 * d : (7 * l->f[F_PACE] + 16 * d) / 8;
+        figure_set(l, F_PACE, paced == 0 ? 16 * d : (7 * paced + 16 * d) / 8);
     }
-    l->f[F_LAST] = w->now;
-    l->dirty = true;
+    figure_set(l, F_LAST, w->now);
 }
 
 enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,

@@ -215,8 +215,8 @@ enum usher_status usher__queue_stats(work *w)
         s->away += l->r.n[USHER_USER_AWAY - 1];
         s->offered += l->r.n[USHER_USER_OFFERED - 1];
         s->seated += l->r.n[USHER_USER_SEATED - 1];
-        for (int i = F_SEATED; i <= F_DROPPED && l->f[F_DAY] == day; i++)
-            f[i] += l->f[i];
+        for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
+            f[i] += figure(l, i);
         if (g->lane.data != NULL)
             break;
     }

@@ -185,12 +185,12 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
-static enum usher_status end_visit(struct run *run, struct usher_record *u,
+/* @act is begun by nobody yet; it may hold the agent. */
+static enum usher_status end_visit(struct run *run, struct act *act, struct usher_record *u,
                                    enum usher_outcome outcome, unsigned event)
 {
     work *w = run->w;
     struct usher_queue_reply *q = reply_of(w);
-    struct act act;
     bool room = u->owner.size != 0;
     enum usher_status status;
 
@@ -199,15 +199,14 @@ static enum usher_status end_visit(struct run *run, struct usher_record *u,
     q->wait_ms = -1;
     q->no = u->n[U_NO];
     q->token = u->token;
-    usher__queue_act_init(&act);
-    status = usher__queue_user_gone(run, &act, u, outcome, event, w->command->verb, w->now);
+    status = usher__queue_user_gone(run, act, u, outcome, event, w->command->verb, w->now);
     if (status == USHER_OK && room) {
-        q->login = act.agent.r.order;
-        status = next_at_once(run, &act);
-        q->state = (enum usher_agent_state)act.agent.r.state;
+        q->login = act->agent.r.order;
+        status = next_at_once(run, act);
+        q->state = (enum usher_agent_state)act->agent.r.state;
     }
     w->reply->status = USHER_OK;
-    return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
+    return status == USHER_OK ? usher__queue_act_commit(w, act) : status;
 }
 
 enum usher_status usher__queue_leave(struct run *run)
@@ -215,13 +214,15 @@ enum usher_status usher__queue_leave(struct run *run)
     work *w = run->w;
     const struct usher_text *id = &args(w)->user;
     struct usher_record u;
+    struct act act;
     enum usher_status status = usher__queue_load(run, K_USER, id, &u);
 
     if (status == USHER_MISSING)
         return usher__queue_answer_gone(w, USHER_MISSING, id);
     if (status != USHER_OK)
         return status;
-    return end_visit(run, &u,
+    usher__queue_act_init(&act);
+    return end_visit(run, &act, &u,
                      u.state == USHER_USER_SEATED ? USHER_OUTCOME_SEATED : USHER_OUTCOME_LEFT,
                      USHER__USER_LEAVE);
 }
@@ -250,38 +251,44 @@ static bool room_parse(const struct usher_text *text, uint64_t *ret_login, int64
     return part == 1 && digits > 0;
 }
 
-/* The user in @room.  MISSING: no such room; EMPTY: nobody is in it. */
-static enum usher_status in_room(struct run *run, const struct usher_text *room,
+/* The user in @room, whose agent @act holds then.  MISSING: no such room; EMPTY: nobody is in it.
+ */
+static enum usher_status in_room(struct run *run, const struct usher_text *room, struct act *act,
                                  struct usher_record *u)
 {
     work *w = run->w;
+    struct agent *a = &act->agent;
     uint64_t login;
     int64_t no;
 
     if (w->scope.ref == NULL || !room_parse(room, &login, &no))
         return USHER_MISSING;
     for (;;) {
-        struct agent a;
-        enum usher_status status = usher__queue_agent_by_login(w, login, &a.r);
+        enum usher_status status = usher__queue_agent_by_login(w, login, &a->r);
 
-        if (status == USHER_OK && due(&a.r, w->now)) {
-            status = usher__queue_expire_agent(run, &a.r);
+        if (status == USHER_OK && due(&a->r, w->now)) {
+            status = usher__queue_expire_agent(run, &a->r);
             if (status != USHER_OK)
                 return status;
             continue;
         }
         if (status != USHER_OK)
             return status;
-        if (!usher__queue_agent_read(&a))
+        if (!usher__queue_agent_read(a))
             return damaged(w);
-        if (no > a.r.n[A_CAPACITY])
+        if (no > a->r.n[A_CAPACITY])
             return USHER_MISSING;
         reply_of(w)->login = login;
         reply_of(w)->no = no;
-        usher__queue_answer_names(w, NULL, &a.r.id);
-        if (a.rooms[no - 1].size == 0)
+        usher__queue_answer_names(w, NULL, &a->r.id);
+        if (a->rooms[no - 1].size == 0)
             return USHER_EMPTY;
-        status = w->ops->find(w->txn, &w->scope, K_USER, &a.rooms[no - 1], u);
+        act->has_agent = true;
+        /* the only one that it can have: there is no need to know its name */
+        if (a->r.n[A_CAPACITY] == 1)
+            status = w->ops->walk(w->txn, &w->scope, K_USER, 2, &a->r.id, 0, 0, false, u);
+        else
+            status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[no - 1], u);
         if (status == USHER_MISSING)
             return damaged(w);
         if (status != USHER_OK || !due(u, w->now))
@@ -297,8 +304,11 @@ enum usher_status usher__queue_finish(struct run *run)
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     struct usher_record u;
-    enum usher_status status = in_room(run, &g->room, &u);
+    struct act act;
+    enum usher_status status;
 
+    usher__queue_act_init(&act);
+    status = in_room(run, &g->room, &act, &u);
     reply_of(w)->index = reply_of(w)->wait_ms = -1;
     if (status == USHER_MISSING || status == USHER_EMPTY) {
         w->reply->status = USHER_MISSING;
@@ -320,7 +330,7 @@ enum usher_status usher__queue_finish(struct run *run)
         usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
-    return end_visit(run, &u, USHER_OUTCOME_SEATED, USHER__USER_FINISH);
+    return end_visit(run, &act, &u, USHER_OUTCOME_SEATED, USHER__USER_FINISH);
 }
 
 /* accept and reject: the agent and the user named, if they have to do with each other. */

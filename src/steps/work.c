@@ -123,8 +123,11 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     if (r->ref == NULL)
         ++*count;
     for (int erased = 0; erased < 2;) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, r->kind, 0, NULL, 0, behind, false, &old);
+        enum usher_status status;
+
+        if (*count <= limit && r->until_ms == USHER__FOREVER)
+            break;
+        status = w->ops->walk(w->txn, &w->scope, r->kind, 0, NULL, 0, behind, false, &old);
 
         if (status == USHER_MISSING)
             break;

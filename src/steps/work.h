@@ -61,6 +61,8 @@ struct usher__change {
 #define USHER__EXPIRE_MAX 64
 /* Changes made by a command that makes many: a bounded step, so that nobody waits for long. */
 #define USHER__STEP_MAX 1000
+/* A time that does not come: of records that go by their number only. */
+#define USHER__FOREVER (INT64_C(1) << 52)
 
 /* The version of the change that will be begun next. */
 static inline uint64_t usher__version_next(const struct usher__work *w)
@@ -155,7 +157,8 @@ void usher__scope_reload(struct usher__work *w);
 /*
  * Save @r as the newest of a bounded memory (a kind whose records stand in slot 0 in order
  * of version): at most two of the oldest go for it when there are more than @limit of them
- * or their time is over.  @count is the entry of c->scope.counts that counts them.
+ * or their time is over (USHER__FOREVER of all of them: never).  @count is the entry of
+ * c->scope.counts that counts them.
  */
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
                                          struct usher_record *r, int64_t *count, int64_t limit);
@@ -220,6 +223,10 @@ struct usher__steps {
     const char *const *kinds; /* words, by kind */
     /* The word of a record's state; NULL: those of this kind have none. */
     const char *(*state_word)(unsigned kind, unsigned state);
+    /* The text in a command, if it is given, that is the id of a record to be looked for, and the
+     * kind of that; 0: none is. */
+    uint16_t sought_at;
+    uint8_t sought_kind;
     const char *first;  /* "KIND:" of the record that a first argument names */
     const char *listed; /* kinds that next() is used on, as digits */
     /* For the Redis script: K.COUNT_…, K.SET_…, and more, up to a NULL. */

@@ -507,6 +507,7 @@ static const struct usher_record_store_ops own_store_ops = {
     close_store,
     NULL, /* no history within */
     NULL,
+    NULL, /* nothing is fetched ahead */
 };
 
 /* The driver of `own:`. */

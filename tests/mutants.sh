@@ -214,6 +214,11 @@ mutant 'memory: a record does not join the list of its group' backends/memory/me
 mutant 'memory: a record does not leave a list' backends/memory/memory.c \
     's/    p->leaves = slots & r->slots;/    p->leaves = slots \& r->slots \& ~4u;/' $memory
 
+mutant 'memory: the first who goes is still counted' backends/memory/tree.c \
+    's/        slot(p, COUNTED, 0)\[COUNT_WORD\].u--;/        ;/' tests/unit/test_tree
+mutant 'a store is told of what it is asked for at once' src/engine/local.c \
+    's/expect(&w, tasks\[done + AHEAD\].command);/expect(\&w, tasks[done].command);/' tests/unit/test_local
+
 # ---- SQLite ----
 mutant 'SQLite: answers before the disk has them' backends/sqlite/file.c 's/PRAGMA synchronous = FULL/PRAGMA synchronous = NORMAL/' \
     tests/fault/test_disk 'power*'

@@ -28,17 +28,23 @@
 #define SHARDS 64
 #define NOUNS 8
 /* Spare nodes that a shard keeps between writes; names that are kept for each kind, if there
- * are twice as many records; records erased until freed memory is joined, see join_free(). */
+ * are twice as many records; records erased until freed memory is joined, see join_free(); bytes
+ * of data that a change sets aside; records from which on one is fetched ahead. */
 #ifdef USHER_HOSTILE
 #define SPARE_NODES 1
 #define SPARE_NAMES 1
 #define ERASED_MAX 2
+#define ASIDE 48
+#define EXPECTED 0
 #else
 #define SPARE_NODES 32
 #define SPARE_NAMES 4096
 #define ERASED_MAX 4096
+#define ASIDE 512
+#define EXPECTED 16384
 #endif
 #define LARGE 4096 /* bytes, for glibc */
+#define CACHE_LINE 64
 
 struct name {
     uint32_t refs; /* records and writes under way that carry it */
@@ -377,6 +383,18 @@ static enum usher_status find_scope(struct usher_txn *txn, enum usher_noun noun,
     return USHER_OK;
 }
 
+/* In a small table nothing is far away. */
+static void expect(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                   const struct usher_text *id)
+{
+    const struct kind *k = kind_of(scope, kind);
+
+    (void)txn;
+    if (k != NULL && usher__table_count(&k->ids) >= EXPECTED)
+        __builtin_prefetch(
+            usher__table_place(&k->ids, usher__table_hash(&k->ids, id->data, id->size)));
+}
+
 static enum usher_status find(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               const struct usher_text *id, struct usher_record *ret_record)
 {
@@ -415,7 +433,7 @@ static const struct usher__tree *list_of(struct shard *shard, const struct kind 
 {
     const struct name *name;
 
-    if (by == NULL)
+    if (by == NULL || usher__tree_count(&kind->slot[slot]) == 0)
         return &kind->slot[slot];
     name = name_find(shard, slot == 2 ? &kind->owners : &kind->groups, by);
     return name != NULL ? &name->list[slot == 2 ? 0 : slot] : NULL;
@@ -442,6 +460,18 @@ static enum usher_status walk(struct usher_txn *txn, const struct usher_scope *s
                     : usher__tree_prev(list, usher__tree_key(after_hi, after_order), &entry);
     if (!there)
         return USHER_MISSING;
+    if (!back && after_hi == 0) {
+        /* the first one mostly leaves the list, and one who is held goes altogether */
+        const char *second = usher__tree_second(list);
+
+        if (second != NULL) {
+            __builtin_prefetch(second);
+            __builtin_prefetch(second + CACHE_LINE);
+        }
+        if (slot == 2)
+            __builtin_prefetch(
+                usher__table_place(&k->ids, ((const struct record *)entry.ref)->head.hash));
+    }
     record_show(entry.ref, kind, ret_record);
     return USHER_OK;
 }
@@ -505,10 +535,18 @@ struct plan {
     struct record *record;      /* to be changed or erased; NULL: nothing to do */
     struct name *owner, *group; /* each with a reference if the record has another now */
     char *data;                 /* with the numbers that are seldom used; maybe as it is */
+    const char *aside;          /* what is to be put there; NULL: it is there */
     size_t data_size;
     unsigned leaves, joins; /* slots, by bit */
     bool fresh;             /* @record is new */
     bool more;              /* it has some of the numbers that are seldom used */
+};
+
+/* Data that will be written over others of the same size, kept until nobody needs those any more.
+ */
+struct aside {
+    size_t n;
+    char bytes[ASIDE];
 };
 
 /* The name of @text, made if need be, with a reference.  NULL: no memory. */
@@ -649,9 +687,10 @@ static bool has_more(const struct usher_record *r)
     return any != 0;
 }
 
-/* The data with the numbers before them.  Data that are still as record_show() gave them stay
- * where they are; their numbers are written by apply(). */
-static bool data_plan(struct shard *shard, const struct usher_record *from, struct plan *p)
+/* The data with the numbers before them, which are written by apply().  Data that are still as
+ * record_show() gave them stay where they are; those of the same size take their place. */
+static bool data_plan(struct shard *shard, const struct usher_record *from, struct plan *p,
+                      struct aside *aside)
 {
     const struct record *r = p->record;
     size_t more;
@@ -663,6 +702,13 @@ static bool data_plan(struct shard *shard, const struct usher_record *from, stru
     if (p->data_size == r->data_size && p->more == r->more &&
         (from->data.size == 0 || from->data.data == r->data + more))
         return true;
+    if (p->data_size == r->data_size && from->data.size <= ASIDE - aside->n) {
+        p->aside = aside->bytes + aside->n;
+        if (from->data.size != 0)
+            memcpy(aside->bytes + aside->n, from->data.data, from->data.size);
+        aside->n += from->data.size;
+        return true;
+    }
     p->data = NULL;
     if (p->data_size == 0)
         return true;
@@ -689,7 +735,7 @@ static inline size_t lists_need(const struct kind *kind, const struct plan *p)
 
 /* Adds to *@nodes what the trees may need. */
 static bool plan_one(struct shard *shard, struct scope *s, const struct usher_write *write,
-                     struct plan *p, size_t *nodes)
+                     struct plan *p, size_t *nodes, struct aside *aside)
 {
     const struct usher_record *to = &write->record;
     struct kind *kind = kind_make(s, to->kind, shard);
@@ -716,9 +762,10 @@ static bool plan_one(struct shard *shard, struct scope *s, const struct usher_wr
     p->owner = r->owner; /* for unplan() */
     p->group = r->group;
     p->data = r->data;
+    p->aside = NULL;
     if (!name_plan(shard, &kind->owners, r->owner, &to->owner, &p->owner) ||
         !name_plan(shard, &kind->groups, r->group, &to->group, &p->group) ||
-        !data_plan(shard, to, p))
+        !data_plan(shard, to, p, aside))
         return false;
     slots = moves(r, to, p);
     p->leaves = slots & r->slots;
@@ -833,6 +880,8 @@ static void apply(struct shard *shard, const struct usher_write *write, const st
     memcpy(r->n, to->n, sizeof r->n);
     if (p->more)
         memcpy(p->data, to->n + FEW, MORE_SIZE);
+    if (p->aside != NULL)
+        memcpy(p->data + (p->more ? MORE_SIZE : 0), p->aside, to->data.size);
     r->more = p->more;
     r->owner = p->owner;
     r->group = p->group;
@@ -880,13 +929,15 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
     struct shard *shard = shard_of(txn);
     struct scope *s = scope->ref != NULL ? scope->ref : scope_new(shard, scope);
     struct plan plans[USHER_CHANGE_MAX];
+    struct aside aside;
     size_t nodes = 0, planned = 0;
     bool ok = true;
 
     if (s == NULL)
         return USHER_NOMEM;
+    aside.n = 0;
     while (planned < n && ok) {
-        ok = plan_one(shard, s, &writes[planned], &plans[planned], &nodes);
+        ok = plan_one(shard, s, &writes[planned], &plans[planned], &nodes, &aside);
         planned++;
     }
     shard->sought_in = NULL;
@@ -1104,6 +1155,7 @@ static const struct usher_record_store_ops ops = {
     .message = message,
     .close = close_memory,
     .forget = close_memory,
+    .expect = expect,
 };
 
 /* So that nobody can choose names that fall into one bucket. */

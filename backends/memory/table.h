@@ -146,4 +146,16 @@ static inline const struct usher__table_array *usher__table_home(const struct us
     return a;
 }
 
+/* Where the search for @hash begins, to be loaded before; NULL: the table is empty. */
+static inline const void *usher__table_place(const struct usher__table *t, uint32_t hash)
+{
+    const struct usher__table_array *a;
+    uint32_t home;
+
+    if (t->count == 0)
+        return NULL;
+    a = usher__table_home(t, hash, &home);
+    return &a->bucket[home];
+}
+
 #endif

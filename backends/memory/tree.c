@@ -910,6 +910,24 @@ TEMPLATE bool tree_erase(struct usher__tree *t, struct usher__tree_pool *pool, e
     return true;
 }
 
+/* The first one of a counted tree: the way down is known, and no key above it changes. */
+static bool erase_first_counted(struct usher__tree *t, key k)
+{
+    node *x;
+
+    if (t->count <= few_max(COUNTED) + 1)
+        return false;
+    x = t->first;
+    if (x->n == 1 || slot_compare(t, COUNTED, slot(x, COUNTED, 0), k) != 0)
+        return false;
+    for (node *p = t->root; p->level > 0; p = child(p, COUNTED, 0))
+        slot(p, COUNTED, 0)[COUNT_WORD].u--;
+    x->begin++;
+    x->n--;
+    t->count--;
+    return true;
+}
+
 static bool NOINLINE erase_any(struct usher__tree *t, struct usher__tree_pool *pool, key k)
 {
     switch (mode_of(t)) {
@@ -918,7 +936,7 @@ static bool NOINLINE erase_any(struct usher__tree *t, struct usher__tree_pool *p
     case BY_RECORD:
         return tree_erase(t, pool, BY_RECORD, k);
     default:
-        return tree_erase(t, pool, COUNTED, k);
+        return erase_first_counted(t, k) || tree_erase(t, pool, COUNTED, k);
     }
 }
 
@@ -964,6 +982,9 @@ uint64_t usher__tree_rank(const struct usher__tree *t, key k)
 
     if (is_few(t, COUNTED))
         return few_rank(t, COUNTED, k, false, &same);
+    x = t->last;
+    if (slot_compare(t, COUNTED, slot_const(x, COUNTED, x->n - 1), k) > 0)
+        return t->count; /* one who comes last: most do */
     for (x = t->root; x->level > 0;) {
         unsigned i = node_rank(t, COUNTED, x, 1, k, 1, true, &same) - 1;
 

@@ -213,6 +213,18 @@ static inline bool usher__tree_first(const struct usher__tree *t, struct usher__
     return true;
 }
 
+/* What the entry behind the first one refers to; NULL: none, or not at hand. */
+static inline const void *usher__tree_second(const struct usher__tree *t)
+{
+    const struct usher__tree_node *x = t->first;
+
+    if (t->compare != NULL && t->compare != usher__tree_counted)
+        return NULL;
+    if (t->count <= USHER__TREE_FEW_KEYS || x->n < 2)
+        return NULL;
+    return x->word[(size_t)x->begin * 3 + 5].p;
+}
+
 static inline bool usher__tree_last(const struct usher__tree *t, struct usher__tree_entry *ret)
 {
     const union usher__tree_word *s;

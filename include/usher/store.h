@@ -264,6 +264,11 @@ struct usher_record_store_ops {
     enum usher_status (*visits)(struct usher_record_store *s,
                                 const struct usher_history_query *query, int64_t deadline_ms,
                                 usher_history_fn *fn, void *payload, char message[192]);
+    /* May.  find() will soon be asked for this @id, by another command of the transaction: a store
+     * that has its records in memory can begin to fetch it.  Changes nothing, cannot fail, and
+     * takes no time to speak of.  NULL: it is not told. */
+    void (*expect)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
+                   const struct usher_text *id);
 };
 
 struct usher_record_store {

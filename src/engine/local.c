@@ -128,8 +128,8 @@ static int64_t now_of(const struct usher_context *context)
 
 static bool same_scope(const struct usher_command *a, const struct usher_command *b)
 {
-    return (unsigned)a->verb >> 8 == (unsigned)b->verb >> 8 &&
-           usher__text_equal(&a->scope, &b->scope);
+    return (unsigned)a->verb >> 8 == (unsigned)b->verb >> 8 && a->scope.size == b->scope.size &&
+           (a->scope.data == b->scope.data || usher__text_equal(&a->scope, &b->scope));
 }
 
 static enum usher_status scope_load(struct usher__work *w, const struct usher_command *command)
@@ -290,6 +290,22 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 
 /* Commands on one scope that share a transaction, at most: others wait for its lock. */
 #define SHARE_MAX 64
+/* How far ahead the store is told what it will be asked for. */
+#define AHEAD 4
+
+/* Tell the store what @command will look for, which most likely is on the scope of @w. */
+static void expect(const struct usher__work *w, const struct usher_command *command)
+{
+    const struct usher__steps *steps = w->steps;
+    struct usher_text id;
+
+    if (steps->sought_at == 0 || w->scope.ref == NULL ||
+        (unsigned)command->verb >> 8 != w->scope.noun)
+        return;
+    memcpy(&id, (const char *)command + steps->sought_at, sizeof id);
+    if (id.data != NULL)
+        w->ops->expect(w->txn, &w->scope, steps->sought_kind, &id);
+}
 
 /* Tasks from the first on in one transaction, as many as may share it.  Returns how many. */
 static size_t share(struct local *l, struct usher_task *tasks, size_t n,
@@ -307,10 +323,12 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
         int64_t now = now_of(context);
 
         work_begin(&w, l, txn, context);
-        do
+        do {
             status = run(&w, &tasks[done++], now);
-        while (status == USHER_OK && done < n && done < SHARE_MAX &&
-               same_scope(first, tasks[done].command));
+            if (ops->expect != NULL && n - done > AHEAD)
+                expect(&w, tasks[done + AHEAD].command);
+        } while (status == USHER_OK && done < n && done < SHARE_MAX &&
+                 same_scope(first, tasks[done].command));
         if (status == USHER_OK) {
             status = ops->commit(txn);
         } else {

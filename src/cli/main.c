@@ -110,10 +110,10 @@ int usher__cli_open(struct cli *cli)
     return 0;
 }
 
-/* `usher queue apply --help`; as a name or a value that word has its key in front. */
+/* `usher queue apply --help`, or behind the scope; from there on it is a value as any other. */
 static bool asks_for_help(char *const *words, size_t n)
 {
-    for (size_t i = 1; i < n; i++)
+    for (size_t i = 1; i < n && i <= 3; i++)
         if (strcmp(words[i], "--help") == 0 || (i < 3 && strcmp(words[i], "-h") == 0))
             return true;
     return false;

@@ -210,10 +210,13 @@ static enum usher_status set(work *w)
     return finish(w, &c, 1, 1);
 }
 
-static enum usher_status delete (work *w) {
-    int64_t requests = w->scope.counts[USHER__COUNT_ID_REQUESTS]; change c;
+static enum usher_status delete_dispenser(work *w)
+{
+    int64_t requests = w->scope.counts[USHER__COUNT_ID_REQUESTS];
+    change c;
 
-    if (!there(w)) return missing(w, USHER_SAME);
+    if (!there(w))
+        return missing(w, USHER_SAME);
     usher__change_begin(w, &c);
     defaults(&w->scope);
     w->scope.counts[USHER__COUNT_ID_REQUESTS] = requests;
@@ -376,7 +379,7 @@ static enum usher_status run(work *w)
     case USHER_ID_NEXT:
         return next(w);
     case USHER_ID_DELETE:
-        return delete (w);
+        return delete_dispenser(w);
     case USHER_ID_RETURN:
         return give_back(w);
     case USHER_ID_INSTALL:

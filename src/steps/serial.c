@@ -1125,31 +1125,37 @@ static enum usher_status rule(work *w)
 }
 
 /* The counters and the zone stay, so that a rule made again under the name repeats nothing. */
-static enum usher_status delete (work *w) {
-    struct usher_scope fresh; struct state s; change c; enum usher_status status;
+static enum usher_status delete_rule(work *w)
+{
+    struct usher_scope fresh;
+    struct state s;
+    change c;
+    enum usher_status status;
 
-    if (w->scope.ref == NULL || w->scope.settings[SET_RULE] == 0){ w->reply->status = USHER_SAME;
-                                                                   return USHER_OK; }
-status = load(w, &s);
-if (status != USHER_OK)
-    return status;
-if (w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
-    return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
-usher__change_begin(w, &c);
-status = drop_fills(w, &c);
-if (status != USHER_OK)
-    return status;
-s.taken = s.cur;
-put_counters(&c, &s);
-usher__change_erase(&c, &s.rule);
-defaults(&fresh);
-if (counted(w, s.cur) || (past(w) & USED) != 0) {
-    fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
-    fresh.settings[SET_RESET] = USHER_RESET_DAY; /* says so: see rule() */
-}
-memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
-answer(w, USHER_OK, &s);
-return finish(w, &c, NULL, 0, 0);
+    if (w->scope.ref == NULL || w->scope.settings[SET_RULE] == 0) {
+        w->reply->status = USHER_SAME;
+        return USHER_OK;
+    }
+    status = load(w, &s);
+    if (status != USHER_OK)
+        return status;
+    if (w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    usher__change_begin(w, &c);
+    status = drop_fills(w, &c);
+    if (status != USHER_OK)
+        return status;
+    s.taken = s.cur;
+    put_counters(&c, &s);
+    usher__change_erase(&c, &s.rule);
+    defaults(&fresh);
+    if (counted(w, s.cur) || (past(w) & USED) != 0) {
+        fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
+        fresh.settings[SET_RESET] = USHER_RESET_DAY; /* says so: see rule() */
+    }
+    memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
+    answer(w, USHER_OK, &s);
+    return finish(w, &c, NULL, 0, 0);
 }
 
 /* ---- reads -------------------------------------------------------------------------- */
@@ -1288,7 +1294,7 @@ static enum usher_status run_verb(work *w)
     case USHER_SERIAL_VOID:
         return settle_hold(w, USHER__SERIAL_E_VOID);
     case USHER_SERIAL_DELETE:
-        return delete (w);
+        return delete_rule(w);
     case USHER_SERIAL_SWEEP:
         return sweep(w);
     case USHER_SERIAL_GRANT:

@@ -33,6 +33,9 @@ lines 0 "$USHER" -s "sqlite:$dir/none.db" replay day.csv --help
 [ ! -e none.db ] || wrong 'no store is made'
 lines 0 "$USHER" -s memory: --json queue login desk agent=--help
 holds out.txt '"agent":"--help"'
+printf 'room open r\n' | "$USHER" -s "sqlite:$dir/room.db" shell >out.txt
+lines 0 "$USHER" -s "sqlite:$dir/room.db" --json room set r motto --help
+holds out.txt '"value":"--help"'
 lines 2 "$USHER" tango --help
 holds err.txt 'no help on `tango`'
 lines 0 "$USHER" help room patrol

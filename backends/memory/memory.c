@@ -35,7 +35,7 @@
 #define SPARE_NAMES 1
 #define ERASED_MAX 2
 #define ASIDE 48
-#define EXPECTED 0
+#define EXPECTED 1
 #else
 #define SPARE_NODES 32
 #define SPARE_NAMES 4096

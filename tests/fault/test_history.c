@@ -118,13 +118,18 @@ static void event_make(struct history *h, struct event *e, const struct chatter 
     chatter_put(e->line, " now=%" PRId64, CHATTER_T0);
 }
 
-/* The answer as it is kept.  Heartbeats make no version, so that of two reads at one version either
- * may have been before: what they would show of one, the deadline, is left out of them. */
+/* The answer as it is kept, but for why something is refused, which models do not say.  Heartbeats
+ * make no version, so that of two reads at one version either may have been before: what they would
+ * show of one, the deadline, is left out of them. */
 static void keep_answer(char to[ANSWER], const struct usher_command *c, const struct usher_reply *r)
 {
     static const char key[] = "\"until\":";
-    char *answer = line_answer(c, r), *at = answer;
+    struct usher_reply copy = *r;
+    char *answer, *at;
 
+    if (copy.status < USHER_INVALID)
+        copy.message[0] = '\0';
+    answer = at = line_answer(c, &copy);
     while ((c->verb == USHER_QUEUE_ROOM ||
             (c->verb == USHER_QUEUE_ALIVE && c->arg.queue.agent.data != NULL)) &&
            (at = strstr(at, key)) != NULL) {

@@ -186,6 +186,9 @@ mutant 'who is away is so from the last look on' src/steps/room.c \
 mutant 'more is to be told than the log has' src/steps/room.c \
     's/counts\[COUNT_UNTOLD\] >= untold_max/counts[COUNT_UNTOLD] > untold_max/' \
     $memory 'what_is_told*'
+mutant 'a change that gets its version late is half made' src/steps/work.h \
+    '/quietly(struct/,/^}/s/    c->n_told = 0;//' \
+    $memory 'a_patrol_runs*'
 mutant 'who does not listen takes news away' src/steps/room.c \
     's/if (!c->untold \&\& (watched(w) || counts\[COUNT_UNTOLD\] == 0))/if (!c->untold)/' \
     $memory 'who_does_not*'

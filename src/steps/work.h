@@ -70,11 +70,11 @@ static inline uint64_t usher__version_next(const struct usher__work *w)
     return w->scope.version + 1;
 }
 
-static inline void usher__change_begin(struct usher__work *w, struct usher__change *c)
+/* One that nobody sees: no version, no notice, and no time that is kept.  Whole, so that it may
+ * get both later and be committed. */
+static inline void usher__change_begin_quietly(struct usher__work *w, struct usher__change *c)
 {
     c->scope = &w->scope;
-    c->scope->version++;
-    c->scope->clock_ms = w->now;
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
@@ -82,13 +82,11 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
     c->n_told = 0;
 }
 
-/* One that nobody sees: no version, no notice, and no time that is kept. */
-static inline void usher__change_begin_quietly(struct usher__work *w, struct usher__change *c)
+static inline void usher__change_begin(struct usher__work *w, struct usher__change *c)
 {
-    c->scope = &w->scope;
-    c->n = 0;
-    c->data.data = NULL;
-    c->data.size = 0;
+    usher__change_begin_quietly(w, c);
+    c->scope->version++;
+    c->scope->clock_ms = w->now;
 }
 
 static inline enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)

@@ -1632,6 +1632,48 @@ static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **s
     same_index(f);
 }
 
+/* What lies behind the frames of the next calls is no memory of theirs. */
+static void __attribute__((noinline)) stack_dirty(void)
+{
+    volatile unsigned char bytes[256 * 1024];
+
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = 0xa5;
+}
+
+static void hear_nothing(void *payload, const struct usher_notice *notice)
+{
+    (void)notice;
+    ++*(unsigned *)payload;
+}
+
+static void a_patrol_runs_while_somebody_watches(void **state)
+{
+    struct fixture *f = *state;
+    unsigned visits[3] = { 0 }, told = 0;
+    struct usher_watch *here, *there;
+
+    assert_int_equal(usher_watch(f->e, USHER_NUMBER, "zzz", hear_nothing, &told, &here), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_NUMBER, "zzz", hear_nothing, &told, &there),
+                     USHER_OK);
+    for (int i = 0; i < 3; i++)
+        ok(f, "open room%d", i);
+    f->now += 10000;
+    stack_dirty();
+    assert_int_equal(patrol(f, "A", 9, visits, 60000, 5000), 3);
+    stack_dirty();
+    assert_int_equal(patrol(f, "A", 9, visits, 60000, 5000), 0); /* it is done with them */
+    f->now += 60000;
+    stack_dirty();
+    assert_int_equal(patrol(f, "A", 9, visits, 60000, 5000), 3);
+    usher_unwatch(f->e, here);
+    usher_unwatch(f->twin, there);
+    assert_int_equal(told, 0);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(visits[i], 2);
+    same_index(f);
+}
+
 /* ---- notices ----------------------------------------------------------------------- */
 
 struct log {
@@ -2053,6 +2095,7 @@ int suite_rooms(const struct backend *b)
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(any_number_of_workers_share_very_many_rooms),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
+        TEST(a_patrol_runs_while_somebody_watches),
         TEST(who_comes_and_goes_is_told_together),
         TEST(what_is_told_together_is_bounded),
         TEST(who_does_not_listen_takes_no_news_away),

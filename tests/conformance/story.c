@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: MIT */
+/* See story.h. */
+#include "config.h"
+
+#include "conformance/story.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "model/compare.h"
+
+static const struct backend *backend;
+
+void queue_backend(const struct backend *b)
+{
+    backend = b;
+}
+
+struct usher_engine *engine_open(struct fixture *f, const char *url)
+{
+    return suite_open(f->b, url, &f->now, NULL);
+}
+
+int queue_set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    f->now = MORNING;
+    assert_true(backend->fresh(f->url));
+    f->e = engine_open(f, f->url);
+    f->twin = engine_open(f, "memory:");
+    *state = f;
+    return 0;
+}
+
+int queue_tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    usher_reply_done(&f->r);
+    audit(f->e);
+    if (f->twin != NULL)
+        same_digest(f->e, f->twin, USHER_QUEUE, "desk");
+    usher_close(f->e);
+    usher_close(f->twin);
+    free(f);
+    return 0;
+}
+
+/* ---- commands in words ------------------------------------------------------------- */
+
+/* "AGENT.N" as the store calls it. */
+static char *room_named(struct fixture *f, const char *word, char to[USHER_ROOM_MAX])
+{
+    const char *dot = strrchr(word, '.');
+
+    (void)snprintf(to, USHER_ROOM_MAX, "%s", word);
+    for (unsigned i = 0; dot != NULL && i < f->n_agents; i++)
+        if (strlen(f->agents[i].name) == (size_t)(dot - word) &&
+            memcmp(f->agents[i].name, word, (size_t)(dot - word)) == 0)
+            (void)snprintf(to, USHER_ROOM_MAX, "%" PRIu64 "%s", f->agents[i].login, dot);
+    return to;
+}
+
+/* "verb …": the queue is "desk". */
+static void read_line(struct fixture *f, struct said *s, const char *line,
+                      char room[USHER_ROOM_MAX])
+{
+    int verb = (int)strcspn(line, " ");
+    char whole[1200];
+
+    (void)snprintf(whole, sizeof whole, "%.*s desk%s", verb, line, line + verb);
+    said_line(s, USHER_QUEUE, whole);
+    if (s->c.verb == USHER_QUEUE_FINISH)
+        s->c.arg.queue.room = text(room_named(f, s->c.arg.queue.room.data, room));
+}
+
+void add(char *to, size_t size, const char *format, ...)
+{
+    size_t n = strlen(to);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(to + n, size - n, format, args);
+    va_end(args);
+}
+
+/* The answer in short. */
+static void say(const struct usher_command *c, const struct usher_reply *r, char *to, size_t size)
+{
+    const struct usher_queue_reply *q = &r->of.queue;
+    bool alive_agent = c->verb == USHER_QUEUE_ALIVE && c->arg.queue.agent.data != NULL;
+
+    (void)snprintf(to, size, "%s", usher_status_word(r->status));
+    if (r->status >= USHER_INVALID)
+        return;
+    switch (c->verb) {
+    case USHER_QUEUE_LOGIN:
+    case USHER_QUEUE_LOGOUT:
+    case USHER_QUEUE_PAUSE:
+    case USHER_QUEUE_READY:
+    case USHER_QUEUE_FREE:
+    case USHER_QUEUE_ROOM:
+        alive_agent = true;
+        break;
+    case USHER_QUEUE_APPLY:
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_MOVE:
+    case USHER_QUEUE_ALIVE:
+        if (alive_agent || r->status > USHER_SAME)
+            break;
+        add(to, size, " %s", usher_place_word(q->place));
+        if (q->place == USHER_PLACE_QUEUE)
+            add(to, size, " %" PRId64, q->index);
+        else if (q->agent_size != 0)
+            add(to, size, " %s", q->agent);
+        break;
+    case USHER_QUEUE_LEAVE:
+    case USHER_QUEUE_FINISH:
+    case USHER_QUEUE_ACCEPT:
+    case USHER_QUEUE_REJECT:
+        if (q->user_size != 0)
+            add(to, size, " %s", q->user);
+        if (q->agent_size != 0)
+            add(to, size, " %s", q->agent);
+        break;
+    case USHER_QUEUE_SWEEP:
+    case USHER_QUEUE_DRAIN:
+        add(to, size, " %" PRIu64, q->count);
+        break;
+    default:
+        break;
+    }
+    if (alive_agent && r->status <= USHER_SAME)
+        add(to, size, " %s", usher_agent_state_word(q->state));
+    for (size_t i = 0; i < q->n_rows; i++) {
+        const struct usher_queue_row *row = &q->rows[i];
+
+        add(to, size, " %.*s", (int)row->user.size, row->user.size != 0 ? row->user.data : "");
+        if (c->verb == USHER_QUEUE_AGENTS)
+            add(to, size, "%.*s:%s", (int)row->agent.size, row->agent.data,
+                usher_agent_state_word((enum usher_agent_state)row->state));
+        else if (c->verb == USHER_QUEUE_HISTORY || c->verb == USHER_QUEUE_DRAIN)
+            add(to, size, ":%s", usher_outcome_word((enum usher_outcome)row->state));
+        else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||
+                 c->verb == USHER_QUEUE_SWEEP)
+            add(to, size, ">%.*s", (int)row->agent.size, row->agent.data);
+        else if (alive_agent && row->user.size == 0)
+            add(to, size, "-");
+    }
+    if (q->more)
+        add(to, size, " …");
+}
+
+void command(struct fixture *f, const char *format, ...)
+{
+    char line[1024], room[USHER_ROOM_MAX];
+    struct said s;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    read_line(f, &s, line, room);
+    usher_reply_done(&f->r);
+    assert_int_not_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_UNAVAILABLE);
+    say(&s.c, &f->r, f->said, sizeof f->said);
+    if (f->twin != NULL) {
+        struct usher_reply r;
+
+        (void)usher_execute(f->twin, &s.c, &r, 1);
+        if (!queue_replies_equal(s.c.verb, &f->r, &r, stderr))
+            fail_msg("%s: that is what %s and memory answer", line, f->b->name);
+        usher_reply_done(&r);
+    }
+    if (s.c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
+        unsigned i = 0;
+
+        while (i < f->n_agents && strcmp(f->agents[i].name, f->r.of.queue.agent) != 0)
+            i++;
+        if (i == f->n_agents) {
+            assert_true(i < AGENTS_MAX);
+            f->n_agents++;
+        }
+        (void)snprintf(f->agents[i].name, sizeof f->agents[i].name, "%.31s", f->r.of.queue.agent);
+        f->agents[i].login = f->r.of.queue.login;
+    }
+}
+
+void story_at(struct fixture *f, const char *file, int at, const struct line *lines, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (lines[i].command[0] == '+') {
+            f->now += strtoll(lines[i].command, NULL, 10);
+            continue;
+        }
+        command(f, "%s", lines[i].command);
+        if (strcmp(f->said, lines[i].want) != 0) {
+            print_error("%s:%d: line %zu: %s\n  said   %s  (%s)\n  wanted %s\n", file, at, i + 1,
+                        lines[i].command, f->said, f->r.message, lines[i].want);
+            fail();
+        }
+    }
+}

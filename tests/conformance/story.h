@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * story -- what the suites of queues have in common.
+ *
+ * A test is a story: commands as on the command line, on the queue "desk", each with its answer in
+ * short; "+5000" lets five seconds pass.  A room is called AGENT.N here.  The clock is f->now,
+ * given by the engine's hook.  A twin, which is a memory store, is told the same and must answer
+ * the same; every test ends with the audit, and with the digests here and there.
+ */
+#ifndef USHER_TESTS_STORY_H
+#define USHER_TESTS_STORY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#include "conformance/fixture.h"
+
+#define MORNING INT64_C(1699956000000) /* 2023-11-14 10:00 UTC */
+#define MINUTE INT64_C(60000)
+#define AGENTS_MAX 16
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e, *twin;
+    int64_t now;
+    struct usher_reply r; /* the last answer */
+    char said[2048];
+    struct {
+        char name[32];
+        uint64_t login;
+    } agents[AGENTS_MAX];
+    unsigned n_agents;
+};
+
+/* Before the tests of a group: on which store. */
+void queue_backend(const struct backend *b);
+int queue_set_up(void **state);
+int queue_tear_down(void **state);
+#define TEST(name) cmocka_unit_test_setup_teardown(name, queue_set_up, queue_tear_down)
+
+struct usher_engine *engine_open(struct fixture *f, const char *url);
+
+/* More of a text. */
+void add(char *to, size_t size, const char *format, ...) __attribute__((format(printf, 3, 4)));
+
+/* One command; its answer is f->r, and in short f->said. */
+void command(struct fixture *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+struct line {
+    const char *command, *want;
+};
+
+void story_at(struct fixture *f, const char *file, int at, const struct line *lines, size_t n);
+
+#define STORY(f, ...)                                                           \
+    do {                                                                        \
+        static const struct line lines[] = { __VA_ARGS__ };                     \
+        story_at((f), __FILE__, __LINE__, lines, sizeof lines / sizeof *lines); \
+    } while (0)
+
+#endif

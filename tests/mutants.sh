@@ -287,6 +287,8 @@ mutant 'script: time goes back' backends/redis/lua/main.lua 's/if now < clock th
     $redis 'time_does*'
 mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r or r.ends <= S.now then return nil end/if r then return nil end/" \
     $redis 'a_repeat_gets*'
+mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/main.lua 's/^        elseif S.notices then/        elseif false then/' \
+    $redis 'what_ends*'
 mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #head ~= 150 then/if #head ~= 150 then/' \
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \

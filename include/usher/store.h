@@ -326,7 +326,8 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * version, from, to, token, until, now, owner, subject, data), an array of rows (each one an array
  * of the fields of a row), then the fields of the reply as they stand in
  * src/core/NOUN_verbs.def, and a message if there is one.  Or an array of a status from `invalid`
- * on and a message.
+ * on and a message; behind them epoch and notices, if what ended by itself was applied before the
+ * command failed.
  */
 
 /**

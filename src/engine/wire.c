@@ -140,12 +140,22 @@ static bool message_read(struct usher_unpacker *u, struct usher_reply *reply)
     return true;
 }
 
-static enum usher_status failure_read(struct usher_unpacker *u, enum usher_status status,
-                                      struct usher_reply *reply)
+/* @n: how many values there are, with the status. */
+static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum usher_status status,
+                                      const struct usher_command *command,
+                                      struct usher_reply *reply,
+                                      const struct usher_context *context)
 {
     char line[sizeof reply->message];
+    struct usher_text digits;
+    uint64_t epoch;
 
-    if (!message_read(u, reply) || u->at != u->end)
+    if ((n != 2 && n != 4) || !message_read(u, reply))
+        return USHER_INVALID;
+    if (n == 4 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
+                   !notices_read(u, command, epoch, context)))
+        return USHER_INVALID;
+    if (u->at != u->end)
         return USHER_INVALID;
     memcpy(line, reply->message, sizeof line);
     usher_reply_fail(reply, status, line);
@@ -168,7 +178,7 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, &code) || code > USHER_NOMEM)
         return USHER_INVALID;
     if (code >= USHER_INVALID)
-        return n == 2 ? failure_read(&u, (enum usher_status)code, reply) : USHER_INVALID;
+        return failure_read(&u, n, (enum usher_status)code, command, reply, context);
     has_why = n == 7 + usher__fields_count(noun, command->verb);
     if (n != 6 + usher__fields_count(noun, command->verb) + has_why ||
         !usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||

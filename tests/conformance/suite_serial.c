@@ -1107,6 +1107,49 @@ static void random_commands_are_answered_alike(void **state)
     assert_int_equal(counts[USHER_UNAVAILABLE] + counts[USHER_UNKNOWN] + counts[USHER_NOMEM], 0);
 }
 
+struct heard {
+    unsigned n;
+    char lines[8][48];
+};
+
+static void hear(void *payload, const struct usher_notice *n)
+{
+    struct heard *h = payload;
+
+    if (h->n < 8)
+        (void)snprintf(h->lines[h->n], sizeof h->lines[0], "%s %" PRIu64, usher_verb_word(n->verb),
+                       n->version);
+    h->n++;
+}
+
+/* What ended by itself was a change, though the command that met it was not one. */
+static void what_ends_before_an_invalid_command_is_told(void **state)
+{
+    static const char *const lines[] = { "rule r radix=14 check=luhn", "confirm r nonsense token=9",
+                                         "grant r 1 2" };
+    struct fixture *f = *state;
+    struct usher_watch *here, *there;
+    struct heard h[2] = { { 0 }, { 0 } };
+
+    assert_int_equal(usher_watch(f->e, USHER_SERIAL, "r", hear, &h[0], &here), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_SERIAL, "r", hear, &h[1], &there), USHER_OK);
+    ok(f, "rule r mode=gapfree lease=10");
+    for (unsigned i = 0; i < 3; i++) {
+        ok(f, "reserve r");
+        f->now += 4000;
+        invalid(f, "%s", lines[i]);
+        for (unsigned k = 0; k < 2; k++) {
+            char line[48];
+
+            (void)snprintf(line, sizeof line, "expire %u", 3 + 2 * i);
+            assert_int_equal(h[k].n, 3 + 2 * i);
+            assert_string_equal(h[k].lines[2 + 2 * i], line);
+        }
+    }
+    usher_unwatch(f->e, here);
+    usher_unwatch(f->twin, there);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int suite_serial(const struct backend *b)
@@ -1138,6 +1181,7 @@ int suite_serial(const struct backend *b)
         TEST(no_two_threads_take_the_same_serial),
         TEST(nothing_is_given_out_that_was_not_granted),
         TEST(in_debt_a_rule_without_a_maximum_goes_on),
+        TEST(what_ends_before_an_invalid_command_is_told),
         TEST(random_commands_are_answered_alike),
     };
 

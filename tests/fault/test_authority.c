@@ -837,6 +837,8 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
                                         "expire 1 1  ",
                                         "reserve 1 1 I20040228-1 cid",
                                         "expire 2 1  ",
+                                        "expire 1 1  ",
+                                        "reserve 1 1 I20040228-1 dan",
                                         "expire 1 1  " };
     const int64_t day = 12476; /* 2004-02-28 */
     char authority[256], url[300], redis[REDIS_URL_MAX];
@@ -861,6 +863,8 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
             { USHER_SERIAL_RESERVE, 60, "cid" }, /* ann's goes to cid */
             { USHER_SERIAL_SWEEP, 61, NULL },    /* bob's */
             { USHER_SERIAL_TAKE, 180, NULL },    /* is refused, but meets cid's */
+            { USHER_SERIAL_RESERVE, 190, "dan" },
+            { USHER_SERIAL_CONFIRM, 300, NULL }, /* is invalid, but meets dan's */
         };
 
         (void)snprintf(authority, sizeof authority, "%s", new_file());
@@ -892,9 +896,15 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
                 c.now_ms = day * 86400000 + steps[k - 1].minute * 60000;
                 if (steps[k - 1].owner != NULL)
                     c.arg.serial.owner = text(steps[k - 1].owner);
+                if (c.verb == USHER_SERIAL_CONFIRM) {
+                    c.arg.serial.serial = text("nonsense");
+                    c.given |= USHER_GIVEN_SERIAL_TOKEN;
+                }
             }
             assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
-            assert_int_equal(r.status, c.verb == USHER_SERIAL_TAKE ? USHER_REFUSED : USHER_OK);
+            assert_int_equal(r.status, c.verb == USHER_SERIAL_TAKE      ? USHER_REFUSED
+                                       : c.verb == USHER_SERIAL_CONFIRM ? USHER_INVALID
+                                                                        : USHER_OK);
             usher_reply_done(&r);
         }
         no_faults(e);
@@ -903,9 +913,9 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
         memset(&life, 0, sizeof life);
         assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i@12476", 0, life_add, &life),
                          USHER_OK);
-        for (int k = 0; k < 6; k++)
+        for (int k = 0; k < 8; k++)
             assert_string_equal(life.lines[k], want[k]);
-        assert_int_equal(life.n, 6);
+        assert_int_equal(life.n, 8);
         usher_authority_close(a);
     }
 }

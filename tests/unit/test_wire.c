@@ -233,6 +233,34 @@ static void a_failure_has_a_message_of_one_line(void **state)
                      USHER_INVALID);
 }
 
+static void a_failure_tells_of_what_was_applied_before_it(void **state)
+{
+    static const char answer[] = "\x94\x07\xa2no\xb0"
+                                 "0123456789abcdef"
+                                 "\x92\x9a\xcd\x01\x0e\x09\x02\x04\x09\0\x2a\xa3"
+                                 "ann\xa2n1\xa0"
+                                 "\x9a\xcd\x01\x0e\x0a\x02\x04\x09\0\x2a\xa0\xa2n2\xa0";
+    struct usher_reply r;
+    char longer[sizeof answer + 1];
+
+    (void)state;
+    told = 0;
+    assert_int_equal(unpack(USHER_NUMBER_CALL, BYTES(answer), &r), USHER_OK);
+    assert_int_equal(told, 2);
+    assert_int_equal(r.status, USHER_INVALID);
+    assert_string_equal(r.message, "no");
+    assert_true(r.epoch == 0 && r.version == 0); /* it is about no version */
+    for (size_t size = 0; size < sizeof answer - 1; size++)
+        assert_int_equal(unpack(USHER_NUMBER_CALL, answer, size, &r), USHER_INVALID);
+    memcpy(longer, answer, sizeof answer);
+    assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof answer, &r), USHER_INVALID);
+    for (unsigned n = 0; n < 16; n++) { /* neither fewer values nor more */
+        longer[0] = (char)(0x90 + n);
+        assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof answer - 1, &r),
+                         n == 4 ? USHER_OK : USHER_INVALID);
+    }
+}
+
 static void any_byte_may_be_any_other(void **state)
 {
     struct usher_reply r;
@@ -267,6 +295,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_answer_has_notices_rows_and_fields),
         cmocka_unit_test(an_answer_of_another_length_is_not_understood),
         cmocka_unit_test(a_failure_has_a_message_of_one_line),
+        cmocka_unit_test(a_failure_tells_of_what_was_applied_before_it),
         cmocka_unit_test(any_byte_may_be_any_other),
     };
 

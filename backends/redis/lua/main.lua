@@ -187,6 +187,8 @@ for i = 1, n_commands do
             answer = {S.status, epoch, version, 0, S.notices or {}, S.rows or {}}
             S.fields(answer, 6)
             if S.because then answer[#answer + 1] = S.because end
+        elseif S.notices then
+            answer[3], answer[4] = epoch, S.notices -- a failure, but what ended by itself before it has
         end
         if by_hand then
             local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')

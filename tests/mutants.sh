@@ -311,6 +311,18 @@ mutant 'authority: power loss takes back what was granted' backends/sqlite/side.
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'no_serial_comes_twice_when_a_file*'
+mutant 'time: any time is taken' src/engine/local.c \
+    's/if (w->now > w->latest) {/if (false) {/' \
+    $memory 'a_queue_told*'
+mutant 'script: any time is taken' backends/redis/lua/main.lua \
+    's/if now > time + skew and now > clock then/if false then/' \
+    $redis 'a_queue_told*'
+mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua \
+    's/^if verb < 256 and not done and plain/if verb < 256 and plain/' \
+    $redis 'one_wrong_clock*'
+mutant 'rooms: who looks moves the clock' src/steps/room.c \
+    's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
+    $memory 'who_looks*'
 mutant 'authority: the audit does not ask it' src/engine/audit.c 's/    if (granted > entry.max)/    if (granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
 

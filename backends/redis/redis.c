@@ -434,17 +434,21 @@ static bool pack_command(struct usher__redis *r, const struct usher_command *c,
     return true;
 }
 
+/* Bytes before the first command. */
+#define HEAD 15
+
 /*
  * What the script is given: how many commands, of them plain calls, of them brief, the place where
- * the names of fields begin; the commands; what is read from the hash at once: the header, the
+ * the names of fields begin, how far a time may be ahead; the commands; what is read from the hash at once: the header, the
  * settings, the numbers that are hung up.  lua/main.lua adds what other commands begin with.
  */
 static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call)
 {
     static const char names[] = "\xa4head\xa8settings";
-    unsigned n = 0, calls = 0, brief = 0, values = 4, hangups = 0;
+    unsigned n = 0, calls = 0, brief = 0, values = 5, hangups = 0;
+    unsigned char *at;
 
-    r->packed_n = 6;
+    r->packed_n = HEAD;
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], n++) {
         const struct usher_command *c = b->tasks[i].command;
 
@@ -478,10 +482,16 @@ static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call
         hangups--;
     }
     values++;
-    memcpy(r->packed,
-           (unsigned char[6]){ (unsigned char)n, (unsigned char)calls, (unsigned char)brief, 0xcd,
-                               (unsigned char)(values >> 8), (unsigned char)(values & 0xff) },
-           6);
+    at = r->packed;
+    *at++ = (unsigned char)n;
+    *at++ = (unsigned char)calls;
+    *at++ = (unsigned char)brief;
+    *at++ = 0xcd;
+    *at++ = (unsigned char)(values >> 8);
+    *at++ = (unsigned char)(values & 0xff);
+    *at++ = 0xcf;
+    for (int i = 7; i >= 0; i--)
+        *at++ = (unsigned char)((uint64_t)b->context->skew_ms >> (8 * i) & 0xff);
     return true;
 }
 
@@ -491,7 +501,7 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
-    if (!packed_room(r, 6) || !pack_call(r, b, call))
+    if (!packed_room(r, HEAD) || !pack_call(r, b, call))
         return false;
     usher__redis_conn_begin(r->conn, 7);
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);

@@ -48,6 +48,10 @@ struct usher_task {
 struct usher_context {
     int64_t deadline_ms; /* CLOCK_MONOTONIC, ms; 0 with USHER_CAP_INSTANT */
     int64_t now_ms;      /* for commands without USHER_GIVEN_NOW; 0: the store's clock */
+    /* How far a time given (now_ms, or the command's own) may be ahead of the store's clock: one
+     * that is farther ahead, and later than the scope's last time, is USHER_INVALID.
+     * USHER_TIME_MAX: as far as it likes. */
+    int64_t skew_ms;
     /* Tell of each change, in order of version per scope, as soon as it is made; NULL:
      * nobody listens.  The texts need to live during the call only.  Cheap; never calls
      * back. */

@@ -52,6 +52,7 @@ extern "C" {
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
+#define USHER_SKEW_DEFAULT 300000  /* ms */
 
 /* ---- answers ---------------------------------------------------------------------- */
 
@@ -126,6 +127,14 @@ struct usher_options {
     /* Where visits of queues go when they have ended; NULL: that of the URL, or none.  Stays the
      * application's. */
     struct usher_history *history;
+    /* How far a time that the application gives (`now`, or now_ms() above) may be ahead of the
+     * store's own clock, ms.  One that is farther ahead is USHER_INVALID: a scope's time never
+     * goes back, so a wrong clock would end all its leases and then none.  0: the URL's `skew=`,
+     * or USHER_SKEW_DEFAULT. */
+    int64_t skew_ms;
+    /* `clock=given`: times are the application's alone, however far ahead, as in a replay, a
+     * simulation or a test. */
+    bool clock_given;
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -147,9 +156,9 @@ struct usher_engine;
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
  *   redis+unix://[user[:password]@]/path       the same over a socket file
  *
- * Options follow `?` and are joined by `&`: `timeout=MS`, `authority=sqlite:PATH` (authority.h),
- * `journal=0|1` and `history=sqlite:PATH` (history.h) for all, `sync=` for SQLite,
- * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
+ * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
+ * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
+ * all, `sync=` for SQLite, `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
  * USHER_INVALID      the URL or an option is wrong, or the file is not ours

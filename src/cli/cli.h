@@ -23,6 +23,7 @@ struct cli {
     bool shell;                  /* commands are lines of standard input */
     bool terminal;               /* and a person types them */
     bool strict;                 /* -e */
+    bool clock_given;            /* times are those of a record */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
 };
 

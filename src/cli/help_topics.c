@@ -21,6 +21,8 @@ const struct help_topic usher__help_topics[] = {
 "bytes are written %XX.\n"
 "\n"
 "  timeout=MS              how long a command may take (5000)\n"
+"  skew=MS                 how far now= may be ahead of the store's clock (300000)\n"
+"  clock=store|given       given: now= may be any time, for simulations and tests (store)\n"
 "  authority=sqlite:PATH   what serials and ids are granted by, so that none comes twice even\n"
 "                          when the store is lost; a file of its own (`usher help serials`)\n"
 "  journal=1               with an authority: it keeps the life of each serial\n"
@@ -73,7 +75,9 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "Every command takes\n"
 "\n"
-"  now=MS   the time it is, instead of the store's clock.  A pool's time never goes back\n"
+"  now=MS   the time it is, instead of the store's clock.  A pool's time never goes back, so\n"
+"           what is too far ahead of the store's clock is refused (skew= in `usher help stores`);\n"
+"           reads do not move it\n"
 "  req=ID   a request id: if the same verb with this id has changed the pool within the last\n"
 "           hour, its answer is given again, whatever the arguments, and nothing is done\n" },
 

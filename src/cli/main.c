@@ -104,6 +104,7 @@ int usher__cli_open(struct cli *cli)
     if (cli->engine != NULL)
         return 0;
     opt.log = log_line;
+    opt.clock_given = cli->clock_given;
     status = usher_open(cli->store, &opt, &cli->engine);
     if (status != USHER_OK)
         return usher__cli_fail(cli, status, "%s", usher_message(NULL));

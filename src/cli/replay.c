@@ -496,6 +496,7 @@ int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
         o.json = true;
     memset(&calls, 0, sizeof calls);
     rc = read_calls(cli, &o, &calls);
+    cli->clock_given = true;
     if (rc == 0)
         rc = usher__cli_open(cli);
     if (rc == 0)

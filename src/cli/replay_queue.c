@@ -690,7 +690,7 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
 static bool plan(struct queue_replay *r, uint64_t *ret_version)
 {
     struct usher_watch *watch;
-    enum usher_status status = usher_open("memory:", NULL, &r->engine);
+    enum usher_status status = usher_open("memory:?clock=given", NULL, &r->engine);
     bool good;
 
     if (status != USHER_OK)

@@ -11,8 +11,10 @@
 
 #include "engine/engine.h"
 
+#include <inttypes.h>
 #include <sched.h>
 #include <semaphore.h>
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -163,6 +165,10 @@ static enum usher_status options_import(struct usher_options *to, const struct u
             usher__message_set("open: options.timeout_ms is out of range");
             return USHER_INVALID;
         }
+        if (to->skew_ms < 0 || to->skew_ms > USHER_SPAN_MAX) {
+            usher__message_set("open: options.skew_ms is out of range");
+            return USHER_INVALID;
+        }
         if (to->alloc != NULL && to->alloc->resize == NULL) {
             usher__message_set("open: options.alloc has no resize");
             return USHER_INVALID;
@@ -193,6 +199,9 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     memset(e, 0, sizeof *e);
     e->opt = *opt;
     e->timeout_ms = opt->timeout_ms;
+    e->skew_ms = opt->clock_given    ? USHER_TIME_MAX
+                 : opt->skew_ms != 0 ? opt->skew_ms
+                                     : USHER_SKEW_DEFAULT;
     e->authority = opt->authority;
     e->history = opt->history;
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
@@ -271,6 +280,8 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
 {
     char why[192] = "";
     const char *timeout = usher__url_option(&u->url, "timeout");
+    const char *skew = usher__url_option(&u->url, "skew");
+    const char *clock = usher__url_option(&u->url, "clock");
     const char *authority = usher__url_option(&u->url, "authority");
     const char *journal = usher__url_option(&u->url, "journal");
     const char *history = usher__url_option(&u->url, "history");
@@ -289,6 +300,16 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         usher__message_set("open: timeout is no number of milliseconds");
         return USHER_INVALID;
     }
+    if (skew != NULL && !usher__decimal(skew, 1, USHER_SPAN_MAX, &opt->skew_ms)) {
+        usher__message_set("open: skew is not a number of milliseconds from 1 to %" PRId64,
+                           USHER_SPAN_MAX);
+        return USHER_INVALID;
+    }
+    if (clock != NULL && strcmp(clock, "given") != 0 && strcmp(clock, "store") != 0) {
+        usher__message_set("open: clock is not `store` or `given`");
+        return USHER_INVALID;
+    }
+    opt->clock_given = clock != NULL ? strcmp(clock, "given") == 0 : opt->clock_given;
     if (journal != NULL && !usher__decimal(journal, 0, 1, &keeps)) {
         usher__message_set("open: journal is not 0 or 1");
         return USHER_INVALID;
@@ -475,6 +496,7 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     context->notify = heard(e, tasks, n) ? notify : NULL;
     context->log = log_line;
     context->payload = e;
+    context->skew_ms = e->skew_ms;
     e->store->ops->execute(e->store, tasks, n, context);
 }
 

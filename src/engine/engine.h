@@ -26,6 +26,7 @@ struct usher_engine {
     struct usher_store *store;
     struct usher_options opt;
     int64_t timeout_ms;
+    int64_t skew_ms; /* as in usher_context */
     struct usher__watches watches;
     struct usher_authority *authority; /* NULL: none */
     bool authority_owned;              /* of the URL */

@@ -10,6 +10,7 @@
 
 #include <usher/store.h>
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/random.h>
@@ -121,6 +122,12 @@ static uint64_t new_epoch(const void *salt)
     return epoch != 0 ? epoch : 1;
 }
 
+/* What a time that is given may not be later than. */
+static int64_t latest_of(const struct usher_context *context)
+{
+    return context->skew_ms < USHER_TIME_MAX ? wall_clock_ms() + context->skew_ms : INT64_MAX;
+}
+
 static int64_t now_of(const struct usher_context *context)
 {
     return context->now_ms != 0 ? context->now_ms : wall_clock_ms();
@@ -154,6 +161,7 @@ static void work_begin(struct usher__work *w, struct local *l, struct usher_txn 
     w->txn = txn;
     w->context = context;
     w->command = NULL;
+    w->latest = INT64_MIN;
     w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
     w->answer = NULL;
     w->answer_size = 0;
@@ -166,6 +174,20 @@ static void work_end(struct usher__work *w, const struct local *l)
     (void)usher__resize(l->alloc, w->answer, w->answer_size, 0);
     for (size_t i = 0; i < sizeof w->buffer / sizeof *w->buffer; i++)
         (void)usher__resize(l->alloc, w->buffer[i], w->buffer_size[i], 0);
+}
+
+/* Applied, it would end every lease of the scope, and none from then on: its time never goes back.
+ */
+static void time_refused(const struct usher__work *w)
+{
+    char line[192];
+    int64_t skew_ms = w->context->skew_ms;
+
+    (void)snprintf(line, sizeof line,
+                   "now is %" PRId64 " ms ahead of the store's clock and may be %" PRId64
+                   " (skew=; for virtual time: clock=given)",
+                   w->now - (w->latest - skew_ms), skew_ms);
+    usher_reply_fail(w->reply, USHER_INVALID, line);
 }
 
 /* One command inside a transaction; the last one's scope is known already.  A failure of the
@@ -190,6 +212,15 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         (void)snprintf(line, sizeof line, "the store is damaged: %s", w->fault);
         usher_reply_fail(w->reply, USHER_UNAVAILABLE, line);
         return USHER_OK;
+    }
+    /* The store's own clock is never too early, and a time that the scope has seen is harmless. */
+    if (w->now > w->latest && w->now > w->scope.clock_ms &&
+        ((command->given & USHER_GIVEN_NOW) != 0 || w->context->now_ms != 0)) {
+        w->latest = latest_of(w->context);
+        if (w->now > w->latest) {
+            time_refused(w);
+            return USHER_OK;
+        }
     }
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;

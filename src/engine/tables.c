@@ -180,6 +180,7 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
     put_int(o, "", "TIME_MAX", USHER_TIME_MAX);
+    put_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
     put_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);
     put_int(o, "", "EXPIRE_MAX", USHER__EXPIRE_MAX);
     put_int(o, "", "STEP_MAX", USHER__STEP_MAX);

@@ -625,25 +625,29 @@ static enum usher_status close_room(work *w)
 
 /* ---- what is due ------------------------------------------------------------------ */
 
-/* Apply what is due, up to @max changes; *@ret_n says how many it were. */
-static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+/* Apply what is due at @now, up to @max changes; *@ret_n says how many it were. */
+static enum usher_status expire_until(work *w, int64_t now, int64_t max, uint64_t *ret_n,
+                                      bool *ret_more)
 {
+    bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;
     struct usher_record r;
     uint64_t erased;
 
     *ret_n = 0;
     *ret_more = false;
-    while (w->scope.due_ms <= w->now) {
+    while (w->scope.due_ms <= now) {
         struct usher_scope *s = &w->scope;
         enum usher_status status = w->ops->walk(w->txn, s, MEMBER, 1, NULL, 0, 0, false, &r);
 
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
-        if (status == USHER_OK && due(&r, w->now)) {
+        if (status == USHER_OK && due(&r, now)) {
             if ((int64_t)*ret_n >= max) {
                 *ret_more = true;
                 return USHER_OK;
             }
+            if (reads)
+                usher__work_as_of(w, r.until_ms);
             status = expire_one(w, &r);
             if (usher__work_stops(w, status, *ret_n)) {
                 *ret_more = true;
@@ -656,9 +660,11 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
         }
         s->due_ms = status == USHER_OK ? r.until_ms : INT64_MAX;
         linger(s);
-        if (s->due_ms > w->now)
+        if (s->due_ms > now)
             break;
         /* nobody came */
+        if (reads)
+            usher__work_as_of(w, s->due_ms);
         status = close_begin(w, USHER_ROOM_EMPTY);
         if (status == USHER_OK)
             status = close_step(w, &erased);
@@ -666,6 +672,15 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
         return status;
     }
     return USHER_OK;
+}
+
+static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
+{
+    int64_t now = w->now;
+    enum usher_status status = expire_until(w, now, max, ret_n, ret_more);
+
+    w->now = now;
+    return status;
 }
 
 /*

@@ -22,6 +22,7 @@ struct usher__work {
     struct usher_reply *reply;
     struct usher_scope scope;         /* ref NULL: does not exist (yet) */
     int64_t now;                      /* never before scope.clock_ms */
+    int64_t latest;                   /* times up to here have been found not to be too early */
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
     const char *fault;                /* what was wrong with the scope when it was loaded */
@@ -63,6 +64,12 @@ struct usher__change {
 #define USHER__STEP_MAX 1000
 /* A time that does not come: of records that go by their number only. */
 #define USHER__FOREVER (INT64_C(1) << 52)
+
+/* A read applies what is due as of then, so that it takes the scope's clock no further. */
+static inline void usher__work_as_of(struct usher__work *w, int64_t at)
+{
+    w->now = at > w->scope.clock_ms ? at : w->scope.clock_ms;
+}
 
 /* The version of the change that will be begun next. */
 static inline uint64_t usher__version_next(const struct usher__work *w)

@@ -30,6 +30,7 @@ struct usher_engine *suite_open(const struct backend *b, const char *url, const 
     opt.now_ms = clock_of;
     opt.payload = (void *)(uintptr_t)now;
     opt.drivers = b->drivers;
+    opt.clock_given = true;
     if (usher_open(url, &opt, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message(NULL));
     return e;

@@ -2697,6 +2697,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         rc = suite_ids(b);
     if (rc == 0)
         rc = suite_queue(b);
+    if (rc == 0)
+        rc = suite_time(b);
     b->stop();
     return rc;
 }

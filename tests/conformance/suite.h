@@ -41,6 +41,9 @@ int suite_replica(const struct backend *b);
 /* Of serials; within suite_main(). */
 int suite_serial(const struct backend *b);
 
+/* What they do with time; within suite_main(). */
+int suite_time(const struct backend *b);
+
 /* The tests whose names match argv[1], or all. */
 int suite_ids(const struct backend *b); /* those about ids, of suite_main() */
 int suite_main(const struct backend *b, int argc, char **argv);

@@ -278,7 +278,8 @@ static struct usher_engine *engine_with(const char *store, const char *authority
     struct usher_engine *e = NULL;
     char url[1600];
 
-    (void)snprintf(url, sizeof url, "%s?authority=sqlite:%s&journal=1", store, authority);
+    (void)snprintf(url, sizeof url, "%s?authority=sqlite:%s&journal=1&clock=given", store,
+                   authority);
     if (usher_open(url, NULL, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message(NULL));
     return e;

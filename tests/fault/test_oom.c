@@ -408,6 +408,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     bool fired;
 
     options.alloc = &alloc;
+    options.clock_given = true;
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
     assert_true(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set) <= USHER_SAME);
     memset(&call, 0, sizeof call);

@@ -387,9 +387,11 @@ static void runner_scope(struct runner *r)
 {
     if (r->e == NULL || r->scopes == SCOPES_OPEN) {
         char url[STORE_URL_MAX];
+        struct usher_options opt = USHER_OPTIONS_INIT;
 
+        opt.clock_given = true;
         runner_close(r);
-        if (!r->store->fresh(url) || usher_open(url, NULL, &r->e) != USHER_OK)
+        if (!r->store->fresh(url) || usher_open(url, &opt, &r->e) != USHER_OK)
             fail_msg("%s: %s", r->store->name, usher_message(NULL));
         r->scopes = 0;
     }

@@ -159,9 +159,11 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
     memset(t, 0, STORES_MAX * sizeof *t);
     for (unsigned i = 0; i < n_stores; i++) {
         char url[STORE_URL_MAX];
+        struct usher_options opt = USHER_OPTIONS_INIT;
 
+        opt.clock_given = true;
         t[i].store = &stores[i];
-        if (!stores[i].fresh(url) || usher_open(url, NULL, &t[i].e) != USHER_OK ||
+        if (!stores[i].fresh(url) || usher_open(url, &opt, &t[i].e) != USHER_OK ||
             (w->watched && usher_watch(t[i].e, noun->model->noun, NULL, hear, &t[i].heard,
                                        &t[i].watch) != USHER_OK)) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));

@@ -999,28 +999,39 @@ static uint64_t close_step(struct work *w)
     return n;
 }
 
+/* Who only looks does not move the room's clock beyond what happened by itself. */
+static void as_of(struct work *w, int64_t at)
+{
+    if (w->c->verb == USHER_ROOM_SNAPSHOT)
+        w->now = at > w->r->clock ? at : w->r->clock;
+}
+
 /* Whatever is due, at most @max; returns how much. */
 static uint64_t all_overdue(struct work *w, uint64_t max, bool *ret_more)
 {
     const room *r = w->r;
+    int64_t now = w->now;
     uint64_t n = 0;
     member *x;
 
     *ret_more = false;
-    while ((x = first_due(r, w->now)) != NULL) {
+    while ((x = first_due(r, now)) != NULL) {
         if (n == max) {
             *ret_more = true;
-            return n;
+            break;
         }
+        as_of(w, x->until);
         overdue(w, x);
         n++;
     }
-    if (is_open(r) && r->set[LINGER] > 0 && count_in(r) == 0 &&
-        r->empty + r->set[LINGER] <= w->now) {
+    if (!*ret_more && is_open(r) && r->set[LINGER] > 0 && count_in(r) == 0 &&
+        r->empty + r->set[LINGER] <= now) {
+        as_of(w, r->empty + r->set[LINGER]);
         close_begin(w, USHER_ROOM_EMPTY);
         (void)close_step(w);
         n++;
     }
+    w->now = now;
     return n;
 }
 

@@ -253,6 +253,9 @@ function S.commit(verb, from, to, r, data)
     end
 end
 
+-- See usher__work_as_of().
+function S.as_of(at) S.now = at > S.clock and at or S.clock end
+
 -- The scope goes, behind the change that erased the last of its records.  Its keys go at the
 -- end of the call, if nobody brings it back until then.
 function S.vanish()

@@ -91,15 +91,15 @@ if by_hand then
     local typed, fault = read()
     if not typed then return {'status', 'invalid', 'message', fault} end
     -- behind one another, as they come packed
-    all = {1, 0, 0, 46, 40, unpack(typed, 1, 40)}
-    all[46], all[47] = 'head', 'settings'
+    all = {1, 0, 0, 47, K.SKEW_DEFAULT, 40, unpack(typed, 1, 40)}
+    all[47], all[48] = 'head', 'settings'
 else
     all = {munpack(ARGV[1])}
 end
 
 -- ---- the header, with the records that commands begin with --------------------------------
 
-local n_commands, p = all[1], 5
+local n_commands, p = all[1], 6
 local n_args = 2 + all[3] - all[2]
 local args = {unpack(all, all[4], all[4] + n_args - 1)}
 for _ = 1, all[3] < n_commands and n_commands or 0 do
@@ -136,19 +136,25 @@ end
 
 -- ---- the commands -------------------------------------------------------------------------
 
-local out, time, dirty, n_dirty, head_changed, made = {false}, nil, {}, 0, false, false
+local out, time, skew, dirty, n_dirty, head_changed, made = {false}, nil, all[5], {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 --@fast_begin
-p = 5
+p = 6
 for i = 1, n_commands do
     local verb, now, done = all[p + 1], all[p + 2], false
     if made and S.erased and not exists then epoch, version = '0000000000000000', 0 end
-    if not now then
+    if not now or now > clock and skew < K.TIME_MAX then
         if not time then
             local t = call('TIME')
             time = t[1] * 1000 + math.floor(t[2] / 1000)
         end
-        now = time
+        now = now or time
+        if now > time + skew and now > clock then
+            local why = string.format("now is %.0f ms ahead of the store's clock and may be %.0f "
+                .. '(skew=; for virtual time: clock=given)', now - time, skew)
+            done, out[i] = true, mpack({K.INVALID, why})
+            if by_hand then out = {'status', 'invalid', 'message', why} end
+        end
     end
     if now < clock then now = clock end
     --@fast

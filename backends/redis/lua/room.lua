@@ -237,20 +237,22 @@ function S.make_due()
         S.tell(verb, r.state, K.MEMBER_ABSENT, r)
     end
 
-    -- up to @max changes: how many it were, whether there are more
-    function S.expire_due(max)
-        local n = 0
-        while S.due >= 0 and S.due <= S.now do
+    -- what is due at @now, up to @max changes: how many it were, whether there are more
+    function S.expire_until(now, max)
+        local n, reads = 0, S.verb == K.V_SNAPSHOT
+        while S.due >= 0 and S.due <= now do
             local r = S.walk('1', '1')
-            if r and r.ends <= S.now then
+            if r and r.ends <= now then
                 if n >= max then return n, true end
+                if reads then S.as_of(r.ends) end
                 S.expire_one(r)
                 n = n + 1
             else
                 S.due = r and r.ends or -1
                 S.linger()
                 if S.pdue then S.due, S.pdue = S.pdue, nil end
-                if S.due < 0 or S.due > S.now then break end
+                if S.due < 0 or S.due > now then break end
+                if reads then S.as_of(S.due) end
                 if not S.close_begin then S.make_close() end
                 S.close_begin(K.V_EMPTY)
                 S.close_step()
@@ -258,6 +260,13 @@ function S.make_due()
             end
         end
         return n, false
+    end
+
+    function S.expire_due(max)
+        local now = S.now
+        local n, more = S.expire_until(now, max)
+        S.now = now
+        return n, more
     end
 end
 

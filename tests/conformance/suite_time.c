@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do with time: spec/README.md, "Time is an argument".  A clock that is
+ * wrong harms nobody, and who only looks moves no clock.
+ */
+#include "config.h"
+
+#include "conformance/fixture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#define YEAR_9999 "253402300799999"
+#define BATCH 40
+
+struct fixture {
+    const struct backend *b;
+    char url[BACKEND_URL_MAX];
+    struct usher_engine *e;
+    int64_t now; /* of the application's clock; 0: the store's is asked */
+};
+
+static const struct backend *backend;
+
+static int64_t clock_of(void *payload)
+{
+    return *(const int64_t *)payload;
+}
+
+static void engine_open(struct fixture *f, const char *more, bool own_clock)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    char url[BACKEND_URL_MAX + 64];
+
+    usher_close(f->e);
+    f->e = NULL;
+    opt.timeout_ms = 60000;
+    opt.drivers = f->b->drivers;
+    opt.now_ms = own_clock ? clock_of : NULL;
+    opt.payload = &f->now;
+    (void)snprintf(url, sizeof url, "%s%s%s", f->url,
+                   more[0] == '\0'               ? ""
+                   : strchr(f->url, '?') != NULL ? "&"
+                                                 : "?",
+                   more);
+    if (usher_open(url, &opt, &f->e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+}
+
+static int set_up(void **state)
+{
+    struct fixture *f = calloc(1, sizeof *f);
+
+    assert_non_null(f);
+    f->b = backend;
+    assert_true(backend->fresh(f->url));
+    engine_open(f, "", false);
+    *state = f;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    struct fixture *f = *state;
+
+    audit(f->e);
+    usher_close(f->e);
+    free(f);
+    return 0;
+}
+
+/* @line is done, with a reply for the caller to look at and to give back. */
+static enum usher_status line_to(struct fixture *f, enum usher_noun noun, const char *line,
+                                 struct usher_reply *r)
+{
+    struct said s;
+
+    said_line(&s, noun, line);
+    assert_int_equal(usher_execute(f->e, &s.c, r, 1), USHER_OK);
+    return r->status;
+}
+
+static enum usher_status done(struct fixture *f, enum usher_noun noun, const char *line)
+{
+    struct usher_reply r;
+    enum usher_status status = line_to(f, noun, line, &r);
+
+    usher_reply_done(&r);
+    return status;
+}
+
+static void is_refused(struct fixture *f, enum usher_noun noun, const char *line)
+{
+    struct usher_reply r;
+
+    assert_int_equal(line_to(f, noun, line, &r), USHER_INVALID);
+    assert_non_null(strstr(r.message, "now is "));
+    assert_non_null(strstr(r.message, "ahead of the store's clock and may be"));
+    usher_reply_done(&r);
+}
+
+/* The digest holds the clock, the version and all deadlines. */
+static void nothing_moves(struct fixture *f, enum usher_noun noun, const char *scope,
+                          const char *const *lines)
+{
+    char before[33], after[33];
+
+    assert_int_equal(usher_digest(f->e, noun, scope, before), USHER_OK);
+    for (; *lines != NULL; lines++)
+        is_refused(f, noun, *lines);
+    assert_int_equal(usher_digest(f->e, noun, scope, after), USHER_OK);
+    assert_string_equal(before, after);
+}
+
+static void a_queue_told_the_year_9999_goes_on(void **state)
+{
+    static const char *const wrong[] = { "alive q user=v now=" YEAR_9999,
+                                         "where q u now=" YEAR_9999,
+                                         "stats q now=" YEAR_9999,
+                                         "apply q w now=" YEAR_9999,
+                                         "sweep q now=" YEAR_9999,
+                                         "login q b now=" YEAR_9999,
+                                         NULL };
+    struct fixture *f = *state;
+    struct usher_queue_stats stats;
+
+    assert_int_equal(done(f, USHER_QUEUE, "login q a"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "apply q u"), USHER_OK);
+    assert_int_equal(done(f, USHER_QUEUE, "apply q v"), USHER_OK);
+    nothing_moves(f, USHER_QUEUE, "q", wrong);
+    assert_int_equal(done(f, USHER_QUEUE, "login q b"), USHER_OK);
+    assert_int_equal(usher_queue_stats(f->e, "q", NULL, &stats), USHER_OK);
+    assert_int_equal(stats.seated, 2);
+    assert_int_equal(stats.agents, 2);
+}
+
+static void a_pool_told_the_year_9999_ends_its_leases_in_time(void **state)
+{
+    static const char *const wrong[] = { "add p 2 now=" YEAR_9999, "call p owner=c now=" YEAR_9999,
+                                         "show p 1 now=" YEAR_9999, "sweep p now=" YEAR_9999,
+                                         NULL };
+    struct fixture *f = *state;
+    struct usher_hold hold;
+    struct usher_call_options call = USHER_CALL_OPTIONS_INIT;
+
+    assert_int_equal(done(f, USHER_NUMBER, "add p 1"), USHER_OK);
+    assert_int_equal(done(f, USHER_NUMBER, "reg p 1"), USHER_OK);
+    nothing_moves(f, USHER_NUMBER, "p", wrong);
+    call.lease_ms = 60000;
+    assert_int_equal(usher_number_call(f->e, "p", "c", &call, &hold), USHER_OK);
+    assert_true(hold.until_ms < ((int64_t)time(NULL) + 3600) * 1000);
+    is_refused(f, USHER_NUMBER, "add new 1 now=" YEAR_9999); /* a scope that is not there, too */
+    assert_int_equal(done(f, USHER_NUMBER, "stats new"), USHER_MISSING);
+}
+
+static void every_noun_refuses_a_time_too_far_ahead(void **state)
+{
+    static const struct {
+        enum usher_noun noun;
+        const char *make, *line;
+    } each[] = {
+        { USHER_ROOM, "open r", "join r ann now=" YEAR_9999 },
+        { USHER_SERIAL, "rule s prefix=A", "take s now=" YEAR_9999 },
+        { USHER_ID, "create d", "next d now=" YEAR_9999 },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof each / sizeof *each; i++) {
+        assert_int_equal(done(f, each[i].noun, each[i].make), USHER_OK);
+        is_refused(f, each[i].noun, each[i].line);
+    }
+}
+
+static void skew_says_how_far_a_time_may_be_ahead(void **state)
+{
+    struct fixture *f = *state;
+    int64_t now = (int64_t)time(NULL) * 1000;
+    char line[128];
+
+    /* five minutes, unless told otherwise; the other side of the limit leaves a slow machine room
+     */
+    (void)snprintf(line, sizeof line, "add p 1 now=%lld", (long long)now + 240000);
+    assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+    (void)snprintf(line, sizeof line, "add p 2 now=%lld", (long long)now + 3600000);
+    is_refused(f, USHER_NUMBER, line);
+    engine_open(f, "skew=7200000", false);
+    assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+    /* what the scope has seen cannot harm it any more */
+    if (f->b->durable) {
+        engine_open(f, "", false);
+        assert_int_equal(done(f, USHER_NUMBER, line), USHER_SAME);
+    }
+    assert_int_equal(done(f, USHER_NUMBER, "add p 3"), USHER_OK);
+}
+
+static void an_application_with_a_wrong_clock_is_told_so(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_number_stats stats;
+
+    f->now = ((int64_t)time(NULL) + 86400) * 1000; /* a day ahead */
+    engine_open(f, "", true);
+    assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "ahead of the store's clock"));
+    assert_int_equal(usher_number_stats(f->e, "p", &stats), USHER_INVALID);
+    f->now -= INT64_C(86400000);
+    assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_OK);
+    f->now -= INT64_C(86400000) * 365; /* a year behind: the scope's time does not go back */
+    assert_int_equal(usher_number_reg(f->e, "p", "1"), USHER_OK);
+}
+
+static void virtual_time_may_be_any(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_engine *e = NULL;
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    char url[BACKEND_URL_MAX + 64];
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done(f, USHER_NUMBER, "add p 1 now=" YEAR_9999), USHER_OK);
+    engine_open(f, "clock=store", false);
+    is_refused(f, USHER_NUMBER, "add q 1 now=" YEAR_9999);
+    opt.drivers = f->b->drivers;
+    for (int i = 0; i < 3; i++) {
+        (void)snprintf(url, sizeof url, "%s%c%s", f->url, strchr(f->url, '?') != NULL ? '&' : '?',
+                       (const char *const[]){ "clock=mine", "skew=0", "skew=1s" }[i]);
+        assert_int_equal(usher_open(url, &opt, &e), USHER_INVALID);
+        assert_non_null(strstr(usher_message(NULL), i == 0 ? "clock is not" : "skew is not"));
+    }
+}
+
+/* Calls and hangups that share a transaction, or a script's call, with those of a wrong clock. */
+static void one_wrong_clock_in_a_batch_spoils_nobody_else(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_command c[BATCH];
+    struct usher_reply r[BATCH];
+    char names[BATCH][32], line[64];
+    int64_t now = (int64_t)time(NULL) * 1000;
+
+    for (int i = 0; i < BATCH; i++) {
+        (void)snprintf(line, sizeof line, "add p n%d", i);
+        assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p n%d", i);
+        assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+    }
+    memset(c, 0, sizeof c);
+    for (int i = 0; i < BATCH; i++) {
+        (void)snprintf(names[i], sizeof names[i], "o%d", i);
+        c[i].verb = USHER_NUMBER_CALL;
+        c[i].scope = text("p");
+        c[i].arg.number.owner = text(names[i]);
+        c[i].given = USHER_GIVEN_NOW;
+        c[i].now_ms = i % 3 == 1 ? now + INT64_C(86400000) : now;
+    }
+    assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+    for (int i = 0; i < BATCH; i++) {
+        assert_int_equal(r[i].status, i % 3 == 1 ? USHER_INVALID : USHER_OK);
+        c[i].verb = USHER_NUMBER_HANGUP;
+        memset(&c[i].arg, 0, sizeof c[i].arg);
+        (void)snprintf(names[i], sizeof names[i], "%s", i % 3 == 1 ? "n0" : r[i].of.number.number);
+        c[i].arg.number.number = text(names[i]);
+        usher_reply_done(&r[i]);
+    }
+    assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+    for (int i = 0; i < BATCH; i++) {
+        assert_int_equal(r[i].status, i % 3 == 1 ? USHER_INVALID : USHER_OK);
+        usher_reply_done(&r[i]);
+    }
+}
+
+static void who_looks_at_a_room_does_not_move_its_clock(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_reply r;
+
+    engine_open(f, "clock=given", false);
+    assert_int_equal(done(f, USHER_ROOM, "open r ttl=1000 now=1000"), USHER_OK);
+    assert_int_equal(done(f, USHER_ROOM, "join r ann now=2000"), USHER_OK);
+    assert_int_equal(done(f, USHER_ROOM, "snapshot r now=" YEAR_9999), USHER_OK);
+    /* ann's time ended at 3000, which the room has seen now, and no later one */
+    assert_int_equal(done(f, USHER_ROOM, "join r bob now=3500"), USHER_OK);
+    assert_int_equal(line_to(f, USHER_ROOM, "snapshot r now=4499", &r), USHER_OK);
+    assert_int_equal(r.of.room.members, 1);
+    usher_reply_done(&r);
+    assert_int_equal(line_to(f, USHER_ROOM, "snapshot r now=4500", &r), USHER_OK);
+    assert_int_equal(r.of.room.members, 0);
+    usher_reply_done(&r);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int suite_time(const struct backend *b)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_queue_told_the_year_9999_goes_on),
+        TEST(a_pool_told_the_year_9999_ends_its_leases_in_time),
+        TEST(every_noun_refuses_a_time_too_far_ahead),
+        TEST(skew_says_how_far_a_time_may_be_ahead),
+        TEST(an_application_with_a_wrong_clock_is_told_so),
+        TEST(virtual_time_may_be_any),
+        TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),
+        TEST(who_looks_at_a_room_does_not_move_its_clock),
+    };
+
+    backend = b;
+    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+}

@@ -147,8 +147,12 @@ mutant 'one callee too few is remembered' src/steps/work.c 's/if (\*count <= lim
     $memory 'so_many*'
 mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <= w->now)/    if (r.until_ms < 0)/' \
     $memory 'answers_are_kept*'
-mutant 'a request id is for any verb' src/steps/work.c 's/    if (verb != (unsigned)w->command->verb) {/    if (verb == 0) {/' \
+mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
     $memory 'a_request_id*'
+mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__command_print(w->command);/;/' \
+    $memory 'a_request_id*'
+mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
+    $memory 'a_repeat_with*'
 mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \
     $memory 'lists_come*'
 mutant 'what was done without memory is forgotten' src/steps/work.c 's/    return status == USHER_NOMEM \&\& n > 0 /    return status == USHER_NOMEM \&\& n > 1000 /' \
@@ -277,6 +281,8 @@ mutant 'script: others look before the short way has written' backends/redis/lua
     $same
 mutant 'Redis: a token loses its first byte' backends/redis/brief.c 's/a->token >> 56 == 0/true/' \
     $redis 'calls_and_hangups*'
+mutant 'script: a request id is for any arguments' backends/redis/lua/common.lua 's/        if a\[2\] ~= S.print and /        if false and /' \
+    $redis 'a_request_id*'
 mutant 'script: a walk trusts a record that stands elsewhere' backends/redis/lua/common.lua 's/ then S.damaged() end$/ then end/' \
     tests/fault/test_redis_faults 'a_record_that_stands*'
 mutant 'script: the word before a record is that of another state' backends/redis/lua/common.lua 's/r.state \* 10 - 79/r.state * 10 - 69/' \

@@ -321,7 +321,8 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * For stores that execute commands elsewhere (Redis).  Both ways it is MessagePack.
  *
  * A command is an array: verb (its code), now or nil, request id or nil, epoch for a scope
- * that does not exist yet (16 hex digits) or nil, 1 if notices are wanted or else 0, then
+ * that does not exist yet (16 hex digits) or nil, 1 if notices are wanted or else 0, with a
+ * request id a print of the arguments (an integer: a repeat must have the same) or else nil, then
  * the arguments in the order of src/core/NOUN_verbs.def, nil for those not given; nils at
  * the end are left out.
  *

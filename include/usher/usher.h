@@ -391,7 +391,8 @@ struct usher_command {
     enum usher_verb verb;
     uint32_t given; /* USHER_GIVEN_… */
     struct usher_text scope;
-    struct usher_text request; /* request id: a repeat gets the first answer */
+    struct usher_text request; /* request id: a repeat gets the first answer; another verb, or
+                                * other arguments, under the same id are invalid */
     int64_t now_ms;            /* with USHER_GIVEN_NOW */
     union {
         struct usher_number_args number;

@@ -79,7 +79,8 @@ const struct help_topic usher__help_topics[] = {
 "           what is too far ahead of the store's clock is refused (skew= in `usher help stores`);\n"
 "           reads do not move it\n"
 "  req=ID   a request id: if the same verb with this id has changed the pool within the last\n"
-"           hour, its answer is given again, whatever the arguments, and nothing is done\n" },
+"           hour, its answer is given again, and nothing is done.  Another verb, or other\n"
+"           arguments, with this id: invalid\n" },
 
     { "shell", "many commands: usher shell",
 "`usher shell` reads one command a line from standard input, as in\n"

@@ -64,6 +64,7 @@ struct inner {
     struct usher_engine *e; /* of the manager below */
     char name[USHER_NAME_MAX + 1];
     uint64_t nonce, turn; /* request ids */
+    int64_t doubted; /* how many were asked for under this one, which may have happened; or 0 */
 
     int64_t step, step_least, step_max, life_ms, timeout_ms;
     unsigned share;
@@ -733,10 +734,13 @@ static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_r
     char request[64];
     enum usher_status status;
 
+    if (p->doubted != 0)
+        n = p->doubted; /* it is asked for again: it may be kept for us */
     (void)snprintf(request, sizeof request, "ids-%016" PRIx64 "-%" PRIu64, p->nonce, p->turn);
     status = usher_id_next(p->e, p->name, n, request, ret);
+    p->doubted = status == USHER_UNKNOWN ? n : 0;
     if (status != USHER_UNKNOWN)
-        p->turn++; /* else it is asked for again: it may be kept for us */
+        p->turn++;
     return status;
 }
 

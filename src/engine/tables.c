@@ -140,7 +140,7 @@ static void put_bits(struct out *o, uint32_t bits)
 }
 
 /* In a command's array, the arguments begin here: usher_command_pack(). */
-#define FIRST_ARGUMENT 6
+#define FIRST_ARGUMENT 7
 
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)

@@ -38,7 +38,7 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
         if ((takes >> i & 1u) != 0 && is_given(command, &noun->args[i], &text))
             n = i + 1;
     }
-    usher__pack_array(&p, 5 + n);
+    usher__pack_array(&p, n > 0 || command->request.data != NULL ? 6 + n : 5);
     usher__pack_uint(&p, (unsigned)command->verb);
     if ((command->given & USHER_GIVEN_NOW) != 0)
         usher__pack_int(&p, command->now_ms);
@@ -59,6 +59,10 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
         usher__pack_nil(&p);
     }
     usher__pack_uint(&p, notices);
+    if (command->request.data != NULL)
+        usher__pack_uint(&p, usher__command_print(command));
+    else if (n > 0)
+        usher__pack_nil(&p);
     for (unsigned i = 0; i < n; i++) {
         const struct usher__arg *arg = &noun->args[i];
         const char *at = (const char *)command + arg->offset;

@@ -5,6 +5,9 @@
 
 #include <string.h>
 
+#define XXH_INLINE_ALL
+#include <xxhash.h>
+
 #include "core/wide.h"
 #include "core/text.h"
 
@@ -186,21 +189,71 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
     return USHER_OK;
 }
 
+/* ---- prints of arguments ----------------------------------------------------------- */
+
+/* Each field by its name, so that their order does not matter. */
+static uint64_t fields_print(const struct usher_text *packed, uint64_t seed)
+{
+    struct usher_fields f = { 0 };
+    struct usher_text name, value;
+    uint64_t version, sum = 0;
+
+    f.at = (const unsigned char *)packed->data;
+    f.end = f.at + packed->size;
+    while (usher_fields_next(&f, &name, &value, &version))
+        sum += XXH3_64bits_withSeed(value.data, value.size,
+                                    XXH3_64bits_withSeed(name.data, name.size, seed));
+    return sum;
+}
+
+uint64_t usher__command_print(const struct usher_command *command)
+{
+    const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    uint32_t texts = verb->texts & noun->texts(command);
+    uint32_t given = command->given & verb->given;
+    uint64_t sum = 0;
+
+    if (noun->noun == USHER_SERIAL)
+        given &= ~(uint32_t)USHER_GIVEN_SERIAL_DEBT; /* the same command, asked by the engine */
+    for (unsigned i = 0; i < noun->n_args; i++) {
+        const struct usher__arg *arg = &noun->args[i];
+        const char *at = (const char *)command + arg->offset;
+        struct usher_text text;
+
+        if (arg->given != 0) {
+            if ((given & arg->given) != 0)
+                sum += XXH3_64bits_withSeed(at, sizeof(int64_t), i + 1);
+            continue;
+        }
+        if ((texts >> i & 1u) == 0)
+            continue;
+        memcpy(&text, at, sizeof text);
+        sum += arg->type == USHER__ARG_FIELDS ? fields_print(&text, i + 1)
+                                              : XXH3_64bits_withSeed(text.data, text.size, i + 1);
+    }
+    sum = (sum ^ sum >> 53) & ((UINT64_C(1) << 53) - 1);
+    return sum != 0 ? sum : 1;
+}
+
+/* ---- kept answers ------------------------------------------------------------------ */
+
 const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun)
 {
     static const char fault[] = "has an answer that cannot be read";
     struct usher_unpacker u = { (const unsigned char *)kept->data,
                                 (const unsigned char *)kept->data + kept->size };
-    uint64_t verb, status, version, number;
+    uint64_t verb, print, status, version, number;
     struct usher_text text;
     int64_t i;
     size_t n, rows, fields;
 
-    if (kept->size == 0 || !usher_unpack_array(&u, &n) || n < 4 || !usher_unpack_uint(&u, &verb) ||
-        verb >> 8 != noun->noun || !usher_unpack_uint(&u, &status) || status >= USHER_INVALID ||
+    if (kept->size == 0 || !usher_unpack_array(&u, &n) || n < 5 || !usher_unpack_uint(&u, &verb) ||
+        verb >> 8 != noun->noun || !usher_unpack_uint(&u, &print) ||
+        !usher_unpack_uint(&u, &status) || status >= USHER_INVALID ||
         !usher_unpack_uint(&u, &version) || !usher_unpack_array(&u, &rows))
         return fault;
-    for (n -= 4; rows > 0; rows--) {
+    for (n -= 5; rows > 0; rows--) {
         if (!usher_unpack_array(&u, &fields))
             return fault;
         for (; fields > 0; fields--)

@@ -24,6 +24,13 @@ void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
 enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
                                      struct usher_reply *reply);
 
+/*
+ * What a repeat of a request id is compared by: a print (53 bits, never 0) of the arguments of
+ * @command, each by its name, packed fields in any order.  Neither the time nor what the engine
+ * adds by itself is among them.
+ */
+uint64_t usher__command_print(const struct usher_command *command);
+
 /* NULL, or what is wrong with an answer as it is kept: see usher__request_keep(). */
 const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun);
 /* A notice but for its noun, scope and epoch: as it travels, and as it is kept in logs. */

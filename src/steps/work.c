@@ -149,13 +149,14 @@ enum usher_status usher__change_remember(struct usher__work *w, struct usher__ch
     return USHER_OK;
 }
 
-/* The answer in w->reply as bytes: verb, status, version, rows, fields. */
+/* The answer in w->reply as bytes: verb, print of the arguments, status, version, rows, fields. */
 static void answer_pack(struct usher__work *w, uint64_t version, struct usher__packer *p)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
 
-    usher__pack_array(p, 4 + usher__fields_count(noun, w->command->verb));
+    usher__pack_array(p, 5 + usher__fields_count(noun, w->command->verb));
     usher__pack_uint(p, (unsigned)w->command->verb);
+    usher__pack_uint(p, usher__command_print(w->command));
     usher__pack_uint(p, (unsigned)w->reply->status);
     usher__pack_uint(p, version);
     usher__rows_pack(p, noun, w->reply);
@@ -241,19 +242,23 @@ bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t
                USHER_OK;
 }
 
+/* @ret_same: it is the answer to what w->command asks; else nothing but its verb is read. */
 static enum usher_status answer_read(struct usher__work *w, const struct usher_text *kept,
-                                     uint64_t *ret_verb)
+                                     uint64_t *ret_verb, bool *ret_same)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
     struct usher_unpacker u = { (const unsigned char *)kept->data,
                                 (const unsigned char *)kept->data + kept->size };
-    uint64_t code;
+    uint64_t code, print;
     size_t n;
     enum usher_status status;
 
-    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, ret_verb))
+    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, ret_verb) ||
+        !usher_unpack_uint(&u, &print))
         return USHER_UNAVAILABLE;
-    if (*ret_verb != (unsigned)w->command->verb)
+    *ret_same =
+        *ret_verb == (unsigned)w->command->verb && print == usher__command_print(w->command);
+    if (!*ret_same)
         return USHER_OK;
     if (!usher_unpack_uint(&u, &code) || code >= USHER_INVALID ||
         !usher_unpack_uint(&u, &w->reply->version))
@@ -271,6 +276,7 @@ enum usher_status usher__request_find(struct usher__work *w)
 {
     struct usher_record r;
     uint64_t verb;
+    bool same = false;
     enum usher_status status;
 
     if (w->command->request.data == NULL || w->scope.ref == NULL)
@@ -280,18 +286,19 @@ enum usher_status usher__request_find(struct usher__work *w)
         return status;
     if (r.until_ms <= w->now)
         return USHER_MISSING;
-    status = answer_read(w, &r.data, &verb);
+    status = answer_read(w, &r.data, &verb, &same);
     if (status == USHER_UNAVAILABLE) {
         usher_reply_fail(w->reply, status, "a kept answer cannot be read");
         return USHER_OK;
     }
     if (status != USHER_OK)
         return status;
-    if (verb != (unsigned)w->command->verb) {
-        char line[64];
+    if (!same) {
+        char line[64] = "request id was used with other arguments";
 
-        (void)snprintf(line, sizeof line, "request id was used for `%s`",
-                       usher_verb_word((enum usher_verb)verb));
+        if (verb != (unsigned)w->command->verb)
+            (void)snprintf(line, sizeof line, "request id was used for `%s`",
+                           usher_verb_word((enum usher_verb)verb));
         usher_reply_fail(w->reply, USHER_INVALID, line);
         return USHER_OK;
     }

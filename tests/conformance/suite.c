@@ -1702,15 +1702,12 @@ static void a_repeat_gets_the_first_answer(void **state)
     assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
     assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
     assert_int_equal(f->r.version, first);
-    ok(f, "call desk req=r1 number=n3 owner=ann"); /* whatever it asks for */
-    assert_true(f->r.repeated);
-    assert_string_equal(f->r.of.number.number, "n1");
     digest(f, "desk", after);
     assert_string_equal(before, after);
     assert_int_equal(version(f), v);
     /* even when all has changed since */
     ok(f, "del desk n1");
-    ok(f, "call desk req=r1");
+    ok(f, "call desk req=r1 lease=1000");
     assert_true(f->r.repeated);
     assert_string_equal(f->r.of.number.number, "n1");
 }
@@ -1813,6 +1810,32 @@ static void a_request_id_is_for_one_verb(void **state)
     digest(f, "desk", after);
     assert_string_equal(before, after);
     ok(f, "hangup desk n1 req=r2");
+    ok(f, "call desk req=r3");
+    invalid(f, "free desk req=r3"); /* the same arguments: none */
+}
+
+/* An answer is that to the first question, not to another one that has its id. */
+static void a_request_id_is_for_the_same_arguments(void **state)
+{
+    struct fixture *f = *state;
+    char before[33], after[33];
+
+    numbers(f, 3);
+    ok(f, "call desk owner=ann lease=5000 req=r1");
+    digest(f, "desk", before);
+    invalid(f, "call desk owner=bob lease=5000 req=r1");
+    assert_non_null(strstr(f->r.message, "other arguments"));
+    assert_false(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "");
+    invalid(f, "call desk owner=ann lease=5001 req=r1");
+    invalid(f, "call desk owner=ann req=r1");
+    invalid(f, "call desk owner=ann lease=5000 number=n1 req=r1");
+    digest(f, "desk", after);
+    assert_string_equal(before, after);
+    f->now += 7; /* the time is none of them, nor is the order */
+    ok(f, "call desk lease=5000 owner=ann req=r1");
+    assert_true(f->r.repeated);
+    assert_string_equal(f->r.of.number.number, "n1");
 }
 
 static void answers_are_kept_for_an_hour_and_up_to_a_count(void **state)
@@ -1933,7 +1956,8 @@ static void every_name_is_only_a_name(void **state)
         assert_text(f->r.of.number.rows[0].number, names[i]);
         assert_text(f->r.of.number.rows[0].owner, names[i]);
         assert_text(f->r.of.number.rows[0].group, group ? names[i] : "");
-        ok(f, "call desk req=%s", names[i]);
+        ok(f, "call desk number=%s owner=%s sticky=%s req=%s", names[i], names[i], names[i],
+           names[i]);
         assert_true(f->r.repeated);
         assert_string_equal(f->r.of.number.number, names[i]);
         ok(f, "hangup desk %s", names[i]);
@@ -1975,7 +1999,8 @@ static void the_longest_names_are_kept_whole(void **state)
     assert_text(f->r.of.number.rows[0].number, name[1]);
     assert_text(f->r.of.number.rows[0].group, name[3]);
     assert_text(f->r.of.number.rows[0].owner, name[4]);
-    ok(f, "call %s req=%s", name[0], name[0]);
+    ok(f, "call %s owner=%s group=%s sticky=%s req=%s", name[0], name[4], name[3], name[0],
+       name[0]);
     assert_true(f->r.repeated);
     assert_string_equal(f->r.of.number.number, name[1]);
 }
@@ -2472,7 +2497,7 @@ static void what_was_answered_is_there_after_opening_again(void **state)
     assert_int_equal(f->r.of.number.of.stats.busy_up, 2);
     assert_int_equal(f->r.of.number.of.stats.calls_today, 2);
     assert_int_equal(f->r.of.number.of.stats.refused_today, 1);
-    ok(f, "call desk req=r1");
+    ok(f, "call desk owner=ann sticky=p group=b req=r1");
     assert_true(f->r.repeated);
     same(f, "call desk owner=ann");
     assert_true(f->r.of.number.token == token);
@@ -2652,6 +2677,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(every_verb_that_changes_keeps_its_answer),
         TEST(answers_without_a_change_are_not_kept),
         TEST(a_request_id_is_for_one_verb),
+        TEST(a_request_id_is_for_the_same_arguments),
         TEST(answers_are_kept_for_an_hour_and_up_to_a_count),
         TEST(a_repeat_does_not_expire_anything),
         TEST(time_does_not_go_backwards_in_a_pool),

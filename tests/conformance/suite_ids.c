@@ -318,6 +318,7 @@ static void a_repeated_request_gets_the_first_range(void **state)
     assert_int_equal(a.first, b.first);
     assert_int_equal(a.n, b.n);
     assert_true(a.token == b.token);
+    assert_int_equal(usher_id_next(f->e, "t", 6, "req-1", &b), USHER_INVALID);
     assert_next(f, "t", 1, a.first + 6);
 }
 

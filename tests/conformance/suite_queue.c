@@ -378,7 +378,9 @@ static void a_repeated_request_gets_the_first_answer(void **state)
         { "finish ann.1 req=r1", "ok a ann" }, { "finish ann.1 req=r1", "ok a ann" });
     assert_true(f->r.repeated);
     STORY(f, { "where b", "ok room ann" }, { "apply c req=r2", "ok queue 0" },
-          { "apply c req=r2", "ok queue 0" }, { "leave c req=r1", "invalid" });
+          { "apply c req=r2", "ok queue 0" }, { "leave c req=r1", "invalid" },
+          { "apply d req=r2", "invalid" }, { "apply c priority=1 req=r2", "invalid" },
+          { "finish ann.2 req=r1", "invalid" }, { "where d", "missing" });
 }
 
 /* ---- double assignment and capacity -------------------------------------------------- */

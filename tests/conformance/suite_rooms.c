@@ -469,6 +469,41 @@ static void joins_and_leaves_may_be_repeated(void **state)
     assert_int_equal(state_of(f, "bob"), USHER_MEMBER_ABSENT);
 }
 
+/* What is answered to a repeat was asked for by the first. */
+static void a_repeat_with_other_arguments_is_invalid(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const first[] = {
+        "set r topic a req=0",     "join r c req=1",         "member r c mic on req=2",
+        "all r mic off req=3",     "role r host c req=4",    "share r c screen w=1 h=2 req=5",
+        "kick r x ban=1000 req=6", "unshare r screen req=7", "unset r topic req=8",
+        "leave r c req=9",
+    };
+    static const char *const other[] = {
+        "set r topic b req=0",     "join r d req=1",         "member r c mic off req=2",
+        "all r mic on req=3",      "role r host '' req=4",   "share r c screen w=1 h=3 req=5",
+        "kick r y ban=1000 req=6", "unshare r window req=7", "unset r title req=8",
+        "leave r d req=9",
+    };
+    uint64_t version;
+
+    ok(f, "open r");
+    for (int i = 0; i < 10; i++) {
+        ok(f, "%s", first[i]);
+        version = f->r.version;
+        invalid(f, "%s", other[i]);
+        assert_non_null(strstr(f->r.message, "other arguments"));
+        assert_false(f->r.repeated);
+        ok(f, "%s", first[i]);
+        assert_true(f->r.repeated && f->r.version == version);
+    }
+    ok(f, "share r c screen h=2 w=1 req=5"); /* fields have no order */
+    assert_true(f->r.repeated);
+    invalid(f, "set r topic a if=b req=0");
+    invalid(f, "set r topic a title=x req=0");
+    missing(f, "get r field=topic");
+}
+
 static void members_come_in_the_order_they_joined(void **state)
 {
     struct fixture *f = *state;
@@ -2070,6 +2105,7 @@ int suite_rooms(const struct backend *b)
         TEST(several_fields_are_one_version),
         TEST(limits_are_named_and_change_nothing),
         TEST(joins_and_leaves_may_be_repeated),
+        TEST(a_repeat_with_other_arguments_is_invalid),
         TEST(members_come_in_the_order_they_joined),
         TEST(capacity_is_kept_and_who_is_gone_takes_no_place),
         TEST(a_kick_may_keep_out_for_a_while),

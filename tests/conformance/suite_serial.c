@@ -699,7 +699,9 @@ static void a_repeat_gets_the_first_serials(void **state)
     ok(f, "fill r 7 req=two");
     ok(f, "fill r 7 req=two");
     assert_true(f->r.repeated);
-    invalid(f, "take r req=two"); /* an id is for one verb */
+    invalid(f, "take r req=two");   /* an id is for one verb */
+    invalid(f, "fill r 8 req=two"); /* … and for the same arguments */
+    invalid(f, "take r n=4 req=one");
     full(f, "setmax r 5 req=four");
 }
 

@@ -68,9 +68,10 @@ struct gen {
     int64_t now;
     int64_t scale; /* what a step of the clock, a lease and a rest are like */
     unsigned daily, request, sticky, group, owner, given, lease, set; /* percents */
-    bool big;      /* more numbers than one command brings up to date */
-    bool calm;     /* the clock seldom jumps */
-    uint64_t made; /* commands so far */
+    bool big;                 /* more numbers than one command brings up to date */
+    bool calm;                /* the clock seldom jumps */
+    uint64_t made;            /* commands so far */
+    struct gen_command asked; /* the last one with a request id */
     char about[160];
 };
 
@@ -548,6 +549,11 @@ void gen_next(struct gen *g, struct gen_command *ret)
 
     memset(ret, 0, sizeof *ret);
     tick(g);
+    if (g->asked.c.request.data != NULL && rng_chance(r, g->request / 3)) { /* once more */
+        *ret = g->asked;
+        c->now_ms = g->now;
+        return;
+    }
     c->given = USHER_GIVEN_NOW;
     c->now_ms = g->now;
     c->scope = any(g, &g->pools);
@@ -642,6 +648,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         a->number.size = 0;
     if (rng_chance(r, 2))
         spoil(g, ret);
+    if (c->request.data != NULL)
+        g->asked = *ret;
 }
 
 struct usher_command gen_resolve(const struct gen_command *q, const struct model *m)
@@ -749,4 +757,44 @@ void gen_print(FILE *f, const struct usher_command *c)
     }
     if ((c->given & USHER_GIVEN_NOW) != 0)
         (void)fprintf(f, " now=%" PRId64, c->now_ms);
+}
+
+/* FNV-1a. */
+static uint64_t hashed(uint64_t hash, const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ ((const unsigned char *)data)[i]) * UINT64_C(1099511628211);
+    return hash;
+}
+
+uint64_t gen_asked(const struct usher_command *c)
+{
+    const uint64_t start = UINT64_C(14695981039346656037);
+    struct usher_command plain = *c;
+    uint64_t hash, sum = 0;
+    char *words = NULL;
+    size_t size = 0;
+    FILE *f = open_memstream(&words, &size);
+
+    if (f == NULL)
+        abort();
+    plain.request.data = NULL;
+    plain.given &= ~(uint32_t)USHER_GIVEN_NOW;
+    if ((unsigned)c->verb >> 8 == USHER_ROOM && c->arg.room.fields.data != NULL) {
+        struct usher_fields fields = { 0 };
+        struct usher_text name, value;
+        uint64_t version;
+
+        fields.at = (const unsigned char *)c->arg.room.fields.data;
+        fields.end = fields.at + c->arg.room.fields.size;
+        while (usher_fields_next(&fields, &name, &value, &version))
+            sum += hashed(hashed(start, name.data, name.size), value.data, value.size) *
+                   (name.size + 1);
+        plain.arg.room.fields.data = NULL;
+    }
+    gen_print(f, &plain);
+    (void)fclose(f);
+    hash = hashed(start, words, size) + sum;
+    free(words);
+    return hash;
 }

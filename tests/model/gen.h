@@ -64,4 +64,8 @@ const char *gen_pool(const struct gen *g, unsigned i);
 /* In the words of the command line, as `usher shell` takes them; of any noun. */
 void gen_print(FILE *f, const struct usher_command *c);
 
+/* A print of verb, scope and arguments, without time and request id: two commands with the same one
+ * ask the same.  Of any noun; packed fields in any order. */
+uint64_t gen_asked(const struct usher_command *c);
+
 #endif

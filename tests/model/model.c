@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/gen.h"
 #include "model/parts.h"
 
 #define MINUTE INT64_C(60000)
@@ -410,7 +411,7 @@ static void remember_request(struct work *w)
     p->requests = grown(p->requests, p->n_requests, sizeof *p->requests);
     q = &p->requests[p->n_requests++];
     q->id = text_of(id->data, id->size);
-    q->verb = w->c->verb;
+    q->asked = gen_asked(w->c);
     q->at = w->now;
     q->answer = *w->r;
     for (int k = 0; k < 2; k++)
@@ -1032,7 +1033,7 @@ static void execute(struct work *w)
 
             if (!is(&q->id, id->data, id->size) || q->at + REQUEST_AGE <= w->now)
                 continue;
-            if (q->verb != w->c->verb) {
+            if (q->asked != gen_asked(w->c)) {
                 r->status = USHER_INVALID; /* as all of them: about no version */
                 r->version = r->epoch = 0;
                 return;

@@ -46,7 +46,7 @@ struct model_sticky {
 
 struct model_request {
     struct model_text id;
-    enum usher_verb verb;
+    uint64_t asked; /* gen_asked() */
     int64_t at;
     struct usher_reply answer; /* without rows */
 };

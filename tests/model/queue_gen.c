@@ -23,6 +23,7 @@ struct queue_gen {
     bool big;  /* more deadlines at once than one command applies */
     bool calm; /* the clock seldom jumps */
     uint64_t made;
+    struct queue_gen_command asked; /* the last one with a request id */
     char about[160];
 };
 
@@ -462,6 +463,11 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
 
     memset(ret, 0, sizeof *ret);
     tick(g);
+    if (g->asked.c.request.data != NULL && rng_chance(r, g->request / 3)) { /* once more */
+        *ret = g->asked;
+        c->now_ms = g->now;
+        return;
+    }
     c->given = USHER_GIVEN_NOW;
     c->now_ms = g->now;
     c->scope = gen_any(r, &g->queues);
@@ -489,6 +495,8 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
         spoil(g, c);
         ret->room_of &= c->arg.queue.room.data == NULL;
     }
+    if (c->request.data != NULL)
+        g->asked = *ret;
 }
 
 struct usher_command queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m)

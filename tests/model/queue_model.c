@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/gen.h"
 #include "model/parts.h"
 
 #define MINUTE INT64_C(60000)
@@ -1862,7 +1863,7 @@ static void remember_request(struct work *w)
     q->requests = grown(q->requests, q->n_requests, sizeof *q->requests);
     k = &q->requests[q->n_requests++];
     k->id = text_of(id->data, id->size);
-    k->verb = w->c->verb;
+    k->asked = gen_asked(w->c);
     k->at = w->now;
     k->answer = *w->r;
     for (size_t i = 0; i < w->r->of.queue.n_rows; i++) {
@@ -2030,7 +2031,7 @@ static void execute(struct work *w)
 
             if (!is(&k->id, id->data, id->size) || k->at + REQUEST_AGE <= w->now)
                 continue;
-            if (k->verb != w->c->verb) {
+            if (k->asked != gen_asked(w->c)) {
                 r->status = USHER_INVALID; /* as all of them: about no version */
                 r->version = r->epoch = 0;
                 return;

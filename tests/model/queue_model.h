@@ -80,7 +80,7 @@ struct queue_model_row {
 
 struct queue_model_request {
     struct model_text id;
-    enum usher_verb verb;
+    uint64_t asked; /* gen_asked() */
     int64_t at;
     struct usher_reply answer; /* without rows */
     struct queue_model_row *rows;

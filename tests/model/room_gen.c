@@ -19,6 +19,7 @@ struct room_gen {
     bool big; /* begin with a full room, and close in steps */
     /* in percent */
     unsigned request, if_version, if_value, several, beat, set;
+    struct room_gen_command asked; /* the last one with a request id */
     char large[LARGE];
     char about[200];
 };
@@ -354,6 +355,11 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
 
     memset(ret, 0, sizeof *ret);
     tick(g);
+    if (g->asked.c.request.data != NULL && rng_chance(r, g->request / 3)) { /* once more */
+        *ret = g->asked;
+        c->now_ms = g->now;
+        return;
+    }
     c->given = USHER_GIVEN_NOW;
     c->now_ms = g->now;
     c->scope = gen_any(r, &g->rooms);
@@ -371,6 +377,8 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
         c->arg.room.member = text(g->members.name[g->made - 1]);
     if (rng_chance(r, 2))
         spoil(g, c);
+    if (c->request.data != NULL)
+        g->asked = *ret;
 }
 
 /* What there is, for `if=`: in @to, at most ROOM_GEN_TEXT bytes. */

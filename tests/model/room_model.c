@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/gen.h"
 #include "model/parts.h"
 
 #define EXPIRE_MAX 64 /* of a command on its way */
@@ -782,7 +783,7 @@ static void keep(struct work *w, uint64_t version)
     r->kept = grown(r->kept, r->n_kept, sizeof *r->kept);
     k = &r->kept[r->n_kept++];
     k->id = text_from(&w->c->request);
-    k->verb = w->c->verb;
+    k->asked = gen_asked(w->c);
     k->until = w->now + REQUEST_MS;
     k->reply = *w->reply;
     k->reply.version = version;
@@ -802,7 +803,7 @@ static bool answer_kept(struct work *w)
     if (i == w->r->n_kept || w->r->kept[i].until <= w->now)
         return false;
     k = &w->r->kept[i];
-    if (k->verb != w->c->verb) {
+    if (k->asked != gen_asked(w->c)) {
         w->reply->status = USHER_INVALID;
         w->reply->epoch = w->reply->version = 0;
         return true;

@@ -64,7 +64,7 @@ struct room_model_row {
 
 struct room_model_kept {
     struct room_model_text *id;
-    enum usher_verb verb;
+    uint64_t asked; /* gen_asked() */
     int64_t until;
     struct usher_reply reply;
     struct room_model_row *rows;

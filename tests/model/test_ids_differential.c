@@ -54,7 +54,7 @@ struct ids_model {
     struct {
         bool kept;
         int64_t until;
-        enum usher_verb verb;
+        struct usher_command asked;
         struct usher_reply reply;
     } request[REQUESTS];
 };
@@ -289,6 +289,19 @@ static bool model_verb(struct ids_model *m, const struct usher_command *c, struc
     }
 }
 
+/* The same verb with the same arguments?  (Texts are constants.) */
+static bool same_question(const struct usher_command *one, const struct usher_command *two)
+{
+    const struct usher_id_args *a = &one->arg.id, *b = &two->arg.id;
+
+    return one->verb == two->verb &&
+           ((one->given ^ two->given) & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->n == b->n &&
+           a->first == b->first && a->token == b->token && a->start == b->start &&
+           a->step == b->step && a->by == b->by && a->limit == b->limit &&
+           a->step_max == b->step_max && a->life_ms == b->life_ms && a->managed == b->managed &&
+           a->next == b->next && a->max == b->max && a->epoch.data == b->epoch.data;
+}
+
 static void ids_execute(struct ids_model *m, const struct usher_command *c, struct usher_reply *r,
                         struct usher_id_row *row)
 {
@@ -302,7 +315,7 @@ static void ids_execute(struct ids_model *m, const struct usher_command *c, stru
         m->clock = clock;
         *r = m->request[request].reply;
         r->repeated = true;
-        if (m->request[request].verb != c->verb) {
+        if (!same_question(&m->request[request].asked, c)) {
             memset(r, 0, sizeof *r);
             r->status = USHER_INVALID;
         }
@@ -313,7 +326,7 @@ static void ids_execute(struct ids_model *m, const struct usher_command *c, stru
         if (request >= 0) {
             m->request[request].kept = true;
             m->request[request].until = m->clock + 3600000;
-            m->request[request].verb = c->verb;
+            m->request[request].asked = *c;
             m->request[request].reply = *r;
         }
         return;

@@ -292,8 +292,8 @@ function S.make_memory()
     -- See usher__request_keep(); the change will have version @v.
     function S.keep(v)
         local r = S.find('4', S.req) or S.fresh('4', S.req)
-        local kept = {S.verb, S.status, v, S.rows or {}}
-        S.fields(kept, 4)
+        local kept = {S.verb, S.print, S.status, v, S.rows or {}}
+        S.fields(kept, 5)
         r.ends, r.data = S.now + K.REQUEST_MS, mpack(kept)
         S.remember(r, K.COUNT_REQUESTS, (S.pset or S.set)[K.SET_REQUESTS + 1], v)
     end
@@ -314,8 +314,12 @@ function S.make_memory()
             return {K.INVALID, 'request id was used for `'
                 .. (string.match(K.VERBS, ' ([%l-]+)=' .. string.format('%d:', a[1])) or '?') .. '`'}
         end
-        local answer = {a[2], S.epoch, a[3], 1, {}}
-        for i = 4, #a do answer[i + 2] = a[i] end
+        -- typed by hand (0): nobody knows
+        if a[2] ~= S.print and a[2] ~= 0 and S.print ~= 0 then
+            return {K.INVALID, 'request id was used with other arguments'}
+        end
+        local answer = {a[3], S.epoch, a[4], 1, {}}
+        for i = 5, #a do answer[i + 1] = a[i] end
         return answer
     end
 end

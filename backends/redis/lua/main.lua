@@ -173,7 +173,7 @@ for i = 1, n_commands do
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
             version, clock, due, now, dirty, n_dirty, head_changed
-        S.a, S.verb, S.req, S.seed, S.watch = a, a[1], a[3], a[4], a[5]
+        S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end

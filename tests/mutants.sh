@@ -151,6 +151,10 @@ mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigne
     $memory 'a_request_id*'
 mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__command_print(w->command);/;/' \
     $memory 'a_request_id*'
+mutant 'who is behind is not told what there is' src/steps/room.c 's/    return now->id.size != 0 ? add_row(w, kind, now) : USHER_OK;/    return now->id.size != 0 \&\& !behind(w) ? add_row(w, kind, now) : USHER_OK;/' \
+    $memory 'who_is_behind*'
+mutant 'a member that ended on the way leaves the version as it was' src/steps/room.c 's/^    if (behind(w) ||$/    if (false ||/' \
+    $memory 'an_expiry_on_the_way*'
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
 mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \

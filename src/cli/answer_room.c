@@ -267,6 +267,12 @@ static void notices(struct json *j, const struct usher_command *command,
     usher__json_bool(j, "more", r->more);
 }
 
+/* Is `changes` stale because it was asked for what is still to come? */
+static bool ahead(const struct usher_command *command, const struct usher_reply *reply)
+{
+    return (uint64_t)command->arg.room.since > reply->version;
+}
+
 static void key_value(struct json *j, const struct usher_command *command,
                       const struct usher_reply *reply)
 {
@@ -311,7 +317,7 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
                              const struct usher_reply *reply)
 {
     const struct usher_room_reply *r = &reply->of.room;
-    struct usher_text name = { r->name, r->name_size };
+    struct usher_text name = { r->name, r->name_size }, nobody = { NULL, 0 };
     bool there = reply->status != USHER_MISSING;
 
     switch (command->verb) {
@@ -349,6 +355,8 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
     case USHER_ROOM_SHARE:
     case USHER_ROOM_UNSHARE:
         key_text(j, "share", &command->arg.room.share);
+        if (reply->status == USHER_STALE) /* whose it is */
+            usher__json_name(j, "member", r->n_rows == 1 ? &r->rows->owner : &nobody);
         break;
     case USHER_ROOM_SNAPSHOT:
         if (reply->status != USHER_OK)
@@ -362,7 +370,10 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         usher__json_text(j, "state", usher_room_state_word(r->state));
         break;
     case USHER_ROOM_CHANGES:
-        if (reply->status == USHER_STALE)
+        if (reply->status == USHER_STALE && ahead(command, reply)) {
+            usher__json_key(j, "from"); /* no version of this log would do */
+            fputs("null", j->out);
+        } else if (reply->status == USHER_STALE)
             usher__json_uint(j, "from", r->since);
         else if (there)
             notices(j, command, reply);
@@ -499,7 +510,9 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
         fprintf(out, ": %s", usher_room_state_word(r->state));
         break;
     case USHER_ROOM_CHANGES:
-        if (reply->status == USHER_STALE)
+        if (reply->status == USHER_STALE && ahead(command, reply))
+            fprintf(out, ": %s: it is at %" PRIu64, reply->message, reply->version);
+        else if (reply->status == USHER_STALE)
             fprintf(out, ": the log begins behind version %" PRIu64, r->since);
         for (size_t i = 0; i < r->n_rows; i++)
             notice_plain(out, command, reply, &r->rows[i]);

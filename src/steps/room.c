@@ -86,6 +86,16 @@ static bool given(const work *w, uint32_t bit)
     return (w->command->given & bit) != 0;
 }
 
+/*
+ * `if-version=`: is the version another one than that?  It is asked when what the command is about
+ * has been loaded, for the answer tells what that is now.
+ */
+static bool behind(const work *w)
+{
+    return given(w, USHER_GIVEN_ROOM_IF_VERSION) &&
+           (uint64_t)args(w)->if_version != w->scope.version;
+}
+
 /* ---- the room as a whole ---------------------------------------------------------- */
 
 static unsigned state_of(const work *w)
@@ -610,6 +620,10 @@ static enum usher_status close_room(work *w)
     struct usher__move move = room_move(w, USHER__ROOM_CLOSE);
     enum usher_status status = USHER_OK;
 
+    if (state_of(w) != move.to && behind(w)) { /* else what is left to do is to erase it */
+        answer(w, USHER_STALE);
+        return USHER_OK;
+    }
     if (move.status != USHER_OK) {
         answer(w, (enum usher_status)move.status);
         return USHER_OK;
@@ -727,22 +741,15 @@ static enum usher_status look(work *w, bool *ret_open, uint64_t *ret_members)
 
 /* ---- checks ----------------------------------------------------------------------- */
 
-/* May the command do @event to the room, and is the version the one asked for?  False: no,
- * and that is answered. */
+/* May the command do @event to the room?  False: no, and that is answered. */
 static bool gate(work *w, unsigned event)
 {
     struct usher__move move = room_move(w, event);
 
-    if (move.status != USHER_OK && move.status != USHER_SAME) {
-        answer(w, (enum usher_status)move.status);
-        return false;
-    }
-    if (given(w, USHER_GIVEN_ROOM_IF_VERSION) &&
-        (uint64_t)args(w)->if_version != w->scope.version) {
-        answer(w, USHER_STALE);
-        return false;
-    }
-    return true;
+    if (move.status == USHER_OK || move.status == USHER_SAME)
+        return true;
+    answer(w, (enum usher_status)move.status);
+    return false;
 }
 
 static const char not_in[] = "the member is not in the room";
@@ -828,8 +835,8 @@ static enum usher_status lock_room(work *w, unsigned event)
 
     if (!gate(w, event))
         return USHER_OK;
-    if (move.status != USHER_OK) {
-        answer(w, (enum usher_status)move.status);
+    if (move.status != USHER_OK || behind(w)) {
+        answer(w, behind(w) ? USHER_STALE : (enum usher_status)move.status);
         return USHER_OK;
     }
     usher__change_begin(w, &c);
@@ -876,13 +883,14 @@ static enum usher_status tell_fields(work *w, change *c, const struct usher_text
     return USHER_OK;
 }
 
-/* `if=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with @now. */
+/* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
+ * @now. */
 static enum usher_status expected(work *w, enum usher_room_item kind,
                                   const struct usher_record *now, bool *ret_as_expected)
 {
     const struct usher_text *must = &args(w)->expected;
 
-    *ret_as_expected = must->data == NULL || usher__text_equal(must, &now->data);
+    *ret_as_expected = !behind(w) && (must->data == NULL || usher__text_equal(must, &now->data));
     if (*ret_as_expected)
         return USHER_OK;
     answer(w, USHER_STALE);
@@ -1011,13 +1019,16 @@ static enum usher_status set_all(work *w)
     const struct usher_room_args *a = args(w);
     struct usher_scope before = w->scope;
     struct usher_record r;
+    bool as_expected = false;
     change c;
     enum usher_status status;
 
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
     status = find_value(w, ALL, &a->field, &r);
-    if (status != USHER_OK)
+    if (status == USHER_OK)
+        status = expected(w, USHER_ROOM_ALL_ROW, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
         return status;
     usher__change_begin(w, &c);
     status = put_value(w, &c, &r, &a->field, &a->value);
@@ -1182,12 +1193,12 @@ static enum usher_status set_member(work *w)
     answer_name(w, &a->member);
     status = load_present(w, &a->member, &r);
     if (status == USHER_MISSING)
-        return turn_down(w, USHER_MISSING, not_in);
+        return turn_down(w, behind(w) ? USHER_STALE : USHER_MISSING, not_in);
     if (status == USHER_OK)
         status = find_value(w, ALL, &a->field, &all);
     if (status != USHER_OK)
         return status;
-    if (a->expected.data != NULL && fields_read(&own, &r.data)) {
+    if ((a->expected.data != NULL || behind(w)) && fields_read(&own, &r.data)) {
         e = fields_find(&own, &a->field);
         now = all;
         if (e != NULL && e->version > all.order) {
@@ -1273,6 +1284,10 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     change c;
     enum usher_status status;
 
+    if (behind(w)) {
+        answer_absent(w, USHER_STALE);
+        return USHER_OK;
+    }
     if (state_of(w) == USHER_ROOM_LOCKED) {
         answer_absent(w, (enum usher_status)room_move(w, USHER__ROOM_JOIN).status);
         return turn_down(w, w->reply->status, "the room is locked");
@@ -1282,6 +1297,10 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         return status;
     if (!gate(w, USHER__ROOM_JOIN)) /* it was so empty that it closed */
         return USHER_OK;
+    if (behind(w)) {
+        answer_absent(w, USHER_STALE);
+        return USHER_OK;
+    }
     if (!place) {
         answer_absent(w, USHER_FULL);
         return turn_down(w, USHER_FULL, "the room is full");
@@ -1326,6 +1345,10 @@ static enum usher_status join(work *w)
         return join_new(w, &r);
     if (status != USHER_OK)
         return status;
+    if (behind(w)) {
+        answer_member(w, USHER_STALE, &r);
+        return USHER_OK;
+    }
     before = r;
     move = member_move(r.state, USHER__MEMBER_JOIN);
     if (move.status == USHER_REFUSED) {
@@ -1424,6 +1447,10 @@ static enum usher_status leave(work *w, unsigned event)
     } else if (status != USHER_OK) {
         return status;
     }
+    if (behind(w)) {
+        answer_member(w, USHER_STALE, &r);
+        return USHER_OK;
+    }
     from = r.state;
     if (event == USHER__MEMBER_UNBAN && from != USHER_MEMBER_BANNED)
         event = USHER__MEMBER_KICK; /* there is no ban to end */
@@ -1520,14 +1547,14 @@ static enum usher_status set_role(work *w)
         status = load_present(w, &a->member, &member);
     else
         status = USHER_OK;
-    if (status == USHER_MISSING)
+    if (status == USHER_MISSING && !behind(w))
         return turn_down(w, USHER_MISSING, not_in);
-    if (status == USHER_OK)
+    if (status == USHER_OK || status == USHER_MISSING)
         status = load_role(w, &a->role, &r);
     if (status != USHER_OK)
         return status;
     answer_name(w, &r.owner);
-    if (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner)) {
+    if (behind(w) || (a->expected.data != NULL && !usher__text_equal(&a->expected, &r.owner))) {
         answer(w, USHER_STALE);
         return USHER_OK;
     }
@@ -1587,7 +1614,7 @@ static enum usher_status share(work *w)
 {
     const struct usher_room_args *a = args(w);
     struct usher_record r, member;
-    bool changed, full;
+    bool as_expected = false, changed, full;
     change c;
     enum usher_status status;
 
@@ -1597,11 +1624,13 @@ static enum usher_status share(work *w)
     status = load_share(w, &a->share, &r);
     if (status == USHER_OK)
         status = load_present(w, &a->member, &member);
-    if (status == USHER_MISSING)
+    if (status == USHER_MISSING && !behind(w))
         return turn_down(w, USHER_MISSING, not_in);
-    if (status == USHER_OK)
+    if (status == USHER_OK || status == USHER_MISSING)
         status = find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
-    if (status != USHER_OK)
+    if (status == USHER_OK)
+        status = expected(w, USHER_ROOM_SHARE_ROW, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size != 0 && !usher__text_equal(&r.owner, &a->member))
         return turn_down(w, USHER_REFUSED, "it is another member's");
@@ -1637,6 +1666,7 @@ static enum usher_status share(work *w)
 static enum usher_status unshare(work *w)
 {
     struct usher_record r;
+    bool as_expected = false;
     change c;
     enum usher_status status;
 
@@ -1644,7 +1674,9 @@ static enum usher_status unshare(work *w)
         return USHER_OK;
     answer_name(w, &args(w)->share);
     status = find_value(w, SHARE, &args(w)->share, &r);
-    if (status != USHER_OK)
+    if (status == USHER_OK)
+        status = expected(w, USHER_ROOM_SHARE_ROW, &r, &as_expected);
+    if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size == 0) {
         answer(w, USHER_SAME);
@@ -1777,6 +1809,8 @@ static enum usher_status changes(work *w)
     reply->since = w->scope.version - reply->count;
     if (since < reply->since || since > w->scope.version) {
         w->reply->status = USHER_STALE;
+        if (since > w->scope.version)
+            (void)usher__say(w->reply, USHER_STALE, "the room has no such version");
         return USHER_OK;
     }
     while ((status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, since, false, &r)) ==
@@ -1823,6 +1857,10 @@ static enum usher_status snapshot(work *w)
 
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
+    if (behind(w)) {
+        answer(w, USHER_STALE);
+        return USHER_OK;
+    }
     answer(w, USHER_OK);
     if (a->after.data != NULL) {
         status = w->ops->find(w->txn, &w->scope, MEMBER, &a->after, &r);
@@ -1898,7 +1936,7 @@ static enum usher_status run(work *w)
     case USHER_ROOM_OPEN:
         return open_room(w);
     case USHER_ROOM_CLOSE:
-        return gate(w, USHER__ROOM_CLOSE) ? close_room(w) : USHER_OK;
+        return close_room(w);
     case USHER_ROOM_LOCK:
         return lock_room(w, USHER__ROOM_LOCK);
     case USHER_ROOM_UNLOCK:

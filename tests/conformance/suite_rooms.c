@@ -895,6 +895,87 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
     usher_unwatch(f->e, watch);
 }
 
+/* What is asked for a version that has passed is answered with what there is now. */
+static void who_is_behind_is_told_what_there_is_now(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_room_row *row;
+    uint64_t version;
+
+    ok(f, "open r");
+    ok(f, "set r topic bye");
+    ok(f, "join r ann mic=on");
+    ok(f, "role r host ann");
+    ok(f, "share r ann screen w=1");
+    ok(f, "all r mic off");
+    ok(f, "kick r eve ban=5000");
+    version = f->r.version;
+
+    stale(f, "set r topic x if-version=1");
+    row = row_of(f, USHER_ROOM_FIELD_ROW, "topic");
+    assert_true(row != NULL && is_text(row->value, "bye") && f->r.of.room.n_rows == 1);
+    stale(f, "set r topic x if=bye if-version=1");
+    stale(f, "unset r topic if-version=1");
+    assert_non_null(row_of(f, USHER_ROOM_FIELD_ROW, "topic"));
+    stale(f, "unset r title if-version=1");
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    stale(f, "all r mic x if-version=1");
+    row = row_of(f, USHER_ROOM_ALL_ROW, "mic");
+    assert_true(row != NULL && is_text(row->value, "off"));
+    stale(f, "member r ann mic x if-version=1"); /* that of all came later */
+    row = row_of(f, USHER_ROOM_FIELD_ROW, "mic");
+    assert_true(row != NULL && is_text(row->value, "off"));
+    stale(f, "member r bob mic x if-version=1");
+    assert_int_equal(f->r.of.room.n_rows, 0);
+    stale(f, "role r host '' if-version=1");
+    assert_string_equal(f->r.of.room.name, "ann");
+    stale(f, "role r host bob if-version=1");
+    assert_string_equal(f->r.of.room.name, "ann");
+    stale(f, "role r guest ann if-version=1");
+    assert_string_equal(f->r.of.room.name, "");
+    stale(f, "kick r ann if-version=1");
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    assert_true(f->r.of.room.members == 1);
+    stale(f, "kick r bob if-version=1");
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_ABSENT);
+    stale(f, "join r eve if-version=1");
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_BANNED);
+    assert_true(f->r.of.room.until_ms == f->now + 5000);
+    stale(f, "join r ann if-version=1");
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    stale(f, "join r bob if-version=1");
+    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_ABSENT);
+    stale(f, "share r bob screen if-version=1");
+    row = row_of(f, USHER_ROOM_SHARE_ROW, "screen");
+    assert_true(row != NULL && is_text(row->owner, "ann"));
+    stale(f, "unshare r screen if-version=1");
+    assert_non_null(row_of(f, USHER_ROOM_SHARE_ROW, "screen"));
+    stale(f, "lock r if-version=1");
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_OPENED);
+    stale(f, "close r if-version=1");
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_OPENED);
+    assert_true(f->r.version == version);
+    audit(f->e);
+}
+
+/* Whoever the command is about may end on the way: a change that nobody knew of. */
+static void an_expiry_on_the_way_makes_the_version_another(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    ok(f, "open r ttl=1000");
+    for (int i = 0; i < 100; i++) /* more than a command expires before it begins */
+        ok(f, "join r m%d", i);
+    ok(f, "join r zoe");
+    ok(f, "role r host zoe");
+    f->now += 1000;
+    missing(f, "alive r nobody");
+    version = f->r.version;
+    stale(f, "role r host '' if-version=%d", (int)version);
+    assert_string_equal(f->r.of.room.name, "");
+}
+
 /* ---- roles and shares -------------------------------------------------------------- */
 
 static void a_role_is_handed_over_by_comparing(void **state)
@@ -1066,7 +1147,9 @@ static void changes_reach_back_as_far_as_the_log(void **state)
     assert_int_equal(f->r.version, 8);
     stale(f, "changes r since=3");
     assert_int_equal(f->r.of.room.since, 4);
+    assert_string_equal(f->r.message, "");
     stale(f, "changes r since=9"); /* ahead of the room */
+    assert_string_equal(f->r.message, "the room has no such version");
     ok(f, "changes r since=4 max=3");
     assert_true(f->r.of.room.n_rows == 3 && f->r.of.room.more);
     for (int i = 0; i < 3; i++) {
@@ -2116,6 +2199,8 @@ int suite_rooms(const struct backend *b)
         TEST(a_sweep_of_bans_alone_is_not_kept),
         TEST(all_are_muted_by_one_short_notice),
         TEST(to_mute_a_million_takes_no_longer_than_to_mute_one),
+        TEST(who_is_behind_is_told_what_there_is_now),
+        TEST(an_expiry_on_the_way_makes_the_version_another),
         TEST(a_role_is_handed_over_by_comparing),
         TEST(shares_go_with_their_member),
         TEST(no_speaker_is_ever_absent),

@@ -1064,22 +1064,19 @@ static void load_owner(struct work *w, text *id)
 
 /* ---- verbs -------------------------------------------------------------------------- */
 
-static bool version_right(struct work *w)
+/* The room is at another version than the command wants. */
+static bool moved_on(const struct work *w)
 {
-    if ((w->c->given & USHER_GIVEN_ROOM_IF_VERSION) == 0 ||
-        (uint64_t)w->a->if_version == w->r->version)
-        return true;
-    answer(w, USHER_STALE);
-    return false;
+    return (w->c->given & USHER_GIVEN_ROOM_IF_VERSION) != 0 &&
+           (uint64_t)w->a->if_version != w->r->version;
 }
 
 /* False: it is answered. */
 static bool gate(struct work *w)
 {
-    if (is_open(w->r))
-        return version_right(w);
-    answer(w, USHER_MISSING);
-    return false;
+    if (!is_open(w->r))
+        answer(w, USHER_MISSING);
+    return is_open(w->r);
 }
 
 static void settings_out(struct work *w)
@@ -1136,8 +1133,10 @@ static void do_open(struct work *w)
 
 static void do_close(struct work *w)
 {
-    if (!version_right(w))
+    if (moved_on(w) && is_open(w->r)) {
+        answer(w, USHER_STALE);
         return;
+    }
     if (!there(w->r)) {
         answer(w, USHER_SAME);
         return;
@@ -1155,22 +1154,38 @@ static void do_lock(struct work *w, enum usher_room_state to)
 
     if (!gate(w))
         return;
+    if (moved_on(w)) {
+        answer(w, USHER_STALE);
+        return;
+    }
     w->r->state = to;
     answer(w, from == (unsigned)to ? USHER_SAME : USHER_OK);
     if (from != (unsigned)to)
         finish(w, notice_of(w, w->c->verb, from, (unsigned)to), NULL);
 }
 
-/* `if=` against what there is (NULL: nothing).  False: it is answered. */
+/* `if=` and `if-version=` against what there is (NULL: nothing).  False: it is answered. */
 static bool as_expected(struct work *w, const struct room_model_field *f)
 {
-    if (w->a->expected.data == NULL ||
-        (f != NULL ? equals(f->value, &w->a->expected) : w->a->expected.size == 0))
+    if (!moved_on(w) &&
+        (w->a->expected.data == NULL ||
+         (f != NULL ? equals(f->value, &w->a->expected) : w->a->expected.size == 0)))
         return true;
     answer(w, USHER_STALE);
     if (f != NULL)
-        add_field(w, USHER_ROOM_FIELD_ROW, f);
+        add_field(w, w->c->verb == USHER_ROOM_ALL ? USHER_ROOM_ALL_ROW : USHER_ROOM_FIELD_ROW, f);
     return false;
+}
+
+/* True: the room has moved on, and it is answered with share @s (NULL: there is none). */
+static bool share_stale(struct work *w, const struct room_model_share *s)
+{
+    if (!moved_on(w))
+        return false;
+    answer(w, USHER_STALE);
+    if (s != NULL)
+        (void)add_row(w, USHER_ROOM_SHARE_ROW, s->id, s->owner, fields_packed(&s->own), s->version);
+    return true;
 }
 
 static void field_changed(struct work *w, const struct pairs *pairs)
@@ -1233,7 +1248,7 @@ static void do_all(struct work *w)
 {
     struct pairs pairs;
 
-    if (!gate(w))
+    if (!gate(w) || !as_expected(w, field_find(&w->r->alls, &w->a->field)))
         return;
     pairs_of(w, true, &pairs);
     field_put(&w->r->alls, &w->a->field, &w->a->value, w->r->version + 1);
@@ -1252,7 +1267,7 @@ static void do_member(struct work *w)
     answer_name(w, &w->a->member);
     x = load_in(w, &w->a->member);
     if (x == NULL) {
-        answer(w, USHER_MISSING);
+        answer(w, moved_on(w) ? USHER_STALE : USHER_MISSING);
         return;
     }
     f = field_find(&x->own, &w->a->field);
@@ -1295,6 +1310,10 @@ static void join_new(struct work *w, const struct pairs *pairs)
     bool place = true, more;
     member *x;
 
+    if (moved_on(w)) {
+        answer_member(w, USHER_STALE, USHER_MEMBER_ABSENT, 0);
+        return;
+    }
     if (r->state == USHER_ROOM_LOCKED) {
         answer_member(w, USHER_REFUSED, USHER_MEMBER_ABSENT, 0);
         return;
@@ -1305,6 +1324,10 @@ static void join_new(struct work *w, const struct pairs *pairs)
     }
     if (!gate(w))
         return;
+    if (moved_on(w)) {
+        answer_member(w, USHER_STALE, USHER_MEMBER_ABSENT, 0);
+        return;
+    }
     if (!place) {
         answer_member(w, USHER_FULL, USHER_MEMBER_ABSENT, 0);
         return;
@@ -1333,6 +1356,10 @@ static void do_join(struct work *w)
     x = load(w, &w->a->member);
     if (x == NULL) {
         join_new(w, &pairs);
+        return;
+    }
+    if (moved_on(w)) {
+        answer_member(w, USHER_STALE, (unsigned)x->state, x->until);
         return;
     }
     if (x->state == USHER_MEMBER_BANNED) {
@@ -1393,6 +1420,10 @@ static void do_go(struct work *w)
     x = load(w, &w->a->member);
     if (x != NULL)
         from = (unsigned)x->state;
+    if (moved_on(w)) {
+        answer_member(w, USHER_STALE, from, x != NULL ? x->until : 0);
+        return;
+    }
     if (bans ? from == USHER_MEMBER_BANNED && x->until == end
              : from == USHER_MEMBER_ABSENT || (from == USHER_MEMBER_BANNED && !has_ban)) {
         answer_member(w, USHER_SAME, from, x != NULL ? x->until : 0);
@@ -1426,7 +1457,7 @@ static void do_role(struct work *w)
 
     if (!gate(w))
         return;
-    if (to.size > 0 && load_in(w, &to) == NULL) {
+    if (to.size > 0 && load_in(w, &to) == NULL && !moved_on(w)) {
         answer(w, USHER_MISSING);
         return;
     }
@@ -1436,7 +1467,7 @@ static void do_role(struct work *w)
     role = role_find(r, &w->a->role);
     holder = role != NULL ? out(role->holder) : none;
     answer_name(w, &holder);
-    if (w->a->expected.data != NULL && !same(&w->a->expected, &holder)) {
+    if (moved_on(w) || (w->a->expected.data != NULL && !same(&w->a->expected, &holder))) {
         answer(w, USHER_STALE);
         return;
     }
@@ -1490,11 +1521,13 @@ static void do_share(struct work *w)
     if (s != NULL)
         load_owner(w, s->owner);
     x = load_in(w, &w->a->member);
-    if (x == NULL) {
+    if (x == NULL && !moved_on(w)) {
         answer(w, USHER_MISSING);
         return;
     }
     s = share_find(r, &w->a->share);
+    if (share_stale(w, s))
+        return;
     if (s != NULL && !equals(s->owner, &w->a->member)) {
         answer(w, USHER_REFUSED);
         return;
@@ -1533,6 +1566,8 @@ static void do_unshare(struct work *w)
         return;
     answer_name(w, &w->a->share);
     s = share_find(w->r, &w->a->share);
+    if (share_stale(w, s))
+        return;
     answer(w, s != NULL ? USHER_OK : USHER_SAME);
     if (s == NULL)
         return;
@@ -1628,7 +1663,9 @@ static void do_snapshot(struct work *w)
 
     if (!gate(w))
         return;
-    answer(w, USHER_OK);
+    answer(w, moved_on(w) ? USHER_STALE : USHER_OK);
+    if (moved_on(w))
+        return;
     if (w->a->after.data != NULL) {
         x = member_find(r, &w->a->after);
         if (x == NULL || !is_in(x)) {

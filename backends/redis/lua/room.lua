@@ -55,9 +55,9 @@ function S.too_large(say, r)
     return say(K.FULL, r)
 end
 
-function S.not_in()
+function S.not_in(status)
     S.because = 'the member is not in the room'
-    return S.say(K.MISSING)
+    return S.say(status or K.MISSING)
 end
 
 function S.add_row(kind, r)
@@ -84,16 +84,15 @@ end
 
 function S.gate(event)
     local _, status = S.room(event)
-    if status ~= K.OK and status ~= K.SAME then
-        S.say(status)
-        return false
-    end
+    if status == K.OK or status == K.SAME then return true end
+    S.say(status)
+    return false
+end
+
+-- `if-version=`: is the version another one?  See behind().
+function S.behind()
     local v = S.a[K.ARG_IF_VERSION]
-    if v and v ~= S.version then
-        S.say(K.STALE)
-        return false
-    end
-    return true
+    return v and v ~= S.version
 end
 
 -- An empty room closes by itself: see linger().
@@ -381,6 +380,7 @@ function S.make_close()
 
     function S.close()
         local to, status = S.room(K.ROOM_E_CLOSE)
+        if S.exists and S.n(K.COUNT_STATE) ~= to and S.behind() then return S.say(K.STALE) end
         if status ~= K.OK then return S.say(status) end
         if S.n(K.COUNT_STATE) ~= to then S.close_begin(S.verb) end
         S.counted = S.close_step()
@@ -435,6 +435,7 @@ function S.make_room()
     function S.lock(event)
         local from, to, status = S.exists and S.n(K.COUNT_STATE) or 0, S.room(event)
         if not S.gate(event) then return end
+        if S.behind() then return S.say(K.STALE) end
         if status ~= K.OK then return S.say(status) end
         S.put(K.COUNT_STATE, to)
         S.say(K.OK)
@@ -487,16 +488,16 @@ function S.merge(data, of_member, field)
     return text, changed, full or #text > K.VALUE_MAX
 end
 
-function S.make_fields()
-    -- `if=`: is @now (nil: nothing) as it must be?
-    function S.expected(kind, now)
-        local must = S.a[K.ARG_IF]
-        if not must or must == (now and now.data or '') then return true end
-        S.say(K.STALE)
-        if now then S.add_row(kind, now) end
-        return false
-    end
+-- `if=`, `if-version=`: is @now (nil: nothing) as it must be?
+function S.expected(kind, now)
+    local must = S.a[K.ARG_IF]
+    if not S.behind() and (not must or must == (now and now.data or '')) then return true end
+    S.say(K.STALE)
+    if now then S.add_row(kind, now) end
+    return false
+end
 
+function S.make_fields()
     -- false: too many or too large
     function S.put_value(r, kind, field, value)
         local count = kind == '2' and K.COUNT_FIELDS or K.COUNT_ALLS
@@ -552,7 +553,9 @@ function S.make_fields()
     function S.all()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         local field, value = S.a[K.ARG_FIELD], S.a[K.ARG_VALUE]
-        local r = S.put_value(S.find('7', field), '7', field, value)
+        local r = S.find('7', field)
+        if not S.expected(K.ROW_ALL, r) then return end
+        r = S.put_value(r, '7', field, value)
         if not r then
             S.drop()
             return S.too_many()
@@ -567,8 +570,8 @@ function S.make_fields()
         local field = a[K.ARG_FIELD]
         S.name = a[K.ARG_MEMBER]
         local r = S.load_present(S.name)
-        if not r then return S.not_in() end
-        if a[K.ARG_IF] then
+        if not r then return S.not_in(S.behind() and K.STALE) end
+        if a[K.ARG_IF] or S.behind() then
             local now, t = S.find('7', field), r.data ~= '' and munpack(r.data) or {}
             for i = 1, #t, 3 do
                 if t[i] == field and t[i + 2] > (now and now.order or 0) then
@@ -601,6 +604,7 @@ end
 function S.make_join()
     function S.join_new()
         local set = S.set
+        if S.behind() then return S.say_member(K.STALE) end
         if S.n(K.COUNT_STATE) == K.ROOM_LOCKED then
             local _, status = S.room(K.ROOM_E_JOIN)
             S.because = 'the room is locked'
@@ -615,6 +619,7 @@ function S.make_join()
             place = S.count[K.COUNT_MEMBERS + 1] < S.set[K.SET_CAPACITY + 1]
         end
         if not S.gate(K.ROOM_E_JOIN) then return end
+        if S.behind() then return S.say_member(K.STALE) end
         if not place then
             S.because = 'the room is full'
             return S.say_member(K.FULL)
@@ -636,6 +641,7 @@ function S.make_join()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         local r = S.load(S.a[K.ARG_MEMBER])
         if not r then return S.join_new() end
+        if S.behind() then return S.say_member(K.STALE, r) end
         local state, rank, ends, before = r.state, r.rank, r.ends, r.data
         local to, status = S.member(state, K.MEMBER_E_JOIN)
         if status == K.REFUSED then
@@ -683,6 +689,7 @@ function S.go(event)
     if not S.gate(K.ROOM_E_CHANGE) then return end
     local ban, length = event == K.MEMBER_E_BAN, S.a[K.ARG_BAN]
     local r = S.load(S.a[K.ARG_MEMBER]) or S.fresh('1', S.a[K.ARG_MEMBER])
+    if S.behind() then return S.say_member(K.STALE, r) end
     local from = r.state
     if event == K.MEMBER_E_UNBAN and from ~= K.MEMBER_BANNED then event = K.MEMBER_E_KICK end
     local to, status = S.member(from, event)
@@ -735,11 +742,11 @@ function S.make_owned()
         local id, holder = a[K.ARG_ROLE], a[K.ARG_HOLDER]
         if holder ~= '' then
             member = S.load_present(holder)
-            if not member then return S.not_in() end
+            if not member and not S.behind() then return S.not_in() end
         end
         local r = S.load_owned('3', id)
         S.name = r and r.owner or ''
-        if a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
+        if S.behind() or a[K.ARG_IF] and a[K.ARG_IF] ~= S.name then return S.say(K.STALE) end
         if holder == S.name then return S.say(K.SAME) end
         if member and member.n1 >= K.ROLES_MAX then
             S.because = 'the member has too many roles'
@@ -771,8 +778,9 @@ function S.make_owned()
         S.name = id
         S.load_owned('5', id)
         local member = S.load_present(owner)
-        if not member then return S.not_in() end
+        if not member and not S.behind() then return S.not_in() end
         local r = S.find('5', id)
+        if not S.expected(K.ROW_SHARE, r) then return end
         if r and r.owner ~= owner then
             S.because = "it is another member's"
             return S.say(K.REFUSED)
@@ -800,6 +808,7 @@ function S.make_owned()
         if not S.gate(K.ROOM_E_CHANGE) then return end
         S.name = S.a[K.ARG_SHARE]
         local r = S.find('5', S.name)
+        if not S.expected(K.ROW_SHARE, r) then return end
         if not r then return S.say(K.SAME) end
         S.erase(r)
         S.add(K.COUNT_SHARES, -1)
@@ -887,6 +896,7 @@ function S.make_reads()
         S.since = S.version - S.counted
         if since < S.since or since > S.version then
             S.status = K.STALE
+            if since > S.version then S.because = 'the room has no such version' end
             return
         end
         for n = 0, max do
@@ -914,6 +924,7 @@ end
 
 function S.snapshot()
     if not S.gate(K.ROOM_E_CHANGE) then return end
+    if S.behind() then return S.say(K.STALE) end
     local max, after, bytes, n, order = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER], 0, 0, nil
     S.say(K.OK)
     if after then
@@ -997,7 +1008,7 @@ function S.run()
     end
     if verb == K.V_CLOSE then
         if not S.close_step then S.make_close() end
-        return S.gate(K.ROOM_E_CLOSE) and S.close()
+        return S.close()
     end
     if not S.open then S.make_room() end
     if verb == K.V_OPEN then return S.open() end

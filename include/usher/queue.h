@@ -23,6 +23,10 @@
 #elif !defined USHER_QUEUE_H
 #define USHER_QUEUE_H
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define USHER_CAPACITY_MAX 32   /* rooms of an agent */
 #define USHER_PRIORITY_MAX 1000 /* of a user */
 #define USHER_LANES_MAX 1000    /* lanes of a queue that have ever been used */
@@ -411,5 +415,9 @@ USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char 
  *  USHER_OK, USHER_SAME, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
                                              const char *agent, uint64_t *ret_freed);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

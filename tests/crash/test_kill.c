@@ -13,7 +13,7 @@
  *   - the answers that came were the twin's; the audit is clean.
  *
  * To be held twice, seated in two rooms, given out again or lost would be another digest.
- * USHER_ROUNDS sets how often; a run prints its seed.
+ * USHER_ROUNDS sets how often; a run prints its seed, a round that fails all that is known of it.
  */
 #include "config.h"
 
@@ -73,6 +73,14 @@ static int64_t clock_ms(void)
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
 }
+
+/* What a round that fails leaves behind. */
+static struct {
+    const char *at; /* NULL: no round runs */
+    int left;
+    uint64_t seed; /* of the child */
+    const struct diary *diary;
+} now;
 
 static uint64_t seed_of_run(void)
 {
@@ -168,15 +176,18 @@ static void tell(struct usher_engine *e, const char *text, enum usher_status *re
     line_done(&line);
 }
 
+static void digest_of(struct usher_engine *e, unsigned scope, char digest[33])
+{
+    if (usher_digest(e, chatter_scopes[scope].noun, chatter_scopes[scope].name, digest) != USHER_OK)
+        fail_msg("digest: %s", usher_message(e));
+}
+
 static bool alike(struct usher_engine *e, struct usher_engine *twin, unsigned scope)
 {
     char here[33], there[33];
 
-    assert_int_equal(usher_digest(e, chatter_scopes[scope].noun, chatter_scopes[scope].name, here),
-                     USHER_OK);
-    assert_int_equal(
-        usher_digest(twin, chatter_scopes[scope].noun, chatter_scopes[scope].name, there),
-        USHER_OK);
+    digest_of(e, scope, here);
+    digest_of(twin, scope, there);
     return strcmp(here, there) == 0;
 }
 
@@ -196,6 +207,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
     uint64_t version, faults = 1;
     enum usher_status status;
 
+    now.at = "the twin is told";
     for (unsigned i = 0; i < acknowledged; i++) {
         const struct note *n = &d->notes[i];
 
@@ -204,6 +216,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
             fail_msg("%s: said %s, version %" PRIu64 "; the twin %s, version %" PRIu64, n->line,
                      usher_status_word(n->status), n->version, usher_status_word(status), version);
     }
+    now.at = "digests are compared";
     for (unsigned k = 0; k < CHATTER_SCOPES; k++) {
         bool same = alike(e, twin, k);
 
@@ -227,9 +240,12 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
         fail_msg("%s %s is not as the dead had it", usher_noun_word(chatter_scopes[k].noun),
                  chatter_scopes[k].name);
     }
-    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
+    now.at = "the store is audited";
+    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+        fail_msg("audit: %s", usher_message(e));
     assert_true(faults == 0);
     usher_close(e);
+    now.at = NULL;
 }
 
 static struct usher_engine *prepare(const char *url)
@@ -262,10 +278,14 @@ static struct diary *diary_new(void)
     return d;
 }
 
-static pid_t child_new(const char *url, struct diary *d, uint64_t seed)
+static pid_t child_new(const char *url, struct diary *d, uint64_t seed, int left)
 {
     pid_t pid;
 
+    now.at = "the child lives";
+    now.left = left;
+    now.seed = seed;
+    now.diary = d;
     atomic_store(&d->acknowledged, 0);
     atomic_store(&d->begun, 0);
     pid = fork();
@@ -284,9 +304,11 @@ static bool wait_for(const struct diary *d, pid_t pid, unsigned n, uint64_t spin
     while (atomic_load(&d->acknowledged) < n) {
         int status;
 
-        assert_true(clock_ms() < end);
+        if (clock_ms() >= end)
+            fail_msg("the child has not done %u commands in %d ms", n, DEADLINE_MS);
         if (waitpid(pid, &status, WNOHANG) == pid) {
-            assert_true(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+            if (!WIFEXITED(status) || WEXITSTATUS(status) != 0)
+                fail_msg("the child ended by itself: status %#x", (unsigned)status);
             return false;
         }
         (void)sched_yield();
@@ -317,7 +339,7 @@ static void a_killed_program_leaves_sqlite_whole(void **state)
     (void)snprintf(url, sizeof url, "sqlite:%s/pool.db", dir);
     twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
-        pid_t pid = child_new(url, d, chatter_next(&random));
+        pid_t pid = child_new(url, d, chatter_next(&random), i);
 
         if (wait_for(d, pid, chatter_below(&random, 40), chatter_next(&random) % 200000))
             kill_child(pid);
@@ -347,10 +369,11 @@ static void a_killed_program_leaves_redis_whole(void **state)
     (void)redis_server_url(server, url);
     twin = prepare(url);
     for (int i = (rounds() + 3) / 4; i > 0; i--) {
-        pid_t pid = child_new(url, d, chatter_next(&random));
+        pid_t pid = child_new(url, d, chatter_next(&random), i);
 
         if (wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000))
             kill_child(pid);
+        now.at = "the server goes on with what it was sent";
         assert_true(
             redis_server_wait_info(server, "clients", "connected_clients:1\r", DEADLINE_MS));
         settle(url, twin, d);
@@ -372,12 +395,14 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
     (void)redis_server_url(server, url);
     twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
-        pid_t pid = child_new(url, d, chatter_next(&random));
+        pid_t pid = child_new(url, d, chatter_next(&random), i);
         bool lives = wait_for(d, pid, chatter_below(&random, 60), chatter_next(&random) % 200000);
 
+        now.at = "the server is killed";
         assert_int_equal(redis_server_kill(server, SIGKILL), 0);
         if (lives)
             kill_child(pid); /* it would wait for the server */
+        now.at = "the server is started again";
         assert_true(redis_server_restart(server));
         settle(url, twin, d);
     }
@@ -387,15 +412,38 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
 }
 #endif
 
+/* Behind each test: what is known of a round that failed. */
+static int tell_round(void **state)
+{
+    (void)state;
+    if (now.at == NULL)
+        return 0;
+    print_error("%d rounds were left, seed of the child %" PRIu64 ", when this was under way: %s\n",
+                now.left, now.seed, now.at);
+    for (unsigned i = 0; i < atomic_load(&now.diary->begun); i++) {
+        const struct note *n = &now.diary->notes[i];
+        bool acknowledged = i < atomic_load(&now.diary->acknowledged);
+
+        print_error("%s version %" PRIu64 ": %s\n",
+                    acknowledged ? usher_status_word(n->status) : "under way,",
+                    acknowledged ? n->version : 0, n->line);
+    }
+#ifdef USHER_WITH_REDIS
+    redis_server_tell(server);
+#endif
+    now.at = NULL;
+    return 0;
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
 #ifdef USHER_WITH_SQLITE
-        cmocka_unit_test(a_killed_program_leaves_sqlite_whole),
+        cmocka_unit_test_teardown(a_killed_program_leaves_sqlite_whole, tell_round),
 #endif
 #ifdef USHER_WITH_REDIS
-        cmocka_unit_test(a_killed_program_leaves_redis_whole),
-        cmocka_unit_test(a_killed_redis_comes_back_with_all_it_acknowledged),
+        cmocka_unit_test_teardown(a_killed_program_leaves_redis_whole, tell_round),
+        cmocka_unit_test_teardown(a_killed_redis_comes_back_with_all_it_acknowledged, tell_round),
 #endif
     };
     int failed;

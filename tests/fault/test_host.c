@@ -55,7 +55,7 @@
 #include "model/model.h"
 
 #define URL_MAX 1024
-#define CHILD_SECONDS 60
+#define CHILD_SECONDS 300 /* only one that hangs: a loaded machine is slow */
 
 static char dir[] = "/tmp/usher-host.XXXXXX";
 #ifdef USHER_WITH_REDIS

@@ -62,6 +62,7 @@ struct redis_server {
     char socket[DIR_MAX + 16];
     char program[4096];
     redisContext *context; /* of redis_do(); NULL: connect first */
+    long log_begin;        /* where its log has the life that runs, or ran last */
 };
 
 static _Thread_local char reason[512] = "no failure";
@@ -81,6 +82,14 @@ static void fail(const char *format, ...)
     vsnprintf(reason, sizeof reason, format, ap);
     va_end(ap);
     is_missing = false;
+}
+
+/* Who asserts that a thing was done has no message of ours: so it stands here. */
+static bool told(bool good)
+{
+    if (!good)
+        fprintf(stderr, "servers: %s\n", reason);
+    return good;
 }
 
 int redis_skip(void)
@@ -353,10 +362,12 @@ static bool spawn(struct redis_server *s)
     char config[DIR_MAX + 16], log[DIR_MAX + 16];
     const char *name = run_name(s->program);
     pid_t parent = getpid(), pid;
+    struct stat st;
     int fd;
 
     snprintf(config, sizeof config, "%s/redis.conf", s->dir);
     snprintf(log, sizeof log, "%s/redis.log", s->dir);
+    s->log_begin = stat(log, &st) == 0 ? (long)st.st_size : 0;
     pid = fork();
     if (pid < 0) {
         fail("fork: %s", strerror(errno));
@@ -372,7 +383,7 @@ static bool spawn(struct redis_server *s)
         fd = open("/dev/null", O_RDONLY);
         if (fd < 0 || dup2(fd, 0) < 0)
             _exit(126);
-        fd = open(log, O_WRONLY | O_CREAT | O_TRUNC, 0600);
+        fd = open(log, O_WRONLY | O_CREAT | O_APPEND, 0600);
         if (fd < 0 || dup2(fd, 1) < 0 || dup2(fd, 2) < 0)
             _exit(126);
         close_inherited();
@@ -410,10 +421,12 @@ int redis_server_kill(struct redis_server *s, int sig)
 
     if (s->pid == 0) {
         fail("the server does not run");
+        (void)told(false);
         return -1;
     }
     if (kill(s->pid, sig) != 0) {
         fail("kill: %s", strerror(errno));
+        (void)told(false);
         return -1;
     }
     if (sig == SIGSTOP || sig == SIGCONT)
@@ -424,6 +437,7 @@ int redis_server_kill(struct redis_server *s, int sig)
     while (!has_died(s)) {
         if (now_ms() > until) {
             fail("process %ld outlives signal %d", (long)s->pid, sig);
+            (void)told(false);
             return -1;
         }
         pause_briefly();
@@ -440,6 +454,8 @@ static bool explain_death(const struct redis_server *s)
 
     snprintf(path, sizeof path, "%s/redis.log", s->dir);
     f = fopen(path, "r");
+    if (f != NULL)
+        (void)fseek(f, s->log_begin, SEEK_SET);
     while (f != NULL && fgets(line, sizeof line, f) != NULL) {
         line[strcspn(line, "\n")] = '\0';
         if (line[0] != '\0')
@@ -555,10 +571,34 @@ bool redis_server_restart(struct redis_server *s)
     if (!has_died(s)) {
         redis_server_kill(s, SIGCONT);
         if (redis_server_kill(s, SIGTERM) != 0)
-            return false;
+            return told(false);
     }
     forget_context(s);
-    return spawn_and_wait(s, &taken);
+    if (spawn_and_wait(s, &taken))
+        return true;
+    redis_server_tell(s);
+    return told(false);
+}
+
+/* So much of the end of a log. */
+#define TOLD_BYTES 16384
+
+void redis_server_tell(const struct redis_server *s)
+{
+    char path[DIR_MAX + 16], line[400];
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/redis.log", s->dir);
+    f = fopen(path, "r");
+    fprintf(stderr, "---- the end of the server's log (port %d, process %ld):\n", s->port,
+            (long)s->pid);
+    if (f != NULL && fseek(f, -TOLD_BYTES, SEEK_END) != 0)
+        rewind(f);
+    while (f != NULL && fgets(line, sizeof line, f) != NULL)
+        fputs(line, stderr);
+    fputs("----\n", stderr);
+    if (f != NULL)
+        fclose(f);
 }
 
 int redis_server_port(const struct redis_server *s)
@@ -711,7 +751,7 @@ bool redis_do_ok(struct redis_server *s, ...)
     va_start(ap, s);
     r = do_list(s, ap);
     va_end(ap);
-    return is_success(r);
+    return told(is_success(r));
 }
 
 /* Takes over @r. */
@@ -731,7 +771,7 @@ bool redis_server_wait_info(struct redis_server *s, const char *section, const c
     while (!text_contains(redis_do(s, "INFO", section, NULL), text)) {
         if (now_ms() > until) {
             fail("INFO %s never had %s", section, text);
-            return false;
+            return told(false);
         }
         pause_briefly();
     }
@@ -777,7 +817,7 @@ static bool replicate(struct redis_server *s, struct redis_server *primary, int6
 
     if (!redis_node_id(primary, id))
         return false;
-    while (!redis_do_ok(s, "CLUSTER", "REPLICATE", id, NULL)) {
+    while (!is_success(redis_do(s, "CLUSTER", "REPLICATE", id, NULL))) {
         if (now_ms() > until)
             return false;
         pause_briefly();

@@ -12,7 +12,8 @@
  * server; other threads use redis_server_connect() and their own context.
  *
  * Functions that can fail for an outside reason return NULL, false or -1 and leave one
- * line in redis_reason().
+ * line in redis_reason().  Those of which a test only asserts that they are done (_do_ok,
+ * _wait_info, _restart, _kill) print it as well.
  */
 #ifndef USHER_TESTS_SERVERS_H
 #define USHER_TESTS_SERVERS_H
@@ -65,6 +66,9 @@ int redis_server_kill(struct redis_server *s, int sig);
 /* Starts it again with the same directory, port and options, after SIGTERM if it still
  * runs.  Returns when it answers and has loaded its data. */
 bool redis_server_restart(struct redis_server *s);
+
+/* Prints the end of its log, of its lives before as well, to standard error. */
+void redis_server_tell(const struct redis_server *s);
 
 int redis_server_port(const struct redis_server *s);
 pid_t redis_server_pid(const struct redis_server *s); /* 0: not running */

@@ -304,6 +304,14 @@ mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if for
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
 
+# ---- the door ----
+mutant 'open: what came with a URL that is wrong is kept' src/engine/engine.c 's/^        usher_history_close(history);/        (void)history;/' \
+    tests/fault/test_host '*an_open_that_fails*'
+mutant 'program: who only looks makes a store' src/cli/run.c 's/(verb->flags \& USHER__WRITES) != 0 ? CLI_WRITES : CLI_LOOKS/verb != NULL ? CLI_WRITES : CLI_LOOKS/' \
+    tests/cli/wrong_words_make_no_store.sh
+mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef USHER_NEVER/' \
+    tests/check-cxx.sh
+
 # ---- authorities ----
 mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return tonumber(sub(redis.sha1hex(name), 1, 13), 16)/    return 1/' \
     tests/fault/test_authority 'no_id*'

@@ -31,9 +31,11 @@
 
 #include "sqlite.h"
 
+#include <errno.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "file.h"
 #include "statements.h"
@@ -1857,8 +1859,8 @@ static enum usher_status path_of(const struct usher_url *url, char *path, size_t
     return USHER_OK;
 }
 
-static enum usher_status sync_of(struct usher_url *url, enum usher__sqlite_sync *ret_sync,
-                                 char message[192])
+static enum usher_status options_of(struct usher_url *url, enum usher__sqlite_sync *ret_sync,
+                                    bool *ret_create, char message[192])
 {
     static const char *const words[] = {
         [USHER__SYNC_FULL] = "full",
@@ -1867,10 +1869,20 @@ static enum usher_status sync_of(struct usher_url *url, enum usher__sqlite_sync 
     };
 
     *ret_sync = USHER__SYNC_FULL;
+    *ret_create = true;
     for (size_t i = 0; i < url->n_options; i++) {
         struct usher_url_option *option = &url->options[i];
         unsigned sync = 0;
 
+        if (strcmp(option->key, "create") == 0) {
+            option->used = true;
+            *ret_create = strcmp(option->value, "0") != 0;
+            if (*ret_create && strcmp(option->value, "1") != 0) {
+                usher__sqlite_say(message, "sqlite: create is not 0 or 1");
+                return USHER_INVALID;
+            }
+            continue;
+        }
         if (strcmp(option->key, "sync") != 0) {
             if (option->used)
                 continue; /* the engine's */
@@ -1889,6 +1901,20 @@ static enum usher_status sync_of(struct usher_url *url, enum usher__sqlite_sync 
     return USHER_OK;
 }
 
+/* No file, but a directory for it?  @path has a slash, and is as it was afterwards. */
+static bool could_be_made(char *path)
+{
+    char *slash = strrchr(path, '/'), behind = slash[1];
+    bool there;
+
+    if (access(path, F_OK) == 0 || errno != ENOENT)
+        return false;
+    slash[1] = '\0';
+    there = access(path, F_OK) == 0;
+    slash[1] = behind;
+    return there;
+}
+
 enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
                                      const struct usher_options *opt, int64_t deadline_ms,
                                      struct usher_store **ret_store, char message[192])
@@ -1900,6 +1926,7 @@ enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
     char why[192] = "";
     enum usher__sqlite_sync sync;
     enum usher_status status;
+    bool create;
 
     (void)payload;
     if (path == NULL) {
@@ -1908,7 +1935,11 @@ enum usher_status usher__sqlite_open(void *payload, struct usher_url *url,
     }
     status = path_of(url, path, size, message);
     if (status == USHER_OK)
-        status = sync_of(url, &sync, message);
+        status = options_of(url, &sync, &create, message);
+    if (status == USHER_OK && !create && could_be_made(path)) {
+        usher__sqlite_say(message, "sqlite: %.100s: there is no such store", path);
+        status = USHER_MISSING;
+    }
     if (status == USHER_OK) {
         status = usher__sqlite_records(path, sync, alloc, deadline_ms, &records, why);
         if (status == USHER_OK) {

@@ -158,9 +158,11 @@ struct usher_engine;
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
- * all, `sync=` for SQLite, `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
+ * all, `sync=` and `create=0|1` for SQLite (0: a file that is not there is not made),
+ * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
+ * USHER_MISSING      create=0, and there is no such file
  * USHER_INVALID      the URL or an option is wrong, or the file is not ours
  * USHER_UNAVAILABLE  the store cannot be opened or reached
  * USHER_NOMEM

@@ -34,8 +34,11 @@ void *usher__cli_resize(void *p, size_t size);
 int usher__cli_exit_code(enum usher_status status);
 
 /* Open the store, if it is not open: as late as possible, for wrong words should not make a
- * database.  Returns 0, or the exit code when it has said what is wrong. */
-int usher__cli_open(struct cli *cli);
+ * database.  Nor do those who only look: CLI_LOOKS is `missing` if there is none.  Returns 0, or
+ * the exit code when it has said what is wrong. */
+enum cli_use { CLI_LOOKS, CLI_WRITES };
+int usher__cli_open(struct cli *cli, enum cli_use use);
+enum usher_status usher__cli_try(struct cli *cli, enum cli_use use); /* and says nothing */
 
 /*
  * Say that nothing came of it: an object on standard output with --json and in the shell,

@@ -11,13 +11,20 @@
 #include <string.h>
 
 #include <histedit.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include "cli/cli.h"
+#include "cli/past.h"
 #include "core/verbs.h"
 
 struct editor {
     EditLine *el;
     History *history;
+    int past; /* where lines are kept for later sessions; -1: nowhere */
+    /* Where Tab could do nothing last time, to list what there is when it comes again. */
+    size_t stuck_at, stuck_size;
+    bool stuck;
 };
 
 static char *prompt(EditLine *el)
@@ -30,6 +37,8 @@ static char *prompt(EditLine *el)
 
 /* ---- completion ------------------------------------------------------------------- */
 
+#define GUESSES 128 /* more than a noun has verbs, or a verb keys */
+
 /* What may stand where the cursor is, as far as one word begins so.  The longest beginning
  * that all of them share is inserted. */
 struct guess {
@@ -38,6 +47,9 @@ struct guess {
     char common[64];
     size_t common_size;
     unsigned n;
+    struct {
+        const char *word, *behind;
+    } all[GUESSES];
 };
 
 static void guess_try(struct guess *g, const char *word, const char *behind)
@@ -47,6 +59,10 @@ static void guess_try(struct guess *g, const char *word, const char *behind)
 
     if (size < 0 || (size_t)size >= sizeof whole || strncmp(whole, g->begin, g->size) != 0)
         return;
+    if (g->n < GUESSES) {
+        g->all[g->n].word = word;
+        g->all[g->n].behind = behind;
+    }
     if (g->n++ == 0) {
         memcpy(g->common, whole, (size_t)size + 1);
         g->common_size = (size_t)size;
@@ -96,6 +112,53 @@ static void guess_key(struct guess *g, const struct usher__noun *noun,
             guess_try(g, noun->args[i].word, "=");
     guess_try(g, "now", "=");
     guess_try(g, "req", "=");
+}
+
+static size_t guess_width(const struct guess *g, unsigned i)
+{
+    return strlen(g->all[i].word) + strlen(g->all[i].behind);
+}
+
+/* All that may stand here, in columns below the line. */
+static void guess_list(const struct guess *g)
+{
+    unsigned n = g->n < GUESSES ? g->n : GUESSES;
+    struct winsize size = { 0, 0, 0, 0 };
+    size_t width = 1, columns;
+
+    (void)ioctl(STDOUT_FILENO, TIOCGWINSZ, &size);
+    for (unsigned i = 0; i < n; i++)
+        if (guess_width(g, i) + 2 > width)
+            width = guess_width(g, i) + 2;
+    columns = (size.ws_col > 0 ? size.ws_col : 80u) / width;
+    for (unsigned i = 0; i < n; i++) {
+        bool last = columns == 0 || (i + 1) % columns == 0 || i + 1 == n;
+
+        printf("%s%s%s%*s", i == 0 ? "\n" : "", g->all[i].word, g->all[i].behind,
+               last ? 0 : (int)(width - guess_width(g, i)), "");
+        if (last)
+            putchar('\n');
+    }
+    (void)fflush(stdout);
+}
+
+/* Tab can put nothing there: the second time it shows why. */
+static unsigned char stuck(EditLine *el, const LineInfo *info, const struct guess *g)
+{
+    size_t at = (size_t)(info->cursor - info->buffer);
+    size_t size = (size_t)(info->lastchar - info->buffer);
+    struct editor *e = NULL;
+
+    if (g->n == 0 || el_get(el, EL_CLIENTDATA, &e) != 0 || e == NULL)
+        return CC_REFRESH_BEEP;
+    if (e->stuck && e->stuck_at == at && e->stuck_size == size) {
+        guess_list(g);
+        return CC_REDISPLAY;
+    }
+    e->stuck = true;
+    e->stuck_at = at;
+    e->stuck_size = size;
+    return CC_REFRESH_BEEP;
 }
 
 /* Noun, verb, scope, then keys: by the tables. */
@@ -148,11 +211,19 @@ static unsigned char complete(EditLine *el, int key)
         }
     }
     if (g.n == 0 || g.common_size <= g.size)
-        return CC_REFRESH_BEEP;
+        return stuck(el, info, &g);
     return el_insertstr(el, g.common + g.size) == 0 ? CC_REFRESH : CC_REFRESH_BEEP;
 }
 
 /* ---- lines ------------------------------------------------------------------------ */
+
+static void remember(void *payload, const char *line)
+{
+    struct editor *e = payload;
+    HistEvent event;
+
+    (void)history(e->history, &event, H_ENTER, line);
+}
 
 struct editor *usher__editor_open(void)
 {
@@ -161,6 +232,8 @@ struct editor *usher__editor_open(void)
 
     /* What keys mean.  Nothing else here depends on the locale. */
     (void)setlocale(LC_CTYPE, "");
+    memset(e, 0, sizeof *e);
+    e->past = -1;
     e->history = history_init();
     e->el = el_init("usher", stdin, stdout, stderr);
     if (e->el == NULL || e->history == NULL) {
@@ -175,7 +248,9 @@ struct editor *usher__editor_open(void)
     (void)el_set(e->el, EL_HIST, history, e->history);
     (void)el_set(e->el, EL_ADDFN, "usher-complete", "complete a word", complete);
     (void)el_set(e->el, EL_BIND, "\t", "usher-complete", NULL);
+    (void)el_set(e->el, EL_CLIENTDATA, e);
     (void)el_source(e->el, NULL);
+    e->past = usher__past_open(remember, e);
     return e;
 }
 
@@ -187,22 +262,32 @@ void usher__editor_close(struct editor *e)
         el_end(e->el);
     if (e->history != NULL)
         history_end(e->history);
+    if (e->past >= 0)
+        (void)close(e->past);
     (void)usher__cli_resize(e, 0);
 }
 
 const char *usher__editor_line(struct editor *e, size_t *ret_size)
 {
-    HistEvent event;
+    const char *line;
     int n = 0;
-    const char *line = el_gets(e->el, &n);
+
+    e->stuck = false;
+    line = el_gets(e->el, &n);
 
     if (line == NULL || n <= 0) {
         putchar('\n');
         return NULL;
     }
-    if (n > 1)
-        (void)history(e->history, &event, H_ENTER, line);
     *ret_size = (size_t)n - (line[n - 1] == '\n');
+    if (*ret_size > 0) {
+        char *kept = memcpy(usher__cli_resize(NULL, *ret_size + 1), line, *ret_size);
+
+        kept[*ret_size] = '\0'; /* no newline: it is to be the same as one from the file */
+        remember(e, kept);
+        usher__past_add(e->past, line, *ret_size);
+        (void)usher__cli_resize(kept, 0);
+    }
     return line;
 }
 

@@ -354,7 +354,7 @@ static void overview(FILE *out)
         fprintf(out, "  %-10s its verbs, and `usher help %s VERB` for one of them\n", noun->word,
                 noun->word);
     for (const struct help_topic *t = usher__help_topics; t->word != NULL; t++)
-        fprintf(out, t->title[0] != '\0' ? "  %-10s %s\n" : "  %s%s\n", t->word, t->title);
+        fprintf(out, "  %-10s %s\n", t->word, t->title);
 }
 
 /* ---- which one -------------------------------------------------------------------- */
@@ -381,6 +381,16 @@ static bool noun_topic(FILE *out, const struct usher__noun *noun, const char *ve
         }
     }
     return false;
+}
+
+/* What a topic may be called as well. */
+static const char *by_its_name(const char *word)
+{
+    if (strcmp(word, "store") == 0)
+        return "stores";
+    if (strcmp(word, "names") == 0)
+        return "arguments";
+    return word;
 }
 
 static bool topic(FILE *out, const char *word, const char *verb)
@@ -446,7 +456,7 @@ int usher__cli_help(struct cli *cli, char *const *words, size_t n)
     if (n == 1)
         overview(out);
     else if (found)
-        found = topic(out, words[1], n == 3 ? words[2] : NULL);
+        found = topic(out, by_its_name(words[1]), n == 3 ? words[2] : NULL);
     if (fclose(out) != 0 || text == NULL) {
         free(text);
         return usher__cli_fail(cli, USHER_NOMEM, "%s", usher_status_text(USHER_NOMEM));

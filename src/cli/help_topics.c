@@ -12,7 +12,8 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "  memory:                        nothing but this process; gone when it ends\n"
 "  sqlite:PATH                    one file, any number of processes on one machine;\n"
-"                                 ?sync=full (default), normal or off\n"
+"                                 ?sync=full (default), normal or off; made by the first command\n"
+"                                 that writes (?create=0: by none)\n"
 "  redis://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
 "  redis+unix://[USER[:PASSWORD]@]/PATH\n"
 "                                 one server, any number of machines\n"
@@ -96,7 +97,8 @@ const struct help_topic usher__help_topics[] = {
 "  'as it is'   \"with \\\" \\\\ \\$ \\` \\n \\r \\t and any byte as \\x41\"   one\\ word\n"
 "\n"
 "Lines that begin with # and blank lines do nothing.  A line has at most 1 MiB.\n"
-"On a terminal lines can be edited, Tab completes words, and `quit` ends it.\n" },
+"On a terminal lines can be edited, Tab completes words (twice: lists what there is), lines of\n"
+"earlier sessions come back ($XDG_STATE_HOME/usher/history), and `quit` ends it.\n" },
 
     { "import", "many numbers: usher number import",
 "`usher number import POOL FILE` adds the numbers in FILE (- is standard input), one a line.\n"
@@ -237,21 +239,44 @@ const struct help_topic usher__help_topics[] = {
 "has granted it: a store that was lost or put back goes on above.  While the authority cannot\n"
 "be reached, what it granted is given out; `setmax` then adds to it, as a debt.\n" },
 
-    { "watch", "",
-"usher watch NOUN/NAME... [--since=V] [--max=N] [--once] [--every=MS] [--for=MS]\n"
+    { "authority", "what keeps serials and ids from repeating when a store is lost",
+"With ?authority=sqlite:PATH behind the URL of the store, nothing is given out that the file PATH\n"
+"has not granted: a range at a time for serials (`usher serial rule NAME authority=1`) and for ids\n"
+"(`usher id create NAME managed=1`).  A store that was lost, or put back from a copy, asks again and\n"
+"goes on above everything that it could have given out.  Keep the file on another disk than the\n"
+"store.  While it cannot be reached, what was granted is given out; with debt=1 more can be, by\n"
+"hand (`usher help serial setmax`).\n"
 "\n"
-"Prints notices of changes as they come, for ever unless told otherwise.\n"
-"\n"
-"  --since=V    those after version V, instead of from now on\n"
-"  --max=N      end after N notices\n"
-"  --once       end when there is nothing more to read\n"
-"  --every=MS   how often the log is read (500)\n"
-"  --for=MS     end after this time\n"
-"\n"
-"From the command line: rooms, as room/lobby, whoever changes them.  In the shell, without\n"
-"options: those of the changes that the shell itself makes, of any noun.\n" },
+"With journal=1 as well it keeps the life of each serial.  See `usher help serials`.\n" },
 
-    { "examples", "",
+    { "lanes", "kinds of work in a queue",
+"A user waits in one lane (`queue apply Q USER lane=sales`; \"default\" if none is named).  An agent\n"
+"serves a list of them (`queue login Q AGENT lanes=sales,support`), or all (lanes=*, or none).\n"
+"\n"
+"Within a lane the larger priority comes first, then the earlier arrival.  An agent who is free gets\n"
+"the first of all its lanes by the same order.  `queue list Q lane=L` shows who waits in one, `queue\n"
+"stats Q lane=L` has its figures.  A lane comes into being with its first user.\n" },
+
+    { "notices", "what is told of a change: usher watch, usher room changes",
+"Every change makes one notice:\n"
+"\n"
+"  {\"scope\":\"room/lobby\",\"epoch\":\"9b1c…\",\"version\":7,\"verb\":\"join\",\"subject\":\"ann\",\n"
+"   \"from\":\"absent\",\"to\":\"here\",\"data\":{…}}\n"
+"\n"
+"version  of the scope behind the change: those of one scope have no gap between them, so whoever\n"
+"         misses one knows it, and asks with since=\n"
+"subject  whom or what the change is about; from and to: its state before and after\n"
+"data     what it takes to make the same change elsewhere\n"
+"\n"
+"A repeat, a refusal and a read make none.  See `usher help watch`.\n" },
+
+    { "replica", "a copy of a room in a client",
+"A program that wants to know a room keeps a copy of it (<usher/replica.h>): `room snapshot` once,\n"
+"then notices, however they come.  What is late or twice does no harm; a gap is filled by\n"
+"`room changes ROOM since=V`, and `stale` means that the log no longer reaches back: a snapshot\n"
+"again.  `room digest` tells whether a copy is right.  The copy needs no store and no engine.\n" },
+
+    { "examples", "lines to try",
 "  usher number add desk 5550100            a pool comes into being with its first number\n"
 "  usher number reg desk 5550100            and now it can be given out\n"
 "  usher number call desk owner=ann lease=60000\n"

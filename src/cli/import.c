@@ -291,7 +291,7 @@ int usher__cli_import(struct cli *cli, char *const *words, size_t n)
         return usher__cli_fail(cli, USHER_INVALID, "file - is where the shell reads from");
     if (fd < 0)
         return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", m.file, strerror(errno));
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, CLI_WRITES);
     if (rc == 0)
         rc = from_file(&m, fd);
     if (fd != STDIN_FILENO)

@@ -128,7 +128,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
 
     if (n > 1)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     memset(&f, 0, sizeof f);
@@ -243,7 +243,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     }
     c.scope.data = words[2];
     c.scope.size = strlen(words[2]);
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     if (room) {
@@ -370,7 +370,7 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n)
             return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `room %s`",
                                    usher__quote(quoted, words[i]), words[1]);
     }
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, patrol ? CLI_WRITES : CLI_LOOKS);
     if (rc != 0)
         return rc;
     if (patrol)

@@ -14,7 +14,7 @@
 static int shell_words(struct cli *cli, char *const *words, size_t n)
 {
     char quoted[CLI_QUOTE_MAX];
-    int rc;
+    enum usher_status status;
 
     if (cli->shell)
         return usher__cli_fail(cli, USHER_INVALID, "this is the shell");
@@ -25,8 +25,11 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
         cli->strict = true;
     }
     cli->shell = true;
-    rc = usher__cli_open(cli);
-    return rc != 0 ? rc : usher__cli_shell(cli);
+    /* a store that is not there is made by the first line that writes */
+    status = usher__cli_try(cli, CLI_LOOKS);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    return usher__cli_shell(cli);
 }
 
 const struct cli_program usher__cli_programs[] = {
@@ -96,19 +99,46 @@ static void log_line(void *payload, enum usher_log_level level, const char *line
         fprintf(stderr, "usher: %s\n", line);
 }
 
-int usher__cli_open(struct cli *cli)
+/* The store of @cli as it is, not made if it is a file that is not there.  The caller frees it. */
+static char *as_it_is(const char *store)
+{
+    static const char option[] = "create=0";
+    size_t length = strlen(store);
+    char *url = usher__cli_resize(NULL, length + sizeof option + 1);
+    const char *query = strchr(store, '?');
+
+    memcpy(url, store, length + 1);
+    if (strncmp(store, "sqlite:", 7) != 0 ||
+        (query != NULL && (strstr(query, "?create=") != NULL || strstr(query, "&create=") != NULL)))
+        return url;
+    url[length] = query != NULL ? '&' : '?';
+    memcpy(url + length + 1, option, sizeof option);
+    return url;
+}
+
+enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     enum usher_status status;
+    char *url;
 
     if (cli->engine != NULL)
-        return 0;
+        return USHER_OK;
     opt.log = log_line;
     opt.clock_given = cli->clock_given;
-    status = usher_open(cli->store, &opt, &cli->engine);
-    if (status != USHER_OK)
-        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
-    return 0;
+    if (use == CLI_WRITES)
+        return usher_open(cli->store, &opt, &cli->engine);
+    url = as_it_is(cli->store);
+    status = usher_open(url, &opt, &cli->engine);
+    (void)usher__cli_resize(url, 0);
+    return status;
+}
+
+int usher__cli_open(struct cli *cli, enum cli_use use)
+{
+    enum usher_status status = usher__cli_try(cli, use);
+
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message(NULL));
 }
 
 /* `usher queue apply --help`, or behind the scope; from there on it is a value as any other. */

@@ -498,7 +498,7 @@ int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
     rc = read_calls(cli, &o, &calls);
     cli->clock_given = true;
     if (rc == 0)
-        rc = usher__cli_open(cli);
+        rc = usher__cli_open(cli, CLI_WRITES);
     if (rc == 0)
         rc = replay(cli, &o, &calls);
     usher__calls_done(&calls);

@@ -9,6 +9,7 @@
 
 #include "cli/answer.h"
 #include "cli/parse.h"
+#include "core/verbs.h"
 
 void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
                       struct usher_reply *replies, size_t n)
@@ -20,6 +21,25 @@ void usher__run_batch(struct usher_engine *e, const struct usher_command *comman
     for (size_t i = 0; i < n; i++) {
         replies[i].status = USHER_INVALID;
         (void)snprintf(replies[i].message, sizeof replies[i].message, "%s", usher_message(e));
+    }
+}
+
+enum cli_use usher__run_use(const struct usher_command *command)
+{
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+
+    switch (command->verb) {
+    /* they write what is due meanwhile, but ask nothing more */
+    case USHER_QUEUE_ROOM:
+    case USHER_QUEUE_WHERE:
+    case USHER_QUEUE_LIST:
+    case USHER_QUEUE_AGENTS:
+    case USHER_QUEUE_STATS:
+    case USHER_QUEUE_HISTORY:
+    case USHER_ROOM_SNAPSHOT:
+        return CLI_LOOKS;
+    default:
+        return (verb->flags & USHER__WRITES) != 0 ? CLI_WRITES : CLI_LOOKS;
     }
 }
 
@@ -112,7 +132,7 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
         free(block);
         return usher__cli_fail(cli, USHER_INVALID, "%s", message);
     }
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, usher__run_use(&command));
     if (rc == 0) {
         if (usher__run_has_steps(&command))
             usher__run_steps(cli->engine, &command, &reply);

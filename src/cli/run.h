@@ -11,6 +11,9 @@
 void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
                       struct usher_reply *replies, size_t n);
 
+/* Does @command only look?  Then it makes no store. */
+enum cli_use usher__run_use(const struct usher_command *command);
+
 /* `free` and `sweep` work in steps; without a request id (whose repeat would be answered with
  * the first step) or a number of one's own, all of them are one command here. */
 bool usher__run_has_steps(const struct usher_command *command);

@@ -45,7 +45,7 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
     if (n != 2)
         return usher__cli_fail(cli, USHER_INVALID, "`%s` is one word too many for `serial list`",
                                usher__quote(quoted, words[2]));
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     status = usher_serial_rules(cli->engine, names_add, &names);

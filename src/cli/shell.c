@@ -46,7 +46,12 @@ static void done(struct shell *sh, int rc)
 
 static void flush(struct shell *sh)
 {
-    if (sh->n > 0) {
+    int rc = 0;
+
+    /* as long as there is no store, commands come alone: see take() */
+    if (sh->n > 0 && sh->cli->engine == NULL)
+        done(sh, rc = usher__cli_open(sh->cli, usher__run_use(&sh->commands[0])));
+    if (sh->n > 0 && rc == 0) {
         usher__run_batch(sh->cli->engine, sh->commands, sh->replies, sh->n);
         for (size_t i = 0; i < sh->n; i++)
             done(sh, usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]));
@@ -106,7 +111,7 @@ static void take(struct shell *sh, const char *line, size_t size)
     } else {
         sh->blocks[sh->n++] = block;
         sh->bytes += size;
-        if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict)
+        if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict || sh->cli->engine == NULL)
             flush(sh);
     }
 }

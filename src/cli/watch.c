@@ -385,7 +385,7 @@ int usher__cli_watch(struct cli *cli, char *const *words, size_t n)
         w.of[w.n].scope = words[i];
         w.of[w.n++].room = strchr(words[i], '/') + 1;
     }
-    rc = usher__cli_open(cli);
+    rc = usher__cli_open(cli, polls ? CLI_LOOKS : CLI_WRITES);
     if (rc != 0)
         return rc;
     return polls ? poll_all(&w) : listen_to(cli, words + 1, scopes - 1);

@@ -275,27 +275,48 @@ static const struct usher_driver *driver_of(const char *scheme, const struct ush
     return NULL;
 }
 
-static enum usher_status open_url(struct usher__url *u, struct usher_options *opt,
-                                  struct usher_engine **ret_engine)
+/* Why @scheme is none: it would be one in another build, or is to be. */
+static void no_driver(const char *scheme)
+{
+    static const struct {
+        const char *scheme, *why;
+    } known[] = {
+#ifndef USHER_WITH_SQLITE
+        { "sqlite", "this is built without SQLite" },
+#endif
+#ifndef USHER_WITH_REDIS
+        { "redis", "this is built without Redis" },
+        { "redis+unix", "this is built without Redis" },
+#endif
+        { "rediss", "Redis over TLS is not in this version: use `redis:`" },
+        { "redis+cluster", "Redis Cluster is not in this version: use `redis:` with one server" },
+    };
+
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (strcmp(known[i].scheme, scheme) == 0) {
+            usher__message_set("open: %s: %s", scheme, known[i].why);
+            return;
+        }
+    }
+    usher__message_set("open: no store of the kind `%.40s:` is known here", scheme);
+}
+
+/* What comes with the URL is opened into @opt; *@authority and *@history are what there is to
+ * close again, whatever comes of it. */
+static enum usher_status open_sides(struct usher__url *u, struct usher_options *opt,
+                                    struct usher_authority **authority,
+                                    struct usher_history **history)
 {
     char why[192] = "";
     const char *timeout = usher__url_option(&u->url, "timeout");
     const char *skew = usher__url_option(&u->url, "skew");
     const char *clock = usher__url_option(&u->url, "clock");
-    const char *authority = usher__url_option(&u->url, "authority");
+    const char *where = usher__url_option(&u->url, "authority");
     const char *journal = usher__url_option(&u->url, "journal");
-    const char *history = usher__url_option(&u->url, "history");
-    struct usher_authority *owned = NULL;
-    struct usher_history *owned_history = NULL;
+    const char *visits = usher__url_option(&u->url, "history");
     int64_t keeps = 0;
-    const struct usher_driver *driver = driver_of(u->url.scheme, opt);
-    struct usher_store *store = NULL;
     enum usher_status status;
 
-    if (driver == NULL) {
-        usher__message_set("open: no store of the kind `%.40s:` is known here", u->url.scheme);
-        return USHER_INVALID;
-    }
     if (timeout != NULL && !usher__decimal(timeout, 1, USHER_SPAN_MAX, &opt->timeout_ms)) {
         usher__message_set("open: timeout is no number of milliseconds");
         return USHER_INVALID;
@@ -315,55 +336,83 @@ static enum usher_status open_url(struct usher__url *u, struct usher_options *op
         return USHER_INVALID;
     }
     opt->journal = opt->journal || keeps == 1;
-    if (authority != NULL && opt->authority == NULL) {
-        status = usher__authority_open(authority, opt->alloc, &owned, why);
+    if (where != NULL && opt->authority == NULL) {
+        status = usher__authority_open(where, opt->alloc, authority, why);
         if (status != USHER_OK) {
             usher__message_set("open: authority: %s", why);
             return status;
         }
-        opt->authority = owned;
-    }
-    if (history != NULL && opt->history == NULL) {
-        status = usher__history_open(history, opt->alloc, &owned_history, why);
-        if (status != USHER_OK) {
-            usher__message_set("open: history: %s", why);
-            usher_authority_close(owned);
-            return status;
-        }
-        opt->history = owned_history;
+        opt->authority = *authority;
     }
     if (keeps == 1 && opt->authority == NULL) {
         usher__message_set("open: journal=1 needs an authority, which keeps it");
         return USHER_INVALID;
     }
-    status = driver->open(driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms,
-                          &store, why);
+    if (visits != NULL && opt->history == NULL) {
+        status = usher__history_open(visits, opt->alloc, history, why);
+        if (status != USHER_OK) {
+            usher__message_set("open: history: %s", why);
+            return status;
+        }
+        opt->history = *history;
+    }
+    return USHER_OK;
+}
+
+/* The store of the URL, which has no option that nobody knows. */
+static enum usher_status open_driver(const struct usher_driver *driver, struct usher__url *u,
+                                     const struct usher_options *opt,
+                                     struct usher_store **ret_store)
+{
+    char why[192] = "";
+    enum usher_status status = driver->open(
+        driver->payload, &u->url, opt, usher__monotonic_ms() + opt->timeout_ms, ret_store, why);
+
     if (status != USHER_OK) {
         usher__message_set("open: %s", why[0] != '\0' ? why : usher_status_text(status));
-        usher_authority_close(owned);
-        usher_history_close(owned_history);
         return status;
     }
-    for (size_t i = 0; i < u->url.n_options && status == USHER_OK; i++) {
-        if (!u->options[i].used) {
-            usher__message_set("open: %s: has no option `%.40s`", u->url.scheme, u->options[i].key);
-            status = USHER_INVALID;
-        }
+    for (size_t i = 0; i < u->url.n_options; i++) {
+        if (u->options[i].used)
+            continue;
+        usher__message_set("open: %s: has no option `%.40s`", u->url.scheme, u->options[i].key);
+        (*ret_store)->ops->close(*ret_store);
+        return USHER_INVALID;
     }
+    return USHER_OK;
+}
+
+static enum usher_status open_url(struct usher__url *u, struct usher_options *opt,
+                                  struct usher_engine **ret_engine)
+{
+    const struct usher_driver *driver = driver_of(u->url.scheme, opt);
+    struct usher_authority *authority = NULL;
+    struct usher_history *history = NULL;
+    struct usher_store *store = NULL;
+    enum usher_status status;
+
+    if (driver == NULL) {
+        no_driver(u->url.scheme);
+        return USHER_INVALID;
+    }
+    status = open_sides(u, opt, &authority, &history);
+    if (status == USHER_OK)
+        status = open_driver(driver, u, opt, &store);
     if (status == USHER_OK) {
         status = engine_new(store, opt, ret_engine);
-        if (status != USHER_OK)
+        if (status != USHER_OK) {
             usher__message_set("open: out of memory");
+            store->ops->close(store);
+        }
     }
     if (status != USHER_OK) {
-        store->ops->close(store);
-        usher_authority_close(owned);
-        usher_history_close(owned_history);
-    } else {
-        (*ret_engine)->authority_owned = owned != NULL;
-        (*ret_engine)->history_owned = owned_history != NULL;
+        usher_authority_close(authority);
+        usher_history_close(history);
+        return status;
     }
-    return status;
+    (*ret_engine)->authority_owned = authority != NULL;
+    (*ret_engine)->history_owned = history != NULL;
+    return USHER_OK;
 }
 
 enum usher_status usher_open(const char *url, const struct usher_options *opt,

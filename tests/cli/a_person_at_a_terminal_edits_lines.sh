@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# On a terminal, which script(1) makes: the shell edits lines, keeps a history, completes words
-# by Tab; long work shows how far it has come, on standard error alone.
+# On a terminal, which script(1) makes: the shell edits lines, keeps a history, also from one session
+# to the next, completes words by Tab and lists them by Tab Tab; long work shows how far it has come, on standard error alone.
 . "$(dirname "$0")/lib.sh"
 command -v script >/dev/null || {
     echo 'there is no script(1) to make a terminal'
@@ -13,6 +13,10 @@ ASAN_OPTIONS=detect_leaks=0
 export ASAN_OPTIONS
 TERM=xterm
 export TERM
+HOME=$dir/home
+export HOME
+unset XDG_STATE_HOME
+mkdir home
 
 # until_said TEXT N: standard output has TEXT at least N times; at most 30 seconds.
 until_said() {
@@ -47,9 +51,66 @@ if grep -q '^#define HAVE_LIBEDIT 1' "${top_builddir:-.}/config.h" 2>/dev/null; 
     until_said '"why":"down"' 2
     printf 'help exit\n' >&3
     until_said '  0  ok           done' 1
+    # what goes on from here in more than one way is listed
+    printf 'number re\t\t' >&3
+    until_said 'renew' 1
+    until_said 'reg ' 1
+    # and what was typed stays to be finished
+    printf 'g p 1\n' >&3
+    until_said '"version":3,' 1
     printf 'quit\n' >&3
     exec 3>&-
     wait "$pid" || wrong 'quit ends the shell with 0'
+
+    # The next session has the lines of this one, and nobody else.
+    past=home/.local/state/usher/history
+    holds $past 'number add p 2'
+    holds $past 'number reg p 1'
+    [ "$(stat -c %a $past)" = 600 ] || wrong 'the lines are for their owner alone'
+    [ "$(stat -c %a home/.local/state/usher)" = 700 ] || wrong 'and so is their directory'
+    session() {
+        : >talk.txt
+        script -qec '"$USHER" -s memory: shell' /dev/null <keys >talk.txt 2>&1 &
+        pid=$!
+        exec 3>keys
+        until_said 'usher> ' 1
+    }
+    over() {
+        printf 'quit\n' >&3
+        exec 3>&-
+        wait "$pid" || wrong 'quit ends the shell with 0'
+    }
+    session
+    # back over quit, reg, help, call (twice the same: once), the second add
+    printf '\020\020\020\020\020\020\n' >&3
+    until_said '"version":1,' 1
+    over
+
+    # A long file is cut to its newer half.
+    awk 'BEGIN { for (i = 0; i < 40000; i++) print "number add p " i }' >$past
+    session
+    over
+    [ "$(wc -c <$past)" -le 262144 ] || wrong 'the file is bounded'
+    [ "$(head -n 1 $past | wc -w)" -eq 4 ] || wrong 'it begins with a whole line'
+    holds $past 'number add p 39999'
+    [ "$(stat -c %a $past)" = 600 ] || wrong 'the lines are for their owner alone, still'
+    [ "$(ls home/.local/state/usher)" = history ] || wrong 'nothing else is left there'
+
+    # XDG_STATE_HOME is where it is, if it is one; without a home there is none, and no harm.
+    XDG_STATE_HOME=$dir/state
+    export XDG_STATE_HOME
+    session
+    over
+    holds state/usher/history quit
+    cp $past before
+    for home in "" relative "$dir/nowhere" /dev/null; do
+        unset XDG_STATE_HOME
+        HOME=$home
+        session
+        over
+    done
+    cmp before $past || wrong 'without a home nothing is written'
+    [ ! -e relative ] && [ ! -e nowhere ] || wrong 'no home is made'
 else
     echo 'built without a line editor: that part is left out'
 fi

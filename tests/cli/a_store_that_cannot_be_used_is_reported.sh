@@ -34,13 +34,34 @@ fails 2 'memory:?speed=9' number stats p
 fails 2 'memory:?timeout=x' number stats p
 fails 2 'memory:?timeout' number stats p
 
+# What is a store elsewhere is not called unknown.
+for scheme in rediss redis+cluster; do
+    fails 2 "$scheme://127.0.0.1:1" number stats p
+    "$USHER" -s "$scheme://127.0.0.1:1" number stats p 2>err.txt
+    holds err.txt "open: $scheme: Redis "
+    holds err.txt 'is not in this version'
+done
+"$USHER" -s oracle:x number stats p 2>err.txt
+holds err.txt 'no store of the kind `oracle:` is known here'
+for pair in sqlite:SQLite:${WITH_SQLITE:-yes} redis:Redis:${WITH_REDIS:-yes} \
+    redis+unix:Redis:${WITH_REDIS:-yes}; do
+    scheme=${pair%%:*}
+    case $pair in
+    *:yes) continue ;;
+    esac
+    name=${pair#*:}
+    fails 2 "$scheme://127.0.0.1:1" number stats p
+    "$USHER" -s "$scheme://127.0.0.1:1" number stats p 2>err.txt
+    holds err.txt "open: $scheme: this is built without ${name%%:*}"
+done
+
 if [ "${WITH_SQLITE:-yes}" = yes ]; then
     fails 2 'sqlite:a.db?sync=never' number stats p
     fails 2 'sqlite:' number stats p
     fails 3 sqlite:nowhere/a.db number stats p
     fails 3 sqlite:. number stats p
     # /proc takes no files, not even from root
-    [ ! -d /proc/self ] || fails 3 sqlite:/proc/usher.db number stats p
+    [ ! -d /proc/self ] || lines 3 "$USHER" -s sqlite:/proc/usher.db number add p 1
     if [ "$(id -u)" -ne 0 ]; then
         mkdir shut && chmod 500 shut
         fails 3 sqlite:shut/a.db number stats p

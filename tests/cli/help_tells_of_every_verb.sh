@@ -12,6 +12,15 @@ for word in number check tables lua replay trace watch version help shell stores
     lines 0 "$USHER" help $word
     [ -s out.txt ] || wrong "there is help on $word"
 done
+for word in authority ids lanes names notices replica serials store; do
+    lines 0 "$USHER" help $word
+    [ -s out.txt ] || wrong "there is help on $word"
+done
+# Each topic stands there once, and says what it is about.
+sed '1,/^More: /d' overview | sed '/^$/d' >topics
+[ -s topics ] || wrong 'the overview lists topics'
+grep -vE '^  [a-z]+ +[^ ].{6,}' topics && wrong 'each topic says what it is about'
+[ -z "$(awk '{ print $1 }' topics | sort | uniq -d)" ] || wrong 'no topic is listed twice'
 lines 0 "$USHER" -h
 cmp overview out.txt || wrong 'help, -h and --help are the same'
 lines 0 "$USHER" --help

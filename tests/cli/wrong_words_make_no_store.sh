@@ -29,6 +29,57 @@ done
 set -- *.db*
 [ ! -e "$1" ] || wrong "no database was made, but: $*"
 
+# Who only looks makes none, either, and hears that there is none: in the same words wherever it
+# is asked.
+for words in 'number show p 1' 'number list p' 'number stats p' 'number digest p' 'queue where q u' \
+    'queue room q a' 'queue list q' 'queue agents q' 'queue stats q' 'queue history q' 'room get r' \
+    'room snapshot r' 'room changes r since=0' 'room digest r' 'room list' 'serial list' \
+    'serial check s' 'serial show s' 'serial parse s 1' 'id show i' check 'watch room/r --once'; do
+    for store in none.db 'none.db?sync=off' 'none.db?create=0' ''; do
+        # shellcheck disable=SC2086
+        if [ -n "$store" ]; then
+            lines 1 "$USHER" -s "sqlite:$store" $words </dev/null
+            name=none.db
+        else
+            lines 1 "$USHER" $words </dev/null
+            name=usher.db
+        fi
+        [ ! -s out.txt ] || wrong "\`$words' prints nothing on standard output"
+        echo "usher: missing: open: sqlite: ./$name: there is no such store" | cmp -s - err.txt || {
+            wrong "\`$words' says that there is no store"
+            cat err.txt
+        }
+        # shellcheck disable=SC2086
+        lines 1 "$USHER" -s "sqlite:$name" --json $words </dev/null
+        answer='{"status":"missing","message":"open: sqlite: ./'$name': there is no such store"}'
+        [ "$(cat out.txt)" = "$answer" ] || wrong "\`$words --json' says it, too"
+        case $words in
+        watch*) continue ;;
+        esac
+        printf '%s\n%s\n' "$words" "$words" >said.txt
+        lines 0 "$USHER" -s "sqlite:$name" shell <said.txt
+        printf '%s\n%s\n' "$answer" "$answer" | cmp -s - out.txt || {
+            wrong "\`$words' says it in the shell, too"
+            cat out.txt
+        }
+        lines 1 "$USHER" -s "sqlite:$name" -e shell <said.txt
+    done
+done
+"$USHER" -s sqlite:none.db shell </dev/null || wrong 'a shell in which nothing is said is one'
+set -- *.db*
+[ ! -e "$1" ] || wrong "no database was made by looking, but: $*"
+lines 2 "$USHER" -s 'sqlite:none.db?create=2' number stats p
+
+# In the shell, the first line that writes makes it; what was said before stays said.
+printf '%s\n' 'number stats p' '# a comment' 'number add p 1' 'number show p 1' 'number add p 2' \
+    'room list' >said.txt
+"$USHER" -s sqlite:some.db shell <said.txt | sed 's/,.*//' >out.txt
+printf '{"status":"%s"\n' missing ok ok ok ok | cmp -s - out.txt || {
+    wrong 'the first line that writes makes the store'
+    cat out.txt
+}
+[ -f some.db ] || wrong 'some.db was made'
+
 # And the other way round: the default is usher.db, here.
 lines 0 "$USHER" number add p 1 </dev/null
 [ -f usher.db ] || wrong 'the store is usher.db where nothing else is said'

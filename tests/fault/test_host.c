@@ -1502,6 +1502,43 @@ static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
     assert_true(mallinfo2().uordblks <= heap + 65536);
 }
 
+/* What comes with the URL is open by the time that something else is found to be wrong. */
+static void an_open_that_fails_gives_all_of_it_back(void **state)
+{
+    static const char *const wrong[][2] = {
+        { "history=sqlite:", "/h.db&journal=1" }, /* no authority */
+        { "history=sqlite:", "/h.db&nosuch=1" },
+        { "history=sqlite:", "/h.db&timeout=x" },
+        { "history=sqlite:", "/h.db&authority=nosuch:a" },
+        { "authority=sqlite:", "/a.db&nosuch=1" },
+        { "authority=sqlite:", "/a.db&journal=2" },
+        { "authority=sqlite:", "/a.db&history=nosuch:h" },
+    };
+    static const char *const none[] = { "nosuch:", "rediss://h", "redis+cluster://h" };
+    const struct place *p = *state;
+    struct counted counted = { 0, 0 };
+    struct usher_allocator alloc = { counted_resize, &counted };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    int fds = fds_open();
+    char url[2 * URL_MAX];
+
+    options.alloc = &alloc;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        for (size_t k = 0; k <= sizeof none / sizeof *none; k++) {
+            const char *store = k > 0 ? none[k - 1] : p->url;
+            struct usher_engine *e = NULL;
+
+            (void)snprintf(url, sizeof url, "%s%c%s%s%s", store,
+                           strchr(store, '?') != NULL ? '&' : '?', wrong[i][0], dir, wrong[i][1]);
+            assert_int_equal(usher_open(url, &options, &e), USHER_INVALID);
+            assert_null(e);
+            if (counted.bytes != 0)
+                fail_msg("%s keeps %zu bytes", url, counted.bytes);
+            assert_int_equal(fds_open(), fds);
+        }
+    }
+}
+
 /* ---- options that are wrong ---------------------------------------------------------------- */
 
 static unsigned files_in(const char *path)
@@ -1828,6 +1865,7 @@ int main(int argc, char **argv)
         ON(memory, a_clock_that_shows_nonsense_harms_no_store),
         ON(memory, audit_and_digest_may_run_while_others_work),
         ON(memory, a_thousand_opens_and_closes_leave_nothing_behind),
+        ON(memory, an_open_that_fails_gives_all_of_it_back),
         ON(memory, a_url_that_is_wrong_opens_nothing),
         ON(memory, options_that_are_wrong_open_nothing),
         ON(memory, arguments_that_are_wrong_change_nothing),
@@ -1848,6 +1886,7 @@ int main(int argc, char **argv)
         ON(sqlite, a_clock_that_shows_nonsense_harms_no_store),
         ON(sqlite, audit_and_digest_may_run_while_others_work),
         ON(sqlite, a_thousand_opens_and_closes_leave_nothing_behind),
+        ON(sqlite, an_open_that_fails_gives_all_of_it_back),
         ON(sqlite, options_that_are_wrong_open_nothing),
         ON(sqlite, arguments_that_are_wrong_change_nothing),
 #endif
@@ -1866,6 +1905,7 @@ int main(int argc, char **argv)
         ON(redis, a_clock_that_shows_nonsense_harms_no_store),
         ON(redis, audit_and_digest_may_run_while_others_work),
         ON(redis, a_thousand_opens_and_closes_leave_nothing_behind),
+        ON(redis, an_open_that_fails_gives_all_of_it_back),
         ON(redis, options_that_are_wrong_open_nothing),
         ON(redis, arguments_that_are_wrong_change_nothing),
 #endif

@@ -25,6 +25,7 @@ struct cli {
     bool strict;                 /* -e */
     bool clock_given;            /* times are those of a record */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
+    bool stands_in;              /* it is not the store, which is yet to be made */
 };
 
 /* Memory that is there: ends the program otherwise.  Size 0 frees. */
@@ -34,11 +35,11 @@ void *usher__cli_resize(void *p, size_t size);
 int usher__cli_exit_code(enum usher_status status);
 
 /* Open the store, if it is not open: as late as possible, for wrong words should not make a
- * database.  Nor do those who only look: CLI_LOOKS is `missing` if there is none.  Returns 0, or
- * the exit code when it has said what is wrong. */
+ * database.  Nor do those who only look: without a store they are told that it is missing, and in
+ * the shell, where somebody may write later, that it is empty.  Returns 0, or the exit code when
+ * it has said what is wrong. */
 enum cli_use { CLI_LOOKS, CLI_WRITES };
 int usher__cli_open(struct cli *cli, enum cli_use use);
-enum usher_status usher__cli_try(struct cli *cli, enum cli_use use); /* and says nothing */
 
 /*
  * Say that nothing came of it: an object on standard output with --json and in the shell,

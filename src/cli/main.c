@@ -7,14 +7,16 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "cli/answer.h"
 #include "cli/cli.h"
+#include "cli/json.h"
 #include "cli/parse.h"
 #include "core/verbs.h"
 
 static int shell_words(struct cli *cli, char *const *words, size_t n)
 {
     char quoted[CLI_QUOTE_MAX];
-    enum usher_status status;
+    int rc;
 
     if (cli->shell)
         return usher__cli_fail(cli, USHER_INVALID, "this is the shell");
@@ -25,11 +27,8 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
         cli->strict = true;
     }
     cli->shell = true;
-    /* a store that is not there is made by the first line that writes */
-    status = usher__cli_try(cli, CLI_LOOKS);
-    if (status != USHER_OK && status != USHER_MISSING)
-        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
-    return usher__cli_shell(cli);
+    rc = usher__cli_open(cli, CLI_LOOKS);
+    return rc != 0 ? rc : usher__cli_shell(cli);
 }
 
 const struct cli_program usher__cli_programs[] = {
@@ -116,29 +115,58 @@ static char *as_it_is(const char *store)
     return url;
 }
 
-enum usher_status usher__cli_try(struct cli *cli, enum cli_use use)
+static enum usher_status open_url(struct cli *cli, const char *url)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    enum usher_status status;
-    char *url;
 
-    if (cli->engine != NULL)
-        return USHER_OK;
     opt.log = log_line;
     opt.clock_given = cli->clock_given;
-    if (use == CLI_WRITES)
-        return usher_open(cli->store, &opt, &cli->engine);
-    url = as_it_is(cli->store);
-    status = usher_open(url, &opt, &cli->engine);
-    (void)usher__cli_resize(url, 0);
-    return status;
+    return usher_open(url, &opt, &cli->engine);
+}
+
+static void close_store(struct cli *cli)
+{
+    usher_close(cli->engine);
+    cli->engine = NULL;
+    cli->stands_in = false;
+}
+
+static int say_why_not(const struct cli *cli, enum usher_status status)
+{
+    struct json j = { stdout, false };
+
+    if (status != USHER_MISSING || !(cli->json || cli->shell))
+        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    /* what is missing has a version as any other answer */
+    usher__answer_begin(&j, status, 0, 0);
+    usher__json_text(&j, "message", usher_message(NULL));
+    puts("}");
+    return usher__cli_exit_code(status);
 }
 
 int usher__cli_open(struct cli *cli, enum cli_use use)
 {
-    enum usher_status status = usher__cli_try(cli, use);
+    enum usher_status status;
+    char *url;
 
-    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    if (cli->stands_in && use == CLI_WRITES)
+        close_store(cli);
+    if (cli->engine != NULL)
+        return 0;
+    if (use == CLI_WRITES) {
+        status = open_url(cli, cli->store);
+    } else {
+        url = as_it_is(cli->store);
+        status = open_url(cli, url);
+        (void)usher__cli_resize(url, 0);
+        /* Somebody who is going to write may look first: in the shell a store that is yet to be
+         * made answers as an empty one. */
+        if (status == USHER_MISSING && cli->shell) {
+            status = open_url(cli, "memory:");
+            cli->stands_in = true;
+        }
+    }
+    return status == USHER_OK ? 0 : say_why_not(cli, status);
 }
 
 /* `usher queue apply --help`, or behind the scope; from there on it is a value as any other. */
@@ -168,8 +196,7 @@ static int run(struct cli *cli, char *const *words, size_t n)
     while (p->word != NULL && strcmp(p->word, words[0]) != 0)
         p++;
     rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);
-    usher_close(cli->engine);
-    cli->engine = NULL;
+    close_store(cli);
     return rc;
 }
 

@@ -44,14 +44,25 @@ static void done(struct shell *sh, int rc)
     }
 }
 
+static enum cli_use use_of(const struct shell *sh)
+{
+    for (size_t i = 0; i < sh->n; i++)
+        if (usher__run_use(&sh->commands[i]) == CLI_WRITES)
+            return CLI_WRITES;
+    return CLI_LOOKS;
+}
+
 static void flush(struct shell *sh)
 {
-    int rc = 0;
+    size_t failed = 0;
+    int rc;
 
-    /* as long as there is no store, commands come alone: see take() */
-    if (sh->n > 0 && sh->cli->engine == NULL)
-        done(sh, rc = usher__cli_open(sh->cli, usher__run_use(&sh->commands[0])));
-    if (sh->n > 0 && rc == 0) {
+    /* a store that cannot be made is told of by each line */
+    while (failed < sh->n && (rc = usher__cli_open(sh->cli, use_of(sh))) != 0) {
+        done(sh, rc);
+        failed++;
+    }
+    if (failed == 0 && sh->n > 0) {
         usher__run_batch(sh->cli->engine, sh->commands, sh->replies, sh->n);
         for (size_t i = 0; i < sh->n; i++)
             done(sh, usher__run_answer(sh->cli, &sh->commands[i], &sh->replies[i]));
@@ -111,7 +122,7 @@ static void take(struct shell *sh, const char *line, size_t size)
     } else {
         sh->blocks[sh->n++] = block;
         sh->bytes += size;
-        if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict || sh->cli->engine == NULL)
+        if (sh->n == BATCH || sh->bytes > BATCH_BYTES || sh->cli->strict)
             flush(sh);
     }
 }
@@ -171,6 +182,8 @@ int usher__cli_shell(struct cli *cli)
     if (isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1)
         editor = usher__editor_open();
     cli->terminal = editor != NULL;
+    if (cli->terminal && cli->stands_in)
+        fputs("There is no such store yet: the first command that writes makes it.\n", stderr);
     if (editor != NULL)
         from_terminal(sh, editor);
     else

@@ -51,24 +51,36 @@ for words in 'number show p 1' 'number list p' 'number stats p' 'number digest p
         }
         # shellcheck disable=SC2086
         lines 1 "$USHER" -s "sqlite:$name" --json $words </dev/null
-        answer='{"status":"missing","message":"open: sqlite: ./'$name': there is no such store"}'
+        answer='{"status":"missing","epoch":"0000000000000000","version":0,"message":"open: sqlite: ./'$name': there is no such store"}'
         [ "$(cat out.txt)" = "$answer" ] || wrong "\`$words --json' says it, too"
+        # In the shell, where somebody may write later, it is an empty store, as on any other.
         case $words in
         watch*) continue ;;
         esac
         printf '%s\n%s\n' "$words" "$words" >said.txt
+        lines 0 "$USHER" -s memory: shell <said.txt
+        cp out.txt empty.txt
         lines 0 "$USHER" -s "sqlite:$name" shell <said.txt
-        printf '%s\n%s\n' "$answer" "$answer" | cmp -s - out.txt || {
-            wrong "\`$words' says it in the shell, too"
+        cmp -s empty.txt out.txt || {
+            wrong "\`$words' is answered in the shell as on an empty store"
             cat out.txt
         }
-        lines 1 "$USHER" -s "sqlite:$name" -e shell <said.txt
     done
 done
 "$USHER" -s sqlite:none.db shell </dev/null || wrong 'a shell in which nothing is said is one'
 set -- *.db*
 [ ! -e "$1" ] || wrong "no database was made by looking, but: $*"
 lines 2 "$USHER" -s 'sqlite:none.db?create=2' number stats p
+
+# Who says create=0 is told so by every line that writes.
+printf 'number stats p\nnumber add p 1\nnumber add p 2\nnumber add p 3\n' >said.txt
+lines 0 "$USHER" -s 'sqlite:none.db?create=0' shell <said.txt
+[ "$(grep -c 'there is no such store' out.txt)" -ge 3 ] && [ "$(wc -l <out.txt)" -eq 4 ] || {
+    wrong 'each line has an answer'
+    cat out.txt
+}
+lines 1 "$USHER" -s 'sqlite:none.db?create=0' -e shell <said.txt
+[ ! -e none.db ] || wrong 'no database was made with create=0'
 
 # In the shell, the first line that writes makes it; what was said before stays said.
 printf '%s\n' 'number stats p' '# a comment' 'number add p 1' 'number show p 1' 'number add p 2' \

@@ -133,10 +133,23 @@ mutant 'a version is skipped' src/steps/work.h 's/    c->scope->version++;/    c
 mutant 'calls of a group are not counted' src/steps/number.c '/n\[USHER__N_BUSY_UP\] += by;/s/by;/0;/' \
     $memory 'a_group_says*'
 mutant 'an expiry is timed by its discovery' src/steps/number.c \
-    's/release(s, r, to, r->until_ms, s->settings/release(s, r, to, s->clock_ms, s->settings/' $same
+    's/release(w, r, to, r->until_ms, w->scope.settings/release(w, r, to, w->now, w->scope.settings/' $same
 mutant 'a hold ends a moment late' src/steps/number.c 's/r->until_ms <= now;/r->until_ms < now;/' $same
 mutant 'the next due time is not kept' src/steps/work.h 's/r->until_ms < c->scope->due_ms)/r->until_ms > c->scope->due_ms)/' \
     $memory 'a_hold_that_is_not*'
+mutant 'one who has had its calls ends the search' src/steps/number.c 's/status = replace(w, m, USHER_NUMBER_REST);/return USHER_MISSING;/' \
+    $memory 'a_fresh_number_is*'
+mutant 'what is due and more than a command applies is not there' src/steps/number.c \
+    's/if (status == USHER_MISSING \&\& w->scope.due_ms <= w->now) {/if (false) {/' $memory 'due_holds*'
+mutant 'nothing is said of what frees none' src/steps/number.c 's/            \*best = r.until_ms;/            ;/' \
+    $memory 'what_is_due*'
+mutant 'another cap frees later' src/steps/number.c 's/        due_at(w, w->now); /        ; /' $same
+mutant 'capped numbers stand in order of version' src/core/number.c 's/ + (uint64_t)(calls < most ? calls : most);/;/' \
+    tests/unit/test_number
+mutant 'calls of the day go with the number' src/steps/number.c 's/    if (calls_on(&w->scope, r, w->now) == 0)/    if (r->id.size != 0)/' \
+    $memory 'calls_of_the_day*'
+mutant 'anybody ends a rest' src/steps/number.c 's/        to.status = USHER_STALE;/        ;/' \
+    $memory 'a_second_hangup*'
 mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
 mutant 'an operator frees holds of others' src/steps/number.c \
     's/a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, mine(&m));/NULL, 0, 0, false, mine(\&m));/' \
@@ -271,6 +284,8 @@ mutant 'script: a record does not join the list of its group' backends/redis/lua
     $redis 'groups*'
 mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
+mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
+    $redis 'another_zone*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if ends > 0 and (due < 0 or ends < due) then due = ends end//' \

@@ -220,8 +220,10 @@ enum usher_verb {
     USHER_NUMBER_STATS,
     USHER_NUMBER_SET,
     USHER_NUMBER_SWEEP,
-    USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself */
-    USHER_NUMBER_REST,   /* in notices only: it has had its calls of the day */
+    USHER_NUMBER_LIFT,
+    USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
+                          * no more */
+    USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
     USHER_QUEUE_SET = 0x201,
     USHER_QUEUE_LOGIN,
     USHER_QUEUE_LOGOUT,
@@ -323,6 +325,7 @@ enum usher_number_why {
     USHER_WHY_BUSY = 1,    /* at least one is busy and registered: it will come back */
     USHER_WHY_DOWN = 2,    /* all are unregistered */
     USHER_WHY_RESTING = 3, /* none busy, at least one rests */
+    USHER_WHY_CAPPED = 4,  /* nor rests, at least one has had its calls of the day */
     USHER_WHY_GIVEN = 255  /* no such question: a number was given, or not a call */
 };
 
@@ -427,6 +430,9 @@ struct usher_number_stats {
     int64_t calls_today;     /* numbers given out since local midnight */
     int64_t refused_today;   /* calls answered `empty` or `refused` since then */
     int64_t longest_hold_ms; /* age of the oldest hold, 0 without holds */
+    /* Of idle_up: that stand aside, having had their calls of the day.  When the cap is lowered, a
+     * number counts as soon as a call has met it. */
+    int64_t capped;
 };
 
 struct usher_number_row {
@@ -437,6 +443,7 @@ struct usher_number_row {
     int64_t until_ms; /* busy: end of the hold; idle: end of the rest; 0: none */
     int64_t calls_today;
     int64_t used_ms; /* the last call began, 0: never */
+    bool capped;     /* idle+up, and has had its calls of the day */
 };
 
 struct usher_number_reply {
@@ -444,9 +451,12 @@ struct usher_number_reply {
     enum usher_number_why why;     /* empty and refused calls, else USHER_WHY_GIVEN */
     uint64_t token;                /* of the hold; `stale`: the current one */
     int64_t until_ms;
-    int64_t next_ms; /* a number may be free then; -1: not known */
-    uint64_t count;  /* free, sweep: how many */
-    bool more;       /* free, sweep, list: not all yet, ask again */
+    /* Nothing gets free by itself before then: ask again; -1: nothing will.  (A number is free
+     * then, unless more than 64 holds and rests end before that free none: of numbers not
+     * registered, or that rest again.) */
+    int64_t next_ms;
+    uint64_t count; /* free, sweep: how many */
+    bool more;      /* free, sweep, list: not all yet, ask again */
     size_t number_size;
     char number[USHER_NAME_MAX + 1];     /* NUL-terminated; list: where to go on, or "" */
     size_t n_rows;                       /* show: 0 or 1; list */
@@ -536,8 +546,8 @@ struct usher_hold {
 USHER_API enum usher_status usher_number_add(struct usher_engine *e, const char *pool,
                                              const char *number, const char *group);
 
-/** Take @number out of @pool, even in a call.  USHER_OK; USHER_SAME if it is not there.
- *  O(log n). */
+/** Take @number out of @pool, even in a call.  Its calls of the day are remembered (of the last
+ *  10,000 numbers) should it be put back.  USHER_OK; USHER_SAME if it is not there.  O(log n). */
 USHER_API enum usher_status usher_number_del(struct usher_engine *e, const char *pool,
                                              const char *number);
 
@@ -575,7 +585,7 @@ struct usher_call_options {
  * USHER_OK, USHER_SAME  *@ret_hold is written
  * USHER_EMPTY           nothing is free; usher_message() says why and until when
  * USHER_MISSING         opt->number is not in the pool
- * USHER_REFUSED         opt->number is busy, unregistered or resting
+ * USHER_REFUSED         opt->number is busy, unregistered, resting, or has had its calls of the day
  * USHER_UNKNOWN         no answer: ask again with the same @owner or request id
  *
  * Cost: O(log n).  Threads: any.  Since 0.1.  Table: event `call`.
@@ -587,7 +597,8 @@ USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char
 
 /**
  * End the call on @number.  @token 0: not given (refused by a strict pool).  @rest_ms is how
- * long the number rests before it is offered again, < 0: the pool's.
+ * long the number rests before it is offered again, < 0: the pool's; 0 ends the rest of one
+ * whose call is over already.
  * USHER_OK; USHER_STALE if @token is not the current one: somebody else's call goes on;
  * USHER_REFUSED if it is not busy; USHER_MISSING.  O(log n).
  */
@@ -603,6 +614,14 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
                                                const char *number, uint64_t token, int64_t lease_ms,
                                                int64_t *ret_until_ms);
+
+/**
+ * For operators: end the rest of @number, however long it was to be.  Its calls of the day stay: if
+ * the pool's cap is reached, no call gets it before the cap is raised or the day is over.
+ * USHER_OK; USHER_SAME if it does not rest; USHER_MISSING.  O(log n).
+ */
+USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char *pool,
+                                              const char *number);
 
 /**
  * For operators: end calls by force.  Those of @owner, or that on @number, or (both NULL)

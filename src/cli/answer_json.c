@@ -66,6 +66,7 @@ static void row(struct json *j, const struct usher_number_row *r)
     usher__json_int(j, "calls_today", r->calls_today);
     usher__json_int(j, "used", r->used_ms);
     usher__json_bool(j, "resting", r->resting);
+    usher__json_bool(j, "capped", r->capped);
 }
 
 static void call(struct json *j, enum usher_status status, const struct usher_command *command,
@@ -124,6 +125,7 @@ static void stats(struct json *j, const struct usher_number_stats *s)
     usher__json_int(j, "calls_today", s->calls_today);
     usher__json_int(j, "refused_today", s->refused_today);
     usher__json_int(j, "longest_hold", s->longest_hold_ms);
+    usher__json_int(j, "capped", s->capped);
 }
 
 static void settings(struct json *j, const struct usher_number_settings *s)
@@ -180,7 +182,7 @@ static void number(struct json *j, const struct usher_command *command,
         if (there)
             settings(j, &n->of.settings);
         break;
-    default: /* add, del, reg, unreg */
+    default: /* add, del, reg, unreg, lift */
         key_state(j, n->state);
         break;
     }

@@ -29,14 +29,18 @@ static void name(FILE *out, const char *before, const struct usher_text *text)
     usher__plain_text(out, text->data, text->size);
 }
 
+static bool busy(enum usher_number_state state)
+{
+    return state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
+}
+
 static void until(FILE *out, enum usher_number_state state, int64_t ms)
 {
-    bool busy = state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
     char text[CLI_TIME_MAX];
 
     if (ms != 0)
-        fprintf(out, ", %s until %s", busy ? "held" : "rests", usher__time_text(text, ms));
-    else if (busy)
+        fprintf(out, ", %s until %s", busy(state) ? "held" : "rests", usher__time_text(text, ms));
+    else if (busy(state))
         fputs(", held until hangup", out);
 }
 
@@ -54,11 +58,12 @@ static void row(FILE *out, const struct usher_number_row *r)
     fprintf(out, " %s", usher_number_state_word(r->state));
     name(out, ", group ", &r->group);
     name(out, ", owner ", &r->owner);
-    if (r->state == USHER_NUMBER_BUSY_UP || r->state == USHER_NUMBER_BUSY_DOWN)
+    if (busy(r->state))
         fprintf(out, ", token %" PRIu64, r->token);
     until(out, r->state, r->until_ms);
     if (r->calls_today != 0)
-        fprintf(out, ", %" PRId64 " calls today", r->calls_today);
+        fprintf(out, ", %" PRId64 " calls today%s", r->calls_today,
+                r->capped ? ", no more of them" : "");
     if (r->used_ms != 0)
         next(out, ", last used ", r->used_ms);
 }
@@ -70,6 +75,7 @@ static void call(FILE *out, const struct usher_command *command, const struct us
         [USHER_WHY_BUSY] = "all are busy",
         [USHER_WHY_DOWN] = "none is registered",
         [USHER_WHY_RESTING] = "all rest",
+        [USHER_WHY_CAPPED] = "all have had their calls of the day",
     };
     const struct usher_number_reply *n = &reply->of.number;
     struct usher_text number = { n->number, n->number_size };
@@ -82,15 +88,17 @@ static void call(FILE *out, const struct usher_command *command, const struct us
         until(out, n->state, n->until_ms);
         break;
     case USHER_EMPTY:
-        fprintf(out, ": %s", (unsigned)n->why < 4 ? empty[n->why] : "nothing is free");
+        fprintf(out, ": %s",
+                (unsigned)n->why <= USHER_WHY_CAPPED ? empty[n->why] : "nothing is free");
         next(out, ", one may be free at ", n->next_ms);
         break;
     default:
         name(out, ": ", &command->arg.number.number);
         fprintf(out, " is %s",
-                reply->status == USHER_REFUSED && n->why == USHER_WHY_RESTING
-                    ? "resting"
-                    : usher_number_state_word(n->state));
+                reply->status != USHER_REFUSED ? usher_number_state_word(n->state)
+                : n->why == USHER_WHY_RESTING  ? "resting"
+                : n->why == USHER_WHY_CAPPED   ? "idle+up, but has had its calls of the day"
+                                               : usher_number_state_word(n->state));
         next(out, ", may be free at ", n->next_ms);
         break;
     }
@@ -143,11 +151,12 @@ static void number(FILE *out, const struct usher_command *command, const struct 
     case USHER_NUMBER_STATS:
         if (there)
             fprintf(out,
-                    ": %" PRId64 " numbers: %" PRId64 " idle+up (%" PRId64 " resting), %" PRId64
-                    " idle+down, %" PRId64 " busy+up, %" PRId64 " busy+down; today %" PRId64
-                    " calls, %" PRId64 " refused; longest hold %" PRId64 " s",
-                    s->total, s->idle_up, s->resting, s->idle_down, s->busy_up, s->busy_down,
-                    s->calls_today, s->refused_today, s->longest_hold_ms / 1000);
+                    ": %" PRId64 " numbers: %" PRId64 " idle+up (%" PRId64 " resting, %" PRId64
+                    " capped), %" PRId64 " idle+down, %" PRId64 " busy+up, %" PRId64
+                    " busy+down; today %" PRId64 " calls, %" PRId64
+                    " refused; longest hold %" PRId64 " s",
+                    s->total, s->idle_up, s->resting, s->capped, s->idle_down, s->busy_up,
+                    s->busy_down, s->calls_today, s->refused_today, s->longest_hold_ms / 1000);
         break;
     case USHER_NUMBER_SET:
         if (there)
@@ -159,11 +168,14 @@ static void number(FILE *out, const struct usher_command *command, const struct 
                     set->rest_ms, set->daily, set->zone_min, set->strict, set->sticky_ms,
                     set->sticky_max, set->requests);
         break;
-    default: /* add, del, reg, unreg, hangup, renew */
+    default: /* add, del, reg, unreg, hangup, renew, lift */
         name(out, ": ", &command->arg.number.number);
         fprintf(out, " is %s", usher_number_state_word(n->state));
         if (reply->status == USHER_STALE)
             fprintf(out, " under token %" PRIu64, n->token);
+        if (command->verb == USHER_NUMBER_HANGUP && reply->status == USHER_REFUSED &&
+            busy(n->state) && (command->given & USHER_GIVEN_TOKEN) == 0)
+            fputs(", and the pool is strict: token= must be given", out);
         if (command->verb == USHER_NUMBER_HANGUP || command->verb == USHER_NUMBER_RENEW)
             until(out, n->state, n->until_ms);
         break;

@@ -158,6 +158,18 @@ uint64_t usher__number_rank(int64_t order, uint64_t version)
     return order == USHER_ORDER_RANDOM ? usher__draw(version) : USHER__RANK_QUEUED;
 }
 
+/* Room for a billion calls a day, the largest cap; days begin far enough behind 0 to be at or above
+ * USHER__RANK_CAPPED, and stay below 2^53 up to the year 9999. */
+#define CALLS_BITS 30
+#define DAYS_FROM 8
+
+uint64_t usher__number_rank_capped(int64_t day, int64_t calls)
+{
+    int64_t most = (INT64_C(1) << CALLS_BITS) - 1;
+
+    return (((uint64_t)day + DAYS_FROM) << CALLS_BITS) + (uint64_t)(calls < most ? calls : most);
+}
+
 #define DAY_MS INT64_C(86400000)
 #define MINUTE_MS INT64_C(60000)
 
@@ -175,16 +187,8 @@ int64_t usher__day_end(int64_t now_ms, int64_t zone_min)
     return (usher__day(now_ms, zone_min) + 1) * DAY_MS - zone_min * MINUTE_MS;
 }
 
-int64_t usher__number_rest(int64_t now_ms, int64_t rest_ms, int64_t daily, int64_t calls,
-                           int64_t day, int64_t zone_min)
+bool usher__number_capped(int64_t now_ms, int64_t daily, int64_t calls, int64_t day,
+                          int64_t zone_min)
 {
-    int64_t until = rest_ms > 0 ? now_ms + rest_ms : 0;
-
-    if (daily > 0 && calls >= daily && day == usher__day(now_ms, zone_min)) {
-        int64_t end = usher__day_end(now_ms, zone_min);
-
-        if (until < end)
-            until = end;
-    }
-    return until;
+    return daily > 0 && calls >= daily && day == usher__day(now_ms, zone_min);
 }

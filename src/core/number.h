@@ -62,9 +62,15 @@ uint8_t usher__number_slots(unsigned state, int64_t until_ms);
  * Rank in the idle list.  Numbers that became idle while the pool was in random order have
  * a rank below USHER__RANK_QUEUED, drawn from the version at which they became idle.  All
  * others share that rank and stand in order of version.
+ *
+ * Behind all of them, from USHER__RANK_CAPPED on, stand those that have had their calls of the
+ * day, ordered by day and number of calls.  So whom the pool's cap keeps is judged by looking at
+ * the first of them: a higher cap, or the next day, frees from the front.
  */
 #define USHER__RANK_QUEUED (UINT64_C(1) << 32)
+#define USHER__RANK_CAPPED (USHER__RANK_QUEUED + 1)
 uint64_t usher__number_rank(int64_t order, uint64_t version);
+uint64_t usher__number_rank_capped(int64_t day, int64_t calls);
 
 /* 32 well mixed bits of @version; 32-bit arithmetic only, for Lua does it as well. */
 uint32_t usher__draw(uint64_t version);
@@ -77,9 +83,9 @@ uint32_t usher__draw_step(uint64_t version);
 int64_t usher__day(int64_t now_ms, int64_t zone_min);
 int64_t usher__day_end(int64_t now_ms, int64_t zone_min);
 
-/* How long a number rests that becomes idle at @now_ms: until @now_ms + @rest_ms, or until
- * the next local day if it has had its @daily calls of day @day.  0: not at all. */
-int64_t usher__number_rest(int64_t now_ms, int64_t rest_ms, int64_t daily, int64_t calls,
-                           int64_t day, int64_t zone_min);
+/* Whether a number that has had @calls on local day @day is not to be called at @now_ms, for the
+ * cap @daily (0: there is none). */
+bool usher__number_capped(int64_t now_ms, int64_t daily, int64_t calls, int64_t day,
+                          int64_t zone_min);
 
 #endif

@@ -213,7 +213,7 @@ static const char *const status_texts[] = {
     USHER_STATUS_MAP(X)
 #undef X
 };
-static const char *const why_words[] = { "none", "busy", "down", "resting" };
+static const char *const why_words[] = { "none", "busy", "down", "resting", "capped" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 

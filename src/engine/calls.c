@@ -200,6 +200,11 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
     return in_steps(e, &c, ret_freed);
 }
 
+enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, const char *number)
+{
+    return simple(e, USHER_NUMBER_LIFT, pool, number, NULL);
+}
+
 enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                      uint64_t *ret_expired)
 {

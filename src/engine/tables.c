@@ -254,7 +254,7 @@ static void number_lua(struct out *o)
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
     put(o, "'\nlocal WHYS = '");
-    for (unsigned w = 0; w <= USHER_WHY_RESTING; w++)
+    for (unsigned w = 0; w <= USHER_WHY_CAPPED; w++)
         put(o, "%-8s", usher_number_why_word((enum usher_number_why)w));
     put(o, "'\nlocal MOVES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
@@ -282,7 +282,7 @@ static void number_lua(struct out *o)
         put_int(o, "", usher__number_event_word(e), e);
     for (unsigned c = 0; c < USHER__CLAIMS; c++)
         put_int(o, "", usher__claim_word(c), c);
-    for (unsigned w = 0; w <= USHER_WHY_RESTING; w++)
+    for (unsigned w = 0; w <= USHER_WHY_CAPPED; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
     put_int(o, "WHY_", "GIVEN", USHER_WHY_GIVEN);
 }

@@ -4,7 +4,8 @@
  *
  * Records: NUMBER (id, group; owner, token, order = version of the call or of becoming
  * idle; until_ms = end of the hold or of the rest), GROUP (counts of one group, so that a
- * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST.
+ * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
+ * number: the calls of the day of one that was taken out of the pool).
  */
 #include "config.h"
 
@@ -20,6 +21,10 @@ typedef struct usher__change change;
 
 #define STICKY_MS (INT64_C(7) * 86400000)
 #define STICKY_MAX 10000
+/* Numbers taken out of a pool whose calls of the day are remembered. */
+#define PAST_MAX 10000
+
+#define KIND_PAST 5
 
 static void defaults(struct usher_scope *scope)
 {
@@ -49,29 +54,46 @@ static int64_t calls_on(const struct usher_scope *s, const struct usher_record *
                                                                               : 0;
 }
 
+/* Has had its calls of the day: judged, not stored. */
 static bool capped(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return s->settings[USHER__SET_DAILY] > 0 && calls_on(s, r, at) >= s->settings[USHER__SET_DAILY];
+    return usher__number_capped(at, s->settings[USHER__SET_DAILY], r->n[USHER__N_CALLS],
+                                r->n[USHER__N_DAY], s->settings[USHER__SET_ZONE]);
+}
+
+/* Stands behind the others in the idle list, for the cap. */
+static bool aside(const struct usher_record *r)
+{
+    return r->rank >= USHER__RANK_CAPPED;
+}
+
+/* @r, which is free, takes its place in the idle list at @version. */
+static void place(const work *w, struct usher_record *r, uint64_t version)
+{
+    const struct usher_scope *s = &w->scope;
+
+    r->rank = capped(s, r, w->now)
+                  ? usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS])
+                  : usher__number_rank(s->settings[USHER__SET_ORDER], version);
+    r->order = version;
 }
 
 /*
  * Put @r into state @to at version @version.  What has to follow from the state follows
  * here and nowhere else: the lists, the order in them, who holds it.
  */
-static void settle(const struct usher_scope *s, struct usher_record *r, unsigned to,
-                   int64_t until_ms, uint64_t version)
+static void settle(const work *w, struct usher_record *r, unsigned to, int64_t until_ms,
+                   uint64_t version)
 {
     uint8_t was = r->slots;
 
     r->state = (uint8_t)to;
     r->until_ms = until_ms;
     r->slots = usher__number_slots(to, until_ms);
-    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0) {
+    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0)
         r->rank = 0;
-    } else if ((was & (1u << USHER__NUMBER_IDLE)) == 0) {
-        r->rank = usher__number_rank(s->settings[USHER__SET_ORDER], version);
-        r->order = version;
-    }
+    else if ((was & (1u << USHER__NUMBER_IDLE)) == 0)
+        place(w, r, version);
     if (!busy(to)) {
         r->owner.data = NULL;
         r->owner.size = 0;
@@ -79,29 +101,24 @@ static void settle(const struct usher_scope *s, struct usher_record *r, unsigned
 }
 
 /* @r becomes idle (state @to) at the time @at: by hangup, by an operator, by itself. */
-static void release(const struct usher_scope *s, struct usher_record *r, unsigned to, int64_t at,
-                    int64_t rest_ms, uint64_t version)
+static void release(const work *w, struct usher_record *r, unsigned to, int64_t at, int64_t rest_ms,
+                    uint64_t version)
 {
-    const int64_t *set = s->settings;
-
-    settle(s, r, to,
-           usher__number_rest(at, rest_ms, set[USHER__SET_DAILY], r->n[USHER__N_CALLS],
-                              r->n[USHER__N_DAY], set[USHER__SET_ZONE]),
-           version);
+    settle(w, r, to, rest_ms > 0 ? at + rest_ms : 0, version);
 }
 
 /*
  * What happens to @r by itself at r->until_ms: the hold ends as by hangup, or the rest is
  * over.  Timed by the deadline, so that it comes to the same whenever it is noticed.
  */
-static void expire(const struct usher_scope *s, struct usher_record *r, uint64_t version)
+static void expire(const work *w, struct usher_record *r, uint64_t version)
 {
     unsigned to = usher__number_move(r->state, USHER__NUMBER_EXPIRE, USHER__CLAIM_NONE).to;
 
     if (busy(r->state))
-        release(s, r, to, r->until_ms, s->settings[USHER__SET_REST], version);
+        release(w, r, to, r->until_ms, w->scope.settings[USHER__SET_REST], version);
     else
-        settle(s, r, to, 0, version);
+        settle(w, r, to, 0, version);
 }
 
 static bool due(const struct usher_record *r, int64_t now)
@@ -115,6 +132,8 @@ static void count(int64_t *counts, const struct usher_record *r, int64_t by)
     counts[r->state] += by;
     if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0)
         counts[USHER__COUNT_RESTING] += by;
+    if (aside(r))
+        counts[USHER__COUNT_CAPPED] += by;
 }
 
 static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
@@ -177,6 +196,13 @@ static enum usher_status save_group(work *w, move *m, const struct usher_text *n
     return USHER_OK;
 }
 
+/* Keep scope.due_ms a lower bound. */
+static void due_at(work *w, int64_t at)
+{
+    if (at < w->scope.due_ms)
+        w->scope.due_ms = at;
+}
+
 /* Put it into the change; in state NODATA it leaves the pool. */
 static enum usher_status save(work *w, move *m)
 {
@@ -186,6 +212,8 @@ static enum usher_status save(work *w, move *m)
         count(w->scope.counts, r, 1);
         count_group(m->n, r, 1);
         usher__change_save(&m->c, r);
+        if (aside(r))
+            due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
     } else {
         usher__change_erase(&m->c, r);
     }
@@ -213,37 +241,98 @@ static enum usher_status save_and_commit(work *w, move *m, enum usher_verb verb)
 static enum usher_status expire_one(work *w, move *m)
 {
     begin(w, m);
-    expire(&w->scope, mine(m), w->scope.version);
+    expire(w, mine(m), w->scope.version);
     return save_and_commit(w, m, USHER_NUMBER_EXPIRE);
+}
+
+/* @m is free and does not stand where the cap says: a change of its own.  It has had its calls of
+ * the day (REST), or the cap keeps it no more (EXPIRE). */
+static enum usher_status replace(work *w, move *m, enum usher_verb verb)
+{
+    begin(w, m);
+    place(w, mine(m), w->scope.version);
+    return save_and_commit(w, m, verb);
+}
+
+static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
+                                   uint64_t order, bool back, struct usher_record *r)
+{
+    return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
+                        order, back, r);
+}
+
+/*
+ * The next of @group (NULL: any), behind (*@rank, *@order), of those that stand aside and that the
+ * cap does not keep any more; begin with USHER__RANK_CAPPED and 0.  They are in order of day and
+ * calls: if one is kept, so are all others of its day.  MISSING.
+ */
+static enum usher_status walk_aside(work *w, const struct usher_text *group, uint64_t *rank,
+                                    uint64_t *order, struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
+        status = walk_idle(w, group, *rank, *order, false, r);
+    if (status == USHER_OK && capped(&w->scope, r, w->now))
+        status = walk_idle(w, group, usher__number_rank_capped(r->n[USHER__N_DAY] + 1, 0), 0, false,
+                           r); /* of a later day: the zone was another one */
+    if (status == USHER_OK) {
+        *rank = r->rank;
+        *order = r->order;
+    }
+    return status;
+}
+
+static enum usher_status first_aside(work *w, const struct usher_text *group,
+                                     struct usher_record *r)
+{
+    uint64_t rank = USHER__RANK_CAPPED, order = 0;
+
+    return walk_aside(w, group, &rank, &order, r);
+}
+
+/* The first of @group (NULL: any) whose hold or rest is over.  MISSING: nothing is due; *@ret_due
+ * is then when something will be. */
+static enum usher_status first_due(work *w, const struct usher_text *group, int64_t *ret_due,
+                                   struct usher_record *r)
+{
+    enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE,
+                                            group, 0, 0, false, r);
+
+    *ret_due = status == USHER_OK ? r->until_ms : INT64_MAX;
+    return status == USHER_OK && !due(r, w->now) ? USHER_MISSING : status;
 }
 
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
 static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool *ret_more)
 {
     move m;
-    const struct usher_record *r = mine(&m);
+    int64_t next;
     enum usher_status status;
 
     *ret_n = 0;
     *ret_more = false;
     while (w->scope.due_ms <= w->now) {
-        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_DUE, NULL, 0, 0,
-                              false, mine(&m));
+        bool ends = true;
+
+        status = first_due(w, NULL, &next, mine(&m));
         if (status == USHER_MISSING) {
-            w->scope.due_ms = INT64_MAX;
+            ends = false;
+            status = first_aside(w, NULL, mine(&m));
+        }
+        if (status == USHER_MISSING) {
+            w->scope.due_ms = next;
+            if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
+                due_at(w, usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]));
             break;
         }
         if (status != USHER_OK)
             return status;
-        if (r->until_ms > w->now) {
-            w->scope.due_ms = r->until_ms;
-            break;
-        }
         if ((int64_t)*ret_n >= max) {
             *ret_more = true;
             break;
         }
-        status = expire_one(w, &m);
+        status = ends ? expire_one(w, &m) : replace(w, &m, USHER_NUMBER_EXPIRE);
         if (usher__work_stops(w, status, *ret_n)) {
             *ret_more = true;
             break;
@@ -318,6 +407,45 @@ static enum usher_status finish(work *w, move *m)
 
 /* ---- add, del, reg, unreg --------------------------------------------------------- */
 
+/* The number leaves the pool, and its calls of the day stay: it may be put back. */
+static enum usher_status past_keep(work *w, move *m)
+{
+    const struct usher_record *r = mine(m);
+    struct usher_record past;
+
+    if (calls_on(&w->scope, r, w->now) == 0)
+        return USHER_OK;
+    memset(&past, 0, sizeof past);
+    past.kind = KIND_PAST;
+    past.id = r->id;
+    past.until_ms = USHER__FOREVER;
+    past.n[USHER__N_CALLS] = r->n[USHER__N_CALLS];
+    past.n[USHER__N_DAY] = r->n[USHER__N_DAY];
+    past.n[USHER__N_USED] = r->n[USHER__N_USED];
+    return usher__change_remember(w, &m->c, &past, &w->scope.counts[USHER__COUNT_PAST], PAST_MAX);
+}
+
+/* It is new in the pool: with the calls that it has had today, if it was there before. */
+static enum usher_status past_recall(work *w, move *m)
+{
+    struct usher_record *r = mine(m), *past = usher__change_next(&m->c);
+    enum usher_status status;
+
+    if (w->scope.counts[USHER__COUNT_PAST] == 0)
+        return USHER_OK;
+    status = w->ops->find(w->txn, &w->scope, KIND_PAST, &r->id, past);
+    if (status != USHER_OK)
+        return status == USHER_MISSING ? USHER_OK : status;
+    if (calls_on(&w->scope, past, w->now) != 0) {
+        r->n[USHER__N_CALLS] = past->n[USHER__N_CALLS];
+        r->n[USHER__N_DAY] = past->n[USHER__N_DAY];
+        r->n[USHER__N_USED] = past->n[USHER__N_USED];
+    }
+    usher__change_erase(&m->c, past);
+    w->scope.counts[USHER__COUNT_PAST]--;
+    return USHER_OK;
+}
+
 static enum usher_status simple(work *w, unsigned event)
 {
     const struct usher_number_args *a = &w->command->arg.number;
@@ -344,13 +472,20 @@ static enum usher_status simple(work *w, unsigned event)
     if (to.to == USHER_NUMBER_NODATA) {
         r->state = to.to;
         status = save(w, &m);
+        if (status == USHER_OK)
+            status = past_keep(w, &m);
         answer_nodata(w, USHER_OK);
         return status == USHER_OK ? keep_and_commit(w, &m) : status;
     }
-    settle(&w->scope, r, to.to, r->until_ms, w->scope.version);
-    if (m.from == USHER_NUMBER_NODATA)
-        r->order = w->scope.version;
-    return finish(w, &m);
+    settle(w, r, to.to, r->until_ms, w->scope.version);
+    if (m.from != USHER_NUMBER_NODATA)
+        return finish(w, &m);
+    r->order = w->scope.version;
+    status = save(w, &m);
+    if (status == USHER_OK)
+        status = past_recall(w, &m);
+    answer(w, USHER_OK, r);
+    return status == USHER_OK ? keep_and_commit(w, &m) : status;
 }
 
 /* ---- call ------------------------------------------------------------------------- */
@@ -373,31 +508,36 @@ static enum usher_status count_refusal(work *w)
     return w->ops->write(w->txn, s, NULL, 0);
 }
 
-/* When @r may be free: its rest or its hold ends (and it rests again); 0: not known. */
-static int64_t free_at(const struct usher_scope *s, const struct usher_record *r)
+/* When @r may be free: its rest or its hold ends (and it rests again), and it has not had its calls
+ * of the day then; 0: not known. */
+static int64_t free_at(const work *w, const struct usher_record *r)
 {
-    struct usher_record copy = *r;
+    const int64_t *set = w->scope.settings;
+    int64_t at = r->until_ms;
 
-    if (copy.until_ms == 0 ||
-        (copy.state != USHER_NUMBER_BUSY_UP && copy.state != USHER_NUMBER_IDLE_UP))
-        return 0;
-    if (copy.state == USHER_NUMBER_BUSY_UP) {
-        int64_t end = copy.until_ms;
-
-        expire(s, &copy, copy.order);
-        return copy.until_ms != 0 ? copy.until_ms : end;
-    }
-    return copy.until_ms;
+    if (r->state == USHER_NUMBER_BUSY_UP && at != 0)
+        at += set[USHER__SET_REST];
+    else if (r->state == USHER_NUMBER_IDLE_UP && at == 0)
+        at = w->now;
+    else if (r->state != USHER_NUMBER_IDLE_UP)
+        at = 0;
+    return at != 0 && capped(&w->scope, r, at) ? usher__day_end(at, set[USHER__SET_ZONE]) : at;
 }
 
-/* The earliest time at which a number of @group (NULL: any) may be free: looks at the first
- * USHER__EXPIRE_MAX that end by themselves. */
-static enum usher_status next_free(work *w, const struct usher_text *group, int64_t *best)
+/*
+ * No number of @group (NULL: any), @rests of which rest, gets free by itself before *@best (< 0: at
+ * all).  It is when one does, unless more than USHER__EXPIRE_MAX others come to an end before that
+ * do not get free by it (they are not registered, they rest again): then it is when the last of
+ * those does.
+ */
+static enum usher_status next_free(work *w, const struct usher_text *group, int64_t rests,
+                                   int64_t *best)
 {
     struct usher_record r;
     uint64_t hi = 0, order = 0;
+    bool held = false;
 
-    for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
+    for (int i = 0;; i++) {
         enum usher_status status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER,
                                                 USHER__NUMBER_DUE, group, hi, order, false, &r);
         int64_t at;
@@ -406,11 +546,19 @@ static enum usher_status next_free(work *w, const struct usher_text *group, int6
             break;
         if (status != USHER_OK)
             return status;
-        if (*best >= 0 && r.until_ms >= *best)
+        if ((*best >= 0 && r.until_ms >= *best) || (held && rests == 0))
             break;
-        at = free_at(&w->scope, &r);
+        if (i == USHER__EXPIRE_MAX) {
+            *best = r.until_ms;
+            break;
+        }
+        at = free_at(w, &r);
         if (at > 0 && (*best < 0 || at < *best))
             *best = at;
+        if (r.state == USHER_NUMBER_IDLE_UP)
+            rests--;
+        else if (at == r.until_ms + w->scope.settings[USHER__SET_REST])
+            held = true; /* and no hold behind it is over earlier */
         hi = (uint64_t)r.until_ms;
         order = r.order;
     }
@@ -422,13 +570,43 @@ static bool any_group(const struct usher_text *group)
     return group->size == 1 && group->data[0] == '*';
 }
 
+/* What a call that got nothing has found, of all groups that it asked for. */
+struct shortage {
+    int64_t total, busy_up, rests;
+    bool capped;
+    int64_t next;
+};
+
+/* Nothing of @group (NULL: any) is free, and nothing due: so what stands in its idle list is
+ * capped. */
+static enum usher_status find_shortage(work *w, const struct usher_text *group, int64_t total,
+                                       int64_t busy_up, int64_t rests, struct shortage *ret)
+{
+    struct usher_record r;
+    enum usher_status status = walk_idle(w, group, 0, 0, false, &r);
+
+    if (status == USHER_OK) {
+        int64_t at = usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]);
+
+        ret->capped = true;
+        if (ret->next < 0 || at < ret->next)
+            ret->next = at;
+    } else if (status != USHER_MISSING) {
+        return status;
+    }
+    ret->total += total;
+    ret->busy_up += busy_up;
+    ret->rests += rests;
+    return next_free(w, group, rests, &ret->next);
+}
+
 /* Nothing is free in the groups asked for: say why, and when it may be otherwise. */
 static enum usher_status exhausted(work *w)
 {
     struct usher_text list = w->command->arg.number.group, group;
     const int64_t *counts = w->scope.counts;
     struct usher_number_reply *n = &w->reply->of.number;
-    int64_t total = 0, busy_up = 0, rests = 0, next = -1;
+    struct shortage of = { .next = -1 };
     bool all = list.data == NULL;
     enum usher_status status = USHER_OK;
 
@@ -438,24 +616,22 @@ static enum usher_status exhausted(work *w)
     if (w->scope.ref == NULL) {
         /* an unknown pool has no numbers */
     } else if (all) {
+        int64_t total = 0;
+
         for (int state = USHER_NUMBER_IDLE_DOWN; state <= USHER_NUMBER_BUSY_UP; state++)
             total += counts[state];
-        busy_up = counts[USHER_NUMBER_BUSY_UP];
-        rests = counts[USHER__COUNT_RESTING];
-        status = next_free(w, NULL, &next);
+        status = find_shortage(w, NULL, total, counts[USHER_NUMBER_BUSY_UP],
+                               counts[USHER__COUNT_RESTING], &of);
     } else {
         while (status == USHER_OK && usher__groups_next(&list, &group)) {
             struct usher_record r;
 
             status = w->ops->find(w->txn, &w->scope, USHER_KIND_GROUP, &group, &r);
-            if (status == USHER_OK) {
-                total += r.n[USHER__N_TOTAL];
-                busy_up += r.n[USHER__N_BUSY_UP];
-                rests += r.n[USHER__N_RESTING];
-                status = next_free(w, &group, &next);
-            } else if (status == USHER_MISSING) {
+            if (status == USHER_OK)
+                status = find_shortage(w, &group, r.n[USHER__N_TOTAL], r.n[USHER__N_BUSY_UP],
+                                       r.n[USHER__N_RESTING], &of);
+            else if (status == USHER_MISSING)
                 status = USHER_OK;
-            }
         }
     }
     if (status == USHER_OK)
@@ -463,11 +639,12 @@ static enum usher_status exhausted(work *w)
     if (status != USHER_OK)
         return status;
     w->reply->status = USHER_EMPTY;
-    n->why = total == 0    ? USHER_WHY_NONE
-             : busy_up > 0 ? USHER_WHY_BUSY
-             : rests > 0   ? USHER_WHY_RESTING
-                           : USHER_WHY_DOWN;
-    n->next_ms = next;
+    n->why = of.total == 0    ? USHER_WHY_NONE
+             : of.busy_up > 0 ? USHER_WHY_BUSY
+             : of.rests > 0   ? USHER_WHY_RESTING
+             : of.capped      ? USHER_WHY_CAPPED
+                              : USHER_WHY_DOWN;
+    n->next_ms = of.next;
     return USHER_OK;
 }
 
@@ -475,13 +652,14 @@ static enum usher_status exhausted(work *w)
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
     struct usher_number_reply *n = &w->reply->of.number;
-    int64_t at = free_at(&w->scope, r);
+    int64_t at = free_at(w, r);
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* somebody else's */
     n->why = busy(r->state)                       ? USHER_WHY_BUSY
              : r->state == USHER_NUMBER_IDLE_DOWN ? USHER_WHY_DOWN
-                                                  : USHER_WHY_RESTING;
+             : resting(r)                         ? USHER_WHY_RESTING
+                                                  : USHER_WHY_CAPPED;
     n->next_ms = at > 0 ? at : -1;
     return count_refusal(w);
 }
@@ -523,7 +701,7 @@ static enum usher_status take(work *w, move *m)
     enum usher_status status;
 
     begin(w, m);
-    settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
+    settle(w, r, usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
            lease > 0 ? w->now + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
@@ -546,23 +724,13 @@ static enum usher_status take(work *w, move *m)
     return status == USHER_OK ? keep_and_commit(w, m) : status;
 }
 
-/* The number stands first in the idle list but has had its calls of the day (the cap was lowered
- * meanwhile): it rests until tomorrow, a change of its own. */
-static enum usher_status rest_today(work *w, move *m)
+/* As walk_idle(), but not to those that stand aside for the cap. */
+static enum usher_status walk_offered(work *w, const struct usher_text *group, uint64_t rank,
+                                      uint64_t order, bool back, struct usher_record *r)
 {
-    struct usher_record *r = mine(m);
+    enum usher_status status = walk_idle(w, group, rank, order, back, r);
 
-    begin(w, m);
-    settle(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_REST, USHER__CLAIM_NONE).to,
-           usher__day_end(w->now, w->scope.settings[USHER__SET_ZONE]), w->scope.version);
-    return save_and_commit(w, m, USHER_NUMBER_REST);
-}
-
-static enum usher_status walk_idle(work *w, const struct usher_text *group, uint64_t rank,
-                                   uint64_t order, bool back, struct usher_record *r)
-{
-    return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_IDLE, group, rank,
-                        order, back, r);
+    return status == USHER_OK && aside(r) ? USHER_MISSING : status;
 }
 
 /*
@@ -580,7 +748,7 @@ static enum usher_status draw(work *w, const struct usher_text *group, struct us
     bool turned = false;
 
     for (;;) {
-        enum usher_status status = walk_idle(w, group, rank, order, false, r);
+        enum usher_status status = walk_offered(w, group, rank, order, false, r);
 
         if (status == USHER_MISSING && !turned) { /* once round, then none means none */
             turned = true;
@@ -596,39 +764,53 @@ static enum usher_status draw(work *w, const struct usher_text *group, struct us
 }
 
 /*
- * The number that the pool's order puts first in @group (NULL: any).  Numbers that became
- * idle under another kind of order (random or not) go before all others.  MISSING.
+ * The number that the pool's order puts first in @group (NULL: any), of those that do not stand
+ * aside for the cap.  Numbers that became idle under another kind of order (random or not) go
+ * before all others.  MISSING.
  */
 static enum usher_status head(work *w, const struct usher_text *group, struct usher_record *r)
 {
     enum usher_status status;
 
     if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_RANDOM) {
-        status = walk_idle(w, group, USHER__RANK_QUEUED, 0, false, r);
+        status = walk_offered(w, group, USHER__RANK_QUEUED, 0, false, r);
         return status != USHER_MISSING ? status : draw(w, group, r);
     }
-    status = walk_idle(w, group, 0, 0, false, r);
+    status = walk_offered(w, group, 0, 0, false, r);
     if (status != USHER_OK || r->rank < USHER__RANK_QUEUED ||
         w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_LONGEST_IDLE)
         return status;
-    return walk_idle(w, group, UINT64_MAX, UINT64_MAX, true, r);
+    return walk_offered(w, group, USHER__RANK_CAPPED, 0, true, r);
 }
 
-/* Give the first number of @group (NULL: any) to this call.  MISSING: there is none. */
+/*
+ * Give the first number of @group (NULL: any) to this call.  MISSING: there is none, however many
+ * are in the way: those found to have had their calls are put aside, once, and what is due but was
+ * more than a command applies on its way is applied until somebody is free.
+ */
 static enum usher_status take_first(work *w, const struct usher_text *group, move *m)
 {
-    for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
+    for (;;) {
+        int64_t next;
         enum usher_status status = head(w, group, mine(m));
 
-        if (status != USHER_OK)
-            return status;
-        if (!capped(&w->scope, mine(m), w->now))
-            return take(w, m);
-        status = rest_today(w, m);
+        if (status == USHER_OK) {
+            if (!capped(&w->scope, mine(m), w->now))
+                return take(w, m);
+            status = replace(w, m, USHER_NUMBER_REST);
+        } else if (status == USHER_MISSING) {
+            status = first_aside(w, group, mine(m));
+            if (status == USHER_OK)
+                return take(w, m);
+            if (status == USHER_MISSING && w->scope.due_ms <= w->now) {
+                status = first_due(w, group, &next, mine(m));
+                if (status == USHER_OK)
+                    status = expire_one(w, m);
+            }
+        }
         if (status != USHER_OK)
             return status;
     }
-    return USHER_MISSING;
 }
 
 /* Does the command's list of groups let @r be used? */
@@ -705,14 +887,7 @@ static enum usher_status call_this(work *w, move *m)
     }
     if (status != USHER_OK)
         return status;
-    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms == 0 && capped(&w->scope, r, w->now)) {
-        status = rest_today(w, m);
-        if (status == USHER_OK)
-            status = load(w, &a->number, m);
-        if (status != USHER_OK)
-            return status;
-    }
-    if (resting(r))
+    if (resting(r) || (r->state == USHER_NUMBER_IDLE_UP && capped(&w->scope, r, w->now)))
         claim = USHER__CLAIM_RESTING;
     else if (a->owner.data != NULL)
         claim = busy(r->state) && usher__text_equal(&a->owner, &r->owner) ? USHER__CLAIM_HOLDER
@@ -751,7 +926,21 @@ static enum usher_status call(work *w)
     return status == USHER_MISSING ? exhausted(w) : status;
 }
 
-/* ---- hangup, renew, free ---------------------------------------------------------- */
+/* ---- hangup, renew, lift, free ---------------------------------------------------- */
+
+/* `hangup` with rest=0 of a number that rests: whoever may end a call may end the rest behind it.
+ */
+static struct usher__number_move unrested(unsigned state, unsigned claim)
+{
+    struct usher__number_move to =
+        usher__number_move(state, USHER__NUMBER_LIFT, USHER__CLAIM_RESTING);
+
+    if (claim == USHER__CLAIM_OTHER)
+        to.status = USHER_STALE;
+    else if (claim == USHER__CLAIM_STRICT)
+        to.status = USHER_REFUSED;
+    return to;
+}
 
 static enum usher_status hangup(work *w)
 {
@@ -773,15 +962,41 @@ static enum usher_status hangup(work *w)
     else if (w->scope.settings[USHER__SET_STRICT] != 0)
         claim = USHER__CLAIM_STRICT;
     to = usher__number_move(r->state, USHER__NUMBER_HANGUP, claim);
+    if (resting(r) && (w->command->given & USHER_GIVEN_REST) != 0 && a->rest_ms == 0)
+        to = unrested(r->state, claim);
     if (to.status != USHER_OK) {
         answer(w, (enum usher_status)to.status, r);
         return USHER_OK;
     }
     begin(w, &m);
-    release(&w->scope, r, to.to, w->now,
+    release(w, r, to.to, w->now,
             (w->command->given & USHER_GIVEN_REST) != 0 ? a->rest_ms
                                                         : w->scope.settings[USHER__SET_REST],
             w->scope.version);
+    return finish(w, &m);
+}
+
+static enum usher_status lift(work *w)
+{
+    struct usher__number_move to;
+    move m;
+    struct usher_record *r = mine(&m);
+    enum usher_status status = load(w, &w->command->arg.number.number, &m);
+
+    if (status == USHER_MISSING) {
+        answer_nodata(w, USHER_MISSING);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    to = usher__number_move(r->state, USHER__NUMBER_LIFT,
+                            resting(r) ? USHER__CLAIM_RESTING : USHER__CLAIM_NONE);
+    if (to.status != USHER_OK) {
+        answer(w, (enum usher_status)to.status, r);
+        return USHER_OK;
+    }
+    begin(w, &m);
+    settle(w, r, to.to, 0, w->scope.version);
     return finish(w, &m);
 }
 
@@ -808,7 +1023,7 @@ static enum usher_status renew(work *w)
         if (r->until_ms != until || r->n[USHER__N_LEASE] != lease) {
             begin(w, &m);
             r->n[USHER__N_LEASE] = lease;
-            settle(&w->scope, r, to.to, until, w->scope.version);
+            settle(w, r, to.to, until, w->scope.version);
             return finish(w, &m);
         }
         to.status = USHER_SAME;
@@ -832,8 +1047,8 @@ static enum usher_status free_one(work *w, move *m)
     struct usher_record *r = mine(m);
 
     begin(w, m);
-    release(&w->scope, r, usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to,
-            w->now, w->scope.settings[USHER__SET_REST], w->scope.version);
+    release(w, r, usher__number_move(r->state, USHER__NUMBER_FREE, USHER__CLAIM_NONE).to, w->now,
+            w->scope.settings[USHER__SET_REST], w->scope.version);
     return save(w, m);
 }
 
@@ -957,6 +1172,8 @@ static enum usher_status set(work *w)
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, new, sizeof new);
+    if (w->scope.counts[USHER__COUNT_CAPPED] != 0)
+        due_at(w, w->now); /* another cap or zone may free them at once */
     status = usher__request_keep(w, &c);
     if (status == USHER_OK)
         status = usher__change_commit(w, &c, USHER_NUMBER_SET, 0, 0, NULL);
@@ -969,7 +1186,7 @@ static enum usher_status set(work *w)
 static void look(work *w, struct usher_record *r)
 {
     while (due(r, w->now))
-        expire(&w->scope, r, r->order);
+        expire(w, r, r->order);
 }
 
 static enum usher_status add_row(work *w, const struct usher_record *r)
@@ -982,6 +1199,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.owner = r->owner;
     row.state = (enum usher_number_state)r->state;
     row.resting = r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0;
+    row.capped = r->state == USHER_NUMBER_IDLE_UP && capped(&w->scope, r, w->now);
     row.token = r->token;
     row.until_ms = r->until_ms;
     row.calls_today = calls_on(&w->scope, r, w->now);
@@ -1080,12 +1298,19 @@ static enum usher_status stats(work *w)
     }
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
+    hi = USHER__RANK_CAPPED;
+    order = 0;
+    while ((status = walk_aside(w, NULL, &hi, &order, &r)) == USHER_OK)
+        counts[USHER__COUNT_CAPPED]--;
+    if (status != USHER_MISSING)
+        return status;
     s->idle_down = counts[USHER_NUMBER_IDLE_DOWN];
     s->idle_up = counts[USHER_NUMBER_IDLE_UP];
     s->busy_down = counts[USHER_NUMBER_BUSY_DOWN];
     s->busy_up = counts[USHER_NUMBER_BUSY_UP];
     s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
     s->resting = counts[USHER__COUNT_RESTING];
+    s->capped = counts[USHER__COUNT_CAPPED];
     if (counts[USHER__COUNT_CALLS_DAY] == today)
         s->calls_today = counts[USHER__COUNT_CALLS];
     if (counts[USHER__COUNT_REFUSED_DAY] >= today)
@@ -1148,6 +1373,8 @@ static enum usher_status run(work *w)
         return hangup(w);
     case USHER_NUMBER_RENEW:
         return renew(w);
+    case USHER_NUMBER_LIFT:
+        return lift(w);
     case USHER_NUMBER_FREE:
         return free_holds(w);
     default:
@@ -1173,7 +1400,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is newer than its scope";
     if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER_KIND_NUMBER || r->kind > USHER_KIND_REQUEST)
+    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_PAST)
         return "is of no known kind";
     if (r->kind != USHER_KIND_REQUEST && r->data.size != 0)
         return "has data that means nothing";
@@ -1183,10 +1410,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "has no known state";
     if (r->slots != usher__number_slots(r->state, r->until_ms))
         return "stands in lists that do not follow from its state";
-    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0
-            ? r->rank != 0
-            : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
-        return "has a rank that was not drawn from its version";
+    if ((r->slots & (1u << USHER__NUMBER_IDLE)) == 0 ? r->rank != 0
+        : aside(r) ? r->rank != usher__number_rank_capped(r->n[USHER__N_DAY], r->n[USHER__N_CALLS])
+                   : r->rank != USHER__RANK_QUEUED && r->rank != usher__draw(r->order))
+        return "has a rank that does not follow from its version or its calls";
     if (!busy(r->state) && r->owner.size != 0)
         return "is idle and has an owner";
     if (busy(r->state) && r->token != r->order)
@@ -1213,6 +1440,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     case USHER_KIND_STICKY:
         t->counts[USHER__COUNT_STICKY]++;
         break;
+    case KIND_PAST:
+        t->counts[USHER__COUNT_PAST]++;
+        break;
     default:
         t->counts[USHER__COUNT_REQUESTS]++;
         break;
@@ -1226,12 +1456,18 @@ static const char *state_word(unsigned kind, unsigned state)
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
-                                                "request", "?",      "?",     "?" };
+                                                "request", "past",   "?",     "?" };
 
 static const struct usher__constant constants[] = {
-    { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
-    { "QUEUED", USHER__RANK_QUEUED },    { "DRAW_STEPS", USHER__DRAW_STEPS },
-    { "SETTINGS", USHER__SETTINGS },     { NULL, 0 },
+    { "V_EXPIRE", USHER_NUMBER_EXPIRE },
+    { "V_REST", USHER_NUMBER_REST },
+    { "QUEUED", USHER__RANK_QUEUED },
+    { "ASIDE", USHER__RANK_CAPPED },
+    { "DRAW_STEPS", USHER__DRAW_STEPS },
+    { "PAST_MAX", PAST_MAX },
+    { "FOREVER", USHER__FOREVER },
+    { "SETTINGS", USHER__SETTINGS },
+    { NULL, 0 },
 };
 
 const struct usher__steps usher__number_steps = {
@@ -1254,6 +1490,8 @@ const struct usher__steps usher__number_steps = {
         [USHER__COUNT_CALLS_DAY] = "CALLS_DAY",
         [USHER__COUNT_REFUSED] = "REFUSED",
         [USHER__COUNT_REFUSED_DAY] = "REFUSED_DAY",
+        [USHER__COUNT_CAPPED] = "CAPPED",
+        [USHER__COUNT_PAST] = "PAST",
     },
     .setting_names = {
         [USHER__SET_ORDER] = "ORDER",
@@ -1269,6 +1507,7 @@ const struct usher__steps usher__number_steps = {
     .constants = constants,
     .requests = USHER__COUNT_REQUESTS,
     .requests_max = USHER__SET_REQUESTS,
-    .counted = ((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u,
+    .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
+               1u << USHER__COUNT_PAST,
     .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
 };

@@ -259,7 +259,9 @@ enum usher__number_count {
     USHER__COUNT_CALLS, /* of the day below */
     USHER__COUNT_CALLS_DAY,
     USHER__COUNT_REFUSED, /* a statistic: changes without a version, not in the digest */
-    USHER__COUNT_REFUSED_DAY
+    USHER__COUNT_REFUSED_DAY,
+    USHER__COUNT_CAPPED, /* that stand aside in the idle list */
+    USHER__COUNT_PAST
 };
 
 /* The order of scope.settings. */

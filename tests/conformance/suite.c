@@ -128,6 +128,25 @@ static void expect(struct fixture *f, const char *file, int at, enum usher_statu
     fail();
 }
 
+/* A call, whatever comes of it. */
+static void execute_call(struct fixture *f, const char *line)
+{
+    struct said s;
+    char words[256];
+
+    (void)snprintf(words, sizeof words, "call %s", line);
+    said_line(&s, USHER_NUMBER, words);
+    (void)execute(f, &s.c);
+}
+
+/* There is nothing free before @next. */
+static void empty_at(struct fixture *f, const char *line, int64_t next)
+{
+    execute_call(f, line);
+    assert_int_equal(f->r.status, USHER_EMPTY);
+    assert_int_equal(f->r.of.number.next_ms, next);
+}
+
 #define ok(f, ...) expect(f, __FILE__, __LINE__, USHER_OK, __VA_ARGS__)
 #define same(f, ...) expect(f, __FILE__, __LINE__, USHER_SAME, __VA_ARGS__)
 #define missing(f, ...) expect(f, __FILE__, __LINE__, USHER_MISSING, __VA_ARGS__)
@@ -239,6 +258,11 @@ static const struct cell cells[] = {
     { IDLE_DOWN, "free", USHER_SAME, IDLE_DOWN },
     { BUSY_UP, "free", USHER_OK, IDLE_UP },
     { BUSY_DOWN, "free", USHER_OK, IDLE_DOWN },
+    { NODATA, "lift", USHER_MISSING, NODATA },
+    { IDLE_UP, "lift", USHER_SAME, IDLE_UP },
+    { IDLE_DOWN, "lift", USHER_SAME, IDLE_DOWN },
+    { BUSY_UP, "lift", USHER_SAME, BUSY_UP },
+    { BUSY_DOWN, "lift", USHER_SAME, BUSY_DOWN },
     { IDLE_UP, "sweep", USHER_SAME, IDLE_UP },
     { IDLE_DOWN, "sweep", USHER_SAME, IDLE_DOWN },
     { BUSY_UP, "sweep", USHER_OK, IDLE_UP }, /* the hold has expired */
@@ -328,7 +352,8 @@ static void each_cell_of_the_table_does_what_it_says(void **state)
     }
 }
 
-/* A number that is taken out and put in again is as new, and is in one list once. */
+/* A number that is taken out and put in again is as new, but for its calls of the day, and is in one
+ * list once. */
 static void a_number_that_comes_back_is_new(void **state)
 {
     struct fixture *f = *state;
@@ -343,7 +368,8 @@ static void a_number_that_comes_back_is_new(void **state)
     assert_text(f->r.of.number.rows[0].group, "b");
     assert_text(f->r.of.number.rows[0].owner, "");
     assert_int_equal(f->r.of.number.rows[0].token, 0);
-    assert_int_equal(f->r.of.number.rows[0].used_ms, 0);
+    assert_int_equal(f->r.of.number.rows[0].until_ms, 0);
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
     ok(f, "reg desk n1");
     empty(f, "call desk group=a");
     assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
@@ -1014,21 +1040,26 @@ static void a_number_has_so_many_calls_a_local_day(void **state)
     }
     ok(f, "show desk n1");
     assert_int_equal(f->r.of.number.rows[0].calls_today, 2);
-    assert_true(f->r.of.number.rows[0].resting);
-    assert_int_equal(f->r.of.number.rows[0].until_ms, midnight);
+    assert_true(f->r.of.number.rows[0].capped);
+    assert_false(f->r.of.number.rows[0].resting);
     ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.calls_today, 4);
-    assert_int_equal(f->r.of.number.of.stats.resting, 2);
+    assert_int_equal(f->r.of.number.of.stats.capped, 2);
+    assert_int_equal(f->r.of.number.of.stats.resting, 0);
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
     refused(f, "call desk number=n2");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.next_ms, midnight);
     f->now = midnight - 1;
     empty(f, "call desk");
     f->now = midnight;
     ok(f, "show desk n1");
     assert_int_equal(f->r.of.number.rows[0].calls_today, 0);
+    assert_false(f->r.of.number.rows[0].capped);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 0);
     assert_given(f, "desk", "n1");
     ok(f, "show desk n1");
     assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
@@ -1050,10 +1081,11 @@ static void a_call_over_midnight_counts_for_the_day_it_began(void **state)
     assert_int_equal(f->r.of.number.until_ms, 0); /* it has had none today */
     assert_given(f, "desk", "n1");
     ok(f, "hangup desk n1");
-    assert_int_equal(f->r.of.number.until_ms, midnight + DAY);
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.next_ms, midnight + DAY);
 }
 
-static void a_number_over_a_cap_that_was_lowered_rests(void **state)
+static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
 {
     struct fixture *f = *state;
     int64_t midnight = MORNING + 14 * HOUR;
@@ -1067,20 +1099,338 @@ static void a_number_over_a_cap_that_was_lowered_rests(void **state)
     ok(f, "set desk daily=1"); /* both are idle and have had it */
     v = f->r.version;
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
-    assert_int_equal(f->r.version, v + 2); /* each has been put to rest */
-    ok(f, "set desk daily=0");
-    empty(f, "call desk"); /* a rest is a rest */
+    assert_int_equal(f->r.version, v + 2); /* each has been put aside */
+    empty(f, "call desk");
+    assert_int_equal(f->r.version, v + 2); /* once */
     f->now = midnight;
     assert_given(f, "desk number=n1", "n1");
     ok(f, "hangup desk n1");
-    ok(f, "set desk daily=1");
     v = f->r.version;
     refused(f, "call desk number=n1");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
-    assert_int_equal(f->r.version, v + 1);
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.version, v);
     assert_given(f, "desk", "n2");
+}
+
+static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk daily=1");
+    numbers(f, 1);
+    for (int cap = 2; cap < 5; cap++) {
+        ok(f, "call desk");
+        ok(f, "hangup desk n1");
+        empty(f, "call desk");
+        ok(f, "set desk daily=%d", cap);
+    }
+    ok(f, "call desk");
+    ok(f, "hangup desk n1"); /* the fourth: as many as the cap */
+    empty(f, "call desk");
+    ok(f, "set desk daily=0");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 0);
+    assert_given(f, "desk", "n1");
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 5); /* which is not forgotten */
+    ok(f, "hangup desk n1");
+    ok(f, "set desk daily=5");
+    empty(f, "call desk");
+    /* nor does a higher cap end a rest that has another reason */
+    ok(f, "set desk daily=6 rest=1000");
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "set desk daily=0");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    f->now += 1000;
+    assert_given(f, "desk", "n1");
+}
+
+static void of_several_capped_a_higher_cap_frees_those_below_it(void **state)
+{
+    struct fixture *f = *state;
+
+    numbers(f, 3);
+    for (int i = 1; i <= 3; i++) /* n1 has one call, n3 three of them */
+        for (int k = 0; k < i; k++) {
+            ok(f, "call desk number=n%d", i);
+            ok(f, "hangup desk n%d", i);
+        }
+    ok(f, "set desk daily=1");
+    empty(f, "call desk");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 3);
+    ok(f, "set desk daily=3");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 1);
+    assert_given(f, "desk", "n1");
+    assert_given(f, "desk", "n2");
+    empty(f, "call desk");
+    /* a number is capped for the day that its calls were of, wherever that is now */
+    ok(f, "set desk zone=-1440");
+    assert_given(f, "desk", "n3");
+}
+
+static void another_zone_frees_whose_day_is_another_one(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk daily=1");
+    numbers(f, 3);
+    ok(f, "call desk number=n1");
+    ok(f, "hangup desk n1");
+    ok(f, "set desk zone=1440"); /* it is tomorrow */
+    ok(f, "call desk number=n2");
+    ok(f, "hangup desk n2");
+    ok(f, "set desk zone=0"); /* n1 has had its call today, n2 tomorrow */
+    assert_given(f, "desk", "n3");
+    assert_given(f, "desk", "n2");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, 1);
+}
+
+/* ---- N16: whatever stands in the way ----------------------------------------------- */
+
+#define MANY 1000
+
+/* n0000 to n0999, each with one call today, behind them those in @last, fresh. */
+static void a_thousand_used(struct fixture *f, const char *group, const char *const *last)
+{
+    for (int i = 0; i < MANY; i++) {
+        ok(f, "add desk n%04d%s", i, group);
+        ok(f, "reg desk n%04d", i);
+    }
+    for (int i = 0; i < MANY; i++) {
+        ok(f, "call desk number=n%04d", i);
+        ok(f, "hangup desk n%04d", i);
+    }
+    for (; *last != NULL; last++) {
+        ok(f, "add desk %s", *last);
+        ok(f, "reg desk %.1s", *last);
+    }
+}
+
+static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
+{
+    static const char *const last[] = { "f", NULL };
+    struct fixture *f = *state;
+    uint64_t v;
+
+    a_thousand_used(f, "", last);
+    ok(f, "set desk daily=1");
+    v = f->r.version;
+    assert_given(f, "desk owner=ann", "f");
+    assert_int_equal(f->r.version, v + MANY + 1); /* each was put aside, as a change of its own */
+    ok(f, "hangup desk f");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR);
+    assert_int_equal(f->r.version, v + MANY + 2); /* and nobody is looked at twice */
+    ok(f, "add desk g");
+    ok(f, "reg desk g");
+    assert_given(f, "desk owner=ann", "g");
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, MANY + 1);
+    ok(f, "set desk daily=2"); /* all come back, in the end */
+    for (int i = 0; i < MANY + 1; i++)
+        ok(f, "call desk");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+}
+
+static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
+{
+    static const char *const last[] = { "f group=a", "h group=b", NULL };
+    struct fixture *f = *state;
+
+    a_thousand_used(f, " group=a", last);
+    ok(f, "set desk daily=1 order=most-recent");
+    assert_given(f, "desk group=a,*", "f");
+    empty(f, "call desk group=a");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR);
+    assert_given(f, "desk group=a,*", "h");
+}
+
+static void due_holds_of_other_groups_hide_no_number(void **state)
+{
+    struct fixture *f = *state;
+
+    for (int i = 0; i < 70; i++) {
+        ok(f, "add desk a%02d group=a", i);
+        ok(f, "reg desk a%02d", i);
+        ok(f, "call desk lease=10");
+    }
+    ok(f, "add desk b1 group=b");
+    ok(f, "reg desk b1");
+    ok(f, "call desk lease=11");
+    f->now += 1000;
+    assert_given(f, "desk group=b,* lease=11", "b1"); /* and not one of the others */
+    f->now += 1000;
+    assert_given(f, "desk group=b", "b1");
+}
+
+/* Nothing of b gets free: they rest, or are not registered any more. */
+static void what_is_due_and_frees_none_is_told_of_truly(void **state)
+{
+    struct fixture *f = *state;
+    int64_t then;
+
+    ok(f, "set desk rest=100000");
+    for (int i = 0; i < 100; i++) {
+        ok(f, "add desk a%02d group=a", i);
+        ok(f, "reg desk a%02d", i);
+        ok(f, "call desk lease=10");
+    }
+    for (int i = 0; i < 100; i++) {
+        ok(f, "add desk b%02d group=b", i);
+        ok(f, "reg desk b%02d", i);
+        ok(f, "call desk lease=11");
+        if (i < 99)
+            ok(f, "unreg desk b%02d", i);
+    }
+    then = f->now + 11 + 100000;
+    f->now += 1000;
+    empty(f, "call desk group=b");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_true(f->r.of.number.next_ms > f->now);
+    /* asked again then, and then again, it comes to the right one, and never after it */
+    for (int i = 0; f->r.status == USHER_EMPTY; i++) {
+        assert_true(i < 4);
+        assert_true(f->r.of.number.next_ms > f->now || i == 0);
+        assert_true(f->r.of.number.next_ms <= then);
+        f->now = f->r.of.number.next_ms;
+        execute_call(f, "desk group=b");
+    }
+    assert_string_equal(f->r.of.number.number, "b99");
+    assert_int_equal(f->now, then);
+}
+
+static void next_is_the_first_of_rests_holds_and_midnight(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk rest=50 daily=1");
+    numbers(f, 4);
+    ok(f, "call desk number=n1");
+    ok(f, "hangup desk n1 rest=0");
+    empty_at(f, "desk group=none", -1); /* USHER_WHY_NONE */
+    ok(f, "call desk number=n2 lease=7000");
+    ok(f, "call desk number=n3");
+    ok(f, "call desk number=n4");
+    /* n2 will have had its call then, as n1 has: only the day's end frees one */
+    empty_at(f, "desk", MORNING + 14 * HOUR);
+    ok(f, "set desk daily=0");
+    ok(f, "call desk number=n1 lease=9000");
+    empty_at(f, "desk", f->now + 7050); /* and it rests behind the hold */
+    ok(f, "hangup desk n3 rest=7020");
+    empty_at(f, "desk", f->now + 7020);
+    ok(f, "hangup desk n4 rest=20");
+    empty_at(f, "desk", f->now + 20);
+}
+
+/* ---- N17: ends of rests, calls that are remembered --------------------------------- */
+
+static void a_rest_can_be_lifted_however_long_it_is(void **state)
+{
+    struct fixture *f = *state;
+
+    missing(f, "lift desk n1");
+    numbers(f, 2);
+    same(f, "lift desk n1");
+    ok(f, "call desk");
+    same(f, "lift desk n1"); /* nobody's call ends by it */
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    ok(f, "hangup desk n1 rest=3153600000000");
+    ok(f, "unreg desk n2");
+    empty(f, "call desk");
+    ok(f, "lift desk n1");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n1 rest=1000");
+    ok(f, "unreg desk n1");
+    ok(f, "lift desk n1");
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_DOWN);
+    same(f, "lift desk n1");
+    ok(f, "reg desk n1");
+    assert_given(f, "desk", "n1");
+}
+
+static void a_lifted_rest_leaves_the_cap(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk daily=1");
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1 rest=1000");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR); /* for it is capped as well */
+    ok(f, "lift desk n1");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    same(f, "lift desk n1");
+    ok(f, "set desk daily=0");
+    assert_given(f, "desk", "n1");
+}
+
+static void a_second_hangup_with_no_rest_ends_the_rest(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    numbers(f, 1);
+    ok(f, "call desk");
+    token = f->r.of.number.token;
+    ok(f, "hangup desk n1 token=%" PRIu64 " rest=3153600000000", token);
+    refused(f, "hangup desk n1");
+    refused(f, "hangup desk n1 token=%" PRIu64 " rest=5", token);
+    stale(f, "hangup desk n1 token=%" PRIu64 " rest=0", token + 1);
+    ok(f, "hangup desk n1 token=%" PRIu64 " rest=0", token);
+    assert_int_equal(f->r.of.number.until_ms, 0);
+    refused(f, "hangup desk n1 token=%" PRIu64 " rest=0", token); /* it does not rest any more */
+    assert_given(f, "desk", "n1");
+    ok(f, "hangup desk n1 rest=1000");
+    ok(f, "set desk strict=1");
+    refused(f, "hangup desk n1 rest=0");
+    ok(f, "set desk strict=0");
+    ok(f, "hangup desk n1 rest=0");
+    assert_given(f, "desk", "n1");
+}
+
+static void calls_of_the_day_survive_del_and_add(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "set desk daily=2");
+    numbers(f, 1);
+    ok(f, "call desk");
+    ok(f, "hangup desk n1");
+    ok(f, "del desk n1");
+    missing(f, "show desk n1");
+    numbers(f, 1);
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
+    assert_int_equal(f->r.of.number.rows[0].used_ms, f->now);
+    ok(f, "call desk");
+    ok(f, "del desk n1"); /* in its call */
+    numbers(f, 1);
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    ok(f, "del desk n1");
+    f->now = MORNING + 14 * HOUR; /* another day: that is forgotten */
+    numbers(f, 1);
+    ok(f, "show desk n1");
+    assert_int_equal(f->r.of.number.rows[0].calls_today, 0);
+    assert_int_equal(f->r.of.number.rows[0].used_ms, 0);
+    ok(f, "call desk");
 }
 
 /* ---- N10, N11: groups and callees -------------------------------------------------- */
@@ -2657,7 +3007,19 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_rest_goes_on_while_unregistered),
         TEST(a_number_has_so_many_calls_a_local_day),
         TEST(a_call_over_midnight_counts_for_the_day_it_began),
-        TEST(a_number_over_a_cap_that_was_lowered_rests),
+        TEST(a_number_over_a_cap_that_was_lowered_is_put_aside),
+        TEST(a_cap_that_is_raised_or_lifted_frees_at_once),
+        TEST(of_several_capped_a_higher_cap_frees_those_below_it),
+        TEST(another_zone_frees_whose_day_is_another_one),
+        TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones),
+        TEST(a_fresh_number_of_a_group_goes_before_those_of_others),
+        TEST(due_holds_of_other_groups_hide_no_number),
+        TEST(what_is_due_and_frees_none_is_told_of_truly),
+        TEST(next_is_the_first_of_rests_holds_and_midnight),
+        TEST(a_rest_can_be_lifted_however_long_it_is),
+        TEST(a_lifted_rest_leaves_the_cap),
+        TEST(a_second_hangup_with_no_rest_ends_the_rest),
+        TEST(calls_of_the_day_survive_del_and_add),
         TEST(groups_are_tried_in_order),
         TEST(a_group_says_why_it_has_none),
         TEST(a_callee_sees_the_number_it_knows),

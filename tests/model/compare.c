@@ -95,6 +95,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
         ROW(until_ms);
         ROW(calls_today);
         ROW(used_ms);
+        ROW(capped);
     }
     if (verb == USHER_NUMBER_SET && answered) {
         OF(of.settings.order);
@@ -117,6 +118,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
         OF(of.stats.calls_today);
         OF(of.stats.refused_today);
         OF(of.stats.longest_hold_ms);
+        OF(of.stats.capped);
     }
     return d.equal;
 }
@@ -322,7 +324,10 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
                       (int)row->number.size, row->number.data, (int)row->group.size,
                       row->group.data != NULL ? row->group.data : "", (int)row->owner.size,
                       row->owner.data != NULL ? row->owner.data : "",
-                      usher_number_state_word(row->state), row->resting ? " resting" : "",
+                      usher_number_state_word(row->state),
+                      row->resting  ? " resting"
+                      : row->capped ? " capped"
+                                    : "",
                       row->token, row->until_ms, row->calls_today, row->used_ms);
     }
     if (r->status != USHER_OK && r->status != USHER_SAME)

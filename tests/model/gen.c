@@ -527,8 +527,9 @@ static enum usher_verb any_verb(struct gen *g)
     } verbs[] = {
         { USHER_NUMBER_CALL, 30 }, { USHER_NUMBER_HANGUP, 18 }, { USHER_NUMBER_RENEW, 8 },
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
-        { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 5 },
-        { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 3 },
+        { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 4 },
+        { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 2 },
+        { USHER_NUMBER_LIFT, 2 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 

@@ -14,7 +14,6 @@
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
 #define EXPIRE_MOST 64 /* expiries that a command applies on its way */
-#define CAPPED_MOST 64 /* capped numbers put to rest for one group of a call */
 #define DUE_LOOK 64    /* due numbers that are looked at for `next` */
 #define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
@@ -75,6 +74,7 @@ static bool arguments_right(const struct usher_command *c)
     case USHER_NUMBER_REG:
     case USHER_NUMBER_UNREG:
     case USHER_NUMBER_SHOW:
+    case USHER_NUMBER_LIFT:
         texts = "n";
         break;
     case USHER_NUMBER_CALL:
@@ -166,17 +166,6 @@ static bool capped(const struct model_pool *p, const struct model_number *n, int
     return p->set.daily > 0 && n->day == day_of(p, at) && n->calls >= p->set.daily;
 }
 
-/* When a number that becomes idle at @at may be offered again: 0, at once. */
-static int64_t rest_until(const struct model_pool *p, const struct model_number *n, int64_t at,
-                          int64_t rest)
-{
-    int64_t until = rest > 0 ? at + rest : 0;
-
-    if (capped(p, n, at) && midnight_after(p, at) > until)
-        until = midnight_after(p, at);
-    return until;
-}
-
 /* In which order the numbers of the idle list are given out. */
 static bool offered_before(const struct model_pool *p, const struct model_number *a,
                            const struct model_number *b)
@@ -202,6 +191,7 @@ static struct model_pool pool_copy(const struct model_pool *p)
     struct model_pool q = *p;
 
     q.numbers = copied(p->numbers, p->n_numbers, sizeof *p->numbers);
+    q.past = copied(p->past, p->n_past, sizeof *p->past);
     q.stickies = copied(p->stickies, p->n_stickies, sizeof *p->stickies);
     q.requests = copied(p->requests, p->n_requests, sizeof *p->requests);
     return q;
@@ -210,6 +200,7 @@ static struct model_pool pool_copy(const struct model_pool *p)
 static void pool_done(struct model_pool *p)
 {
     free(p->numbers);
+    free(p->past);
     free(p->stickies);
     free(p->requests);
 }
@@ -305,6 +296,7 @@ static void joins(struct work *w, struct model_number *n)
 {
     n->order = w->p->version + 1;
     n->drawn = w->p->set.order == USHER_ORDER_RANDOM;
+    n->aside = capped(w->p, n, w->now);
 }
 
 /* The hold on @n ended at @at. */
@@ -316,7 +308,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
     n->busy = false;
     n->owner = text_of(NULL, 0);
     n->lease = 0;
-    n->until = rest_until(w->p, n, at, rest);
+    n->until = rest > 0 ? at + rest : 0;
     if (free_now(n))
         joins(w, n);
     changed(w, verb, from, model_state(n), n);
@@ -357,14 +349,52 @@ static void up_to_date(struct work *w, struct model_number *n)
         expire_one(w, n);
 }
 
+/* Of the group, or of any if @group is "*" or NULL. */
+static bool in_group(const struct model_number *n, const struct usher_text *group)
+{
+    return group == NULL || (group->size == 1 && group->data[0] == '*') ||
+           is(&n->group, group->data, group->size);
+}
+
+/* Of those of @group that stand aside and need not any more the one of the earliest day, with the
+ * fewest calls, that got there first; NULL. */
+static struct model_number *first_back(const struct work *w, const struct usher_text *group)
+{
+    struct model_number *first = NULL;
+
+    for (size_t i = 0; i < w->p->n_numbers; i++) {
+        struct model_number *n = &w->p->numbers[i];
+
+        if (!free_now(n) || !n->aside || capped(w->p, n, w->now) || !in_group(n, group))
+            continue;
+        if (first == NULL || n->day < first->day ||
+            (n->day == first->day &&
+             (n->calls < first->calls || (n->calls == first->calls && n->order < first->order))))
+            first = n;
+    }
+    return first;
+}
+
+/* It is free and gets another place among those that are: the one that it should have now. */
+static void moves(struct work *w, struct model_number *n, enum usher_verb verb)
+{
+    joins(w, n);
+    changed(w, verb, USHER_NUMBER_IDLE_UP, USHER_NUMBER_IDLE_UP, n);
+}
+
 /* At most @most of what is due; returns how many. */
 static uint64_t expire(struct work *w, uint64_t most)
 {
     uint64_t done = 0;
     struct model_number *n;
 
-    for (; done < most && (n = first_due(w->p)) != NULL && n->until <= w->now; done++)
-        expire_one(w, n);
+    for (; done < most; done++)
+        if ((n = first_due(w->p)) != NULL && n->until <= w->now)
+            expire_one(w, n);
+        else if ((n = first_back(w, NULL)) != NULL)
+            moves(w, n, USHER_NUMBER_EXPIRE);
+        else
+            break;
     return done;
 }
 
@@ -446,6 +476,19 @@ static enum usher_status verb_add(struct work *w, struct model_number *n)
     n = &w->p->numbers[w->p->n_numbers++];
     n->id = text_of(w->a->number.data, w->a->number.size);
     n->group = text_of(w->a->group.data, w->a->group.size);
+    for (size_t i = 0; i < w->p->n_past; i++) {
+        const struct model_past *past = &w->p->past[i];
+
+        if (!same_text(&past->id, &n->id))
+            continue;
+        if (past->day == day_of(w->p, w->now)) {
+            n->calls = past->calls;
+            n->day = past->day;
+            n->used = past->used;
+        }
+        removed(w->p->past, &w->p->n_past, sizeof *past, i);
+        break;
+    }
     changed(w, w->c->verb, USHER_NUMBER_NODATA, USHER_NUMBER_IDLE_DOWN, n);
     return tell(w, USHER_OK, n);
 }
@@ -457,6 +500,16 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
     if (n == NULL)
         return tell(w, USHER_SAME, NULL);
     gone = *n;
+    if (n->calls > 0 && n->day == day_of(w->p, w->now)) {
+        struct model_past *past;
+
+        w->p->past = grown(w->p->past, w->p->n_past, sizeof *past);
+        past = &w->p->past[w->p->n_past++];
+        past->id = n->id;
+        past->calls = n->calls;
+        past->day = n->day;
+        past->used = n->used;
+    }
     removed(w->p->numbers, &w->p->n_numbers, sizeof *n, (size_t)(n - w->p->numbers));
     changed(w, w->c->verb, model_state(&gone), USHER_NUMBER_NODATA, &gone);
     return tell(w, USHER_OK, NULL);
@@ -499,13 +552,6 @@ static enum usher_status take(struct work *w, struct model_number *n)
     return tell(w, USHER_OK, n);
 }
 
-/* A free number that has had its calls of the day leaves the idle list. */
-static void rests_today(struct work *w, struct model_number *n)
-{
-    n->until = midnight_after(w->p, w->now);
-    changed(w, USHER_NUMBER_REST, USHER_NUMBER_IDLE_UP, USHER_NUMBER_IDLE_UP, n);
-}
-
 static void refused(struct work *w)
 {
     int64_t today = day_of(w->p, w->now);
@@ -513,13 +559,6 @@ static void refused(struct work *w)
     w->p->refused = w->p->refused_day >= today ? w->p->refused + 1 : 1;
     if (w->p->refused_day < today)
         w->p->refused_day = today;
-}
-
-/* Of the group, or of any if @group is "*" or NULL. */
-static bool in_group(const struct model_number *n, const struct usher_text *group)
-{
-    return group == NULL || (group->size == 1 && group->data[0] == '*') ||
-           is(&n->group, group->data, group->size);
 }
 
 static bool in_groups(const struct model_number *n, const struct usher_text *groups)
@@ -564,40 +603,78 @@ static struct model_number *drawn_from(const struct work *w, struct model_number
     return circle[(first + k) % n];
 }
 
+/* The first of @group that is offered: free, and not aside; NULL. */
+static struct model_number *first_offered(struct work *w, const struct usher_text *group)
+{
+    struct model_number *head = NULL, **idle = NULL;
+    size_t n_idle = 0;
+
+    for (size_t i = 0; i < w->p->n_numbers; i++) {
+        struct model_number *n = &w->p->numbers[i];
+
+        if (!free_now(n) || n->aside || !in_group(n, group))
+            continue;
+        if (head == NULL || offered_before(w->p, n, head))
+            head = n;
+        idle = grown(idle, n_idle, sizeof *idle);
+        idle[n_idle++] = n;
+    }
+    if (head != NULL && head->drawn && w->p->set.order == USHER_ORDER_RANDOM)
+        head = drawn_from(w, idle, n_idle);
+    free(idle);
+    return head;
+}
+
+/* The number whose hold or rest is to end first of @group's. */
+static struct model_number *first_due_of(struct model_pool *p, const struct usher_text *group)
+{
+    struct model_number *first = NULL;
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        struct model_number *n = &p->numbers[i];
+
+        if (n->until != 0 && in_group(n, group) &&
+            (first == NULL || n->until < first->until ||
+             (n->until == first->until && n->order < first->order)))
+            first = n;
+    }
+    return first;
+}
+
 /* The number that a call on @group gets, NULL if none. */
 static struct model_number *pick(struct work *w, const struct usher_text *group)
 {
-    for (int k = 0;; k++) {
-        struct model_number *head = NULL, **idle = NULL;
-        size_t n_idle = 0;
+    for (;;) {
+        struct model_number *n = first_offered(w, group);
 
-        for (size_t i = 0; i < w->p->n_numbers; i++) {
-            struct model_number *n = &w->p->numbers[i];
-
-            if (!free_now(n) || !in_group(n, group))
-                continue;
-            if (head == NULL || offered_before(w->p, n, head))
-                head = n;
-            idle = grown(idle, n_idle, sizeof *idle);
-            idle[n_idle++] = n;
+        if (n != NULL && capped(w->p, n, w->now)) {
+            moves(w, n, USHER_NUMBER_REST);
+            continue;
         }
-        if (head != NULL && head->drawn && w->p->set.order == USHER_ORDER_RANDOM)
-            head = drawn_from(w, idle, n_idle);
-        free(idle);
-        if (head == NULL || !capped(w->p, head, w->now))
-            return head;
-        if (k == CAPPED_MOST)
+        if (n == NULL)
+            n = first_back(w, group);
+        if (n != NULL)
+            return n;
+        n = first_due_of(w->p, group);
+        if (n == NULL || n->until > w->now)
             return NULL;
-        rests_today(w, head);
+        expire_one(w, n);
     }
 }
 
-/* When a number that is up may be called again, if that is known, else -1. */
-static int64_t free_again(const struct model_pool *p, const struct model_number *n)
+/* When a number that is up gets free by itself, if it does, else -1. */
+static int64_t free_again(const struct model_pool *p, const struct model_number *n, int64_t now)
 {
-    int64_t rested = n->busy && n->until != 0 ? rest_until(p, n, n->until, p->set.rest_ms) : 0;
+    int64_t at = n->until;
 
-    return rested != 0 ? rested : n->until != 0 ? n->until : -1;
+    if (at == 0) {
+        if (n->busy)
+            return -1;
+        at = now;
+    } else if (n->busy) {
+        at += p->set.rest_ms;
+    }
+    return capped(p, n, at) ? midnight_after(p, at) : at;
 }
 
 static int64_t soonest(int64_t a, int64_t b)
@@ -605,20 +682,35 @@ static int64_t soonest(int64_t a, int64_t b)
     return a < 0 || b < a ? b : a;
 }
 
-/* When a number of @group gets free, as far as the first due ones tell; -1: not known. */
-static int64_t next_free(struct work *w, const struct usher_text *group)
+/*
+ * When a number of @group gets free, or @next if that is before; -1: none does by itself.  Of more
+ * than DUE_LOOK that end before and free none, the next one's end.
+ */
+static int64_t next_free(struct work *w, const struct usher_text *group, int64_t next)
 {
     struct model_pool rest = pool_copy(w->p);
-    struct model_number *n;
-    int64_t next = -1;
+    const struct model_number *n;
+    bool held = false; /* found a hold whose end frees it */
 
     for (size_t i = rest.n_numbers; i-- > 0;)
-        if (!in_group(&rest.numbers[i], group))
+        if (!in_group(&rest.numbers[i], group) || rest.numbers[i].until == 0)
             removed(rest.numbers, &rest.n_numbers, sizeof *rest.numbers, i);
-    for (int k = 0; k < DUE_LOOK && (n = first_due(&rest)) != NULL; k++) {
-        if (n->up)
-            next = soonest(next, free_again(&rest, n));
-        n->until = 0; /* looked at */
+    for (int k = 0; (n = first_due(&rest)) != NULL; k++) {
+        bool more_rest = false;
+
+        for (size_t i = 0; i < rest.n_numbers; i++)
+            more_rest |= !rest.numbers[i].busy && rest.numbers[i].up;
+        if ((next >= 0 && n->until >= next) || (held && !more_rest))
+            break;
+        if (k == DUE_LOOK) {
+            next = n->until;
+            break;
+        }
+        if (n->up) {
+            next = soonest(next, free_again(w->p, n, w->now));
+            held |= n->busy && !capped(w->p, n, n->until + w->p->set.rest_ms);
+        }
+        removed(rest.numbers, &rest.n_numbers, sizeof *n, (size_t)(n - rest.numbers));
     }
     pool_done(&rest);
     return next;
@@ -629,7 +721,7 @@ static enum usher_status nothing_free(struct work *w)
     const struct usher_text *groups = &w->a->group;
     struct usher_number_reply *r = &w->r->of.number;
     struct usher_text g;
-    size_t total = 0, busy_up = 0, rest = 0;
+    size_t total = 0, busy_up = 0, rest = 0, have_had = 0;
 
     for (size_t i = 0; i < w->p->n_numbers; i++) {
         const struct model_number *n = &w->p->numbers[i];
@@ -639,20 +731,21 @@ static enum usher_status nothing_free(struct work *w)
         total++;
         busy_up += n->busy && n->up;
         rest += resting(n) && n->up;
-    }
-    r->why = total == 0    ? USHER_WHY_NONE
-             : busy_up > 0 ? USHER_WHY_BUSY
-             : rest > 0    ? USHER_WHY_RESTING
-                           : USHER_WHY_DOWN;
-    if (groups->data == NULL || names_any(groups))
-        r->next_ms = next_free(w, NULL);
-    else
-        for (size_t i = 0; group_at(groups, i, &g); i++) {
-            int64_t next = next_free(w, &g);
-
-            if (next >= 0)
-                r->next_ms = soonest(r->next_ms, next);
+        if (free_now(n)) {
+            have_had++;
+            r->next_ms = soonest(r->next_ms, midnight_after(w->p, w->now));
         }
+    }
+    r->why = total == 0     ? USHER_WHY_NONE
+             : busy_up > 0  ? USHER_WHY_BUSY
+             : rest > 0     ? USHER_WHY_RESTING
+             : have_had > 0 ? USHER_WHY_CAPPED
+                            : USHER_WHY_DOWN;
+    if (groups->data == NULL || names_any(groups))
+        r->next_ms = next_free(w, NULL, r->next_ms);
+    else
+        for (size_t i = 0; group_at(groups, i, &g); i++)
+            r->next_ms = next_free(w, &g, r->next_ms);
     if (w->p->exists)
         refused(w);
     return USHER_EMPTY;
@@ -671,13 +764,11 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
     } else if (!n->up) {
         r->why = USHER_WHY_DOWN;
     } else {
-        if (n->until == 0 && capped(w->p, n, w->now))
-            rests_today(w, n);
-        if (n->until == 0)
+        if (n->until == 0 && !capped(w->p, n, w->now))
             return take(w, n);
-        r->why = USHER_WHY_RESTING;
+        r->why = n->until != 0 ? USHER_WHY_RESTING : USHER_WHY_CAPPED;
     }
-    r->next_ms = n->up ? free_again(w->p, n) : -1;
+    r->next_ms = n->up ? free_again(w->p, n, w->now) : -1;
     refused(w);
     (void)tell(w, USHER_REFUSED, n);
     r->token = 0; /* somebody else's */
@@ -736,10 +827,12 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
 static enum usher_status verb_hangup(struct work *w, struct model_number *n)
 {
     bool token = (w->c->given & USHER_GIVEN_TOKEN) != 0;
+    bool again; /* not the call, but the rest behind it is to end */
 
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
-    if (!n->busy)
+    again = resting(n) && (w->c->given & USHER_GIVEN_REST) != 0 && w->a->rest_ms == 0;
+    if (!n->busy && !again)
         return tell(w, USHER_REFUSED, n);
     if (token && w->a->token != n->token)
         return tell(w, USHER_STALE, n);
@@ -747,6 +840,19 @@ static enum usher_status verb_hangup(struct work *w, struct model_number *n)
         return tell(w, USHER_REFUSED, n);
     ends(w, n, w->now, w->c->given & USHER_GIVEN_REST ? w->a->rest_ms : w->p->set.rest_ms,
          w->c->verb);
+    return tell(w, USHER_OK, n);
+}
+
+static enum usher_status verb_lift(struct work *w, struct model_number *n)
+{
+    if (n == NULL)
+        return tell(w, USHER_MISSING, NULL);
+    if (!resting(n))
+        return tell(w, USHER_SAME, n);
+    n->until = 0;
+    if (free_now(n))
+        joins(w, n);
+    changed(w, w->c->verb, model_state(n), model_state(n), n);
     return tell(w, USHER_OK, n);
 }
 
@@ -823,7 +929,7 @@ static enum usher_status verb_sweep(struct work *w)
         most = (uint64_t)w->a->max;
     r->count = expire(w, most);
     n = first_due(w->p);
-    r->more = n != NULL && n->until <= w->now;
+    r->more = (n != NULL && n->until <= w->now) || first_back(w, NULL) != NULL;
     return r->count > 0 ? USHER_OK : USHER_SAME;
 }
 
@@ -887,6 +993,7 @@ static void add_row(struct work *w, const struct model_number *n)
     row->until_ms = n->until;
     row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
     row->used_ms = n->used;
+    row->capped = n->up && !n->busy && capped(w->p, n, w->now);
 }
 
 static enum usher_status verb_show(struct work *w, const struct model_number *n)
@@ -968,6 +1075,7 @@ static enum usher_status verb_stats(struct work *w)
         s->busy_up += n->busy && n->up;
         s->busy_down += n->busy && !n->up;
         s->resting += resting(n) && n->up;
+        s->capped += free_now(n) && n->aside;
         if (n->busy && w->now - n->used > s->longest_hold_ms)
             s->longest_hold_ms = w->now - n->used;
     }
@@ -1004,6 +1112,8 @@ static enum usher_status answer(struct work *w)
         return verb_hangup(w, n);
     case USHER_NUMBER_RENEW:
         return verb_renew(w, n);
+    case USHER_NUMBER_LIFT:
+        return verb_lift(w, n);
     case USHER_NUMBER_FREE:
         return verb_free(w, n);
     case USHER_NUMBER_SET:

@@ -34,6 +34,7 @@ struct model_number {
     int64_t until;  /* busy: end of the hold; idle: end of the rest; 0: none */
     uint64_t order; /* the version at which it was taken, or last joined the idle list */
     bool drawn;     /* joined while the pool was in random order */
+    bool aside;     /* free, and behind all others: had its calls of the day when it got there */
     /* calls of local day `day` */
     int64_t calls, day;
     int64_t used;
@@ -42,6 +43,12 @@ struct model_number {
 struct model_sticky {
     struct model_text peer, number;
     int64_t until;
+};
+
+/* The calls of the day of a number that was taken out. */
+struct model_past {
+    struct model_text id;
+    int64_t calls, day, used;
 };
 
 struct model_request {
@@ -61,6 +68,8 @@ struct model_pool {
     size_t n_numbers;
     struct model_sticky *stickies; /* oldest first */
     size_t n_stickies;
+    struct model_past *past;
+    size_t n_past;
     struct model_request *requests; /* oldest first */
     size_t n_requests;
     int64_t calls, calls_day, refused, refused_day;

@@ -196,6 +196,7 @@ static void alphabet_make(struct alphabet *w, int64_t later)
         (void)symbol(w, USHER_NUMBER_REG, numbers[i], later);
         (void)symbol(w, USHER_NUMBER_UNREG, numbers[i], later);
         (void)symbol(w, USHER_NUMBER_SHOW, numbers[i], later);
+        (void)symbol(w, USHER_NUMBER_LIFT, numbers[i], later);
         (void)symbol(w, USHER_NUMBER_FREE, numbers[i], later);
         symbol(w, USHER_NUMBER_FREE, numbers[i], later)->c.arg.number.owner = text("x");
         for (unsigned k = 0; k < p->n_rests; k++)
@@ -337,14 +338,21 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "- ");
         else
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
-                          "%d%d until %" PRId64 " lease %" PRId64 " calls %" PRId64 "; ",
-                          (int)model_state(k), owner, k->until == 0 ? 0 : k->until - p->clock,
-                          k->lease, calls < p->set.daily ? calls : p->set.daily);
+                          "%d%d%s until %" PRId64 " lease %" PRId64 " calls %" PRId64 "; ",
+                          (int)model_state(k), owner,
+                          k->aside && !k->busy && k->up && k->until == 0 ? " aside" : "",
+                          k->until == 0 ? 0 : k->until - p->clock, k->lease,
+                          calls < p->set.daily ? calls : p->set.daily);
     }
     if (both[0] != NULL && both[1] != NULL)
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, "%d", ahead(p, both[0], both[1]));
     if (p->set.daily != 0)
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " at %" PRId64, p->clock % DAY);
+    for (size_t k = 0; k < p->n_past && p->set.daily != 0; k++)
+        if (p->past[k].day == day)
+            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %s had %" PRId64,
+                          p->past[k].id.data,
+                          p->past[k].calls < p->set.daily ? p->past[k].calls : p->set.daily);
     for (size_t k = 0; k < p->n_stickies; k++)
         if (p->stickies[k].until > p->clock)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %s %s %" PRId64,
@@ -390,11 +398,13 @@ static const char *counts_fault(const struct model *m)
         s.busy_up += row->state == USHER_NUMBER_BUSY_UP;
         s.busy_down += row->state == USHER_NUMBER_BUSY_DOWN;
         s.resting += row->resting;
+        s.capped += row->capped && !row->resting;
     }
     model_reply_done(&list);
     model_close(copy);
     return s.total == t->total && s.idle_up == t->idle_up && s.idle_down == t->idle_down &&
-                   s.busy_up == t->busy_up && s.busy_down == t->busy_down && s.resting == t->resting
+                   s.busy_up == t->busy_up && s.busy_down == t->busy_down &&
+                   s.resting == t->resting && s.capped == t->capped
                ? NULL
                : "counts";
 }

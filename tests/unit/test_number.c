@@ -72,7 +72,7 @@ static void the_rows_printed_are_the_rows_followed(void **state)
 }
 
 enum { NODATA, IDLE_DOWN, IDLE_UP, BUSY_DOWN, BUSY_UP };
-enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, REST };
+enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, LIFT };
 
 struct cell {
     int from, event, to, status;
@@ -128,6 +128,8 @@ static const struct {
     { { BUSY_DOWN, HANGUP, BUSY_DOWN, USHER_REFUSED }, USHER__CLAIM_RESTING },
     { { BUSY_UP, RENEW, BUSY_UP, USHER_OK }, USHER__CLAIM_HOLDER },
     { { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_OK }, USHER__CLAIM_HOLDER },
+    { { IDLE_UP, LIFT, IDLE_UP, USHER_OK }, USHER__CLAIM_RESTING },
+    { { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_OK }, USHER__CLAIM_RESTING },
 };
 
 static void only_these_claims_make_a_difference(void **state)
@@ -156,15 +158,15 @@ static void the_events_of_our_own_do_what_they_are_for(void **state)
 {
     static const struct cell cells[] = {
         { NODATA, RENEW, NODATA, USHER_MISSING },   { NODATA, EXPIRE, NODATA, USHER_MISSING },
-        { NODATA, FREE, NODATA, USHER_MISSING },    { NODATA, REST, NODATA, USHER_MISSING },
+        { NODATA, FREE, NODATA, USHER_MISSING },    { NODATA, LIFT, NODATA, USHER_MISSING },
         { IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED }, { IDLE_DOWN, RENEW, IDLE_DOWN, USHER_REFUSED },
         { BUSY_UP, RENEW, BUSY_UP, USHER_STALE },   { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_STALE },
         { IDLE_UP, EXPIRE, IDLE_UP, USHER_OK },     { IDLE_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
         { BUSY_UP, EXPIRE, IDLE_UP, USHER_OK },     { BUSY_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
         { IDLE_UP, FREE, IDLE_UP, USHER_SAME },     { IDLE_DOWN, FREE, IDLE_DOWN, USHER_SAME },
         { BUSY_UP, FREE, IDLE_UP, USHER_OK },       { BUSY_DOWN, FREE, IDLE_DOWN, USHER_OK },
-        { IDLE_UP, REST, IDLE_UP, USHER_OK },       { IDLE_DOWN, REST, IDLE_DOWN, USHER_SAME },
-        { BUSY_UP, REST, BUSY_UP, USHER_SAME },     { BUSY_DOWN, REST, BUSY_DOWN, USHER_SAME },
+        { IDLE_UP, LIFT, IDLE_UP, USHER_SAME },     { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_SAME },
+        { BUSY_UP, LIFT, BUSY_UP, USHER_SAME },     { BUSY_DOWN, LIFT, BUSY_DOWN, USHER_SAME },
     };
 
     (void)state;
@@ -182,7 +184,7 @@ static void words_are_those_of_the_specification(void **state)
     static const char *const states[] = { "nodata", "idle+down", "idle+up", "busy+down",
                                           "busy+up" };
     static const char *const events[] = { "add",    "del",   "reg",    "unreg", "call",
-                                          "hangup", "renew", "expire", "free",  "rest" };
+                                          "hangup", "renew", "expire", "free",  "lift" };
 
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
@@ -416,37 +418,47 @@ static void a_day_ends_where_the_next_one_begins(void **state)
     assert_int_equal(usher__day_end(16 * HOUR, 480), 40 * HOUR);
 }
 
-/* ---- rests ------------------------------------------------------------------------- */
+/* ---- the cap ----------------------------------------------------------------------- */
 
-static void a_rest_is_as_long_as_asked_for(void **state)
-{
-    (void)state;
-    assert_int_equal(usher__number_rest(1000, 0, 0, 7, 0, 0), 0);
-    assert_int_equal(usher__number_rest(1000, 1, 0, 7, 0, 0), 1001);
-    assert_int_equal(usher__number_rest(USHER_TIME_MAX, USHER_SPAN_MAX, 0, 0, 0, 0),
-                     USHER_TIME_MAX + USHER_SPAN_MAX);
-}
-
-static void a_number_that_had_its_calls_rests_until_midnight(void **state)
+static void a_number_that_had_its_calls_is_capped_until_midnight(void **state)
 {
     int64_t now = 10 * DAY + HOUR;
 
     (void)state;
-    assert_int_equal(usher__number_rest(now, 0, 3, 2, 10, 0), 0);
-    assert_int_equal(usher__number_rest(now, 0, 3, 3, 10, 0), 11 * DAY);
-    assert_int_equal(usher__number_rest(now, 0, 3, 4, 10, 0), 11 * DAY);
+    assert_false(usher__number_capped(now, 3, 2, 10, 0));
+    assert_true(usher__number_capped(now, 3, 3, 10, 0));
+    assert_true(usher__number_capped(now, 3, 4, 10, 0));
+    assert_true(usher__number_capped(11 * DAY - 1, 3, 3, 10, 0));
+    assert_false(usher__number_capped(11 * DAY, 3, 3, 10, 0));
     /* its calls were of another day */
-    assert_int_equal(usher__number_rest(now, 0, 3, 3, 9, 0), 0);
-    assert_int_equal(usher__number_rest(now, 5, 3, 3, 9, 0), now + 5);
-    /* whichever is longer */
-    assert_int_equal(usher__number_rest(now, HOUR, 3, 3, 10, 0), 11 * DAY);
-    assert_int_equal(usher__number_rest(now, 30 * HOUR, 3, 3, 10, 0), now + 30 * HOUR);
-    assert_int_equal(usher__number_rest(now, 23 * HOUR, 3, 3, 10, 0), 11 * DAY);
+    assert_false(usher__number_capped(now, 3, 3, 9, 0));
+    assert_false(usher__number_capped(now, 3, 3, 11, 0));
     /* the day is the pool's */
-    assert_int_equal(usher__number_rest(now, 0, 1, 1, 9, -120), 10 * DAY + 2 * HOUR);
-    assert_int_equal(usher__number_rest(now, 0, 1, 1, 10, -120), 0);
+    assert_true(usher__number_capped(now, 1, 1, 9, -120));
+    assert_false(usher__number_capped(now, 1, 1, 10, -120));
     /* no cap */
-    assert_int_equal(usher__number_rest(now, 0, 0, 1000000, 10, 0), 0);
+    assert_false(usher__number_capped(now, 0, 1000000, 10, 0));
+}
+
+/* Behind all that are offered, by day and then by calls; exact in a double, and in 53 bits. */
+static void ranks_of_capped_numbers_are_in_order_of_day_and_calls(void **state)
+{
+    static const int64_t days[] = { -1, 0, 1, 19782, 2932896, 2932897 };
+    static const int64_t calls[] = { 1, 2, 75, 999999999, 1000000000, (1 << 30) - 1 };
+    uint64_t last = USHER__RANK_CAPPED;
+
+    (void)state;
+    for (size_t d = 0; d < sizeof days / sizeof *days; d++)
+        for (size_t c = 0; c < sizeof calls / sizeof *calls; c++) {
+            uint64_t rank = usher__number_rank_capped(days[d], calls[c]);
+
+            assert_true(rank > last);
+            assert_true(rank < UINT64_C(1) << 53);
+            last = rank;
+        }
+    /* more calls than a cap can be are all the same */
+    assert_true(usher__number_rank_capped(5, 1 << 30) == usher__number_rank_capped(5, INT64_MAX));
+    assert_true(usher__number_rank_capped(5, INT64_MAX) < usher__number_rank_capped(6, 0));
 }
 
 /* ---- names ------------------------------------------------------------------------- */
@@ -701,7 +713,7 @@ static void verbs_are_found_by_code_and_by_word(void **state)
     assert_null(usher__noun(0));
     assert_null(usher__noun(1000));
     assert_null(usher__noun_by_word("numbers"));
-    assert_int_equal(noun->n_verbs, 13);
+    assert_int_equal(noun->n_verbs, 14);
     for (unsigned i = 0; i < 13; i++) {
         const struct usher__verb *verb = usher__verb((unsigned)USHER_NUMBER_ADD + i);
 
@@ -740,8 +752,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(ranks_are_drawn_in_random_order_only),
         cmocka_unit_test(days_begin_at_local_midnight),
         cmocka_unit_test(a_day_ends_where_the_next_one_begins),
-        cmocka_unit_test(a_rest_is_as_long_as_asked_for),
-        cmocka_unit_test(a_number_that_had_its_calls_rests_until_midnight),
+        cmocka_unit_test(a_number_that_had_its_calls_is_capped_until_midnight),
+        cmocka_unit_test(ranks_of_capped_numbers_are_in_order_of_day_and_calls),
         cmocka_unit_test(names_have_1_to_255_bytes),
         cmocka_unit_test(names_are_utf8_without_control_characters),
         cmocka_unit_test(every_code_point_is_judged_right),

@@ -2,7 +2,7 @@
 --
 -- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
 -- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
--- 4 request.
+-- 4 request, 5 the calls of the day of a number that was taken out.
 local byte, find, floor = string.byte, string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -61,16 +61,24 @@ function S.capped(r, at)
     return daily > 0 and r.n1 == S.day_of(at) and r.n0 >= daily
 end
 
+-- @r, which is free, takes its place in the idle list at version @v: see place() and
+-- usher__number_rank_capped().
+function S.place(r, v)
+    if S.capped(r, S.now) then
+        r.rank = (r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)
+    else
+        r.rank = S.set[K.SET_ORDER + 1] == 2 and S.draw(v, 0) or K.QUEUED
+    end
+    r.order = v
+end
+
 -- Put @r into state @to at version @v: see settle().
 function S.settle(r, to, ends, v)
     local was = r.slots % 2 == 1
     r.state, r.ends = to, ends
     if to == K.IDLE_UP and ends == 0 then
         r.slots = 1
-        if not was then
-            r.rank = S.set[K.SET_ORDER + 1] == 2 and S.draw(v, 0) or K.QUEUED
-            r.order = v
-        end
+        if not was then S.place(r, v) end
     else
         r.slots = (ends ~= 0 and 2 or 0) + (to >= K.BUSY_DOWN and 4 or 0)
         r.rank = 0
@@ -78,14 +86,13 @@ function S.settle(r, to, ends, v)
     if to < K.BUSY_DOWN then r.owner = '' end
 end
 
--- @r becomes idle: see release() and usher__number_rest().
-function S.release(r, to, at, rest, v)
-    local ends, daily = rest > 0 and at + rest or 0, S.set[K.SET_DAILY + 1]
-    if daily > 0 and r.n0 >= daily and r.n1 == S.day_of(at) then
-        local morning = S.day_end(at)
-        if morning > ends then ends = morning end
-    end
-    S.settle(r, to, ends, v)
+-- @r becomes idle: see release().
+function S.release(r, to, at, rest, v) S.settle(r, to, rest > 0 and at + rest or 0, v) end
+
+-- Something is due at @at: see due_at().
+function S.due_at(at)
+    local due = S.pdue or S.due
+    if due < 0 or at < due then S.pdue = at end
 end
 
 -- Put the move of a number from @before (its state, what it had until then) to @after into the
@@ -95,6 +102,7 @@ function S.put(r, state, ends, after)
     if state then
         S.add(state, -1)
         total, up, rest = -1, state == K.BUSY_UP and -1 or 0, state == K.IDLE_UP and ends ~= 0 and -1 or 0
+        if r.old[3] >= K.ASIDE then S.add(K.COUNT_CAPPED, -1) end
     end
     if after then
         S.add(r.state, 1)
@@ -102,6 +110,10 @@ function S.put(r, state, ends, after)
         if r.state == K.BUSY_UP then up = up + 1 end
         if r.state == K.IDLE_UP and r.ends ~= 0 then rest = rest + 1 end
         S.save(r)
+        if r.rank >= K.ASIDE then
+            S.add(K.COUNT_CAPPED, 1)
+            S.due_at(S.day_end(S.now))
+        end
     else
         S.erase(r)
     end
@@ -139,18 +151,48 @@ function S.make_expiry()
         S.commit(K.V_EXPIRE, state, r.state, r)
     end
 
+    -- The first of @group (nil: any) whose hold or rest is over; nil, and when something will be.
+    function S.first_due(group)
+        local r = S.walk('1', '1', group)
+        if not r then return nil, -1 end
+        if r.ends > S.now then return nil, r.ends end
+        return r
+    end
+
     -- Apply up to @max due expiries; how many it were, and whether there are more.
     function S.expire_due(max)
         local n = 0
         while S.due >= 0 and S.due <= S.now do
-            local r = S.walk('1', '1')
-            if not r then S.due = -1 break end
-            if r.ends > S.now then S.due = r.ends break end
+            local r, due = S.first_due()
+            local back = not r and S.walk_aside(nil, K.ASIDE, 0)
+            if not r and not back then
+                S.due = due
+                if S.count[K.COUNT_CAPPED + 1] ~= 0 then
+                    local morning = S.day_end(S.now)
+                    if due < 0 or morning < due then S.due = morning end
+                end
+                break
+            end
             if n >= max then return n, true end
-            S.expire_one(r)
+            if r then S.expire_one(r) else S.replace(back, K.V_EXPIRE) end
             n = n + 1
         end
         return n, false
+    end
+
+    -- @r is free and does not stand where the cap says: see replace().
+    function S.replace(r, verb)
+        S.place(r, S.version + 1)
+        S.put(r, r.state, r.ends, true)
+        S.commit(verb, r.state, r.state, r)
+    end
+
+    -- The next of those that stand aside and that the cap keeps no more: see walk_aside().
+    function S.walk_aside(group, rank, order)
+        if S.count[K.COUNT_CAPPED + 1] == 0 then return nil end
+        local r = S.walk('1', '0', group, rank, order)
+        if r and S.capped(r, S.now) then r = S.walk('1', '0', group, (r.n1 + 9) * 1073741824, 0) end
+        return r
     end
 end
 
@@ -168,6 +210,27 @@ end
 
 -- ---- add, del, reg, unreg -----------------------------------------------------------------
 
+function S.make_past()
+    if not S.remember then S.make_memory() end
+
+    -- It leaves the pool, and its calls of the day stay: see past_keep().
+    function S.past_keep(r)
+        if r.n0 == 0 or r.n1 ~= S.day_of(S.now) then return end
+        local past = S.fresh('5', r.id)
+        past.ends, past.n0, past.n1, past.n2 = K.FOREVER, r.n0, r.n1, r.n2
+        S.remember(past, K.COUNT_PAST, K.PAST_MAX, S.version + 1)
+    end
+
+    -- It is new, with the calls that it has had today if it was there before: see past_recall().
+    function S.past_recall(r)
+        local past = S.find('5', r.id)
+        if not past then return end
+        if past.n1 == S.day_of(S.now) then r.n0, r.n1, r.n2 = past.n0, past.n1, past.n2 end
+        S.erase(past)
+        S.add(K.COUNT_PAST, -1)
+    end
+end
+
 function S.simple(event)
     local id = S.a[K.ARG_NUMBER]
     local r = S.load(id)
@@ -179,13 +242,25 @@ function S.simple(event)
     local to, what = S.move(r.state, event, K.NONE)
     if what ~= K.OK then return S.say(what, r) end
     if to == K.NODATA then
+        if not S.past_keep then S.make_past() end
         S.nodata(K.OK)
-        return S.finish(r, state, ends, false, to)
+        S.put(r, state, ends, false)
+        S.past_keep(r)
+        if S.req then S.keep(S.version + 1) end
+        return S.commit(S.verb, state, to, r)
     end
     S.settle(r, to, r.ends, S.version + 1)
-    if not state then r.order = S.version + 1 end
+    if state then
+        S.say(K.OK, r)
+        return S.finish(r, state, ends, true, to)
+    end
+    r.order = S.version + 1
+    if S.count[K.COUNT_PAST + 1] > 0 then
+        if not S.past_keep then S.make_past() end
+        S.past_recall(r)
+    end
     S.say(K.OK, r)
-    S.finish(r, state, ends, true, to)
+    S.finish(r, nil, nil, true, to)
 end
 
 -- ---- call ---------------------------------------------------------------------------------
@@ -231,13 +306,19 @@ function S.take(r)
     S.finish(r, state, ends, true, r.state)
 end
 
--- The number that the pool's order puts first, of @group or of all: see head().
+-- The number that the pool's order puts first, of @group or of all, of those that do not stand
+-- aside: see head().
 function S.head(group)
     local order = S.set[K.SET_ORDER + 1]
-    if order == 2 then return S.walk('1', '0', group, K.QUEUED, 0) or S.draw_from(group) end
-    local r = S.walk('1', '0', group)
-    if not r or r.rank < K.QUEUED or order == 0 then return r end
-    return S.walk('1', '0', group, nil, nil, true)
+    local r
+    if order == 2 then
+        r = S.walk('1', '0', group, K.QUEUED, 0)
+        return r and r.rank < K.ASIDE and r or S.draw_from(group)
+    end
+    r = S.walk('1', '0', group)
+    if not r or r.rank >= K.ASIDE then return nil end
+    if r.rank < K.QUEUED or order == 0 then return r end
+    return S.walk('1', '0', group, K.ASIDE, 0, true)
 end
 
 -- A fair draw: see draw() in src/steps/number.c.
@@ -245,10 +326,9 @@ function S.draw_from(group)
     local v = S.version + 1
     local left, turned = S.draw(v, 2097152) % K.DRAW_STEPS, false
     local p = group and '1a' .. group .. '\0' or '10'
-    local from = '(' .. p .. spack('>I7I7', S.draw(v, 0), 0) .. '\255'
+    local from, to = '(' .. p .. spack('>I7I7', S.draw(v, 0), 0) .. '\255', '(' .. p .. K.QUEUED_BYTES
     while true do
-        local got = call('ZRANGEBYLEX', INDEX, from, '(' .. p .. '\255', 'LIMIT', '0',
-            string.format('%d', left + 1))
+        local got = call('ZRANGEBYLEX', INDEX, from, to, 'LIMIT', '0', string.format('%d', left + 1))
         local n = #got
         if n > left then return S.find('1', sub(got[left + 1], #p + 15)) end
         if n == 0 and turned then return nil end
@@ -271,71 +351,77 @@ function S.make_call()
 
     -- when @r may be free; 0: not known
     function S.free_at(r)
-        if r.ends == 0 or (r.state ~= K.BUSY_UP and r.state ~= K.IDLE_UP) then return 0 end
         local at = r.ends
-        if r.state == K.BUSY_UP then
-            if not S.expire then S.make_expiry() end
-            local state, slots, rank, order, owner = r.state, r.slots, r.rank, r.order, r.owner
-            S.expire(r, order)
-            if r.ends ~= 0 then
-                at, r.ends = r.ends, at
-            else
-                r.ends = at
-            end
-            r.state, r.slots, r.rank, r.order, r.owner = state, slots, rank, order, owner
+        if r.state == K.BUSY_UP and at ~= 0 then
+            at = at + S.set[K.SET_REST + 1]
+        elseif r.state == K.IDLE_UP and at == 0 then
+            at = S.now
+        elseif r.state ~= K.IDLE_UP then
+            at = 0
         end
-        return at
+        return at ~= 0 and S.capped(r, at) and S.day_end(at) or at
     end
 
-    function S.next_free(group, best)
-        local hi, order
-        for _ = 1, K.EXPIRE_MAX do
+    -- nothing of @group, @rests of which rest, gets free by itself before: see next_free()
+    function S.next_free(group, rests, best)
+        local hi, order, held, n = nil, nil, false, 0
+        while true do
             local r = S.walk('1', '1', group, hi, order)
-            if not r or (best >= 0 and r.ends >= best) then break end
+            if not r or best >= 0 and r.ends >= best or held and rests == 0 then return best end
+            if n == K.EXPIRE_MAX then return r.ends end
             local at = S.free_at(r)
             if at > 0 and (best < 0 or at < best) then best = at end
-            hi, order = r.ends, r.order
+            if r.state == K.IDLE_UP then
+                rests = rests - 1
+            elseif at == r.ends + S.set[K.SET_REST + 1] then
+                held = true
+            end
+            hi, order, n = r.ends, r.order, n + 1
         end
-        return best
+    end
+
+    -- see find_shortage(); true: numbers stand in the idle list that have had their calls
+    function S.shortage(group, rests)
+        local capped = S.walk('1', '0', group) ~= nil
+        if capped then
+            local morning = S.day_end(S.now)
+            if S.next_at < 0 or morning < S.next_at then S.next_at = morning end
+        end
+        S.next_at = S.next_free(group, rests, S.next_at)
+        return capped
     end
 
     -- nothing is free in the groups asked for: why, and until when
     function S.exhausted()
-        local total, up, rest, list, count = 0, 0, 0, S.a[K.ARG_GROUPS], S.count
+        local total, up, rest, list, count, capped = 0, 0, 0, S.a[K.ARG_GROUPS], S.count, false
         local all = not list or find(',' .. list .. ',', ',*,', 1, true)
         if S.exists and all then
             total = count[2] + count[3] + count[4] + count[5]
             up, rest = count[K.BUSY_UP + 1], count[K.COUNT_RESTING + 1]
-            S.next_at = S.next_free(nil, -1)
+            capped = S.shortage(nil, rest)
         elseif S.exists then
             for group in string.gmatch(list, '[^,]+') do
                 local g = S.find('2', group)
                 if g then
                     total, up, rest = total + g.n0, up + g.n1, rest + g.n2
-                    S.next_at = S.next_free(group, S.next_at)
+                    capped = S.shortage(group, g.n2) or capped
                 end
             end
         end
         S.count_refusal()
         S.status = K.EMPTY
-        S.why = total == 0 and K.WHY_NONE or up > 0 and K.WHY_BUSY or rest > 0 and K.WHY_RESTING or K.WHY_DOWN
+        S.why = total == 0 and K.WHY_NONE or up > 0 and K.WHY_BUSY or rest > 0 and K.WHY_RESTING
+            or capped and K.WHY_CAPPED or K.WHY_DOWN
     end
 
     function S.turned_down(r)
         local at = S.free_at(r)
         S.say(K.REFUSED, r)
         S.token = 0
-        S.why = r.state >= K.BUSY_DOWN and K.WHY_BUSY or r.state == K.IDLE_DOWN and K.WHY_DOWN or K.WHY_RESTING
+        S.why = r.state >= K.BUSY_DOWN and K.WHY_BUSY or r.state == K.IDLE_DOWN and K.WHY_DOWN
+            or r.ends ~= 0 and K.WHY_RESTING or K.WHY_CAPPED
         S.next_at = at > 0 and at or -1
         S.count_refusal()
-    end
-
-    -- it has had its calls of the day: it rests until tomorrow, a change of its own
-    function S.rest_today(r)
-        local state, ends = r.state, r.ends
-        S.settle(r, S.move(state, K.REST, K.NONE), S.day_end(S.now), S.version + 1)
-        S.put(r, state, ends, true)
-        S.commit(K.V_REST, state, r.state, r)
     end
 
     -- give the number last used for this call's peer; false: not known, or not free
@@ -358,12 +444,8 @@ function S.make_call()
     function S.call_this(id)
         local r = S.load(id)
         if not r then return S.nodata(K.MISSING) end
-        if r.state == K.IDLE_UP and r.ends == 0 and S.capped(r, S.now) then
-            S.rest_today(r)
-            r = S.load(id)
-        end
         local claim, owner = K.NONE, S.a[K.ARG_OWNER]
-        if S.resting(r) then
+        if S.resting(r) or r.state == K.IDLE_UP and S.capped(r, S.now) then
             claim = K.RESTING
         elseif owner then
             claim = r.state >= K.BUSY_DOWN and owner == r.owner and K.HOLDER or K.OTHER
@@ -375,19 +457,29 @@ function S.make_call()
     end
 end
 
--- Give the first number of @group (nil: any) to this call; false: there is none.
+-- Give the first number of @group (nil: any) to this call; false: there is none, however many are
+-- in the way.  See take_first().
 function S.take_first(group)
-    for _ = 1, K.EXPIRE_MAX do
+    while true do
         local r = S.head(group)
-        if not r then return false end
-        if not S.capped(r, S.now) then
+        if r and not S.capped(r, S.now) then
             S.take(r)
             return true
         end
-        if not S.rest_today then S.make_call() end
-        S.rest_today(r)
+        if not S.expire then S.make_expiry() end
+        if r then
+            S.replace(r, K.V_REST)
+        else
+            r = S.walk_aside(group, K.ASIDE, 0)
+            if r then
+                S.take(r)
+                return true
+            end
+            r = S.due >= 0 and S.due <= S.now and S.first_due(group)
+            if not r then return false end
+            S.expire_one(r)
+        end
     end
-    return false
 end
 
 function S.call_any()
@@ -417,7 +509,7 @@ function S.call_any()
     S.exhausted()
 end
 
--- ---- hangup, renew, free ------------------------------------------------------------------
+-- ---- hangup, renew, lift, free ------------------------------------------------------------
 
 function S.hangup()
     local a = S.a
@@ -430,6 +522,11 @@ function S.hangup()
         claim = K.STRICT
     end
     local to, what = S.move(r.state, K.HANGUP, claim)
+    if rest == 0 and S.resting(r) then
+        -- once more, to end the rest behind it: see unrested()
+        to, what = S.move(r.state, K.LIFT, K.RESTING)
+        if claim == K.OTHER then what = K.STALE elseif claim == K.STRICT then what = K.REFUSED end
+    end
     if what ~= K.OK then return S.say(what, r) end
     local state, ends = r.state, r.ends
     S.release(r, to, S.now, rest or S.set[K.SET_REST + 1], S.version + 1)
@@ -452,6 +549,17 @@ function S.renew()
 end
 
 function S.make_steps()
+    function S.lift()
+        local r = S.load(S.a[K.ARG_NUMBER])
+        if not r then return S.nodata(K.MISSING) end
+        local to, what = S.move(r.state, K.LIFT, S.resting(r) and K.RESTING or K.NONE)
+        if what ~= K.OK then return S.say(what, r) end
+        local state, ends = r.state, r.ends
+        S.settle(r, to, 0, S.version + 1)
+        S.say(K.OK, r)
+        S.finish(r, state, ends, true, to)
+    end
+
     -- commands that make several changes
     function S.several(n, more)
         S.status = n > 0 and K.OK or K.SAME
@@ -525,6 +633,8 @@ function S.make_steps()
             S.status = K.SAME
         else
             S.pset = set
+            -- another cap or zone may free them at once
+            if S.count[K.COUNT_CAPPED + 1] ~= 0 then S.due_at(S.now) end
             if S.req then S.keep(S.version + 1) end
             S.commit(S.verb, 0, 0, nil)
         end
@@ -546,7 +656,7 @@ function S.make_reads()
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
-            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2}
+            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.IDLE_UP and S.capped(r, S.now) and 1 or 0}
     end
 
     function S.show()
@@ -596,7 +706,7 @@ function S.make_reads()
 
     function S.stats()
         if not S.exists then S.status = K.MISSING return end
-        local c, hi, order, longest = {}, nil, nil, 0
+        local c, hi, order, longest, aside = {}, nil, nil, 0, S.count[K.COUNT_CAPPED + 1]
         for i = 1, 5 do c[i] = S.count[i + 1] end
         while true do
             local r = S.walk('1', '1', nil, hi, order)
@@ -607,6 +717,13 @@ function S.make_reads()
             S.look(r)
             c[r.state] = c[r.state] + 1
             if r.state == K.IDLE_UP and r.ends ~= 0 then c[5] = c[5] + 1 end
+            if r.rank >= K.ASIDE then aside = aside + 1 end
+        end
+        hi, order = K.ASIDE, 0
+        while true do
+            local r = S.walk_aside(nil, hi, order)
+            if not r then break end
+            hi, order, aside = r.rank, r.order, aside - 1
         end
         order = nil
         while true do
@@ -618,7 +735,7 @@ function S.make_reads()
         local today = S.day_of(S.now)
         S.extra = {c[1] + c[2] + c[3] + c[4], c[2], c[1], c[4], c[3], c[5],
             S.count[K.COUNT_CALLS_DAY + 1] == today and S.count[K.COUNT_CALLS + 1] or 0,
-            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest}
+            S.count[K.COUNT_REFUSED_DAY + 1] >= today and S.count[K.COUNT_REFUSED + 1] or 0, longest, aside}
     end
 end
 
@@ -631,7 +748,7 @@ function S.run()
         if verb == K.V_SHOW then return S.show() end
         if verb == K.V_LIST then return S.list() end
         S.stats()
-        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0} end
+        if not S.extra then S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0} end
         return
     end
     if S.req then
@@ -657,6 +774,7 @@ function S.run()
     if not S.several then S.make_steps() end
     if verb == K.V_FREE then return S.free() end
     if verb == K.V_SWEEP then return S.sweep() end
+    if verb == K.V_LIFT then return S.lift() end
     if verb == K.V_SET then return S.settings() end
     S.answer = {K.INVALID, 'the verb is not known'}
 end

@@ -315,19 +315,27 @@ static int64_t read_int(sqlite3_stmt *st, int i, int64_t min, int64_t max, bool 
     return value;
 }
 
-/* A text of @min to @max bytes, which lives until the statement goes on. */
-static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct usher_text *ret_text,
-                      bool *sound, bool *memory)
+/* @min to @max bytes of @type, which live until the statement goes on.  A text stored as a blob is
+ * none: it stands behind all texts, so a walk would not get past it. */
+static void read_bytes(sqlite3_stmt *st, int i, int type, size_t min, size_t max,
+                       struct usher_text *ret_text, bool *sound, bool *memory)
 {
+    bool is = sqlite3_column_type(st, i) == type;
     size_t size = (size_t)sqlite3_column_bytes(st, i);
     const void *data = sqlite3_column_blob(st, i);
 
     ret_text->data = data;
     ret_text->size = size;
-    if (size < min || size > max)
+    if (size < min || size > max || (size != 0 && !is))
         *sound = false;
     else if (size != 0 && data == NULL)
         *memory = false;
+}
+
+static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct usher_text *ret_text,
+                      bool *sound, bool *memory)
+{
+    read_bytes(st, i, SQLITE_TEXT, min, max, ret_text, sound, memory);
 }
 
 /* SCOPE_COLUMNS; the name is read when @name is true. */
@@ -375,7 +383,7 @@ static enum usher_status read_record(struct connection *c, sqlite3_stmt *st, str
     read_text(st, 12, 1, USHER_NAME_MAX, &r->id, &sound, &memory);
     read_text(st, 13, 0, USHER_NAME_MAX, &r->owner, &sound, &memory);
     read_text(st, 14, 0, USHER_NAME_MAX, &r->group, &sound, &memory);
-    read_text(st, 15, 0, USHER_VALUE_MAX, &r->data, &sound, &memory);
+    read_bytes(st, 15, SQLITE_BLOB, 0, USHER_VALUE_MAX, &r->data, &sound, &memory);
     if ((r->slots & 2u) != 0 ? (uint64_t)sqlite3_column_int64(st, 20) != r->order
                              : sqlite3_column_type(st, 20) != SQLITE_NULL)
         sound = false;

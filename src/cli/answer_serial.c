@@ -8,9 +8,14 @@
 #include "cli/answer.h"
 #include "core/verbs.h"
 
+/* What a store says may be anything. */
 static const char *word(const char *const *words, int64_t i)
 {
-    return words[i];
+    int64_t n = 0;
+
+    while (words[n] != NULL && n != i)
+        n++;
+    return words[n] != NULL ? words[n] : "?";
 }
 
 /* The serial @i of the reply as a text. */

@@ -232,7 +232,8 @@ static void audit_record(struct audit *a, const struct usher_record *r)
                   (int)r->id.size, r->id.data);
     }
     a->steps->tally(&a->tally, r);
-    audit_granted(a, r);
+    if (what == NULL)
+        audit_granted(a, r);
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)

@@ -18,6 +18,7 @@
 
 #include "core/text.h"
 #include "core/verbs.h"
+#include "engine/guard.h"
 #include "engine/memory.h"
 #include "steps/work.h"
 
@@ -26,6 +27,7 @@ struct local {
     struct usher_store_ops ops;
     struct usher_record_store *records;
     const struct usher_allocator *alloc;
+    struct usher_record_store_ops guarded; /* for guard.h; size 0: nobody else can write to it */
 };
 
 /* Notices of changes that are not durable yet: told after the commit, forgotten after a
@@ -154,11 +156,17 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_co
     return USHER_OK;
 }
 
-static void work_begin(struct usher__work *w, struct local *l, struct usher_txn *txn,
-                       const struct usher_context *context)
+static void work_begin(struct usher__work *w, const struct local *l, struct usher__guard *g,
+                       struct usher_txn *txn, const struct usher_context *context)
 {
     w->ops = l->records->ops;
     w->txn = txn;
+    if (l->guarded.size != 0) {
+        g->ops = w->ops;
+        g->txn = txn;
+        w->ops = &l->guarded;
+        w->txn = (struct usher_txn *)(void *)g;
+    }
     w->context = context;
     w->command = NULL;
     w->latest = INT64_MIN;
@@ -233,9 +241,10 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     return w->steps->run(w);
 }
 
-static void failed(struct local *l, struct usher_task *task, enum usher_status status)
+static void failed(struct local *l, struct usher_task *task, enum usher_status status,
+                   const struct usher__guard *g)
 {
-    const char *why = l->records->ops->message(l->records);
+    const char *why = g->fault[0] != '\0' ? g->fault : l->records->ops->message(l->records);
     char line[192];
 
     (void)snprintf(line, sizeof line, "%s: %s", l->records->ops->name,
@@ -253,7 +262,7 @@ static bool any_writes(const struct usher_task *tasks, size_t n)
 
 /* All *@n tasks in one transaction, and those that come while it writes.  OK: all answered. */
 static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t *n,
-                               const struct usher_context *context)
+                               const struct usher_context *context, struct usher__guard *g)
 {
     bool writes = any_writes(tasks, *n);
     const struct usher_record_store_ops *ops = l->records->ops;
@@ -262,6 +271,7 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
     struct usher_txn *txn;
     enum usher_status status;
 
+    g->fault[0] = '\0';
     if (context->notify != NULL) {
         inner.notify = pending_add;
         inner.payload = &pending;
@@ -272,7 +282,7 @@ static enum usher_status batch(struct local *l, struct usher_task *tasks, size_t
         struct usher__work w;
         size_t more = *n;
 
-        work_begin(&w, l, txn, &inner);
+        work_begin(&w, l, g, txn, &inner);
         for (size_t i = 0; more > 0 && status == USHER_OK;) {
             while (i < *n && status == USHER_OK)
                 status = run(&w, &tasks[i++], now_of(context));
@@ -297,7 +307,8 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct local *l = (struct local *)s;
-    enum usher_status status = batch(l, tasks, &n, context);
+    struct usher__guard g;
+    enum usher_status status = batch(l, tasks, &n, context, &g);
     struct usher_context single = *context;
 
     if (status == USHER_OK)
@@ -310,11 +321,11 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
             size_t one = 1;
 
             usher_reply_fail(tasks[i].reply, USHER_OK, "");
-            alone = batch(l, &tasks[i], &one, &single);
+            alone = batch(l, &tasks[i], &one, &single, &g);
             if (alone != USHER_OK)
-                failed(l, &tasks[i], alone);
+                failed(l, &tasks[i], alone, &g);
         } else {
-            failed(l, &tasks[i], status);
+            failed(l, &tasks[i], status, &g);
         }
     }
 }
@@ -345,18 +356,20 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
     const struct usher_record_store_ops *ops = l->records->ops;
     const struct usher_command *first = tasks->command;
     struct usher_txn *txn;
+    struct usher__guard g;
     struct usher__work w;
     size_t done = 0, failed_from = 0;
     enum usher_status status = ops->begin(l->records, (enum usher_noun)((unsigned)first->verb >> 8),
                                           &first->scope, true, context->deadline_ms, &txn);
 
+    g.fault[0] = '\0';
     if (status == USHER_OK) {
         int64_t now = now_of(context);
 
-        work_begin(&w, l, txn, context);
+        work_begin(&w, l, &g, txn, context);
         do {
             status = run(&w, &tasks[done++], now);
-            if (ops->expect != NULL && n - done > AHEAD)
+            if (w.ops->expect != NULL && n - done > AHEAD)
                 expect(&w, tasks[done + AHEAD].command);
         } while (status == USHER_OK && done < n && done < SHARE_MAX &&
                  same_scope(first, tasks[done].command));
@@ -372,7 +385,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
     }
     if (status != USHER_OK)
         for (size_t i = failed_from; i < done; i++)
-            failed(l, &tasks[i], status);
+            failed(l, &tasks[i], status, &g);
     return done;
 }
 
@@ -451,6 +464,8 @@ enum usher_status usher_local_store(struct usher_record_store *records,
     l->ops.close = close_local;
     l->ops.forget = forget_local;
     l->ops.visits = ops->visits != NULL ? visits : NULL;
+    if ((ops->caps & (USHER_CAP_DURABLE | USHER_CAP_SHARED)) != 0)
+        usher__guard_ops(&l->guarded, ops);
     l->base.ops = &l->ops;
     l->records = records;
     l->alloc = alloc;

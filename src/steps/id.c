@@ -418,7 +418,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 {
     if (r->kind != USHER_KIND_REQUEST)
         return "is of no known kind";
-    return r->order > scope->version ? "is newer than its scope" : NULL;
+    return usher__is_newer(scope, r->order) ? "is newer than its scope" : NULL;
 }
 
 static void tally(struct usher__tally *t, const struct usher_record *r)

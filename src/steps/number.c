@@ -1389,14 +1389,20 @@ static enum usher_status run(work *w)
 
 static const char *scope_fault(const struct usher_scope *scope)
 {
-    int64_t zone = scope->settings[USHER__SET_ZONE];
+    const int64_t *set = scope->settings;
+    int64_t zone = set[USHER__SET_ZONE];
 
+    if (set[USHER__SET_ORDER] < 0 || set[USHER__SET_ORDER] > USHER_ORDER_RANDOM)
+        return "an order";
+    for (int i = USHER__SET_LEASE; i < USHER__SETTINGS; i++)
+        if (i != USHER__SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
+            return "a setting";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (r->order > scope->version || r->token > scope->version)
+    if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
     if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
@@ -1435,7 +1441,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case USHER_KIND_GROUP:
         for (int i = 0; i < 3; i++)
-            t->sums[i] += r->n[i];
+            usher__tally_add(&t->sums[i], r->n[i], 1);
         break;
     case USHER_KIND_STICKY:
         t->counts[USHER__COUNT_STICKY]++;

@@ -16,6 +16,10 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (i != SET_ZONE && (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX))
             return "a setting";
+    if (scope->settings[SET_TRIGGER] > USHER_TRIGGER_PULL ||
+        scope->settings[SET_STRATEGY] > USHER_STRATEGY_RANDOM ||
+        scope->settings[SET_REQUEUE] > USHER_REQUEUE_DROP)
+        return "a setting";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
 
@@ -73,8 +77,8 @@ static const char *user_fault(const struct usher_record *r)
 
 const char *usher__queue_record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (r->order > (r->kind == K_LINK ? scope->version * 16 + 15 : scope->version) ||
-        r->token > scope->version)
+    if (usher__is_newer(scope, r->kind == K_LINK ? r->order / 16 : r->order) ||
+        usher__is_newer(scope, r->token))
         return "is newer than its scope";
     switch (r->kind) {
     case K_AGENT:
@@ -153,7 +157,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
     case K_LANE:
         t->counts[COUNT_LANES]++;
         for (uint32_t state = USHER_USER_WAITING; state <= USHER_USER_AWAY; state++)
-            t->sums[1] += r->n[state - 1] * text_hash(state, &r->id);
+            usher__tally_add(&t->sums[1], r->n[state - 1], text_hash(state, &r->id));
         break;
     case K_VISIT:
         t->counts[COUNT_VISITS]++;

@@ -283,7 +283,7 @@ enum usher_status usher__queue_settle(struct run *run)
     for (unsigned i = 0; automatic && status == USHER_OK && i < t->n_users; i++)
         status = match_user(run, t->users[i].rank, t->users[i].order);
     t->n_agents = t->n_users = 0;
-    if (status == USHER_NOMEM && (w->ops->caps & USHER_CAP_CONCURRENT) != 0) {
+    if (status == USHER_NOMEM && w->at_once) {
         usher__scope_reload(w);
         status = USHER_OK;
     }

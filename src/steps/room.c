@@ -2010,7 +2010,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     char id[DIGITS + 1];
     struct usher_text text = { id, DIGITS };
 
-    if (r->order > scope->version)
+    if (usher__is_newer(scope, r->order))
         return "is newer than its scope";
     switch (r->kind) {
     case MEMBER:
@@ -2025,7 +2025,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         (void)snprintf(id, sizeof id, "%016llu", (unsigned long long)r->order);
         if (!usher__text_equal(&text, &r->id))
             return "is not called by its version";
-        if (scope->counts[COUNT_STATE] != USHER_ROOM_CLOSING &&
+        if (scope != NULL && scope->counts[COUNT_STATE] != USHER_ROOM_CLOSING &&
             r->order + (uint64_t)scope->counts[COUNT_CHANGES] <= scope->version)
             return "is older than the log: there is a gap in it";
         return r->slots != 1u ? "is in no list" : NULL;
@@ -2044,11 +2044,6 @@ static int64_t weighed(const struct usher_text *name, int64_t n)
     return (int64_t)(hash * (uint64_t)n);
 }
 
-static void add_to(int64_t *sum, int64_t by)
-{
-    *sum = (int64_t)((uint64_t)*sum + (uint64_t)by);
-}
-
 /* Each member has the roles and shares that it says, and no other has any. */
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
@@ -2056,8 +2051,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     case MEMBER:
         if (present(r)) {
             t->counts[COUNT_MEMBERS]++;
-            add_to(&t->sum[0], weighed(&r->id, r->n[N_ROLES]));
-            add_to(&t->sum[1], weighed(&r->id, r->n[N_SHARES]));
+            usher__tally_add(&t->sum[0], weighed(&r->id, r->n[N_ROLES]), 1);
+            usher__tally_add(&t->sum[1], weighed(&r->id, r->n[N_SHARES]), 1);
         } else {
             t->counts[COUNT_BANS]++;
         }
@@ -2072,11 +2067,11 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case ROLE:
         t->counts[COUNT_ROLES]++;
-        add_to(&t->sums[0], weighed(&r->owner, 1));
+        usher__tally_add(&t->sums[0], weighed(&r->owner, 1), 1);
         break;
     case SHARE:
         t->counts[COUNT_SHARES]++;
-        add_to(&t->sums[1], weighed(&r->owner, 1));
+        usher__tally_add(&t->sums[1], weighed(&r->owner, 1), 1);
         break;
     case CHANGE:
         t->counts[COUNT_CHANGES]++;

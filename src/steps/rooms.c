@@ -265,7 +265,7 @@ static const char *scope_fault(const struct usher_scope *scope)
 
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
-    if (r->order > scope->version || r->token > scope->version)
+    if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
     if (r->kind != ENTRY || (r->state != USHER_ROOMS_OPENING && r->state != USHER_ROOMS_OPEN))
         return "is of no known kind or state";

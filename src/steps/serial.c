@@ -1331,6 +1331,12 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (pair(counts + COUNT_TAKEN) > pair(counts + COUNT_CUR) || pair(set + SET_START) < 1 ||
         counts[COUNT_BUCKET] < 0 || counts[COUNT_BUCKET] > USHER_TIME_MAX / USHER__USE_MS)
         return "a counter";
+    if (set[SET_STAMP] < USHER_STAMP_TAKE || set[SET_STAMP] > USHER_STAMP_FILL ||
+        set[SET_MODE] < USHER_MODE_QUEUE || set[SET_MODE] > USHER_MODE_GAPFREE)
+        return "a setting";
+    for (int i = SET_CRITICAL; i <= SET_REQUESTS; i++)
+        if (i != SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
+            return "a setting";
     return NULL;
 }
 
@@ -1338,16 +1344,18 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 {
     struct usher__serial_format f;
 
-    if (r->order > scope->version || r->token > scope->version)
+    if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
     switch (r->kind) {
     case KIND_RULE:
-        if (scope->settings[SET_RULE] == 0)
-            return "is there though the rule was deleted";
         if (!usher__serial_unpack(&r->data, &f))
             return "has a format that cannot be read";
         if (!usher__wide_sound(r->n + N_GRANT, INT64_MAX))
             return "has a grant out of range";
+        if (scope == NULL)
+            return NULL;
+        if (scope->settings[SET_RULE] == 0)
+            return "is there though the rule was deleted";
         if (usher__serial_limit(&f, pair(scope->settings + SET_MAX), scope->settings[SET_MODE],
                                 scope->settings[SET_RESET]) != pair(scope->settings + SET_LIMIT))
             return "has a limit that does not follow from it";
@@ -1355,8 +1363,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "has made more than it may";
         return NULL;
     case KIND_FILL:
-        return pair(r->n + N_LAST) > pair(scope->counts + COUNT_CUR) ||
-                       pair(r->n + N_LAST) <= pair(scope->counts + COUNT_TAKEN)
+        if (!usher__wide_sound(r->n + N_LAST, INT64_MAX))
+            return "has a number out of range";
+        return scope != NULL && (pair(r->n + N_LAST) > pair(scope->counts + COUNT_CUR) ||
+                                 pair(r->n + N_LAST) <= pair(scope->counts + COUNT_TAKEN))
                    ? "is not in the stock"
                    : NULL;
     case KIND_HOLD:
@@ -1368,7 +1378,9 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "is returned and has an owner or a deadline";
         if (r->slots != (r->state == USHER_SERIAL_HELD ? (1u << DUE | 1u << HELD) : 1u << READY))
             return "stands in lists that do not follow from its state";
-        if (r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
+        if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX))
+            return "has a number out of range";
+        if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_NUMBER) > pair(scope->counts + COUNT_CUR))
             return "is a number that was not made yet";
         return NULL;

@@ -189,6 +189,18 @@ enum usher_status usher__request_find(struct usher__work *w);
  */
 bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n);
 
+/* For record_fault(). */
+static inline bool usher__is_newer(const struct usher_scope *scope, uint64_t version)
+{
+    return scope != NULL && version > scope->version;
+}
+
+/* For tally(): sums of what may be anything, so that they wrap. */
+static inline void usher__tally_add(int64_t *sum, int64_t n, int64_t weight)
+{
+    *sum = (int64_t)((uint64_t)*sum + (uint64_t)n * (uint64_t)weight);
+}
+
 /* A message for the reply; cut to fit.  Returns @status. */
 enum usher_status usher__say(struct usher_reply *reply, enum usher_status status,
                              const char *format, ...)
@@ -217,7 +229,9 @@ struct usher__steps {
     enum usher_status (*run)(struct usher__work *w);
     /* What makes @scope useless to compute with, or NULL. */
     const char *(*scope_fault)(const struct usher_scope *scope);
-    /* Whether @r may stand in the store as it is: NULL, or what is wrong. */
+    /* Whether @r may stand in the store as it is: NULL, or what is wrong.  With @scope NULL it is
+     * looked at by itself: that is asked of each record when it is read from where others can
+     * write, also in the middle of a change. */
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);

@@ -30,7 +30,7 @@ extern "C" {
 #define USHER_CAPACITY_MAX 32   /* rooms of an agent */
 #define USHER_PRIORITY_MAX 1000 /* of a user */
 #define USHER_LANES_MAX 1000    /* lanes of a queue that have ever been used */
-#define USHER_REJECTS_MAX 16    /* agents that a user remembers not to be offered to again */
+#define USHER_REJECTS_MAX 16    /* agents that a user remembers to have refused or missed it */
 #define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
 
 /* Codes are stored. */
@@ -40,7 +40,8 @@ enum usher_agent_state {
     USHER_AGENT_OFFERED = 2, /* somebody is offered, nobody seated */
     USHER_AGENT_BUSY = 3,    /* somebody is seated */
     USHER_AGENT_WRAPUP = 4,  /* nobody in its rooms, and nobody will be for a while */
-    USHER_AGENT_PAUSED = 5
+    USHER_AGENT_PAUSED = 5,
+    USHER_AGENT_PAUSING = 6 /* only told: offered or busy, and paused once its rooms are empty */
 };
 
 enum usher_user_state {
@@ -85,7 +86,7 @@ enum usher_strategy {
 
 enum usher_requeue {
     USHER_REQUEUE_FRONT = 0, /* users of an agent that is gone wait again, at their place */
-    USHER_REQUEUE_DROP = 1   /* they leave */
+    USHER_REQUEUE_DROP = 1   /* they leave, but for those only offered to it */
 };
 
 /* How a visit ended.  Codes are stored. */
@@ -172,7 +173,7 @@ struct usher_queue_stats {
     int64_t service_level;   /* of 10,000 seated today, how many within service_ms; -1: none yet */
     int64_t wait_ms;         /* mean from apply to room, of those seated today; -1: none yet */
     int64_t talk_ms;         /* mean from room to end, of those finished today; -1: none yet */
-    int64_t dropped_today;   /* were offered to an agent that went, with requeue=drop */
+    int64_t dropped_today;   /* of those finished: their agent went, with requeue=drop */
     int64_t visits;          /* ended visits that the queue keeps; with `archive`, those that are
                               * in no history yet */
 };
@@ -266,13 +267,16 @@ USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char
                                               const char *lanes, int64_t level,
                                               uint64_t *ret_login);
 
-/** @agent goes; its users wait again at their places, or leave (requeue).  USHER_OK, USHER_SAME
- * (not there).  After USHER_NOMEM of a memory store some of them may have done so; a repeat goes
- * on. O(capacity * log n). */
+/** @agent goes; its users wait again at their places, or leave (requeue).  A pause is over, also
+ * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there).  After
+ * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on. O(capacity * log
+ * n). */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
                                                const char *agent);
 
-/** Nobody more for @agent once its rooms are empty.  USHER_OK, USHER_SAME, USHER_MISSING. */
+/** Nobody more for @agent once its rooms are empty (until then it is told as PAUSING).  It lasts
+ * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
+ * paused after its next login.  USHER_OK, USHER_SAME, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
                                               const char *agent);
 

@@ -240,6 +240,7 @@ const char *usher_number_order_word(enum usher_number_order order)
 static const char *const agent_state_words[] = {
 #define S(name, code, word, text) [code] = word,
 #include "agent.def"
+    [USHER_AGENT_PAUSING] = "pausing",
 };
 static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
 static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history" };

@@ -165,7 +165,7 @@ static enum usher_status agent_now(work *w)
         return USHER_OK;
     status = w->ops->find(w->txn, &w->scope, K_AGENT, &id, &r);
     if (status == USHER_OK)
-        q->state = (enum usher_agent_state)r.state;
+        q->state = shown(&r);
     return status == USHER_MISSING ? USHER_OK : status;
 }
 
@@ -256,8 +256,8 @@ static const char *state_word(unsigned kind, unsigned state)
     return kind == K_USER ? usher_user_state_word((enum usher_user_state)state) : NULL;
 }
 
-static const char *const kinds[USHER_KINDS] = { "?",       "agent", "link", "user",
-                                                "request", "?",     "lane", "visit" };
+static const char *const kinds[USHER_KINDS] = { "?",       "agent",  "link", "user",
+                                                "request", "absent", "lane", "visit" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
@@ -265,6 +265,8 @@ static const struct usher__constant constants[] = {
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "SETTINGS", SETTINGS },
     { "FIGURES", FIGURES },
+    { "AGENT_PAUSING", USHER_AGENT_PAUSING },
+    { "ABSENT_MAX", ABSENT_MAX },
     { "CAPACITY_MAX", USHER_CAPACITY_MAX },
     { "PRIORITY_MAX", USHER_PRIORITY_MAX },
     { "LANES_MAX", USHER_LANES_MAX },
@@ -292,6 +294,7 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_LANES] = "LANES",
         [COUNT_VISITS] = "VISITS",
         [COUNT_REQUESTS] = "REQUESTS",
+        [COUNT_ABSENT] = "ABSENT",
     },
     .setting_names = {
         [SET_TTL] = "TTL",
@@ -312,6 +315,6 @@ const struct usher__steps usher__queue_steps = {
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
-    .counted = ((1u << (COUNT_REQUESTS + 1)) - 1) & ~1u,
+    .counted = ((1u << (COUNT_ABSENT + 1)) - 1) & ~1u,
     .statistics = 0,
 };

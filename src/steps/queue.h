@@ -13,6 +13,8 @@
  *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = array of agents not to offer it to again
+ *   ABSENT  id of an agent that was silent for too long while it was paused: the next login is
+ *           paused
  *   LANE    id; users by state; data = array of figures
  *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
  *           (which no name has), lane: so that a view in SQL can show it
@@ -33,10 +35,10 @@
 
 typedef struct usher__work work;
 
-enum kind { K_AGENT = 1, K_LINK = 2, K_USER = 3, K_LANE = 6, K_VISIT = 7 };
+enum kind { K_AGENT = 1, K_LINK = 2, K_USER = 3, K_ABSENT = 5, K_LANE = 6, K_VISIT = 7 };
 
 /* counts: 1..5 agents by state, 6..9 users by state */
-enum { COUNT_USERS = 5, COUNT_LANES = 10, COUNT_VISITS, COUNT_REQUESTS };
+enum { COUNT_USERS = 5, COUNT_LANES = 10, COUNT_VISITS, COUNT_REQUESTS, COUNT_ABSENT };
 
 enum {
     SET_TTL,
@@ -56,7 +58,7 @@ enum {
     SETTINGS
 };
 
-/* n of an agent: SEATED users, OFFERS * 2 + ASKED, … */
+/* n of an agent: SEATED users, OFFERS * 4 + 2 while it goes + 1 if it ASKED for a pause, … */
 enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STATE_SINCE };
 
 /* n of a user.  MATCHED: offered or seated at; END: of the offer or of the grace. */
@@ -88,6 +90,7 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define LANES_MAX USHER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
 #define AGENT_DATA (32 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
+#define ABSENT_MAX 10000         /* pauses of agents that are not there */
 #define PASS_MAX USHER__STEP_MAX /* looked at in vain, for one match */
 #define DAY_MS INT64_C(86400000)
 
@@ -174,7 +177,7 @@ static inline int64_t nearer(int64_t a, int64_t b)
 
 static inline int64_t used(const struct usher_record *r)
 {
-    return r->n[A_SEATED] + r->n[A_OFFERS] / 2;
+    return r->n[A_SEATED] + r->n[A_OFFERS] / 4;
 }
 
 static inline bool asked(const struct usher_record *r)
@@ -182,10 +185,24 @@ static inline bool asked(const struct usher_record *r)
     return r->n[A_OFFERS] % 2 != 0;
 }
 
+/* On its way out: nobody more for it. */
+static inline bool goes(const struct usher_record *r)
+{
+    return r->n[A_OFFERS] / 2 % 2 != 0;
+}
+
+/* The state of an agent as it is told. */
+static inline enum usher_agent_state shown(const struct usher_record *r)
+{
+    bool in_use = r->state == USHER_AGENT_OFFERED || r->state == USHER_AGENT_BUSY;
+
+    return in_use && asked(r) ? USHER_AGENT_PAUSING : (enum usher_agent_state)r->state;
+}
+
 static inline bool is_open(const struct usher_record *r)
 {
-    return r->state >= USHER_AGENT_IDLE && r->state <= USHER_AGENT_BUSY && !asked(r) &&
-           r->n[A_WRAP] == 0 && used(r) < r->n[A_CAPACITY];
+    return r->state >= USHER_AGENT_IDLE && r->state <= USHER_AGENT_BUSY &&
+           r->n[A_OFFERS] % 4 == 0 && r->n[A_WRAP] == 0 && used(r) < r->n[A_CAPACITY];
 }
 
 static inline uint64_t place(const struct usher_record *r)
@@ -293,8 +310,9 @@ void usher__queue_seated(work *w, struct act *act, struct lane *l, struct usher_
  */
 enum usher_status usher__queue_give(struct run *run, struct act *act, struct usher_record *u,
                                     bool stored);
-/* One match of the agent of @act, if there is one to be had: a step.  MISSING: none. */
-enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act);
+/* One match of the agent of @act, if there is one to be had: a step.  MISSING: none.
+ * @refused: a user who has refused the agent, or missed it, will do as well. */
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act, bool refused);
 /*
  * The agent that @u is given to, into @act.  With strategy random it is drawn for the next
  * version, see draw() in number.c.  MISSING: none.

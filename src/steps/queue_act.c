@@ -295,7 +295,7 @@ void usher__queue_act_about(struct act *act, enum usher_verb verb, unsigned from
 {
     act->about.verb = verb;
     act->about.from = from;
-    act->about.to = r->state;
+    act->about.to = r->kind == K_AGENT ? shown(r) : r->state;
     if (act->heard)
         act->about.r = *r;
 }
@@ -440,7 +440,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
         return damaged(w);
     a->rooms[u->n[U_NO] - 1].data = "";
     a->rooms[u->n[U_NO] - 1].size = 0;
-    n[seated ? A_SEATED : A_OFFERS] -= seated ? 1 : 2;
+    n[seated ? A_SEATED : A_OFFERS] -= seated ? 1 : 4;
     a->dirty = true;
     if (a->leaving)
         return USHER_OK;
@@ -448,7 +448,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
     if (seated && w->scope.settings[SET_WRAPUP] > 0)
         n[A_WRAP] = at + w->scope.settings[SET_WRAPUP];
     if (used(&a->r) == 0) {
-        if (asked(&a->r)) {
+        if (n[A_OFFERS] != 0) {
             n[A_OFFERS] = 0;
             n[A_WRAP] = 0;
             usher__queue_agent_move(w, act, USHER__AGENT_REST, at);
@@ -507,12 +507,11 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
         usher__queue_figure(s, l, at, F_FINISHED, 1);
         usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
     } else {
-        usher__queue_figure(s, l, at,
-                            outcome == USHER_OUTCOME_TIMEOUT   ? F_TIMEOUT
-                            : outcome == USHER_OUTCOME_DROPPED ? F_DROPPED
-                                                               : F_ABANDONED,
+        usher__queue_figure(s, l, at, outcome == USHER_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED,
                             1);
     }
+    if (outcome == USHER_OUTCOME_DROPPED)
+        usher__queue_figure(s, l, at, F_DROPPED, 1);
     row = visit_row(act, u, outcome, at);
     if (w->ops->visit != NULL)
         status = w->ops->visit(w->txn, s, &row);

@@ -53,10 +53,17 @@ static bool same_login(const work *w, const struct agent *a)
     if (g->lanes.data == NULL)
         return true;
     n = lanes_of(w, lanes);
-    for (size_t i = 0; n == a->n_lanes && i < n; i++)
-        if (!usher__text_equal(&lanes[i], &a->lanes[i]))
+    if (n != a->n_lanes)
+        return false;
+    for (size_t i = 0; i < n; i++) { /* in any order: each is there once */
+        size_t k = 0;
+
+        while (k < n && !usher__text_equal(&lanes[i], &a->lanes[k]))
+            k++;
+        if (k == n)
             return false;
-    return n == a->n_lanes;
+    }
+    return true;
 }
 
 enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r)
@@ -81,14 +88,28 @@ static enum usher_status agent_alive(work *w, struct usher_record *r)
     return usher__queue_heartbeat(w, r);
 }
 
+/* The pause of the agent of the command, from before it was silent for too long.  MISSING. */
+static enum usher_status absent_find(work *w, struct usher_record *r)
+{
+    if (w->scope.counts[COUNT_ABSENT] == 0)
+        return USHER_MISSING;
+    return w->ops->find(w->txn, &w->scope, K_ABSENT, &args(w)->agent, r);
+}
+
+static void absent_erase(struct act *act, const struct usher_record *r)
+{
+    usher__change_erase(&act->c, r);
+    act->c.scope->counts[COUNT_ABSENT]--;
+}
+
 enum usher_status usher__queue_login(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     struct act act;
-    struct usher_record r;
+    struct usher_record r, absent;
     struct agent *a = &act.agent;
-    enum usher_status status = usher__queue_load(run, K_AGENT, &g->agent, &r);
+    enum usher_status status = usher__queue_load(run, K_AGENT, &g->agent, &r), paused;
 
     usher__queue_act_init(&act);
     if (status == USHER_OK) {
@@ -106,6 +127,9 @@ enum usher_status usher__queue_login(struct run *run)
     }
     if (status != USHER_MISSING)
         return status;
+    paused = absent_find(w, &absent);
+    if (paused != USHER_OK && paused != USHER_MISSING)
+        return paused;
     usher__queue_act_step(w, &act);
     memset(a, 0, sizeof *a);
     a->r.kind = K_AGENT;
@@ -117,6 +141,10 @@ enum usher_status usher__queue_login(struct run *run)
     a->n_lanes = lanes_of(w, a->lanes);
     a->since = w->now;
     usher__queue_agent_move(w, &act, USHER__AGENT_LOGIN, w->now);
+    if (paused == USHER_OK) {
+        absent_erase(&act, &absent);
+        usher__queue_agent_move(w, &act, USHER__AGENT_PAUSE, w->now);
+    }
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
     usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_AGENT_GONE, &a->r);
@@ -124,6 +152,28 @@ enum usher_status usher__queue_login(struct run *run)
         status = usher__queue_act_commit(w, &act);
     usher__queue_todo_agent(run, a->r.order);
     return status;
+}
+
+/* An agent that is not there: its pause is over. */
+static enum usher_status logout_absent(work *w, const struct usher_text *id)
+{
+    struct act act;
+    struct usher_record r;
+    enum usher_status status = absent_find(w, &r);
+
+    if (status == USHER_MISSING) {
+        usher__queue_answer_no_agent(w, USHER_SAME, id);
+        return USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    usher__queue_act_init(&act);
+    usher__queue_act_step(w, &act);
+    absent_erase(&act, &r);
+    r.until_ms = 0;
+    usher__queue_act_about(&act, USHER_QUEUE_LOGOUT, USHER_AGENT_PAUSED, &r);
+    usher__queue_answer_no_agent(w, USHER_OK, id);
+    return usher__queue_act_commit(w, &act);
 }
 
 enum usher_status usher__queue_logout(struct run *run)
@@ -136,10 +186,8 @@ enum usher_status usher__queue_logout(struct run *run)
         struct usher_record r;
         enum usher_status status = usher__queue_load(run, K_AGENT, id, &r);
 
-        if (status == USHER_MISSING) {
-            usher__queue_answer_no_agent(w, USHER_SAME, id);
-            return USHER_OK;
-        }
+        if (status == USHER_MISSING)
+            return logout_absent(w, id);
         if (status == USHER_OK)
             status = usher__queue_agent_leave(run, &r, USHER__AGENT_LOGOUT, USHER_QUEUE_LOGOUT,
                                               w->now, &gone);
@@ -156,13 +204,13 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
     work *w = run->w;
     struct act act;
     struct agent *a = &act.agent;
-    unsigned from = r->state;
-    struct usher__move move = usher__machine_move(&usher__agent_machine, from, event);
+    unsigned from = shown(r);
+    struct usher__move move = usher__machine_move(&usher__agent_machine, r->state, event);
     bool ready = event == USHER__AGENT_READY;
     enum usher_status status;
 
     if (move.status == USHER_OK && used(r) > 0 &&
-        (ready ? !asked(r) && r->n[A_WRAP] == 0 : asked(r)))
+        (ready ? r->n[A_OFFERS] % 4 == 0 && r->n[A_WRAP] == 0 : asked(r)))
         move.status = USHER_SAME;
     if (move.status != USHER_OK) {
         usher__queue_answer_agent(w, (enum usher_status)move.status, r);
@@ -176,8 +224,10 @@ static enum usher_status pause_or_ready(struct run *run, const struct usher_reco
     a->touched = true;
     if (ready || used(r) == 0)
         a->r.n[A_WRAP] = 0;
-    if (asked(r) == ready)
-        a->r.n[A_OFFERS] += ready ? -1 : used(r) > 0;
+    if (ready)
+        a->r.n[A_OFFERS] -= a->r.n[A_OFFERS] % 4;
+    else if (!asked(r))
+        a->r.n[A_OFFERS] += used(r) > 0;
     usher__queue_agent_move(w, &act, event, w->now);
     a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
     usher__queue_act_about(&act, verb, from, &a->r);

@@ -30,7 +30,7 @@ void usher__queue_answer_agent(work *w, enum usher_status status, const struct u
     struct usher_queue_reply *q = reply_of(w);
 
     w->reply->status = status;
-    q->state = (enum usher_agent_state)r->state;
+    q->state = shown(r);
     q->login = r->state != USHER_AGENT_GONE ? r->order : 0;
     q->no = r->state != USHER_AGENT_GONE ? r->n[A_CAPACITY] : 0;
     usher__queue_answer_names(w, NULL, &r->id);

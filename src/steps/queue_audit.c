@@ -40,15 +40,18 @@ static const char *agent_fault(const struct usher_record *r)
         return "stands in lists that do not follow from its state";
     switch (r->state) {
     case USHER_AGENT_IDLE:
-        return n != 0 || asked(r) || r->n[A_WRAP] != 0 ? "is idle and has something to do" : NULL;
-    case USHER_AGENT_OFFERED: /* asked without a user: on its way out */
-        return r->n[A_SEATED] != 0 || (n == 0 && !asked(r)) ? "is offered to, but not" : NULL;
+        return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0
+                   ? "is idle and has something to do"
+                   : NULL;
+    case USHER_AGENT_OFFERED:
+        return r->n[A_SEATED] != 0 || (n == 0 && !goes(r)) ? "is offered to, but not" : NULL;
     case USHER_AGENT_BUSY:
-        return r->n[A_SEATED] == 0 && !asked(r) ? "is busy without a user" : NULL;
+        return r->n[A_SEATED] == 0 && !goes(r) ? "is busy without a user" : NULL;
     case USHER_AGENT_WRAPUP:
         return n != 0 || r->n[A_WRAP] == 0 ? "is in wrap-up without an end" : NULL;
     case USHER_AGENT_PAUSED:
-        return n != 0 || asked(r) || r->n[A_WRAP] != 0 ? "is paused and has users" : NULL;
+        return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0 ? "is paused and has users"
+                                                                  : NULL;
     default:
         return "has no known state";
     }
@@ -95,6 +98,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
                    ? "has counts that cannot be"
                    : NULL;
     case K_VISIT:
+    case K_ABSENT:
     case USHER_KIND_REQUEST:
         return r->slots != 1 ? "stands in lists that do not follow from its state" : NULL;
     default:
@@ -161,6 +165,9 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case K_VISIT:
         t->counts[COUNT_VISITS]++;
+        break;
+    case K_ABSENT:
+        t->counts[COUNT_ABSENT]++;
         break;
     default:
         t->counts[COUNT_REQUESTS]++;

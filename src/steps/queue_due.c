@@ -38,7 +38,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     work *w = run->w;
     struct act act;
     struct usher_record u;
-    unsigned from = r->state;
+    unsigned from = shown(r);
     enum usher_status status;
 
     usher__queue_act_init(&act);
@@ -49,9 +49,11 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     status = usher__queue_first_in_rooms(w, &act, &u);
     *ret_gone = status == USHER_MISSING;
     if (status == USHER_OK) {
-        act.agent.r.n[A_OFFERS] += !asked(&act.agent.r); /* nobody more for it */
-        if (w->scope.settings[SET_REQUEUE] == USHER_REQUEUE_FRONT)
-            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, false,
+        bool offered = u.state == USHER_USER_OFFERED; /* which it has missed then */
+
+        act.agent.r.n[A_OFFERS] += goes(r) ? 0 : 2;
+        if (offered || w->scope.settings[SET_REQUEUE] == USHER_REQUEUE_FRONT)
+            status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, offered,
                                             USHER_QUEUE_REQUEUE, at);
         else
             status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_DROPPED, USHER__USER_DROP,
@@ -66,6 +68,13 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     usher__queue_agent_move(w, &act, event, at);
     usher__queue_act_about(&act, verb, from, &act.agent.r);
     status = usher__queue_links_erase(w, &act);
+    if (status == USHER_OK && event == USHER__AGENT_LOST &&
+        (from == USHER_AGENT_PAUSED || from == USHER_AGENT_PAUSING)) {
+        struct usher_record absent = { .kind = K_ABSENT, .id = r->id, .until_ms = USHER__FOREVER };
+
+        status = usher__change_remember(w, &act.c, &absent, &act.c.scope->counts[COUNT_ABSENT],
+                                        ABSENT_MAX);
+    }
     usher__change_erase(&act.c, &act.agent.r);
     act.agent.dirty = false;
     if (status == USHER_OK)
@@ -80,7 +89,7 @@ enum usher_status usher__queue_expire_agent(struct run *run, const struct usher_
     work *w = run->w;
     int64_t at = r->until_ms;
     struct act act;
-    unsigned from = r->state;
+    unsigned from = shown(r);
     bool gone;
     enum usher_status status;
 

@@ -56,7 +56,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     a->r.token = act->c.scope->version;
     pace(w, l, u);
     if (offer > 0) {
-        a->r.n[A_OFFERS] += 2;
+        a->r.n[A_OFFERS] += 4;
         usher__queue_agent_move(w, act, USHER__AGENT_OFFER, w->now);
         u->n[U_END] = w->now + offer;
     } else {
@@ -107,77 +107,6 @@ static enum usher_status match_commit(struct run *run, struct act *act)
     return status;
 }
 
-/* The first user of @lane (NULL: of all) whom @agent may have.  MISSING. */
-static enum usher_status head(work *w, const struct usher_text *lane,
-                              const struct usher_text *agent, struct usher_record *r)
-{
-    uint64_t rank = 0, order = 0;
-
-    for (int i = 0; i < PASS_MAX; i++) {
-        enum usher_status status =
-            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, r);
-
-        if (status != USHER_OK ||
-            (!due(r, w->now) && (r->data.size == 0 || !usher__queue_rejects(r, agent))))
-            return status;
-        rank = r->rank;
-        order = r->order;
-    }
-    return USHER_MISSING;
-}
-
-enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act)
-{
-    work *w = run->w;
-    struct agent *a = &act->agent;
-    struct usher_record best, r;
-    bool found = false;
-
-    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) ||
-        due(&a->r, w->now))
-        return USHER_MISSING;
-    for (size_t i = 0; i < a->n_lanes; i++) {
-        bool all = usher__text_equal(&a->lanes[i], &all_lanes);
-        enum usher_status status = head(w, all ? NULL : &a->lanes[i], &a->r.id, &r);
-
-        if (status == USHER_MISSING)
-            continue;
-        if (status != USHER_OK)
-            return status;
-        if (!found || r.rank < best.rank || (r.rank == best.rank && r.order < best.order))
-            best = r;
-        found = true;
-    }
-    return found ? usher__queue_give(run, act, &best, true) : USHER_MISSING;
-}
-
-/* Matches of the agent that logged in at @login, at most @max. */
-static enum usher_status match_agent(struct run *run, uint64_t login, int64_t max)
-{
-    work *w = run->w;
-
-    for (int64_t i = 0; i < max; i++) {
-        struct act act;
-        struct usher_record r;
-        enum usher_status status = usher__queue_agent_by_login(w, login, &r);
-
-        if (status == USHER_MISSING)
-            break;
-        usher__queue_act_init(&act);
-        if (status == USHER_OK)
-            status = usher__queue_agent_hold_this(w, &act, &r);
-        if (status == USHER_OK)
-            status = usher__queue_match_agent_once(run, &act);
-        if (status == USHER_MISSING)
-            break;
-        if (status == USHER_OK)
-            status = match_commit(run, &act);
-        if (status != USHER_OK)
-            return status;
-    }
-    return USHER_OK;
-}
-
 /* The link behind (*rank, *order) among those of @lane and of agents for all lanes. */
 static enum usher_status link_next(work *w, const struct usher_text *lane, uint64_t rank,
                                    uint64_t order, struct usher_record *r)
@@ -197,17 +126,123 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
     return USHER_OK;
 }
 
-enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u)
+/* OK: an open agent of the lane of @u has not refused it, or missed it; MISSING: all have. */
+static enum usher_status another(work *w, const struct usher_record *u)
+{
+    uint64_t rank = 0, order = 0;
+
+    for (int i = 0; i < PASS_MAX; i++) {
+        struct usher_record link, a;
+        enum usher_status status = link_next(w, &u->group, rank, order, &link);
+
+        if (status != USHER_OK)
+            return status;
+        rank = link.rank;
+        order = link.order;
+        if (usher__queue_rejects(u, &link.owner))
+            continue;
+        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &a);
+        if (status != USHER_OK)
+            return status == USHER_MISSING ? damaged(w) : status;
+        if (!due(&a, w->now))
+            return USHER_OK;
+    }
+    return USHER_MISSING;
+}
+
+/* The first user of @lane (NULL: of all) whom @agent may have: see `refusals' in queue_verbs.def.
+ * MISSING. */
+static enum usher_status head(work *w, const struct usher_text *lane,
+                              const struct usher_text *agent, bool refused, struct usher_record *r)
+{
+    uint64_t rank = 0, order = 0;
+
+    for (int i = 0; i < PASS_MAX; i++) {
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_USER, 0, lane, rank, order, false, r);
+
+        if (status != USHER_OK)
+            return status;
+        if (!due(r, w->now)) {
+            if (refused || r->data.size == 0 || !usher__queue_rejects(r, agent))
+                return USHER_OK;
+            status = another(w, r);
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? USHER_OK : status;
+        }
+        rank = r->rank;
+        order = r->order;
+    }
+    return USHER_MISSING;
+}
+
+enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act, bool refused)
+{
+    work *w = run->w;
+    struct agent *a = &act->agent;
+    struct usher_record best, r;
+    bool found = false;
+
+    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) ||
+        due(&a->r, w->now))
+        return USHER_MISSING;
+    for (size_t i = 0; i < a->n_lanes; i++) {
+        bool all = usher__text_equal(&a->lanes[i], &all_lanes);
+        enum usher_status status = head(w, all ? NULL : &a->lanes[i], &a->r.id, refused, &r);
+
+        if (status == USHER_MISSING)
+            continue;
+        if (status != USHER_OK)
+            return status;
+        if (!found || r.rank < best.rank || (r.rank == best.rank && r.order < best.order))
+            best = r;
+        found = true;
+    }
+    if (!found)
+        return USHER_MISSING;
+    if (usher__queue_rejects(&best, &a->r.id)) { /* it begins anew */
+        best.data.data = NULL;
+        best.data.size = 0;
+    }
+    return usher__queue_give(run, act, &best, true);
+}
+
+/* Matches of the agent that logged in at @login, at most @max. */
+static enum usher_status match_agent(struct run *run, uint64_t login, int64_t max)
+{
+    work *w = run->w;
+
+    for (int64_t i = 0; i < max; i++) {
+        struct act act;
+        struct usher_record r;
+        enum usher_status status = usher__queue_agent_by_login(w, login, &r);
+
+        if (status == USHER_MISSING)
+            break;
+        usher__queue_act_init(&act);
+        if (status == USHER_OK)
+            status = usher__queue_agent_hold_this(w, &act, &r);
+        if (status == USHER_OK)
+            status = usher__queue_match_agent_once(run, &act, false);
+        if (status == USHER_MISSING)
+            break;
+        if (status == USHER_OK)
+            status = match_commit(run, &act);
+        if (status != USHER_OK)
+            return status;
+    }
+    return USHER_OK;
+}
+
+/* The same among those that @u has not refused, or with @refused among all of them. */
+static enum usher_status pick_of(work *w, struct act *act, const struct usher_record *u,
+                                 bool refused)
 {
     bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
     uint64_t version = w->scope.version + 1, rank = random ? usher__draw(version) : 0, order = 0;
     uint32_t left = random ? usher__draw_step(version) : 0;
     bool any = false;
 
-    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
-            w->scope.counts[USHER_AGENT_BUSY] ==
-        0)
-        return USHER_MISSING;
     for (int i = 0; i < PASS_MAX; i++) {
         struct usher_record link;
         enum usher_status status = link_next(w, &u->group, rank, order, &link);
@@ -228,7 +263,7 @@ enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher
         status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &act->agent.r);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
-        if (due(&act->agent.r, w->now) || usher__queue_rejects(u, &link.owner))
+        if (due(&act->agent.r, w->now) || (!refused && usher__queue_rejects(u, &link.owner)))
             continue;
         any = random;
         if (left == 0)
@@ -236,6 +271,18 @@ enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher
         left--;
     }
     return USHER_MISSING;
+}
+
+enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u)
+{
+    enum usher_status status;
+
+    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
+            w->scope.counts[USHER_AGENT_BUSY] ==
+        0)
+        return USHER_MISSING;
+    status = pick_of(w, act, u, false);
+    return status == USHER_MISSING && u->data.size != 0 ? pick_of(w, act, u, true) : status;
 }
 
 /*
@@ -260,7 +307,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
         if (status == USHER_OK)
             status = usher__queue_pick(w, &act, &u);
         if (status == USHER_OK)
-            status = usher__queue_match_agent_once(run, &act);
+            status = usher__queue_match_agent_once(run, &act, false);
         if (status == USHER_MISSING)
             break;
         if (status == USHER_OK)
@@ -314,14 +361,14 @@ enum usher_status usher__queue_pull(struct run *run)
     usher__queue_act_init(&act);
     status = usher__queue_agent_hold_this(w, &act, &r);
     if (status == USHER_OK)
-        status = usher__queue_match_agent_once(run, &act);
+        status = usher__queue_match_agent_once(run, &act, true);
     if (status == USHER_MISSING) {
         w->reply->status = USHER_EMPTY;
         reply_of(w)->why = USHER_QUEUE_WHY_NO_USER;
         return USHER_OK;
     }
     if (status == USHER_OK)
-        reply_of(w)->state = (enum usher_agent_state)act.agent.r.state;
+        reply_of(w)->state = shown(&act.agent.r);
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
 }
 

@@ -180,7 +180,7 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
 
     if (run->w->scope.settings[SET_TRIGGER] != USHER_TRIGGER_AUTO)
         return USHER_OK;
-    status = usher__queue_match_agent_once(run, act);
+    status = usher__queue_match_agent_once(run, act, false);
     run->todo->n_agents--; /* room_empty() put it there: one room is free, one match is all */
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -203,7 +203,7 @@ static enum usher_status end_visit(struct run *run, struct act *act, struct ushe
     if (status == USHER_OK && room) {
         q->login = act->agent.r.order;
         status = next_at_once(run, act);
-        q->state = (enum usher_agent_state)act->agent.r.state;
+        q->state = shown(&act->agent.r);
     }
     w->reply->status = USHER_OK;
     return status == USHER_OK ? usher__queue_act_commit(w, act) : status;
@@ -360,7 +360,7 @@ static enum usher_status offered(struct run *run, struct usher_record *a, struct
     q->login = a->order;
     q->no = u->n[U_NO];
     q->token = u->token;
-    q->state = (enum usher_agent_state)a->state;
+    q->state = shown(a);
     return USHER_OK;
 }
 
@@ -405,7 +405,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         status = usher__queue_lane_hold(w, &act, &u.group, &l);
         if (status != USHER_OK)
             return status;
-        act.agent.r.n[A_OFFERS] -= 2;
+        act.agent.r.n[A_OFFERS] -= 4;
         act.agent.r.n[A_SEATED]++;
         usher__queue_agent_move(w, &act, USHER__AGENT_SEAT, w->now);
         u.n[U_MATCHED] = w->now;
@@ -417,7 +417,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         status = usher__queue_user_save(w, &act, &u, from);
         usher__queue_act_about(&act, USHER_QUEUE_ACCEPT, from, &u);
     }
-    reply_of(w)->state = (enum usher_agent_state)act.agent.r.state;
+    reply_of(w)->state = shown(&act.agent.r);
     w->reply->status = USHER_OK;
     return status == USHER_OK ? usher__queue_act_commit(w, &act) : status;
 }
@@ -448,7 +448,9 @@ enum usher_status usher__queue_move(struct run *run)
         new.n[U_PRIORITY] = g->priority;
     if (given(w, USHER_GIVEN_QUEUE_SINCE))
         new.n[U_SINCE] = g->since_ms;
-    if (usher__text_equal(&new.group, &u.group) && place(&new) == place(&u))
+    new.data.data = NULL; /* an operator brings it together with whom it may have refused */
+    new.data.size = 0;
+    if (usher__text_equal(&new.group, &u.group) && place(&new) == place(&u) && u.data.size == 0)
         return usher__queue_answer_user(w, USHER_SAME, &u, 0, NULL);
     usher__queue_act_init(&act);
     status = usher__queue_lane_hold(w, &act, &u.group, &from);

@@ -172,6 +172,7 @@ static queue queue_copy(const queue *q)
     queue to = *q;
 
     to.agents = copied(q->agents, q->n_agents, sizeof *q->agents);
+    to.absent = copied(q->absent, q->n_absent, sizeof *q->absent);
     to.users = copied(q->users, q->n_users, sizeof *q->users);
     to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
     to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
@@ -199,6 +200,7 @@ static void queue_done(queue *q)
     for (size_t i = 0; i < q->n_requests; i++)
         free(q->requests[i].rows);
     free(q->agents);
+    free(q->absent);
     free(q->users);
     free(q->lanes);
     free(q->visits);
@@ -341,7 +343,7 @@ static bool is_open(const queue *q, const agent *a)
     return users_with(q, a, USHER_USER_GONE) < a->capacity &&
            (a->state == USHER_AGENT_IDLE || a->state == USHER_AGENT_OFFERED ||
             a->state == USHER_AGENT_BUSY) &&
-           !a->asked && a->wrap == 0;
+           !a->asked && !a->leaving && a->wrap == 0;
 }
 
 static bool serves(const agent *a, const struct model_text *lane_id)
@@ -443,9 +445,16 @@ static void user_changed(struct work *w, enum usher_verb verb, unsigned from, co
     notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), &u->agent);
 }
 
+static enum usher_agent_state told(const agent *a)
+{
+    return a->asked && (a->state == USHER_AGENT_OFFERED || a->state == USHER_AGENT_BUSY)
+               ? USHER_AGENT_PAUSING
+               : a->state;
+}
+
 static void agent_changed(struct work *w, enum usher_verb verb, unsigned from, const agent *a)
 {
-    notify(w, verb, from, (unsigned)a->state, &a->id, a->matched, agent_until(a), NULL);
+    notify(w, verb, from, (unsigned)told(a), &a->id, a->matched, agent_until(a), NULL);
 }
 
 static void list_add(struct model_text **list, size_t *n, const struct model_text *id)
@@ -569,9 +578,8 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     unsigned from = (unsigned)u->state;
 
     if (counts_today(q, l, at)) {
-        l->abandoned +=
-            !had_room && outcome != USHER_OUTCOME_TIMEOUT && outcome != USHER_OUTCOME_DROPPED;
-        l->dropped += !had_room && outcome == USHER_OUTCOME_DROPPED;
+        l->abandoned += !had_room && outcome != USHER_OUTCOME_TIMEOUT;
+        l->dropped += outcome == USHER_OUTCOME_DROPPED;
         l->timeout += outcome == USHER_OUTCOME_TIMEOUT;
         l->finished += had_room;
         l->talk += had_room ? at - u->matched : 0;
@@ -665,14 +673,23 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
     enum usher_agent_state from = a->state;
     user *u = first_with(w->q, a);
 
+    if (u == NULL) {
+        enum usher_agent_state was = told(a);
+
+        if (verb == USHER_QUEUE_EXPIRE && (was == USHER_AGENT_PAUSED || was == USHER_AGENT_PAUSING))
+            list_add(&w->q->absent, &w->q->n_absent, &a->id);
+        from = was;
+    }
     a->state = USHER_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
     if (u == NULL) {
         agent_changed(w, verb, (unsigned)from, a);
         removed(w->q->agents, &w->q->n_agents, sizeof *a, (size_t)(a - w->q->agents));
         return true;
     }
-    a->asked = true; /* nobody more for it */
-    if (w->q->set.requeue == USHER_REQUEUE_DROP)
+    a->leaving = true; /* nobody more for it */
+    if (u->state == USHER_USER_OFFERED)
+        reject_add(u, &a->id);
+    if (w->q->set.requeue == USHER_REQUEUE_DROP && u->state == USHER_USER_SEATED)
         visit_ends(w, u, USHER_OUTCOME_DROPPED, at, USHER_QUEUE_REQUEUE);
     else
         user_back(w, u, 0, at, USHER_QUEUE_REQUEUE);
@@ -683,7 +700,7 @@ static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb v
 static void agent_expires(struct work *w, agent *a)
 {
     int64_t at = agent_until(a);
-    unsigned from = (unsigned)a->state;
+    unsigned from = (unsigned)told(a);
 
     if (a->beat == at) {
         (void)agent_leaves(w, a, at, USHER_QUEUE_EXPIRE);
@@ -799,11 +816,22 @@ static struct usher_queue_row *user_row(struct work *w, const user *u,
     return row;
 }
 
-/* @u and @a: could they be matched now? */
-static bool fits(const struct work *w, const user *u, const agent *a)
+/* @u and @a: could they be matched now, if it were not for refusals? */
+static bool may_meet(const struct work *w, const user *u, const agent *a)
 {
     return u->state == USHER_USER_WAITING && !is_due(user_until(u), w->now) && is_open(w->q, a) &&
-           !is_due(agent_until(a), w->now) && serves(a, &u->lane) && !rejects(u, a);
+           !is_due(agent_until(a), w->now) && serves(a, &u->lane);
+}
+
+/* And with them?  Refusals of all who could take it are none. */
+static bool fits(const struct work *w, const user *u, const agent *a)
+{
+    if (!may_meet(w, u, a))
+        return false;
+    for (size_t i = 0; rejects(u, a) && i < w->q->n_agents; i++)
+        if (may_meet(w, u, &w->q->agents[i]) && !rejects(u, &w->q->agents[i]))
+            return false;
+    return true;
 }
 
 /* @u has a room for good. */
@@ -845,6 +873,8 @@ static void give(struct work *w, user *u, agent *a)
         l->pace = l->pace == 0 ? 16 * d : (7 * l->pace + 16 * d) / 8;
     }
     l->last = w->now;
+    if (rejects(u, a))
+        u->n_rejects = 0;
     u->agent = a->id;
     u->login = a->login;
     u->no = no;
@@ -992,7 +1022,7 @@ static enum usher_status tell_agent(struct work *w, enum usher_status status, co
     struct usher_queue_reply *r = &w->r->of.queue;
     struct model_text id = a != NULL ? a->id : text_of(w->a->agent.data, w->a->agent.size);
 
-    r->state = a != NULL ? a->state : USHER_AGENT_GONE;
+    r->state = a != NULL ? told(a) : USHER_AGENT_GONE;
     put_name(r->agent, &r->agent_size, &id);
     if (a != NULL) {
         r->login = a->login;
@@ -1073,6 +1103,40 @@ static size_t lanes_of(const struct usher_text *list, char to[USHER_LIST_TEXT_MA
     return n;
 }
 
+static bool all_among(const struct usher_text *these, const struct usher_text *those)
+{
+    struct usher_text g, other;
+
+    for (size_t i = 0; group_at(these, i, &g); i++) {
+        bool found = false;
+
+        for (size_t j = 0; group_at(those, j, &other); j++)
+            found |= other.size == g.size && memcmp(other.data, g.data, g.size) == 0;
+        if (!found)
+            return false;
+    }
+    return true;
+}
+
+/* The same, in whatever order? */
+static bool same_lanes(const char *a, size_t a_size, const char *b, size_t b_size)
+{
+    struct usher_text these = { a, a_size }, those = { b, b_size };
+
+    return all_among(&these, &those) && all_among(&those, &these);
+}
+
+/* An agent that was paused when it was last heard of is, if it is not there; false: it was not. */
+static bool forget_pause(struct work *w, const struct model_text *id)
+{
+    for (size_t i = 0; i < w->q->n_absent; i++)
+        if (same_text(&w->q->absent[i], id)) {
+            removed(w->q->absent, &w->q->n_absent, sizeof *id, i);
+            return true;
+        }
+    return false;
+}
+
 /* A sign of life: no version, but the clock has seen it. */
 static void hear_of(struct work *w, int64_t *beat)
 {
@@ -1093,10 +1157,10 @@ static enum usher_status verb_login(struct work *w, agent *a)
     uint32_t given = w->c->given;
 
     if (a != NULL) {
-        bool same = (x->lanes.data == NULL ||
-                     (a->lanes_size == lanes_size && memcmp(a->lanes, lanes, lanes_size) == 0)) &&
-                    ((given & USHER_GIVEN_QUEUE_CAPACITY) == 0 || x->capacity == a->capacity) &&
-                    ((given & USHER_GIVEN_QUEUE_LEVEL) == 0 || x->level == a->level);
+        bool same =
+            (x->lanes.data == NULL || same_lanes(a->lanes, a->lanes_size, lanes, lanes_size)) &&
+            ((given & USHER_GIVEN_QUEUE_CAPACITY) == 0 || x->capacity == a->capacity) &&
+            ((given & USHER_GIVEN_QUEUE_LEVEL) == 0 || x->level == a->level);
 
         if (same)
             hear_of(w, &a->beat);
@@ -1114,6 +1178,8 @@ static enum usher_status verb_login(struct work *w, agent *a)
     a->lanes_size = lanes_size;
     memcpy(a->lanes, lanes, lanes_size);
     a->beat = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
+    if (forget_pause(w, &a->id))
+        a->state = USHER_AGENT_PAUSED;
     agent_freed(w, a);
     agent_changed(w, w->c->verb, USHER_AGENT_GONE, a);
     return tell_agent(w, USHER_OK, a);
@@ -1121,8 +1187,14 @@ static enum usher_status verb_login(struct work *w, agent *a)
 
 static enum usher_status verb_logout(struct work *w, agent *a)
 {
-    if (a == NULL)
-        return tell_agent(w, USHER_SAME, NULL);
+    if (a == NULL) {
+        struct model_text id = text_of(w->a->agent.data, w->a->agent.size);
+
+        if (!forget_pause(w, &id))
+            return tell_agent(w, USHER_SAME, NULL);
+        notify(w, w->c->verb, USHER_AGENT_PAUSED, USHER_AGENT_GONE, &id, 0, 0, NULL);
+        return tell_agent(w, USHER_OK, NULL);
+    }
     while (!agent_leaves(w, a, w->now, w->c->verb))
         continue;
     settle(w);
@@ -1137,7 +1209,7 @@ static enum usher_status verb_pause(struct work *w, agent *a)
         return tell_agent(w, USHER_MISSING, NULL);
     if (a->state == USHER_AGENT_PAUSED || a->asked)
         return tell_agent(w, USHER_SAME, a);
-    from = (unsigned)a->state;
+    from = (unsigned)told(a);
     if (users_with(w->q, a, USHER_USER_GONE) > 0) {
         a->asked = true;
     } else {
@@ -1151,7 +1223,7 @@ static enum usher_status verb_pause(struct work *w, agent *a)
 /* Pause and wrap-up are over; false: there was neither. */
 static bool makes_ready(struct work *w, agent *a)
 {
-    unsigned from = (unsigned)a->state;
+    unsigned from = (unsigned)told(a);
 
     if (a->state != USHER_AGENT_PAUSED && !a->asked && a->wrap == 0)
         return false;
@@ -1393,7 +1465,7 @@ static enum usher_status tell_pair(struct work *w, const agent *a, const user *u
     r->login = a->login;
     r->no = u->no;
     r->token = u->token;
-    r->state = a->state;
+    r->state = told(a);
     return USHER_OK;
 }
 
@@ -1408,7 +1480,7 @@ static enum usher_status verb_accept(struct work *w, agent *a, user *u)
         return USHER_SAME;
     from = (unsigned)u->state;
     takes_seat(w, u, a);
-    w->r->of.queue.state = a->state;
+    w->r->of.queue.state = told(a);
     user_changed(w, w->c->verb, from, u);
     return USHER_OK;
 }
@@ -1423,7 +1495,7 @@ static enum usher_status verb_reject(struct work *w, agent *a, user *u)
         return USHER_REFUSED;
     reject_add(u, &u->agent);
     user_back(w, u, 0, w->now, w->c->verb);
-    w->r->of.queue.state = a->state;
+    w->r->of.queue.state = told(a);
     return USHER_OK;
 }
 
@@ -1444,8 +1516,9 @@ static enum usher_status verb_move(struct work *w, user *u)
         moved.priority = x->priority;
     if ((w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0)
         moved.since = x->since_ms;
+    moved.n_rejects = 0; /* with whom it may have refused, too */
     if (same_text(&moved.lane, &u->lane) && moved.priority == u->priority &&
-        moved.since == u->since)
+        moved.since == u->since && u->n_rejects == 0)
         return tell_user(w, USHER_SAME, u);
     if (lane_find(w->q, &moved.lane) == NULL && w->q->n_lanes == USHER_LANES_MAX)
         return tell_user(w, USHER_FULL, u);
@@ -1463,13 +1536,15 @@ static enum usher_status verb_move(struct work *w, user *u)
 
 static enum usher_status verb_pull(struct work *w, agent *a)
 {
-    user *u;
+    user *u = NULL;
 
     if (a == NULL)
         return tell_agent(w, USHER_MISSING, NULL);
     if (!is_open(w->q, a))
         return tell_agent(w, USHER_REFUSED, a);
-    u = user_for(w, a);
+    for (size_t i = 0; i < w->q->n_users; i++) /* refused or not */
+        if (may_meet(w, &w->q->users[i], a) && (u == NULL || user_before(&w->q->users[i], u)))
+            u = &w->q->users[i];
     if (u == NULL) {
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_USER;
         return tell_agent(w, USHER_EMPTY, a);
@@ -1702,7 +1777,7 @@ static enum usher_status verb_agents(struct work *w)
         row->lanes =
             (struct usher_text){ kept_lanes(next->lanes, next->lanes_size), next->lanes_size };
         row->login = next->login;
-        row->state = (int)next->state;
+        row->state = (int)told(next);
         row->since_ms = next->login_at;
         row->matched_ms = next->state_since;
         row->until_ms = agent_until(next);
@@ -2055,12 +2130,12 @@ static void execute(struct work *w)
         (w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_READY ||
          w->c->verb == USHER_QUEUE_FREE || w->c->verb == USHER_QUEUE_REJECT) &&
         agent_named(w) != NULL)
-        r->of.queue.state = agent_named(w)->state; /* it has been given somebody since */
+        r->of.queue.state = told(agent_named(w)); /* it has been given somebody since */
     if (r->status == USHER_OK &&
         (w->c->verb == USHER_QUEUE_LEAVE || w->c->verb == USHER_QUEUE_FINISH)) {
         const agent *a = agent_find(w->q, r->of.queue.agent, r->of.queue.agent_size);
 
-        r->of.queue.state = a != NULL ? a->state : USHER_AGENT_GONE;
+        r->of.queue.state = a != NULL ? told(a) : USHER_AGENT_GONE;
     }
     r->version = w->q->version;
     r->epoch = w->q->exists;
@@ -2140,14 +2215,13 @@ void queue_model_reply_done(struct usher_reply *r)
 static const char *agent_fault(const queue *q, const agent *a)
 {
     int64_t seated = users_with(q, a, USHER_USER_SEATED), used = users_with(q, a, USHER_USER_GONE);
-    bool leaving = a->asked && is_due(a->beat, q->clock); /* not all its users are out yet */
 
     if (used > a->capacity)
         return "an agent has no more users than rooms";
     if (a->login > q->version || a->changed > q->version || a->matched > q->version)
         return "nothing is of a version to come";
-    if (leaving)
-        return NULL;
+    if (a->leaving)
+        return is_due(a->beat, q->clock) ? NULL : "who goes is gone soon";
     if ((a->state == USHER_AGENT_BUSY) != (seated > 0))
         return "an agent is busy if and only if somebody is seated";
     if ((a->state == USHER_AGENT_OFFERED) != (seated == 0 && used > 0))

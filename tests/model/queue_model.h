@@ -34,6 +34,7 @@ struct queue_model_agent {
     size_t lanes_size;
     char lanes[USHER_LIST_TEXT_MAX + 1]; /* "A,B" or "*" */
     bool asked;                          /* for a pause */
+    bool leaving;                        /* its users go one by one */
     int64_t wrap, beat;                  /* deadlines, 0: none */
     uint64_t changed, matched;           /* versions: see queue_verbs.def */
     uint64_t rank, base;                 /* place among the open ones, as of `changed` */
@@ -97,6 +98,8 @@ struct queue_model_queue {
     size_t n_agents;
     struct queue_model_user *users; /* any order */
     size_t n_users;
+    struct model_text *absent; /* agents dropped while they were paused */
+    size_t n_absent;
     struct queue_model_lane *lanes;
     size_t n_lanes;
     struct queue_model_visit *visits; /* oldest first */

@@ -13,7 +13,7 @@
  *   silence   without a notice nothing changes but a heartbeat
  *   again     a user who applies again has the place and the index that it had
  *   place     nobody's place is changed by others: who waited before and waits, in the same order
- *   reject    nobody is given to the agent that did not want it
+ *   reject    who is given to an agent that did not want it has forgotten all refusals
  *   counts    `stats` counts what `list` and `agents` list
  */
 #include "config.h"
@@ -323,6 +323,14 @@ static int clipped(int64_t n)
     return n < -2 ? -2 : n > 2 ? 2 : (int)n;
 }
 
+static bool is_absent(const struct queue_model_queue *q, const char *id)
+{
+    for (size_t i = 0; i < q->n_absent; i++)
+        if (strcmp(q->absent[i].data, id) == 0)
+            return true;
+    return false;
+}
+
 /* In random order who is next depends on versions as such, so that a state may go on in more than
  * one way; the way that was found first is followed. */
 static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
@@ -334,7 +342,8 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
 
     for (unsigned k = 0; k < 2; k++)
         if (a[k] == NULL)
-            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " -");
+            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " -%s",
+                          is_absent(q, agents[k]) ? " paused" : "");
         else
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n,
                           " %d:%d%s wrap %" PRId64 " beat %" PRId64, (int)a[k]->state,
@@ -414,7 +423,7 @@ static const char *counts_fault(const struct queue_model *m)
     struct queue_model *copy = queue_model_copy(m);
     struct usher_reply r, stats;
     const struct usher_queue_stats *t = &stats.of.queue.of.stats;
-    int64_t in[6] = { 0 }, used = 0, of_user[5] = { 0 };
+    int64_t in[USHER_AGENT_PAUSING + 1] = { 0 }, used = 0, of_user[5] = { 0 };
     bool right;
 
     ask(copy, USHER_QUEUE_STATS, 0, &stats);
@@ -424,7 +433,9 @@ static const char *counts_fault(const struct queue_model *m)
         used += r.of.queue.rows[i].used;
     }
     right = t->agents == (int64_t)r.of.queue.n_rows && t->idle == in[USHER_AGENT_IDLE] &&
-            t->ringing == in[USHER_AGENT_OFFERED] && t->busy == in[USHER_AGENT_BUSY] &&
+            t->ringing + t->busy ==
+                in[USHER_AGENT_OFFERED] + in[USHER_AGENT_BUSY] + in[USHER_AGENT_PAUSING] &&
+            t->ringing >= in[USHER_AGENT_OFFERED] && t->busy >= in[USHER_AGENT_BUSY] &&
             t->wrapup == in[USHER_AGENT_WRAPUP] && t->paused == in[USHER_AGENT_PAUSED];
     queue_model_reply_done(&r);
     for (int64_t state = USHER_USER_WAITING; state <= USHER_USER_AWAY; state++) {

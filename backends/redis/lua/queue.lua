@@ -2,9 +2,10 @@
 --
 -- The verbs of a queue: the same steps as src/steps/queue*.c, in files of the same names.
 --
--- Kinds: 1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 2 + asked, in
--- its state since), 2 a link, 3 a user (since, priority, applied, beat, matched, room, end,
--- patience), 4 request, 6 a lane (users by state), 7 a visit.
+-- Kinds: 1 an agent (n0 to n7: capacity, seated, beat, served, wrap, level, offers * 4 + 2 while it
+-- goes + 1 if it asked for a pause, in its state since), 2 a link, 3 a user (since, priority, applied,
+-- beat, matched, room, end, patience), 4 request, 5 a pause of an agent that is not there, 6 a lane
+-- (users by state), 7 a visit.
 --
 -- S.act is the write under way: v its version, agent and lanes what it holds.
 local byte, find, floor, format = string.byte, string.find, math.floor, string.format
@@ -33,8 +34,8 @@ end
 function S.hand(out, answer)
     local function int(n) return format('%.0f', n) end
     local words = {'none', 'room', 'offer', 'queue', 'away'}
-    local more = {'user', answer[18], 'agent', answer[19], 'state', string.match(sub(K.AGENT_STATES,
-        answer[7] * 10 + 1, answer[7] * 10 + 10), '^%S+'), 'place', words[answer[8] + 1], 'index',
+    local more = {'user', answer[18], 'agent', answer[19], 'state', string.match(sub(K.AGENT_STATES
+        .. 'pausing', answer[7] * 10 + 1, answer[7] * 10 + 10), '^%S+'), 'place', words[answer[8] + 1], 'index',
         int(answer[11]), 'wait', int(answer[12]), 'until', int(answer[13]), 'token', int(answer[14]), 'room',
         int(answer[15]) .. '.' .. int(answer[16]), 'count', int(answer[17]), 'more', int(answer[10])}
     for i = 20, #answer do more[#more + 1] = int(answer[i]) end
@@ -101,7 +102,7 @@ function S.run()
         if S.n_matched > n and S.agent ~= '' and (verb == K.V_LOGIN or verb == K.V_READY or verb == K.V_FREE
             or verb == K.V_LEAVE or verb == K.V_FINISH or verb == K.V_REJECT) then
             local r = S.find('1', S.agent)
-            if r then S.state = r.state end
+            if r then S.state = S.shown(r) end
         end
     end
     if S.req and S.status == K.OK and S.version ~= version then S.keep_last() end

@@ -4,10 +4,16 @@
 
 -- ---- agents -----------------------------------------------------------------------------
 
-function S.used(a) return a.n1 + floor(a.n6 / 2) end
+function S.used(a) return a.n1 + floor(a.n6 / 4) end
+
+-- the state of an agent as it is told
+function S.shown(a)
+    if (a.state == K.AGENT_OFFERED or a.state == K.AGENT_BUSY) and a.n6 % 2 == 1 then return K.AGENT_PAUSING end
+    return a.state
+end
 
 function S.is_open(a)
-    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.n6 % 2 == 0 and a.n4 == 0
+    return a.state >= K.AGENT_IDLE and a.state <= K.AGENT_BUSY and a.n6 % 4 == 0 and a.n4 == 0
         and S.used(a) < a.n0
 end
 
@@ -162,7 +168,7 @@ function S.step()
 end
 
 function S.about(verb, from, r)
-    S.act.about = {verb, S.act.v, from, r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
+    S.act.about = {verb, S.act.v, from, r.kind == '1' and S.shown(r) or r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
 end
 
 function S.act_commit()
@@ -250,13 +256,13 @@ end
 function S.room_empty(u, at)
     local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
     a.rooms[u.n5] = ''
-    if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 2 end
+    if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 4 end
     a.dirty = true
     if a.leaving then return end
     a.touched = true
     if seated and wrapup > 0 then a.n4 = at + wrapup end
     if S.used(a) == 0 then
-        if a.n6 % 2 == 1 then
+        if a.n6 ~= 0 then
             a.n6, a.n4 = 0, 0
             S.agent_move(a, K.AGENT_E_REST, at)
         else
@@ -276,8 +282,9 @@ function S.visit_end(u, outcome, at)
         S.figure(l, at, 7, 1)
         S.figure(l, at, 8, at - u.n4)
     else
-        S.figure(l, at, outcome == 4 and 6 or outcome == 5 and 9 or 5, 1)
+        S.figure(l, at, outcome == 4 and 6 or 5, 1)
     end
+    if outcome == 5 then S.figure(l, at, 9, 1) end
     S.erase(u)
     if archive == 0 and history == 0 then
         local behind = nil

@@ -37,10 +37,22 @@ function S.make_agents()
         if not g[K.ARG_LANES] then return true end
         local lanes = S.lanes_of()
         if #lanes ~= #a.lanes then return false end
+        local there = {} -- in any order: each is there once
+        for i = 1, #lanes do there[a.lanes[i]] = true end
         for i = 1, #lanes do
-            if lanes[i] ~= a.lanes[i] then return false end
+            if not there[lanes[i]] then return false end
         end
         return true
+    end
+
+    -- the pause of the agent of the command, from before it was silent for too long
+    function S.absent_find()
+        return S.exists and S.cnt(K.COUNT_ABSENT) > 0 and S.find('5', S.a[K.ARG_AGENT]) or nil
+    end
+
+    function S.absent_erase(r)
+        S.erase(r)
+        S.add(K.COUNT_ABSENT, -1)
     end
 
     function S.login_verb()
@@ -63,6 +75,11 @@ function S.make_agents()
         a.lanes, a.rooms, a.was_open, a.touched, a.since = S.lanes_of(), {}, false, false, S.now
         for i = 1, a.n0 do a.rooms[i] = '' end
         S.agent_move(a, K.AGENT_E_LOGIN, S.now)
+        local absent = S.absent_find()
+        if absent then
+            S.absent_erase(absent)
+            S.agent_move(a, K.AGENT_E_PAUSE, S.now)
+        end
         S.say_agent(K.OK, a)
         S.agent_save(a, true)
         S.about(S.verb, K.AGENT_GONE, a)
@@ -70,21 +87,34 @@ function S.make_agents()
         S.todo_agent(a.order)
     end
 
+    -- an agent that is not there: its pause is over
+    function S.logout_absent()
+        local r = S.absent_find()
+        if not r then return S.no_agent(K.SAME) end
+        S.act_init()
+        S.step()
+        S.absent_erase(r)
+        r.ends = 0
+        S.about(S.verb, K.AGENT_PAUSED, r)
+        S.no_agent(K.OK)
+        S.act_commit()
+    end
+
     function S.logout()
         local id = S.a[K.ARG_AGENT]
         if not S.agent_leave then S.make_expiry() end
         while true do
             local r = S.load('1', id)
-            if not r then return S.no_agent(K.SAME) end
+            if not r then return S.logout_absent() end
             if S.agent_leave(r, K.AGENT_E_LOGOUT, S.verb, S.now) then return S.no_agent(K.OK) end
         end
     end
 
     function S.pause_or_ready(r, event, verb)
-        local from, ready, at = r.state, event == K.AGENT_E_READY, (r.state * K.AGENT_EVENTS + event) * 2 + 2
+        local from, ready, at = S.shown(r), event == K.AGENT_E_READY, (r.state * K.AGENT_EVENTS + event) * 2 + 2
         local what, asked = byte(K.AGENT_MOVES, at) - 65, r.n6 % 2 == 1
         if what == K.OK and S.used(r) > 0 then
-            if ready and not asked and r.n4 == 0 or not ready and asked then what = K.SAME end
+            if ready and r.n6 % 4 == 0 and r.n4 == 0 or not ready and asked then what = K.SAME end
         end
         if what ~= K.OK then return S.say_agent(what, r) end
         S.act_init()
@@ -93,7 +123,11 @@ function S.make_agents()
         S.step()
         a.touched = true
         if ready or S.used(a) == 0 then a.n4 = 0 end
-        if asked == ready then a.n6 = a.n6 + (ready and -1 or S.used(a) > 0 and 1 or 0) end
+        if ready then
+            a.n6 = a.n6 - a.n6 % 4
+        elseif not asked and S.used(a) > 0 then
+            a.n6 = a.n6 + 1
+        end
         S.agent_move(a, event, S.now)
         a.ends = S.nearer(a.n2, a.n4)
         S.about(verb, from, a)
@@ -143,11 +177,11 @@ function S.make_agents()
         end
         S.act_init()
         S.act.agent = S.agent_read(r)
-        if not S.match_agent_once() then
+        if not S.match_agent_once(true) then
             S.status, S.why = K.EMPTY, 2
             return
         end
-        S.state = S.act.agent.state
+        S.state = S.shown(S.act.agent)
         S.act_commit()
     end
 

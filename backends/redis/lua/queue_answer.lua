@@ -3,7 +3,7 @@
 -- What is answered about one agent or one user: src/steps/queue_answer.c.
 
 function S.say_agent(status, r)
-    S.status, S.state, S.agent = status, r.state, r.id
+    S.status, S.state, S.agent = status, S.shown(r), r.id
     S.login, S.no = 0, 0
     if r.state ~= K.AGENT_GONE then S.login, S.no = r.order, r.n0 end
 end

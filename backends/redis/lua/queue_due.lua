@@ -19,16 +19,17 @@ function S.make_expiry()
 
     -- one change on the way of an agent that goes; true: it is gone
     function S.agent_leave(r, event, verb, at)
-        local from = r.state
+        local from = S.shown(r)
         S.act_init()
         local a = S.agent_read(r)
         S.act.agent = a
         a.leaving = true
         local u = S.first_in_rooms(a)
         if u then
-            if a.n6 % 2 == 0 then a.n6 = a.n6 + 1 end
-            if S.set[K.SET_REQUEUE + 1] == 0 then
-                S.user_back(u, K.USER_E_BACK, false, K.V_REQUEUE, at)
+            local offered = u.state == K.USER_OFFERED -- which it has missed then
+            if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
+            if offered or S.set[K.SET_REQUEUE + 1] == 0 then
+                S.user_back(u, K.USER_E_BACK, offered, K.V_REQUEUE, at)
             else
                 S.user_gone(u, 5, K.USER_E_DROP, K.V_REQUEUE, at)
             end
@@ -39,6 +40,12 @@ function S.make_expiry()
         S.agent_move(a, event, at)
         S.about(verb, from, a)
         for i = 1, #a.lanes do S.erase(S.find('2', format('%.0f.%d', a.order, i - 1)) or S.damaged()) end
+        if event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING) then
+            local absent = S.fresh('5', a.id)
+            absent.ends = K.FOREVER
+            if not S.remember then S.make_memory() end
+            S.remember(absent, K.COUNT_ABSENT, K.ABSENT_MAX, S.act.v)
+        end
         S.erase(a)
         a.dirty = false
         S.act_commit()
@@ -46,7 +53,7 @@ function S.make_expiry()
     end
 
     function S.expire_agent(r)
-        local at, from = r.ends, r.state
+        local at, from = r.ends, S.shown(r)
         if r.n2 ~= 0 and r.n2 <= at then return S.agent_leave(r, K.AGENT_E_LOST, K.V_EXPIRE, at) end
         S.act_init()
         local a = S.agent_read(r)

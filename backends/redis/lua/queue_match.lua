@@ -34,7 +34,7 @@ function S.give(u, stored)
     a.rooms[no], a.touched, a.token = u.id, true, S.act.v
     S.pace(l, u)
     if offer > 0 then
-        a.n6 = a.n6 + 2
+        a.n6 = a.n6 + 4
         S.agent_move(a, K.AGENT_E_OFFER, S.now)
         u.n6 = S.now + offer
     else
@@ -51,25 +51,50 @@ function S.give(u, stored)
     if S.tell_rows then S.row(u, a, no, u.n6) end
 end
 
--- the first user of @lane (nil: of all) whom @agent may have
-function S.head(lane, agent)
+function S.link_next(lane, rank, order)
+    local one, two = S.walk('2', '0', lane, rank, order), S.walk('2', '0', '*', rank, order)
+    if not one or two and (two.rank < one.rank or two.rank == one.rank and two.order < one.order) then
+        return two
+    end
+    return one
+end
+
+-- has an open agent of the lane of @u not refused it, or missed it?
+function S.another(u)
+    local rank, order = 0, 0
+    for _ = 1, K.STEP_MAX do
+        local link = S.link_next(u.group, rank, order)
+        if not link then return false end
+        rank, order = link.rank, link.order
+        if not S.rejects(u, link.owner) and not S.due_now(S.find('1', link.owner) or S.damaged()) then
+            return true
+        end
+    end
+    return false
+end
+
+-- the first user of @lane (nil: of all) whom @agent may have, with @refused also one who refused it
+function S.head(lane, agent, refused)
     local rank, order
     for _ = 1, K.STEP_MAX do
         local r = S.walk('3', '0', lane, rank, order)
-        if not r or not S.due_now(r) and not S.rejects(r, agent) then return r end
+        if not r or not S.due_now(r) and (refused or not S.rejects(r, agent) or not S.another(r)) then
+            return r
+        end
         rank, order = r.rank, r.order
     end
 end
 
 -- one match of the agent of the act; false: there is none to be had
-function S.match_agent_once()
+function S.match_agent_once(refused)
     local a, best = S.act.agent, nil
     if S.cnt(5 + K.USER_WAITING) == 0 or not S.is_open(a) or S.due_now(a) then return false end
     for i = 1, #a.lanes do
-        local r = S.head(a.lanes[i] ~= '*' and a.lanes[i] or nil, a.id)
+        local r = S.head(a.lanes[i] ~= '*' and a.lanes[i] or nil, a.id, refused)
         if r and (not best or r.rank < best.rank or r.rank == best.rank and r.order < best.order) then best = r end
     end
     if not best then return false end
+    if S.rejects(best, a.id) then best.data = '' end -- it begins anew
     S.give(best, true)
     return true
 end
@@ -85,17 +110,8 @@ function S.match_agent(login, max)
     end
 end
 
-function S.link_next(lane, rank, order)
-    local one, two = S.walk('2', '0', lane, rank, order), S.walk('2', '0', '*', rank, order)
-    if not one or two and (two.rank < one.rank or two.rank == one.rank and two.order < one.order) then
-        return two
-    end
-    return one
-end
-
--- the agent that @u is given to at version @v, held by the act; false: none
-function S.pick(u, v)
-    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return false end
+-- see S.pick(); without @refused among those that @u has not refused
+function S.pick_of(u, v, refused)
     local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
     local turned = not random
     if random then
@@ -110,7 +126,7 @@ function S.pick(u, v)
         else
             rank, order = link.rank, link.order
             local a = S.find('1', link.owner) or S.damaged()
-            if not S.due_now(a) and not S.rejects(u, a.id) then
+            if not S.due_now(a) and (refused or not S.rejects(u, a.id)) then
                 any = random
                 if left == 0 then
                     S.act.agent = S.agent_read(a)
@@ -121,6 +137,12 @@ function S.pick(u, v)
         end
     end
     return false
+end
+
+-- the agent that @u is given to at version @v, held by the act; false: none
+function S.pick(u, v)
+    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return false end
+    return S.pick_of(u, v, false) or u.data ~= '' and S.pick_of(u, v, true)
 end
 
 function S.match_user(rank, order)

@@ -49,7 +49,7 @@ function S.make_reads()
             local r = S.agent_read(S.find('1', sub(m, 3)))
             from, n, S.agent = '(' .. m, n + 1, r.id
             S.rows = S.rows or {}
-            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, r.state, 0, r.since, 0, r.n7, r.ends,
+            S.rows[n] = {'', r.id, '', table.concat(r.lanes, ','), r.order, 0, S.shown(r), 0, r.since, 0, r.n7, r.ends,
                 0, 0, r.n0, S.used(r), r.n3, r.n5, 0}
         end
     end

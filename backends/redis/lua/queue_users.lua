@@ -96,7 +96,7 @@ function S.end_visit(u, outcome, event)
             S.match_agent_once()
             S.todo_a[#S.todo_a] = nil
         end
-        S.state = S.act.agent.state
+        S.state = S.shown(S.act.agent)
     end
     S.status = K.OK
     S.act_commit()
@@ -170,7 +170,7 @@ function S.make_steps()
         if u then a = S.find('1', g[K.ARG_AGENT]) end
         if not u or not a then S.status = K.MISSING return end
         if u.owner ~= a.id then return S.not_offered(K.REFUSED) end
-        S.login, S.no, S.token, S.state = a.order, u.n5, u.token, a.state
+        S.login, S.no, S.token, S.state = a.order, u.n5, u.token, S.shown(a)
         local from = u.state
         local to, what = S.user_move(from, accept and K.USER_E_SEAT or K.USER_E_BACK)
         if not accept and from == K.USER_SEATED then what = K.REFUSED end
@@ -182,7 +182,7 @@ function S.make_steps()
         else
             S.step()
             local l = S.lane_hold(u.group)
-            a.n6, a.n1 = a.n6 - 2, a.n1 + 1
+            a.n6, a.n1 = a.n6 - 4, a.n1 + 1
             S.agent_move(a, K.AGENT_E_SEAT, S.now)
             u.n4, u.n6 = S.now, 0
             S.seated(l, u)
@@ -191,7 +191,7 @@ function S.make_steps()
             S.user_save(u, from)
             S.about(S.verb, from, u)
         end
-        S.state, S.status = a.state, K.OK
+        S.state, S.status = S.shown(a), K.OK
         S.act_commit()
     end
 
@@ -204,7 +204,9 @@ function S.make_steps()
         local lane, place = u.group, S.place_of(u)
         local was1, was0 = u.n1, u.n0
         u.group, u.n1, u.n0 = g[K.ARG_LANE] or lane, g[K.ARG_PRIORITY] or was1, g[K.ARG_SINCE] or was0
-        if u.group == lane and S.place_of(u) == place then
+        local same = u.data == ''
+        u.data = '' -- an operator brings it together with whom it may have refused
+        if same and u.group == lane and S.place_of(u) == place then
             return S.say_user(K.SAME, u)
         end
         S.act_init()

@@ -314,10 +314,11 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
  * @refused: a user who has refused the agent, or missed it, will do as well. */
 enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act, bool refused);
 /*
- * The agent that @u is given to, into @act.  With strategy random it is drawn for the next
- * version, see draw() in number.c.  MISSING: none.
+ * The agent that @u is given to: the first of the open ones by strategy that has not refused it,
+ * or, if all have, of all of them.  With strategy random it is drawn for the next version, see
+ * draw() in number.c.  MISSING: none.
  */
-enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u);
+enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struct usher_record *a);
 /* Match all who became open or wait again.  What has been written before stands: where it
  * cannot be taken back, a match that has no memory is left to a later command. */
 enum usher_status usher__queue_settle(struct run *run);

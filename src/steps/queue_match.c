@@ -126,28 +126,55 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
     return USHER_OK;
 }
 
-/* OK: an open agent of the lane of @u has not refused it, or missed it; MISSING: all have. */
-static enum usher_status another(work *w, const struct usher_record *u)
+/* usher__queue_pick() among those that @u has not refused, or with @refused among all. */
+static enum usher_status pick_of(work *w, const struct usher_record *u, bool refused,
+                                 struct usher_record *a)
 {
-    uint64_t rank = 0, order = 0;
+    bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
+    uint64_t version = w->scope.version + 1, rank = random ? usher__draw(version) : 0, order = 0;
+    uint32_t left = random ? usher__draw_step(version) : 0;
+    bool any = false;
 
     for (int i = 0; i < PASS_MAX; i++) {
-        struct usher_record link, a;
+        struct usher_record link;
         enum usher_status status = link_next(w, &u->group, rank, order, &link);
 
+        if (status == USHER_MISSING) {
+            if (turned && !any)
+                break;
+            /* once round without one means that there is none */
+            turned = true;
+            any = false;
+            rank = order = 0;
+            continue;
+        }
         if (status != USHER_OK)
             return status;
         rank = link.rank;
         order = link.order;
-        if (usher__queue_rejects(u, &link.owner))
-            continue;
-        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &a);
+        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, a);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
-        if (!due(&a, w->now))
+        if (due(a, w->now) || (!refused && usher__queue_rejects(u, &link.owner)))
+            continue;
+        any = random;
+        if (left == 0)
             return USHER_OK;
+        left--;
     }
     return USHER_MISSING;
+}
+
+enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struct usher_record *a)
+{
+    enum usher_status status;
+
+    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
+            w->scope.counts[USHER_AGENT_BUSY] ==
+        0)
+        return USHER_MISSING;
+    status = pick_of(w, u, false, a);
+    return status == USHER_MISSING && u->data.size != 0 ? pick_of(w, u, true, a) : status;
 }
 
 /* The first user of @lane (NULL: of all) whom @agent may have: see `refusals' in queue_verbs.def.
@@ -156,6 +183,7 @@ static enum usher_status head(work *w, const struct usher_text *lane,
                               const struct usher_text *agent, bool refused, struct usher_record *r)
 {
     uint64_t rank = 0, order = 0;
+    struct usher_record a;
 
     for (int i = 0; i < PASS_MAX; i++) {
         enum usher_status status =
@@ -166,9 +194,12 @@ static enum usher_status head(work *w, const struct usher_text *lane,
         if (!due(r, w->now)) {
             if (refused || r->data.size == 0 || !usher__queue_rejects(r, agent))
                 return USHER_OK;
-            status = another(w, r);
+            /* who is becoming open with this change is not among those to pick from */
+            status = usher__queue_pick(w, r, &a);
+            if (status == USHER_MISSING || (status == USHER_OK && usher__text_equal(&a.id, agent)))
+                return USHER_OK;
             if (status != USHER_OK)
-                return status == USHER_MISSING ? USHER_OK : status;
+                return status;
         }
         rank = r->rank;
         order = r->order;
@@ -234,57 +265,6 @@ static enum usher_status match_agent(struct run *run, uint64_t login, int64_t ma
     return USHER_OK;
 }
 
-/* The same among those that @u has not refused, or with @refused among all of them. */
-static enum usher_status pick_of(work *w, struct act *act, const struct usher_record *u,
-                                 bool refused)
-{
-    bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
-    uint64_t version = w->scope.version + 1, rank = random ? usher__draw(version) : 0, order = 0;
-    uint32_t left = random ? usher__draw_step(version) : 0;
-    bool any = false;
-
-    for (int i = 0; i < PASS_MAX; i++) {
-        struct usher_record link;
-        enum usher_status status = link_next(w, &u->group, rank, order, &link);
-
-        if (status == USHER_MISSING) {
-            if (turned && !any)
-                break;
-            /* once round without one means that there is none */
-            turned = true;
-            any = false;
-            rank = order = 0;
-            continue;
-        }
-        if (status != USHER_OK)
-            return status;
-        rank = link.rank;
-        order = link.order;
-        status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, &act->agent.r);
-        if (status != USHER_OK)
-            return status == USHER_MISSING ? damaged(w) : status;
-        if (due(&act->agent.r, w->now) || (!refused && usher__queue_rejects(u, &link.owner)))
-            continue;
-        any = random;
-        if (left == 0)
-            return usher__queue_agent_hold_this(w, act, &act->agent.r);
-        left--;
-    }
-    return USHER_MISSING;
-}
-
-enum usher_status usher__queue_pick(work *w, struct act *act, const struct usher_record *u)
-{
-    enum usher_status status;
-
-    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
-            w->scope.counts[USHER_AGENT_BUSY] ==
-        0)
-        return USHER_MISSING;
-    status = pick_of(w, act, u, false);
-    return status == USHER_MISSING && u->data.size != 0 ? pick_of(w, act, u, true) : status;
-}
-
 /*
  * A match of the user who waits at this place, if it is still there.  The agent that it would
  * be given to takes its best user, who may be another one that is left from a time without
@@ -296,7 +276,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
 
     for (int i = 0; i < USHER__EXPIRE_MAX; i++) {
         struct act act;
-        struct usher_record u;
+        struct usher_record u, a;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
 
@@ -305,7 +285,9 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
             break;
         usher__queue_act_init(&act);
         if (status == USHER_OK)
-            status = usher__queue_pick(w, &act, &u);
+            status = usher__queue_pick(w, &u, &a);
+        if (status == USHER_OK)
+            status = usher__queue_agent_hold_this(w, &act, &a);
         if (status == USHER_OK)
             status = usher__queue_match_agent_once(run, &act, false);
         if (status == USHER_MISSING)

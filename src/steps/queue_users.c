@@ -94,7 +94,7 @@ enum usher_status usher__queue_apply(struct run *run)
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
     bool automatic = set[SET_TRIGGER] == USHER_TRIGGER_AUTO, found = false, alone;
     struct act act;
-    struct usher_record u, new;
+    struct usher_record u, new, a;
     struct lane *l;
     uint64_t token_login = 0;
     enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
@@ -128,9 +128,11 @@ enum usher_status usher__queue_apply(struct run *run)
     if (status == USHER_OK && automatic) {
         /* the match has the version behind that of apply */
         w->scope.version++;
-        status = usher__queue_pick(w, &act, &new);
+        status = usher__queue_pick(w, &new, &a);
         w->scope.version--;
         found = status == USHER_OK;
+        if (found)
+            status = usher__queue_agent_hold_this(w, &act, &a);
         if (status == USHER_MISSING)
             status = USHER_OK;
     }

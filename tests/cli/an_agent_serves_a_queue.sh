@@ -56,28 +56,30 @@ cat >wanted_talk <<'END'
 {"status":"ok","epoch":"E","version":14,"user":"u3","agent":"bob","room":"12.1","token":"13","state":"busy"}
 > queue apply desk u4 lane=vip priority=5 now=32000
 {"status":"ok","epoch":"E","version":16,"place":"offer","room":"12.2","agent":"bob","until":37000,"token":"16"}
-> queue reject desk bob u4 now=32000
-{"status":"ok","epoch":"E","version":17,"user":"u4","agent":"bob","room":"12.2","token":"16","state":"busy"}
-> queue pull desk bob now=32000
-{"status":"empty","epoch":"E","version":17,"matched":[],"why":"no-user"}
-> queue move desk u4 priority=9 now=32000
-{"status":"ok","epoch":"E","version":18,"place":"queue","index":0,"wait":null}
 > queue pause desk bob now=32000
-{"status":"ok","epoch":"E","version":19,"agent":"bob","state":"busy","rooms":["12.1","12.2"]}
+{"status":"ok","epoch":"E","version":17,"agent":"bob","state":"pausing","rooms":["12.1","12.2"]}
+> queue reject desk bob u4 now=32000
+{"status":"ok","epoch":"E","version":18,"user":"u4","agent":"bob","room":"12.2","token":"16","state":"pausing"}
+> queue pull desk bob now=32000
+{"status":"refused","epoch":"E","version":18,"matched":[],"message":"the agent takes nobody now"}
+> queue move desk u4 priority=9 now=32000
+{"status":"ok","epoch":"E","version":19,"place":"queue","index":0,"wait":null}
 > queue ready desk bob now=32000
-{"status":"ok","epoch":"E","version":20,"agent":"bob","state":"busy","rooms":["12.1","12.2"]}
-> queue free desk bob now=32000
-{"status":"ok","epoch":"E","version":21,"agent":"bob","state":"idle","rooms":["12.1","12.2"],"freed":1}
-> queue match desk now=32000
-{"status":"same","epoch":"E","version":21,"matched":[],"more":false}
-> queue sweep desk now=32000
-{"status":"same","epoch":"E","version":21,"expired":0,"matched":[],"more":false}
+{"status":"ok","epoch":"E","version":21,"agent":"bob","state":"busy","rooms":["12.1","12.2"]}
 > queue leave desk u4 now=32000
-{"status":"ok","epoch":"E","version":22,"user":"u4","agent":null,"room":null}
+{"status":"ok","epoch":"E","version":22,"user":"u4","agent":"bob","room":"12.2","token":"21","state":"busy"}
+> queue free desk bob now=32000
+{"status":"ok","epoch":"E","version":23,"agent":"bob","state":"idle","rooms":["12.1","12.2"],"freed":1}
+> queue pull desk bob now=32000
+{"status":"empty","epoch":"E","version":23,"matched":[],"why":"no-user"}
+> queue match desk now=32000
+{"status":"same","epoch":"E","version":23,"matched":[],"more":false}
+> queue sweep desk now=32000
+{"status":"same","epoch":"E","version":23,"expired":0,"matched":[],"more":false}
 > queue logout desk bob now=32000
-{"status":"ok","epoch":"E","version":23,"agent":"bob","state":"gone","rooms":[]}
+{"status":"ok","epoch":"E","version":24,"agent":"bob","state":"gone","rooms":[]}
 > queue apply desk u5 now=32000
-{"status":"empty","epoch":"E","version":23,"why":"no-agent"}
+{"status":"empty","epoch":"E","version":24,"why":"no-agent"}
 > queue alive desk now=32000
 {"status":"invalid","message":"either agent or user is to be given"}
 > queue apply desk u5 priority=1001

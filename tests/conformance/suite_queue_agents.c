@@ -25,8 +25,8 @@ static void a_user_whom_all_have_refused_is_offered_to_them_again(void **state)
     STORY(*state,
         { "set ttl=0 offer=10000", "ok" }, { "login a", "ok idle" }, { "login b", "ok idle" },
         { "apply u", "ok offer a" }, { "reject a u", "ok u a" }, { "where u", "ok offer b" },
-        { "reject b u", "ok u b" }, { "where u", "ok offer b" }, /* who is open, and has refused it */
-        { "room a", "ok idle -" });
+        { "reject b u", "ok u b" }, { "where u", "ok offer a" }, /* idle for longer */
+        { "reject a u", "ok u a" }, { "where u", "ok offer b" });
 }
 
 static void nobody_waits_for_ever_next_to_idle_agents(void **state)
@@ -37,10 +37,11 @@ static void nobody_waits_for_ever_next_to_idle_agents(void **state)
         { "+10000", 0 },
         { "where u", "ok offer b" },
         { "+10000", 0 },
-        { "where u", "ok offer b" },
-        { "apply v", "ok offer a" }, /* nobody who came later is served before */
+        { "where u", "ok offer a" },
+        { "apply v", "ok offer b" },
+        { "apply x", "ok queue 0" },
         { "+10000", 0 },
-        { "sweep", "ok 2 v>b u>a" });
+        { "list", "ok x" }, { "where u", "ok offer b" }, { "where v", "ok offer a" });
 }
 
 static void a_missed_offer_of_the_only_agent_is_made_again(void **state)
@@ -84,8 +85,8 @@ static void an_agent_that_is_lost_has_missed_what_it_was_offered(void **state)
         { "+900", 0 },
         { "alive agent=d", "ok idle -" }, { "alive user=u", "ok offer c" },
         { "+100", 0 },
-        { "where u", "ok offer d" }, { "login c", "ok idle" }, { "reject d u", "ok u d" },
-        { "login e", "ok idle" }, { "where u", "ok offer d" }, { "reject d u", "ok u d" },
+        { "where u", "ok offer d" }, { "login c", "ok idle" }, { "login e", "ok idle" },
+        { "reject d u", "ok u d" }, { "where u", "ok offer e" }, { "reject e u", "ok u e" },
         { "where u", "ok offer c" });
 }
 

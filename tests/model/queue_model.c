@@ -823,15 +823,64 @@ static bool may_meet(const struct work *w, const user *u, const agent *a)
            !is_due(agent_until(a), w->now) && serves(a, &u->lane);
 }
 
-/* And with them?  Refusals of all who could take it are none. */
+/* In which order open agents get users. */
+static bool agent_before(const agent *a, const agent *b)
+{
+    return a->rank != b->rank ? a->rank < b->rank : a->base < b->base;
+}
+
+/* The open agents that @u may have, in order: those that have not refused it, or with @refused all.
+ */
+static size_t open_agents(const struct work *w, const user *u, bool refused, agent ***ret)
+{
+    agent **list = NULL;
+    size_t n = 0;
+
+    for (size_t i = 0; i < w->q->n_agents; i++) {
+        if (!may_meet(w, u, &w->q->agents[i]) || (!refused && rejects(u, &w->q->agents[i])))
+            continue;
+        list = grown(list, n, sizeof *list);
+        list[n++] = &w->q->agents[i];
+        for (size_t j = n - 1; j > 0 && agent_before(list[j], list[j - 1]); j--) {
+            agent *swap = list[j];
+
+            list[j] = list[j - 1];
+            list[j - 1] = swap;
+        }
+    }
+    *ret = list;
+    return n;
+}
+
+/* The agent that @u gets, NULL if there is none. */
+static agent *agent_for(const struct work *w, const user *u)
+{
+    uint64_t version = w->q->version + 1;
+    agent **list, *a;
+    size_t n = open_agents(w, u, false, &list), first = 0;
+
+    if (n == 0) {
+        free(list);
+        n = open_agents(w, u, true, &list);
+    }
+    if (n == 0) {
+        free(list);
+        return NULL;
+    }
+    if (w->q->set.strategy == USHER_STRATEGY_RANDOM) {
+        while (first < n && list[first]->rank < draw(version))
+            first++;
+        first = (first + draw(version + (UINT64_C(1) << 53)) % 16) % n;
+    }
+    a = list[first];
+    free(list);
+    return a;
+}
+
+/* And with them? */
 static bool fits(const struct work *w, const user *u, const agent *a)
 {
-    if (!may_meet(w, u, a))
-        return false;
-    for (size_t i = 0; rejects(u, a) && i < w->q->n_agents; i++)
-        if (may_meet(w, u, &w->q->agents[i]) && !rejects(u, &w->q->agents[i]))
-            return false;
-    return true;
+    return may_meet(w, u, a) && (!rejects(u, a) || agent_for(w, u) == a);
 }
 
 /* @u has a room for good. */
@@ -905,55 +954,6 @@ static user *user_for(const struct work *w, const agent *a)
         if (fits(w, &w->q->users[i], a) && (first == NULL || user_before(&w->q->users[i], first)))
             first = &w->q->users[i];
     return first;
-}
-
-/* In which order open agents get users. */
-static bool agent_before(const agent *a, const agent *b)
-{
-    return a->rank != b->rank ? a->rank < b->rank : a->base < b->base;
-}
-
-/* The open agents that @u may have, in order. */
-static size_t open_agents(const struct work *w, const user *u, agent ***ret)
-{
-    agent **list = NULL;
-    size_t n = 0;
-
-    for (size_t i = 0; i < w->q->n_agents; i++) {
-        if (!fits(w, u, &w->q->agents[i]))
-            continue;
-        list = grown(list, n, sizeof *list);
-        list[n++] = &w->q->agents[i];
-        for (size_t j = n - 1; j > 0 && agent_before(list[j], list[j - 1]); j--) {
-            agent *swap = list[j];
-
-            list[j] = list[j - 1];
-            list[j - 1] = swap;
-        }
-    }
-    *ret = list;
-    return n;
-}
-
-/* The agent that @u gets, NULL if there is none. */
-static agent *agent_for(const struct work *w, const user *u)
-{
-    uint64_t version = w->q->version + 1;
-    agent **list, *a;
-    size_t n = open_agents(w, u, &list), first = 0;
-
-    if (n == 0) {
-        free(list);
-        return NULL;
-    }
-    if (w->q->set.strategy == USHER_STRATEGY_RANDOM) {
-        while (first < n && list[first]->rank < draw(version))
-            first++;
-        first = (first + draw(version + (UINT64_C(1) << 53)) % 16) % n;
-    }
-    a = list[first];
-    free(list);
-    return a;
 }
 
 static void match_agent(struct work *w, const struct model_text *id)

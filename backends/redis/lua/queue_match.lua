@@ -59,18 +59,36 @@ function S.link_next(lane, rank, order)
     return one
 end
 
--- has an open agent of the lane of @u not refused it, or missed it?
-function S.another(u)
-    local rank, order = 0, 0
+-- see S.pick(); without @refused among those that @u has not refused
+function S.pick_of(u, v, refused)
+    local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
+    local turned = not random
+    if random then
+        rank = S.draw(v, 0)
+        left = S.draw(v, 2097152) % K.DRAW_STEPS
+    end
     for _ = 1, K.STEP_MAX do
         local link = S.link_next(u.group, rank, order)
-        if not link then return false end
-        rank, order = link.rank, link.order
-        if not S.rejects(u, link.owner) and not S.due_now(S.find('1', link.owner) or S.damaged()) then
-            return true
+        if not link then
+            if turned and not any then return nil end
+            turned, any, rank, order = true, false, 0, 0
+        else
+            rank, order = link.rank, link.order
+            local a = S.find('1', link.owner) or S.damaged()
+            if not S.due_now(a) and (refused or not S.rejects(u, a.id)) then
+                any = random
+                if left == 0 then return a end
+                left = left - 1
+            end
         end
     end
-    return false
+    return nil
+end
+
+-- the agent that @u is given to at version @v, or nil: see usher__queue_pick()
+function S.pick(u, v)
+    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return nil end
+    return S.pick_of(u, v, false) or u.data ~= '' and S.pick_of(u, v, true) or nil
 end
 
 -- the first user of @lane (nil: of all) whom @agent may have, with @refused also one who refused it
@@ -78,8 +96,12 @@ function S.head(lane, agent, refused)
     local rank, order
     for _ = 1, K.STEP_MAX do
         local r = S.walk('3', '0', lane, rank, order)
-        if not r or not S.due_now(r) and (refused or not S.rejects(r, agent) or not S.another(r)) then
-            return r
+        if not r then return nil end
+        if not S.due_now(r) then
+            if refused or not S.rejects(r, agent) then return r end
+            -- who is becoming open with this change is not among those to pick from
+            local a = S.pick(r, (S.act.v or S.version) + 1)
+            if not a or a.id == agent then return r end
         end
         rank, order = r.rank, r.order
     end
@@ -110,47 +132,15 @@ function S.match_agent(login, max)
     end
 end
 
--- see S.pick(); without @refused among those that @u has not refused
-function S.pick_of(u, v, refused)
-    local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
-    local turned = not random
-    if random then
-        rank = S.draw(v, 0)
-        left = S.draw(v, 2097152) % K.DRAW_STEPS
-    end
-    for _ = 1, K.STEP_MAX do
-        local link = S.link_next(u.group, rank, order)
-        if not link then
-            if turned and not any then return false end
-            turned, any, rank, order = true, false, 0, 0
-        else
-            rank, order = link.rank, link.order
-            local a = S.find('1', link.owner) or S.damaged()
-            if not S.due_now(a) and (refused or not S.rejects(u, a.id)) then
-                any = random
-                if left == 0 then
-                    S.act.agent = S.agent_read(a)
-                    return true
-                end
-                left = left - 1
-            end
-        end
-    end
-    return false
-end
-
--- the agent that @u is given to at version @v, held by the act; false: none
-function S.pick(u, v)
-    if S.cnt(K.AGENT_IDLE) + S.cnt(K.AGENT_OFFERED) + S.cnt(K.AGENT_BUSY) == 0 then return false end
-    return S.pick_of(u, v, false) or u.data ~= '' and S.pick_of(u, v, true)
-end
-
 function S.match_user(rank, order)
     for _ = 1, K.EXPIRE_MAX do
         local u = S.walk('3', '0', nil, rank, order - 1)
         if not u or u.rank ~= rank or u.order ~= order or S.due_now(u) then return end
         S.act_init()
-        if not S.pick(u, S.version + 1) or not S.match_agent_once() then return end
+        local a = S.pick(u, S.version + 1)
+        if not a then return end
+        S.act.agent = S.agent_read(a)
+        if not S.match_agent_once() then return end
         S.act_commit()
     end
 end

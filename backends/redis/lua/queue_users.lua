@@ -59,8 +59,9 @@ function S.apply_verb()
     new.n2, new.n3, new.n7 = S.now, S.beat(), set[K.SET_MAXWAIT + 1] > 0 and S.now + set[K.SET_MAXWAIT + 1] or 0
     new.order = S.version + 1
     S.act_init()
-    local l, found = S.lane_hold(new.group), false
+    local l, found = S.lane_hold(new.group), nil
     if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
+    if found then S.act.agent = S.agent_read(found) end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
         S.status, S.because = K.FULL, 'as many users wait as may'

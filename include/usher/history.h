@@ -84,7 +84,7 @@ struct usher_history {
 /**
  * Open the history named by @url: `sqlite:PATH`, a file of its own (not one of a store), shared
  * by any number of processes and queues.  It is opened with the first use; what is in it:
- * usher(1), HISTORY.  @alloc may be NULL.  The same as `?history=URL` behind the URL of a store,
+ * usher(1), HISTORIES.  @alloc may be NULL.  The same as `?history=URL` behind the URL of a store,
  * which makes the engine its owner.
  *
  * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message(NULL) says why.

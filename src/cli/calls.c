@@ -119,6 +119,8 @@ void usher__calls_done(struct calls *c)
     usher__calls_names_done(&c->lanes);
     usher__calls_names_done(&c->agents);
     (void)usher__cli_resize(c->call, 0);
+    for (size_t i = 0; i < c->n_why; i++)
+        (void)usher__cli_resize(c->why[i], 0);
     memset(c, 0, sizeof *c);
 }
 
@@ -181,16 +183,32 @@ static const char *calls_row(struct calls *c, const char *line, size_t size,
                              uint64_t row)
 {
     struct usher_text fields[CALLS_FIELDS_MAX];
-    size_t n = usher__calls_split(line, size, format == CALLS_CSV ? ',' : '\t', fields);
+    size_t n;
 
+    c->rows++;
+    if (memchr(line, '\0', size) != NULL)
+        return "a NUL byte";
+    n = usher__calls_split(line, size, format == CALLS_CSV ? ',' : '\t', fields);
     if (n != columns->n)
         return "not as many fields as the header has";
-    c->rows++;
     return format == CALLS_CSV ? usher__csv_row(c, columns, fields, n, row)
                                : usher__technion_row(c, fields, n, row);
 }
 
-bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format format,
+/* The first ones with what is wrong with them. */
+static void calls_leave_out(struct calls *c, uint64_t row, const char *fault)
+{
+    char why[CLI_MESSAGE_MAX];
+    size_t size;
+
+    c->left_out++;
+    if (c->n_why == CALLS_NAMED)
+        return;
+    size = (size_t)snprintf(why, sizeof why, "%" PRIu64 ": %s", row, fault) + 1;
+    c->why[c->n_why++] = memcpy(usher__cli_resize(NULL, size), why, size);
+}
+
+bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format format, bool strict,
                        char message[CLI_MESSAGE_MAX])
 {
     struct calls_columns columns = { 0 };
@@ -210,20 +228,30 @@ bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format forma
         }
         if (result == LINES_LONG) {
             fault = "longer than 4096 bytes";
-            break;
+            c->rows += l->number > 1;
+        } else {
+            if (l->number == 1 && size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
+                line += 3; /* a byte order mark */
+                size -= 3;
+            }
+            if (size > 0 && line[size - 1] == '\r')
+                size--;
+            if (l->number == 1)
+                fault = size > 0 && memchr(line, '\0', size) != NULL
+                            ? "a NUL byte"
+                            : calls_header(line, size, &format, &columns);
+            else if (size > 0)
+                fault = calls_row(c, line, size, format, &columns, l->number);
         }
-        if (l->number == 1 && size >= 3 && memcmp(line, "\xef\xbb\xbf", 3) == 0) {
-            line += 3; /* a byte order mark */
-            size -= 3;
+        /* a file with too many calls is not one with calls that make no sense */
+        if (fault != NULL && l->number > 1 && format == CALLS_CSV && !strict && c->n < CALLS_MAX) {
+            calls_leave_out(c, l->number, fault);
+            fault = NULL;
         }
-        if (size > 0 && line[size - 1] == '\r')
-            size--;
-        if (size > 0 && memchr(line, '\0', size) != NULL)
-            fault = "a NUL byte";
-        else if (l->number == 1)
-            fault = calls_header(line, size, &format, &columns);
-        else if (size > 0)
-            fault = calls_row(c, line, size, format, &columns, l->number);
+    }
+    if (fault == NULL && c->n == 0 && c->n_why > 0) {
+        (void)snprintf(message, CLI_MESSAGE_MAX, "%s", c->why[0]);
+        return false;
     }
     if (fault == NULL && c->n == 0)
         fault = "no calls up to here, where the file ends";

@@ -15,6 +15,8 @@
 #define CALLS_MAX 5000000u
 #define CALLS_LINE_BYTES 4096u /* of one row of the file */
 
+#define CALLS_NAMED 5u /* rows left out that are told of one by one */
+
 #define CALLS_UNKNOWN (-1)
 #define CALLS_NOBODY UINT32_MAX
 
@@ -51,10 +53,13 @@ struct calls {
     struct call *call;
     size_t n, room;
     struct calls_names lines, lanes, agents;
-    bool services;      /* it says how long services take: a queue can be replayed */
-    bool outcomes;      /* it says who was served, and after what wait */
-    uint64_t rows;      /* but for the header */
-    uint64_t left_out;  /* that are no calls */
+    bool services;     /* it says how long services take: a queue can be replayed */
+    bool outcomes;     /* it says who was served, and after what wait */
+    uint64_t rows;     /* but for the header */
+    uint64_t left_out; /* that are no calls */
+    char *
+        why[CALLS_NAMED]; /* of the first of those that make no sense, as messages of _read() are */
+    size_t n_why;
     uint64_t backwards; /* with an exit noted before the entry */
     uint64_t midnight;  /* that ended on the next day */
 };
@@ -62,10 +67,11 @@ struct calls {
 enum calls_format { CALLS_GUESS, CALLS_CSV, CALLS_TECHNION };
 
 /*
- * Read all of @l, sorted by (start, row).  False: @message says what is wrong, with the
- * number of the line in front: "12: arrival_ms is not a number".
+ * Read all of @l, sorted by (start, row).  A row of a CSV file that makes no sense is left out,
+ * unless @strict.  False: @message says what is wrong, with the number of the line in front:
+ * "12: arrival_ms is not a number".
  */
-bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format format,
+bool usher__calls_read(struct calls *c, struct lines *l, enum calls_format format, bool strict,
                        char message[CLI_MESSAGE_MAX]);
 void usher__calls_done(struct calls *c);
 

@@ -89,11 +89,9 @@ static bool csv_time(const struct usher_text *field, int64_t *ret_ms)
 }
 
 /* The caller and the agents: @call asks for one as soon as it arrives. */
-static const char *csv_queue(struct calls *c, const struct calls_columns *columns,
-                             const struct usher_text *fields, struct call *call)
+static const char *csv_queue(const struct calls_columns *columns, const struct usher_text *fields,
+                             const struct usher_text *lane, struct call *call)
 {
-    static const struct usher_text none = { "default", 7 };
-    const struct usher_text *lane = columns->lane != CSV_NONE ? &fields[columns->lane] : &none;
     int64_t priority = 0;
 
     if (!csv_time(&fields[columns->service], &call->service_ms) || call->service_ms > CSV_SPAN_MAX)
@@ -107,16 +105,13 @@ static const char *csv_queue(struct calls *c, const struct calls_columns *column
     if (usher__name_fault(lane->data, lane->size) != NULL ||
         memchr(lane->data, ',', lane->size) != NULL || (lane->size == 1 && lane->data[0] == '*'))
         return "lane is not the name of one lane";
-    call->queue_ms = call->start_ms;
     call->priority = (uint16_t)priority;
-    call->lane = usher__calls_index(&c->lanes, lane->data, lane->size);
-    c->services = true;
     return NULL;
 }
 
 /* What became of it. */
-static const char *csv_outcome(struct calls *c, const struct calls_columns *columns,
-                               const struct usher_text *fields, struct call *call)
+static const char *csv_outcome(const struct calls_columns *columns, const struct usher_text *fields,
+                               struct call *call)
 {
     const struct usher_text *agent = &fields[columns->agent];
 
@@ -124,22 +119,23 @@ static const char *csv_outcome(struct calls *c, const struct calls_columns *colu
         return "wait_ms is not a number from 0 to 31536000000";
     call->served = agent->size > 0;
     call->waited = call->wait_ms > 0 || !call->served;
-    c->outcomes = true;
-    if (!call->served)
-        return NULL;
-    if (usher__name_fault(agent->data, agent->size) != NULL)
+    if (call->served && usher__name_fault(agent->data, agent->size) != NULL)
         return "agent is too long or not UTF-8 without control characters";
-    call->agent = usher__calls_index(&c->agents, agent->data, agent->size);
     return NULL;
 }
 
+/* All of the row is looked at before any of it is kept: one that makes no sense leaves no trace. */
 const char *usher__csv_row(struct calls *c, const struct calls_columns *columns,
                            const struct usher_text *fields, size_t n, uint64_t row)
 {
+    static const struct usher_text none = { "default", 7 };
     const struct usher_text *line = &fields[columns->line];
-    struct call *call;
+    const struct usher_text *lane = columns->lane != CSV_NONE ? &fields[columns->lane] : &none;
+    bool queues = columns->service != CSV_NONE && columns->patience != CSV_NONE;
+    bool tells = queues && columns->wait != CSV_NONE && columns->agent != CSV_NONE;
+    struct call given = { 0 }, *call;
     int64_t start, end;
-    const char *fault;
+    const char *fault = NULL;
 
     (void)n; /* is columns->n */
     if (!csv_time(&fields[columns->start], &start))
@@ -148,11 +144,27 @@ const char *usher__csv_row(struct calls *c, const struct calls_columns *columns,
         return "release_ms is not a number from 0 to 253402300799999";
     if (end < start)
         return "release_ms is before arrival_ms";
-    fault = usher__calls_add(c, line->data, line->size, start, end, row, &call);
-    if (fault == NULL && columns->service != CSV_NONE && columns->patience != CSV_NONE) {
-        fault = csv_queue(c, columns, fields, call);
-        if (fault == NULL && columns->wait != CSV_NONE && columns->agent != CSV_NONE)
-            fault = csv_outcome(c, columns, fields, call);
-    }
-    return fault;
+    given.wait_ms = CALLS_UNKNOWN;
+    if (queues)
+        fault = csv_queue(columns, fields, lane, &given);
+    if (fault == NULL && tells)
+        fault = csv_outcome(columns, fields, &given);
+    if (fault == NULL)
+        fault = usher__calls_add(c, line->data, line->size, start, end, row, &call);
+    if (fault != NULL || !queues)
+        return fault;
+    call->queue_ms = start;
+    call->wait_ms = given.wait_ms;
+    call->patience_ms = given.patience_ms;
+    call->service_ms = given.service_ms;
+    call->priority = given.priority;
+    call->waited = given.waited;
+    call->served = given.served;
+    call->lane = usher__calls_index(&c->lanes, lane->data, lane->size);
+    if (given.served)
+        call->agent = usher__calls_index(&c->agents, fields[columns->agent].data,
+                                         fields[columns->agent].size);
+    c->services = true;
+    c->outcomes = c->outcomes || tells;
+    return NULL;
 }

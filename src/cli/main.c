@@ -40,7 +40,7 @@ const struct cli_program usher__cli_programs[] = {
     { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },
     { "replay", usher__cli_replay,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
-      "[--batch=N] [--zone=MIN]",
+      "[--batch=N] [--zone=MIN] [--strict]",
       "run recorded calls through the store in virtual time" },
     { "trace", usher__cli_trace,
       "[--calls=N] [--lambda=PER_HOUR] [--agents=N] [--lines=N] [--service=S | --mu=PER_HOUR] "

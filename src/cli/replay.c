@@ -348,7 +348,7 @@ struct replay_options {
     enum calls_format format;
     int64_t batch, agents; /* 0: those of the record */
     int64_t zone_min;
-    bool json;
+    bool json, strict;
 };
 
 static bool refuse(char message[CLI_MESSAGE_MAX], const char *what, const char *detail)
@@ -373,6 +373,8 @@ static bool option(struct replay_options *o, const char *word, char message[CLI_
         o->json = strcmp(value, "json") == 0;
         if (!o->json && strcmp(value, "text") != 0)
             return refuse(message, "report", "is none of text, json");
+    } else if (strcmp(word, "--strict") == 0) {
+        o->strict = true;
     } else if ((value = usher__key_value(word, "--batch")) != NULL) {
         if (!usher__parse_int(value, 1, BATCH_MAX, &o->batch))
             return refuse(message, "batch", "is not a number from 1 to 256");
@@ -414,7 +416,7 @@ static int read_calls(struct cli *cli, const struct replay_options *o, struct ca
     if (fd < 0)
         return usher__cli_fail(cli, USHER_INVALID, "file %s: %s", o->file, strerror(errno));
     usher__lines_open(&lines, fd, CALLS_LINE_BYTES);
-    good = usher__calls_read(calls, &lines, o->format, message);
+    good = usher__calls_read(calls, &lines, o->format, o->strict, message);
     usher__lines_close(&lines);
     if (fd != STDIN_FILENO)
         (void)close(fd);
@@ -482,7 +484,7 @@ static int replay(struct cli *cli, const struct replay_options *o, const struct 
 
 int usher__cli_replay(struct cli *cli, char *const *words, size_t n)
 {
-    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, 0, cli->json };
+    struct replay_options o = { NULL, "replay", CALLS_GUESS, BATCH_MAX, 0, 0, cli->json, false };
     char message[CLI_MESSAGE_MAX];
     struct calls calls;
     int rc;

@@ -146,6 +146,14 @@ static void report_json(FILE *out, const char *file, const struct calls *c,
     usher__json_uint(&j, "rows", c->rows);
     usher__json_uint(&j, "calls", c->n);
     usher__json_uint(&j, "left_out", c->left_out);
+    if (c->n_why > 0) {
+        usher__json_key(&j, "left_out_rows");
+        for (size_t i = 0; i < c->n_why; i++) {
+            putc(i == 0 ? '[' : ',', out);
+            usher__json_string(out, c->why[i], strlen(c->why[i]));
+        }
+        putc(']', out);
+    }
     usher__json_uint(&j, "backwards", c->backwards);
     usher__json_uint(&j, "midnight", c->midnight);
     usher__json_uint(&j, "lines", c->lines.n);
@@ -308,6 +316,10 @@ static void report_text(FILE *out, const char *file, const char *store, const st
     fprintf(out, "  %s calls on %zu lines, %.16s to %.16s\n", grouped(text, c->n), c->lines.n, from,
             to);
     fact(out, c->left_out, "row left out: it is no call", "rows left out: they are no calls");
+    for (size_t i = 0; i < c->n_why; i++)
+        fprintf(out, "    line %s\n", c->why[i]);
+    if (c->n_why > 0 && c->left_out > c->n_why)
+        fputs("    ...\n", out);
     fact(out, c->backwards, "call whose exit was noted before its entry",
          "calls whose exit was noted before their entry");
     fact(out, c->midnight, "call past midnight", "calls past midnight");

@@ -244,9 +244,12 @@ done
 # ---- what is wrong, and where
 bad() {
     printf '%b' "$2" >bad.csv
-    expect 2 "$USHER" -s memory: replay bad.csv <<EOF
+    for strict in '' --strict; do
+        # shellcheck disable=SC2086
+        expect 2 "$USHER" -s memory: replay bad.csv $strict <<EOF
 ! usher: invalid: bad.csv:$1
 EOF
+    done
 }
 head='line,arrival_ms,release_ms'
 bad '0: no calls up to here, where the file ends' ''
@@ -255,7 +258,7 @@ bad '1: the header has no column line' 'a,b\n1,2\n'
 bad '1: the header has no column release_ms' 'line,arrival_ms\n1,2\n'
 bad '1: the header has a column twice' "$head,line\n"
 bad '2: not as many fields as the header has' "$head\n1,2\n"
-bad '3: arrival_ms is not a number from 0 to 253402300799999' "$head\n1,2,3\n1,x,3\n"
+bad '2: arrival_ms is not a number from 0 to 253402300799999' "$head\n1,x,3\n"
 bad '2: release_ms is not a number from 0 to 253402300799999' "$head\n1,2,253402300800000\n"
 bad '2: release_ms is before arrival_ms' "$head\n1,3,2\n"
 bad "2: the line's name is empty, too long or not UTF-8 without control characters" \
@@ -265,6 +268,37 @@ bad '2: longer than 4096 bytes' "$head\n$(printf '%05000d' 1),2,3\n"
 bad '1: the header has more than 64 columns' "$(printf '%0100d' 0 | sed 's/0/a,/g')\n"
 tsv=$(echo "$header" | sed 's/ /\\t/g')
 queue_head="$head,service_ms,patience_ms"
+
+# Among rows that make sense, those that do not are left out, the first five by name; a lane, an agent
+# or a line of which nothing else is known is not there at all.
+{
+    printf '%b' "$queue_head,lane,wait_ms,agent\n1,1000,3000,1000,9000,a,0,ann\n2,x,3000,1,1,b,0,bob\n" \
+        "3,3000,2000,1,1,b,0,bob\n4,2000\n5,1000,2000,1,1,*,0,bob\n6,1000,2000,1,1,b,x,bob\n" \
+        "7,1000,2000,-1,1,b,0,bob\n8\0000,1,2,1,1,b,0,bob\n"
+    printf '%05000d\n1,4000,6000,1000,9000,a,0,ann\n' 1
+} >some.csv
+lines 0 "$USHER" -s memory: --json replay some.csv
+holds out.txt '"rows":10,"calls":2,"left_out":8,"left_out_rows":["3: arrival_ms is not a number from 0'
+holds out.txt '","4: release_ms is before arrival_ms","5: not as many fields as the header has","6: lane '
+holds out.txt '","7: wait_ms is not a number from 0 to 31536000000"],"backwards":0,"midnight":0,"lines":1,'
+holds out.txt '"recorded":{"calls":2,"served":2,'
+lines 0 "$USHER" -s memory: replay some.csv
+holds out.txt '  8 rows left out: they are no calls'
+holds out.txt '    line 3: arrival_ms is not a number from 0 to 253402300799999'
+holds out.txt '    line 7: wait_ms is not a number from 0 to 31536000000'
+[ "$(grep -c '^    line ' out.txt)" = 5 ] || wrong 'five are named'
+expect 2 "$USHER" -s memory: replay some.csv --strict <<'EOF'
+! usher: invalid: some.csv:3: arrival_ms is not a number from 0 to 253402300799999
+EOF
+sed -n '1,2p;$p' some.csv >good.csv
+masked() {
+    sed -e 's/"seconds":[0-9.]*\(,"per_second":[0-9]*\)*/S/g' -e 's/.*"backwards"//' out.txt
+}
+lines 0 "$USHER" -s memory: --json replay good.csv
+masked >good.txt
+lines 0 "$USHER" -s memory: --json replay some.csv
+masked | diff good.txt - || wrong 'what is left out leaves no trace'
+
 bad '2: service_ms is not a number from 0 to 31536000000' "$queue_head\n1,2,3,x,5\n"
 bad '2: patience_ms is not a number from 0 to 31536000000' "$queue_head\n1,2,3,4,31536000001\n"
 bad '2: priority is not a number from 0 to 1000' "$queue_head,priority\n1,2,3,4,5,1001\n"

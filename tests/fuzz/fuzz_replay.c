@@ -39,7 +39,7 @@ static void read_as(enum calls_format format, const uint8_t *data, size_t size)
 
     memset(&calls, 0, sizeof calls);
     usher__lines_open_bytes(&lines, data, size, CALLS_LINE_BYTES);
-    if (usher__calls_read(&calls, &lines, format, message)) {
+    if (usher__calls_read(&calls, &lines, format, size % 2 == 0, message)) {
         must_hold(calls.n > 0 && calls.n <= calls.rows, "sorted: there are calls");
         for (size_t i = 0; i < calls.n; i++) {
             const struct call *call = &calls.call[i];

@@ -65,7 +65,7 @@ static void catch_up(struct usher_engine *e, struct usher_replica *r)
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(e, ROOM, q.after, q.version, 0, &reply);
+            (void)usher_room_snapshot(e, ROOM, q.after, q.since, 0, &reply);
         else
             (void)usher_room_changes(e, ROOM, q.since, 0, &reply);
         (void)usher_replica_answer(r, q.ticket, &reply);
@@ -92,7 +92,7 @@ static int run(struct usher_engine *e)
     struct usher_text page = text("3");
     struct usher_extension *board;
     struct usher_replica *client;
-    uint64_t epoch = 0, version = 0;
+    uint64_t epoch = 0, version = 0, mark = 0;
     char digest[33], copy[33];
     int good;
 
@@ -111,8 +111,8 @@ static int run(struct usher_engine *e)
     show(client, board);
 
     (void)usher_room_leave(e, ROOM, "bob"); /* and his stroke */
-    good = good && usher_room_alive(e, ROOM, "ann", &epoch, &version) == USHER_OK;
-    (void)usher_replica_heartbeat(client, epoch, version);
+    good = good && usher_room_alive(e, ROOM, "ann", &epoch, &version, &mark) == USHER_OK;
+    (void)usher_replica_heartbeat(client, epoch, version, mark);
     catch_up(e, client);
     show(client, board);
     good = good && usher_room_digest(e, ROOM, &epoch, &version, digest) == USHER_OK &&

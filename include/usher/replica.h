@@ -17,17 +17,19 @@
  *  - The copy is at any time the room as it was at one version, whole.  While a new one is
  *    pulled, the old one stays; with a lack of memory it is empty and will be pulled.
  *  - usher_replica_current() is true only if nothing that was heard since contradicts it:
- *    no gap in the versions, no other epoch, no version that has fallen, no other notice
+ *    no gap in the versions, no other epoch, no version that has fallen, no other history
  *    under a version that is known.  What nobody told a replica it cannot know: a heartbeat
  *    now and then bounds how long it can be behind without knowing.
+ *  - A version is no proof, for a store that lost its tail and went on has other changes under
+ *    the same ones.  A mark is (room.h): a notice is applied only to the history that it says it
+ *    follows, and a heartbeat agrees only if its mark does.  So whatever is lost, a replica that
+ *    has heard the last notice or a heartbeat and says that it is current is the room.
  *  - Changes that were told together (usher_room_presence()) are taken one by one.
  *  - An answer settles doubts that were there when it was asked for, and no later ones: it may
  *    have been made before.  Answers to an older question are ignored.
- *  - A store that lost its tail and went on under the same epoch has notices of the same
- *    versions that are not the same.  A replica sees it when one of them, or a heartbeat,
- *    reaches it before the versions have caught up with its own.  If all of them are lost, only
- *    the digest shows it: usher_replica_check().  (The engine rotates the epoch of a room
- *    that fell, which every replica sees; this is for those who learn of it otherwise.)
+ *  - A snapshot is pulled in pages while the room changes: each brings what was changed since the
+ *    one before.  It is begun anew only when the log does not reach back to that, a change was too
+ *    large to be told, or there is another room, or another history of it.
  *
  * Threads: one at a time.  Texts given in are copied; those given out live until the next call
  * that is not an accessor.  Times are Unix ms.
@@ -60,14 +62,12 @@ enum usher_replica_next {
     USHER_REPLICA_PULL    /* ask for `snapshot` */
 };
 
-/* What to send.  No room, and the replica's own memory: it is used before the next call. */
+/* What to send. */
 struct usher_replica_question {
     enum usher_replica_next kind; /* REPLAY or PULL; IGNORE: there is nothing to ask */
     uint64_t ticket;              /* for usher_replica_answer() */
-    uint64_t since;               /* REPLAY: of `changes` */
-    /* PULL: of `snapshot`.  NULL: the first page.  @version goes with @after, else 0. */
-    const char *after;
-    uint64_t version;
+    uint64_t since;               /* of `changes` or `snapshot` */
+    uint64_t after;               /* PULL: of `snapshot`; 0, as @since: the first page */
 };
 
 /**
@@ -88,10 +88,10 @@ USHER_API void usher_replica_close(struct usher_replica *r);
 USHER_API enum usher_replica_next usher_replica_notice(struct usher_replica *r,
                                                        const struct usher_notice *notice);
 
-/** The newest epoch and version were heard, as from usher_room_alive(); 0 and 0: there is no
- *  such room.  As usher_replica_notice().  O(1). */
+/** The newest epoch and version, and the mark at that version, were heard, as from
+ *  usher_room_alive(); all 0: there is no such room.  As usher_replica_notice().  O(1). */
 USHER_API enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
-                                                          uint64_t version);
+                                                          uint64_t version, uint64_t mark);
 
 /**
  * What to ask the leader.  A question that is under way is given up: call this again when
@@ -101,7 +101,7 @@ USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_q
 
 /**
  * The reply to the question with @ticket; any status.  Used of @reply: status, epoch, version
- * and of.room: state, more, name (with name_size), rows.  A page of a snapshot is kept aside
+ * and of.room: state, mark, more, since, rows.  A page of a snapshot is kept aside
  * until the last one is there; then APPLY.  If the reply says that the store failed, what it
  * was asked for is still to be asked for.  O(rows).
  */
@@ -126,7 +126,7 @@ USHER_API enum usher_replica_next usher_replica_missing(const struct usher_repli
 struct usher_replica_about {
     bool known;                  /* there is a copy, current or not */
     enum usher_room_state state; /* CLOSING, CLOSED: nothing of it is seen */
-    uint64_t epoch, version;
+    uint64_t epoch, version, mark;
     uint64_t fields, alls, roles, members, shares; /* how many */
     size_t early;                                  /* notices kept */
 };

@@ -41,7 +41,6 @@ extern "C" {
 #define USHER_ROOM_BYTES_MAX 1048576
 #define USHER_ROOM_LOG_DEFAULT 256
 #define USHER_ROOM_BANS_MAX 10000
-#define USHER_ROOM_UNTOLD_MAX 256
 #define USHER_FIELDS_MAX 32         /* of one command */
 #define USHER_MEMBER_FIELDS_MAX 128 /* of one member or share */
 #define USHER_NOTICE_DATA_MAX 8192
@@ -84,15 +83,25 @@ enum usher_room_item {
  * name, value, version (an integer), …: usher_fields_next() reads both.
  */
 
+/*
+ * The mark of a history: 52 bits that two histories of a room have in common only if they are the
+ * same (but for one pair in 2^52, and for who forges one).  Each notice says which history it
+ * follows (`was`) and which one that makes (`mark`); answers to alive, changes and snapshot say
+ * where the room is.  For a store may lose its tail and go on under the same versions, and a
+ * client that has heard only of the last of them is told the difference.  It is the first 13 hex
+ * digits of the SHA-1 of the notice as it stands in the log, with 0 for its own mark.  A room that
+ * is closed has none: 0.
+ */
+
 /* Arguments of the room verbs; which verb takes which: src/core/room_verbs.def. */
 struct usher_room_args {
     struct usher_text member, field, value;
     struct usher_text role, share;
     struct usher_text expected; /* `if`: the value or holder there must be; "": none */
     struct usher_text fields;   /* packed */
-    struct usher_text after;    /* snapshot: the last member of the page before */
     int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests, presence_ms;
     int64_t ban_ms, if_version, since, max;
+    int64_t after; /* snapshot: at which the last member of the page before has joined */
 };
 
 struct usher_room_settings {
@@ -123,12 +132,13 @@ struct usher_room_reply {
     uint64_t members; /* there are now: here, away or offline */
     uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
     uint64_t since;   /* changes: the log reaches back to this version; alive: the version that
-                       * watchers of this engine have been told of */
+                       * watchers of this engine have been told of; snapshot: where to go on */
+    uint64_t mark;    /* alive: at `since`; changes, snapshot: at the reply's version; see below */
     int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
     int64_t created_ms;
-    bool more; /* ask again: snapshot after `name`, changes since the last row's version */
+    bool more; /* ask again: snapshot after `since`, changes since the last row's version */
     size_t name_size;
-    char name[USHER_NAME_MAX + 1]; /* member, holder, share; snapshot: where to go on */
+    char name[USHER_NAME_MAX + 1]; /* member, holder, share */
     size_t n_rows;
     const struct usher_room_row *rows;   /* owned by the reply; `stale`: what there is, if any */
     struct usher_room_settings settings; /* open, show */
@@ -197,15 +207,16 @@ USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,
 
 /**
  * In a room with the setting `presence`, what join, leave, alive and sweep change is told
- * together: in notices with the verb USHER_ROOM_PRESENCE, of the changes with the versions from
+ * together: in notices with the verb USHER_ROOM_PRESENCE, of changes with versions from
  * @notice->token to @notice->version.  This takes them off it one after the other, as the
  * notices that they would have been.  Begin with *@at = 0.  The texts point into @notice.
  * False: that was all, or what follows is not understood, or @notice is another one.  O(1).
  *
  * Each change has its version, and its notice in the log, at once: only the telling is put off,
  * until the first command behind the interval, a command of another kind (whose own changes
- * are told behind them), or USHER_ROOM_UNTOLD_MAX changes (fewer with a shorter log).  Commands of
- * engines that nobody watches neither tell nor put off; what they change meanwhile is told along.
+ * are told behind them), or until they come to more than USHER_NOTICE_DATA_MAX bytes.  Commands and
+ * changes are those of this engine: what others change meanwhile has versions between theirs, is
+ * told by them, and stands in the log.
  */
 USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at,
                                    struct usher_notice *ret_notice);
@@ -254,12 +265,12 @@ USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char 
 USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
                                             const char *member, int64_t ban_ms);
 
-/** A heartbeat of @member.  *@ret_epoch and *@ret_version (may be NULL) are the newest that
- *  were told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join
- * (again). */
+/** A heartbeat of @member.  *@ret_epoch, *@ret_version and *@ret_mark (may be NULL) are the
+ *  newest that were told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has
+ *  to join (again). */
 USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
                                              const char *member, uint64_t *ret_epoch,
-                                             uint64_t *ret_version);
+                                             uint64_t *ret_version, uint64_t *ret_mark);
 
 /** Set @field of @member.  As usher_room_set(); @expected is compared with what counts. */
 USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
@@ -288,14 +299,18 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
                                                const char *share);
 
 /**
- * The room as it is at one version, in pages.  The first page (@after NULL) has all fields and
- * roles; each has the values of all, then members in the order they joined, each followed by its
- * shares, @max (0: 100) of them or fewer if they are large.  While reply.of.room.more, go on
- * with @after = reply.of.room.name and @version that of the first page: USHER_STALE if the
- * room has changed since.  @version 0: any.
+ * The room as it is, in pages.  The first page (@after 0) has all fields and roles; each has the
+ * values of all, then members in the order they joined, each followed by its shares, @max (0: 100)
+ * of them or fewer if they are large.  While reply.of.room.more, go on with @after =
+ * reply.of.room.since (the version at which the last member joined) and @since = the version of
+ * what there is so far: the page then begins with the notices of all changes behind that, to be
+ * made in what there is, and its other rows are of the version of the reply.  If the notices are
+ * more than fit, there is nothing else on it: go on with @since = the version of the last.
+ * USHER_STALE: the log does not reach back to @since: begin anew.  @since 0: none.  A replica
+ * (replica.h) does all this.
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
-                                                const char *after, uint64_t version, size_t max,
+                                                uint64_t after, uint64_t since, size_t max,
                                                 struct usher_reply *ret_reply);
 
 /** Notices of the changes after @since, at most @max (0: 100), oldest first.  USHER_STALE: the

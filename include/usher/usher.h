@@ -350,6 +350,7 @@ enum usher_given {
     USHER_GIVEN_STICKY_MS = 1u << 15,
     USHER_GIVEN_STICKY_MAX = 1u << 16,
     USHER_GIVEN_REQUESTS = 1u << 17,
+    USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
     USHER_GIVEN_ROOM_LINGER = 1u << 11,
@@ -696,6 +697,11 @@ struct usher_notice {
      * is nothing more to say.  One byte, MessagePack's nil: they are too large to be told.
      * Of a number of a gap-free rule: its digits. */
     struct usher_text data;
+    /* Of a room: marks of its history without this change and with it, see room.h. */
+    uint64_t was, mark;
+    /* As a store tells it: so long may it be kept to be told together with others (`presence` of
+     * a room).  0 in what watchers hear. */
+    int64_t wait_ms;
 };
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);

@@ -244,6 +244,8 @@ void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
         packed(j, "data", &n->data);
     usher__json_name(j, "owner", &n->owner);
     usher__json_int(j, "time", n->now_ms);
+    usher__json_uint(j, "was", n->was);
+    usher__json_uint(j, "mark", n->mark);
 }
 
 static void notices(struct json *j, const struct usher_command *command,
@@ -345,8 +347,10 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         usher__json_uint(j, "members", r->members);
         usher__json_text(j, "state", usher_member_state_word(r->member_state));
         usher__json_int(j, "until", r->until_ms);
-        if (command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK)
+        if (command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK) {
             usher__json_uint(j, "told", r->since);
+            usher__json_uint(j, "mark", r->mark);
+        }
         break;
     case USHER_ROOM_ROLE:
         if (there)
@@ -365,9 +369,16 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         members(j, r);
         map(j, "roles", r, USHER_ROOM_ROLE_ROW);
         shares(j, r);
-        usher__json_name(j, "next", &name);
+        usher__json_key(j, "next");
+        if (r->more)
+            fprintf(j->out, "%" PRIu64, r->since);
+        else
+            fputs("null", j->out);
         map(j, "all", r, USHER_ROOM_ALL_ROW);
         usher__json_text(j, "state", usher_room_state_word(r->state));
+        usher__json_uint(j, "mark", r->mark);
+        if ((command->given & USHER_GIVEN_ROOM_SINCE) != 0)
+            notices(j, command, reply);
         break;
     case USHER_ROOM_CHANGES:
         if (reply->status == USHER_STALE && ahead(command, reply)) {
@@ -519,10 +530,14 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
         break;
     default:
         fprintf(out, ": version %" PRIu64, reply->version);
-        for (size_t i = 0; i < r->n_rows; i++)
-            row_plain(out, &r->rows[i]);
+        for (size_t i = 0; i < r->n_rows; i++) {
+            if (r->rows[i].kind == USHER_ROOM_NOTICE_ROW)
+                notice_plain(out, command, reply, &r->rows[i]);
+            else
+                row_plain(out, &r->rows[i]);
+        }
         if (command->verb == USHER_ROOM_SNAPSHOT && r->more)
-            name_plain(out, "; more after ", &name);
+            fprintf(out, "; more after %" PRIu64, r->since);
         break;
     }
 }

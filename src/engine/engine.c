@@ -825,6 +825,19 @@ static bool any_room(const struct usher_command *commands, size_t n)
     return false;
 }
 
+/* What has waited to be told together may have waited long enough. */
+static void tell_together(struct usher_engine *e, const struct usher_command *commands,
+                          struct usher_reply *replies, size_t n)
+{
+    int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
+
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
+            usher__watches_meet(&e->watches, &commands[i], &replies[i],
+                                (commands[i].given & USHER_GIVEN_NOW) != 0 ? commands[i].now_ms
+                                                                           : now_ms);
+}
+
 /* Commands of rooms with what the index has to know of them. */
 static void __attribute__((noinline))
 execute_rooms(struct usher_engine *e, const struct usher_command *commands,
@@ -843,6 +856,8 @@ execute_rooms(struct usher_engine *e, const struct usher_command *commands,
     if (n > from)
         execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
     usher__room_index_after(e, commands, replies, n);
+    if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
+        tell_together(e, commands, replies, n);
 }
 
 /* One command that is more than one of the store. */

@@ -199,7 +199,7 @@ enum usher_status usher_room_kick(struct usher_engine *e, const char *room, cons
 }
 
 enum usher_status usher_room_alive(struct usher_engine *e, const char *room, const char *member,
-                                   uint64_t *ret_epoch, uint64_t *ret_version)
+                                   uint64_t *ret_epoch, uint64_t *ret_version, uint64_t *ret_mark)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -212,6 +212,8 @@ enum usher_status usher_room_alive(struct usher_engine *e, const char *room, con
             *ret_epoch = reply.epoch;
         if (ret_version != NULL)
             *ret_version = reply.of.room.since;
+        if (ret_mark != NULL)
+            *ret_mark = reply.of.room.mark;
     }
     return status;
 }
@@ -279,16 +281,19 @@ static void set_max(struct usher_command *c, size_t max)
     c->arg.room.max = max > INT64_MAX ? INT64_MAX : (int64_t)max;
 }
 
-enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, const char *after,
-                                      uint64_t version, size_t max, struct usher_reply *ret_reply)
+enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, uint64_t after,
+                                      uint64_t since, size_t max, struct usher_reply *ret_reply)
 {
     struct usher_command c;
 
     command_init(&c, USHER_ROOM_SNAPSHOT, room, NULL);
-    c.arg.room.after = text(after);
-    if (version != 0) {
-        c.given |= USHER_GIVEN_ROOM_IF_VERSION;
-        c.arg.room.if_version = (int64_t)version;
+    if (after != 0) {
+        c.given |= USHER_GIVEN_ROOM_AFTER;
+        c.arg.room.after = (int64_t)after;
+    }
+    if (since != 0) {
+        c.given |= USHER_GIVEN_ROOM_SINCE;
+        c.arg.room.since = (int64_t)since;
     }
     set_max(&c, max);
     return fetch(e, &c, ret_reply);

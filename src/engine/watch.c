@@ -5,8 +5,11 @@
 
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/text.h"
+#include "engine/engine.h"
 #include "engine/memory.h"
+#include "steps/kept.h"
 
 struct usher_watch {
     struct usher_watch *next;
@@ -28,6 +31,19 @@ struct usher__queued {
     char text[];
 };
 
+/* What one room has that is to be told together. */
+struct usher__gathered {
+    struct usher__gathered *next; /* in its place of the table */
+    struct usher_notice all;      /* the notice that it will be */
+    int64_t until_ms;             /* of the commands' time */
+    int64_t until_here_ms;        /* of CLOCK_MONOTONIC, for commands that have none */
+    unsigned char *packed;        /* all.data.size bytes of it */
+    size_t room;
+    char name[];
+};
+
+#define PLACES 1024u
+
 enum usher_status usher__watches_init(struct usher__watches *w, const struct usher_allocator *alloc)
 {
     memset(w, 0, sizeof *w);
@@ -42,6 +58,23 @@ enum usher_status usher__watches_init(struct usher__watches *w, const struct ush
     return USHER_OK;
 }
 
+static void gathered_drop(struct usher__watches *w, struct usher__gathered **at)
+{
+    struct usher__gathered *g = *at;
+
+    *at = g->next;
+    (void)usher__resize(w->alloc, g->packed, g->room, 0);
+    (void)usher__resize(w->alloc, g, sizeof *g + g->all.scope.size, 0);
+    atomic_fetch_sub_explicit(&w->n_gathered, 1, memory_order_relaxed);
+}
+
+static void gathered_clear(struct usher__watches *w)
+{
+    for (unsigned i = 0; w->gathered != NULL && i < PLACES; i++)
+        while (w->gathered[i] != NULL)
+            gathered_drop(w, &w->gathered[i]);
+}
+
 void usher__watches_done(struct usher__watches *w)
 {
     if (!w->ready)
@@ -52,6 +85,9 @@ void usher__watches_done(struct usher__watches *w)
         w->head = q->next;
         (void)usher__resize(w->alloc, q, q->size, 0);
     }
+    gathered_clear(w);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    (void)usher__resize(w->alloc, w->gathered, PLACES * sizeof *w->gathered, 0);
     while (w->first != NULL) {
         struct usher_watch *watch = w->first;
 
@@ -72,17 +108,14 @@ static char *append(struct usher_text *to, const struct usher_text *from, char *
     return at + from->size;
 }
 
-void usher__watches_queue(void *payload, const struct usher_notice *n)
+/* Put @n behind the others.  Locked. */
+static void enqueue(struct usher__watches *w, const struct usher_notice *n)
 {
-    struct usher__watches *w = payload;
     size_t size = sizeof(struct usher__queued) + n->scope.size + n->subject.size + n->owner.size +
                   n->data.size;
-    struct usher__queued *q;
+    struct usher__queued *q = usher__resize(w->alloc, NULL, 0, size);
     char *at;
 
-    if (atomic_load_explicit(&w->n, memory_order_acquire) == 0)
-        return;
-    q = usher__resize(w->alloc, NULL, 0, size);
     if (q == NULL) {
         atomic_store(&w->dropped, true);
         return;
@@ -90,18 +123,179 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
     q->next = NULL;
     q->size = size;
     q->notice = *n;
+    q->notice.wait_ms = 0;
     at = append(&q->notice.scope, &n->scope, q->text);
     at = append(&q->notice.subject, &n->subject, at);
     at = append(&q->notice.owner, &n->owner, at);
     (void)append(&q->notice.data, &n->data, at);
-    (void)pthread_mutex_lock(&w->lock);
     if (w->tail != NULL)
         w->tail->next = q;
     else
         w->head = q;
     w->tail = q;
+}
+
+/* ---- what is told together -------------------------------------------------------- */
+
+/* Where what is gathered of @room is pointed to from, or would be.  Locked. */
+static struct usher__gathered **place_of(const struct usher__watches *w,
+                                         const struct usher_text *room)
+{
+    uint32_t hash = UINT32_C(2166136261);
+    struct usher__gathered **at;
+
+    for (size_t i = 0; i < room->size; i++)
+        hash = (hash ^ (unsigned char)room->data[i]) * UINT32_C(16777619);
+    for (at = &w->gathered[hash % PLACES]; *at != NULL; at = &(*at)->next)
+        if (usher__text_equal(&(*at)->all.scope, room))
+            break;
+    return at;
+}
+
+static void tell_gathered(struct usher__watches *w, struct usher__gathered **at)
+{
+    struct usher_notice *all = &(*at)->all;
+
+    all->data.data = (const char *)(*at)->packed;
+    enqueue(w, all);
+    gathered_drop(w, at);
+}
+
+static bool table_made(struct usher__watches *w)
+{
+    if (w->gathered == NULL) {
+        /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+        w->gathered = usher__resize(w->alloc, NULL, 0, PLACES * sizeof *w->gathered);
+        for (unsigned i = 0; w->gathered != NULL && i < PLACES; i++)
+            w->gathered[i] = NULL;
+    }
+    return w->gathered != NULL;
+}
+
+/* A new one of @n's room, without anything in it. */
+static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
+                         const struct usher_notice *n)
+{
+    struct usher__gathered *g = usher__resize(w->alloc, NULL, 0, sizeof *g + n->scope.size);
+
+    if (g == NULL)
+        return false;
+    memset(g, 0, sizeof *g);
+    g->all.noun = n->noun;
+    g->all.epoch = n->epoch;
+    g->all.verb = USHER_ROOM_PRESENCE;
+    g->all.token = n->version;
+    g->all.was = n->was;
+    (void)append(&g->all.scope, &n->scope, g->name);
+    g->until_ms = n->now_ms + n->wait_ms;
+    g->until_here_ms = usher__monotonic_ms() + n->wait_ms;
+    *at = g;
+    atomic_fetch_add_explicit(&w->n_gathered, 1, memory_order_relaxed);
+    return true;
+}
+
+/* Add @n to what is gathered of its room.  False: no memory, and nothing has changed. */
+static bool gather_one(struct usher__watches *w, struct usher__gathered **at,
+                       const struct usher_notice *n, size_t size)
+{
+    struct usher__packer p = { NULL, size, 0 };
+    struct usher__gathered *g;
+    bool made = *at == NULL;
+
+    if (made && !gathered_new(w, at, n))
+        return false;
+    g = *at;
+    if (g->room - g->all.data.size < size) {
+        size_t room = 2 * (g->all.data.size + size);
+        unsigned char *packed = usher__resize(w->alloc, g->packed, g->room, room);
+
+        if (packed == NULL) {
+            if (made)
+                gathered_drop(w, at);
+            return false;
+        }
+        g->packed = packed;
+        g->room = room;
+    }
+    p.to = g->packed + g->all.data.size;
+    usher__notice_pack(&p, n);
+    g->all.data.size += size;
+    g->all.version = n->version;
+    g->all.now_ms = n->now_ms;
+    g->all.mark = n->mark;
+    return true;
+}
+
+static bool time_is_over(const struct usher__gathered *g, int64_t now_ms)
+{
+    return now_ms != 0 ? now_ms >= g->until_ms : usher__monotonic_ms() >= g->until_here_ms;
+}
+
+/* A notice of a room: is it gathered?  What was before is told first if it cannot wait for it. */
+static bool gather(struct usher__watches *w, const struct usher_notice *n)
+{
+    struct usher__packer p = { NULL, 0, 0 };
+    struct usher__gathered **at;
+
+    if (!table_made(w))
+        return false;
+    usher__notice_pack(&p, n);
+    at = place_of(w, &n->scope);
+    if (*at != NULL &&
+        (n->wait_ms == 0 || (*at)->all.epoch != n->epoch || time_is_over(*at, n->now_ms) ||
+         (*at)->all.data.size + p.n > USHER_NOTICE_DATA_MAX)) {
+        tell_gathered(w, at);
+        at = place_of(w, &n->scope);
+    }
+    if (n->wait_ms == 0)
+        return false;
+    if (!gather_one(w, at, n, p.n)) {
+        if (*at != NULL)
+            tell_gathered(w, at);
+        return false;
+    }
+    return true;
+}
+
+void usher__watches_queue(void *payload, const struct usher_notice *n)
+{
+    struct usher__watches *w = payload;
+    bool gathers =
+        n->noun == USHER_ROOM &&
+        (n->wait_ms > 0 || atomic_load_explicit(&w->n_gathered, memory_order_relaxed) != 0);
+
+    if (atomic_load_explicit(&w->n, memory_order_acquire) == 0)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    if (!gathers || !gather(w, n))
+        enqueue(w, n);
     (void)pthread_mutex_unlock(&w->lock);
 }
+
+void usher__watches_meet(struct usher__watches *w, const struct usher_command *command,
+                         struct usher_reply *reply, int64_t now_ms)
+{
+    bool waits = command->verb == USHER_ROOM_JOIN || command->verb == USHER_ROOM_LEAVE ||
+                 command->verb == USHER_ROOM_ALIVE || command->verb == USHER_ROOM_SWEEP;
+    struct usher__gathered **at;
+
+    if (atomic_load_explicit(&w->n_gathered, memory_order_relaxed) == 0 ||
+        reply->status >= USHER_INVALID || reply->repeated || command->verb == USHER_ROOM_GET ||
+        command->verb == USHER_ROOM_SHOW || command->verb == USHER_ROOM_CHANGES)
+        return;
+    (void)pthread_mutex_lock(&w->lock);
+    at = place_of(w, &command->scope);
+    if (*at != NULL && (!waits || time_is_over(*at, now_ms))) {
+        tell_gathered(w, at);
+    } else if (*at != NULL && command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK &&
+               (*at)->all.epoch == reply->epoch && (*at)->all.token <= reply->of.room.since) {
+        reply->of.room.since = (*at)->all.token - 1;
+        reply->of.room.mark = (*at)->all.was;
+    }
+    (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* ---- telling ----------------------------------------------------------------------- */
 
 static bool listens(const struct usher_watch *watch, const struct usher_notice *n)
 {
@@ -192,7 +386,8 @@ enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun n
 void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch)
 {
     (void)pthread_mutex_lock(&w->lock);
-    atomic_fetch_sub_explicit(&w->n, 1, memory_order_release);
+    if (atomic_fetch_sub_explicit(&w->n, 1, memory_order_release) == 1)
+        gathered_clear(w); /* nobody is left to be told */
     watch->dead = true;
     if (watch->running && pthread_equal(w->deliverer, pthread_self())) {
         watch->orphan = true;

@@ -5,6 +5,10 @@
  * Stores tell of changes while they hold their locks, so notices are only queued then, in
  * order of version.  After the command, one thread at a time takes them off the queue and
  * calls the watchers, with no lock held that a watcher could need.
+ *
+ * What may wait (notice->wait_ms) is gathered, room by room, and queued as one notice.  That is
+ * done here and not in the store: each engine tells its own watchers of what it has changed, and
+ * what others tell theirs takes nothing away.
  */
 #ifndef USHER_ENGINE_WATCH_H
 #define USHER_ENGINE_WATCH_H
@@ -16,6 +20,7 @@
 
 struct usher_watch;
 struct usher__queued;
+struct usher__gathered;
 
 struct usher__watches {
     const struct usher_allocator *alloc;
@@ -25,7 +30,9 @@ struct usher__watches {
     struct usher_watch *first;
     atomic_int n; /* of watchers: nobody pays when it is 0 */
     struct usher__queued *head, *tail;
-    bool delivering; /* a thread is calling watchers */
+    struct usher__gathered **gathered; /* by name: a table of fixed size, made when it is needed */
+    atomic_size_t n_gathered;          /* rooms: nobody pays when it is 0 */
+    bool delivering;                   /* a thread is calling watchers */
     pthread_t deliverer;
     atomic_bool dropped; /* a notice was lost for lack of memory */
 };
@@ -36,6 +43,14 @@ void usher__watches_done(struct usher__watches *w);
 
 /* For usher_context.notify; @payload is the struct usher__watches. */
 void usher__watches_queue(void *payload, const struct usher_notice *notice);
+
+/*
+ * @command was answered, at @now_ms (0: nobody has said when).  If it is of a room of which
+ * something is gathered, queue that when its time has come, or when this is a command of another
+ * kind; else the answer to a heartbeat says what watchers have been told of.
+ */
+void usher__watches_meet(struct usher__watches *w, const struct usher_command *command,
+                         struct usher_reply *reply, int64_t now_ms);
 
 /* Call the watchers for what is queued, unless another thread (or a watcher further up on
  * this one) is at it: then that one goes on with it.  Returns true when a notice has been

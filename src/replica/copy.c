@@ -396,7 +396,8 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
     if (t != NULL)
         return row->kind == USHER_ROOM_ALL_ROW && row->version == t->version ? USHER_SAME
                                                                              : USHER_INVALID;
-    if (row->kind == USHER_ROOM_MEMBER_ROW && !is_in((unsigned)row->state))
+    if (row->kind == USHER_ROOM_MEMBER_ROW &&
+        (!is_in((unsigned)row->state) || row->version <= c->after))
         return USHER_INVALID;
     if ((row->kind == USHER_ROOM_MEMBER_ROW || row->kind == USHER_ROOM_SHARE_ROW) &&
         !own_is(&row->value, true))
@@ -419,6 +420,7 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
     if (row->kind == USHER_ROOM_MEMBER_ROW) {
         t->state = (uint8_t)row->state;
         t->since_ms = row->since_ms;
+        c->after = row->version;
     }
     if (holder != NULL)
         hang_on(t, holder);
@@ -436,6 +438,7 @@ bool usher__copy_finish(struct usher__copy *c)
         (void)value_set(c, t, NULL, 0);
         hang_on(t, holder);
     }
+    c->partial = false;
     return true;
 }
 
@@ -474,12 +477,26 @@ static enum usher_status apply_values(struct usher__copy *c, const struct usher_
     return USHER_OK;
 }
 
+/* Of a partial copy: @member has no role any more. */
+static void vacate(struct usher__copy *c, const struct usher_text *member)
+{
+    struct usher__thing *t = c->first[USHER_ROOM_ROLE_ROW], *behind;
+
+    for (; t != NULL; t = behind) {
+        struct usher_text holder = { (const char *)t->value, t->value_size };
+
+        behind = t->behind;
+        if (usher__text_equal(&holder, member))
+            thing_remove(c, t);
+    }
+}
+
 static enum usher_status apply_member(struct usher__copy *c, const struct usher_notice *n)
 {
     struct usher__thing *t =
         usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->subject.data, n->subject.size);
 
-    if (!is_name(&n->subject) || is_in(n->from) != (t != NULL) ||
+    if (!is_name(&n->subject) || (t == NULL && is_in(n->from) && !c->partial) ||
         (t != NULL && n->from != t->state) || n->to > USHER_MEMBER_BANNED)
         return USHER_INVALID;
     switch (n->verb) {
@@ -494,14 +511,18 @@ static enum usher_status apply_member(struct usher__copy *c, const struct usher_
             return USHER_INVALID;
         break;
     default:
-        if (t == NULL || !is_in(n->to))
+        if ((t == NULL && !c->partial) || !is_in(n->to))
             return USHER_INVALID;
     }
     if (!is_in(n->to)) {
         if (t != NULL)
             thing_remove(c, t);
+        if (c->partial)
+            vacate(c, &n->subject);
         return USHER_OK;
     }
+    if (t == NULL && c->partial) /* a later page has it */
+        return USHER_OK;
     if (t == NULL) {
         t = thing_new(c, USHER_ROOM_MEMBER_ROW, &n->subject);
         if (t == NULL)
@@ -519,11 +540,12 @@ static enum usher_status apply_role(struct usher__copy *c, const struct usher_no
         usher__copy_find(c, USHER_ROOM_ROLE_ROW, n->subject.data, n->subject.size);
     struct usher__thing *holder =
         usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->owner.data, n->owner.size);
+    bool vacant = n->owner.size == 0;
 
-    if (!is_name(&n->subject) || (n->owner.size != 0) != (holder != NULL) ||
-        (t == NULL && holder == NULL))
+    if (!is_name(&n->subject) || (!vacant && holder == NULL && !c->partial) ||
+        (t == NULL && vacant))
         return USHER_INVALID;
-    if (holder == NULL) {
+    if (vacant) {
         thing_remove(c, t);
         return USHER_OK;
     }
@@ -531,9 +553,11 @@ static enum usher_status apply_role(struct usher__copy *c, const struct usher_no
         t = thing_new(c, USHER_ROOM_ROLE_ROW, &n->subject);
     if (t == NULL)
         return USHER_NOMEM;
+    t->version = n->version;
+    if (c->partial)
+        return value_set(c, t, n->owner.data, n->owner.size) ? USHER_OK : USHER_NOMEM;
     hang_off(t);
     hang_on(t, holder);
-    t->version = n->version;
     return USHER_OK;
 }
 
@@ -544,8 +568,11 @@ static enum usher_status apply_share(struct usher__copy *c, const struct usher_n
     struct usher__thing *holder =
         usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->owner.data, n->owner.size);
 
-    if (!is_name(&n->subject) || holder == NULL || (t != NULL && t->holder != holder))
+    if (!is_name(&n->subject) || (holder == NULL && (t != NULL || !c->partial)) ||
+        (t != NULL && t->holder != holder))
         return USHER_INVALID;
+    if (holder == NULL) /* a later page has it */
+        return USHER_OK;
     if (t == NULL) {
         t = thing_new(c, USHER_ROOM_SHARE_ROW, &n->subject);
         if (t == NULL)
@@ -562,7 +589,7 @@ static enum usher_status apply_removal(struct usher__copy *c, const struct usher
     struct usher__thing *t = usher__copy_find(c, kind, n->subject.data, n->subject.size);
 
     if (t == NULL)
-        return USHER_INVALID;
+        return c->partial && kind == USHER_ROOM_SHARE_ROW ? USHER_OK : USHER_INVALID;
     thing_remove(c, t);
     return USHER_OK;
 }
@@ -626,7 +653,9 @@ enum usher_status usher__copy_apply(struct usher__copy *c, const struct usher_no
     if (own_is(&n->data, false) &&
         (is_open((unsigned)c->state) || n->verb == USHER_ROOM_CLOSE || n->verb == USHER_ROOM_DONE))
         status = apply(c, n);
-    if (status == USHER_OK)
+    if (status == USHER_OK) {
         c->version = n->version;
+        c->mark = n->mark;
+    }
     return status;
 }

@@ -30,7 +30,11 @@ struct usher__copy {
     const struct usher_allocator *alloc;
     bool known; /* else it is empty and means nothing */
     enum usher_room_state state;
-    uint64_t epoch, version;
+    uint64_t epoch, version, mark;
+    /* Of a snapshot, as far as it has come: only those are in it who joined up to @after, and roles
+     * do not hang on their holders, who may not be there yet. */
+    bool partial;
+    uint64_t after;
     struct usher__thing **table;
     size_t table_size; /* a power of two, or 0 */
     size_t n;
@@ -47,16 +51,18 @@ struct usher__thing *usher__copy_find(const struct usher__copy *c, unsigned kind
 void usher__copy_row(const struct usher__thing *t, struct usher_room_row *ret_row);
 
 /*
- * Add a row of a snapshot.  USHER_OK; USHER_SAME: a value of all that came with a page before;
- * USHER_INVALID: it is none, is there already, or belongs to a member that is not there;
- * USHER_NOMEM.  But for USHER_OK nothing has changed.
+ * Add a row of a snapshot to a partial copy, members in the order they joined.  USHER_OK;
+ * USHER_SAME: a value of all that came with a page before; USHER_INVALID: it is none, is there
+ * already, or belongs to a member that is not there; USHER_NOMEM.  But for USHER_OK nothing has
+ * changed.
  */
 enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_row *row);
-/* All rows were added: roles find their holders.  False: one has none. */
+/* All rows were added, and it is whole: roles find their holders.  False: one has none. */
 bool usher__copy_finish(struct usher__copy *c);
 
 /*
- * Make the change that @n tells of, and take over its version, which must be the next one.
+ * Make the change that @n tells of, as far as it concerns what is there, and take over its version
+ * and mark.  It must be the next one.
  * USHER_OK; USHER_INVALID: it does not say how, or cannot be of this room at this version, and
  * nothing has changed; USHER_NOMEM: it may be half done, clear the copy.
  */
@@ -82,8 +88,6 @@ enum usher_status usher__sum_row(struct usher__sum *sum, const struct usher__cop
 void usher__sum_text(const struct usher__sum *sum, enum usher_room_state state, uint64_t version,
                      char ret_digest[33]);
 
-/* 64 bits over what a notice says; not 0. */
-uint64_t usher__notice_print(const struct usher_notice *n);
 uint64_t usher__thing_hash(unsigned kind, const char *id, size_t size, uint64_t seed);
 
 #endif

@@ -3,8 +3,13 @@
  * What a replica believes.
  *
  * A doubt is one of: a gap (a version was heard of that the copy has not reached), a fall (a
- * heartbeat below the copy's version), a foreign epoch, or something that cannot be so.  Gaps
- * and falls are settled by `changes`, the others by a snapshot.
+ * heartbeat, or a notice that is not known, below the copy's version), a foreign epoch, or
+ * something that cannot be so.  Gaps and falls are settled by `changes`, the others by a snapshot.
+ *
+ * A version is no proof: a store that fell and went on has other changes under the same ones.  A
+ * mark is: two histories that have one mark are one.  A notice is applied only if the history
+ * before it is the copy's, whatever its version; so is what `changes` and the pages of a snapshot
+ * bring; and a heartbeat agrees with the copy only if its mark does.
  *
  * An answer was made after its question was sent, and so knows of all that was heard before.
  * Hence, when a question is handed out, doubts are moved from `heard` to what the question is
@@ -13,6 +18,10 @@
  *
  * An answer that knows less than was heard before its question was sent comes from a store that
  * fell: it is the truth of now, and what was kept of the other course of events is dropped.
+ *
+ * Pages of a snapshot may be of different versions.  What is there of it is always the room of one
+ * version, but for members who joined behind the last page.  Each page begins with the changes
+ * since the one before, which are made in what is there; its rows are then of the same version.
  */
 #include "config.h"
 
@@ -29,15 +38,15 @@
 struct early {
     struct early *next; /* by version */
     struct usher_notice notice;
-    uint64_t print;
     size_t size;
 };
 
 /* What hints said: while a snapshot is wanted, those since the question for its first page;
  * with a copy to go on from, all of its epoch. */
 struct heard {
-    bool any, many;          /* of one epoch, of several */
+    bool any, many;          /* of one course of events, of several */
     uint64_t epoch, version; /* the highest version of that epoch */
+    uint64_t mark;           /* at that version; 0: nobody said */
 };
 
 struct usher_replica {
@@ -48,28 +57,24 @@ struct usher_replica {
     struct usher__copy copy; /* what is read */
     struct usher__copy page; /* a snapshot, as far as it has come */
     bool paging;
-    size_t after_size;
-    char after[USHER_NAME_MAX + 1];
 
     enum usher_replica_next missing; /* IGNORE: current */
     struct heard heard;
-    bool fell;       /* a heartbeat was below the copy's version: compare from there on */
+    bool fell;       /* what was heard is below the copy's version */
     bool fell_asked; /* and no other one since the question under way */
-    uint64_t fell_to;
 
     bool asked;        /* a question is under way */
     uint64_t ticket;   /* of the last one */
     uint64_t since;    /* it asks for changes since then */
-    uint64_t had;      /* the copy's version then */
     uint64_t at_epoch; /* of the copy, or that was heard of */
     uint64_t at_least; /* the version that the store had reached in it */
 
     struct early *early;
     size_t n_early, early_bytes;
 
-    /* By version modulo the size: prints of notices that the copy was made with. */
+    /* By version modulo the size: marks of the history that the copy was made with. */
     struct {
-        uint64_t version, print;
+        uint64_t version, mark;
     } known[USHER_REPLICA_KNOWN_MAX];
 };
 
@@ -123,7 +128,7 @@ static bool early_keep(struct usher_replica *r, const struct usher_notice *n)
     while (*at != NULL && (*at)->notice.version < n->version)
         at = &(*at)->next;
     if (*at != NULL && (*at)->notice.version == n->version)
-        return (*at)->print == usher__notice_print(n);
+        return (*at)->notice.mark == n->mark;
     if (r->n_early >= USHER_REPLICA_EARLY_MAX || bytes > USHER_REPLICA_EARLY_BYTES_MAX ||
         r->early_bytes > USHER_REPLICA_EARLY_BYTES_MAX - bytes)
         return true;
@@ -131,7 +136,6 @@ static bool early_keep(struct usher_replica *r, const struct usher_notice *n)
     if (e == NULL)
         return true;
     e->size = sizeof *e + bytes;
-    e->print = usher__notice_print(n);
     e->notice = *n;
     e->notice.scope.data = NULL;
     e->notice.scope.size = 0;
@@ -147,36 +151,35 @@ static bool early_keep(struct usher_replica *r, const struct usher_notice *n)
 
 /* ---- beliefs ---------------------------------------------------------------------- */
 
-static bool print_known(const struct usher_replica *r, uint64_t version, uint64_t *ret_print)
+static void mark_keep(struct usher_replica *r)
+{
+    size_t i = r->copy.version % USHER_REPLICA_KNOWN_MAX;
+
+    r->known[i].version = r->copy.version;
+    r->known[i].mark = r->copy.mark;
+}
+
+/* Is it known that the copy had @mark at @version? */
+static bool mark_known(const struct usher_replica *r, uint64_t version, uint64_t mark)
 {
     size_t i = version % USHER_REPLICA_KNOWN_MAX;
 
-    *ret_print = r->known[i].print;
-    return r->known[i].version == version && r->known[i].print != 0;
+    return r->known[i].version == version && r->known[i].mark == mark;
 }
 
-static void print_keep(struct usher_replica *r, uint64_t version, uint64_t print)
+/* Did the copy, at @version, have another mark?  0: nobody says which. */
+static bool mark_differs(const struct usher_replica *r, uint64_t version, uint64_t mark)
 {
     size_t i = version % USHER_REPLICA_KNOWN_MAX;
 
-    r->known[i].version = version;
-    r->known[i].print = print;
-}
-
-/* Are those of @version and all up to the copy's known? */
-static bool prints_reach(const struct usher_replica *r, uint64_t version)
-{
-    uint64_t print;
-
-    if (r->copy.version - version >= USHER_REPLICA_KNOWN_MAX)
+    if (mark == 0)
         return false;
-    for (; version <= r->copy.version; version++)
-        if (!print_known(r, version, &print))
-            return false;
-    return true;
+    if (version == r->copy.version)
+        return mark != r->copy.mark;
+    return r->known[i].version == version && r->known[i].mark != mark;
 }
 
-static void hear(struct usher_replica *r, uint64_t epoch, uint64_t version)
+static void hear(struct usher_replica *r, uint64_t epoch, uint64_t version, uint64_t mark)
 {
     struct heard *h = &r->heard;
 
@@ -185,8 +188,13 @@ static void hear(struct usher_replica *r, uint64_t epoch, uint64_t version)
         h->any = true;
         h->epoch = epoch;
         h->version = version;
+        h->mark = mark;
     } else if (h->version < version) {
         h->version = version;
+        h->mark = mark;
+    } else if (h->version == version && h->mark != mark && mark != 0) {
+        h->many = h->many || h->mark != 0;
+        h->mark = mark;
     }
     if (r->early != NULL && r->early->notice.epoch != epoch)
         early_clear(r);
@@ -217,12 +225,13 @@ static enum usher_replica_next pull_anew(struct usher_replica *r)
 }
 
 /* Apply @n, the next one of the copy.  False: the copy is of no use for what follows. */
-static bool follow(struct usher_replica *r, const struct usher_notice *n, uint64_t print)
+static bool follow(struct usher_replica *r, const struct usher_notice *n)
 {
-    enum usher_status status = usher__copy_apply(&r->copy, n);
+    enum usher_status status =
+        n->was == r->copy.mark ? usher__copy_apply(&r->copy, n) : USHER_INVALID;
 
     if (status == USHER_OK) {
-        print_keep(r, n->version, print);
+        mark_keep(r);
         return true;
     }
     if (status == USHER_NOMEM)
@@ -234,9 +243,14 @@ static bool follow(struct usher_replica *r, const struct usher_notice *n, uint64
 static bool follow_early(struct usher_replica *r)
 {
     while (r->early != NULL && r->early->notice.version <= r->copy.version + 1) {
-        if (r->early->notice.version == r->copy.version + 1 &&
-            !follow(r, &r->early->notice, r->early->print))
-            return false;
+        if (r->early->notice.version == r->copy.version + 1) {
+            if (r->early->notice.was != r->copy.mark) {
+                early_clear(r); /* of another course: that they were heard of is a doubt still */
+                return true;
+            }
+            if (!follow(r, &r->early->notice))
+                return false;
+        }
         early_drop(r, &r->early);
     }
     return true;
@@ -250,6 +264,8 @@ static enum usher_replica_next settle(struct usher_replica *r)
 {
     bool gap = r->heard.any && r->heard.version > r->copy.version;
 
+    if (r->heard.any && mark_differs(r, r->heard.version, r->heard.mark))
+        return must_pull(r);
     r->missing = gap || r->fell ? USHER_REPLICA_REPLAY : USHER_REPLICA_IGNORE;
     if (r->missing == USHER_REPLICA_IGNORE)
         r->asked = false; /* the answer has nothing to say any more */
@@ -297,13 +313,13 @@ void usher_replica_close(struct usher_replica *r)
     (void)usher__resize(r->alloc, r, sizeof *r, 0);
 }
 
-/* A hint while a snapshot is wanted, or one of another epoch. */
+/* A hint while a snapshot is wanted, or one of another course. */
 static enum usher_replica_next hint_to_pull(struct usher_replica *r, uint64_t epoch,
-                                            uint64_t version)
+                                            uint64_t version, uint64_t mark)
 {
     enum usher_replica_next next = must_pull(r);
 
-    hear(r, epoch, version);
+    hear(r, epoch, version, mark);
     return next;
 }
 
@@ -316,106 +332,107 @@ static enum usher_replica_next hear_range(struct usher_replica *r, const struct 
     uint64_t last = range->token - 1;
     size_t at = 0;
 
+    /* what others changed in between is not among them */
     while (usher_room_presence(range, &at, &n) && n.verb != USHER_ROOM_PRESENCE &&
-           n.version == last + 1 && n.version <= range->version) {
+           n.version > last && n.version <= range->version) {
         last = n.version;
         next = usher_replica_notice(r, &n);
         changed = changed || next == USHER_REPLICA_APPLY;
     }
     if (last != range->version || at != range->data.size) { /* it does not say all */
         if (r->missing == USHER_REPLICA_PULL || range->epoch != r->copy.epoch)
-            return hint_to_pull(r, range->epoch, range->version);
-        hear(r, range->epoch, range->version);
+            return hint_to_pull(r, range->epoch, range->version, 0);
+        hear(r, range->epoch, range->version, 0);
         return settle(r);
     }
-    return next == USHER_REPLICA_IGNORE && changed ? USHER_REPLICA_APPLY : next;
+    return next == USHER_REPLICA_IGNORE && changed && r->missing == USHER_REPLICA_IGNORE
+               ? USHER_REPLICA_APPLY
+               : next;
+}
+
+/* What was heard is below the copy: late, or the store fell.  What it has behind the copy tells. */
+static enum usher_replica_next may_have_fallen(struct usher_replica *r)
+{
+    r->fell = true;
+    r->fell_asked = false;
+    return settle(r);
 }
 
 enum usher_replica_next usher_replica_notice(struct usher_replica *r, const struct usher_notice *n)
 {
     struct usher_text name = { r->name, r->name_size };
-    uint64_t print, was;
 
     if (n->noun != USHER_ROOM || !usher__text_equal(&n->scope, &name) || n->epoch == 0 ||
         n->version == 0 || n->version > (uint64_t)USHER_EXACT_MAX)
         return USHER_REPLICA_IGNORE;
     if (n->verb == USHER_ROOM_PRESENCE)
         return hear_range(r, n);
-    print = usher__notice_print(n);
     if (r->missing == USHER_REPLICA_PULL || n->epoch != r->copy.epoch) {
-        enum usher_replica_next next = hint_to_pull(r, n->epoch, n->version);
+        enum usher_replica_next next = hint_to_pull(r, n->epoch, n->version, n->mark);
 
         if (!early_keep(r, n))
             r->heard.many = true; /* two courses of events under one epoch */
         return next;
     }
     if (n->version <= r->copy.version) {
-        if (print_known(r, n->version, &was) && was != print)
-            return hint_to_pull(r, n->epoch, n->version);
-        return USHER_REPLICA_IGNORE;
+        if (mark_differs(r, n->version, n->mark))
+            return hint_to_pull(r, n->epoch, n->version, n->mark);
+        return mark_known(r, n->version, n->mark) ? USHER_REPLICA_IGNORE : may_have_fallen(r);
     }
-    hear(r, n->epoch, n->version);
+    hear(r, n->epoch, n->version, n->mark);
     /* While it is not sure that the copy is on the course that is now true, it stays. */
     if (n->version > r->copy.version + 1 || r->fell)
         return early_keep(r, n) ? settle(r) : must_pull(r);
-    if (!follow(r, n, print) || !follow_early(r))
+    if (!follow(r, n) || !follow_early(r))
         return must_pull(r);
     return settled(r, true);
 }
 
-enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
-                                                uint64_t version)
+/* @mark 0: nobody said. */
+static enum usher_replica_next hear_version(struct usher_replica *r, uint64_t epoch,
+                                            uint64_t version, uint64_t mark)
 {
     early_doubt(r, version);
-    if (r->missing == USHER_REPLICA_PULL || epoch != r->copy.epoch) {
-        enum usher_replica_next next = hint_to_pull(r, epoch, version);
-
-        /* A page behind a fall could have the same version and be of another course. */
-        return r->paging && epoch == r->page.epoch && version < r->page.version ? pull_anew(r)
-                                                                                : next;
-    }
+    if (r->missing == USHER_REPLICA_PULL || epoch != r->copy.epoch ||
+        mark_differs(r, version, mark))
+        return hint_to_pull(r, epoch, version, mark);
     if (version >= r->copy.version) {
-        hear(r, epoch, version);
+        hear(r, epoch, version, mark);
         return settle(r);
     }
-    /* Late, or the store fell.  What it has behind that version tells. */
-    if (!prints_reach(r, version + 1))
-        return hint_to_pull(r, epoch, version);
-    if (!r->fell || version < r->fell_to)
-        r->fell_to = version;
-    r->fell = true;
-    r->fell_asked = false;
-    return settle(r);
+    return may_have_fallen(r);
+}
+
+enum usher_replica_next usher_replica_heartbeat(struct usher_replica *r, uint64_t epoch,
+                                                uint64_t version, uint64_t mark)
+{
+    /* an open room has a mark */
+    if (mark == 0 && r->copy.mark != 0 && epoch == r->copy.epoch && version == r->copy.version)
+        return hint_to_pull(r, epoch, version, mark);
+    return hear_version(r, epoch, version, mark);
 }
 
 enum usher_replica_next usher_replica_check(struct usher_replica *r, uint64_t epoch,
                                             uint64_t version, const char *digest)
 {
-    enum usher_replica_next next = usher_replica_heartbeat(r, epoch, version);
+    enum usher_replica_next next = hear_version(r, epoch, version, 0);
     char own[33];
 
     if (r->missing != USHER_REPLICA_IGNORE || version != r->copy.version)
         return next;
     if (usher_replica_digest(r, own) == USHER_OK && strcmp(own, digest) == 0)
         return next;
-    return hint_to_pull(r, epoch, version);
+    return hint_to_pull(r, epoch, version, 0);
 }
 
 /* ---- questions and answers -------------------------------------------------------- */
 
 static void ask_changes(struct usher_replica *r)
 {
-    uint64_t print;
-
-    r->since = r->had = r->copy.version;
-    /* With the last one in the answer again, it shows that it goes on from there. */
-    if (r->since > 0 && print_known(r, r->since, &print))
-        r->since--;
-    if (r->fell && r->fell_to < r->since)
-        r->since = r->fell_to;
+    r->since = r->copy.version;
     r->fell_asked = r->fell;
     r->at_epoch = r->copy.epoch;
-    r->at_least = r->heard.any && r->heard.version > r->had ? r->heard.version : r->had;
+    r->at_least = r->heard.any && r->heard.version > r->since ? r->heard.version : r->since;
 }
 
 void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *ret)
@@ -430,8 +447,8 @@ void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *r
         ask_changes(r);
         ret->since = r->since;
     } else if (r->paging) {
-        ret->after = r->after;
-        ret->version = r->page.version;
+        ret->after = r->page.after;
+        ret->since = r->page.version;
     } else {
         /* What an earlier question was to settle, and did not, still is. */
         if (r->heard.any && (r->heard.epoch != r->at_epoch || r->heard.version > r->at_least)) {
@@ -453,6 +470,7 @@ static enum usher_replica_next install(struct usher_replica *r)
     r->page = old;
     usher__copy_clear(&r->page);
     memset(r->known, 0, sizeof r->known);
+    mark_keep(r);
     r->asked = r->paging = r->fell = false;
     r->at_epoch = r->at_least = 0;
     if (fell || (r->early != NULL && r->early->notice.epoch != r->copy.epoch))
@@ -479,24 +497,67 @@ static enum usher_replica_next install_none(struct usher_replica *r,
     return install(r);
 }
 
+/* Another page. */
+static enum usher_replica_next page_more(struct usher_replica *r)
+{
+    r->paging = true;
+    r->asked = false;
+    return wanted(r);
+}
+
+/* The notice that @row is. */
+static bool notice_of(const struct usher_replica *r, const struct usher_room_row *row,
+                      uint64_t epoch, struct usher_notice *ret)
+{
+    struct usher_text name = { r->name, r->name_size };
+
+    return row->kind == USHER_ROOM_NOTICE_ROW && row->value.size != 0 &&
+           usher_room_notice(row, &name, epoch, ret) == USHER_OK;
+}
+
+/* The changes since the page before, with which @reply begins.  How many they are; -1: they do not
+ * follow. */
+static int page_follow(struct usher_replica *r, const struct usher_room_reply *room)
+{
+    struct usher__copy *page = &r->page;
+    struct usher_notice n;
+    int i = 0;
+
+    for (; (size_t)i < room->n_rows && room->rows[i].kind == USHER_ROOM_NOTICE_ROW; i++)
+        if (!notice_of(r, &room->rows[i], page->epoch, &n) || n.version != page->version + 1 ||
+            n.was != page->mark || usher__copy_apply(page, &n) != USHER_OK)
+            return -1;
+    return i;
+}
+
 static enum usher_replica_next answer_snapshot(struct usher_replica *r,
                                                const struct usher_reply *reply)
 {
     const struct usher_room_reply *room = &reply->of.room;
     struct usher__copy *page = &r->page;
+    uint64_t after;
+    int n = 0;
 
     if (!r->paging) {
         usher__copy_clear(page);
-        page->known = true;
+        page->known = page->partial = true;
         page->epoch = reply->epoch;
         page->version = reply->version;
+        page->mark = room->mark;
         page->state = room->state;
     }
-    if (reply->epoch == 0 || reply->epoch != page->epoch || reply->version != page->version ||
-        room->state != page->state ||
+    if (reply->epoch == 0 || reply->epoch != page->epoch)
+        return pull_anew(r);
+    after = page->after;
+    n = page_follow(r, room);
+    if (n < 0)
+        return pull_anew(r);
+    if (page->version != reply->version) /* there are more of them than a page holds */
+        return n > 0 && (size_t)n == room->n_rows && room->more ? page_more(r) : pull_anew(r);
+    if (page->mark != room->mark || page->state != room->state ||
         (room->state != USHER_ROOM_OPENED && room->state != USHER_ROOM_LOCKED))
         return pull_anew(r);
-    for (size_t i = 0; i < room->n_rows; i++) {
+    for (size_t i = (size_t)n; i < room->n_rows; i++) {
         enum usher_status status = usher__copy_add(page, &room->rows[i]);
 
         if (status != USHER_OK && status != USHER_SAME)
@@ -504,62 +565,52 @@ static enum usher_replica_next answer_snapshot(struct usher_replica *r,
     }
     if (!room->more)
         return usher__copy_finish(page) ? install(r) : pull_anew(r);
-    if (room->name_size == 0 || room->name_size > USHER_NAME_MAX ||
-        (r->paging && room->name_size == r->after_size &&
-         memcmp(room->name, r->after, r->after_size) == 0))
+    if (room->since != page->after || page->after == after)
         return pull_anew(r); /* it would never end */
-    memcpy(r->after, room->name, room->name_size);
-    r->after[room->name_size] = '\0';
-    r->after_size = room->name_size;
-    r->paging = true;
-    r->asked = false;
-    return wanted(r);
+    return page_more(r);
 }
 
 /* Is a notice of @version kept that is not this one? */
-static bool early_differs(const struct usher_replica *r, uint64_t version, uint64_t print)
+static bool early_differs(const struct usher_replica *r, uint64_t version, uint64_t mark)
 {
     const struct early *e = r->early;
 
     while (e != NULL && e->notice.version < version)
         e = e->next;
-    return e != NULL && e->notice.version == version && e->print != print;
+    return e != NULL && e->notice.version == version && e->notice.mark != mark;
 }
 
-/* One notice of an answer, of the version behind @last. */
-static bool replay(struct usher_replica *r, const struct usher_room_row *row, uint64_t last)
+/* One notice of an answer, of the version behind @last; *@ret_mark is its mark. */
+static bool replay(struct usher_replica *r, const struct usher_room_row *row, uint64_t last,
+                   uint64_t *ret_mark)
 {
-    struct usher_text name = { r->name, r->name_size };
     struct usher_notice n;
-    uint64_t print, was;
 
-    if (row->kind != USHER_ROOM_NOTICE_ROW || row->value.size == 0 ||
-        usher_room_notice(row, &name, r->copy.epoch, &n) != USHER_OK || n.version != last + 1)
+    if (!notice_of(r, row, r->copy.epoch, &n) || n.version != last + 1)
         return false;
-    print = usher__notice_print(&n);
+    *ret_mark = n.mark;
     if (n.version <= r->copy.version)
-        return !print_known(r, n.version, &was) || was == print;
-    return !early_differs(r, n.version, print) && follow(r, &n, print);
+        return !mark_differs(r, n.version, n.mark);
+    return !early_differs(r, n.version, n.mark) && follow(r, &n);
 }
 
 static enum usher_replica_next answer_changes(struct usher_replica *r,
                                               const struct usher_reply *reply)
 {
     const struct usher_room_reply *room = &reply->of.room;
-    uint64_t last = r->since, before = r->copy.version;
+    uint64_t last = r->since, before = r->copy.version, mark = room->mark;
 
     if (reply->epoch != r->at_epoch || reply->version < r->at_least ||
         (room->n_rows == 0 && reply->version > r->since))
         return must_pull(r);
     for (size_t i = 0; i < room->n_rows; i++, last++)
-        if (!replay(r, &room->rows[i], last))
+        if (!replay(r, &room->rows[i], last, &mark))
             return must_pull(r);
+    if (last == reply->version && (mark != room->mark || mark_differs(r, last, mark)))
+        return must_pull(r); /* it has come to the same version another way */
     r->asked = false;
-    if (r->fell_asked) {
-        r->fell = last < r->had; /* as far as it has been compared, it is the same */
-        r->fell_to = last;
-    }
-    hear(r, reply->epoch, reply->version);
+    r->fell = r->fell && !r->fell_asked;
+    hear(r, reply->epoch, reply->version, room->mark);
     if (!r->fell && !follow_early(r))
         return must_pull(r);
     return settled(r, r->copy.version != before);
@@ -606,6 +657,7 @@ void usher_replica_show(const struct usher_replica *r, struct usher_replica_abou
     ret->state = c->state;
     ret->epoch = c->epoch;
     ret->version = c->version;
+    ret->mark = c->mark;
     ret->fields = c->count[USHER_ROOM_FIELD_ROW];
     ret->alls = c->count[USHER_ROOM_ALL_ROW];
     ret->roles = c->count[USHER_ROOM_ROLE_ROW];

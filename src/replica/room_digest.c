@@ -16,7 +16,7 @@
 struct pass {
     struct usher__sum sum;
     struct usher__copy alls; /* values of all members, and nothing else */
-    char after[USHER_NAME_MAX + 1];
+    uint64_t after;
 };
 
 /* One page.  OK: *@ret_more says whether there is another; STALE: begin anew. */
@@ -46,8 +46,7 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
             return status;
         }
     }
-    memcpy(p->after, room->name, room->name_size);
-    p->after[room->name_size] = '\0';
+    p->after = room->since;
     *ret_more = room->more;
     return USHER_OK;
 }
@@ -59,7 +58,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
 
     memset(&p->sum, 0, sizeof p->sum);
     usher__copy_clear(&p->alls);
-    p->after[0] = '\0';
+    p->after = 0;
     while (more) {
         struct usher_command c;
         struct usher_reply reply;
@@ -74,10 +73,9 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
         c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX;
         c.arg.room.max = USHER_LIST_MAX;
         if (version != 0) {
-            c.given |= USHER_GIVEN_ROOM_IF_VERSION;
+            c.given |= USHER_GIVEN_ROOM_IF_VERSION | USHER_GIVEN_ROOM_AFTER;
             c.arg.room.if_version = (int64_t)version;
-            c.arg.room.after.data = p->after;
-            c.arg.room.after.size = strlen(p->after);
+            c.arg.room.after = (int64_t)p->after;
         }
         status = usher_execute(e, &c, &reply, 1);
         if (status != USHER_INVALID)

@@ -108,24 +108,6 @@ void usher__sum_text(const struct usher__sum *sum, enum usher_room_state state, 
     usher__hash_hex(&h, ret_digest);
 }
 
-uint64_t usher__notice_print(const struct usher_notice *n)
-{
-    struct usher__hash h;
-    uint64_t low, high;
-
-    usher__hash_begin(&h);
-    usher__hash_int(&h, (uint64_t)n->verb);
-    usher__hash_int(&h, n->version);
-    usher__hash_int(&h, (uint64_t)n->now_ms);
-    usher__hash_int(&h, n->from);
-    usher__hash_int(&h, n->to);
-    usher__hash_text(&h, &n->subject);
-    usher__hash_text(&h, &n->owner);
-    usher__hash_text(&h, &n->data);
-    usher__hash_end(&h, &low, &high);
-    return low != 0 ? low : 1;
-}
-
 uint64_t usher__thing_hash(unsigned kind, const char *id, size_t size, uint64_t seed)
 {
     return XXH3_64bits_withSeed(id, size, seed + kind);

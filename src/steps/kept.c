@@ -272,7 +272,7 @@ const char *usher__kept_fault(const struct usher_text *kept, const struct usher_
 
 void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
 {
-    usher__pack_array(p, 10);
+    usher__pack_array(p, 12);
     usher__pack_uint(p, (unsigned)n->verb);
     usher__pack_uint(p, n->version);
     usher__pack_uint(p, n->from);
@@ -283,6 +283,8 @@ void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
     usher__pack_text(p, n->owner.data, n->owner.size);
     usher__pack_text(p, n->subject.data, n->subject.size);
     usher__pack_text(p, n->data.data, n->data.size);
+    usher__pack_uint(p, n->was);
+    usher__pack_uint(p, n->mark);
 }
 
 /* A name, or with size 0 none. */
@@ -300,13 +302,18 @@ bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice)
     uint64_t verb, from, to;
     size_t n;
 
-    if (!usher_unpack_array(u, &n) || n != 10 || !usher_unpack_uint(u, &verb) ||
-        !usher_unpack_uint(u, &notice->version) || !usher_unpack_uint(u, &from) ||
-        !usher_unpack_uint(u, &to) || !usher_unpack_uint(u, &notice->token) ||
-        !usher_unpack_int(u, &notice->until_ms) || !usher_unpack_int(u, &notice->now_ms) ||
-        !name_read(u, &notice->owner) || !name_read(u, &notice->subject) ||
-        !usher_unpack_text(u, &notice->data) || notice->data.size > USHER_NOTICE_DATA_MAX ||
-        verb > 0xffff || from > UINT8_MAX || to > UINT8_MAX)
+    if (!usher_unpack_array(u, &n) || (n != 10 && n != 12 && n != 13) ||
+        !usher_unpack_uint(u, &verb) || !usher_unpack_uint(u, &notice->version) ||
+        !usher_unpack_uint(u, &from) || !usher_unpack_uint(u, &to) ||
+        !usher_unpack_uint(u, &notice->token) || !usher_unpack_int(u, &notice->until_ms) ||
+        !usher_unpack_int(u, &notice->now_ms) || !name_read(u, &notice->owner) ||
+        !name_read(u, &notice->subject) || !usher_unpack_text(u, &notice->data) ||
+        notice->data.size > USHER_NOTICE_DATA_MAX || verb > 0xffff || from > UINT8_MAX ||
+        to > UINT8_MAX)
+        return false;
+    if (n > 10 && (!usher_unpack_uint(u, &notice->was) || !usher_unpack_uint(u, &notice->mark)))
+        return false;
+    if (n > 12 && (!usher_unpack_int(u, &notice->wait_ms) || notice->wait_ms < 0))
         return false;
     notice->verb = (enum usher_verb)verb;
     notice->from = (uint8_t)from;

@@ -33,7 +33,8 @@ uint64_t usher__command_print(const struct usher_command *command);
 
 /* NULL, or what is wrong with an answer as it is kept: see usher__request_keep(). */
 const char *usher__kept_fault(const struct usher_text *kept, const struct usher__noun *noun);
-/* A notice but for its noun, scope and epoch: as it travels, and as it is kept in logs. */
+/* A notice of a room but for its noun, scope and epoch: as it is kept in logs, and told together
+ * with others. */
 void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n);
 /* false: not understood; @notice has then been written to in part. */
 bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice);

@@ -8,6 +8,11 @@
  * order = version of setting), ROLE and SHARE (owner = member, slot 2), CHANGE (id = version in
  * 16 digits, data = the notice), REQUEST.
  *
+ * The mark of a history is 52 bits of the SHA-1 of its last notice as it stands in the log, in
+ * which is the mark of the history before it: so two that have one mark are one, whatever their
+ * versions are.  It costs a change some thousand instructions, and is what a replica knows a store
+ * by that has lost its tail and gone on under the same versions.
+ *
  * A member goes in one change with all its roles and shares: there are never more of them than
  * fit.  So in every state that anyone can see, each role and share has a member that is there.
  */
@@ -19,6 +24,7 @@
 #include <string.h>
 
 #include "core/room.h"
+#include "core/sha1.h"
 #include "core/text.h"
 #include "kept.h"
 
@@ -40,9 +46,8 @@ enum {
     COUNT_BYTES, /* of fields and alls, with their names */
     COUNT_STATE,
     COUNT_CREATED,
-    COUNT_EMPTY,  /* without members: since when */
-    COUNT_UNTOLD, /* the newest changes, so many, are still to be told of together */
-    COUNT_TELL    /* at the latest then */
+    COUNT_EMPTY, /* without members: since when */
+    COUNT_MARK   /* of the history up to now */
 };
 
 /* The order of scope.settings, and that of struct usher_room_settings. */
@@ -155,21 +160,9 @@ static void linger(struct usher_scope *s)
         s->due_ms = end;
 }
 
-/* ---- what is told together -------------------------------------------------------- */
+/* ---- changes and their log -------------------------------------------------------- */
 
-/*
- * With the setting `presence`, changes of who is there have their versions and stand in the log
- * like any other, but are told together.  COUNT_UNTOLD of them, always the newest ones and all
- * in the log, are still to be told.  Whose engine has no watcher neither tells nor puts off,
- * and so takes nothing from those who have one.
- */
-
-static bool watched(const work *w)
-{
-    return w->context->notify != NULL;
-}
-
-/* Is the command one whose changes can wait? */
+/* With the setting `presence`, what these change may wait to be told together with others. */
 static bool of_presence(const work *w)
 {
     switch (w->command->verb) {
@@ -183,113 +176,45 @@ static bool of_presence(const work *w)
     }
 }
 
-static int64_t untold_max(const struct usher_scope *s)
+/* Pack @n, with its mark, for the log. */
+static enum usher_status log_pack(work *w, struct usher_notice *n, struct usher_text *ret)
 {
-    return s->settings[SET_LOG] < USHER_ROOM_UNTOLD_MAX ? s->settings[SET_LOG]
-                                                        : USHER_ROOM_UNTOLD_MAX;
-}
+    struct usher__packer p = { NULL, 0, 0 };
 
-/* Count @c, which is about to be committed, among the untold if it is one of them. */
-static void put_off(const work *w, change *c)
-{
-    int64_t *counts = c->scope->counts;
-
-    c->untold = watched(w) && of_presence(w) && c->scope->settings[SET_PRESENCE] > 0;
-    if (!c->untold && (watched(w) || counts[COUNT_UNTOLD] == 0))
-        return;
-    if (counts[COUNT_UNTOLD]++ == 0)
-        counts[COUNT_TELL] = w->now + c->scope->settings[SET_PRESENCE];
-    if (!c->untold && counts[COUNT_UNTOLD] > untold_max(c->scope))
-        counts[COUNT_UNTOLD] = 0; /* followers find the gap */
-}
-
-/* One notice of the packed ones in [@from, @to), versions @first to @last. */
-static void tell_range(work *w, const unsigned char *from, const unsigned char *to, uint64_t first,
-                       uint64_t last)
-{
-    struct usher_notice n;
-
-    memset(&n, 0, sizeof n);
-    n.noun = USHER_ROOM;
-    n.scope = w->scope.name;
-    n.epoch = w->scope.epoch;
-    n.version = last;
-    n.token = first;
-    n.now_ms = w->now;
-    n.verb = USHER_ROOM_PRESENCE;
-    n.data.data = (const char *)from;
-    n.data.size = (size_t)(to - from);
-    w->context->notify(w->context->payload, &n);
-}
-
-/* Tell of all that is untold, in as few notices as hold it. */
-static enum usher_status tell_untold(work *w)
-{
-    uint64_t left = (uint64_t)w->scope.counts[COUNT_UNTOLD], first = w->scope.version - left + 1;
-    uint64_t order = first - 1;
-    const unsigned char *from, *at, *end;
-    struct usher_notice n;
-    struct usher_record r;
-    size_t size = 0;
-    change c;
-    enum usher_status status;
-
-    if (left == 0 || !watched(w))
-        return USHER_OK;
-    for (; left > 0; left--, order = r.order) {
-        unsigned char *to;
-
-        status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, order, false, &r);
-        if (status != USHER_OK)
-            return status == USHER_MISSING ? USHER_UNAVAILABLE : status;
-        to = usher__buffer(w, 3, size + r.data.size);
-        if (to == NULL)
-            return USHER_NOMEM;
-        memcpy(to + size, r.data.data, r.data.size);
-        size += r.data.size;
-    }
-    usher__change_begin_quietly(w, &c);
-    c.scope->counts[COUNT_UNTOLD] = 0;
-    status = usher__change_write(w, &c);
-    if (status != USHER_OK)
-        return status;
-    from = at = w->buffer[3];
-    end = from + size;
-    for (uint64_t version = first; at < end; version++) {
-        struct usher_unpacker u = { at, end };
-
-        if (!usher__notice_unpack(&u, &n))
-            return USHER_UNAVAILABLE;
-        if (at > from && (size_t)(u.at - from) > USHER_NOTICE_DATA_MAX) {
-            tell_range(w, from, at, first, version - 1);
-            from = at;
-            first = version;
-        }
-        at = u.at;
-    }
-    tell_range(w, from, end, first, w->scope.version);
+    n->mark = USHER_EXACT_MAX; /* the longest one */
+    usher__notice_pack(&p, n);
+    p.size = p.n;
+    p.to = usher__buffer(w, 2, p.n);
+    if (p.to == NULL)
+        return USHER_NOMEM;
+    p.n = 0;
+    n->mark = 0;
+    usher__notice_pack(&p, n);
+    n->mark = usher__sha1_52(p.to, p.n);
+    p.n--; /* that 0 */
+    usher__pack_uint(&p, n->mark);
+    ret->data = (const char *)p.to;
+    ret->size = p.n;
     return USHER_OK;
 }
-
-/* ---- changes and their log -------------------------------------------------------- */
 
 /* Commit @c, with its notice in the room's log, unless that is about to be erased. */
 static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsigned from,
                                 unsigned to, const struct usher_record *r)
 {
-    int64_t *count = &c->scope->counts[COUNT_CHANGES];
+    int64_t *counts = c->scope->counts, *count = &counts[COUNT_CHANGES];
+    struct usher__link link = { (uint64_t)counts[COUNT_MARK], 0, 0 };
     struct usher_notice notice;
     struct usher_record log, old;
-    struct usher__packer p = { NULL, 0, 0 };
     char id[DIGITS + 1];
     uint64_t behind = 0;
     enum usher_status status;
 
-    if (c->scope->counts[COUNT_STATE] == USHER_ROOM_CLOSING) {
-        c->scope->counts[COUNT_UNTOLD] = 0;
+    c->link = &link; /* cppcheck-suppress autoVariables */
+    if (counts[COUNT_STATE] == USHER_ROOM_CLOSING) {
+        counts[COUNT_MARK] = 0;
         return usher__change_commit(w, c, verb, from, to, r);
     }
-    put_off(w, c);
     memset(&notice, 0, sizeof notice);
     notice.verb = verb;
     notice.version = c->scope->version;
@@ -303,22 +228,19 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
         notice.owner = r->owner;
         notice.subject = r->id;
     }
-    usher__notice_pack(&p, &notice);
-    p.size = p.n;
-    p.to = usher__buffer(w, 2, p.n);
-    if (p.to == NULL)
-        return USHER_NOMEM;
-    p.n = 0;
-    usher__notice_pack(&p, &notice);
-
     memset(&log, 0, sizeof log);
+    notice.was = link.was;
+    status = log_pack(w, &notice, &log.data);
+    if (status != USHER_OK)
+        return status;
+    link.mark = notice.mark;
+    link.wait_ms = of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
+    counts[COUNT_MARK] = (int64_t)link.mark;
     log.kind = CHANGE;
     log.slots = 1u;
     log.order = c->scope->version;
     log.id.size = (size_t)snprintf(id, sizeof id, "%016llu", (unsigned long long)log.order);
     log.id.data = id;
-    log.data.data = (const char *)p.to;
-    log.data.size = p.n;
     usher__change_save(c, &log);
     ++*count;
     for (int i = 0; i < 2 && *count > c->scope->settings[SET_LOG]; i++) {
@@ -331,10 +253,7 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
         usher__change_erase(c, &old);
         --*count;
     }
-    status = usher__change_commit(w, c, verb, from, to, r);
-    if (status == USHER_OK && w->scope.counts[COUNT_UNTOLD] >= untold_max(&w->scope))
-        status = tell_untold(w);
-    return status;
+    return usher__change_commit(w, c, verb, from, to, r);
 }
 
 /* The change of the command itself; the answer is complete. */
@@ -507,10 +426,7 @@ static enum usher_status close_begin(work *w, enum usher_verb verb)
 {
     unsigned from = state_of(w);
     change c;
-    enum usher_status status = tell_untold(w);
 
-    if (status != USHER_OK)
-        return status;
     usher__change_begin(w, &c);
     c.scope->counts[COUNT_STATE] = USHER_ROOM_CLOSING;
     return commit(w, &c, verb, from, USHER_ROOM_CLOSING, NULL);
@@ -1380,11 +1296,11 @@ static enum usher_status join(work *w)
     return finish(w, &c, before.state, r.state, &r);
 }
 
-/* What a replica should have: it is not to ask for what will be told. */
-static void answer_told(work *w)
+/* What a replica should have; behind the change that it tells of. */
+static void answer_point(work *w)
 {
-    w->reply->of.room.since =
-        w->scope.version - (watched(w) ? (uint64_t)w->scope.counts[COUNT_UNTOLD] : 0);
+    w->reply->of.room.since = w->scope.version;
+    w->reply->of.room.mark = (uint64_t)w->scope.counts[COUNT_MARK];
 }
 
 static enum usher_status alive(work *w)
@@ -1418,13 +1334,13 @@ static enum usher_status alive(work *w)
         r->rank = (uint64_t)w->now;
     settle(&w->scope, r, move.to, w->now);
     answer_member(w, USHER_OK, r);
-    answer_told(w);
+    answer_point(w);
     if (from == r->state)
         return beat_quietly(w, &c, r, seen, until_ms);
     usher__change_begin(w, &c);
     usher__change_save(&c, r);
     status = finish(w, &c, from, r->state, r);
-    answer_told(w);
+    answer_point(w);
     return status;
 }
 
@@ -1794,20 +1710,16 @@ static enum usher_status show(work *w)
     return USHER_OK;
 }
 
-static enum usher_status changes(work *w)
+/* Notices of what is behind @since, at most @max and (@bytes not NULL) so many that *@bytes comes
+ * to a page: then `more`.  STALE, answered: the log does not have it. */
+static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t *bytes)
 {
     struct usher_room_reply *reply = &w->reply->of.room;
-    size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
-    uint64_t since = (uint64_t)args(w)->since;
     struct usher_record r;
-    bool open;
-    enum usher_status status = read_begin(w, &open);
+    enum usher_status status;
 
-    if (status != USHER_OK || !open)
-        return status;
-    reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
-    reply->since = w->scope.version - reply->count;
-    if (since < reply->since || since > w->scope.version) {
+    if (since + (uint64_t)w->scope.counts[COUNT_CHANGES] < w->scope.version ||
+        since > w->scope.version) {
         w->reply->status = USHER_STALE;
         if (since > w->scope.version)
             (void)usher__say(w->reply, USHER_STALE, "the room has no such version");
@@ -1815,16 +1727,34 @@ static enum usher_status changes(work *w)
     }
     while ((status = w->ops->walk(w->txn, &w->scope, CHANGE, 0, NULL, 0, since, false, &r)) ==
            USHER_OK) {
-        if (reply->n_rows == max) {
+        if (reply->n_rows == max || (bytes != NULL && *bytes >= PAGE_BYTES)) {
             reply->more = true;
             break;
         }
         since = r.order;
+        if (bytes != NULL)
+            *bytes += r.data.size;
         status = add_row(w, USHER_ROOM_NOTICE_ROW, &r);
         if (status != USHER_OK)
             return status;
     }
     return status == USHER_MISSING ? USHER_OK : status;
+}
+
+static enum usher_status changes(work *w)
+{
+    struct usher_room_reply *reply = &w->reply->of.room;
+    size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
+    uint64_t since = (uint64_t)args(w)->since;
+    bool open;
+    enum usher_status status = read_begin(w, &open);
+
+    if (status != USHER_OK || !open)
+        return status;
+    reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
+    reply->since = w->scope.version - reply->count;
+    reply->mark = (uint64_t)w->scope.counts[COUNT_MARK];
+    return add_changes(w, since, max, NULL);
 }
 
 /* Member @m and its shares; adds to *@bytes. */
@@ -1850,10 +1780,10 @@ static enum usher_status snapshot(work *w)
 {
     const struct usher_room_args *a = args(w);
     size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)a->max : USHER_LIST_DEFAULT;
+    struct usher_room_reply *reply = &w->reply->of.room;
     size_t bytes = 0, n = 0;
-    uint64_t order = 0;
     struct usher_record r;
-    enum usher_status status;
+    enum usher_status status = USHER_OK;
 
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
@@ -1862,14 +1792,14 @@ static enum usher_status snapshot(work *w)
         return USHER_OK;
     }
     answer(w, USHER_OK);
-    if (a->after.data != NULL) {
-        status = w->ops->find(w->txn, &w->scope, MEMBER, &a->after, &r);
-        if (status == USHER_MISSING || (status == USHER_OK && !present(&r))) {
-            w->reply->status = USHER_STALE;
-            return USHER_OK;
-        }
-        order = r.order;
-    } else {
+    answer_point(w);
+    reply->since = (uint64_t)a->after;
+    if (given(w, USHER_GIVEN_ROOM_SINCE)) {
+        status = add_changes(w, (uint64_t)a->since, max, &bytes);
+        if (status != USHER_OK || w->reply->status != USHER_OK || reply->more)
+            return status;
+    }
+    if (a->after == 0) {
         status = add_rows(w, FIELD, USHER_ROOM_FIELD_ROW);
         if (status == USHER_OK)
             status = add_rows(w, ROLE, USHER_ROOM_ROLE_ROW);
@@ -1878,21 +1808,16 @@ static enum usher_status snapshot(work *w)
     if (status == USHER_OK)
         status = add_rows(w, ALL, USHER_ROOM_ALL_ROW);
     while (status == USHER_OK && (status = w->ops->walk(w->txn, &w->scope, MEMBER, 2, NULL, 0,
-                                                        order, false, &r)) == USHER_OK) {
-        if (n == max || bytes >= PAGE_BYTES) {
-            w->reply->of.room.more = true;
+                                                        reply->since, false, &r)) == USHER_OK) {
+        if (n == max || (n > 0 && bytes >= PAGE_BYTES)) {
+            reply->more = true;
             return USHER_OK;
         }
         n++;
-        order = r.order;
-        answer_name(w, &r.id);
+        reply->since = r.order;
         status = add_member(w, &r, &bytes);
     }
-    if (status != USHER_MISSING)
-        return status;
-    w->reply->of.room.name_size = 0;
-    w->reply->of.room.name[0] = '\0';
-    return USHER_OK;
+    return status == USHER_MISSING ? USHER_OK : status;
 }
 
 /* ---- all together ----------------------------------------------------------------- */
@@ -1917,11 +1842,6 @@ static enum usher_status run(work *w)
     if (status != USHER_MISSING)
         return status;
     status = USHER_OK;
-    if (w->scope.counts[COUNT_UNTOLD] > 0 &&
-        (!of_presence(w) || w->scope.counts[COUNT_TELL] <= w->now))
-        status = tell_untold(w);
-    if (status != USHER_OK)
-        return status;
     if (state_of(w) == USHER_ROOM_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = close_step(w, &n); /* the closer may be dead */
@@ -1981,9 +1901,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX)
             return "a setting of a room";
-    if (scope->counts[COUNT_UNTOLD] < 0 ||
-        (state != USHER_ROOM_CLOSING && scope->counts[COUNT_UNTOLD] > scope->counts[COUNT_CHANGES]))
-        return "what is to be told of a room";
+    if (scope->counts[COUNT_MARK] < 0 || scope->counts[COUNT_MARK] > USHER_EXACT_MAX)
+        return "the mark of a room";
     return NULL;
 }
 
@@ -2105,8 +2024,6 @@ static const struct usher__constant constants[] = {
     { "OWN_FIELDS_MAX", USHER_MEMBER_FIELDS_MAX },
     { "VALUE_MAX", USHER_VALUE_MAX },
     { "DATA_MAX", USHER_NOTICE_DATA_MAX },
-    { "UNTOLD_MAX", USHER_ROOM_UNTOLD_MAX },
-    { "V_PRESENCE", USHER_ROOM_PRESENCE },
     { "PAGE_BYTES", PAGE_BYTES },
     { "CHANGE_MAX", USHER_CHANGE_MAX },
     { "GOING_MAX", GOING_MAX },
@@ -2144,8 +2061,7 @@ const struct usher__steps usher__room_steps = {
         [COUNT_STATE] = "STATE",
         [COUNT_CREATED] = "CREATED",
         [COUNT_EMPTY] = "EMPTY",
-        [COUNT_UNTOLD] = "UNTOLD",
-        [COUNT_TELL] = "TELL",
+        [COUNT_MARK] = "MARK",
     },
     .setting_names = {
         [SET_CAPACITY] = "CAPACITY",
@@ -2161,5 +2077,4 @@ const struct usher__steps usher__room_steps = {
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .counted = ((1u << (COUNT_BYTES + 1)) - 1) & ~1u,
-    .statistics = 1u << COUNT_UNTOLD | 1u << COUNT_TELL, /* of the telling, not of the room */
 };

@@ -26,6 +26,11 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->from = (uint8_t)from;
     notice->to = (uint8_t)to;
     notice->data = c->data;
+    if (c->link != NULL) {
+        notice->was = c->link->was;
+        notice->mark = c->link->mark;
+        notice->wait_ms = c->link->wait_ms;
+    }
     if (r != NULL) {
         notice->token = r->token;
         notice->until_ms = r->until_ms;
@@ -51,7 +56,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
                                        enum usher_verb verb, unsigned from, unsigned to,
                                        const struct usher_record *r)
 {
-    bool tell = w->context->notify != NULL && !c->untold;
+    bool tell = w->context->notify != NULL;
     enum usher_status status;
 
     if (tell)

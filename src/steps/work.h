@@ -44,12 +44,18 @@ struct usher__told {
 /* Notices of one write, at most: its versions. */
 #define USHER__TOLD_MAX 2
 
+/* What a notice of a room has besides. */
+struct usher__link {
+    uint64_t was, mark;
+    int64_t wait_ms;
+};
+
 struct usher__change {
     struct usher_scope *scope; /* that of the work, from now on as it will be */
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     struct usher_text data; /* of the notice */
-    bool untold;            /* it is told later */
+    const struct usher__link *link;
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -85,7 +91,7 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
-    c->untold = false;
+    c->link = NULL;
     c->n_told = 0;
 }
 

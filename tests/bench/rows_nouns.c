@@ -269,7 +269,7 @@ static uint64_t beats_one(void *world, unsigned thread)
     (void)thread;
     for (unsigned i = 0; i < BATCH; i++) {
         room_tick(w);
-        if (usher_room_alive(w->e, ROOM, w->names[w->next], NULL, NULL) != USHER_OK)
+        if (usher_room_alive(w->e, ROOM, w->names[w->next], NULL, NULL, NULL) != USHER_OK)
             bench_die("%s", usher_message(w->e));
         w->next = w->next + 1 < w->n ? w->next + 1 : 0;
     }
@@ -351,7 +351,7 @@ static void beat_from(struct room *w, size_t first, int64_t span_ms)
     for (size_t i = first; i < w->n; i++) {
         if (span_ms != 0 && i % (w->n / (size_t)span_ms + 1) == 0)
             w->now++;
-        if (usher_room_alive(w->e, ROOM, w->names[i], NULL, NULL) != USHER_OK)
+        if (usher_room_alive(w->e, ROOM, w->names[i], NULL, NULL, NULL) != USHER_OK)
             bench_die("%s", usher_message(w->e));
     }
 }
@@ -398,22 +398,19 @@ static double sweep_side(void *world, double seconds)
 static uint64_t snapshots(void *world, unsigned thread)
 {
     struct room *w = world;
-    char after[USHER_NAME_MAX + 1] = "";
-    uint64_t version = 0, n = 0;
+    uint64_t after = 0, n = 0;
     bool more;
 
     (void)thread;
     do {
         struct usher_reply reply;
 
-        if (usher_room_snapshot(w->e, ROOM, *after != '\0' ? after : NULL, version, 1000, &reply) !=
-            USHER_OK)
+        if (usher_room_snapshot(w->e, ROOM, after, 0, 1000, &reply) != USHER_OK)
             bench_die("%s", usher_message(w->e));
         for (size_t i = 0; i < reply.of.room.n_rows; i++)
             n += reply.of.room.rows[i].kind == USHER_ROOM_MEMBER_ROW;
-        version = reply.version;
         more = reply.of.room.more;
-        memcpy(after, reply.of.room.name, sizeof after);
+        after = reply.of.room.since;
         usher_reply_done(&reply);
     } while (more);
     if (n != w->n)

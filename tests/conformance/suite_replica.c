@@ -144,7 +144,7 @@ static void step(struct world *w)
             status[i] = usher_room_unlock(e, "r");
             break;
         default:
-            status[i] = usher_room_alive(e, "r", member, NULL, NULL);
+            status[i] = usher_room_alive(e, "r", member, NULL, NULL, NULL);
         }
     }
     assert_int_equal(status[0], status[1]);
@@ -161,14 +161,26 @@ static void catch_up(struct world *w, struct usher_engine *e, int which)
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(e, "r", q.after, q.version, which == BY_PAGES ? 2 : 0,
-                                      &reply);
+            (void)usher_room_snapshot(e, "r", q.after, q.since, which == BY_PAGES ? 2 : 0, &reply);
         else
             (void)usher_room_changes(e, "r", q.since, 3, &reply);
         (void)usher_replica_answer(r, q.ticket, &reply);
         usher_reply_done(&reply);
     }
     assert_true(usher_replica_current(r));
+}
+
+static uint64_t mark_now(struct usher_engine *e, uint64_t version)
+{
+    struct usher_reply reply;
+    uint64_t mark;
+
+    memset(&reply, 0, sizeof reply);
+    assert_int_equal(usher_room_changes(e, "r", version, 1, &reply), USHER_OK);
+    assert_true(reply.version == version);
+    mark = reply.of.room.mark;
+    usher_reply_done(&reply);
+    return mark;
 }
 
 static void compare(struct world *w)
@@ -182,9 +194,9 @@ static void compare(struct world *w)
     assert_string_equal(digest, twin);
     for (int i = 0; i < REPLICAS; i++) {
         if (i == BY_PAGES)
-            (void)usher_replica_heartbeat(w->r[i], epoch + 1, 1); /* so that it pulls */
+            (void)usher_replica_heartbeat(w->r[i], epoch + 1, 1, 1); /* so that it pulls */
         else
-            (void)usher_replica_heartbeat(w->r[i], epoch, version);
+            (void)usher_replica_heartbeat(w->r[i], epoch, version, mark_now(w->e, version));
         catch_up(w, w->e, i);
         assert_int_equal(usher_replica_digest(w->r[i], copy), USHER_OK);
         assert_string_equal(copy, digest);
@@ -215,7 +227,7 @@ static void a_replica_follows_a_room_that_tells_together(void **state)
 {
     struct world *w = *state;
     struct usher_room_settings settings = { .capacity = 6, .ttl_ms = 4000, .presence_ms = 1000 };
-    uint64_t epoch, version;
+    uint64_t epoch, version, mark;
     struct usher_replica_about about;
 
     assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
@@ -228,15 +240,15 @@ static void a_replica_follows_a_room_that_tells_together(void **state)
         assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
         assert_int_equal(usher_room_join(w->twin, "r", member, NULL), USHER_OK);
     }
-    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version), USHER_OK);
+    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
     assert_int_equal(version, 1);
-    assert_int_equal(usher_replica_heartbeat(w->r[BY_NOTICE], epoch, version),
+    assert_int_equal(usher_replica_heartbeat(w->r[BY_NOTICE], epoch, version, mark),
                      USHER_REPLICA_IGNORE);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_true(about.version == 1 && about.members == 0);
     w->now += 1000;
-    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version), USHER_OK);
-    assert_int_equal(usher_room_alive(w->twin, "r", "n1", NULL, NULL), USHER_OK);
+    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
+    assert_int_equal(usher_room_alive(w->twin, "r", "n1", NULL, NULL, NULL), USHER_OK);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_true(version == 6 && about.version == 6 && about.members == 5);
     assert_true(usher_replica_current(w->r[BY_NOTICE]));
@@ -260,13 +272,13 @@ static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
     assert_int_equal(usher_room_join(w->e, "r", "ann", NULL), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     catch_up(w, w->e, BY_LOG);
-    assert_int_equal(usher_room_alive(w->e, "r", "ann", &epoch, NULL), USHER_OK);
+    assert_int_equal(usher_room_alive(w->e, "r", "ann", &epoch, NULL, NULL), USHER_OK);
     assert_int_equal(usher_room_close(w->e, "r"), USHER_OK);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_int_equal(about.state, USHER_ROOM_CLOSED);
     assert_int_equal(about.members, 0);
     assert_true(usher_replica_current(w->r[BY_NOTICE]));
-    (void)usher_replica_heartbeat(w->r[BY_LOG], 0, 0);
+    (void)usher_replica_heartbeat(w->r[BY_LOG], 0, 0, 0);
     catch_up(w, w->e, BY_LOG);
     usher_replica_show(w->r[BY_LOG], &about);
     assert_int_equal(about.state, USHER_ROOM_CLOSED);
@@ -302,6 +314,149 @@ static void a_large_room_has_the_digest_of_its_copy(void **state)
     assert_string_equal(copy, digest);
 }
 
+/* A page of @r's next question, or what it asks for. */
+static void one_answer(struct world *w, struct usher_replica *r, size_t max)
+{
+    struct usher_replica_question q;
+    struct usher_reply reply;
+
+    memset(&reply, 0, sizeof reply);
+    usher_replica_ask(r, &q);
+    if (q.kind == USHER_REPLICA_PULL)
+        (void)usher_room_snapshot(w->e, "r", q.after, q.since, max, &reply);
+    else
+        (void)usher_room_changes(w->e, "r", q.since, 0, &reply);
+    (void)usher_replica_answer(r, q.ticket, &reply);
+    usher_reply_done(&reply);
+}
+
+/* Between any two pages something is changed, everywhere in the room. */
+static void a_room_is_copied_while_it_changes(void **state)
+{
+    enum { MEMBERS = 300, PAGE = 10 };
+    struct world *w = *state;
+    struct usher_replica_about about;
+    char member[16], digest[33], copy[33];
+    struct usher_text value = text("v");
+    int answers = 0, n = MEMBERS;
+
+    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    for (int i = 0; i < MEMBERS; i++) {
+        (void)snprintf(member, sizeof member, "member-%d", i);
+        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        if (i % 7 == 0)
+            assert_int_equal(usher_room_share(w->e, "r", member, member, NULL), USHER_OK);
+    }
+    for (; !usher_replica_current(w->r[BY_LOG]); answers++) {
+        char one[16], other[16];
+
+        assert_true(answers < MEMBERS / PAGE + 20);
+        one_answer(w, w->r[BY_LOG], PAGE);
+        if (answers >= MEMBERS / PAGE)
+            continue;
+        (void)snprintf(one, sizeof one, "member-%u", (unsigned)rnd(w, MEMBERS));
+        (void)snprintf(other, sizeof other, "member-%u", (unsigned)rnd(w, MEMBERS));
+        assert_true(usher_room_leave(w->e, "r", one) <= USHER_SAME);
+        (void)usher_room_role(w->e, "r", "host", other, NULL);
+        (void)usher_room_share(w->e, "r", other, one, NULL);
+        (void)usher_room_member(w->e, "r", other, "mic", &value, NULL);
+        if (answers % 3 == 0)
+            assert_int_equal(usher_room_join(w->e, "r", one, NULL), USHER_OK);
+        if (answers % 5 == 0)
+            assert_int_equal(usher_room_all(w->e, "r", "mic", &value), USHER_OK);
+        (void)snprintf(member, sizeof member, "new-%d", n++);
+        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+    }
+    usher_replica_show(w->r[BY_LOG], &about);
+    assert_true(about.members >= 250);
+    assert_int_equal(usher_room_digest(w->e, "r", NULL, NULL, digest), USHER_OK);
+    assert_int_equal(usher_replica_digest(w->r[BY_LOG], copy), USHER_OK);
+    assert_string_equal(copy, digest);
+}
+
+/* What one engine's watcher heard, and the replica that follows it. */
+struct listener {
+    uint64_t version[400]; /* in the order they were told */
+    size_t n;
+};
+
+static void listen(void *payload, const struct usher_notice *notice)
+{
+    struct listener *l = payload;
+    struct usher_notice one;
+    size_t at = 0;
+
+    if (notice->verb != USHER_ROOM_PRESENCE) {
+        assert_true(l->n < sizeof l->version / sizeof *l->version);
+        l->version[l->n++] = notice->version;
+    }
+    while (usher_room_presence(notice, &at, &one))
+        listen(payload, &one);
+}
+
+/* Two servers in a room that tells together who comes and goes: each one's watchers hear of all
+ * that it changes, once, whatever the other one does. */
+static void each_engine_tells_its_watchers_what_it_changed(void **state)
+{
+    struct world *w = *state;
+    static struct listener heard[2];
+    struct usher_engine *const e[2] = { w->e, suite_open(backend, w->url, &w->now, NULL) };
+    struct usher_room_settings settings = { .presence_ms = 1000 };
+    struct usher_watch *watch[2];
+    struct usher_text value = text("1");
+    uint64_t made[2][400], since;
+    size_t n[2] = { 0, 0 };
+    char member[16];
+
+    memset(heard, 0, sizeof heard);
+    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(usher_watch(e[i], USHER_ROOM, "r", listen, &heard[i], &watch[i]),
+                         USHER_OK);
+    /* as it was found: A's joins were told to B's watchers, with B's change */
+    assert_int_equal(usher_room_join(e[0], "r", "x", NULL), USHER_OK);
+    assert_int_equal(usher_room_join(e[0], "r", "y", NULL), USHER_OK);
+    assert_int_equal(usher_room_set(e[1], "r", "f", &value, NULL), USHER_OK);
+    assert_true(heard[0].n == 0 && heard[1].n == 1 && heard[1].version[0] == 4);
+    assert_int_equal(usher_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
+    assert_int_equal(since, 1); /* what its watchers were told of */
+    w->now += 1000;
+    assert_int_equal(usher_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
+    assert_true(heard[0].n == 2 && heard[0].version[0] == 2 && heard[0].version[1] == 3);
+    assert_int_equal(since, 4);
+    made[0][n[0]++] = 2;
+    made[0][n[0]++] = 3;
+    made[1][n[1]++] = 4;
+    for (int i = 0; i < 300; i++) {
+        int who = (int)rnd(w, 2);
+        struct usher_command c;
+        struct usher_reply reply;
+        uint64_t before = heard[who].n;
+
+        (void)snprintf(member, sizeof member, "m%u", (unsigned)rnd(w, 6));
+        w->now += (int64_t)rnd(w, 300);
+        memset(&c, 0, sizeof c);
+        memset(&reply, 0, sizeof reply);
+        c.verb = rnd(w, 8) == 0   ? USHER_ROOM_KICK
+                 : rnd(w, 2) == 0 ? USHER_ROOM_JOIN
+                                  : USHER_ROOM_LEAVE;
+        c.scope = text("r");
+        c.arg.room.member = text(member);
+        assert_int_equal(usher_execute(e[who], &c, &reply, 1), USHER_OK);
+        if (reply.status == USHER_OK)
+            made[who][n[who]++] = reply.version;
+        assert_true(heard[who].n >= before && heard[who].n <= n[who]);
+        usher_reply_done(&reply);
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_true(usher_room_unlock(e[i], "r") <= USHER_SAME); /* tells what waits */
+        assert_int_equal(heard[i].n, n[i]);
+        assert_memory_equal(heard[i].version, made[i], n[i] * sizeof *made[i]);
+        usher_unwatch(e[i], watch[i]);
+    }
+    usher_close(e[1]);
+}
+
 int suite_replica(const struct backend *b)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -310,9 +465,15 @@ int suite_replica(const struct backend *b)
         T(a_replica_follows_a_room_that_tells_together),
         T(a_replica_sees_that_a_room_is_gone_and_comes_again),
         T(a_large_room_has_the_digest_of_its_copy),
+        T(a_room_is_copied_while_it_changes),
+    };
+    const struct CMUnitTest shared[] = {
+        T(each_engine_tells_its_watchers_what_it_changed),
     };
 #undef T
 
     backend = b;
-    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+    if (cmocka_run_group_tests_name(b->name, tests, NULL, NULL) != 0)
+        return 1;
+    return b->shared ? cmocka_run_group_tests_name(b->name, shared, NULL, NULL) : 0;
 }

@@ -21,6 +21,7 @@
 
 #include "steps/kept.h"
 
+#define NOTICE_MAX 1024
 #define ROWS_MAX 8
 #define TOGETHER_MAX 2048
 
@@ -130,6 +131,14 @@ static uint64_t version(struct input *in, const struct usher_replica *r)
     return about.version + b % 8 < 3 ? b % 8 : about.version + b % 8 - 3;
 }
 
+/* That of the one course of events, mostly. */
+static uint64_t mark(struct input *in, uint64_t of)
+{
+    unsigned b = byte(in);
+
+    return b < 8 ? b : of * 2 + 1000;
+}
+
 /* The versions up to that of @range, or others, in one notice; perhaps not all of it. */
 static void hear_together(struct input *in, struct usher_replica *r, struct usher_notice *range)
 {
@@ -149,6 +158,8 @@ static void hear_together(struct input *in, struct usher_replica *r, struct ushe
         n.data = value(in);
         n.from = (uint8_t)(byte(in) % 6);
         n.to = (uint8_t)(byte(in) % 6);
+        n.was = mark(in, n.version - 1);
+        n.mark = mark(in, n.version);
         usher__notice_pack(&p, &n);
     }
     cut = byte(in) % 16 == 0 ? byte(in) : 0;
@@ -173,11 +184,41 @@ static void hear(struct input *in, struct usher_replica *r)
     n.data = value(in);
     n.from = (uint8_t)(byte(in) % 6);
     n.to = (uint8_t)(byte(in) % 6);
+    n.was = mark(in, n.version - 1);
+    n.mark = mark(in, n.version);
     if (n.verb == USHER_ROOM_PRESENCE) {
         hear_together(in, r, &n);
         return;
     }
     (void)usher_replica_notice(r, &n);
+}
+
+static void beat(struct input *in, struct usher_replica *r)
+{
+    uint64_t epoch = byte(in) % 8 == 0 ? byte(in) : 7, v = version(in, r);
+
+    (void)usher_replica_heartbeat(r, epoch, v, mark(in, v));
+}
+
+/* A row of `changes`, or of a page of a snapshot. */
+static struct usher_text packed_notice(struct input *in, const struct usher_replica *r,
+                                       unsigned char to[NOTICE_MAX])
+{
+    struct usher__packer p = { to, NOTICE_MAX, 0 };
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.version = version(in, r);
+    n.verb = (enum usher_verb)(USHER_ROOM_OPEN + byte(in) % 32);
+    n.subject = name(in);
+    n.owner = name(in);
+    n.data = value(in);
+    n.from = (uint8_t)(byte(in) % 6);
+    n.to = (uint8_t)(byte(in) % 6);
+    n.was = mark(in, n.version - 1);
+    n.mark = mark(in, n.version);
+    usher__notice_pack(&p, &n);
+    return (struct usher_text){ (const char *)to, p.n <= NOTICE_MAX ? p.n : 0 };
 }
 
 static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
@@ -188,7 +229,7 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
     struct usher_room_row rows[ROWS_MAX];
     struct usher_reply reply;
     struct usher_room_reply *room = &reply.of.room;
-    struct usher_text next;
+    unsigned char packed[ROWS_MAX][NOTICE_MAX];
 
     memset(&reply, 0, sizeof reply);
     memset(rows, 0, sizeof rows);
@@ -197,10 +238,8 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
     reply.version = version(in, r);
     room->state = (enum usher_room_state)(byte(in) % 8 == 0 ? byte(in) % 5 : 1);
     room->more = byte(in) % 4 == 0;
-    next = name(in);
-    room->name_size = next.size;
-    if (next.size != 0)
-        memcpy(room->name, next.data, next.size);
+    room->mark = mark(in, reply.version);
+    room->since = byte(in) % 8;
     room->n_rows = byte(in) % (ROWS_MAX + 1);
     room->rows = rows;
     for (size_t i = 0; i < room->n_rows; i++) {
@@ -210,6 +249,8 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
         rows[i].value = value(in);
         rows[i].version = byte(in) % 4;
         rows[i].state = (int)(byte(in) % 5);
+        if (rows[i].kind == USHER_ROOM_NOTICE_ROW && byte(in) % 8 != 0)
+            rows[i].value = packed_notice(in, r, packed[i]);
     }
     (void)usher_replica_answer(r, ticket, &reply);
 }
@@ -271,7 +312,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             hear(&in, r);
             break;
         case 3:
-            (void)usher_replica_heartbeat(r, byte(&in) % 8 == 0 ? byte(&in) : 7, version(&in, r));
+            beat(&in, r);
             break;
         case 4:
         case 5:

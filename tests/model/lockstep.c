@@ -54,8 +54,15 @@ static void keep(struct usher_text *t, char to[USHER_NAME_MAX])
 static void hear(void *payload, const struct usher_notice *notice)
 {
     struct hearing *h = payload;
+    struct usher_notice one;
     struct heard *at;
+    size_t from = 0;
 
+    if (notice->verb == USHER_ROOM_PRESENCE) {
+        while (usher_room_presence(notice, &from, &one))
+            hear(payload, &one);
+        return;
+    }
     if (h->n == h->room) {
         h->room = h->room * 2 + 64;
         h->all = realloc(h->all, h->room * sizeof *h->all);
@@ -173,8 +180,9 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
     return true;
 }
 
+/* *@ret_waiting is set if @t is still to tell some of it. */
 static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
-                         FILE *f)
+                         bool *ret_waiting, FILE *f)
 {
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
         size_t i = 0, j = 0;
@@ -186,6 +194,10 @@ static bool same_notices(const struct world *w, const struct target *t, const st
 
             if (!has_a && !has_b)
                 break;
+            if (has_a && !has_b && a.wait_ms > 0) {
+                *ret_waiting = true; /* to be told together with what comes */
+                continue;
+            }
             if (has_a && has_b && notices_equal(&a, &b, NULL))
                 continue;
             say(f, "notices of the model and of %s differ\n", t->store->name);
@@ -272,7 +284,6 @@ static size_t run_batch(const struct world *w, struct target *t,
     static char said[BATCH_MAX][sizeof replies->message]; /* by the first store */
     size_t bad = n;
 
-    forget(&t->heard);
     if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
         say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(t->e));
         return 0;
@@ -321,8 +332,9 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
         return 0;
     }
     for (size_t at = 0, k; at < n && bad == n; at += k) {
+        bool waiting = false;
+
         k = n - at < batch ? n - at : batch;
-        forget(&heard);
         for (size_t i = 0; i < k; i++) {
             const char *fault;
 
@@ -339,11 +351,16 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
 
             if (i < k)
                 bad = at + i;
-            else if (w->watched && !same_notices(w, &targets[s], &heard, f))
+            else if (w->watched && !same_notices(w, &targets[s], &heard, &waiting, f))
                 bad = at + k - 1;
         }
         for (size_t i = 0; i < k; i++)
             noun->model->reply_done(&model[i]);
+        if (!waiting) {
+            forget(&heard);
+            for (unsigned s = 0; s < n_stores; s++)
+                forget(&targets[s].heard);
+        }
         if (bad == n && ++batches % w->digest_every == 0 && !same_digests(w, targets, f))
             bad = at + k - 1;
     }

@@ -217,7 +217,8 @@ static void spoil(struct room_gen *g, struct usher_command *c)
         a->ttl_ms = rng_chance(r, 50) ? -1 : USHER_SPAN_MAX + 1;
         break;
     default:
-        a->after = wrong;
+        c->given |= USHER_GIVEN_ROOM_AFTER;
+        a->after = rng_chance(r, 50) ? -1 : USHER_EXACT_MAX + 1;
         break;
     }
 }
@@ -318,8 +319,15 @@ static void arguments(struct room_gen *g, struct room_gen_command *q)
         a->share = gen_any(r, &g->shares);
         break;
     case USHER_ROOM_SNAPSHOT:
-        if (rng_chance(r, 40))
-            a->after = member;
+        if (rng_chance(r, 40)) {
+            c->given |= USHER_GIVEN_ROOM_AFTER;
+            a->after = (int64_t)rng_below(r, 20);
+        }
+        if (rng_chance(r, 40)) {
+            c->given |= USHER_GIVEN_ROOM_SINCE;
+            a->since = -(int64_t)rng_below(r, 9) + (int64_t)rng_below(r, 2);
+            q->version_of = true;
+        }
         give_max(g, c);
         break;
     case USHER_ROOM_CHANGES:

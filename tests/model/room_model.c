@@ -16,7 +16,6 @@
 #define STEP_MAX 1000
 #define WRITES 48 /* of one change */
 #define OWNED 16  /* roles, or shares, of one member */
-#define UNTOLD 256
 #define TOLD_BYTES 8192
 #define REQUEST_MS INT64_C(3600000)
 
@@ -249,11 +248,60 @@ static text *fields_packed(const fields *f)
     return packed_text(&p);
 }
 
+/* The first 13 hex digits of the SHA-1 of @t, by the book: the message padded as a whole. */
+static uint64_t sha1_begin(const text *t)
+{
+    uint32_t h[5] = { 0x67452301, 0xefcdab89, 0x98badcfe, 0x10325476, 0xc3d2e1f0 };
+    size_t n = (t->size + 8) / 64 * 64 + 64;
+    unsigned char *m = calloc(1, n);
+
+    if (m == NULL)
+        abort();
+    memcpy(m, t->data, t->size);
+    m[t->size] = 0x80;
+    for (size_t i = 0; i < 8; i++)
+        m[n - 8 + i] = (unsigned char)((uint64_t)t->size * 8 >> (56 - 8 * i));
+    for (size_t from = 0; from < n; from += 64) {
+        uint32_t w[80], v[5];
+
+        for (size_t i = 0; i < 16; i++) {
+            const unsigned char *at = m + from + 4 * i;
+
+            w[i] = (uint32_t)at[0] * 0x1000000 + at[1] * 0x10000u + at[2] * 0x100u + at[3];
+        }
+        for (size_t i = 16; i < 80; i++) {
+            uint32_t x = w[i - 3] ^ w[i - 8] ^ w[i - 14] ^ w[i - 16];
+
+            w[i] = x * 2 + x / 0x80000000;
+        }
+        memcpy(v, h, sizeof v);
+        for (size_t i = 0; i < 80; i++) {
+            static const uint32_t k[4] = { 0x5a827999, 0x6ed9eba1, 0x8f1bbcdc, 0xca62c1d6 };
+            uint32_t f = v[1] ^ v[2] ^ v[3], next;
+
+            if (i < 20)
+                f = v[3] ^ (v[1] & (v[2] ^ v[3]));
+            else if (i >= 40 && i < 60)
+                f = (v[1] & v[2]) | (v[3] & (v[1] | v[2]));
+            next = v[0] * 32 + v[0] / 0x8000000 + f + v[4] + k[i / 20] + w[i];
+            v[4] = v[3];
+            v[3] = v[2];
+            v[2] = v[1] * 0x40000000 + v[1] / 4;
+            v[1] = v[0];
+            v[0] = next;
+        }
+        for (size_t i = 0; i < 5; i++)
+            h[i] += v[i];
+    }
+    free(m);
+    return ((uint64_t)h[0] * 0x100000000 + h[1]) / 0x1000;
+}
+
 static text *notice_packed(const struct usher_notice *n)
 {
     struct packed p = { NULL, 0, 0 };
 
-    put_array(&p, 10);
+    put_array(&p, 12);
     put_uint(&p, (uint64_t)n->verb);
     put_uint(&p, n->version);
     put_uint(&p, n->from);
@@ -264,6 +312,8 @@ static text *notice_packed(const struct usher_notice *n)
     put_text(&p, &n->owner);
     put_text(&p, &n->subject);
     put_text(&p, &n->data);
+    put_uint(&p, n->was);
+    put_uint(&p, n->mark);
     return packed_text(&p);
 }
 
@@ -561,7 +611,7 @@ const char *room_model_fault(const struct room_model *m)
         for (size_t k = 0; k < r->n_shares; k++)
             if (absent(r, r->shares[k].owner))
                 return "a share of somebody who is not there";
-        if (r->n_log > r->version || r->untold > r->n_log)
+        if (r->n_log > r->version)
             return "a log of more than there was";
     }
     return NULL;
@@ -573,11 +623,6 @@ static bool comes_or_goes(enum usher_verb verb)
 {
     return verb == USHER_ROOM_JOIN || verb == USHER_ROOM_LEAVE || verb == USHER_ROOM_ALIVE ||
            verb == USHER_ROOM_SWEEP;
-}
-
-static uint64_t untold_max(const room *r)
-{
-    return r->set[LOG] < UNTOLD ? (uint64_t)r->set[LOG] : UNTOLD;
 }
 
 static struct usher_notice notice_of(const struct work *w, enum usher_verb verb, unsigned from,
@@ -596,72 +641,31 @@ static struct usher_notice notice_of(const struct work *w, enum usher_verb verb,
     return n;
 }
 
-/* What was put off, in notices of 8 KiB. */
-static void tell_now(struct work *w)
-{
-    room *r = w->r;
-    size_t i = r->n_log - (size_t)r->untold;
-
-    if (r->untold == 0 || w->m->notify == NULL)
-        return;
-    r->untold = 0;
-    while (i < r->n_log) {
-        struct usher_notice n = notice_of(w, USHER_ROOM_PRESENCE, 0, 0);
-        struct packed p = { NULL, 0, 0 };
-        size_t from = i;
-
-        n.token = r->log[i].version;
-        for (; i < r->n_log && (i == from || p.n + r->log[i].packed->size <= TOLD_BYTES); i++)
-            for (size_t k = 0; k < r->log[i].packed->size; k++)
-                put_byte(&p, (unsigned char)r->log[i].packed->data[k]);
-        n.version = r->log[i - 1].version;
-        n.data.data = (const char *)p.at;
-        n.data.size = p.n;
-        w->m->notify(w->m->payload, &n);
-        free(p.at);
-    }
-}
-
-/* True: it is told later. */
-static bool put_off(struct work *w)
-{
-    room *r = w->r;
-    bool watched = w->m->notify != NULL;
-    bool later = watched && r->set[PRESENCE] > 0 && comes_or_goes(w->c->verb);
-
-    if (!later && (watched || r->untold == 0))
-        return false;
-    if (r->untold++ == 0)
-        r->tell = w->now + r->set[PRESENCE];
-    if (!later && r->untold > untold_max(r))
-        r->untold = 0; /* a gap, for nobody has watched */
-    return later;
-}
-
 /* The change is made: its version, its notice, its place in the log. */
 static void changed(struct work *w, struct usher_notice n)
 {
     room *r = w->r;
-    bool closing = r->state == USHER_ROOM_CLOSING, later = false;
 
     n.version = ++r->version;
     r->clock = w->now;
     w->reply->epoch = r->epoch;
     w->reply->version = r->version;
-    if (closing) {
-        r->untold = 0;
-    } else {
-        later = put_off(w);
+    n.was = r->mark;
+    if (r->state != USHER_ROOM_CLOSING) {
+        text *unmarked = notice_packed(&n);
+
+        n.mark = sha1_begin(unmarked);
+        drop(unmarked);
+        n.wait_ms = comes_or_goes(w->c->verb) ? r->set[PRESENCE] : 0;
         r->log = grown(r->log, r->n_log, sizeof *r->log);
         r->log[r->n_log].version = r->version;
         r->log[r->n_log++].packed = notice_packed(&n);
         for (int k = 0; k < 2 && (int64_t)r->n_log > r->set[LOG]; k++)
             log_remove(r, 0);
     }
-    if (!later && w->m->notify != NULL)
+    r->mark = n.mark;
+    if (w->m->notify != NULL)
         w->m->notify(w->m->payload, &n);
-    if (r->untold > 0 && r->untold >= untold_max(r))
-        tell_now(w);
 }
 
 static void member_changed(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
@@ -928,7 +932,6 @@ static void close_begin(struct work *w, enum usher_verb verb)
 {
     unsigned from = (unsigned)w->r->state;
 
-    tell_now(w);
     w->r->state = USHER_ROOM_CLOSING;
     changed(w, notice_of(w, verb, from, USHER_ROOM_CLOSING));
 }
@@ -1375,9 +1378,10 @@ static void do_join(struct work *w)
         came(w, from, x, &pairs);
 }
 
-static void answer_told(struct work *w)
+static void answer_point(struct work *w)
 {
-    w->reply->of.room.since = w->r->version - (w->m->notify != NULL ? w->r->untold : 0);
+    w->reply->of.room.since = w->r->version;
+    w->reply->of.room.mark = w->r->mark;
 }
 
 static void do_alive(struct work *w)
@@ -1396,10 +1400,10 @@ static void do_alive(struct work *w)
     from = (unsigned)x->state;
     beat(w, x);
     answer_member(w, USHER_OK, (unsigned)x->state, x->until);
-    answer_told(w);
+    answer_point(w);
     if (from != USHER_MEMBER_HERE) {
         came(w, from, x, NULL);
-        answer_told(w);
+        answer_point(w);
     }
 }
 
@@ -1653,27 +1657,53 @@ static const member *joined_behind(const room *r, uint64_t version)
     return next;
 }
 
+/* Notices of what is behind the command's `since`. */
+static void add_changes(struct work *w, size_t max)
+{
+    const room *r = w->r;
+    uint64_t since = (uint64_t)w->a->since;
+    size_t n = 0;
+
+    if (since < r->version - r->n_log || since > r->version) {
+        w->reply->status = USHER_STALE;
+        return;
+    }
+    for (size_t i = 0; i < r->n_log; i++) {
+        char id[32];
+        text *t;
+
+        if (r->log[i].version <= since)
+            continue;
+        if (n++ == max) {
+            w->reply->of.room.more = true;
+            break;
+        }
+        t = text_new(id, (size_t)snprintf(id, sizeof id, "%016" PRIu64, r->log[i].version));
+        (void)add_row(w, USHER_ROOM_NOTICE_ROW, t, NULL, ref(r->log[i].packed), r->log[i].version);
+        drop(t);
+    }
+}
+
 static void do_snapshot(struct work *w)
 {
     const room *r = w->r;
     uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : 100;
-    uint64_t behind = 0;
+    struct usher_room_reply *reply = &w->reply->of.room;
     const member *x;
-    struct usher_text last = none;
 
     if (!gate(w))
         return;
     answer(w, moved_on(w) ? USHER_STALE : USHER_OK);
     if (moved_on(w))
         return;
-    if (w->a->after.data != NULL) {
-        x = member_find(r, &w->a->after);
-        if (x == NULL || !is_in(x)) {
-            w->reply->status = USHER_STALE;
+    answer_point(w);
+    reply->since = (uint64_t)w->a->after;
+    if ((w->c->given & USHER_GIVEN_ROOM_SINCE) != 0) {
+        add_changes(w, (size_t)max);
+        if (reply->more || w->reply->status != USHER_OK)
             return;
-        }
-        behind = x->version;
-    } else {
+    }
+    if (w->a->after == 0) {
         size_t from;
 
         add_fields(w, USHER_ROOM_FIELD_ROW, &r->fields);
@@ -1684,16 +1714,12 @@ static void do_snapshot(struct work *w)
         sort_rows(w, from);
     }
     add_fields(w, USHER_ROOM_ALL_ROW, &r->alls);
-    for (; (x = joined_behind(r, behind)) != NULL && max > 0; max--) {
-        behind = x->version;
-        last = out(x->id);
+    for (; (x = joined_behind(r, reply->since)) != NULL && max > 0; max--) {
+        reply->since = x->version;
         add_member(w, x);
         add_shares(w, x);
     }
-    if (x != NULL) {
-        w->reply->of.room.more = true;
-        answer_name(w, &last);
-    }
+    reply->more = x != NULL;
 }
 
 /* What reads see: members once all is overdue, which they do not write.  False: no room. */
@@ -1747,36 +1773,19 @@ static void do_changes(struct work *w)
 {
     const room *r = w->r;
     struct usher_room_reply *reply = &w->reply->of.room;
-    size_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (size_t)w->a->max : 100, n = 0;
-    uint64_t since = (uint64_t)w->a->since;
+    size_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (size_t)w->a->max : 100;
 
     if (!look(w))
         return;
     reply->count = r->n_log;
     reply->since = r->version - r->n_log;
-    if (since < reply->since || since > r->version) {
-        w->reply->status = USHER_STALE;
-        return;
-    }
-    for (size_t i = 0; i < r->n_log; i++) {
-        char id[32];
-        text *t;
-
-        if (r->log[i].version <= since)
-            continue;
-        if (n++ == max) {
-            reply->more = true;
-            break;
-        }
-        t = text_new(id, (size_t)snprintf(id, sizeof id, "%016" PRIu64, r->log[i].version));
-        (void)add_row(w, USHER_ROOM_NOTICE_ROW, t, NULL, ref(r->log[i].packed), r->log[i].version);
-        drop(t);
-    }
+    reply->mark = r->mark;
+    add_changes(w, max);
 }
 
 /* ---- are the arguments right? ------------------------------------------------------- */
 
-enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, AFTER = 32, ROLE = 64, SHARE = 128 };
+enum { MEMBER = 1, FIELD = 2, VALUE = 4, IF = 8, FIELDS = 16, ROLE = 32, SHARE = 64 };
 
 #define G(name) USHER_GIVEN_ROOM_##name
 #define V(name, must, may, given)               \
@@ -1807,7 +1816,7 @@ static const struct {
     V(SHARE, MEMBER | SHARE, FIELDS, G(IF_VERSION)),
     V(UNSHARE, SHARE, 0, G(IF_VERSION)),
     V(SHOW, 0, 0, 0),
-    V(SNAPSHOT, 0, AFTER, G(MAX) | G(IF_VERSION)),
+    V(SNAPSHOT, 0, 0, G(AFTER) | G(SINCE) | G(MAX) | G(IF_VERSION)),
     V(CHANGES, 0, 0, G(SINCE) | G(MAX)),
     V(SWEEP, 0, 0, G(TTL) | G(MAX)),
 };
@@ -1831,6 +1840,7 @@ static bool numbers_right(const struct usher_command *c)
            within(c, G(LOG), a->log, 1, 100000) &&
            within(c, G(REQUESTS), a->requests, 1, 1000000) &&
            within(c, G(PRESENCE), a->presence_ms, 0, USHER_SPAN_MAX) &&
+           within(c, G(AFTER), a->after, 0, USHER_EXACT_MAX) &&
            within(c, G(BAN), a->ban_ms, 0, USHER_SPAN_MAX) &&
            within(c, G(IF_VERSION), a->if_version, 1, USHER_EXACT_MAX) &&
            within(c, G(SINCE), a->since, 0, USHER_EXACT_MAX) &&
@@ -1872,7 +1882,6 @@ static bool right(const struct usher_command *c)
         { VALUE, &a->value, true },
         { IF, &a->expected, true },
         { FIELDS, &a->fields, true },
-        { AFTER, &a->after, false },
         { ROLE, &a->role, false },
         { SHARE, &a->share, false },
     };
@@ -1976,8 +1985,6 @@ static void run(struct work *w)
     }
     if (answer_kept(w))
         return;
-    if (r->untold > 0 && (!comes_or_goes(verb) || r->tell <= w->now))
-        tell_now(w);
     if (r->state == USHER_ROOM_CLOSING && verb != USHER_ROOM_CLOSE)
         (void)close_step(w);
     else if (is_open(r) && verb != USHER_ROOM_SWEEP)

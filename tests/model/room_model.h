@@ -4,8 +4,8 @@
  * searched from end to end, and deadlines that are looked for before each command.  Nothing of the
  * library is in it but the public headers.  Limits of size (fields, bytes, bans) are not modelled.
  *
- * Each change makes one notice.  Whether it is told together with others (`presence`) depends on
- * whether somebody watches: @notify of room_model_open().
+ * Each change makes one notice.  That some may be told together with others (`presence`) is only
+ * said in it: wait_ms.
  */
 #ifndef USHER_TESTS_ROOM_MODEL_H
 #define USHER_TESTS_ROOM_MODEL_H
@@ -85,8 +85,7 @@ struct room_model_room {
     struct room_model_logged *log;
     struct room_model_kept *kept; /* by version */
     size_t n_members, n_roles, n_shares, n_log, n_kept;
-    uint64_t untold; /* of the newest changes */
-    int64_t tell;    /* at the latest then */
+    uint64_t mark;
 };
 
 struct room_model;

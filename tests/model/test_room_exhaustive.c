@@ -175,7 +175,13 @@ static size_t alphabet(unsigned i, void *ret)
         c->given |= USHER_GIVEN_ROOM_TTL;
         c->arg.room.ttl_ms = U;
         (void)symbol(&w, USHER_ROOM_SNAPSHOT);
-        symbol(&w, USHER_ROOM_SNAPSHOT)->arg.room.after = text(people[0]);
+        c = symbol(&w, USHER_ROOM_SNAPSHOT);
+        c->given |= USHER_GIVEN_ROOM_AFTER;
+        c->arg.room.after = 2;
+        c = symbol(&w, USHER_ROOM_SNAPSHOT);
+        c->given |= USHER_GIVEN_ROOM_AFTER | USHER_GIVEN_ROOM_SINCE | USHER_GIVEN_ROOM_MAX;
+        c->arg.room.after = c->arg.room.max = 1;
+        c->arg.room.since = 3;
         (void)symbol(&w, USHER_ROOM_SHOW);
         (void)symbol(&w, USHER_ROOM_GET);
     }

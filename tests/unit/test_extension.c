@@ -173,7 +173,7 @@ static void objects_go_with_their_member(void **state)
     assert_string_equal(w->told, "made line1 of bob;made line2 of ann;made line3 of ann;"
                                  "gone line3;left bob;");
     memset(&reply, 0, sizeof reply);
-    assert_int_equal(usher_room_snapshot(w->e, "r", NULL, 0, 0, &reply), USHER_OK);
+    assert_int_equal(usher_room_snapshot(w->e, "r", 0, 0, 0, &reply), USHER_OK);
     for (size_t i = 0; i < reply.of.room.n_rows; i++)
         if (reply.of.room.rows[i].kind == USHER_ROOM_SHARE_ROW)
             assert_memory_equal(reply.of.room.rows[i].id.data, "board.line2", 11);

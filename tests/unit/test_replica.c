@@ -125,7 +125,14 @@ struct told {
     unsigned from, to;
     uint64_t epoch; /* 0: EPOCH */
     int64_t now_ms;
+    uint64_t was, mark; /* 0: those of the course that all tests begin with */
 };
+
+/* Of that course. */
+static uint64_t mark_of(uint64_t version)
+{
+    return version != 0 ? 1000 + version : 0;
+}
 
 static struct usher_notice notice(const struct told *t, unsigned char *to, size_t size)
 {
@@ -144,6 +151,12 @@ static struct usher_notice notice(const struct told *t, unsigned char *to, size_
     n.to = (uint8_t)t->to;
     if (t->data != NULL)
         n.data = pack(to, size, t->data, 0);
+    n.was = t->was != 0 ? t->was : mark_of(t->version - 1);
+    n.mark = t->mark != 0 ? t->mark : mark_of(t->version);
+    if (n.verb == USHER_ROOM_CLOSE || n.verb == USHER_ROOM_DONE)
+        n.mark = 0;
+    if (n.verb == USHER_ROOM_DONE)
+        n.was = 0;
     return n;
 }
 
@@ -158,6 +171,11 @@ static int hear(struct world *w, const struct told *t)
 #define HEAR(w, ...) hear(w, &(const struct told){ __VA_ARGS__ })
 /* The notice of @version that sets field `f` to @v, a word like "f=1". */
 #define HEAR_SET(w, version, v) HEAR(w, version, USHER_ROOM_SET, .data = v)
+
+static int beat(struct world *w, uint64_t epoch, uint64_t version)
+{
+    return (int)usher_replica_heartbeat(w->r, epoch, version, mark_of(version));
+}
 
 static void ask_for(struct world *w, int kind)
 {
@@ -188,6 +206,7 @@ static struct usher_room_reply *reply(struct world *w, enum usher_status status,
     w->reply.version = version;
     w->reply.of.room.state = USHER_ROOM_OPENED;
     w->reply.of.room.rows = w->rows;
+    w->reply.of.room.mark = status == USHER_MISSING ? 0 : mark_of(version);
     return &w->reply.of.room;
 }
 
@@ -233,17 +252,7 @@ static void add_told(struct world *w, const struct told *t)
     struct usher__packer p = { w->bytes[i], sizeof w->bytes[i], 0 };
     struct usher_room_row *row = add_row(w, USHER_ROOM_NOTICE_ROW, "", NULL, t->version);
 
-    usher__pack_array(&p, 10);
-    usher__pack_uint(&p, (uint64_t)n.verb);
-    usher__pack_uint(&p, n.version);
-    usher__pack_uint(&p, n.from);
-    usher__pack_uint(&p, n.to);
-    usher__pack_uint(&p, 0);
-    usher__pack_int(&p, 0);
-    usher__pack_int(&p, n.now_ms);
-    usher__pack_text(&p, n.owner.data, n.owner.size);
-    usher__pack_text(&p, n.subject.data, n.subject.size);
-    usher__pack_text(&p, n.data.data, n.data.size);
+    usher__notice_pack(&p, &n);
     assert_true(p.n <= sizeof w->bytes[i]);
     row->value.data = (const char *)w->bytes[i];
     row->value.size = p.n;
@@ -346,8 +355,7 @@ static void a_new_replica_wants_a_snapshot(void **state)
     assert_int_equal(usher_replica_digest(w->r, digest), USHER_MISSING);
     usher_replica_ask(w->r, &q);
     assert_int_equal(q.kind, PULL);
-    assert_null(q.after);
-    assert_int_equal(q.version, 0);
+    assert_true(q.after == 0 && q.since == 0);
 }
 
 static void a_snapshot_is_the_copy(void **state)
@@ -386,14 +394,11 @@ static void a_snapshot_is_the_copy(void **state)
     assert_version(w, 10);
 }
 
-static struct usher_room_reply *more(struct world *w, const char *name)
+/* There is another page, of those who joined behind @after. */
+static void more(struct world *w, uint64_t after)
 {
-    struct usher_room_reply *room = &w->reply.of.room;
-
-    room->more = true;
-    room->name_size = strlen(name);
-    memcpy(room->name, name, room->name_size + 1);
-    return room;
+    w->reply.of.room.more = true;
+    w->reply.of.room.since = after;
 }
 
 static void pages_are_put_together(void **state)
@@ -403,13 +408,13 @@ static void pages_are_put_together(void **state)
 
     ask_for(w, PULL);
     known_rows(w, EPOCH, 10);
-    more(w, "bob");
+    more(w, 4);
     assert_int_equal(answer(w), PULL);
     assert_false(about(w).known);
     usher_replica_ask(w->r, &q);
     assert_int_equal(q.kind, PULL);
-    assert_string_equal(q.after, "bob");
-    assert_int_equal(q.version, 10);
+    assert_int_equal(q.after, 4);
+    assert_int_equal(q.since, 10);
     w->asked = q.ticket;
     (void)reply(w, USHER_OK, EPOCH, 10);
     add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8); /* each page has them */
@@ -425,11 +430,11 @@ static void the_old_copy_stays_until_the_new_one_is_whole(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 3), PULL);
+    assert_int_equal(beat(w, OTHER, 3), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, OTHER, 3);
     add_own(w, USHER_ROOM_MEMBER_ROW, "zoe", NULL, "", 2);
-    more(w, "zoe");
+    more(w, 2);
     assert_int_equal(answer(w), PULL);
     assert_int_equal(about(w).members, 2);
     assert_true(about(w).epoch == EPOCH);
@@ -445,7 +450,7 @@ static void first_page(struct world *w)
 {
     ask_for(w, PULL);
     known_rows(w, EPOCH, 10);
-    more(w, "bob");
+    more(w, 4);
     assert_int_equal(answer(w), PULL);
     ask_for(w, PULL);
 }
@@ -457,11 +462,11 @@ static void assert_begins_anew(struct world *w)
     assert_int_equal(answer(w), PULL);
     assert_false(about(w).known);
     usher_replica_ask(w->r, &q);
-    assert_null(q.after);
+    assert_true(q.after == 0 && q.since == 0);
     w->asked = q.ticket;
 }
 
-static void a_page_of_another_version_begins_anew(void **state)
+static void a_page_of_another_version_without_the_changes_begins_anew(void **state)
 {
     struct world *w = *state;
 
@@ -482,7 +487,7 @@ static void a_page_of_another_epoch_begins_anew(void **state)
     assert_begins_anew(w);
 }
 
-static void a_room_that_changed_between_two_pages_begins_anew(void **state)
+static void a_log_that_does_not_reach_back_to_a_page_begins_anew(void **state)
 {
     struct world *w = *state;
 
@@ -491,17 +496,112 @@ static void a_room_that_changed_between_two_pages_begins_anew(void **state)
     assert_begins_anew(w);
 }
 
-static void a_fall_between_two_pages_begins_anew(void **state)
+static void a_page_of_another_history_begins_anew(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w); /* the store fell, and came to the same version */
+    reply(w, USHER_OK, EPOCH, 10)->mark = 77;
+    assert_begins_anew(w);
+    known_rows(w, EPOCH, 10);
+    more(w, 4);
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, EPOCH, 12); /* or to a later one */
+    add_told(w, &(const struct told){ 11, USHER_ROOM_SET, .data = "f=1", .was = 77 });
+    ADD_SET(w, 12, "f=2");
+    assert_begins_anew(w);
+    known_rows(w, EPOCH, 10);
+    more(w, 4);
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    (void)reply(w, USHER_OK, EPOCH, 11); /* the change is not the one that the room has made */
+    add_told(w, &(const struct told){ 11, USHER_ROOM_SET, .data = "f=1", .mark = 77 });
+    assert_begins_anew(w);
+    assert_int_equal(beat(w, EPOCH, 8), IGNORE); /* late, or it fell: the next page tells */
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+}
+
+static void changes_between_two_pages_are_made_in_what_is_there(void **state)
 {
     struct world *w = *state;
 
     first_page(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 8), PULL);
-    (void)reply(w, USHER_OK, EPOCH, 10);
-    assert_int_equal(answer(w), IGNORE); /* of the course before */
-    ask_for(w, PULL);
-    known_rows(w, EPOCH, 10);
+    (void)reply(w, USHER_OK, EPOCH, 18);
+    add_told(w, &(const struct told){ 11, USHER_ROOM_LEAVE, .subject = "bob", .from = 1, .to = 0 });
+    add_told(w, &(const struct told){ 12, USHER_ROOM_ROLE, .subject = "host", .owner = "cid" });
+    add_told(w, &(const struct told){ 13, USHER_ROOM_JOIN, .subject = "bob", .from = 0, .to = 1 });
+    add_told(w, &(const struct told){ 14, USHER_ROOM_MEMBER, .subject = "ann", .from = 1, .to = 1,
+                                      .data = "mic=x" });
+    add_told(w, &(const struct told){ 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1,
+                                      .data = "mic=y" });
+    add_told(w, &(const struct told){ 16, USHER_ROOM_ALL, .subject = "mic", .data = "mic=z" });
+    ADD_SET(w, 17, "f=7");
+    add_told(w, &(const struct told){ 18, USHER_ROOM_LOCK, .from = 1, .to = 2 });
+    w->reply.of.room.state = USHER_ROOM_LOCKED;
+    add_value(w, USHER_ROOM_ALL_ROW, "mic", "z", 16);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "mic=y", 7);
+    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 13);
     assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
+    assert_version(w, 18);
+    assert_int_equal(about(w).members, 3);
+    assert_int_equal(about(w).state, USHER_ROOM_LOCKED);
+    assert_field(w, "f", "7");
+    assert_counts(w, "ann", "mic", "z");
+    assert_counts(w, "bob", "mic", "z");
+    /* the role came to who stood on the later page */
+    assert_int_equal(HEAR(w, 19, USHER_ROOM_LEAVE, .subject = "cid", .from = 1, .to = 0), APPLY);
+    assert_int_equal(about(w).roles, 0);
+}
+
+static void who_goes_between_two_pages_takes_his_things_along(void **state)
+{
+    struct world *w = *state;
+
+    first_page(w);
+    (void)reply(w, USHER_OK, EPOCH, 16);
+    /* a role and a share of somebody whose page has not come, and who goes before it does */
+    add_told(w, &(const struct told){ 11, USHER_ROOM_ROLE, .subject = "scribe", .owner = "cid" });
+    add_told(w, &(const struct told){ 12, USHER_ROOM_SHARE, .subject = "screen", .owner = "cid" });
+    add_told(w, &(const struct told){ 13, USHER_ROOM_KICK, .subject = "cid", .from = 1, .to = 4 });
+    /* a share that one loses and another one has */
+    add_told(w, &(const struct told){ 14, USHER_ROOM_UNSHARE, .subject = "board" });
+    add_told(w, &(const struct told){ 15, USHER_ROOM_SHARE, .subject = "board", .owner = "dan" });
+    add_told(w, &(const struct told){ 16, USHER_ROOM_LEAVE, .subject = "ann", .from = 1, .to = 0 });
+    add_own(w, USHER_ROOM_MEMBER_ROW, "dan", NULL, "", 9);
+    add_own(w, USHER_ROOM_SHARE_ROW, "board", "dan", "", 15);
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 16);
+    assert_int_equal(about(w).members, 2);
+    assert_int_equal(about(w).roles, 0);
+    assert_int_equal(about(w).shares, 1);
+    assert_value(w, USHER_ROOM_MEMBER_ROW, "bob", "");
+    assert_value(w, USHER_ROOM_MEMBER_ROW, "ann", NULL);
+}
+
+static void changes_that_fill_a_page_are_followed_by_others(void **state)
+{
+    struct world *w = *state;
+    struct usher_replica_question q;
+
+    first_page(w);
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 11, "f=1");
+    ADD_SET(w, 12, "f=2");
+    more(w, 4);
+    assert_int_equal(answer(w), PULL);
+    usher_replica_ask(w->r, &q);
+    assert_true(q.after == 4 && q.since == 12);
+    w->asked = q.ticket;
+    (void)reply(w, USHER_OK, EPOCH, 13);
+    ADD_SET(w, 13, "f=3");
+    assert_int_equal(answer(w), APPLY);
+    assert_version(w, 13);
+    assert_field(w, "f", "3");
+    assert_true(usher_replica_current(w->r));
 }
 
 static void an_answer_that_comes_twice_is_ignored(void **state)
@@ -559,7 +659,7 @@ static void rows_that_cannot_be_begin_anew(void **state)
             add_value(w, 77, "h", "0", 2);
             break;
         default: /* for ever */
-            more(w, "");
+            more(w, 0);
         }
         assert_begins_anew(w);
     }
@@ -575,7 +675,7 @@ static void a_store_that_failed_is_asked_again(void **state)
     (void)reply(w, USHER_UNAVAILABLE, 0, 0);
     assert_int_equal(answer(w), PULL);
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
     ask_for(w, REPLAY);
     (void)reply(w, USHER_UNKNOWN, 0, 0);
     assert_int_equal(answer(w), REPLAY);
@@ -603,7 +703,13 @@ static void a_notice_that_comes_twice_is_ignored(void **state)
     assert_int_equal(HEAR_SET(w, 12, "f=2"), APPLY);
     assert_int_equal(HEAR_SET(w, 11, "f=1"), IGNORE);
     assert_int_equal(HEAR_SET(w, 12, "f=2"), IGNORE);
-    assert_int_equal(HEAR_SET(w, 7, "f=9"), IGNORE); /* older than the snapshot */
+    assert_field(w, "f", "2");
+    assert_true(usher_replica_current(w->r));
+    /* one that is older than the snapshot may be the first behind a fall */
+    assert_int_equal(HEAR_SET(w, 7, "f=9"), REPLAY);
+    ask_since(w, 12);
+    (void)reply(w, USHER_OK, EPOCH, 12);
+    assert_int_equal(answer(w), IGNORE);
     assert_field(w, "f", "2");
     assert_true(usher_replica_current(w->r));
 }
@@ -652,7 +758,7 @@ static void a_question_is_asked_once(void **state)
     assert_int_equal(HEAR_SET(w, 14, "f=4"), REPLAY); /* not yet asked */
     ask_since(w, 10);
     assert_int_equal(HEAR_SET(w, 15, "f=5"), IGNORE);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 15), IGNORE);
+    assert_int_equal(beat(w, EPOCH, 15), IGNORE);
     assert_int_equal(usher_replica_missing(w->r), REPLAY);
 }
 
@@ -691,15 +797,14 @@ static void more_changes_than_one_answer_has_are_asked_for(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
     ask_since(w, 10);
     reply(w, USHER_OK, EPOCH, 12)->more = true;
     ADD_SET(w, 11, "f=1");
     assert_int_equal(answer(w), REPLAY);
     assert_version(w, 11);
-    ask_since(w, 10); /* the last one known comes again */
+    ask_since(w, 11);
     (void)reply(w, USHER_OK, EPOCH, 12);
-    ADD_SET(w, 11, "f=1");
     ADD_SET(w, 12, "f=2");
     assert_int_equal(answer(w), APPLY);
     assert_true(usher_replica_current(w->r));
@@ -727,7 +832,7 @@ static void changes_with_a_gap_or_no_notices_pull(void **state)
 
     for (int wrong = 0; wrong < 4; wrong++) {
         know(w);
-        assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+        assert_int_equal(beat(w, EPOCH, 12), REPLAY);
         ask_since(w, 10);
         (void)reply(w, USHER_OK, EPOCH, 12);
         if (wrong == 0)
@@ -865,7 +970,7 @@ static void what_is_told_together_in_part_is_asked_for(void **state)
     assert_int_equal(hear_together(w, 12, 12, &t[2], 1, 0), REPLAY); /* in itself */
     assert_int_equal(hear_together(w, 0, 12, &t[2], 1, 0), REPLAY);
     assert_version(w, 11);
-    ask_since(w, 10);
+    ask_since(w, 11);
 }
 
 static void what_cannot_be_so_pulls(void **state)
@@ -910,7 +1015,7 @@ static void a_heartbeat_of_the_same_version_changes_nothing(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), IGNORE);
+    assert_int_equal(beat(w, EPOCH, 10), IGNORE);
     assert_true(usher_replica_current(w->r));
 }
 
@@ -919,7 +1024,7 @@ static void a_heartbeat_ahead_asks_for_what_is_missing(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 11), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 11), REPLAY);
     assert_false(usher_replica_current(w->r));
     ask_since(w, 10);
     (void)reply(w, USHER_OK, EPOCH, 11);
@@ -933,9 +1038,9 @@ static void another_epoch_pulls(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 10), PULL);
+    assert_int_equal(beat(w, OTHER, 10), PULL);
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 10), PULL);
+    assert_int_equal(beat(w, OTHER, 10), PULL);
     ask_for(w, PULL);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_SET, .data = "f=1", .epoch = OTHER), IGNORE);
     known_rows(w, OTHER, 10);
@@ -950,7 +1055,7 @@ static void another_epoch_heard_while_pulling_pulls_again(void **state)
     struct world *w = *state;
 
     ask_for(w, PULL);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), IGNORE);
+    assert_int_equal(beat(w, OTHER, 2), IGNORE);
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), PULL); /* the answer may be older than that */
     assert_true(about(w).known);
@@ -966,8 +1071,8 @@ static void two_epochs_heard_while_pulling_pull_again(void **state)
     struct world *w = *state;
 
     ask_for(w, PULL);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), IGNORE);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), IGNORE);
+    assert_int_equal(beat(w, OTHER, 2), IGNORE);
+    assert_int_equal(beat(w, EPOCH, 10), IGNORE);
     known_rows(w, EPOCH, 10);
     assert_int_equal(answer(w), PULL);
     assert_false(usher_replica_current(w->r));
@@ -978,7 +1083,7 @@ static void a_doubt_of_before_the_question_is_settled(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 2), PULL);
+    assert_int_equal(beat(w, OTHER, 2), PULL);
     ask_for(w, PULL);
     known_rows(w, EPOCH, 10); /* that heartbeat was late */
     assert_int_equal(answer(w), APPLY);
@@ -999,12 +1104,10 @@ static void a_late_heartbeat_is_cleared_up_by_changes(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 11), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 11), REPLAY);
     assert_false(usher_replica_current(w->r));
-    ask_since(w, 11);
+    ask_since(w, 13);
     (void)reply(w, USHER_OK, EPOCH, 13);
-    ADD_SET(w, 12, "f=2");
-    ADD_SET(w, 13, "f=3");
     assert_int_equal(answer(w), IGNORE);
     assert_true(usher_replica_current(w->r));
 }
@@ -1014,11 +1117,10 @@ static void a_doubt_that_came_behind_the_question_stays(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
-    ask_since(w, 12);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), IGNORE);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
+    ask_since(w, 13);
+    assert_int_equal(beat(w, EPOCH, 12), IGNORE);
     (void)reply(w, USHER_OK, EPOCH, 13);
-    ADD_SET(w, 13, "f=3");
     assert_int_equal(answer(w), REPLAY);
     assert_false(usher_replica_current(w->r));
 }
@@ -1028,13 +1130,12 @@ static void nothing_is_applied_while_it_may_have_fallen(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
     assert_version(w, 13);
-    ask_since(w, 12);
+    ask_since(w, 13);
     assert_int_equal(HEAR_SET(w, 14, "f=4"), IGNORE);
     assert_version(w, 13);
     (void)reply(w, USHER_OK, EPOCH, 13); /* made before 14 */
-    ADD_SET(w, 13, "f=3");
     assert_int_equal(answer(w), APPLY);
     assert_version(w, 14);
     assert_true(usher_replica_current(w->r));
@@ -1045,9 +1146,9 @@ static void a_version_that_fell_pulls(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
-    ask_since(w, 12);
-    (void)reply(w, USHER_OK, EPOCH, 12);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
+    ask_since(w, 13);
+    (void)reply(w, USHER_STALE, EPOCH, 12);
     assert_int_equal(answer(w), PULL);
     ask_for(w, PULL);
     known_rows(w, EPOCH, 12);
@@ -1061,13 +1162,18 @@ static void a_fall_is_seen_when_the_versions_have_caught_up(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 12), REPLAY);
-    ask_since(w, 12);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
+    ask_since(w, 13);
     (void)reply(w, USHER_OK, EPOCH, 14);
-    ADD_SET(w, 13, "g=7");
-    ADD_SET(w, 14, "g=8");
+    add_told(w, &(const struct told){ 14, USHER_ROOM_SET, .data = "g=8", .was = 77 });
     assert_int_equal(answer(w), PULL);
     assert_field(w, "g", "0");
+    /* or have just done so */
+    follow_three(w);
+    assert_int_equal(beat(w, EPOCH, 12), REPLAY);
+    ask_since(w, 13);
+    reply(w, USHER_OK, EPOCH, 13)->mark = 77;
+    assert_int_equal(answer(w), PULL);
 }
 
 static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
@@ -1077,14 +1183,13 @@ static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
     know(w);
     assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
     assert_int_equal(HEAR_SET(w, 13, "f=3"), REPLAY);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10), REPLAY);
+    assert_int_equal(beat(w, EPOCH, 10), REPLAY);
     assert_int_equal(about(w).early, 0);
     assert_int_equal(HEAR_SET(w, 11, "g=1"), REPLAY); /* perhaps the first of another course */
     assert_version(w, 11);
     assert_false(usher_replica_current(w->r));
-    ask_since(w, 10);
+    ask_since(w, 11);
     (void)reply(w, USHER_OK, EPOCH, 13);
-    ADD_SET(w, 11, "g=1");
     ADD_SET(w, 12, "g=2");
     ADD_SET(w, 13, "g=3");
     assert_int_equal(answer(w), APPLY);
@@ -1092,22 +1197,71 @@ static void early_notices_above_a_heartbeat_are_not_trusted(void **state)
     assert_field(w, "g", "3");
 }
 
-static void a_fall_below_what_is_known_pulls(void **state)
-{
-    struct world *w = *state;
-
-    follow_three(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 9), PULL);
-}
-
-static void a_fall_far_back_pulls(void **state)
+static void a_fall_to_what_was_before_is_asked_for(void **state)
 {
     struct world *w = *state;
 
     know(w);
     for (uint64_t v = 11; v < 11 + 2 * USHER_REPLICA_KNOWN_MAX; v++)
         assert_int_equal(HEAR_SET(w, v, "f=1"), APPLY);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 20), PULL);
+    assert_int_equal(beat(w, EPOCH, 20), REPLAY);
+    assert_false(usher_replica_current(w->r));
+    ask_since(w, 10 + 2 * USHER_REPLICA_KNOWN_MAX);
+    (void)reply(w, USHER_STALE, EPOCH, 20);
+    assert_int_equal(answer(w), PULL);
+}
+
+static void a_heartbeat_of_another_history_pulls(void **state)
+{
+    struct world *w = *state;
+
+    for (uint64_t v = 12; v <= 13; v++) {
+        follow_three(w);
+        assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, v, 77), PULL);
+        assert_false(usher_replica_current(w->r));
+        ask_for(w, PULL);
+        known_rows(w, EPOCH, 13); /* the answer settles it, whatever it is */
+        assert_int_equal(answer(w), APPLY);
+        assert_true(usher_replica_current(w->r));
+        assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 13, 0), PULL); /* of none */
+    }
+}
+
+/* The store fell, and all is lost that it told of until its versions were ahead again. */
+static void a_notice_of_another_history_is_not_applied(void **state)
+{
+    struct world *w = *state;
+
+    follow_three(w);
+    assert_int_equal(HEAR(w, 14, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), PULL);
+    assert_version(w, 13);
+    assert_field(w, "g", "0");
+    assert_false(usher_replica_current(w->r));
+    /* one that comes early is found out when its turn has come */
+    follow_three(w);
+    assert_int_equal(HEAR(w, 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78), REPLAY);
+    assert_int_equal(HEAR_SET(w, 14, "f=4"), REPLAY);
+    assert_version(w, 14);
+    ask_since(w, 14);
+    (void)reply(w, USHER_OK, EPOCH, 15);
+    add_told(w, &(const struct told){ 15, USHER_ROOM_SET, .data = "g=4", .was = 77, .mark = 78 });
+    assert_int_equal(answer(w), PULL);
+}
+
+/* What was heard behind a question may be of a later course than the answer. */
+static void another_history_heard_while_pulling_pulls_again(void **state)
+{
+    struct world *w = *state;
+
+    ask_for(w, PULL);
+    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 10, 77), IGNORE);
+    known_rows(w, EPOCH, 10);
+    assert_int_equal(answer(w), PULL);
+    ask_for(w, PULL);
+    known_rows(w, EPOCH, 10);
+    w->reply.of.room.mark = 77;
+    assert_int_equal(answer(w), APPLY);
+    assert_true(usher_replica_current(w->r));
 }
 
 static void another_notice_of_a_known_version_pulls(void **state)
@@ -1115,7 +1269,7 @@ static void another_notice_of_a_known_version_pulls(void **state)
     struct world *w = *state;
 
     follow_three(w);
-    assert_int_equal(HEAR_SET(w, 12, "g=2"), PULL);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
     assert_false(usher_replica_current(w->r));
 }
 
@@ -1125,11 +1279,11 @@ static void another_early_notice_of_one_version_pulls(void **state)
 
     know(w);
     assert_int_equal(HEAR_SET(w, 12, "f=2"), REPLAY);
-    assert_int_equal(HEAR_SET(w, 12, "g=2"), PULL);
+    assert_int_equal(HEAR(w, 12, USHER_ROOM_SET, .data = "g=2", .mark = 77), PULL);
     /* and the same while it is pulled */
     ask_for(w, PULL);
     assert_int_equal(HEAR_SET(w, 14, "f=2"), IGNORE);
-    assert_int_equal(HEAR_SET(w, 14, "g=2"), IGNORE);
+    assert_int_equal(HEAR(w, 14, USHER_ROOM_SET, .data = "g=2", .mark = 77), IGNORE);
     known_rows(w, EPOCH, 13);
     assert_int_equal(answer(w), PULL);
 }
@@ -1143,7 +1297,7 @@ static void an_answer_that_differs_from_an_early_notice_pulls(void **state)
     ask_since(w, 10);
     (void)reply(w, USHER_OK, EPOCH, 12);
     ADD_SET(w, 11, "f=1");
-    ADD_SET(w, 12, "g=2");
+    add_told(w, &(const struct told){ 12, USHER_ROOM_SET, .data = "g=2", .mark = 77 });
     assert_int_equal(answer(w), PULL);
 }
 
@@ -1328,7 +1482,7 @@ static void a_room_that_is_missing_is_empty(void **state)
     struct world *w = *state;
 
     know(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, 0, 0), PULL);
+    assert_int_equal(beat(w, 0, 0), PULL);
     ask_for(w, PULL);
     reply(w, USHER_MISSING, 0, 0)->state = USHER_ROOM_CLOSED;
     assert_int_equal(answer(w), APPLY);
@@ -1336,7 +1490,7 @@ static void a_room_that_is_missing_is_empty(void **state)
     assert_int_equal(about(w).state, USHER_ROOM_CLOSED);
     assert_int_equal(about(w).members, 0);
     assert_true(usher_replica_current(w->r));
-    assert_int_equal(usher_replica_heartbeat(w->r, 0, 0), IGNORE);
+    assert_int_equal(beat(w, 0, 0), IGNORE);
     /* opened again */
     assert_int_equal(HEAR(w, 1, USHER_ROOM_OPEN, .from = 0, .to = 1, .epoch = OTHER), PULL);
     ask_for(w, PULL);
@@ -1370,7 +1524,7 @@ static void copies_of_one_state_have_one_digest(void **state)
                      APPLY);
     assert_int_equal(usher_replica_digest(w->r, first), USHER_OK);
     assert_int_equal(strlen(first), 32);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+    assert_int_equal(beat(w, OTHER, 1), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, OTHER, 12);
     add_value(w, USHER_ROOM_FIELD_ROW, "h", "1", 11);
@@ -1418,7 +1572,7 @@ static void everything_that_is_seen_is_in_the_digest(void **state)
         assert_int_equal(usher_replica_digest(w->r, digest[i]), USHER_OK);
         for (size_t k = 0; k < i; k++)
             assert_string_not_equal(digest[k], digest[i]);
-        assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+        assert_int_equal(beat(w, OTHER, 1), PULL);
     }
 }
 
@@ -1433,7 +1587,7 @@ static void an_own_value_that_does_not_count_is_not_in_the_digest(void **state)
     add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "", 3);
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(usher_replica_digest(w->r, without), USHER_OK);
-    assert_int_equal(usher_replica_heartbeat(w->r, OTHER, 1), PULL);
+    assert_int_equal(beat(w, OTHER, 1), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, EPOCH, 10);
     add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
@@ -1488,7 +1642,7 @@ static void without_memory_it_pulls_again(void **state)
     bool failed = true;
 
     live(w);
-    assert_int_equal(usher_replica_heartbeat(w->r, EPOCH, 14), IGNORE);
+    assert_int_equal(beat(w, EPOCH, 14), IGNORE);
     assert_int_equal(usher_replica_digest(w->r, whole), USHER_OK);
     for (size_t n = 1; failed; n++) {
         w->memory.calls = 0;
@@ -1501,7 +1655,7 @@ static void without_memory_it_pulls_again(void **state)
         live(w);
         failed = w->memory.calls >= n;
         w->memory.fail_at = 0;
-        if (usher_replica_heartbeat(w->r, EPOCH, 14) != USHER_REPLICA_IGNORE)
+        if (beat(w, EPOCH, 14) != USHER_REPLICA_IGNORE)
             live(w);
         assert_true(usher_replica_current(w->r));
         assert_int_equal(usher_replica_digest(w->r, digest), USHER_OK);
@@ -1520,10 +1674,13 @@ int main(void)
         T(a_snapshot_is_the_copy),
         T(pages_are_put_together),
         T(the_old_copy_stays_until_the_new_one_is_whole),
-        T(a_page_of_another_version_begins_anew),
+        T(a_page_of_another_version_without_the_changes_begins_anew),
         T(a_page_of_another_epoch_begins_anew),
-        T(a_room_that_changed_between_two_pages_begins_anew),
-        T(a_fall_between_two_pages_begins_anew),
+        T(a_log_that_does_not_reach_back_to_a_page_begins_anew),
+        T(a_page_of_another_history_begins_anew),
+        T(changes_between_two_pages_are_made_in_what_is_there),
+        T(who_goes_between_two_pages_takes_his_things_along),
+        T(changes_that_fill_a_page_are_followed_by_others),
         T(an_answer_that_comes_twice_is_ignored),
         T(an_answer_to_an_older_question_is_ignored),
         T(rows_that_cannot_be_begin_anew),
@@ -1557,8 +1714,10 @@ int main(void)
         T(a_version_that_fell_pulls),
         T(a_fall_is_seen_when_the_versions_have_caught_up),
         T(early_notices_above_a_heartbeat_are_not_trusted),
-        T(a_fall_below_what_is_known_pulls),
-        T(a_fall_far_back_pulls),
+        T(a_fall_to_what_was_before_is_asked_for),
+        T(a_heartbeat_of_another_history_pulls),
+        T(a_notice_of_another_history_is_not_applied),
+        T(another_history_heard_while_pulling_pulls_again),
         T(another_notice_of_a_known_version_pulls),
         T(another_early_notice_of_one_version_pulls),
         T(an_answer_that_differs_from_an_early_notice_pulls),

@@ -10,7 +10,12 @@ local byte, format = string.byte, string.format
 function S.begin()
     S.state, S.mstate, S.members, S.counted, S.since, S.ends, S.created, S.more, S.name, S.extra = 0, 0, 0, 0,
         0, 0, 0, 0, '', nil
-    if S.verb == K.V_OPEN or S.verb == K.V_SHOW then S.extra = {0, 0, 0, 0, 0, 0, 0, 0} end
+    local verb = S.verb
+    if verb == K.V_OPEN or verb == K.V_SHOW then
+        S.extra = {0, 0, 0, 0, 0, 0, 0, 0}
+    elseif verb == K.V_ALIVE or verb == K.V_SNAPSHOT or verb == K.V_CHANGES then
+        S.extra = {0}
+    end
 end
 
 function S.fields(t, n)
@@ -104,65 +109,27 @@ function S.linger()
     end
 end
 
--- ---- what is told together ------------------------------------------------------------------
+-- ---- changes and their log ----------------------------------------------------------------
 
--- Is the command one whose changes can wait?
+-- May what the command changes wait to be told together?
 function S.of_presence()
     local verb = S.verb
     return verb == K.V_ALIVE or verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_SWEEP
 end
 
-function S.untold_max()
-    local log = (S.pset or S.set)[K.SET_LOG + 1]
-    return log < K.UNTOLD_MAX and log or K.UNTOLD_MAX
-end
-
--- Count the change that is about to be committed among the untold if it is one of them: see
--- put_off().  True: it is told later.
-function S.put_off()
-    local watched, span = S.watch == 1, (S.pset or S.set)[K.SET_PRESENCE + 1]
-    local later = watched and span > 0 and S.of_presence()
-    if not later and (watched or S.n(K.COUNT_UNTOLD) == 0) then return false end
-    if S.n(K.COUNT_UNTOLD) == 0 then S.put(K.COUNT_TELL, S.now + span) end
-    S.add(K.COUNT_UNTOLD, 1)
-    if not later and S.n(K.COUNT_UNTOLD) > S.untold_max() then S.put(K.COUNT_UNTOLD, 0) end -- a gap
-    return later
-end
-
--- Tell of all that is untold, in as few notices as hold it: see tell_untold().
-function S.tell_untold()
-    local left = S.n(K.COUNT_UNTOLD)
-    if left == 0 or S.watch ~= 1 then return end
-    S.put(K.COUNT_UNTOLD, 0)
-    S.apply()
-    local first, version, texts, size = S.version - left + 1, S.version - left, {}, 0
-    S.notices = S.notices or {}
-    local function tell()
-        S.notices[#S.notices + 1] = {K.V_PRESENCE, version, 0, 0, first, 0, S.now, '', '', table.concat(texts)}
-    end
-    for _ = 1, left do
-        local r = S.walk('6', '0', nil, 0, version)
-        if size > 0 and size + #r.data > K.DATA_MAX then
-            tell()
-            first, texts, size = r.order, {}, 0
-        end
-        version, texts[#texts + 1], size = r.order, r.data, size + #r.data
-    end
-    tell()
-end
-
 -- Commit the change with its notice in the log: see commit().
 function S.tell(verb, from, to, r, data)
-    local watch = S.watch
-    if S.n(K.COUNT_STATE) == K.ROOM_CLOSING then
-        if S.n(K.COUNT_UNTOLD) > 0 then S.put(K.COUNT_UNTOLD, 0) end
-    else
+    local was, mark, wait = S.n(K.COUNT_MARK), 0, 0
+    if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
         local v, after = S.version + 1, nil
-        if S.put_off() then S.watch = 0 end
         local log = S.fresh('6', format('%016.0f', v))
         log.slots, log.order = 1, v
-        log.data = mpack({verb, v, from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
-            r and r.id or '', data or ''})
+        local t = {verb, v, from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
+            r and r.id or '', data or '', was, 0}
+        mark = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
+        t[12] = mark
+        log.data = mpack(t)
+        if S.of_presence() then wait = (S.pset or S.set)[K.SET_PRESENCE + 1] end
         S.save(log)
         S.add(K.COUNT_CHANGES, 1)
         for _ = 1, 2 do
@@ -174,9 +141,12 @@ function S.tell(verb, from, to, r, data)
             S.add(K.COUNT_CHANGES, -1)
         end
     end
+    S.put(K.COUNT_MARK, mark)
     S.commit(verb, from, to, r, data)
-    S.watch = watch
-    if S.n(K.COUNT_UNTOLD) > 0 and S.n(K.COUNT_UNTOLD) >= S.untold_max() then S.tell_untold() end
+    if S.watch == 1 then
+        local t = S.notices[#S.notices]
+        t[11], t[12], t[13] = was, mark, wait
+    end
 end
 
 function S.finish(from, to, r, data)
@@ -324,7 +294,6 @@ function S.make_close()
 
     function S.close_begin(verb)
         local from = S.n(K.COUNT_STATE)
-        S.tell_untold()
         S.put(K.COUNT_STATE, K.ROOM_CLOSING)
         S.tell(verb, from, K.ROOM_CLOSING)
     end
@@ -663,9 +632,9 @@ function S.make_join()
     end
 end
 
--- What a replica should have: it is not to ask for what will be told.
-function S.say_told()
-    S.since = S.version - (S.watch == 1 and S.n(K.COUNT_UNTOLD) or 0)
+-- What a replica should have; behind the change that it tells of.
+function S.say_point()
+    S.since, S.extra = S.version, {S.count[K.COUNT_MARK + 1]}
 end
 
 function S.alive()
@@ -678,11 +647,11 @@ function S.alive()
     if S.now > r.rank then r.rank = S.now end
     S.settle(r, to, S.now)
     S.say_member(K.OK, r)
-    S.say_told()
+    S.say_point()
     if state == r.state then return S.beat(r, rank, ends) end
     S.save(r)
     S.finish(state, r.state, r)
-    S.say_told()
+    S.say_point()
 end
 
 function S.go(event)
@@ -893,22 +862,8 @@ function S.make_reads()
         if not S.read() then return end
         local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE] or 0
         S.counted = S.count[K.COUNT_CHANGES + 1]
-        S.since = S.version - S.counted
-        if since < S.since or since > S.version then
-            S.status = K.STALE
-            if since > S.version then S.because = 'the room has no such version' end
-            return
-        end
-        for n = 0, max do
-            local r = S.walk('6', '0', nil, 0, since)
-            if not r then return end
-            if n == max then
-                S.more = 1
-                return
-            end
-            since = r.order
-            S.add_row(K.ROW_NOTICE, r)
-        end
+        S.since, S.extra = S.version - S.counted, {S.count[K.COUNT_MARK + 1]}
+        S.add_changes(since, max, math.huge)
     end
 end
 
@@ -922,31 +877,51 @@ function S.add_rows(kind, row)
     end
 end
 
+-- Notices of what is behind @since: how many bytes they are.  See add_changes().
+function S.add_changes(since, max, page)
+    local bytes = 0
+    if since < S.version - S.count[K.COUNT_CHANGES + 1] or since > S.version then
+        S.status = K.STALE
+        if since > S.version then S.because = 'the room has no such version' end
+        return bytes
+    end
+    for n = 0, max do
+        local r = S.walk('6', '0', nil, 0, since)
+        if not r then return bytes end
+        if n == max or bytes >= page then
+            S.more = 1
+            return bytes
+        end
+        since, bytes = r.order, bytes + #r.data
+        S.add_row(K.ROW_NOTICE, r)
+    end
+end
+
 function S.snapshot()
     if not S.gate(K.ROOM_E_CHANGE) then return end
     if S.behind() then return S.say(K.STALE) end
-    local max, after, bytes, n, order = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER], 0, 0, nil
+    local max, after, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER] or 0, S.a[K.ARG_SINCE]
+    local bytes, n = 0, 0
     S.say(K.OK)
-    if after then
-        local r = S.find('1', after)
-        if not r or not S.present(r) then
-            S.status = K.STALE
-            return
-        end
-        order = r.order
-    else
+    S.say_point()
+    S.since = after
+    if since then
+        bytes = S.add_changes(since, max, K.PAGE_BYTES)
+        if S.status ~= K.OK or S.more == 1 then return end
+    end
+    if after == 0 then
         S.add_rows('2', K.ROW_FIELD)
         S.add_rows('3', K.ROW_ROLE)
     end
     S.add_rows('7', K.ROW_ALL)
     while true do
-        local r = S.walk('1', '2', nil, 0, order)
-        if not r then break end
-        if n == max or bytes >= K.PAGE_BYTES then
+        local r = S.walk('1', '2', nil, 0, S.since)
+        if not r then return end
+        if n == max or n > 0 and bytes >= K.PAGE_BYTES then
             S.more = 1
             return
         end
-        n, order, S.name, bytes = n + 1, r.order, r.id, bytes + #r.data
+        n, S.since, bytes = n + 1, r.order, bytes + #r.data
         S.add_row(K.ROW_MEMBER, r)
         local at
         while r.n2 > 0 do
@@ -956,7 +931,6 @@ function S.snapshot()
             S.add_row(K.ROW_SHARE, share)
         end
     end
-    S.name = ''
 end
 
 -- ---- all together -------------------------------------------------------------------------
@@ -973,7 +947,6 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
-    if S.n(K.COUNT_UNTOLD) > 0 and (not S.of_presence() or S.n(K.COUNT_TELL) <= S.now) then S.tell_untold() end
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end

@@ -204,15 +204,33 @@ unset USHER_WORLD
 mutant 'who is away is so from the last look on' src/steps/room.c \
     's/        return seen + set\[SET_AWAY\];/        return at + set[SET_AWAY];/' \
     tests/model/test_room_differential
-mutant 'more is to be told than the log has' src/steps/room.c \
-    's/counts\[COUNT_UNTOLD\] >= untold_max/counts[COUNT_UNTOLD] > untold_max/' \
+mutant 'what waits to be told is not told before what cannot' src/engine/watch.c \
+    's/        (n->wait_ms == 0 || (\*at)->all.epoch/        ((*at)->all.epoch/' \
+    $memory 'who_comes_and_goes*'
+mutant 'what waits to be told is more than a notice may have' src/engine/watch.c \
+    's/data.size + p.n > USHER_NOTICE_DATA_MAX/data.size > USHER_NOTICE_DATA_MAX/' \
     $memory 'what_is_told*'
 mutant 'a change that gets its version late is half made' src/steps/work.h \
     '/quietly(struct/,/^}/s/    c->n_told = 0;//' \
     $memory 'a_patrol_runs*'
-mutant 'who does not listen takes news away' src/steps/room.c \
-    's/if (!c->untold \&\& (watched(w) || counts\[COUNT_UNTOLD\] == 0))/if (!c->untold)/' \
-    $memory 'who_does_not*'
+mutant 'what waits stays when nobody listens any more' src/engine/watch.c \
+    's/        gathered_clear(w); .*/        ;/' \
+    $memory 'who_does_not_listen*'
+mutant 'a notice is applied whatever history it follows' src/replica/replica.c \
+    's/        n->was == r->copy.mark ? /        n->was != 0 ? /' \
+    tests/model/test_replica_random 'no_small_world*'
+mutant 'a heartbeat agrees by its version alone' src/replica/replica.c \
+    's/    if (mark == 0)$/    if (version != 0)/' \
+    tests/model/test_replica_random 'no_small_world*'
+mutant 'who goes between two pages leaves his roles' src/replica/copy.c \
+    's/            vacate(c, &n->subject);/            ;/' \
+    tests/model/test_replica_random 'pages_with*'
+mutant 'a page does not begin with what was changed since the one before' src/steps/room.c \
+    's/add_changes(w, (uint64_t)a->since, max, &bytes)/add_changes(w, w->scope.version, max, \&bytes)/' \
+    $memory 'a_room_is_copied*'
+mutant 'Redis: a change has the mark of the one before' backends/redis/lua/room.lua \
+    's/        t\[12\] = mark/        t[12] = was/' \
+    $redis 'marks_make*'
 mutant 'script: an end of a ban has a kept answer' backends/redis/lua/room.lua \
     's/if S.req and S.exists and S.version ~= version then/if S.req and S.exists and n > 0 then/' \
     $redis 'a_sweep_of_bans*'

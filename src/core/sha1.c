@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-#include "core/sha1.h"
+#include "sha1.h"
 
 #include <string.h>
 

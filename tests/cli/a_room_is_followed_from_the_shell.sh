@@ -38,11 +38,11 @@ cat >wanted_talk <<'EOF'
 > room share r ann screen kind=window now=1005
 {"status":"ok","epoch":"E","version":10,"share":"screen"}
 > room snapshot r now=1005
-{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}},{"member":"bob","state":"here","since":1002,"fields":{"mic":"on"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":null,"all":{"mic":"off"},"state":"open"}
+{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}},{"member":"bob","state":"here","since":1002,"fields":{"mic":"on"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":null,"all":{"mic":"off"},"state":"open","mark":3229309794513801}
 > room snapshot r max=1 now=1005
-{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":"ann","all":{"mic":"off"},"state":"open"}
+{"status":"ok","epoch":"E","version":10,"fields":{"a":"1","b":"2"},"members":[{"member":"ann","state":"here","since":1001,"fields":{"mic":"off","name":"Ann B"}}],"roles":{"speaker":"ann"},"shares":[{"share":"screen","member":"ann","fields":{"kind":"window"}}],"next":2,"all":{"mic":"off"},"state":"open","mark":3229309794513801}
 > room alive r ann now=1010
-{"status":"ok","epoch":"E","version":10,"member":"ann","members":2,"state":"here","until":0,"told":10}
+{"status":"ok","epoch":"E","version":10,"member":"ann","members":2,"state":"here","until":0,"told":10,"mark":3229309794513801}
 > room leave r ann now=1011
 {"status":"ok","epoch":"E","version":11,"member":"ann","members":1,"state":"absent","until":0}
 > room leave r ann now=1011
@@ -52,9 +52,9 @@ cat >wanted_talk <<'EOF'
 > room unshare r screen now=1011
 {"status":"same","epoch":"E","version":11,"share":"screen"}
 > room changes r since=8 now=1011
-{"status":"ok","epoch":"E","version":11,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011}],"more":false}
+{"status":"ok","epoch":"E","version":11,"notices":[{"scope":"room/r","epoch":"E","version":9,"verb":"role","subject":"speaker","from":null,"to":null,"data":{"holder":"ann"},"owner":"ann","time":1005,"was":2654664290529591,"mark":3172576983492305},{"scope":"room/r","epoch":"E","version":10,"verb":"share","subject":"screen","from":null,"to":null,"data":{"kind":"window"},"owner":"ann","time":1005,"was":3172576983492305,"mark":3229309794513801},{"scope":"room/r","epoch":"E","version":11,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1011,"was":3229309794513801,"mark":2844529309960424}],"more":false}
 > room changes r since=99 now=1011
-{"status":"stale","epoch":"E","version":11,"from":0}
+{"status":"stale","epoch":"E","version":11,"from":null,"message":"the room has no such version"}
 > room kick r bob ban=5000 now=1012
 {"status":"ok","epoch":"E","version":12,"member":"bob","members":0,"state":"banned","until":6012}
 > room lock r now=1013

@@ -364,6 +364,13 @@ mutant 'authority: power loss takes back what was granted' backends/sqlite/side.
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'no_serial_comes_twice_when_a_file*'
+mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
+    's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
+    tests/fault/test_edited 'an_edit*'
+mutant 'SQLite: a blob is a name' backends/sqlite/sqlite.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
+    tests/fault/test_edited 'an_edit*'
+mutant 'serial: settings of a file are taken' src/steps/serial.c 's/    if (set\[SET_STAMP\] < USHER_STAMP_TAKE/    if (false \&\& set[SET_STAMP] < USHER_STAMP_TAKE/' \
+    tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/if (w->now > w->latest) {/if (false) {/' \
     $memory 'a_queue_told*'

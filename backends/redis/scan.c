@@ -297,7 +297,7 @@ static bool settings_read(struct usher_text text, struct usher_scope *s)
 
 /* The word that a record begins with: @words, as in usher_table(). */
 #define WORD 10u
-#define STATES 8u
+#define STATES 10u
 static bool take_word(struct usher_text *text, const char *words, unsigned kind, unsigned state)
 {
     if (text->size < WORD || state >= STATES ||

@@ -187,7 +187,7 @@ static const char add_visit_rows_and_due[] =
     " CAST(substr(data, l) AS TEXT), n0, n1, n2,"
     " CASE state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 THEN 'timeout'"
     " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"
-    " owner, CASE WHEN n6 <> 0 THEN n5 || '.' || n6 END, nullif(n3, 0), n4,"
+    " owner, CASE WHEN n6 <> 0 THEN printf('%016x.%d.%d', epoch, n5, n6) END, nullif(n3, 0), n4,"
     " CASE n3 WHEN 0 THEN n4 ELSE n3 END - n2, CASE n3 WHEN 0 THEN 0 ELSE n4 - n3 END"
     " FROM told WHERE size > 0 ORDER BY list, ord;"
     "ALTER TABLE record ADD COLUMN due INTEGER;"

@@ -146,8 +146,9 @@
       " (CAST(substr(r.data, 1, instr(r.data, x'0a') - 1) AS TEXT),"                           \
       " CAST(substr(r.data, instr(r.data, x'0a') + 1) AS TEXT), r.n0, r.n1, r.n2,"             \
       " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost'"               \
-      " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"\
-      " r.owner, CASE WHEN r.n6 <> 0 THEN r.n5 || '.' || r.n6 END, nullif(r.n3, 0), r.n4,"     \
+      " WHEN 4 THEN 'timeout' WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed'"  \
+      " WHEN 8 THEN 'requeued' END, r.owner,"                                                  \
+      " CASE WHEN r.n6 <> 0 THEN v.epoch || '.' || r.n5 || '.' || r.n6 END, nullif(r.n3, 0), r.n4,"     \
       " ifnull(nullif(r.n3, 0), r.n4) - r.n2, ifnull(r.n4 - nullif(r.n3, 0), 0))",             \
       "record_ready, and sqlite_autoindex_visit_1")                                            \
                                                                                                \

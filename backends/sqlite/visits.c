@@ -46,9 +46,8 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
                             SQLITE_STATIC);
     bind_text(st, 10, &v->agent);
     if (v->no != 0)
-        (void)sqlite3_bind_text(
-            st, 11, room, snprintf(room, sizeof room, "%" PRIu64 ".%" PRId64, v->login, v->no),
-            SQLITE_STATIC);
+        (void)sqlite3_bind_text(st, 11, usher_queue_room_name(room, epoch, v->login, v->no), -1,
+                                SQLITE_STATIC);
     else
         (void)sqlite3_bind_null(st, 11);
     if (v->matched_ms != 0)
@@ -77,12 +76,13 @@ static int outcome_of(sqlite3_stmt *st, int i)
 {
     const char *word = (const char *)sqlite3_column_text(st, i);
 
-    for (int code = 1; word != NULL && code <= USHER_OUTCOME_FREED; code++)
+    for (int code = 1; word != NULL && code <= USHER_OUTCOME_REQUEUED; code++)
         if (strcmp(word, usher_outcome_word((enum usher_outcome)code)) == 0)
             return code;
     return USHER_OUTCOME_NONE;
 }
 
+/* "EPOCH.LOGIN.NO" */
 static void room_of(sqlite3_stmt *st, int i, struct usher_queue_row *row)
 {
     const char *text = (const char *)sqlite3_column_text(st, i);
@@ -90,7 +90,9 @@ static void room_of(sqlite3_stmt *st, int i, struct usher_queue_row *row)
 
     if (text == NULL)
         return;
-    row->login = strtoull(text, &end, 10);
+    row->epoch = strtoull(text, &end, 16);
+    if (*end == '.')
+        row->login = strtoull(end + 1, &end, 10);
     if (*end == '.')
         row->no = strtoll(end + 1, NULL, 10);
 }

@@ -27,10 +27,11 @@
 extern "C" {
 #endif
 
-#define USHER_CAPACITY_MAX 32   /* rooms of an agent */
-#define USHER_PRIORITY_MAX 1000 /* of a user */
-#define USHER_LANES_MAX 1000    /* lanes of a queue that have ever been used */
-#define USHER_REJECTS_MAX 16    /* agents that a user remembers to have refused or missed it */
+#define USHER_CAPACITY_MAX 32     /* rooms of an agent */
+#define USHER_PRIORITY_MAX 1000   /* of a user */
+#define USHER_LANES_MAX 1000      /* lanes of a queue that have ever been used */
+#define USHER_REJECTS_MAX 16      /* agents that a user remembers to have refused or missed it */
+#define USHER_PATIENCE_LEFT 10000 /* ms that who waits again after a room does so at least */
 #define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
 
 /* Codes are stored. */
@@ -65,7 +66,9 @@ enum usher_queue_why {
     USHER_QUEUE_WHY_NONE = 0,
     USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in */
     USHER_QUEUE_WHY_NO_USER = 2,  /* pull: nobody waits whom this agent may have */
-    USHER_QUEUE_WHY_HISTORY = 3   /* apply: `archive` ended visits wait for a history */
+    USHER_QUEUE_WHY_HISTORY = 3,  /* apply: `archive` ended visits wait for a history */
+    USHER_QUEUE_WHY_DUE = 4       /* of a store: nothing was done, for more deadlines were due than
+                                   * one command applies; an engine sends it again until it is done */
 };
 
 enum usher_trigger {
@@ -98,7 +101,9 @@ enum usher_outcome {
     USHER_OUTCOME_TIMEOUT = 4, /* waited for `maxwait` */
     USHER_OUTCOME_DROPPED = 5, /* its agent is gone, with requeue=drop */
     USHER_OUTCOME_CUT = 6,     /* no heartbeat, in a room */
-    USHER_OUTCOME_FREED = 7    /* an operator freed the agent */
+    USHER_OUTCOME_FREED = 7,   /* an operator freed the agent */
+    USHER_OUTCOME_REQUEUED = 8 /* was in a room; its agent is gone, and it waits again: the visit
+                                * goes on */
 };
 
 /* Bits of usher_command.given for queue verbs (texts: data is not NULL). */
@@ -130,7 +135,7 @@ enum usher_queue_given {
 /* Arguments; which verb takes which: src/core/queue_verbs.def. */
 struct usher_queue_args {
     struct usher_text agent, user;
-    struct usher_text room;  /* "LOGIN.N": the version of the login, and 1 … capacity */
+    struct usher_text room;  /* "EPOCH.LOGIN.N": see usher_queue_room_name(); "LOGIN.N" will do */
     struct usher_text lane;  /* one lane */
     struct usher_text lanes; /* login: "A,B"; "*" or none: all */
     struct usher_text after; /* list, agents, history: reply.next of the page before */
@@ -151,10 +156,11 @@ struct usher_queue_settings {
     int64_t offer_ms; /* 0: seated at once */
     int64_t wrapup_ms;
     int64_t limit;      /* users waiting, away ones included; 0: no limit */
-    int64_t maxwait_ms; /* 0: for ever */
+    int64_t maxwait_ms; /* of waiting, an offer included, a room not; 0: for ever */
     int64_t grace_ms;   /* 0: who is dropped is gone */
     int64_t requeue;    /* enum usher_requeue */
-    int64_t history;    /* ended visits kept, without `archive`; default 1,000 */
+    int64_t history;    /* ended visits that the queue keeps, without `archive`; default 1,000.  A
+                         * history, also that within an SQLite store, has them besides */
     int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
     int64_t service_ms; /* service level: seated within this; default 20,000 */
     int64_t requests;   /* answers kept for request ids; default 10,000 */
@@ -169,9 +175,10 @@ struct usher_queue_stats {
     int64_t seated_today;    /* users put into rooms since local midnight */
     int64_t abandoned_today; /* left or lost before that */
     int64_t timeout_today;   /* waited for maxwait */
-    int64_t finished_today;  /* visits with a room that ended */
+    int64_t finished_today;  /* stays in a room that ended */
     int64_t service_level;   /* of 10,000 seated today, how many within service_ms; -1: none yet */
-    int64_t wait_ms;         /* mean from apply to room, of those seated today; -1: none yet */
+    int64_t wait_ms;         /* mean from apply, or from the return of who lost its agent, to the
+                              * room, of those seated today; -1: none yet */
     int64_t talk_ms;         /* mean from room to end, of those finished today; -1: none yet */
     int64_t dropped_today;   /* of those finished: their agent went, with requeue=drop */
     int64_t visits;          /* ended visits that the queue keeps; with `archive`, those that are
@@ -185,18 +192,20 @@ struct usher_queue_stats {
 struct usher_queue_row {
     struct usher_text user, agent, lane;
     struct usher_text lanes; /* of an agent: "A,B" or "*" */
-    uint64_t login;          /* the room is "LOGIN.NO", if no != 0 */
+    uint64_t epoch;          /* history: of the queue, if it is another one's; 0: the reply's */
+    uint64_t login;          /* the room is "EPOCH.LOGIN.NO", if no != 0 */
     int64_t no;
     int state; /* of the user or the agent; history: enum usher_outcome */
     int64_t priority;
     int64_t since_ms;   /* place; agent: login */
-    int64_t applied_ms; /* apply */
+    int64_t applied_ms; /* since when it waits, or did: apply, or its return from a room */
     int64_t matched_ms; /* offered or seated at; agent: in its state since */
     int64_t until_ms;   /* nearest deadline, 0: none; history: the end */
-    int64_t wait_ms;    /* history: from apply to the room, or to the end without one */
+    int64_t wait_ms;    /* history: from applied_ms to the room, or to the end without one */
     int64_t talk_ms;    /* history: in the room */
     int64_t capacity, used, served, level; /* of an agent */
     uint64_t version;                      /* history, drain: of the end of the visit */
+    uint64_t token;                        /* version of the match, which finish takes */
 };
 
 struct usher_queue_reply {
@@ -234,7 +243,13 @@ struct usher_reply;
  * src/core/queue_verbs.def; the transition tables: `usher tables agent`, `usher tables user`.
  */
 
-#define USHER_ROOM_MAX 48 /* bytes of the id of a room, with its NUL */
+#define USHER_ROOM_MAX 64 /* bytes of the id of a room, with its NUL */
+
+/** The id of a room, "EPOCH.LOGIN.NO", into @to: epoch of the queue (of the reply, or of a row that
+ *  has one) in 16 hexadecimal digits, version of the agent's login, number from 1 on.  No other
+ * room of any queue is ever called so.  "" if @no is 0.  Returns @to. */
+USHER_API const char *usher_queue_room_name(char to[USHER_ROOM_MAX], uint64_t epoch, uint64_t login,
+                                            int64_t no);
 
 /* Where a user is. */
 struct usher_seat {
@@ -256,8 +271,8 @@ USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *
                                             uint32_t given, struct usher_queue_settings *inout);
 
 /**
- * @agent comes to work, with @capacity rooms (0: 1), called "LOGIN.1" to "LOGIN.capacity" by
- * *@ret_login (may be NULL).  @lanes "A,B", or NULL: all.  @level is for strategy level.  Users
+ * @agent comes to work, with @capacity rooms (0: 1), 1 to capacity of *@ret_login (may be NULL):
+ * see usher_queue_room_name().  @lanes "A,B", or NULL: all.  @level is for strategy level.  Users
  * who wait are matched at once.
  * USHER_OK; USHER_SAME if it is logged in like that (a sign of life); USHER_REFUSED if it is with
  * other arguments.  O(lanes * log n).

@@ -22,14 +22,15 @@ static void key_name(struct json *j, const char *key, const struct usher_text *t
         key_null(j, key);
 }
 
-static void key_room(struct json *j, uint64_t login, int64_t no)
+static void key_room(struct json *j, uint64_t epoch, uint64_t login, int64_t no)
 {
+    char room[USHER_ROOM_MAX];
+
     if (no == 0) {
         key_null(j, "room");
         return;
     }
-    usher__json_key(j, "room");
-    fprintf(j->out, "\"%" PRIu64 ".%" PRId64 "\"", login, no);
+    usher__json_text(j, "room", usher_queue_room_name(room, epoch, login, no));
 }
 
 /* null where @value is below zero. */
@@ -47,32 +48,35 @@ static void key_token(struct json *j, uint64_t token)
     fprintf(j->out, "\"%" PRIu64 "\"", token);
 }
 
-static void array(struct json *j, const char *key, const struct usher_queue_reply *q,
-                  void (*row)(struct json *j, const struct usher_queue_row *r))
+static void array(struct json *j, const char *key, const struct usher_reply *reply,
+                  void (*row)(struct json *j, uint64_t epoch, const struct usher_queue_row *r))
 {
+    const struct usher_queue_reply *q = &reply->of.queue;
+
     usher__json_key(j, key);
     putc('[', j->out);
     for (size_t i = 0; i < q->n_rows; i++) {
         fputs(i > 0 ? ",{" : "{", j->out);
         j->comma = false;
-        row(j, &q->rows[i]);
+        row(j, reply->epoch, &q->rows[i]);
         putc('}', j->out);
     }
     putc(']', j->out);
     j->comma = true;
 }
 
-static void row_matched(struct json *j, const struct usher_queue_row *r)
+static void row_matched(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_name(j, "agent", &r->agent);
-    key_room(j, r->login, r->no);
+    key_room(j, epoch, r->login, r->no);
     usher__json_text(j, "state", usher_user_state_word((enum usher_user_state)r->state));
+    key_token(j, r->token);
 }
 
-static void row_room(struct json *j, const struct usher_queue_row *r)
+static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
-    key_room(j, r->login, r->no);
+    key_room(j, epoch, r->login, r->no);
     key_name(j, "user", &r->user);
     if (r->user.size == 0)
         return;
@@ -80,9 +84,10 @@ static void row_room(struct json *j, const struct usher_queue_row *r)
     usher__json_name(j, "lane", &r->lane);
     usher__json_int(j, "matched", r->matched_ms);
     usher__json_int(j, "until", r->until_ms);
+    key_token(j, r->token);
 }
 
-static void row_user(struct json *j, const struct usher_queue_row *r)
+static void row_user(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_text(j, "state", usher_user_state_word((enum usher_user_state)r->state));
@@ -91,13 +96,16 @@ static void row_user(struct json *j, const struct usher_queue_row *r)
     usher__json_int(j, "since", r->since_ms);
     usher__json_int(j, "applied", r->applied_ms);
     key_name(j, "agent", &r->agent);
-    key_room(j, r->login, r->no);
+    key_room(j, epoch, r->login, r->no);
     usher__json_int(j, "matched", r->matched_ms);
     usher__json_int(j, "until", r->until_ms);
+    if (r->token != 0)
+        key_token(j, r->token);
 }
 
-static void row_agent(struct json *j, const struct usher_queue_row *r)
+static void row_agent(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
+    (void)epoch;
     usher__json_name(j, "agent", &r->agent);
     usher__json_text(j, "state", usher_agent_state_word((enum usher_agent_state)r->state));
     usher__json_name(j, "lanes", &r->lanes);
@@ -111,7 +119,7 @@ static void row_agent(struct json *j, const struct usher_queue_row *r)
     usher__json_int(j, "logged_in", r->since_ms);
 }
 
-static void row_visit(struct json *j, const struct usher_queue_row *r)
+static void row_visit(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_name(j, "lane", &r->lane);
@@ -124,7 +132,7 @@ static void row_visit(struct json *j, const struct usher_queue_row *r)
         key_null(j, "seated");
     usher__json_int(j, "wait", r->wait_ms);
     key_name(j, "agent", &r->agent);
-    key_room(j, r->login, r->no);
+    key_room(j, r->epoch != 0 ? r->epoch : epoch, r->login, r->no);
     usher__json_int(j, "finished", r->until_ms);
     usher__json_int(j, "talk", r->talk_ms);
     usher__json_int(j, "since", r->since_ms);
@@ -139,18 +147,23 @@ static void agent(struct json *j, const struct usher_queue_reply *q)
     usher__json_text(j, "state", usher_agent_state_word(q->state));
 }
 
-static void rooms(struct json *j, const struct usher_queue_reply *q)
+static void rooms(struct json *j, const struct usher_reply *reply)
 {
+    const struct usher_queue_reply *q = &reply->of.queue;
+    char room[USHER_ROOM_MAX];
+
     usher__json_key(j, "rooms");
     putc('[', j->out);
     for (int64_t i = 1; i <= q->no; i++)
-        fprintf(j->out, "%s\"%" PRIu64 ".%" PRId64 "\"", i > 1 ? "," : "", q->login, i);
+        fprintf(j->out, "%s\"%s\"", i > 1 ? "," : "",
+                usher_queue_room_name(room, reply->epoch, q->login, i));
     putc(']', j->out);
     j->comma = true;
 }
 
-static void place(struct json *j, const struct usher_queue_reply *q)
+static void place(struct json *j, const struct usher_reply *reply)
 {
+    const struct usher_queue_reply *q = &reply->of.queue;
     struct usher_text name = { q->agent, q->agent_size };
 
     if (q->why != USHER_QUEUE_WHY_NONE) {
@@ -159,7 +172,7 @@ static void place(struct json *j, const struct usher_queue_reply *q)
     }
     usher__json_text(j, "place", usher_place_word(q->place));
     if (q->place == USHER_PLACE_ROOM || q->place == USHER_PLACE_OFFER) {
-        key_room(j, q->login, q->no);
+        key_room(j, reply->epoch, q->login, q->no);
         usher__json_name(j, "agent", &name);
         if (q->place == USHER_PLACE_OFFER)
             usher__json_int(j, "until", q->until_ms);
@@ -171,13 +184,14 @@ static void place(struct json *j, const struct usher_queue_reply *q)
 }
 
 /* Of leave, finish, accept, reject. */
-static void pair(struct json *j, const struct usher_queue_reply *q)
+static void pair(struct json *j, const struct usher_reply *reply)
 {
+    const struct usher_queue_reply *q = &reply->of.queue;
     struct usher_text user = { q->user, q->user_size }, name = { q->agent, q->agent_size };
 
     key_name(j, "user", &user);
     key_name(j, "agent", &name);
-    key_room(j, q->login, q->no);
+    key_room(j, reply->epoch, q->login, q->no);
     if (q->token != 0)
         key_token(j, q->token);
     if (q->state != USHER_AGENT_GONE)
@@ -261,30 +275,30 @@ void usher__answer_queue_json(struct json *j, const struct usher_command *comman
     case USHER_QUEUE_READY:
     case USHER_QUEUE_FREE:
         agent(j, q);
-        rooms(j, q);
+        rooms(j, reply);
         if (command->verb == USHER_QUEUE_FREE)
             usher__json_uint(j, "freed", q->count);
         break;
     case USHER_QUEUE_ROOM:
         agent(j, q);
-        array(j, "rooms", q, row_room);
+        array(j, "rooms", reply, row_room);
         break;
     case USHER_QUEUE_ALIVE:
         if (command->arg.queue.agent.data != NULL) {
             agent(j, q);
-            array(j, "rooms", q, row_room);
+            array(j, "rooms", reply, row_room);
             break;
         }
-        place(j, q);
+        place(j, reply);
         break;
     case USHER_QUEUE_APPLY:
     case USHER_QUEUE_WHERE:
     case USHER_QUEUE_MOVE:
-        place(j, q);
+        place(j, reply);
         break;
     case USHER_QUEUE_PULL:
     case USHER_QUEUE_MATCH:
-        array(j, "matched", q, row_matched);
+        array(j, "matched", reply, row_matched);
         if (command->verb == USHER_QUEUE_PULL && reply->status == USHER_EMPTY)
             usher__json_text(j, "why", usher_queue_why_word(q->why));
         if (command->verb == USHER_QUEUE_MATCH)
@@ -292,24 +306,24 @@ void usher__answer_queue_json(struct json *j, const struct usher_command *comman
         break;
     case USHER_QUEUE_SWEEP:
         usher__json_uint(j, "expired", q->count);
-        array(j, "matched", q, row_matched);
+        array(j, "matched", reply, row_matched);
         usher__json_bool(j, "more", q->more);
         break;
     case USHER_QUEUE_LIST:
-        array(j, "users", q, row_user);
+        array(j, "users", reply, row_user);
         page(j, q);
         break;
     case USHER_QUEUE_AGENTS:
-        array(j, "agents", q, row_agent);
+        array(j, "agents", reply, row_agent);
         page(j, q);
         break;
     case USHER_QUEUE_HISTORY:
-        array(j, "visits", q, row_visit);
+        array(j, "visits", reply, row_visit);
         page(j, q);
         break;
     case USHER_QUEUE_DRAIN:
         usher__json_uint(j, "moved", q->count);
-        array(j, "visits", q, row_visit);
+        array(j, "visits", reply, row_visit);
         usher__json_bool(j, "more", q->more);
         break;
     case USHER_QUEUE_STATS:
@@ -317,7 +331,7 @@ void usher__answer_queue_json(struct json *j, const struct usher_command *comman
             stats(j, &q->of.stats);
         break;
     default: /* leave, finish, accept, reject */
-        pair(j, q);
+        pair(j, reply);
         break;
     }
     if (reply->message[0] != '\0')
@@ -334,10 +348,12 @@ static void name(FILE *out, const char *before, const struct usher_text *text)
     usher__plain_text(out, text->data, text->size);
 }
 
-static void room(FILE *out, const char *before, uint64_t login, int64_t no)
+static void room(FILE *out, const char *before, uint64_t epoch, uint64_t login, int64_t no)
 {
+    char text[USHER_ROOM_MAX];
+
     if (no != 0)
-        fprintf(out, "%s%" PRIu64 ".%" PRId64, before, login, no);
+        fprintf(out, "%s%s", before, usher_queue_room_name(text, epoch, login, no));
 }
 
 static void plain_agent(FILE *out, const struct usher_queue_reply *q)
@@ -365,8 +381,8 @@ static void plain_place(FILE *out, const struct usher_command *command,
     switch (q->place) {
     case USHER_PLACE_ROOM:
     case USHER_PLACE_OFFER:
-        room(out, q->place == USHER_PLACE_ROOM ? " is in room " : " is offered for room ", q->login,
-             q->no);
+        room(out, q->place == USHER_PLACE_ROOM ? " is in room " : " is offered for room ",
+             reply->epoch, q->login, q->no);
         name(out, " of ", &text);
         if (q->place == USHER_PLACE_OFFER)
             fprintf(out, " until %s", usher__time_text(until, q->until_ms));
@@ -385,13 +401,13 @@ static void plain_place(FILE *out, const struct usher_command *command,
     }
 }
 
-static void plain_row(FILE *out, const struct usher_command *command,
+static void plain_row(FILE *out, const struct usher_command *command, uint64_t epoch,
                       const struct usher_queue_row *r)
 {
     switch (command->verb) {
     case USHER_QUEUE_ROOM:
     case USHER_QUEUE_ALIVE:
-        room(out, "; room ", r->login, r->no);
+        room(out, "; room ", epoch, r->login, r->no);
         if (r->user.size == 0)
             fputs(" is free", out);
         else
@@ -418,7 +434,7 @@ static void plain_row(FILE *out, const struct usher_command *command,
         fprintf(out, " %s", usher_user_state_word((enum usher_user_state)r->state));
         name(out, ", lane ", &r->lane);
         name(out, ", with ", &r->agent);
-        room(out, " in ", r->login, r->no);
+        room(out, " in ", epoch, r->login, r->no);
         break;
     }
 }
@@ -474,7 +490,7 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
     case USHER_QUEUE_FREE:
         plain_agent(out, q);
         for (int64_t i = 1; i <= q->no; i++)
-            room(out, i == 1 ? ", rooms " : " ", q->login, i);
+            room(out, i == 1 ? ", rooms " : " ", reply->epoch, q->login, i);
         break;
     case USHER_QUEUE_ROOM:
         plain_agent(out, q);
@@ -511,11 +527,11 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
     default: /* leave, finish, accept, reject */
         name(out, ": user ", &user);
         name(out, ", agent ", &agent_name);
-        room(out, ", room ", q->login, q->no);
+        room(out, ", room ", reply->epoch, q->login, q->no);
         break;
     }
     for (size_t i = 0; i < q->n_rows; i++)
-        plain_row(out, command, &q->rows[i]);
+        plain_row(out, command, reply->epoch, &q->rows[i]);
     if (q->more && q->n_rows > 0 && command->verb != USHER_QUEUE_DRAIN)
         name(out, "; more after ", &agent_name);
     if (reply->message[0] != '\0')

@@ -243,9 +243,9 @@ static const char *const agent_state_words[] = {
     [USHER_AGENT_PAUSING] = "pausing",
 };
 static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
-static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history" };
-static const char *const outcome_words[] = { "none",    "seated",  "left", "lost",
-                                             "timeout", "dropped", "cut",  "freed" };
+static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history", "due" };
+static const char *const outcome_words[] = { "none",    "seated", "left",  "lost",    "timeout",
+                                             "dropped", "cut",    "freed", "requeued" };
 
 const char *usher_agent_state_word(enum usher_agent_state state)
 {

@@ -761,6 +761,58 @@ static enum usher_status replies_look(const struct usher_engine *e,
     return worst;
 }
 
+/* A command on a queue of which nothing was done, for there was too much due before it. */
+static bool unfinished(const struct usher_task *t)
+{
+    return (unsigned)t->command->verb >> 8 == USHER_QUEUE &&
+           t->reply->of.queue.why == USHER_QUEUE_WHY_DUE;
+}
+
+/* Was a command behind @tasks[i] on its scope done before it? */
+static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
+{
+    const struct usher_command *c = tasks[i].command;
+
+    for (size_t k = i + 1; k < n; k++)
+        if ((unsigned)tasks[k].command->verb >> 8 == USHER_QUEUE && !unfinished(&tasks[k]) &&
+            tasks[k].reply->status < USHER_INVALID &&
+            usher__text_equal(&c->scope, &tasks[k].command->scope))
+            return true;
+    return false;
+}
+
+/* Go on with those that are unfinished, one by one and in order: between two portions of what is
+ * due others have their turn.  Those left over are answered as not done. */
+static void __attribute__((noinline))
+finish_queues(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct usher_task *t = &tasks[i];
+        const char *why = NULL;
+
+        if (unfinished(t) && overtaken(tasks, i, n))
+            why = "a later command on the queue was done before it";
+        while (why == NULL && unfinished(t)) {
+            struct usher_context context = { .deadline_ms = deadline_ms };
+
+            if (e->waits && usher__monotonic_ms() >= deadline_ms) {
+                why = "more deadlines were due than there was time to apply";
+                break;
+            }
+            usher_reply_done(t->reply);
+            usher__reply_init(t->reply, USHER_QUEUE, e->opt.alloc);
+            if (e->combines)
+                combine(e, t, 1, deadline_ms);
+            else
+                give_to_store(e, t, 1, &context);
+        }
+        if (why != NULL) {
+            usher_reply_done(t->reply);
+            usher_reply_fail(t->reply, USHER_UNAVAILABLE, why);
+        }
+    }
+}
+
 /* At most CHUNK commands. */
 static inline void execute_chunk(struct usher_engine *e, const struct usher_command *commands,
                                  struct usher_reply *replies, size_t n, int64_t deadline_ms)
@@ -786,9 +838,12 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
 
             give_to_store(e, tasks, n_tasks, &context);
         }
-        for (size_t i = 0; i < n_tasks; i++)
+        for (size_t i = 0; i < n_tasks; i++) {
             if (tasks[i].command->verb == USHER_SERIAL_PARSE)
                 usher__serial_parsed(tasks[i].command, tasks[i].reply);
+            else if (unfinished(&tasks[i]))
+                finish_queues(e, tasks + i, n_tasks - i, deadline_ms);
+        }
     }
 }
 

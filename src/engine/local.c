@@ -170,6 +170,7 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
     w->context = context;
     w->command = NULL;
     w->latest = INT64_MIN;
+    w->behind = false;
     w->at_once = (l->records->ops->caps & USHER_CAP_CONCURRENT) != 0;
     w->answer = NULL;
     w->answer_size = 0;
@@ -349,9 +350,10 @@ static void expect(const struct usher__work *w, const struct usher_command *comm
         w->ops->expect(w->txn, &w->scope, steps->sought_kind, &id);
 }
 
-/* Tasks from the first on in one transaction, as many as may share it.  Returns how many. */
+/* Tasks from the first on in one transaction, as many as may share it.  Returns how many.
+ * *@behind: see usher__work. */
 static size_t share(struct local *l, struct usher_task *tasks, size_t n,
-                    const struct usher_context *context)
+                    const struct usher_context *context, bool *behind)
 {
     const struct usher_record_store_ops *ops = l->records->ops;
     const struct usher_command *first = tasks->command;
@@ -367,6 +369,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
         int64_t now = now_of(context);
 
         work_begin(&w, l, &g, txn, context);
+        w.behind = *behind;
         do {
             status = run(&w, &tasks[done++], now);
             if (w.ops->expect != NULL && n - done > AHEAD)
@@ -379,6 +382,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
             ops->rollback(txn);
             failed_from = done - 1; /* those before it have been applied */
         }
+        *behind = w.behind;
         work_end(&w, l);
     } else {
         done = 1;
@@ -393,8 +397,10 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
 static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t n,
                          const struct usher_context *context)
 {
+    bool behind = false;
+
     for (size_t done = 0; done < n;)
-        done += share((struct local *)s, tasks + done, n - done, context);
+        done += share((struct local *)s, tasks + done, n - done, context, &behind);
 }
 
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,

@@ -67,11 +67,13 @@ static bool given_to(const void *ret, const char *verb, const char *name)
     return ret != NULL;
 }
 
-static void room_put(char to[USHER_ROOM_MAX], uint64_t login, int64_t no)
+const char *usher_queue_room_name(char to[USHER_ROOM_MAX], uint64_t epoch, uint64_t login,
+                                  int64_t no)
 {
     to[0] = '\0';
     if (no != 0)
-        (void)snprintf(to, USHER_ROOM_MAX, "%" PRIu64 ".%" PRId64, login, no);
+        (void)snprintf(to, USHER_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch, login, no);
+    return to;
 }
 
 static enum usher_status seat_of(struct usher_engine *e, const struct usher_command *c,
@@ -93,7 +95,7 @@ static enum usher_status seat_of(struct usher_engine *e, const struct usher_comm
     ret->token = q->token;
     ret->epoch = reply.epoch;
     ret->version = reply.version;
-    room_put(ret->room, q->login, q->no);
+    (void)usher_queue_room_name(ret->room, reply.epoch, q->login, q->no);
     memcpy(ret->agent, q->agent, q->agent_size + 1);
     return status;
 }

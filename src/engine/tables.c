@@ -189,12 +189,12 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
 }
 
 /* What a stored record begins with, in columns of 10: the word of its state, or of its kind if
- * those of that kind have none.  For each kind from 1 up a row of the states from 0 to 7. */
+ * those of that kind have none.  For each kind from 1 up a row of the states from 0 to 9. */
 static void words_lua(struct out *o, const struct usher__steps *steps)
 {
     put(o, "local WORDS = '");
     for (unsigned kind = 1; kind < USHER_KINDS; kind++)
-        for (unsigned state = 0; state < 8; state++) {
+        for (unsigned state = 0; state < 10; state++) {
             const char *word = steps->state_word(kind, state);
 
             put(o, "%-10s", word != NULL ? word : state == 0 ? steps->kinds[kind] : "?");

@@ -136,12 +136,6 @@ static enum usher_status verb(struct run *run)
     }
 }
 
-static bool reads(enum usher_verb verb)
-{
-    return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
-           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
-}
-
 /* The agent that a verb was about has been given somebody since. */
 static enum usher_status agent_now(work *w)
 {
@@ -188,6 +182,20 @@ static const char *arguments_fault(const work *w)
     return NULL;
 }
 
+/*
+ * More was due than one command applies: nothing else has been done, and the command is to come
+ * again when others have had their turn, as the engine has it do.  So must those behind it in the
+ * same transaction, or they would overtake it.
+ */
+static enum usher_status come_again(work *w)
+{
+    w->behind = true;
+    reply_of(w)->why = USHER_QUEUE_WHY_DUE;
+    reply_of(w)->more = true;
+    usher__say(w->reply, USHER_REFUSED, "more deadlines were due than one command applies: again");
+    return USHER_OK;
+}
+
 static enum usher_status run(work *w)
 {
     struct todo todo;
@@ -196,9 +204,12 @@ static enum usher_status run(work *w)
     uint64_t n = 0, version;
     bool more = false;
     const char *fault;
-    int64_t max = reads(v) ? USHER__STEP_MAX : USHER__EXPIRE_MAX;
-    enum usher_status status = usher__request_find(w);
+    int64_t max = USHER__EXPIRE_MAX;
+    enum usher_status status;
 
+    if (w->behind)
+        return come_again(w);
+    status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
     status = USHER_OK;
@@ -213,10 +224,18 @@ static enum usher_status run(work *w)
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
+    w->seen_ms = w->now;
     if (w->scope.ref != NULL && w->scope.due_ms <= w->now && v != USHER_QUEUE_DRAIN) {
+        /* a verb that looks leaves no trace of when: what follows from a deadline, too, is as of
+         * that then */
+        if (usher__queue_reads(v))
+            w->now = w->scope.clock_ms;
         status = usher__queue_expire_due(&run, max, &n, &more);
+        w->now = w->seen_ms;
         if (status != USHER_OK)
             return status;
+        if (more && v != USHER_QUEUE_SWEEP)
+            return come_again(w);
     }
     if (v == USHER_QUEUE_SWEEP) {
         w->reply->status = w->scope.ref == NULL ? USHER_MISSING : n > 0 ? USHER_OK : USHER_SAME;
@@ -262,6 +281,7 @@ static const char *const kinds[USHER_KINDS] = { "?",       "agent",  "link", "us
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
+    { "PATIENCE_LEFT", USHER_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "SETTINGS", SETTINGS },
     { "FIGURES", FIGURES },

@@ -61,7 +61,8 @@ enum {
 /* n of an agent: SEATED users, OFFERS * 4 + 2 while it goes + 1 if it ASKED for a pause, … */
 enum { A_CAPACITY, A_SEATED, A_BEAT, A_SERVED, A_WRAP, A_LEVEL, A_OFFERS, A_STATE_SINCE };
 
-/* n of a user.  MATCHED: offered or seated at; END: of the offer or of the grace. */
+/* n of a user.  APPLIED: since when it waits, or waited for its room: apply, or the return from a
+ * room.  MATCHED: offered or seated at; END: of the offer or of the grace. */
 enum { U_SINCE, U_PRIORITY, U_APPLIED, U_BEAT, U_MATCHED, U_NO, U_END, U_PATIENCE };
 
 /* n of a lane: users by state - 1; and its figures. */
@@ -162,9 +163,10 @@ static inline bool given(const work *w, uint32_t bit)
     return (w->command->given & bit) != 0;
 }
 
-static inline bool due(const struct usher_record *r, int64_t now)
+/* By the time of the command, which may be later than that of the change that is being made. */
+static inline bool due(const work *w, const struct usher_record *r)
 {
-    return r->until_ms != 0 && r->until_ms <= now;
+    return r->until_ms != 0 && r->until_ms <= w->seen_ms;
 }
 
 /* The nearer of two deadlines, 0 for none. */
@@ -253,6 +255,13 @@ static inline void figure_set(struct lane *l, int which, int64_t v)
     four_put(at + 3, (uint32_t)v);
     four_put(at, (uint32_t)((uint64_t)v >> 24));
     l->dirty = true;
+}
+
+/* Verbs that look: they do not move the clock of the queue. */
+static inline bool usher__queue_reads(enum usher_verb verb)
+{
+    return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
 }
 
 /* ---- queue_act.c ---- */
@@ -344,7 +353,7 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
 /* Up to @max changes that are due, and the matches that follow from them. */
 enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t *ret_n,
                                           bool *ret_more);
-/* The record of @kind (agent or user) with its own deadlines applied.  MISSING. */
+/* The record of @kind (agent or user).  MISSING. */
 enum usher_status usher__queue_load(struct run *run, unsigned kind, const struct usher_text *id,
                                     struct usher_record *r);
 

@@ -485,8 +485,9 @@ static struct usher_queue_row visit_row(const struct act *act, const struct ushe
     return row;
 }
 
-/* The visit of @u is over: count it, keep it, forget the user.  @u still says where it was. */
-static enum usher_status visit_end(work *w, struct act *act, struct usher_record *u,
+/* The visit of @u, or its stay with an agent that went, is over: count it, keep it.  @u still says
+ * where it was. */
+static enum usher_status visit_end(work *w, struct act *act, const struct usher_record *u,
                                    enum usher_outcome outcome, int64_t at)
 {
     struct usher_scope *s = act->c.scope;
@@ -502,7 +503,6 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
 
     if (status != USHER_OK)
         return status;
-    usher__queue_count(act, l, u->state, -1);
     if (seated) {
         usher__queue_figure(s, l, at, F_FINISHED, 1);
         usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
@@ -517,7 +517,6 @@ static enum usher_status visit_end(work *w, struct act *act, struct usher_record
         status = w->ops->visit(w->txn, s, &row);
     if (status != USHER_OK)
         return status;
-    usher__change_erase(&act->c, u);
     if (archive == 0 && history == 0 && counts[COUNT_VISITS] == 0)
         return USHER_OK;
     if (archive == 0 && history == 0) { /* it was more once: two go for each that would come */
@@ -572,11 +571,19 @@ enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struc
     unsigned from = u->state;
     enum usher_status status = USHER_OK;
 
+    struct lane *l;
+
     usher__queue_act_step(w, act);
     if (u->owner.size != 0)
         status = room_empty(run, act, u, at);
     if (status == USHER_OK)
         status = visit_end(w, act, u, outcome, at);
+    if (status == USHER_OK)
+        status = usher__queue_lane_hold(w, act, &u->group, &l);
+    if (status != USHER_OK)
+        return status;
+    usher__queue_count(act, l, from, -1);
+    usher__change_erase(&act->c, u);
     usher__queue_act_about(act, verb, from, u);
     act->about.to = usher__queue_user_move(u, event);
     act->about.r.until_ms = 0;
@@ -598,6 +605,22 @@ enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_
     return USHER_OK;
 }
 
+/* @u, who still says where it was, waits from now on.  In a room it did not: what was left of its
+ * patience at the beginning of that is left.  In an offer it did, and none is cut: who has waited
+ * too long by the end of one has done so at that end. */
+static void patience_back(struct usher_record *u, int64_t at)
+{
+    int64_t *n = u->n, left = n[U_PATIENCE] - n[U_MATCHED];
+
+    if (u->state == USHER_USER_SEATED) {
+        n[U_APPLIED] = at;
+        if (n[U_PATIENCE] != 0)
+            n[U_PATIENCE] = at + (left > USHER_PATIENCE_LEFT ? left : USHER_PATIENCE_LEFT);
+    } else if (n[U_PATIENCE] != 0 && n[U_PATIENCE] < at) {
+        n[U_PATIENCE] = at;
+    }
+}
+
 enum usher_status usher__queue_user_back(struct run *run, struct act *act, struct usher_record *u,
                                          unsigned event, bool reject, enum usher_verb verb,
                                          int64_t at)
@@ -611,9 +634,12 @@ enum usher_status usher__queue_user_back(struct run *run, struct act *act, struc
         status = room_empty(run, act, u, at);
         if (status == USHER_OK && reject)
             reject_add(act, u, &act->agent.r.id);
+        if (status == USHER_OK && from == USHER_USER_SEATED)
+            status = visit_end(w, act, u, USHER_OUTCOME_REQUEUED, at);
     }
     if (status != USHER_OK)
         return status;
+    patience_back(u, at);
     u->n[U_END] = event == USHER__USER_AWAY ? at + w->scope.settings[SET_GRACE] : 0;
     if (event == USHER__USER_AWAY)
         u->n[U_BEAT] = 0;

@@ -147,7 +147,7 @@ static enum usher_status expire_next(struct run *run)
     struct usher_record a, u;
     enum usher_status one, two;
 
-    if (w->scope.due_ms > w->now)
+    if (w->scope.due_ms > w->seen_ms)
         return USHER_MISSING;
     one = w->ops->walk(w->txn, &w->scope, K_AGENT, 1, NULL, 0, 0, false, &a);
     if (one != USHER_OK && one != USHER_MISSING)
@@ -160,8 +160,10 @@ static enum usher_status expire_next(struct run *run)
         w->scope.due_ms = a.until_ms;
     if (two == USHER_OK && u.until_ms < w->scope.due_ms)
         w->scope.due_ms = u.until_ms;
-    if (w->scope.due_ms > w->now)
+    if (w->scope.due_ms > w->seen_ms)
         return USHER_MISSING;
+    if (usher__queue_reads(w->command->verb))
+        usher__work_as_of(w, w->scope.due_ms);
     if (one == USHER_OK && (two != USHER_OK || a.until_ms <= u.until_ms))
         return usher__queue_expire_agent(run, &a);
     return usher__queue_expire_user(run, &u);
@@ -180,7 +182,7 @@ static enum usher_status anything_due(work *w, bool *ret)
 
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
-        *ret = status == USHER_OK && due(&r, w->now);
+        *ret = status == USHER_OK && due(w, &r);
     }
     return USHER_OK;
 }
@@ -211,7 +213,6 @@ enum usher_status usher__queue_expire_due(struct run *run, int64_t max, uint64_t
         }
         if (status == USHER_OK && (int64_t)*ret_n >= max) {
             return anything_due(run->w, ret_more);
-            break;
         }
     }
     return status == USHER_MISSING ? USHER_OK : status;
@@ -222,16 +223,6 @@ enum usher_status usher__queue_load(struct run *run, unsigned kind, const struct
 {
     work *w = run->w;
 
-    if (w->scope.ref == NULL)
-        return USHER_MISSING;
-    for (;;) {
-        enum usher_status status = w->ops->find(w->txn, &w->scope, (uint8_t)kind, id, r);
-
-        if (status != USHER_OK || !due(r, w->now))
-            return status;
-        status =
-            kind == K_AGENT ? usher__queue_expire_agent(run, r) : usher__queue_expire_user(run, r);
-        if (status != USHER_OK)
-            return status;
-    }
+    return w->scope.ref != NULL ? w->ops->find(w->txn, &w->scope, (uint8_t)kind, id, r)
+                                : USHER_MISSING;
 }

@@ -58,7 +58,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     if (offer > 0) {
         a->r.n[A_OFFERS] += 4;
         usher__queue_agent_move(w, act, USHER__AGENT_OFFER, w->now);
-        u->n[U_END] = w->now + offer;
+        u->n[U_END] = w->seen_ms + offer; /* nobody could see it ring before */
     } else {
         a->r.n[A_SEATED]++;
         usher__queue_agent_move(w, act, USHER__AGENT_SEAT, w->now);
@@ -86,6 +86,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
         row.priority = u->n[U_PRIORITY];
         row.since_ms = u->n[U_SINCE];
         row.applied_ms = u->n[U_APPLIED];
+        row.token = u->token;
         row.matched_ms = w->now;
         row.until_ms = u->n[U_END];
         status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
@@ -155,7 +156,7 @@ static enum usher_status pick_of(work *w, const struct usher_record *u, bool ref
         status = w->ops->find(w->txn, &w->scope, K_AGENT, &link.owner, a);
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
-        if (due(a, w->now) || (!refused && usher__queue_rejects(u, &link.owner)))
+        if (due(w, a) || (!refused && usher__queue_rejects(u, &link.owner)))
             continue;
         any = random;
         if (left == 0)
@@ -191,7 +192,7 @@ static enum usher_status head(work *w, const struct usher_text *lane,
 
         if (status != USHER_OK)
             return status;
-        if (!due(r, w->now)) {
+        if (!due(w, r)) {
             if (refused || r->data.size == 0 || !usher__queue_rejects(r, agent))
                 return USHER_OK;
             /* who is becoming open with this change is not among those to pick from */
@@ -214,8 +215,7 @@ enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act
     struct usher_record best, r;
     bool found = false;
 
-    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) ||
-        due(&a->r, w->now))
+    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) || due(w, &a->r))
         return USHER_MISSING;
     for (size_t i = 0; i < a->n_lanes; i++) {
         bool all = usher__text_equal(&a->lanes[i], &all_lanes);
@@ -281,7 +281,7 @@ static enum usher_status match_user(struct run *run, uint64_t rank, uint64_t ord
             w->ops->walk(w->txn, &w->scope, K_USER, 0, NULL, rank, order - 1, false, &u);
 
         if (status == USHER_MISSING ||
-            (status == USHER_OK && (u.rank != rank || u.order != order || due(&u, w->now))))
+            (status == USHER_OK && (u.rank != rank || u.order != order || due(w, &u))))
             break;
         usher__queue_act_init(&act);
         if (status == USHER_OK)

@@ -88,6 +88,7 @@ enum usher_status usher__queue_list(work *w)
         row.matched_ms = r.n[U_MATCHED];
         row.until_ms = r.until_ms;
         row.no = r.n[U_NO];
+        row.token = r.token;
         if (row.no != 0)
             status = usher__queue_login_of(w, &r.owner, &row.login);
         if (status == USHER_OK)

@@ -5,6 +5,7 @@
 #include "queue.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/text.h"
@@ -229,13 +230,22 @@ enum usher_status usher__queue_leave(struct run *run)
                      USHER__USER_LEAVE);
 }
 
-/* "LOGIN.NO" of digits; false: no room is called so. */
-static bool room_parse(const struct usher_text *text, uint64_t *ret_login, int64_t *ret_no)
+/* "EPOCH.LOGIN.NO", or what stands behind the epoch; false: no room is called so. */
+static bool room_parse(const work *w, const struct usher_text *text, uint64_t *ret_login,
+                       int64_t *ret_no)
 {
+    char epoch[17];
     uint64_t number[2] = { 0, 0 };
     unsigned part = 0, digits = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < text->size; i++) {
+    if (text->size > 17 && text->data[16] == '.') { /* neither number has as many digits */
+        (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, w->scope.epoch);
+        if (memcmp(text->data, epoch, 16) != 0)
+            return false;
+        i = 17;
+    }
+    for (; i < text->size; i++) {
         char c = text->data[i];
 
         if (c == '.' && part == 0 && digits > 0) {
@@ -262,43 +272,29 @@ static enum usher_status in_room(struct run *run, const struct usher_text *room,
     struct agent *a = &act->agent;
     uint64_t login;
     int64_t no;
+    enum usher_status status;
 
-    if (w->scope.ref == NULL || !room_parse(room, &login, &no))
+    if (w->scope.ref == NULL || !room_parse(w, room, &login, &no))
         return USHER_MISSING;
-    for (;;) {
-        enum usher_status status = usher__queue_agent_by_login(w, login, &a->r);
-
-        if (status == USHER_OK && due(&a->r, w->now)) {
-            status = usher__queue_expire_agent(run, &a->r);
-            if (status != USHER_OK)
-                return status;
-            continue;
-        }
-        if (status != USHER_OK)
-            return status;
-        if (!usher__queue_agent_read(a))
-            return damaged(w);
-        if (no > a->r.n[A_CAPACITY])
-            return USHER_MISSING;
-        reply_of(w)->login = login;
-        reply_of(w)->no = no;
-        usher__queue_answer_names(w, NULL, &a->r.id);
-        if (a->rooms[no - 1].size == 0)
-            return USHER_EMPTY;
-        act->has_agent = true;
-        /* the only one that it can have: there is no need to know its name */
-        if (a->r.n[A_CAPACITY] == 1)
-            status = w->ops->walk(w->txn, &w->scope, K_USER, 2, &a->r.id, 0, 0, false, u);
-        else
-            status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[no - 1], u);
-        if (status == USHER_MISSING)
-            return damaged(w);
-        if (status != USHER_OK || !due(u, w->now))
-            return status;
-        status = usher__queue_expire_user(run, u);
-        if (status != USHER_OK)
-            return status;
-    }
+    status = usher__queue_agent_by_login(w, login, &a->r);
+    if (status != USHER_OK)
+        return status;
+    if (!usher__queue_agent_read(a))
+        return damaged(w);
+    if (no > a->r.n[A_CAPACITY])
+        return USHER_MISSING;
+    reply_of(w)->login = login;
+    reply_of(w)->no = no;
+    usher__queue_answer_names(w, NULL, &a->r.id);
+    if (a->rooms[no - 1].size == 0)
+        return USHER_EMPTY;
+    act->has_agent = true;
+    /* the only one that it can have: there is no need to know its name */
+    if (a->r.n[A_CAPACITY] == 1)
+        status = w->ops->walk(w->txn, &w->scope, K_USER, 2, &a->r.id, 0, 0, false, u);
+    else
+        status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[no - 1], u);
+    return status == USHER_MISSING ? damaged(w) : status;
 }
 
 enum usher_status usher__queue_finish(struct run *run)

@@ -23,6 +23,8 @@ struct usher__work {
     struct usher_scope scope;         /* ref NULL: does not exist (yet) */
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
+    int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
+    bool behind;                      /* of queues: a command before found too much to do */
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
     const char *fault;                /* what was wrong with the scope when it was loaded */

@@ -1274,8 +1274,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(seat.place, USHER_PLACE_OFFER);
     assert_string_equal(seat.agent, "ann");
     assert_int_equal(seat.until_ms, f->now + 5000);
-    (void)snprintf(room, sizeof room, "%" PRIu64 ".1", login);
-    assert_string_equal(seat.room, room);
+    assert_string_equal(seat.room, usher_queue_room_name(room, seat.epoch, login, 1));
     opt.lane = NULL;
     opt.priority = 10;
     assert_int_equal(usher_queue_apply(f->e, "desk", "b", &opt, &seat), USHER_OK);

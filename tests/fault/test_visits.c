@@ -136,12 +136,13 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     assert_int_equal(visit(e, 1), USHER_OK);
     assert_int_equal(visit(e, 2), USHER_OK);
     usher_close(e);
-    assert_int_equal(ask(history, "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
-                                  " AND agent = 'ann' AND lane = 'default' AND outcome = 'seated'"
-                                  " AND priority = 0 AND room LIKE '_.1' AND length(epoch) = 16"
-                                  " AND seated_ms = applied_ms AND since_ms = applied_ms"
-                                  " AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms"
-                                  " AND id = 2 AND typeof(user) = 'text'"),
+    assert_int_equal(ask(history,
+                         "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
+                         " AND agent = 'ann' AND lane = 'default' AND outcome = 'seated'"
+                         " AND priority = 0 AND room LIKE epoch || '._.1' AND length(epoch) = 16"
+                         " AND seated_ms = applied_ms AND since_ms = applied_ms"
+                         " AND wait_ms = 0 AND talk_ms = ended_ms - seated_ms"
+                         " AND id = 2 AND typeof(user) = 'text'"),
                      1);
     assert_int_equal(sqlite3_open(history, &db), SQLITE_OK);
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
@@ -186,13 +187,13 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
         assert_int_equal(ask(store, "SELECT count(*) FROM visit"), i + 1); /* at once */
     }
     assert_int_equal(ask(store, "SELECT count(*) FROM record WHERE list & 7 = 7"), 0);
-    assert_int_equal(ask(store,
-                         "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
-                         " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"
-                         " AND room LIKE '_.1' AND length(epoch) = 16 AND seated_ms = applied_ms"
-                         " AND since_ms = applied_ms AND priority = 0 AND wait_ms = 0"
-                         " AND talk_ms = ended_ms - seated_ms AND id = 3"),
-                     1);
+    assert_int_equal(
+        ask(store, "SELECT count(*) FROM visit WHERE queue = 'desk' AND user = 'u2'"
+                   " AND lane = 'default' AND agent = 'ann' AND outcome = 'seated'"
+                   " AND room = epoch || '.2.1' AND length(epoch) = 16 AND seated_ms = applied_ms"
+                   " AND since_ms = applied_ms AND priority = 0 AND wait_ms = 0"
+                   " AND talk_ms = ended_ms - seated_ms AND id = 3"),
+        1);
     assert_int_equal(sqlite3_open(store, &db), SQLITE_OK);
     served_by(db, "SELECT * FROM visit WHERE user = 'a' ORDER BY ended_ms", "visit_by_user");
     served_by(db, "SELECT * FROM visit WHERE agent = 'a' ORDER BY ended_ms", "visit_by_agent");

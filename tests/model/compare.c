@@ -193,6 +193,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
         ROW(served);
         ROW(level);
         ROW(version);
+        ROW(token);
     }
     if (verb == USHER_QUEUE_SET && answered) {
         OF(of.settings.ttl_ms);

@@ -316,6 +316,33 @@ static size_t run_batch(const struct world *w, struct target *t,
     return bad;
 }
 
+/* Do histories and figures add up? */
+static bool sums_right(const void *m, FILE *f)
+{
+    const char *wrong = noun->model->sums != NULL ? noun->model->sums(m) : NULL;
+
+    if (wrong != NULL)
+        say(f, "it does not add up that %s\n", wrong);
+    return wrong == NULL;
+}
+
+/* Behind a walk: what the stores tell of histories and figures is what the model does. */
+static bool last_looks_same(const struct world *w, struct target *t, void *m, FILE *f)
+{
+    static struct usher_command c;
+    struct usher_reply model;
+    bool same = true;
+
+    for (unsigned k = 0; noun->last_look != NULL && same && k < noun->gen_scopes(w->gen); k++)
+        for (unsigned i = 0; same && noun->last_look(w->gen, k, i, &c); i++) {
+            noun->model->execute(m, &c, &model);
+            for (unsigned s = 0; same && s < n_stores; s++)
+                same = run_batch(w, &t[s], &c, &model, 1, f) == 1;
+            noun->model->reply_done(&model);
+        }
+    return same;
+}
+
 /* Returns the index of the command at which something was wrong, or @n. */
 static size_t run(const struct world *w, char *list, size_t n, size_t batch, FILE *f)
 {
@@ -361,10 +388,13 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
             for (unsigned s = 0; s < n_stores; s++)
                 forget(&targets[s].heard);
         }
-        if (bad == n && ++batches % w->digest_every == 0 && !same_digests(w, targets, f))
+        if (bad == n && ++batches % w->digest_every == 0 &&
+            (!same_digests(w, targets, f) || !sums_right(m, f)))
             bad = at + k - 1;
     }
-    if (bad == n && n > 0 && (!same_digests(w, targets, f) || !all_audits_clean(targets, f)))
+    if (bad == n && n > 0 &&
+        (!sums_right(m, f) || !last_looks_same(w, targets, m, f) || !same_digests(w, targets, f) ||
+         !all_audits_clean(targets, f)))
         bad = n - 1;
     targets_close(targets);
     noun->model->close(m);

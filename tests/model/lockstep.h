@@ -14,6 +14,7 @@
  *   digests   all stores have the same digest of each scope
  *   audit     no store has a fault in the end
  *   model     the model finds nothing wrong with itself, after each command
+ *   sums      its histories and figures add up, and in the end the stores tell the same ones
  *
  * On failure the world is made smaller (whole commands are left out as long as it fails)
  * and what remains is printed in the words of the command line.
@@ -42,6 +43,8 @@ struct lockstep {
     unsigned (*gen_scopes)(const void *gen);
     const char *(*gen_scope)(const void *gen, unsigned i);
     void (*gen_next)(void *gen, void *ret_command); /* of model->command_size */
+    /* May be NULL.  The @i-th command that looks at scope @scope behind a walk; false: no more. */
+    bool (*last_look)(const void *gen, unsigned scope, unsigned i, struct usher_command *ret);
 
     const struct noun_model *model;
 };

@@ -106,6 +106,11 @@ static const char *queue_fault(const void *model)
     return queue_model_fault(model);
 }
 
+static const char *queue_sums(const void *model)
+{
+    return queue_model_sums(model);
+}
+
 const struct noun_model queue_noun = {
     .noun = USHER_QUEUE,
     .open = queue_open,
@@ -116,6 +121,7 @@ const struct noun_model queue_noun = {
     .execute = queue_execute,
     .reply_done = queue_model_reply_done,
     .fault = queue_fault,
+    .sums = queue_sums,
     .replies_equal = queue_replies_equal,
     .reply_print = queue_reply_print,
 };

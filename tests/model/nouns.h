@@ -25,6 +25,8 @@ struct noun_model {
     void (*execute)(void *model, const struct usher_command *c, struct usher_reply *r);
     void (*reply_done)(struct usher_reply *r);
     const char *(*fault)(const void *model); /* NULL, or the invariant that does not hold */
+    /* NULL, or what does not add up; may be NULL.  Dearer than fault(). */
+    const char *(*sums)(const void *model);
     /* See compare.h. */
     bool (*replies_equal)(enum usher_verb verb, const struct usher_reply *a,
                           const struct usher_reply *b, FILE *f);

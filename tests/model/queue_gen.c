@@ -391,6 +391,7 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
     case USHER_QUEUE_FINISH:
         q->of = user;
         q->room_of = true;
+        q->elsewhere = rng_chance(r, 4);
         if (rng_chance(r, 20))
             a->user = rng_chance(r, 80) ? user : gen_any(r, &g->users);
         if (rng_chance(r, 30)) {
@@ -499,6 +500,26 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
         g->asked = *ret;
 }
 
+bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
+                         struct usher_command *ret)
+{
+    static const enum usher_verb verbs[] = { USHER_QUEUE_STATS, USHER_QUEUE_HISTORY,
+                                             USHER_QUEUE_LIST, USHER_QUEUE_AGENTS };
+
+    if (i == sizeof verbs / sizeof *verbs)
+        return false;
+    memset(ret, 0, sizeof *ret);
+    ret->verb = verbs[i];
+    ret->scope = text(g->queues.name[queue]);
+    ret->given = USHER_GIVEN_NOW;
+    ret->now_ms = g->now;
+    if (i > 0) {
+        ret->given |= USHER_GIVEN_QUEUE_MAX;
+        ret->arg.queue.max = USHER_LIST_MAX;
+    }
+    return true;
+}
+
 struct usher_command queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m)
 {
     struct usher_command c = q->c;
@@ -519,6 +540,11 @@ struct usher_command queue_gen_resolve(struct queue_gen_command *q, const struct
         if (u != NULL && u->no == 0 && queue->n_agents > 0) /* an empty one, perhaps */
             a->room.size =
                 (size_t)snprintf(q->text, sizeof q->text, "%" PRIu64 ".1", queue->agents[0].login);
+    }
+    if (q->room_of && q->elsewhere) {
+        memmove(q->text + 17, q->text, a->room.size + 1);
+        memcpy(q->text, "0123456789abcdef.", 17);
+        a->room.size += 17;
     }
     if (q->token_of && u != NULL)
         a->token += u->token;

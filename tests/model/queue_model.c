@@ -15,9 +15,9 @@
 #define MINUTE INT64_C(60000)
 #define DAY INT64_C(86400000)
 #define REQUEST_AGE INT64_C(3600000)
-#define PORTION 64     /* deadlines applied before those they made free are matched */
-#define EXPIRE_MOST 64 /* deadlines that a command applies on its way */
-#define STEP_MOST 1000 /* those of a command that looks, and matches of a `match` */
+#define PORTION 64          /* deadlines applied before those they made free are matched */
+#define STEP_MOST 1000      /* deadlines of a `sweep`, and matches of a `match` */
+#define LEFT INT64_C(10000) /* of the patience of who comes back, at least */
 
 typedef struct queue_model_agent agent;
 typedef struct queue_model_user user;
@@ -176,6 +176,7 @@ static queue queue_copy(const queue *q)
     to.users = copied(q->users, q->n_users, sizeof *q->users);
     to.lanes = copied(q->lanes, q->n_lanes, sizeof *q->lanes);
     to.visits = copied(q->visits, q->n_visits, sizeof *q->visits);
+    to.stays = copied(q->stays, q->n_stays, sizeof *q->stays);
     to.requests = copied(q->requests, q->n_requests, sizeof *q->requests);
     for (size_t i = 0; i < q->n_requests; i++)
         to.requests[i].rows =
@@ -204,6 +205,7 @@ static void queue_done(queue *q)
     free(q->users);
     free(q->lanes);
     free(q->visits);
+    free(q->stays);
     free(q->requests);
 }
 
@@ -402,7 +404,8 @@ struct work {
     const struct usher_command *c;
     const struct usher_queue_args *a;
     struct usher_reply *r;
-    int64_t now;
+    int64_t now;       /* of the changes that are made */
+    int64_t seen;      /* of the command: what is due by then */
     bool tell_matches; /* in rows */
     uint64_t matches;
     bool backlog; /* more was due than was applied */
@@ -410,6 +413,13 @@ struct work {
     struct model_text *open, *again;
     size_t n_open, n_again;
 };
+
+/* Leaves no trace of when: what follows from a deadline, too, is as of that then. */
+static bool looks(enum usher_verb verb)
+{
+    return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
+           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
+}
 
 static void notify(struct work *w, enum usher_verb verb, unsigned from, unsigned to,
                    const struct model_text *subject, uint64_t token, int64_t until,
@@ -565,17 +575,13 @@ static bool counts_today(const queue *q, lane *l, int64_t at)
     return day == l->day;
 }
 
-/* The visit of @u is over at @at; told as @verb.  @u is gone afterwards. */
-static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int64_t at,
-                       enum usher_verb verb)
+/* The stay of @u in a room, or its wait for one, is over at @at: it is counted and remembered. */
+static void stay_ends(queue *q, const user *u, enum usher_outcome outcome, int64_t at)
 {
-    queue *q = w->q;
     lane *l = lane_get(q, &u->lane);
-    bool had_room = u->state == USHER_USER_SEATED, was_offered = u->state == USHER_USER_OFFERED;
-    agent *a = had_room || was_offered ? agent_find(q, u->agent.data, u->agent.size) : NULL;
+    bool had_room = u->state == USHER_USER_SEATED;
     struct queue_model_visit v;
-    struct queue_model_user gone = *u;
-    unsigned from = (unsigned)u->state;
+    struct queue_model_stay *stay;
 
     if (counts_today(q, l, at)) {
         l->abandoned += !had_room && outcome != USHER_OUTCOME_TIMEOUT;
@@ -598,6 +604,15 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     v.no = u->no;
     v.had_room = had_room;
     v.seated = had_room ? u->matched : 0;
+    q->stays = grown(q->stays, q->n_stays, sizeof *q->stays);
+    stay = &q->stays[q->n_stays++];
+    stay->lane = u->lane;
+    stay->outcome = outcome;
+    stay->had_room = had_room;
+    stay->seat_day = u->seat_day;
+    stay->end_day = day_of(q, at);
+    stay->wait = (had_room ? u->matched : at) - u->applied;
+    stay->talk = had_room ? at - u->matched : 0;
     if (q->set.history > 0 || q->set.archive > 0) {
         q->visits = grown(q->visits, q->n_visits, sizeof v);
         q->visits[q->n_visits++] = v;
@@ -605,6 +620,19 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     for (int k = 0; k < 2; k++)
         if (q->set.archive == 0 && (int64_t)q->n_visits > q->set.history)
             removed(q->visits, &q->n_visits, sizeof v, 0);
+}
+
+/* The visit of @u is over at @at; told as @verb.  @u is gone afterwards. */
+static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int64_t at,
+                       enum usher_verb verb)
+{
+    queue *q = w->q;
+    bool had_room = u->state == USHER_USER_SEATED, was_offered = u->state == USHER_USER_OFFERED;
+    agent *a = had_room || was_offered ? agent_find(q, u->agent.data, u->agent.size) : NULL;
+    struct queue_model_user gone = *u;
+    unsigned from = (unsigned)u->state;
+
+    stay_ends(q, u, outcome, at);
     q->ended++;
     removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
     if (a != NULL && a->state != USHER_AGENT_GONE)
@@ -620,6 +648,16 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
     bool had_room = from == USHER_USER_SEATED;
     agent *a = from == USHER_USER_WAITING ? NULL : agent_find(w->q, u->agent.data, u->agent.size);
 
+    if (had_room) { /* it talked, and waits from now on: the rest of its patience begins */
+        int64_t rest = u->patience - u->matched;
+
+        stay_ends(w->q, u, USHER_OUTCOME_REQUEUED, at);
+        u->applied = at;
+        if (u->patience != 0)
+            u->patience = at + (rest < LEFT ? LEFT : rest);
+    } else if (u->patience != 0 && u->patience < at) {
+        u->patience = at; /* judged at the end of the offer */
+    }
     out_of_room(u);
     u->state = end != 0 ? USHER_USER_AWAY : USHER_USER_WAITING;
     u->end = end;
@@ -719,11 +757,12 @@ static bool expire_next(struct work *w)
     queue *q = w->q;
     agent *a = NULL;
     user *u = NULL;
+    int64_t at;
 
     for (size_t i = 0; i < q->n_agents; i++) {
         agent *x = &q->agents[i];
 
-        if (is_due(agent_until(x), w->now) &&
+        if (is_due(agent_until(x), w->seen) &&
             (a == NULL || agent_until(x) < agent_until(a) ||
              (agent_until(x) == agent_until(a) && x->login < a->login)))
             a = x;
@@ -731,13 +770,17 @@ static bool expire_next(struct work *w)
     for (size_t i = 0; i < q->n_users; i++) {
         user *x = &q->users[i];
 
-        if (is_due(user_until(x), w->now) &&
+        if (is_due(user_until(x), w->seen) &&
             (u == NULL || user_until(x) < user_until(u) ||
              (user_until(x) == user_until(u) && x->version < u->version)))
             u = x;
     }
     if (a == NULL && u == NULL)
         return false;
+    at = a != NULL && (u == NULL || agent_until(a) <= user_until(u)) ? agent_until(a)
+                                                                     : user_until(u);
+    if (looks(w->c->verb) && w->now < at)
+        w->now = at;
     if (a != NULL && (u == NULL || agent_until(a) <= user_until(u)))
         agent_expires(w, a);
     else
@@ -763,10 +806,19 @@ static uint64_t expire(struct work *w, uint64_t most)
         settle(w);
     }
     for (size_t i = 0; i < w->q->n_agents; i++)
-        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->now);
+        w->backlog |= is_due(agent_until(&w->q->agents[i]), w->seen);
     for (size_t i = 0; i < w->q->n_users; i++)
-        w->backlog |= is_due(user_until(&w->q->users[i]), w->now);
+        w->backlog |= is_due(user_until(&w->q->users[i]), w->seen);
     return done;
+}
+
+/* All of it, before anything else. */
+static void expire_all(struct work *w)
+{
+    if (looks(w->c->verb))
+        w->now = w->q->clock;
+    (void)expire(w, UINT64_MAX);
+    w->now = w->seen;
 }
 
 /* ---- matching ------------------------------------------------------------------------ */
@@ -813,14 +865,15 @@ static struct usher_queue_row *user_row(struct work *w, const user *u,
     row->applied_ms = u->applied;
     row->matched_ms = u->matched;
     row->until_ms = user_until(u);
+    row->token = u->token;
     return row;
 }
 
 /* @u and @a: could they be matched now, if it were not for refusals? */
 static bool may_meet(const struct work *w, const user *u, const agent *a)
 {
-    return u->state == USHER_USER_WAITING && !is_due(user_until(u), w->now) && is_open(w->q, a) &&
-           !is_due(agent_until(a), w->now) && serves(a, &u->lane);
+    return u->state == USHER_USER_WAITING && !is_due(user_until(u), w->seen) && is_open(w->q, a) &&
+           !is_due(agent_until(a), w->seen) && serves(a, &u->lane);
 }
 
 /* In which order open agents get users. */
@@ -890,6 +943,7 @@ static void takes_seat(struct work *w, user *u, agent *a)
 
     u->state = USHER_USER_SEATED;
     u->matched = w->now;
+    u->seat_day = day_of(w->q, w->now);
     u->end = 0;
     a->served++;
     agent_to(a, USHER_AGENT_BUSY, w->now);
@@ -932,7 +986,7 @@ static void give(struct work *w, user *u, agent *a)
     if (q->set.offer_ms > 0) {
         u->state = USHER_USER_OFFERED;
         u->matched = w->now;
-        u->end = w->now + q->set.offer_ms;
+        u->end = w->seen + q->set.offer_ms;
         if (a->state == USHER_AGENT_IDLE)
             agent_to(a, USHER_AGENT_OFFERED, w->now);
     } else {
@@ -973,7 +1027,7 @@ static void match_user(struct work *w, const struct model_text *id)
         user *u = user_find(w->q, id->data, id->size);
         agent *a;
 
-        if (u == NULL || u->state != USHER_USER_WAITING || is_due(user_until(u), w->now))
+        if (u == NULL || u->state != USHER_USER_WAITING || is_due(user_until(u), w->seen))
             return;
         a = agent_for(w, u);
         if (a == NULL)
@@ -1587,7 +1641,7 @@ static void match_all(struct work *w)
                 break;
             rank = next->rank;
             order = next_order;
-            u = is_due(agent_until(next), w->now) ? NULL : user_for(w, next);
+            u = is_due(agent_until(next), w->seen) ? NULL : user_for(w, next);
             if (u != NULL)
                 give(w, u, next);
         }
@@ -1982,12 +2036,6 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
 
 /* ---- dispatch ------------------------------------------------------------------------ */
 
-static bool looks(enum usher_verb verb)
-{
-    return verb == USHER_QUEUE_WHERE || verb == USHER_QUEUE_ROOM || verb == USHER_QUEUE_LIST ||
-           verb == USHER_QUEUE_AGENTS || verb == USHER_QUEUE_STATS || verb == USHER_QUEUE_HISTORY;
-}
-
 static agent *agent_named(const struct work *w)
 {
     return w->a->agent.data != NULL ? agent_find(w->q, w->a->agent.data, w->a->agent.size) : NULL;
@@ -1998,28 +2046,6 @@ static user *user_named(const struct work *w)
     return w->a->user.data != NULL && w->c->verb != USHER_QUEUE_FINISH
                ? user_find(w->q, w->a->user.data, w->a->user.size)
                : NULL;
-}
-
-/* Those whom the verb names, however much else there is due; by a room its agent, and the user
- * who is in it. */
-static void named_up_to_date(struct work *w)
-{
-    int64_t no = 0;
-
-    for (;;) {
-        agent *a = w->c->verb == USHER_QUEUE_FINISH ? agent_of_room(w, &no) : agent_named(w);
-
-        if (a == NULL || !is_due(agent_until(a), w->now))
-            break;
-        agent_expires(w, a);
-    }
-    for (;;) {
-        user *u = w->c->verb == USHER_QUEUE_FINISH ? user_in_room(w) : user_named(w);
-
-        if (u == NULL || !is_due(user_until(u), w->now))
-            break;
-        user_expires(w, u);
-    }
 }
 
 static enum usher_status answer(struct work *w)
@@ -2120,9 +2146,8 @@ static void execute(struct work *w)
         return;
     }
     if (w->c->verb != USHER_QUEUE_SWEEP && w->c->verb != USHER_QUEUE_DRAIN)
-        (void)expire(w, looks(w->c->verb) ? STEP_MOST : EXPIRE_MOST);
+        expire_all(w);
     version = w->q->version;
-    named_up_to_date(w);
     w->matches = 0;
     r->status = answer(w);
     settle(w);
@@ -2182,7 +2207,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_command *c,
     w.c = c;
     w.a = &c->arg.queue;
     w.r = r;
-    w.now = c->now_ms < q->clock ? q->clock : c->now_ms;
+    w.now = w.seen = c->now_ms < q->clock ? q->clock : c->now_ms;
     r->version = q->version;
     r->epoch = q->exists;
     execute(&w);
@@ -2284,6 +2309,72 @@ static const char *queue_fault(const queue *q)
         }
     }
     return NULL;
+}
+
+/* The figures of @l, counted anew. */
+static const char *lane_sums_fault(const queue *q, const lane *l)
+{
+    lane sum = { .day = l->day };
+
+    for (size_t i = 0; i < q->n_stays; i++) {
+        const struct queue_model_stay *s = &q->stays[i];
+
+        if (!same_text(&s->lane, &l->id))
+            continue;
+        sum.seated += s->had_room && s->seat_day == l->day;
+        sum.wait += s->had_room && s->seat_day == l->day ? s->wait : 0;
+        if (s->end_day != l->day)
+            continue;
+        sum.finished += s->had_room;
+        sum.talk += s->talk;
+        sum.timeout += s->outcome == USHER_OUTCOME_TIMEOUT;
+        sum.dropped += s->outcome == USHER_OUTCOME_DROPPED;
+        sum.abandoned +=
+            s->outcome == USHER_OUTCOME_LEFT || (!s->had_room && s->outcome == USHER_OUTCOME_LOST);
+    }
+    for (size_t i = 0; i < q->n_users; i++) {
+        const user *u = &q->users[i];
+
+        if (u->state != USHER_USER_SEATED || u->seat_day != l->day || !same_text(&u->lane, &l->id))
+            continue;
+        sum.seated++;
+        sum.wait += u->matched - u->applied;
+    }
+    if (l->seated != sum.seated || l->wait != sum.wait)
+        return "seatings and their waits are those of the stays";
+    if (l->finished != sum.finished || l->talk != sum.talk)
+        return "stays that ended and their talk are those of the stays";
+    if (l->timeout != sum.timeout || l->dropped != sum.dropped || l->abandoned != sum.abandoned)
+        return "who ended without a room is one of those who did";
+    return l->within > l->seated ? "no more are seated in time than are seated" : NULL;
+}
+
+static const char *sums_fault(const queue *q)
+{
+    uint64_t ended = 0;
+    const char *found = NULL;
+
+    for (size_t i = 0; i < q->n_stays; i++) {
+        const struct queue_model_stay *s = &q->stays[i];
+
+        if (s->wait < 0 || s->talk < 0)
+            return "nobody waits or talks for less than no time";
+        ended += s->outcome != USHER_OUTCOME_REQUEUED;
+    }
+    if (q->applied != ended + q->n_users)
+        return "each visit ends once, or goes on";
+    for (size_t i = 0; i < q->n_lanes && found == NULL; i++)
+        found = lane_sums_fault(q, &q->lanes[i]);
+    return found;
+}
+
+const char *queue_model_sums(const struct queue_model *m)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < m->n_queues && found == NULL; i++)
+        found = sums_fault(&m->queues[i]);
+    return found;
 }
 
 const char *queue_model_fault(const struct queue_model *m)

@@ -52,8 +52,17 @@ struct queue_model_user {
     struct model_text agent;
     uint64_t login, token;
     int64_t no, matched;
+    int64_t seat_day;                             /* SEATED: the local day on which it was */
     struct model_text rejects[USHER_REJECTS_MAX]; /* oldest first */
     size_t n_rejects;
+};
+
+/* What is left of a stay when it is over, or of a wait that led to none: for sums. */
+struct queue_model_stay {
+    struct model_text lane;
+    enum usher_outcome outcome;
+    bool had_room;
+    int64_t seat_day, end_day, wait, talk;
 };
 
 struct queue_model_lane {
@@ -104,6 +113,8 @@ struct queue_model_queue {
     size_t n_lanes;
     struct queue_model_visit *visits; /* oldest first */
     size_t n_visits;
+    struct queue_model_stay *stays; /* all there ever were */
+    size_t n_stays;
     struct queue_model_request *requests; /* oldest first */
     size_t n_requests;
     /* What the model watches itself by. */
@@ -135,6 +146,10 @@ const struct queue_model_agent *queue_model_agent(const struct queue_model_queue
                                                   size_t size);
 const struct queue_model_user *queue_model_user(const struct queue_model_queue *q, const char *id,
                                                 size_t size);
+
+/* NULL, or what does not add up: the figures of each lane are those of the stays that ended and of
+ * the users who are seated, and as many visits ended as began and are not here. */
+const char *queue_model_sums(const struct queue_model *m);
 
 /* NULL, or the invariant that does not hold. */
 const char *queue_model_fault(const struct queue_model *m);

@@ -35,6 +35,11 @@ static void next(void *gen, void *ret_command)
     queue_gen_next(gen, ret_command);
 }
 
+static bool last_look(const void *gen, unsigned scope, unsigned i, struct usher_command *ret)
+{
+    return queue_gen_last_look(gen, scope, i, ret);
+}
+
 int main(void)
 {
     static const struct lockstep queues = {
@@ -50,6 +55,7 @@ int main(void)
         .gen_scopes = scopes,
         .gen_scope = scope,
         .gen_next = next,
+        .last_look = last_look,
     };
 
     return lockstep_main(&queues);

@@ -1822,12 +1822,13 @@ static void a_file_of_format_3_gets_rows_of_its_visits(void **state)
              " 4:desk:14:b:default:timeout 5:desk:15:a:default:seated 6:desk:20:c:default:cut"
              " 7:desk:21:" U41 ":" L40 ":lost 8:desk:24:" U31 ":b:dropped 9:other:8:y:default"
              ":seated");
-    raw_text(db,
-             "SELECT epoch || ' ' || priority || ' ' || since_ms || ' ' || applied_ms || ' ' ||"
-             " agent || ' ' || room || ' ' || seated_ms || ' ' || ended_ms || ' ' || wait_ms ||"
-             " ' ' || talk_ms FROM visit WHERE id = 1",
-             got, sizeof got);
-    assert_string_equal(got + 16, " 3 1700000002000 1700000002000 ann 2.1 1700000002000"
+    raw_text(
+        db,
+        "SELECT epoch || ' ' || priority || ' ' || since_ms || ' ' || applied_ms || ' ' ||"
+        " agent || ' ' || (room = epoch || '.2.1') || ' ' || seated_ms || ' ' || ended_ms || ' ' || wait_ms ||"
+        " ' ' || talk_ms FROM visit WHERE id = 1",
+        got, sizeof got);
+    assert_string_equal(got + 16, " 3 1700000002000 1700000002000 ann 1 1700000002000"
                                   " 1700000004000 0 2000");
     raw_text(db,
              "SELECT count(*) FROM visit WHERE agent IS NULL AND room IS NULL AND"

@@ -149,7 +149,7 @@ end
 -- Store @r: its slots are set.
 function S.save(r)
     local a = {0, r.slots, r.rank, r.order, 0, r.ends, r.owner, r.group}
-    local text, word = nil, r.kind * 80 + r.state * 10 - 79
+    local text, word = nil, r.kind * 100 + r.state * 10 - 99
     word = sub(K.WORDS, word, word + 9)
     if r.n4 ~= 0 or r.n5 ~= 0 or r.n6 ~= 0 or r.n7 ~= 0 then
         text = spack('>c10BBI7I7I7I7i7i7i7i7i7i7i7i7ss', word, r.state, r.slots + 128, r.rank, r.order, r.token,

@@ -168,7 +168,7 @@ for i = 1, n_commands do
             for c = 3, n_args do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
-            S.cache, S.count = cache, count
+            S.cache, S.count, S.n_commands = cache, count, n_commands
             S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,

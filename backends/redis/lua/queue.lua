@@ -37,14 +37,15 @@ function S.hand(out, answer)
     local more = {'user', answer[18], 'agent', answer[19], 'state', string.match(sub(K.AGENT_STATES
         .. 'pausing', answer[7] * 10 + 1, answer[7] * 10 + 10), '^%S+'), 'place', words[answer[8] + 1], 'index',
         int(answer[11]), 'wait', int(answer[12]), 'until', int(answer[13]), 'token', int(answer[14]), 'room',
-        int(answer[15]) .. '.' .. int(answer[16]), 'count', int(answer[17]), 'more', int(answer[10])}
+        answer[2] .. '.' .. int(answer[15]) .. '.' .. int(answer[16]), 'count', int(answer[17]), 'more', int(answer[10])}
     for i = 20, #answer do more[#more + 1] = int(answer[i]) end
     for _, row in ipairs(answer[6]) do more[#more + 1] = table.concat(row, ' ') end
     for i = 1, #more do out[6 + i] = more[i] end
 end
 
 function S.cnt(i) return S.count[i + 1] end
-function S.due_now(r) return r.ends ~= 0 and r.ends <= S.now end
+-- by the time of the command, which may be later than that of the change that is being made
+function S.due_now(r) return r.ends ~= 0 and r.ends <= S.seen end
 function S.nearer(a, b)
     if a == 0 then return b end
     if b == 0 or a < b then return a end
@@ -68,8 +69,22 @@ function S.arguments_fault(verb)
     return nil
 end
 
+-- More was due than one command applies; see src/steps/queue.c.
+function S.come_again()
+    S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
+    S.because = 'more deadlines were due than one command applies: again'
+end
+
+-- verbs that look: they do not move the clock of the queue
+function S.looks(verb)
+    return verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
+        or verb == K.V_HISTORY
+end
+
 function S.run()
-    local verb, max = S.verb, K.EXPIRE_MAX
+    -- those behind this one in the call would have as much to do
+    local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
+    if S.behind then return S.come_again() end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
@@ -79,16 +94,17 @@ function S.run()
         S.answer = {K.INVALID, fault}
         return
     end
-    if verb == K.V_WHERE or verb == K.V_ROOM or verb == K.V_LIST or verb == K.V_AGENTS or verb == K.V_STATS
-        or verb == K.V_HISTORY then
-        max = K.STEP_MAX
-    elseif verb == K.V_SWEEP then
+    if verb == K.V_SWEEP then
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
+    S.seen = S.now
     if S.exists and S.due >= 0 and S.due <= S.now and verb ~= K.V_DRAIN then
         if not S.expire_next then S.make_expiry() end
+        if S.looks(verb) then S.now = S.clock end
         n, more = S.expire_due(max)
+        S.now = S.seen
+        if more and verb ~= K.V_SWEEP then return S.come_again() end
     end
     if verb == K.V_SWEEP then
         S.status = not S.exists and K.MISSING or n > 0 and K.OK or K.SAME

@@ -274,10 +274,10 @@ function S.room_empty(u, at)
     S.todo_agent(a.order)
 end
 
+-- the visit of @u, or its stay with an agent that went
 function S.visit_end(u, outcome, at)
     local l, seated, history, archive = S.lane_hold(u.group), u.state == K.USER_SEATED, S.set[K.SET_HISTORY + 1],
         S.set[K.SET_ARCHIVE + 1]
-    S.count_user(l, u.state, -1)
     if seated then
         S.figure(l, at, 7, 1)
         S.figure(l, at, 8, at - u.n4)
@@ -285,7 +285,6 @@ function S.visit_end(u, outcome, at)
         S.figure(l, at, outcome == 4 and 6 or 5, 1)
     end
     if outcome == 5 then S.figure(l, at, 9, 1) end
-    S.erase(u)
     if archive == 0 and history == 0 then
         local behind = nil
         if S.cnt(K.COUNT_VISITS) == 0 then return end
@@ -319,6 +318,8 @@ function S.user_gone(u, outcome, event, verb, at)
     S.step()
     if u.owner ~= '' then S.room_empty(u, at) end
     S.visit_end(u, outcome, at)
+    S.count_user(S.lane_hold(u.group), from, -1)
+    S.erase(u)
     S.about(verb, from, {state = S.user_move(from, event), token = u.token, ends = 0, owner = u.owner, id = u.id})
 end
 
@@ -329,13 +330,26 @@ function S.user_save(u, from)
     S.save(u)
 end
 
+-- in a room it did not wait; in an offer it did, and none is cut: see src/steps/queue_act.c
+function S.patience_back(u, at)
+    local left = u.n7 - u.n4
+    if u.state == K.USER_SEATED then
+        u.n2 = at
+        if u.n7 ~= 0 then u.n7 = at + (left > K.PATIENCE_LEFT and left or K.PATIENCE_LEFT) end
+    elseif u.n7 ~= 0 and u.n7 < at then
+        u.n7 = at
+    end
+end
+
 function S.user_back(u, event, reject, verb, at)
     local from = u.state
     S.step()
     if u.owner ~= '' then
         S.room_empty(u, at)
         if reject then S.reject_add(u, S.act.agent.id) end
+        if from == K.USER_SEATED then S.visit_end(u, 8, at) end
     end
+    S.patience_back(u, at)
     u.n6 = 0
     if event == K.USER_E_AWAY then u.n6, u.n3 = at + S.set[K.SET_GRACE + 1], 0 end
     S.user_settle(u, (S.user_move(from, event)))

@@ -86,12 +86,13 @@ function S.make_expiry()
 
     -- one change that is due; false: nothing is
     function S.expire_next()
-        if S.due < 0 or S.due > S.now then return false end
+        if S.due < 0 or S.due > S.seen then return false end
         local a, u = S.walk('1', '1'), S.walk('3', '1')
         S.due = -1
         if a then S.due = a.ends end
         if u and (not a or u.ends < S.due) then S.due = u.ends end
-        if S.due < 0 or S.due > S.now then return false end
+        if S.due < 0 or S.due > S.seen then return false end
+        if S.now < S.due and S.looks(S.verb) then S.now = S.due end
         if a and (not u or a.ends <= u.ends) then
             S.expire_agent(a)
         else
@@ -121,14 +122,5 @@ function S.make_expiry()
     end
 end
 
--- The record of an agent ('1') or a user ('3') with its own deadlines applied.
-function S.load(kind, id)
-    if not S.exists then return nil end
-    local r = S.find(kind, id)
-    while r and S.due_now(r) do
-        if not S.expire_next then S.make_expiry() end
-        if kind == '1' then S.expire_agent(r) else S.expire_user(r) end
-        r = S.find(kind, id)
-    end
-    return r
-end
+-- The record of an agent ('1') or a user ('3').
+function S.load(kind, id) return S.exists and S.find(kind, id) or nil end

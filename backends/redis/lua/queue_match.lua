@@ -23,7 +23,7 @@ end
 function S.row(u, a, no, ends)
     S.rows = S.rows or {}
     S.rows[#S.rows + 1] = {u.id, a.id, u.group, '', a.order, no, u.state, u.n1, u.n0, u.n2, S.now, ends, 0, 0,
-        0, 0, 0, 0, 0}
+        0, 0, 0, 0, 0, u.token}
 end
 
 function S.give(u, stored)
@@ -36,7 +36,7 @@ function S.give(u, stored)
     if offer > 0 then
         a.n6 = a.n6 + 4
         S.agent_move(a, K.AGENT_E_OFFER, S.now)
-        u.n6 = S.now + offer
+        u.n6 = S.seen + offer -- nobody could see it ring before
     else
         a.n1 = a.n1 + 1
         S.agent_move(a, K.AGENT_E_SEAT, S.now)

@@ -112,26 +112,19 @@ end
 
 -- the user in room @room; or nil and the status
 function S.in_room(room)
+    local epoch = #room > 17 and sub(room, 17, 17) == '.' and sub(room, 1, 16)
+    if epoch then room = sub(room, 18) end
     local login, no = string.match(room, '^([1-9]%d*)%.([1-9]%d*)$')
+    if epoch and epoch ~= S.epoch then return nil, K.MISSING end
     if not S.exists or not login or #login > 16 or #no > 16 then return nil, K.MISSING end
     login, no = tonumber(login), tonumber(no)
-    while true do
-        local a = S.agent_by_login(login)
-        if not a then return nil, K.MISSING end
-        if S.due_now(a) then
-            if not S.expire_next then S.make_expiry() end
-            S.expire_agent(a)
-        else
-            S.agent_read(a)
-            if no > a.n0 then return nil, K.MISSING end
-            S.login, S.no, S.agent = login, no, a.id
-            if a.rooms[no] == '' then return nil, K.REFUSED end
-            local u = S.find('3', a.rooms[no]) or S.damaged()
-            if not S.due_now(u) then return u end
-            if not S.expire_next then S.make_expiry() end
-            S.expire_user(u)
-        end
-    end
+    local a = S.agent_by_login(login)
+    if not a then return nil, K.MISSING end
+    S.agent_read(a)
+    if no > a.n0 then return nil, K.MISSING end
+    S.login, S.no, S.agent = login, no, a.id
+    if a.rooms[no] == '' then return nil, K.REFUSED end
+    return S.find('3', a.rooms[no]) or S.damaged()
 end
 
 function S.finish()

@@ -6,12 +6,17 @@
 
 #include <string.h>
 
+#include <usher/replica.h>
+
 #include "core/text.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 
-/* Times that it is begun anew because the room has changed between two pages. */
-#define TRIES_MAX 100
+/* Times that it is begun anew because the room has changed between two pages.  Behind that a copy
+ * is made, which takes memory for all of the room. */
+#define TRIES_MAX 4
+/* Times that a copy is begun anew because the log does not reach back over one page. */
+#define COPIES_MAX 100
 
 struct pass {
     struct usher__sum sum;
@@ -51,6 +56,26 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
     return USHER_OK;
 }
 
+/* A page as of the room's last change: a look applies no deadlines. */
+static enum usher_status fetch_page(struct usher_engine *e, const char *room,
+                                    const struct usher_room_args *args, uint32_t given,
+                                    struct usher_reply *reply)
+{
+    struct usher_command c;
+    enum usher_status status;
+
+    memset(reply, 0, sizeof *reply);
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_SNAPSHOT;
+    c.scope.data = room;
+    c.scope.size = strlen(room);
+    c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX | given;
+    c.arg.room = *args;
+    c.arg.room.max = USHER_LIST_MAX;
+    status = usher_execute(e, &c, reply, 1);
+    return status != USHER_INVALID ? reply->status : status;
+}
+
 static enum usher_status run_pass(struct usher_engine *e, const char *room, struct pass *p)
 {
     bool more = true;
@@ -60,26 +85,16 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     usher__copy_clear(&p->alls);
     p->after = 0;
     while (more) {
-        struct usher_command c;
+        struct usher_room_args args;
         struct usher_reply reply;
         enum usher_status status;
 
-        /* As of the room's last change: a look applies no deadlines. */
-        memset(&reply, 0, sizeof reply);
-        memset(&c, 0, sizeof c);
-        c.verb = USHER_ROOM_SNAPSHOT;
-        c.scope.data = room;
-        c.scope.size = strlen(room);
-        c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX;
-        c.arg.room.max = USHER_LIST_MAX;
-        if (version != 0) {
-            c.given |= USHER_GIVEN_ROOM_IF_VERSION | USHER_GIVEN_ROOM_AFTER;
-            c.arg.room.if_version = (int64_t)version;
-            c.arg.room.after = (int64_t)p->after;
-        }
-        status = usher_execute(e, &c, &reply, 1);
-        if (status != USHER_INVALID)
-            status = reply.status;
+        memset(&args, 0, sizeof args);
+        args.if_version = (int64_t)version;
+        args.after = (int64_t)p->after;
+        status = fetch_page(e, room, &args,
+                            version != 0 ? USHER_GIVEN_ROOM_IF_VERSION | USHER_GIVEN_ROOM_AFTER : 0,
+                            &reply);
         if (status == USHER_OK && version != 0 && reply.version != version)
             status = USHER_STALE;
         if (status == USHER_OK)
@@ -92,9 +107,47 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     return USHER_OK;
 }
 
+/* The room changes all the time: as it is in the end of a copy. */
+static enum usher_status of_copy(struct usher_engine *e, const char *room,
+                                 struct usher_replica_about *ret_about, char ret_digest[33])
+{
+    struct usher_replica *r;
+    enum usher_status status = usher_replica_open(room, e->opt.alloc, &r);
+
+    ret_about->known = false;
+    for (int copies = 0; status == USHER_OK && !ret_about->known;) {
+        struct usher_replica_question q;
+        struct usher_room_args args;
+        struct usher_reply reply;
+
+        usher_replica_ask(r, &q);
+        if (q.after == 0 && ++copies > COPIES_MAX) {
+            status = USHER_STALE;
+            break;
+        }
+        memset(&args, 0, sizeof args);
+        args.after = (int64_t)q.after;
+        args.since = (int64_t)q.since;
+        status =
+            fetch_page(e, room, &args,
+                       q.after != 0 ? USHER_GIVEN_ROOM_AFTER | USHER_GIVEN_ROOM_SINCE : 0, &reply);
+        if (status == USHER_OK || status == USHER_STALE) {
+            (void)usher_replica_answer(r, q.ticket, &reply);
+            status = USHER_OK;
+        }
+        usher_reply_done(&reply);
+        usher_replica_show(r, ret_about);
+    }
+    if (status == USHER_OK)
+        status = usher_replica_digest(r, ret_digest);
+    usher_replica_close(r);
+    return status;
+}
+
 enum usher_status usher_room_digest(struct usher_engine *e, const char *room, uint64_t *ret_epoch,
                                     uint64_t *ret_version, char ret_digest[33])
 {
+    struct usher_replica_about about;
     struct pass p;
     enum usher_status status = usher__engine_check(e);
 
@@ -111,10 +164,16 @@ enum usher_status usher_room_digest(struct usher_engine *e, const char *room, ui
         status = run_pass(e, room, &p);
     if (status == USHER_OK) {
         usher__sum_text(&p.sum, p.alls.state, p.alls.version, ret_digest);
+        about.epoch = p.alls.epoch;
+        about.version = p.alls.version;
+    } else if (status == USHER_STALE) {
+        status = of_copy(e, room, &about, ret_digest);
+    }
+    if (status == USHER_OK) {
         if (ret_epoch != NULL)
-            *ret_epoch = p.alls.epoch;
+            *ret_epoch = about.epoch;
         if (ret_version != NULL)
-            *ret_version = p.alls.version;
+            *ret_version = about.version;
     } else if (status == USHER_STALE) {
         usher__message_set("room digest: the room changes faster than it can be read");
     }

@@ -155,6 +155,7 @@ void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
 void bench_queue(struct bench *b); /* P10 */
 void bench_room(struct bench *b);  /* P11 */
+void bench_copy(struct bench *b);  /* P18 */
 void bench_ids(struct bench *b);   /* P12 */
 void bench_serials(struct bench *b);
 void bench_redis_serials(struct bench *b);

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include <usher/queue.h>
+#include <usher/replica.h>
 #include <usher/room.h>
 #include <usher/serial.h>
 
@@ -445,6 +446,72 @@ static double alls_side(void *world, double seconds)
     return bench_alone(alls, world, seconds);
 }
 
+/* ---- a copy over a network, of a room that changes meanwhile ---- */
+
+#define COPY_MEMBERS 20000u
+#define COPY_ANSWER_MS 20.0
+#define COPY_CHANGES 50.0 /* a second */
+
+static void until(double when)
+{
+    double left = when - bench_now(CLOCK_MONOTONIC);
+    struct timespec pause;
+
+    if (left <= 0)
+        return;
+    pause.tv_sec = (time_t)left;
+    pause.tv_nsec = (long)((left - (double)pause.tv_sec) * 1e9);
+    (void)nanosleep(&pause, NULL);
+}
+
+/* Somebody goes, or comes again, as often as it should have been by now. */
+static void copy_change(struct room *w, double began, double changes)
+{
+    while ((double)w->told < (bench_now(CLOCK_MONOTONIC) - began) * changes) {
+        const char *name = w->names[(w->told++ * 7919u) % w->n];
+
+        if (usher_room_leave(w->e, ROOM, name) == USHER_SAME &&
+            usher_room_join(w->e, ROOM, name, NULL) != USHER_OK)
+            bench_die("%s", usher_message(w->e));
+    }
+}
+
+/* How long it takes to become current; each question is on its way for so long, half of it there.
+ */
+static double copy_seconds(struct room *w, double changes)
+{
+    struct usher_replica *r;
+    char digest[33], copy[33];
+    double began = bench_now(CLOCK_MONOTONIC), at = began;
+
+    w->told = 0;
+    if (usher_replica_open(ROOM, NULL, &r) != USHER_OK)
+        bench_die("out of memory");
+    while (!usher_replica_current(r)) {
+        struct usher_replica_question q;
+        struct usher_reply reply;
+
+        usher_replica_ask(r, &q);
+        at = bench_now(CLOCK_MONOTONIC);
+        until(at + COPY_ANSWER_MS / 2000);
+        copy_change(w, began, changes);
+        memset(&reply, 0, sizeof reply);
+        if (q.kind == USHER_REPLICA_PULL)
+            (void)usher_room_snapshot(w->e, ROOM, q.after, q.since, 1000, &reply);
+        else
+            (void)usher_room_changes(w->e, ROOM, q.since, 0, &reply);
+        until(at + COPY_ANSWER_MS / 1000);
+        (void)usher_replica_answer(r, q.ticket, &reply);
+        usher_reply_done(&reply);
+    }
+    at = bench_now(CLOCK_MONOTONIC) - began;
+    if (usher_room_digest(w->e, ROOM, NULL, NULL, digest) != USHER_OK ||
+        usher_replica_digest(r, copy) != USHER_OK || strcmp(digest, copy) != 0)
+        bench_die("the copy is not the room");
+    usher_replica_close(r);
+    return at;
+}
+
 /* ---- a meeting: each change of one is told to all ---- */
 
 #define MEETING 50u
@@ -577,6 +644,28 @@ void bench_room(struct bench *b)
     room_free(small);
     meeting(b);
     bench_value(b, &close, once(closing(n)));
+}
+
+/* ---- P18 -------------------------------------------------------------------------- */
+
+void bench_copy(struct bench *b)
+{
+    static const struct bench_line busy = { "P18",
+                                            "copy of a room of 20,000, 50 changes a second",
+                                            "of a quiet copy",
+                                            "",
+                                            BENCH_AT_MOST,
+                                            1.2 };
+    struct room *w = room_new(b->quick ? COPY_MEMBERS / 10 : COPY_MEMBERS, false);
+    double values[BENCH_ROUNDS_MAX];
+
+    for (unsigned r = 0; r < b->rounds; r++) {
+        double quiet = copy_seconds(w, 0);
+
+        values[r] = copy_seconds(w, COPY_CHANGES) / quiet;
+    }
+    bench_value(b, &busy, bench_spread(values, b->rounds));
+    room_free(w);
 }
 
 /* ---- P13 -------------------------------------------------------------------------- */

@@ -374,6 +374,63 @@ static void a_room_is_copied_while_it_changes(void **state)
     assert_string_equal(copy, digest);
 }
 
+/* Whoever looks at a page that is not the last finds the room changed before he has the next. */
+struct restless {
+    struct usher_engine *other; /* on the same store */
+    int64_t now;
+    unsigned n;
+};
+
+static int64_t restless_clock(void *payload)
+{
+    return ((const struct restless *)payload)->now;
+}
+
+static void restless_trace(void *payload, const struct usher_command *command,
+                           const struct usher_reply *reply)
+{
+    struct restless *restless = payload;
+    char number[16];
+    struct usher_text value;
+
+    if (command->verb != USHER_ROOM_SNAPSHOT || !reply->of.room.more)
+        return;
+    (void)snprintf(number, sizeof number, "%u", restless->n++);
+    value = text(number);
+    assert_int_equal(usher_room_set(restless->other, "r", "topic", &value, NULL), USHER_OK);
+}
+
+static void a_room_that_never_rests_has_a_digest(void **state)
+{
+    struct world *w = *state;
+    struct restless restless = { w->e, w->now, 0 };
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    static char large[60000];
+    struct usher_text value = { large, sizeof large };
+    char member[16], digest[33], rested[33];
+    struct usher_engine *e;
+    uint64_t version, now;
+
+    opt.now_ms = restless_clock;
+    opt.clock_given = true;
+    opt.trace = restless_trace;
+    opt.payload = &restless;
+    opt.drivers = backend->drivers;
+    assert_int_equal(usher_open(w->url, &opt, &e), USHER_OK);
+    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    for (int i = 0; i < 50; i++) { /* so much that it takes some pages */
+        (void)snprintf(member, sizeof member, "member-%d", i);
+        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(usher_room_member(w->e, "r", member, "big", &value, NULL), USHER_OK);
+    }
+    assert_int_equal(usher_room_digest(e, "r", NULL, &version, digest), USHER_OK);
+    assert_true(restless.n > 4);
+    assert_int_equal(usher_room_digest(w->e, "r", NULL, &now, rested), USHER_OK);
+    assert_true(now == version);
+    assert_string_equal(digest, rested);
+    usher_close(e);
+}
+
 /* What one engine's watcher heard, and the replica that follows it. */
 struct listener {
     uint64_t version[400]; /* in the order they were told */
@@ -469,6 +526,7 @@ int suite_replica(const struct backend *b)
     };
     const struct CMUnitTest shared[] = {
         T(each_engine_tells_its_watchers_what_it_changed),
+        T(a_room_that_never_rests_has_a_digest),
     };
 #undef T
 

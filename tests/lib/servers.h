@@ -82,7 +82,7 @@ const char *redis_server_url(const struct redis_server *s, char buf[REDIS_URL_MA
 int redis_server_version(const struct redis_server *s);
 
 /* A new blocking connection with every right; the caller frees it.  Replies are awaited
- * for at most 10 s. */
+ * for at most 60 s. */
 redisContext *redis_server_connect(const struct redis_server *s);
 
 /* One command on the server's own connection: words, then NULL.  The reply is the

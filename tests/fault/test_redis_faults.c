@@ -2461,7 +2461,7 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     /* rows, in answers to reads */
     part.size = join(row_pieces, PIECES(row_pieces), SIZE_MAX, NULL, inner);
     size = join(answer_pieces, PIECES(answer_pieces), ROWS, &part, text);
-    assert_int_equal(lie(hasty, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
+    assert_int_equal(lie(e, &lied_to_again[0], body, bulk(body, text, size)), USHER_OK);
     for (size_t w = 0; w < PIECES(wrong); w += share_long() ? 1 : 3) {
         for (size_t i = 0; i < PIECES(row_pieces); i += share_long() ? 1 : 2) {
             part.size = join(row_pieces, PIECES(row_pieces), i, &wrong[w].by, inner);

@@ -64,16 +64,25 @@ struct usher_id_args {
     int64_t requests;
 };
 
+/* Why `set` was refused.  Sites that share nothing begin at different starts with one by; so ids
+ * stay start + k * by whatever is set. */
+enum usher_id_why {
+    USHER_ID_WHY_NONE = 0,
+    USHER_ID_WHY_BACK = 1, /* ids up to there were given out */
+    USHER_ID_WHY_CLASS = 2 /* by is no multiple of what it was: ids of another start would come */
+};
+
 struct usher_id_settings {
-    int64_t start;    /* the first id */
-    int64_t step;     /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
-    int64_t by;       /* between two ids; default 1 */
-    int64_t limit;    /* no id is larger; default USHER_ID_MAX */
-    int64_t step_max; /* the step grows to this at most */
-    int64_t life_ms;  /* it grows when a segment lasts less than this, shrinks when it lasts
-                       * twice as long; 0: the step stays as it is */
-    int64_t managed;  /* 1: segments come by `install` only, or from the engine's authority */
-    int64_t requests; /* answers kept for request ids, as in number pools */
+    int64_t start;         /* the first id */
+    int64_t step;          /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
+    int64_t by;            /* between two ids; default 1 */
+    int64_t limit;         /* no id is larger; default USHER_ID_MAX */
+    int64_t step_max;      /* the step grows to this at most */
+    int64_t life_ms;       /* it grows when a segment lasts less than this, shrinks when it lasts
+                            * twice as long; 0: the step stays as it is */
+    int64_t managed;       /* 1: segments come by `install` only, or from the engine's authority */
+    int64_t requests;      /* answers kept for request ids, as in number pools */
+    enum usher_id_why why; /* set: why it was refused */
 };
 
 /* What `show` tells. */
@@ -144,8 +153,9 @@ USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *na
                                           struct usher_id_row *ret_row);
 
 /** Change those settings that @given names (0: just read them; not START, MANAGED).  With
- *  USHER_GIVEN_ID_NEXT the counter is raised to @next: USHER_REFUSED if it is higher already.
- *  USHER_OK, USHER_SAME.  @inout has all of them on return. */
+ *  USHER_GIVEN_ID_NEXT the counter is raised to @next, or to the first id behind it that is start +
+ *  k * by.  USHER_OK, USHER_SAME: @inout has all of them.  USHER_REFUSED: the counter is higher
+ *  already, or by is no multiple of what it was; inout->why says which. */
 USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_t given,
                                          struct usher_id_settings *inout, int64_t next);
 
@@ -379,6 +389,9 @@ USHER_API enum usher_status usher_scramble_init(struct usher_scramble *s, const 
 USHER_API int64_t usher_scramble(const struct usher_scramble *s, int64_t id);
 /** The id of which usher_scramble() made @code. */
 USHER_API int64_t usher_unscramble(const struct usher_scramble *s, int64_t code);
+
+/** A word; "?" if there is none.  Static. */
+USHER_API const char *usher_id_why_word(enum usher_id_why why);
 
 #ifdef __cplusplus
 }

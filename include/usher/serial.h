@@ -140,6 +140,7 @@ struct usher_serial_row {
 
 struct usher_serial_settings {
     int64_t start, critical, batch, reset, stamp, mode, lease_ms, requests, authority;
+    int64_t made; /* show: 1: numbers were made in this period */
 };
 
 struct usher_serial_stock {
@@ -230,11 +231,11 @@ struct usher_serial_hold {
  * call makes or takes.  Threads: any.
  */
 
-/** Make or change rule @rule: those fields of *@inout that @given names (0: just read).  All of
- *  them are there on return.  USHER_OK, USHER_SAME; USHER_REFUSED: numbers were made, and base,
- *  step, radix, mode and whether there is a check digit stay, or max or width have no room for
- *  them, or the local day of another zone is one before; or numbers are held or returned, and
- *  reset and the zone of a date stay (see usher_message()). */
+/** Make or change rule @rule: those fields of *@inout that @given names (0: just read, and
+ *  USHER_MISSING if there is none).  All of them are there on return.  USHER_OK, USHER_SAME;
+ * USHER_REFUSED: numbers were made, and base, step, radix, mode and whether there is a check digit
+ * stay, or max or width have no room for them, or the local day of another zone is one before; or
+ * numbers are held or returned, and reset and the zone of a date stay (see usher_message()). */
 USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
                                               uint32_t given, struct usher_serial_form *inout);
 

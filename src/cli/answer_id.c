@@ -40,6 +40,8 @@ static void settings_json(struct json *j, const struct usher_id_settings *s)
     usher__json_int(j, "life", s->life_ms);
     usher__json_int(j, "managed", s->managed);
     usher__json_int(j, "requests", s->requests);
+    if (s->why != USHER_ID_WHY_NONE)
+        usher__json_text(j, "why", usher_id_why_word(s->why));
 }
 
 static void row_json(struct json *j, const struct usher_id_row *r)
@@ -108,13 +110,15 @@ static void segment_plain(FILE *out, const struct usher_id_reply *a)
 }
 
 /* Why; what there is stands behind it. */
-static const char *turned_down(enum usher_verb verb)
+static const char *turned_down(enum usher_verb verb, const struct usher_id_reply *a)
 {
     switch (verb) {
     case USHER_ID_CREATE:
         return "it is there with other settings: ";
     case USHER_ID_SET:
-        return "ids never go back: ";
+        return a->of.settings.why == USHER_ID_WHY_CLASS
+                   ? "by can only become a multiple of itself, or ids of another start would come: "
+                   : "ids never go back: ";
     case USHER_ID_NEXT:
         return "the segment has not so many, the next one is to be installed: ";
     case USHER_ID_INSTALL:
@@ -138,7 +142,7 @@ void usher__answer_id_plain(FILE *out, const struct usher_command *command,
         return;
     fputs(": ", out);
     if (reply->status == USHER_REFUSED || reply->status == USHER_EMPTY)
-        fputs(turned_down(command->verb), out);
+        fputs(turned_down(command->verb, a), out);
     switch (command->verb) {
     case USHER_ID_NEXT:
         if (reply->status == USHER_OK && a->n == 1)

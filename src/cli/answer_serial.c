@@ -363,8 +363,6 @@ void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
     case USHER_MISSING:
         fputs(": there is no rule ", out);
         usher__plain_text(out, command->scope.data, command->scope.size);
-        if (command->verb == USHER_SERIAL_RULE)
-            fputs("; a setting makes it, as in width=6", out);
         break;
     case USHER_STALE:
         if (command->verb == USHER_SERIAL_GRANT) {

@@ -206,8 +206,9 @@ const struct help_topic usher__help_topics[] = {
 "program takes many at once and gives them out itself (struct usher_ids of the library).\n"
 "\n"
 "Ids are from start (1) up, by (1) apart, to limit (9223372036854775807).  Several sites that\n"
-"share nothing have start=1 by=3, start=2 by=3, start=3 by=3.  At the limit `next` is `full`\n"
-"and says how many are left from which on.\n"
+"share nothing have start=1 by=3, start=2 by=3, start=3 by=3.  They never meet, whatever is set\n"
+"later: by only grows to a multiple of itself, next= goes on at the next id that is start + k *\n"
+"by.  At the limit `next` is `full` and says how many are left from which on.\n"
 "\n"
 "Given back is only what is newest: `usher id return NAME FIRST N token=T`, with the token of\n"
 "the answer that gave it; else it stays a gap.  Gaps are normal, repetition never is.\n"
@@ -238,8 +239,9 @@ const struct help_topic usher__help_topics[] = {
 "  usher serial confirm bill B00001 token=2\n"
 "\n"
 "With ?authority=sqlite:PATH behind the URL of the store nothing is given out before that file\n"
-"has granted it: a store that was lost or put back goes on above.  While the authority cannot\n"
-"be reached, what it granted is given out; `setmax` then adds to it, as a debt.\n" },
+"has granted it: a store that was lost or put back goes on above, also above what it gave out\n"
+"before there was an authority, and what `setmaxcur` skipped.  While the authority cannot be\n"
+"reached, what it granted is given out; `setmax` then adds to it, as a debt.\n" },
 
     { "authority", "what keeps serials and ids from repeating when a store is lost",
 "With ?authority=sqlite:PATH behind the URL of the store, nothing is given out that the file PATH\n"

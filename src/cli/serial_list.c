@@ -38,13 +38,23 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
 {
     struct names names = { NULL, 0, 0 };
     struct json j = { stdout, false };
-    char quoted[CLI_QUOTE_MAX];
+    char quoted[CLI_QUOTE_MAX], message[CLI_MESSAGE_MAX];
+    struct usher_command command;
     enum usher_status status;
     int rc;
 
-    if (n != 2)
-        return usher__cli_fail(cli, USHER_INVALID, "`%s` is one word too many for `serial list`",
-                               usher__quote(quoted, words[2]));
+    memset(&command, 0, sizeof command);
+
+    for (size_t i = 2; i < n; i++) { /* every command takes them; here they have no meaning */
+        bool taken;
+
+        if (!usher__parse_common(words[i], &command, &taken, message))
+            return usher__cli_fail(cli, USHER_INVALID, "%s", message);
+        if (!taken)
+            return usher__cli_fail(cli, USHER_INVALID,
+                                   "`%s` is one word too many for `serial list`",
+                                   usher__quote(quoted, words[i]));
+    }
     rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;

@@ -268,6 +268,30 @@ enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
     return a->e->authority->ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
 }
 
+enum usher_status usher__ask_raise_to(struct usher__ask *a, int64_t period, int64_t floor)
+{
+    struct usher_authority_want want;
+    struct usher_authority_range range;
+
+    memset(&want, 0, sizeof want);
+    want.noun = a->noun;
+    want.name = usher__ask_name(a, period);
+    want.floor = floor;
+    want.limit = INT64_MAX;
+    return a->e->authority->ops->reserve(a->e->authority, &want, a->deadline_ms, &range, a->why);
+}
+
+void usher__ask_forget(struct usher__ask *a)
+{
+    uint64_t hash = hash_of(a);
+
+    for (unsigned i = 0; i < VERIFIED; i++) {
+        uint64_t mine = hash;
+
+        (void)atomic_compare_exchange_strong(&a->e->asked->verified[i], &mine, 0);
+    }
+}
+
 static bool verified(struct usher__asked *asked, uint64_t hash)
 {
     for (unsigned i = 0; i < VERIFIED; i++)
@@ -324,6 +348,8 @@ void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
             if (status == USHER_MISSING)
                 return;
         } else if (asks->needs(reply)) {
+            if (asks->less != NULL && in_pause(t) && asks->less(a, c, reply))
+                return;
             status = turn_begin(a, t, times, true);
             if (status == USHER_OK) {
                 status = asks->raise(a, c, reply);

@@ -35,6 +35,9 @@ struct usher__asks {
                                struct usher_reply *reply);
     /* Is the store behind the authority, or the authority behind the store?  Put it right. */
     enum usher_status (*verify)(struct usher__ask *a);
+    /* The authority is away: do what can be done of @c, which was answered with @reply, with what
+     * it has granted before.  True: @reply is the answer.  May be NULL. */
+    bool (*less)(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply);
 };
 
 /* What an engine keeps for them; NULL: no memory.  @forked: in a child, where threads of the
@@ -84,6 +87,12 @@ enum usher_status usher__ask_reachable(struct usher__ask *a);
 /* Have the authority keep @data with the scope; its maximum is @floor at least. */
 enum usher_status usher__ask_keep(struct usher__ask *a, int64_t floor,
                                   const struct usher_text *data);
+
+/* Its maximum for @period of the scope is @floor at least. */
+enum usher_status usher__ask_raise_to(struct usher__ask *a, int64_t period, int64_t floor);
+
+/* The authority could not be told of something: have it verified again. */
+void usher__ask_forget(struct usher__ask *a);
 
 /* asks->verify(), the first time that this engine meets the scope, or @again. */
 enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__asks *asks,

@@ -38,6 +38,17 @@ static int64_t by_of(const struct usher_ids_authority *of)
     return of->by != 0 ? of->by : 1;
 }
 
+/* @at, or the first one behind it that is @start + k * @by.  False: that is beyond all. */
+static bool on_grid(int64_t start, int64_t by, int64_t at, int64_t *ret)
+{
+    int64_t rest = (at - start) % by;
+
+    if (rest != 0 && at > INT64_MAX - (by - rest))
+        return false;
+    *ret = rest != 0 ? at + (by - rest) : at;
+    return true;
+}
+
 static const char *fault_of(const struct usher_ids_authority *of)
 {
     if (of->authority == NULL || of->name == NULL ||
@@ -65,9 +76,8 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     memset(&want, 0, sizeof want);
     want.noun = USHER_ID;
     want.name = name_of(of);
-    want.floor = floor > start ? floor - 1 : start - 1;
-    if ((want.floor - (start - 1)) % by != 0) /* up to the grid */
-        want.floor += by - (want.floor - (start - 1)) % by;
+    if (!on_grid(start - 1, by, floor > start ? floor - 1 : start - 1, &want.floor))
+        return USHER_FULL;
     want.n = n * by;
     want.limit = of->limit != 0 ? of->limit : USHER_ID_MAX;
     memset(&range, 0, sizeof range);
@@ -75,10 +85,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     if (status != USHER_OK)
         return status;
     /* off the grid it is where a limit has cut the one before short */
-    first = range.from + 1;
-    if ((first - start) % by != 0)
-        first += by - (first - start) % by;
-    if (first > range.to)
+    if (range.from == INT64_MAX || !on_grid(start, by, range.from + 1, &first) || first > range.to)
         return USHER_FULL;
     ret->first = first;
     ret->n = (range.to - first) / by + 1; /* one at the limit needs no room behind it */
@@ -90,11 +97,14 @@ static void release(void *payload, const struct usher_id_range *range)
 {
     const struct usher_ids_authority *of = payload;
     struct usher_text name = name_of(of);
+    int64_t limit = of->limit != 0 ? of->limit : USHER_ID_MAX, from = range->first - 1;
     char message[192];
 
-    (void)of->authority->ops->release(of->authority, USHER_ID, &name, range->first - 1,
-                                      range->first - 1 + range->n * range->by,
-                                      usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, message);
+    /* a limit has cut the last one short */
+    (void)of->authority->ops->release(
+        of->authority, USHER_ID, &name, from,
+        range->n > (limit - from) / range->by ? limit : from + range->n * range->by,
+        usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, message);
 }
 
 struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority *of)
@@ -224,6 +234,8 @@ static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_
     char digits[17];
     enum usher_status status;
 
+    if (row->max == USHER_ID_MAX)
+        return USHER_FULL;
     a->name[name.size] = '\0';
     if (of.start == 0) /* its numbers are from 1 */
         of.start = of.by;
@@ -267,6 +279,20 @@ static enum usher_status raise(ask *a, const struct usher_command *c, struct ush
     return status;
 }
 
+/* Have the authority keep the dispenser as the store has it now; ids below its next one are not
+ * to come from there. */
+static enum usher_status keep(ask *a, const struct usher_reply *reply)
+{
+    const struct usher_id_settings *s = &reply->of.id.of.settings;
+    int64_t next = reply->of.id.next;
+    unsigned char packed[128];
+    struct usher_text data = { (const char *)packed, settings_pack(s, packed, sizeof packed) };
+
+    if (s->managed == 0)
+        return USHER_OK;
+    return usher__ask_keep(a, next < 0 ? s->limit : next > 0 ? next - 1 : 0, &data);
+}
+
 static enum usher_status verify(ask *a)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
@@ -283,7 +309,17 @@ static enum usher_status verify(ask *a)
     if (status != USHER_OK)
         return status;
     entry.max = 0;
+    entry.data_size = 0;
     status = ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry, a->why);
+    if (entry.data_size == 0 && (status == USHER_OK || status == USHER_MISSING)) {
+        /* made without it */
+        struct usher_command set = usher__ask_another(a, USHER_ID_SET);
+        struct usher_reply reply;
+
+        usher__ask_run(a, &set, &reply);
+        status = reply.status == USHER_OK ? keep(a, &reply) : USHER_OK;
+        usher_reply_done(&reply);
+    }
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     if (row.max < 0 || row.max >= entry.max - (row.by - 1)) {
@@ -300,25 +336,15 @@ static enum usher_status verify(ask *a)
     return status == USHER_FULL ? USHER_OK : status;
 }
 
-static const struct usher__asks asks = { needs, restore, raise, verify };
-
-/* Have the authority keep the dispenser as the store has it now. */
-static enum usher_status keep(ask *a, const struct usher_reply *reply)
-{
-    const struct usher_id_settings *s = &reply->of.id.of.settings;
-    unsigned char packed[128];
-    struct usher_text data = { (const char *)packed, settings_pack(s, packed, sizeof packed) };
-
-    if (s->managed == 0)
-        return USHER_OK;
-    return usher__ask_keep(a, s->start > 0 ? s->start - 1 : 0, &data);
-}
+static const struct usher__asks asks = { needs, restore, raise, verify, NULL };
 
 void usher__id_execute(ask *a, struct usher_reply *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_command c = *a->command;
     struct usher_command show = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_id_row row;
+    uint64_t epoch;
     bool managed = true;
     enum usher_status status = USHER_OK;
 
@@ -341,6 +367,11 @@ void usher__id_execute(ask *a, struct usher_reply *reply)
     case USHER_ID_DELETE:
         status = usher__ask_reachable(a);
         break;
+    case USHER_ID_SET: /* of what is skipped it has to know */
+        if ((c.given & USHER_GIVEN_ID_NEXT) != 0 && usher__ask_reachable(a) != USHER_OK &&
+            look(a, &row, &epoch) == USHER_OK)
+            status = USHER_UNAVAILABLE;
+        break;
     case USHER_ID_NEXT:
         status = usher__ask_verify(a, &asks, false);
         if (status == USHER_UNAVAILABLE) /* what is there is given out */
@@ -362,6 +393,8 @@ void usher__id_execute(ask *a, struct usher_reply *reply)
         status = keep(a, reply);
     else if (reply->status == USHER_OK && c.verb == USHER_ID_DELETE)
         status = usher__ask_keep(a, 0, &nothing);
-    if (status != USHER_OK)
+    if (status != USHER_OK) {
+        usher__ask_forget(a);
         usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a dispenser");
+    }
 }

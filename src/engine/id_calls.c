@@ -15,6 +15,13 @@ static struct usher_text text(const char *string)
     return t;
 }
 
+static const char *const why_words[] = { "none", "back", "class" };
+
+const char *usher_id_why_word(enum usher_id_why why)
+{
+    return (unsigned)why < sizeof why_words / sizeof *why_words ? why_words[why] : "?";
+}
+
 static void command_init(struct usher_command *c, enum usher_verb verb, const char *name)
 {
     memset(c, 0, sizeof *c);
@@ -152,6 +159,12 @@ enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_
     status = execute(e, &c, &reply);
     if (status == USHER_OK || status == USHER_SAME)
         *inout = reply.of.id.of.settings;
+    if (status == USHER_REFUSED) {
+        inout->why = reply.of.id.of.settings.why;
+        usher__message_set("id set: %s", inout->why == USHER_ID_WHY_BACK
+                                             ? "ids up to there were given out"
+                                             : "by can only become a multiple of itself");
+    }
     return status;
 }
 

@@ -128,7 +128,16 @@ static bool form_unpack(const char *data, size_t size, struct usher_command *c)
     return true;
 }
 
-/* Have the authority keep the rule as it is in the store now. */
+/* What was given out, or may be, so far: with or without an authority. */
+static int64_t issued(const struct usher_serial_reply *store)
+{
+    int64_t cur = store->of.settings.made != 0 ? store->cur : 0;
+
+    return store->granted > cur ? store->granted : cur;
+}
+
+/* Have the authority keep the rule as it is in the store now, and hear of the numbers that were
+ * given out without it. */
 static enum usher_status keep_rule(ask *a)
 {
     struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
@@ -143,6 +152,8 @@ static enum usher_status keep_rule(ask *a)
         data.size = form_pack(&reply, packed);
         if (data.size <= sizeof packed)
             status = usher__ask_keep(a, 0, &data);
+        if (status == USHER_OK)
+            status = usher__ask_raise_to(a, reply.of.serial.period, issued(&reply.of.serial));
     }
     usher_reply_done(&reply);
     return status;
@@ -250,6 +261,18 @@ static enum usher_status look(ask *a, struct usher_serial_reply *ret)
 /* Another process that has been granted a range tells the store in less than this. */
 #define ON_ITS_WAY_MS 20
 
+/* Does it keep the rule?  One that was made without it, it does not. */
+static enum usher_status is_kept(ask *a, bool *ret)
+{
+    struct usher_text name = usher__ask_name(a, 0);
+    struct usher_authority_entry entry;
+    enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name,
+                                                          a->deadline_ms, &entry, a->why);
+
+    *ret = status == USHER_OK && entry.data_size != 0;
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 /* Is the store behind the authority, or the authority behind the store (a debt)? */
 static enum usher_status verify(ask *a)
 {
@@ -260,20 +283,26 @@ static enum usher_status verify(ask *a)
     struct usher_serial_reply store;
     struct usher_text name;
     int64_t seen = -1;
+    bool kept;
 
     for (;;) {
         enum usher_status status = look(a, &store);
 
         if (status == USHER_MISSING)
             return USHER_OK;
+        status = is_kept(a, &kept);
+        if (status == USHER_OK && !kept)
+            status = keep_rule(a);
+        if (status != USHER_OK)
+            return status;
         name = usher__ask_name(a, store.period);
         entry.max = 0;
         status = ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms, &entry, a->why);
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
-        if (entry.max < store.granted)
+        if (entry.max < issued(&store))
             return raise_by(a, &store, 0);
-        if (entry.max == store.granted)
+        if (entry.max <= store.granted || entry.max <= store.cur)
             return USHER_OK;
         if (entry.max == seen)
             break; /* it stays behind: it has lost something */
@@ -327,6 +356,33 @@ static bool changes_rule(const struct usher_command *c)
            s->suffix.data != NULL || s->date.data != NULL;
 }
 
+/* Make the rule, show or change it: what the store has lost is there before. */
+static enum usher_status before_rule(ask *a, struct usher_command *c, struct usher_reply *reply)
+{
+    struct usher_command show = usher__ask_another(a, USHER_SERIAL_SHOW);
+    bool there, changes = changes_rule(c);
+    enum usher_status status;
+
+    usher__ask_run(a, &show, reply);
+    there = reply->status != USHER_MISSING;
+    usher_reply_done(reply);
+    if (there && !changes)
+        return USHER_OK;
+    status = usher__ask_reachable(a);
+    if (status == USHER_OK && !there) {
+        status = restore(a);
+        if (status == USHER_OK && !changes)
+            return USHER_OK;
+        if (status == USHER_MISSING)
+            status = USHER_OK;
+    }
+    if ((c->given & USHER_GIVEN_SERIAL_AUTHORITY) == 0) {
+        c->given |= USHER_GIVEN_SERIAL_AUTHORITY;
+        c->arg.serial.authority = 1;
+    }
+    return status;
+}
+
 /* How many numbers beyond those granted the command may need. */
 static int64_t needs(const struct usher_command *c)
 {
@@ -349,32 +405,56 @@ static enum usher_status asks_raise(ask *a, const struct usher_command *c,
     return raise_by(a, &reply->of.serial, needs(c));
 }
 
-static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify };
+/* Serials of a take: as many as there are. */
+static bool asks_less(ask *a, const struct usher_command *c, struct usher_reply *reply)
+{
+    struct usher_command check = usher__ask_another(a, USHER_SERIAL_CHECK), some = *c;
+    const struct usher_serial_reply *n = &reply->of.serial;
+    struct usher_reply more;
+    int64_t there = 0;
+
+    if (c->verb != USHER_SERIAL_TAKE || n->why != USHER_SERIAL_WHY_GRANT)
+        return false;
+    usher__ask_run(a, &check, &more);
+    if (more.status == USHER_OK) {
+        n = &more.of.serial;
+        there = n->of.stock.available;
+        if (n->granted > n->cur)
+            there += n->left < n->granted - n->cur ? n->left : n->granted - n->cur;
+    }
+    usher_reply_done(&more);
+    if (there == 0)
+        return false;
+    some.given |= USHER_GIVEN_SERIAL_N;
+    some.arg.serial.n = there < needs(c) - AHEAD ? there : needs(c) - AHEAD;
+    usher__ask_run(a, &some, &more);
+    if (asks_needs(&more)) { /* others were there first */
+        usher_reply_done(&more);
+        return false;
+    }
+    usher_reply_done(reply);
+    *reply = more;
+    return true;
+}
+
+static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };
 
 void usher__serial_execute(ask *a, struct usher_reply *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_command c = *a->command;
+    struct usher_serial_reply store;
     enum usher_status status = USHER_OK;
 
-    if (c.verb == USHER_SERIAL_RULE && changes_rule(&c)) {
-        struct usher_command show = usher__ask_another(a, USHER_SERIAL_SHOW);
-
-        if ((c.given & USHER_GIVEN_SERIAL_AUTHORITY) == 0) {
-            c.given |= USHER_GIVEN_SERIAL_AUTHORITY;
-            c.arg.serial.authority = 1;
-        }
-        status = usher__ask_reachable(a);
-        if (status == USHER_OK) { /* what the store has lost is there before it is changed */
-            usher__ask_run(a, &show, reply);
-            if (reply->status == USHER_MISSING && restore(a) == USHER_UNAVAILABLE)
-                status = USHER_UNAVAILABLE;
-            usher_reply_done(reply);
-        }
+    if (c.verb == USHER_SERIAL_RULE) {
+        status = before_rule(a, &c, reply);
     } else if (c.verb == USHER_SERIAL_SETMAX && usher__ask_reachable(a) != USHER_OK) {
         /* by hand, for the time being: see S9 of the specification */
         c.given |= USHER_GIVEN_SERIAL_DEBT;
         c.arg.serial.debt = 1;
+    } else if (c.verb == USHER_SERIAL_SETMAXCUR) { /* of what is skipped it has to know */
+        if (usher__ask_reachable(a) != USHER_OK && look(a, &store) == USHER_OK)
+            status = USHER_UNAVAILABLE;
     } else if (c.verb == USHER_SERIAL_DELETE) {
         status = usher__ask_reachable(a);
     } else if (issues(c.verb)) {
@@ -411,6 +491,8 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
     default:
         break;
     }
-    if (status != USHER_OK)
+    if (status != USHER_OK) {
+        usher__ask_forget(a);
         usher__ask_log(a, USHER_LOG_WARNING, "the authority keeps an older form of a rule");
+    }
 }

@@ -233,7 +233,7 @@ enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule, ui
 
     if (null("rule", inout))
         return USHER_INVALID;
-    command_init(&c, USHER_SERIAL_RULE, rule);
+    command_init(&c, given != 0 ? USHER_SERIAL_RULE : USHER_SERIAL_SHOW, rule);
     c.given = given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_SERIAL_PREFIX |
                                   USHER_GIVEN_SERIAL_SUFFIX | USHER_GIVEN_SERIAL_DATE);
     if ((given & USHER_GIVEN_SERIAL_PREFIX) != 0)

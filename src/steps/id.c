@@ -116,6 +116,7 @@ static void settings_from(const int64_t *set, struct usher_id_settings *s)
     s->life_ms = set[USHER__SET_ID_LIFE];
     s->managed = set[USHER__SET_ID_MANAGED];
     s->requests = set[USHER__SET_ID_REQUESTS];
+    s->why = USHER_ID_WHY_NONE;
 }
 
 /* Those given into @set. */
@@ -175,14 +176,30 @@ static enum usher_status create(work *w)
     return finish(w, &c, 0, 1);
 }
 
+/* @id, or the first one behind it that is start + k * @by: ids of another start stay others'. */
+static uint64_t on_grid(uint64_t id, const int64_t *set)
+{
+    uint64_t start = usher__wide(&set[USHER__SET_ID_START]), by = (uint64_t)set[USHER__SET_ID_BY];
+    uint64_t rest = id > start ? (id - start) % by : 0;
+
+    return rest != 0 ? id + (by - rest) : id;
+}
+
+static enum usher_status set_refused(work *w, enum usher_id_why why)
+{
+    settings_from(w->scope.settings, &w->reply->of.id.of.settings);
+    w->reply->of.id.of.settings.why = why;
+    return answer(w, USHER_REFUSED);
+}
+
 static enum usher_status set(work *w)
 {
     const struct usher_id_args *a = &w->command->arg.id;
     uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
     int64_t *counts = w->scope.counts;
     int64_t new[USHER_SETTINGS];
-    uint64_t next;
-    bool raises;
+    uint64_t next, to;
+    bool raises, new_by;
     change c;
 
     if (!there(w))
@@ -190,11 +207,15 @@ static enum usher_status set(work *w)
     memcpy(new, w->scope.settings, sizeof new);
     settings_take(w->command, new);
     next = usher__wide(&counts[USHER__COUNT_ID_NEXT]);
-    raises = (given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next > next;
-    if ((given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next < next) {
-        settings_from(w->scope.settings, &w->reply->of.id.of.settings);
-        return answer(w, USHER_REFUSED);
-    }
+    if ((given & USHER_GIVEN_ID_NEXT) != 0 && (uint64_t)a->next < next)
+        return set_refused(w, USHER_ID_WHY_BACK);
+    if (new[USHER__SET_ID_BY] % w->scope.settings[USHER__SET_ID_BY] != 0)
+        return set_refused(w, USHER_ID_WHY_CLASS);
+    to = (given & USHER_GIVEN_ID_NEXT) != 0 ? (uint64_t)a->next : next;
+    new_by = new[USHER__SET_ID_BY] != w->scope.settings[USHER__SET_ID_BY];
+    if (to != next || new_by)
+        to = on_grid(to, new);
+    raises = to > next;
     settings_from(new, &w->reply->of.id.of.settings);
     if (!raises && memcmp(new, w->scope.settings, sizeof new) == 0)
         return answer(w, given != 0 ? USHER_SAME : USHER_OK);
@@ -203,8 +224,8 @@ static enum usher_status set(work *w)
         counts[USHER__COUNT_ID_STEP] = new[USHER__SET_ID_STEP];
     memcpy(w->scope.settings, new, sizeof new);
     if (raises)
-        usher__wide_set(&counts[USHER__COUNT_ID_NEXT], (uint64_t)a->next);
-    if (raises)
+        usher__wide_set(&counts[USHER__COUNT_ID_NEXT], to);
+    if (raises || new_by)
         counts[USHER__COUNT_ID_TOKEN] = 0; /* what is below is out of reach for `return` */
     (void)answer(w, USHER_OK);
     return finish(w, &c, 1, 1);
@@ -446,6 +467,8 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
 static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
 
 static const struct usher__constant constants[] = {
+    { "WHY_BACK", USHER_ID_WHY_BACK },
+    { "WHY_CLASS", USHER_ID_WHY_CLASS },
     { NULL, 0 },
 };
 

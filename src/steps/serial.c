@@ -576,13 +576,14 @@ static enum usher_status setmaxcur(work *w)
 
 /*
  * The authority has raised the maximum from a->from to a->to for whoever sends this.  Where the
- * store knows of fewer than a->from, it is behind: it goes on above that, and what it had in
- * stock may have been given out before.
+ * store knows of fewer than a->from, it is behind: it goes on above that (where the limit allows
+ * it), and what it had in stock may have been given out before.
  */
 static enum usher_status grant(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     int64_t top;
+    bool known;
     struct state s;
     change c;
     enum usher_status status = load(w, &s);
@@ -602,21 +603,26 @@ static enum usher_status grant(work *w)
         return USHER_OK;
     }
     top = s.granted > s.cur ? s.granted : s.cur;
-    if (a->to <= s.granted && a->from <= top && (s.debt == 0 || a->to < s.debt)) {
+    known = a->from <= top ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
+                           : s.taken == s.limit && s.granted <= s.limit && s.debt == 0;
+    if (known) {
         answer(w, USHER_SAME, &s);
         return USHER_OK;
     }
     usher__change_begin(w, &c);
     if (a->from > top) {
         bump_epoch(&c);
-        s.taken = s.cur = a->from;
+        s.taken = s.cur = a->from < s.limit ? a->from : s.limit;
         s.rule.n[N_LOST] = (int64_t)c.scope->version;
         put_counters(&c, &s);
         status = drop_fills(w, &c);
         if (status != USHER_OK)
             return status;
     }
-    if (a->to > s.granted)
+    /* Between the limit and a->from all is others': a higher limit has to ask again. */
+    if (a->from > top && a->from > s.limit)
+        s.granted = s.limit;
+    else if (a->to > s.granted)
         s.granted = a->to;
     s.debt = 0;
     put_rule(&c, &s);
@@ -957,7 +963,10 @@ static enum usher_status show(work *w)
     struct state s;
     enum usher_status status = load(w, &s);
 
-    return status == USHER_OK ? answer_rule(w, USHER_OK, w->scope.settings, &s) : status;
+    if (status != USHER_OK)
+        return status;
+    w->reply->of.serial.of.settings.made = counted(w, s.cur);
+    return answer_rule(w, USHER_OK, w->scope.settings, &s);
 }
 
 static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
@@ -1035,7 +1044,7 @@ static enum usher_status rule(work *w)
     char id[24];
     enum usher_status status = USHER_OK;
 
-    if ((w->command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->prefix.data == NULL &&
+    if (exists && (w->command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && a->prefix.data == NULL &&
         a->suffix.data == NULL && a->date.data == NULL)
         return show(w);
     memset(&s, 0, sizeof s);
@@ -1091,7 +1100,7 @@ static enum usher_status rule(work *w)
         s.taken = s.cur = start - 1;
     }
     s.limit = usher__serial_limit(&f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
-    if (s.limit < s.cur)
+    if (s.limit < s.cur || (set[SET_RESET] != USHER_RESET_NONE && s.limit < start - 1))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_ROOM, &s);
     set_pair(set + SET_LIMIT, s.limit);
     if (!exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {

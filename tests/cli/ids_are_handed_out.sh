@@ -36,7 +36,7 @@ cat >wanted_talk <<'EOT'
 > id return t 502 100 token=3 now=2000
 {"status":"stale","epoch":"E","version":4,"first":502,"n":100,"next":502,"max":1024,"step":512,"token":"0"}
 > id set t next=500 now=2000
-{"status":"refused","epoch":"E","version":4,"next":502,"max":1024,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+{"status":"refused","epoch":"E","version":4,"next":502,"max":1024,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000,"why":"back"}
 > id set t next=9007199254740993 step=10 now=2000
 {"status":"ok","epoch":"E","version":5,"next":"9007199254740993","max":1024,"step":10,"start":1,"by":1,"limit":"9223372036854775807","step_first":10,"step_max":1000000,"life":0,"managed":0,"requests":10000}
 > id next t now=2000
@@ -103,6 +103,11 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     holds out.txt 'refused: it is there with other settings: next 10000000000000003, '
     lines 1 "$USHER" -s "sqlite:$dir/plain.db" id set t next=5
     holds out.txt 'refused: ids never go back: next 10000000000000003, '
+    lines 0 "$USHER" -s "sqlite:$dir/plain.db" id create site start=2 by=2
+    lines 1 "$USHER" -s "sqlite:$dir/plain.db" id set site by=3
+    holds out.txt 'refused: by can only become a multiple of itself, or ids of another start would'
+    lines 0 "$USHER" -s "sqlite:$dir/plain.db" id set site next=9
+    holds out.txt 'ok: next 10, '
     lines 0 "$USHER" -s "sqlite:$dir/plain.db" --json id digest t
     holds out.txt '"version":3,"digest":"'
 fi

@@ -91,9 +91,13 @@ lines 2 "$USHER" -s sqlite:people.db serial take r n=0
 expect 2 "$USHER" -s sqlite:people.db serial take r n=1000001 <<'EOF'
 ! usher: invalid: n is not a number from 1 to 1000000
 EOF
-expect 1 "$USHER" -s sqlite:people.db serial rule s <<'EOF'
-missing: there is no rule s; a setting makes it, as in width=6
+expect 1 "$USHER" -s sqlite:people.db serial show s <<'EOF'
+missing: there is no rule s
 EOF
+lines 0 "$USHER" -s sqlite:people.db serial rule s
+holds out.txt 'ok: prefix= suffix= date= width=0 base=0 start=1 '
+lines 0 "$USHER" -s sqlite:people.db serial list now=5 req=x
+holds out.txt 'ok: 2 rules: r s'
 expect 1 "$USHER" -s sqlite:people.db serial rule r check=luhn <<'EOF'
 refused: base, step, radix, mode and whether there is a check digit stay once numbers were made
 EOF

@@ -284,6 +284,48 @@ static void sites_with_offsets_of_their_own_never_meet(void **state)
     }
 }
 
+/* What two sites were before, they are after any change of by or next. */
+static void sites_never_meet_whatever_is_set(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_settings s = SET(.by = 3);
+    struct usher_id_range r;
+
+    create(f, "A", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 1, .by = 2));
+    create(f, "B", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 2, .by = 2));
+    assert_next(f, "A", 3, 1);
+    assert_next(f, "B", 4, 2);
+    assert_int_equal(usher_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
+    assert_int_equal(s.why, USHER_ID_WHY_CLASS);
+    assert_non_null(strstr(usher_message(f->e), "multiple"));
+    s.by = 1;
+    assert_int_equal(usher_id_set(f->e, "B", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
+    assert_next(f, "A", 1, 7);
+    assert_int_equal(next(f, "A", 1, &r), USHER_OK);
+    assert_int_equal(r.first, 9);
+    s.by = 4; /* 1, 5, 9, 13 … */
+    assert_int_equal(usher_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_OK);
+    assert_int_equal(s.why, USHER_ID_WHY_NONE);
+    assert_int_equal(usher_id_return(f->e, "A", &r), USHER_STALE);
+    assert_next(f, "A", 3, 13);
+    /* up to the next one of its own */
+    create(f, "s", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 1, .by = 3));
+    assert_next(f, "s", 2, 1);
+    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 8), USHER_OK);
+    assert_int_equal(show(f, "s").next, 10);
+    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 9), USHER_REFUSED);
+    assert_int_equal(s.why, USHER_ID_WHY_BACK);
+    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 10), USHER_SAME);
+    assert_next(f, "s", 3, 10);
+    s.by = 6;
+    assert_int_equal(
+        usher_id_set(f->e, "s", USHER_GIVEN_ID_BY | USHER_GIVEN_ID_NEXT, &s, INT64_MAX - 7),
+        USHER_OK);
+    assert_next(f, "s", 1, INT64_MAX - 6); /* 2^63 - 1 is 1 of 6, and so is 7 */
+    assert_int_equal(next(f, "s", 1, &r), USHER_OK);
+    assert_int_equal(next(f, "s", 1, &r), USHER_FULL);
+}
+
 static void the_limit_is_an_error_and_says_what_is_left(void **state)
 {
     struct fixture *f = *state;
@@ -810,6 +852,48 @@ static void a_store_that_forgot_starts_above_the_authority(void **state)
     assert_int_equal(granted(f), 131); /* made anew: behind them all */
 }
 
+/* An operator says that the numbers below are in use elsewhere; then the store is lost. */
+static void ids_skipped_by_hand_are_told_to_the_authority(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_settings s = SET(0);
+
+    begin_with_notary(f, 1000);
+    create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
+    assert_int_equal(granted(f), 1);
+    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
+    begin_with_notary(f, 1000);
+    assert_in_range(granted(f), 5000, 5020);
+    /* one that cannot be told is not obeyed */
+    atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
+    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 9000), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(f->e), "the notary is out"));
+    assert_in_range(show(f, "fed").next, 5000, 5020);
+    atomic_store(&f->notary->answer, USHER_OK);
+}
+
+static void granted_ids_end_at_the_largest_there_is(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_id_settings s = SET(0);
+    struct usher_id_range r;
+
+    begin_with_notary(f, 60000);
+    for (int64_t by = 1; by <= 1000000; by = by * 7 + 3) {
+        assert_int_equal(usher_id_delete(f->e, "fed") <= USHER_SAME, true);
+        create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, SET(.step = 99999, .by = by));
+        if (by == 1)
+            assert_int_equal(granted(f), 1);
+        assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX - by),
+                         USHER_OK);
+        while (usher_id_next(f->e, "fed", 1, NULL, &r) == USHER_OK)
+            assert_true(r.first > INT64_MAX - by - 1 && (r.first - 1) % by == 0);
+        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+        (void)usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX);
+        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    }
+}
+
 static int by_int64(const void *a, const void *b)
 {
     const int64_t *x = a, *y = b;
@@ -1118,6 +1202,7 @@ int suite_ids(const struct backend *b)
         TEST(used_up_and_not_there_are_told_apart),
         TEST(a_range_is_of_one_piece),
         TEST(sites_with_offsets_of_their_own_never_meet),
+        TEST(sites_never_meet_whatever_is_set),
         TEST(the_limit_is_an_error_and_says_what_is_left),
         TEST(a_repeated_request_gets_the_first_range),
         TEST(the_unused_end_of_the_newest_range_comes_back),
@@ -1137,6 +1222,8 @@ int suite_ids(const struct backend *b)
         TEST(granted_ids_stay_on_their_grid_and_below_the_limit),
         TEST(an_authority_that_fails_is_an_error_at_the_deadline),
         TEST(a_store_that_forgot_starts_above_the_authority),
+        TEST(ids_skipped_by_hand_are_told_to_the_authority),
+        TEST(granted_ids_end_at_the_largest_there_is),
         TEST(sixty_four_callers_of_a_used_up_dispenser_make_one_request),
         TEST(segments_in_the_process_are_granted_too),
         TEST(no_two_threads_get_one_id),

@@ -247,9 +247,15 @@ static void a_rule_is_shown_changed_and_deleted(void **state)
     struct fixture *f = *state;
 
     missing(f, "show r");
-    missing(f, "rule r");
     missing(f, "take r");
     same(f, "delete r");
+    ok(f, "rule plain"); /* all as it comes */
+    ok(f, "rule plain");
+    assert_int_equal(f->r.version, 1);
+    assert_taken(f, "plain", "1");
+    ok(f, "delete plain");
+    ok(f, "rule plain");
+    assert_taken(f, "plain", "4"); /* behind what was made */
     ok(f, "rule r prefix=A suffix=/Z width=4 max=100");
     same(f, "rule r prefix=A width=4");
     ok(f, "rule r"); /* shown */
@@ -962,6 +968,46 @@ static void nothing_is_given_out_that_was_not_granted(void **state)
     invalid(f, "grant s 0 10");
 }
 
+/* The authority is further than the rule may count. */
+static void a_grant_beyond_the_limit_uses_up_the_rule(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t version;
+
+    if (strcmp(backend->name, "redis") == 0)
+        no_twin(f);
+    ok(f, "rule g mode=gapfree authority=1");
+    ok(f, "grant g 6503182416126120255 9223372036854775807");
+    empty(f, "reserve g");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
+    ok(f, "rule q max=100 authority=1 batch=5");
+    ok(f, "grant q 0 1000");
+    ok(f, "take q n=10");
+    ok(f, "rule q max=50");
+    ok(f, "grant q 3000 3000");
+    assert_int_equal(f->r.of.serial.cur, 50);
+    version = f->r.version;
+    same(f, "grant q 3000 3000"); /* each engine compares, and that changes nothing */
+    assert_int_equal(f->r.version, version);
+    empty(f, "take q");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
+    audit(f->e);
+    /* what lies between is others' */
+    ok(f, "setmax q 10000");
+    empty(f, "take q");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_GRANT);
+    ok(f, "grant q 3000 3010");
+    assert_taken(f, "q", "3001");
+    /* nor does a period begin beyond it */
+    ok(f, "rule d max=10 date=%%Y%%m%%d- reset=day");
+    assert_int_equal(f->r.status, USHER_OK);
+    ok(f, "take d");
+    refused(f, "rule d start=1000");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_ROOM);
+    f->now += DAY;
+    ok(f, "take d");
+}
+
 static void in_debt_a_rule_without_a_maximum_goes_on(void **state)
 {
     struct fixture *f = *state;
@@ -1182,6 +1228,7 @@ int suite_serial(const struct backend *b)
         TEST(sixteen_clients_leave_no_gap),
         TEST(no_two_threads_take_the_same_serial),
         TEST(nothing_is_given_out_that_was_not_granted),
+        TEST(a_grant_beyond_the_limit_uses_up_the_rule),
         TEST(in_debt_a_rule_without_a_maximum_goes_on),
         TEST(what_ends_before_an_invalid_command_is_told),
         TEST(random_commands_are_answered_alike),

@@ -688,11 +688,13 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
         (void)snprintf(gone, sizeof gone, "%s/gone", directory);
         assert_int_equal(rename(away, gone), 0);
         later = engine_with(url, authority);
-        (void)taken(later, "r", 500); /* was granted */
+        (void)taken(later, "r", 500);                   /* was granted */
+        assert_int_equal(taken(later, "r", 5000), 500); /* the rest of that, and at once */
         assert_int_equal(usher_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
         assert_non_null(strstr(usher_message(later), "authority"));
+        /* of what is skipped the authority has to know */
+        assert_int_equal(usher_serial_setmaxcur(later, "r", 2000), USHER_UNAVAILABLE);
         /* max is no limit by itself here: raising it by hand is what lets it go on */
-        assert_int_equal(usher_serial_setmaxcur(later, "r", 2000), USHER_OK);
         assert_int_equal(usher_serial_take(later, "r", 1, NULL, &r), USHER_UNAVAILABLE);
         {
             struct usher_serial_form form;
@@ -713,7 +715,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
         assert_int_equal(max, 5000);
         (void)taken(later, "r", 2900);
         assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
-        assert_int_equal(stock.debt, 5000);
+        assert_int_equal(stock.debt, 4001);
         assert_int_equal(rename(gone, away), 0); /* back */
     }
     (void)usher_serial_tick(later, "r", NULL);
@@ -721,11 +723,173 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     assert_int_equal(stock.debt, 0);
     *strchr(authority, '&') = '\0';
     a = open_authority(authority);
-    assert_true(max_of(a, "r") >= 5000);
+    assert_true(max_of(a, "r") >= 4001);
     usher_authority_close(a);
     (void)taken(later, "r", 50);
     no_faults(later);
     usher_close(later);
+}
+
+/* Lose all that the store at @url keeps; its next URL is there then. */
+static void lose(char url[REDIS_URL_MAX])
+{
+    if (strncmp(url, "redis:", 6) == 0)
+        empty_server();
+    else
+        (void)snprintf(url, REDIS_URL_MAX, "sqlite:%s", new_file());
+}
+
+/* What a store gave out before it had an authority, or skipped, or counts by another period, is
+ * told at once. */
+static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
+{
+    struct usher_serial_form form, dated;
+    struct usher_engine *e;
+
+    (void)state;
+    memset(&form, 0, sizeof form);
+    form.authority = 1;
+    form.start = 1;
+    for (int i = 0; i < 10; i++) {
+        char authority[256], url[REDIS_URL_MAX];
+        struct usher_reply r;
+        int64_t first = 0;
+
+        dated = form;
+        (void)snprintf(dated.date, sizeof dated.date, "%%Y-");
+        dated.reset = USHER_RESET_YEAR;
+        (void)snprintf(authority, sizeof authority, "%s", new_file());
+        if (i % 2 == 0)
+            (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+        else
+            (void)redis_server_url(server, url);
+        empty_server();
+        seen_begin();
+        if (i < 8)
+            assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+        else
+            e = engine_with(url, authority);
+        assert_int_equal(usher_serial_rule(e, "r",
+                                           i / 2 == 1
+                                               ? USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET
+                                               : USHER_GIVEN_SERIAL_BATCH,
+                                           (form.batch = 10, dated.batch = 10, &dated)),
+                         USHER_OK);
+        (void)taken(e, "r", 5000);
+        usher_close(e);
+        e = engine_with(url, authority);
+        if (i / 2 < 2) {
+            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+                             USHER_OK);
+            first = 5001;
+        } else if (i / 2 == 2) { /* by one without, and met by one with it */
+            usher_close(e);
+            assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
+            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+                             USHER_OK);
+            usher_close(e);
+            e = engine_with(url, authority);
+            (void)taken(e, "r", 1);
+            first = 5001;
+        } else if (i / 2 == 3) {
+            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+                             USHER_OK);
+            (void)taken(e, "r", 1);
+            assert_int_equal(usher_serial_setmaxcur(e, "r", 50000), USHER_OK);
+            first = 50001;
+        } else { /* the numbers so far are of this period from now on */
+            (void)snprintf(dated.date, sizeof dated.date, "%%Y-");
+            assert_int_equal(usher_serial_rule(e, "r",
+                                               USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET,
+                                               &dated),
+                             USHER_OK);
+            no_faults(e);
+            first = 5001;
+        }
+        usher_close(e);
+        lose(url);
+        e = engine_with(url, authority);
+        memset(&r, 0, sizeof r);
+        if (usher_serial_take(e, "r", 1, NULL, &r) != USHER_OK || r.of.serial.rows->first < first)
+            fail_msg("case %d: %" PRId64 " instead of at least %" PRId64 " (%s)", i,
+                     r.of.serial.n_rows == 1 ? r.of.serial.rows->first : -1, first,
+                     usher_message(e));
+        usher_reply_done(&r);
+        no_faults(e);
+        usher_close(e);
+    }
+}
+
+/* It has granted more than a later maximum allows; then the store is lost. */
+static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_serial_form form;
+    struct usher_engine *e;
+    struct usher_reply r;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    for (int i = 0; i < 2; i++) {
+        char name[8] = { (char)('a' + i), '\0' };
+
+        if (i == 0)
+            (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+        else
+            (void)redis_server_url(server, url);
+        empty_server();
+        seen_begin();
+        e = engine_with(url, authority);
+        make_rule(e, name);
+        (void)taken(e, name, 10);
+        form.max = 500;
+        assert_int_equal(usher_serial_rule(e, name, USHER_GIVEN_SERIAL_MAX, &form), USHER_OK);
+        usher_close(e);
+        lose(url);
+        e = engine_with(url, authority);
+        assert_int_equal(usher_serial_take(e, name, 1, NULL, &r), USHER_EMPTY);
+        no_faults(e);
+        assert_int_equal(usher_serial_setmax(e, name, 5000, NULL), USHER_OK);
+        assert_int_equal(usher_serial_take(e, name, 1, NULL, &r), USHER_OK);
+        assert_true(r.of.serial.rows->first > 1000); /* which were granted before the loss */
+        usher_reply_done(&r);
+        no_faults(e);
+        usher_close(e);
+    }
+}
+
+/* A rule that only the authority knows is found again by whoever just looks at it. */
+static void a_lost_rule_is_made_again_before_a_default_one(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_engine *e;
+    struct usher_command c;
+    struct usher_reply r;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    seen_begin();
+    e = engine_with(url, authority);
+    make_rule(e, "r");
+    usher_close(e);
+    lose(url);
+    e = engine_with(url, authority);
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_SERIAL_RULE;
+    c.scope = text("r");
+    assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+    assert_int_equal(r.status, USHER_OK);
+    assert_int_equal(r.of.serial.of.settings.critical, 20);
+    usher_reply_done(&r);
+    c.scope = text("new");
+    assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+    assert_int_equal(r.status, USHER_OK);
+    assert_int_equal(r.of.serial.of.settings.critical, 0);
+    assert_int_equal(r.of.serial.of.settings.authority, 1);
+    usher_reply_done(&r);
+    no_faults(e);
+    usher_close(e);
 }
 
 static void count_fault(void *payload, const char *line)
@@ -1107,6 +1271,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(no_serial_comes_twice_when_a_file_is_put_back),
         cmocka_unit_test(a_new_day_has_a_maximum_of_its_own),
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
+        cmocka_unit_test(what_an_authority_was_not_asked_for_is_told_to_it),
+        cmocka_unit_test(an_authority_beyond_the_maximum_uses_up_the_rule),
+        cmocka_unit_test(a_lost_rule_is_made_again_before_a_default_one),
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),
         cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),

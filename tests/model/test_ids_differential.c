@@ -203,23 +203,26 @@ static bool model_verb(struct ids_model *m, const struct usher_command *c, struc
         return false;
     case USHER_ID_SET:
         model_take(&asked, c);
-        if ((c->given & USHER_GIVEN_ID_NEXT) != 0 && a->next < m->next) {
+        if ((c->given & USHER_GIVEN_ID_NEXT) != 0)
+            asked.next = a->next;
+        if (asked.next < m->next || asked.by / m->by * m->by != asked.by) {
             model_settings(m, r);
+            out->of.settings.why = asked.next < m->next ? USHER_ID_WHY_BACK : USHER_ID_WHY_CLASS;
             model_say(m, r, USHER_REFUSED);
             return false;
         }
+        if (asked.next > m->next || asked.by != m->by) /* of its start, for good */
+            asked.next =
+                asked.start + (asked.next - asked.start + asked.by - 1) / asked.by * asked.by;
         model_settings(&asked, r);
-        if (same_settings(m, &asked) &&
-            ((c->given & USHER_GIVEN_ID_NEXT) == 0 || a->next == m->next)) {
+        if (same_settings(m, &asked) && asked.next == m->next) {
             model_say(m, r, (c->given & ~(uint32_t)USHER_GIVEN_NOW) != 0 ? USHER_SAME : USHER_OK);
             return false;
         }
         if (asked.step != m->step)
             asked.step_now = asked.step;
-        if ((c->given & USHER_GIVEN_ID_NEXT) != 0 && a->next > m->next) {
-            asked.next = a->next;
+        if (asked.next > m->next || asked.by != m->by)
             asked.token = 0;
-        }
         *m = asked;
         model_say(m, r, USHER_OK);
         return true;
@@ -467,6 +470,8 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
         if (rng_chance(r, 25)) {
             c->given |= USHER_GIVEN_ID_BY;
             a->by = rng_chance(r, 20) ? USHER_ID_BY_MAX : 1 + (int64_t)rng_below(r, 7);
+            if (m->there && c->verb == USHER_ID_SET && rng_chance(r, 70) && m->by < 1000)
+                a->by = m->by * (1 + (int64_t)rng_below(r, 3));
         }
         if (rng_chance(r, 20)) {
             c->given |= USHER_GIVEN_ID_LIMIT;

@@ -20,6 +20,7 @@ function S.fields(t, n)
     elseif S.verb == K.V_CREATE or S.verb == K.V_SET then
         t[n + 8], t[n + 9], t[n + 10], t[n + 11], t[n + 12], t[n + 13], t[n + 14], t[n + 15] = '0', 0, 0, '0',
             0, 0, 0, 0
+        if S.verb == K.V_SET then t[n + 16] = 0 end
     end
 end
 
@@ -129,10 +130,11 @@ end
 function S.make_steps()
     -- ---- settings -----------------------------------------------------------------------
 
-    function S.settings_from(set)
+    function S.settings_from(set, why)
         S.extra = {S.digits(S.get(set, K.SET_START)), set[K.SET_STEP + 1], set[K.SET_BY + 1],
             S.digits(S.get(set, K.SET_LIMIT)), set[K.SET_STEP_MAX + 1],
             set[K.SET_LIFE + 1], set[K.SET_MANAGED + 1], set[K.SET_REQUESTS + 1]}
+        if S.verb == K.V_SET then S.extra[9] = why or 0 end
     end
 
     -- those given into a copy of @from; whether it differs from what is stored; whether any was
@@ -182,27 +184,36 @@ function S.make_steps()
         S.finish(0, 1)
     end
 
+    -- @id, or the first one behind it that is start + k * by
+    function S.on_grid(id, set)
+        local start, by = S.get(set, K.SET_START), set[K.SET_BY + 1]
+        if not S.less(start, id) then return id end
+        local d = S.minus(id, start)
+        local rest = (d[1] % by * 1000000000 + d[2]) % by
+        return rest ~= 0 and S.plus(id, by - rest) or id
+    end
+
+    function S.set_refused(why)
+        S.settings_from(S.set, why)
+        S.say(K.REFUSED)
+    end
+
     function S.settings()
         if not S.there() then S.status = K.MISSING return end
         local new, same, given = S.settings_take(S.set)
-        local text, raises = S.a[K.ARG_NEXT], false
-        if text then
-            given = true
-            local to, next = S.big(text), S.get(S.count, K.COUNT_NEXT)
-            if S.less(to, next) then
-                S.settings_from(S.set)
-                return S.say(K.REFUSED)
-            end
-            raises = S.less(next, to)
-        end
+        local text, by, next = S.a[K.ARG_NEXT], S.set[K.SET_BY + 1], S.get(S.count, K.COUNT_NEXT)
+        local to = text and S.big(text) or next
+        given = given or text
+        if S.less(to, next) then return S.set_refused(K.WHY_BACK) end
+        if new[K.SET_BY + 1] % by ~= 0 then return S.set_refused(K.WHY_CLASS) end
+        if S.less(next, to) or new[K.SET_BY + 1] ~= by then to = S.on_grid(to, new) end
+        local raises = S.less(next, to)
         S.settings_from(new)
         if not raises and same then return S.say(given and K.SAME or K.OK) end
         if new[K.SET_STEP + 1] ~= S.set[K.SET_STEP + 1] then S.put_count(K.COUNT_STEP, new[K.SET_STEP + 1]) end
         S.pset = new
-        if raises then
-            S.put_pair(K.COUNT_NEXT, S.big(text))
-            S.put_count(K.COUNT_TOKEN, 0)
-        end
+        if raises then S.put_pair(K.COUNT_NEXT, to) end
+        if raises or new[K.SET_BY + 1] ~= by then S.put_count(K.COUNT_TOKEN, 0) end
         S.say(K.OK)
         S.finish(1, 1)
     end

@@ -390,10 +390,11 @@ function S.make_rules()
     function S.show()
         local s = S.load()
         if not s then
-            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
+            S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0, S.verb == K.V_SHOW and 0 or nil}
             return
         end
         S.say_rule(K.OK, S.set, s)
+        if S.verb == K.V_SHOW then S.extra[10] = S.made(s.cur) and 1 or 0 end
     end
 
     function S.rule_fault(f, set)
@@ -408,11 +409,11 @@ function S.make_rules()
 
     function S.rule()
         local a, old = S.a, S.set
-        local given = false
+        local exists, made, s, was, used = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil, nil
+        local given = not exists
         for i = K.ARG, K.ARG_DEBT do given = given or a[i] end
         if not given then return S.show() end
         S.extra = {'0', 0, 0, 0, 0, 0, 0, 0, 0}
-        local exists, made, s, was, used = S.exists and old[K.SET_RULE + 1] ~= 0, false, nil, nil, nil
         local records = S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED)
         if exists then
             s = S.load()
@@ -495,7 +496,7 @@ function S.make_rules()
             s.cur, s.taken = before, before
         end
         s.limit = S.limit(f, S.get(set, K.SET_MAX), mode, reset)
-        if S.less(s.limit, s.cur) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
+        if S.less(s.limit, s.cur) or reset ~= 0 and S.less(s.limit, before) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
         set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
         if not exists or reset ~= old[K.SET_RESET + 1] or zone ~= zone_was then
             local period = S.period_of(reset, S.now, zone)
@@ -608,18 +609,22 @@ function S.make_rules()
         if a[K.ARG_PERIOD] and a[K.ARG_PERIOD] ~= s.period then return S.tell(K.STALE, s) end
         local top, server = S.less(s.cur, s.granted) and s.granted or s.cur, S.server()
         local lost, bump = s.rule.n5 ~= server, false
-        if not lost and not S.less(s.granted, to) and not S.less(top, from)
-            and (s.debt[1] == 0 and s.debt[2] == 0 or S.less(to, s.debt)) then
-            return S.tell(K.SAME, s)
-        end
-        if lost or S.less(top, from) then
+        local behind, free = S.less(top, from), s.debt[1] == 0 and s.debt[2] == 0
+        local known = not behind and not S.less(s.granted, to) and (free or S.less(to, s.debt))
+            or behind and not S.less(s.taken, s.limit) and not S.less(s.limit, s.granted) and free
+        if known and not lost then return S.tell(K.SAME, s) end
+        local beyond = false
+        if lost or behind then
             -- what this server has in stock may have been given out by the one before
-            s.cur = S.less(top, from) and from or top
+            s.cur = behind and from or top
+            beyond = S.less(s.limit, s.cur)
+            if beyond then s.cur = s.limit end
             s.taken, s.rule.n4, bump = s.cur, S.version + 1, true
             S.put_counters(s)
             S.drop_fills()
         end
-        if S.less(s.granted, to) then s.granted = to end
+        -- between the limit and from all is others': a higher limit has to ask again
+        if beyond then s.granted = s.limit elseif S.less(s.granted, to) then s.granted = to end
         s.debt, s.rule.n5 = {0, 0}, server
         S.put_rule(s)
         S.tell(K.OK, s)

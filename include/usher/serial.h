@@ -124,7 +124,8 @@ struct usher_serial_args {
     int64_t by; /* setmax */
     uint64_t token;
     int64_t from, to, period; /* grant: (from, to] is the store's */
-    int64_t authority, debt;
+    int64_t authority;
+    int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
 };
 
 /* Numbers in a row, or one of a gap-free rule. */

@@ -405,36 +405,18 @@ static enum usher_status asks_raise(ask *a, const struct usher_command *c,
     return raise_by(a, &reply->of.serial, needs(c));
 }
 
-/* Serials of a take: as many as there are. */
+/* A take gets as many as there are. */
 static bool asks_less(ask *a, const struct usher_command *c, struct usher_reply *reply)
 {
-    struct usher_command check = usher__ask_another(a, USHER_SERIAL_CHECK), some = *c;
-    const struct usher_serial_reply *n = &reply->of.serial;
-    struct usher_reply more;
-    int64_t there = 0;
+    struct usher_command some = *c;
 
-    if (c->verb != USHER_SERIAL_TAKE || n->why != USHER_SERIAL_WHY_GRANT)
+    if (c->verb != USHER_SERIAL_TAKE || reply->of.serial.why != USHER_SERIAL_WHY_GRANT)
         return false;
-    usher__ask_run(a, &check, &more);
-    if (more.status == USHER_OK) {
-        n = &more.of.serial;
-        there = n->of.stock.available;
-        if (n->granted > n->cur)
-            there += n->left < n->granted - n->cur ? n->left : n->granted - n->cur;
-    }
-    usher_reply_done(&more);
-    if (there == 0)
-        return false;
-    some.given |= USHER_GIVEN_SERIAL_N;
-    some.arg.serial.n = there < needs(c) - AHEAD ? there : needs(c) - AHEAD;
-    usher__ask_run(a, &some, &more);
-    if (asks_needs(&more)) { /* others were there first */
-        usher_reply_done(&more);
-        return false;
-    }
+    some.given |= USHER_GIVEN_SERIAL_DEBT;
+    some.arg.serial.debt = 1;
     usher_reply_done(reply);
-    *reply = more;
-    return true;
+    usher__ask_run(a, &some, reply);
+    return !asks_needs(reply);
 }
 
 static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };

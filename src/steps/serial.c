@@ -453,7 +453,9 @@ static enum usher_status take(work *w)
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
     stock = s.cur - s.taken < n ? s.cur - s.taken : n;
     made = n - stock < room(w, &s) ? n - stock : room(w, &s);
-    if (stock + made < n && must_ask(w, &s))
+    /* debt: the authority is away, and what it granted before is all there is */
+    if (stock + made < n && must_ask(w, &s) &&
+        (stock + made == 0 || !given(w, USHER_GIVEN_SERIAL_DEBT) || a->debt == 0))
         return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_GRANT, &s);
     n = stock + made;
     if (n == 0)

@@ -310,7 +310,10 @@ function S.take()
     if S.lost(s) then return end
     local stock = S.small(S.minus(s.cur, s.taken), n)
     local made = S.room(s, n - stock)
-    if stock + made < n and S.must_ask(s) then return S.turned_down(K.EMPTY, K.WHY_GRANT, s) end
+    -- debt: the authority is away, and what it granted before is all there is
+    if stock + made < n and S.must_ask(s) and (stock + made == 0 or (a[K.ARG_DEBT] or 0) == 0) then
+        return S.turned_down(K.EMPTY, K.WHY_GRANT, s)
+    end
     n = stock + made
     if n == 0 then return S.turned_down(K.EMPTY, K.WHY_EXHAUSTED, s) end
 

@@ -65,11 +65,14 @@ enum usher_serial_overflow {
 
 /* Of a number of a gap-free rule.  Codes are stored.  Table: src/core/serial.def. */
 enum usher_serial_state {
-    USHER_SERIAL_FREE = 0, /* not given out yet, or done with */
+    USHER_SERIAL_FREE = 0, /* not given out yet */
     USHER_SERIAL_HELD = 1,
     USHER_SERIAL_RETURNED = 2,  /* goes out before all higher ones */
     USHER_SERIAL_CONFIRMED = 3, /* these two for good */
-    USHER_SERIAL_VOIDED = 4
+    USHER_SERIAL_VOIDED = 4,
+    /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
+     * the rule remembers (the last `requests` numbers). */
+    USHER_SERIAL_PAST = 5
 };
 
 /* Why nothing was given. */
@@ -207,7 +210,8 @@ struct usher_serial_form {
     int64_t stamp;     /* enum usher_serial_stamp */
     int64_t mode;      /* enum usher_serial_mode */
     int64_t lease_ms;  /* of a reservation that names none; default five minutes */
-    int64_t requests;  /* answers kept for request ids; default 10,000 */
+    int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
+                        * last hold ended; default 10,000 */
     int64_t authority; /* 1: nothing is given out that an authority has not granted */
 };
 
@@ -223,6 +227,16 @@ struct usher_serial_hold {
     int64_t number;   /* k */
     uint64_t epoch, version;
     char serial[USHER_SERIAL_MAX + 1];
+};
+
+/* How one number stands. */
+struct usher_serial_number {
+    enum usher_serial_state state;
+    int64_t number;                    /* k */
+    uint64_t token;                    /* of its last hold, where that is known; else 0 */
+    int64_t until_ms;                  /* held: the deadline */
+    char owner[USHER_NAME_MAX + 1];    /* held: by whom; "": nobody in particular */
+    char serial[USHER_SERIAL_MAX + 1]; /* as it was printed */
 };
 
 /*
@@ -305,14 +319,22 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
                                                  const char *request,
                                                  struct usher_serial_hold *ret_hold);
 
-/** The number is used; it is not needed and goes out again; it is spoilt.  USHER_OK;
- *  USHER_STALE: @token is not the hold of @serial any more, and nothing is changed. */
+/** The number is used; it is not needed and goes out again; it is spoilt.  @serial is as it was
+ *  reserved, whatever has become of prefix, suffix, date and width since.  USHER_OK; USHER_SAME: it
+ *  was done before under @token; USHER_STALE: @token is not the hold of @serial any more, and
+ *  nothing is changed; usher_serial_number() says what is. */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token);
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
                                                 const char *serial, uint64_t token);
 USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
                                               const char *serial, uint64_t token);
+
+/** How @serial stands.  Writes nothing.  USHER_OK; USHER_INVALID: it is none of this rule, or its
+ *  check digit is wrong (usher_message()). */
+USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const char *rule,
+                                                const char *serial,
+                                                struct usher_serial_number *ret_number);
 
 /** Numbers held (by @owner, or NULL: all, and those returned behind them), at most @max rows (0:
  *  100).  USHER_OK. */

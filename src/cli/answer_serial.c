@@ -139,6 +139,14 @@ static void json_hold(struct json *j, const struct usher_command *command,
         usher__json_int(j, "number", n->rows->first);
         usher__json_text(j, "state", usher_serial_state_word(n->rows->state));
     }
+    if (n->n_rows == 1 && (command->verb == USHER_SERIAL_SHOW || reply->status == USHER_STALE))
+        usher__json_name(j, "owner", &n->rows->owner);
+}
+
+/* `show` of one number */
+static bool of_number(const struct usher_command *command)
+{
+    return command->verb == USHER_SERIAL_SHOW && command->arg.serial.serial.data != NULL;
 }
 
 static void json_holds(struct json *j, const struct usher_reply *reply)
@@ -174,6 +182,10 @@ void usher__answer_serial_json(struct json *j, const struct usher_command *comma
 
     if (reply->status == USHER_MISSING)
         return;
+    if (of_number(command)) {
+        json_hold(j, command, reply);
+        return;
+    }
     switch (command->verb) {
     case USHER_SERIAL_RULE:
     case USHER_SERIAL_SHOW:
@@ -260,6 +272,24 @@ static void plain_serial(FILE *out, const char *before, const struct usher_reply
     usher__plain_text(out, serial.data, serial.size);
 }
 
+/* How it stands. */
+static void plain_number(FILE *out, const char *before, const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *n = &reply->of.serial;
+    char time[CLI_TIME_MAX];
+
+    plain_serial(out, before, reply, 0);
+    fprintf(out, " is %s", usher_serial_state_word(n->rows->state));
+    if (n->rows->owner.size != 0) {
+        fputs(" by ", out);
+        usher__plain_text(out, n->rows->owner.data, n->rows->owner.size);
+    }
+    if (n->token != 0)
+        fprintf(out, " under token %" PRIu64, n->token);
+    if (n->until_ms != 0)
+        fprintf(out, " until %s", usher__time_text(time, n->until_ms));
+}
+
 static void plain_holds(FILE *out, const struct usher_reply *reply)
 {
     const struct usher_serial_reply *n = &reply->of.serial;
@@ -284,6 +314,10 @@ static void plain_done(FILE *out, const struct usher_command *command,
     const struct usher_serial_stock *s = &n->of.stock;
     char time[CLI_TIME_MAX];
 
+    if (of_number(command)) {
+        plain_number(out, ": ", reply);
+        return;
+    }
     switch (command->verb) {
     case USHER_SERIAL_RULE:
     case USHER_SERIAL_SHOW:
@@ -372,6 +406,8 @@ void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
         fputs(": ", out);
         usher__plain_text(out, command->arg.serial.serial.data, command->arg.serial.serial.size);
         fprintf(out, " is not held under token %" PRIu64, command->arg.serial.token);
+        if (reply->of.serial.n_rows == 1)
+            plain_number(out, ": ", reply);
         break;
     default:
         if (reply->of.serial.why != USHER_SERIAL_WHY_NONE)

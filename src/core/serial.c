@@ -298,8 +298,8 @@ static size_t date_size(const struct usher_text *pattern)
     return n;
 }
 
-/* Is @text such a date? */
-static bool date_reads(const struct usher_text *pattern, const char *text)
+/* Is @text such a date?  What it tells is in *@ret, 0 for the rest. */
+static bool date_reads(const struct usher_text *pattern, const char *text, struct date *ret)
 {
     static const struct {
         char letter;
@@ -307,6 +307,7 @@ static bool date_reads(const struct usher_text *pattern, const char *text)
     } ranges[] = { { 'm', 1, 12 }, { 'd', 1, 31 }, { 'j', 1, 366 },
                    { 'H', 0, 23 }, { 'M', 0, 59 }, { 'S', 0, 59 } };
 
+    memset(ret, 0, sizeof *ret);
     for (size_t i = 0; i < pattern->size; i++) {
         struct date d = { 0, 0, 0, 0, 0, 0, 0 };
         int64_t value = 0, unused;
@@ -332,8 +333,56 @@ static bool date_reads(const struct usher_text *pattern, const char *text)
             if (ranges[r].letter == pattern->data[i] &&
                 (value < ranges[r].min || value > ranges[r].max))
                 return false;
+        switch (pattern->data[i]) {
+        case 'Y':
+            ret->year = value;
+            break;
+        case 'y': /* of this century */
+            ret->year = 2000 + value;
+            break;
+        case 'm':
+            ret->month = (int)value;
+            break;
+        case 'd':
+            ret->day = (int)value;
+            break;
+        case 'j':
+            ret->of_year = (int)value;
+            break;
+        default:
+            break;
+        }
     }
     return true;
+}
+
+/* Days from 1970-01-01 to that of @year. */
+static int64_t days_to_year(int64_t year)
+{
+    int64_t before = year - 1; /* years that are over, from 1 on */
+
+    return 365 * (year - 1970) + before / 4 - before / 100 + before / 400 - (492 - 19 + 4);
+}
+
+/* The period that a date is of. */
+static int64_t date_period(int64_t reset, const struct date *d)
+{
+    int64_t days = days_to_year(d->year);
+
+    if (d->of_year > 0) {
+        days += d->of_year - 1;
+    } else if (d->month > 0) {
+        struct date first;
+
+        for (int month = 1; month < d->month; month++) { /* the last day of each */
+            days += 28;
+            do
+                civil(days, &first);
+            while (first.month == month && ++days);
+        }
+        days += d->day > 0 ? d->day - 1 : 0;
+    }
+    return usher__serial_period(reset, days * INT64_C(86400000), 0);
 }
 
 /* ---- the format --------------------------------------------------------------------- */
@@ -506,14 +555,32 @@ bool usher__serial_number(const struct usher__serial_format *f, const struct ush
     return true;
 }
 
+bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
+                         int64_t reset, int64_t *ret_k, int64_t *ret_period)
+{
+    size_t date, number, size;
+    struct date when;
+
+    *ret_period = 0;
+    if (!usher__serial_number(f, text, ret_k))
+        return false;
+    if (reset == USHER_RESET_NONE)
+        return true;
+    if (!locate(f, text, &date, &number, &size) || !date_reads(&f->date, text->data + date, &when))
+        return false;
+    *ret_period = date_period(reset, &when);
+    return true;
+}
+
 const char *usher__serial_parse(const struct usher__serial_format *f, const struct usher_text *text,
                                 struct usher__serial_parts *ret_parts)
 {
     size_t date, number, size;
+    struct date when;
 
     if (!locate(f, text, &date, &number, &size))
         return "serial is not of this rule: prefix, suffix or length differ";
-    if (!date_reads(&f->date, text->data + date))
+    if (!date_reads(&f->date, text->data + date, &when))
         return "serial is not of this rule: there is no such date";
     if (!value_read(f, text->data + number, size, &ret_parts->value))
         return "serial is not of this rule: there is no such number";

@@ -69,6 +69,10 @@ size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int6
 bool usher__serial_number(const struct usher__serial_format *f, const struct usher_text *text,
                           int64_t *ret_k);
 
+/* The same, and the period that its date tells. */
+bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
+                         int64_t reset, int64_t *ret_k, int64_t *ret_period);
+
 struct usher__serial_parts {
     struct usher_text date; /* in the text */
     int64_t number, value;

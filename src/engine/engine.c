@@ -839,7 +839,9 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
             give_to_store(e, tasks, n_tasks, &context);
         }
         for (size_t i = 0; i < n_tasks; i++) {
-            if (tasks[i].command->verb == USHER_SERIAL_PARSE)
+            if (tasks[i].command->verb == USHER_SERIAL_PARSE ||
+                (tasks[i].command->verb == USHER_SERIAL_SHOW &&
+                 tasks[i].command->arg.serial.serial.data != NULL))
                 usher__serial_parsed(tasks[i].command, tasks[i].reply);
             else if (unfinished(&tasks[i]))
                 finish_queues(e, tasks + i, n_tasks - i, deadline_ms);

@@ -45,6 +45,8 @@ const char *usher_serial_why_text(enum usher_serial_why why)
 
 const char *usher_serial_state_word(enum usher_serial_state state)
 {
+    if (state == USHER_SERIAL_PAST)
+        return "past";
     return (unsigned)state < usher__serial_machine.n_states
                ? usher__serial_machine.state_words[state]
                : "?";
@@ -163,6 +165,8 @@ void usher__serial_parsed(const struct usher_command *command, struct usher_repl
         usher_reply_fail(reply, USHER_INVALID, fault);
         return;
     }
+    if (command->verb != USHER_SERIAL_PARSE)
+        return;
     to->number = parts.number;
     to->value = parts.value;
     to->date_at = parts.date.data - serial->data;
@@ -444,6 +448,34 @@ enum usher_status usher_serial_void(struct usher_engine *e, const char *rule, co
                                     uint64_t token)
 {
     return settle(e, USHER_SERIAL_VOID, rule, serial, token);
+}
+
+enum usher_status usher_serial_number(struct usher_engine *e, const char *rule, const char *serial,
+                                      struct usher_serial_number *ret_number)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    const struct usher_serial_row *row;
+    enum usher_status status;
+
+    if (null("number", ret_number) || null("number", serial))
+        return USHER_INVALID;
+    command_init(&c, USHER_SERIAL_SHOW, rule);
+    c.arg.serial.serial = text(serial);
+    memset(&reply, 0, sizeof reply);
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK && reply.of.serial.n_rows == 1) {
+        row = reply.of.serial.rows;
+        memset(ret_number, 0, sizeof *ret_number);
+        ret_number->state = row->state;
+        ret_number->number = row->first;
+        ret_number->token = reply.of.serial.token;
+        ret_number->until_ms = row->until_ms;
+        memcpy(ret_number->owner, row->owner.data, row->owner.size);
+        (void)usher_serial_text(&reply, 0, ret_number->serial, sizeof ret_number->serial);
+    }
+    usher_reply_done(&reply);
+    return status;
 }
 
 enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule, const char *owner,

@@ -5,7 +5,10 @@
  * Records: RULE (id "rule"; data = the packed format, n = granted, debt, the version at which the
  * store was found to be behind, and on Redis the server that grants were installed on), FILL
  * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
- * number of a gap-free rule; id = rank = period and number), REQUEST.
+ * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
+ * was reserved under), END (how the last hold of a number ended, with its format and in order of
+ * tokens; the id is the number modulo how many are remembered, so that they replace each other),
+ * REQUEST.
  *
  * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
  * given out, cur the last one made.  The stock is what lies between.
@@ -28,7 +31,7 @@ typedef struct usher__change change;
 #define LEASE_MS INT64_C(300000)
 #define BATCH 1000
 
-enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3 };
+enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3, KIND_END = 5 };
 
 enum count {
     COUNT_TAKEN, /* and the low part behind it */
@@ -666,17 +669,56 @@ static void count(int64_t *counts, unsigned state, int64_t by)
         counts[COUNT_RETURNED] += by;
 }
 
-/* Put the move of @r from state @from to @to into @c. */
-static void save(const work *w, change *c, struct usher_record *r, unsigned from, unsigned to)
+#define ID_SIZE 24 /* bytes of the id of a hold or an end, with a NUL */
+
+/* How the hold @r has ended, into @c. */
+static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
+                                  char id[ID_SIZE])
 {
+    struct usher_record end;
+    struct usher_text name = { id, 0 };
+    enum usher_status status;
+
+    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRId64,
+                                 pair(r->n + N_NUMBER) % w->scope.settings[SET_REQUESTS]);
+    status = w->ops->find(w->txn, &w->scope, KIND_END, &name, &end);
+    if (status == USHER_MISSING) {
+        memset(&end, 0, sizeof end);
+        end.kind = KIND_END;
+        end.id = name;
+        end.slots = 1u << READY;
+        status = USHER_OK;
+    }
+    if (status != USHER_OK)
+        return status;
+    end.state = (uint8_t)to;
+    end.token = end.order = r->token;
+    memcpy(end.n, r->n, sizeof end.n);
+    end.data = r->data;
+    usher__change_save(c, &end);
+    return USHER_OK;
+}
+
+/* Put the move of @r from state @from to @to into @c.  @id is needed until that is written. */
+static enum usher_status save(work *w, change *c, struct usher_record *r, unsigned from,
+                              unsigned to, char id[ID_SIZE])
+{
+    enum usher_status status = USHER_OK;
+
     count(c->scope->counts, from, -1);
     count(c->scope->counts, to, 1);
+    if (to != USHER_SERIAL_HELD) {
+        status = keep_end(w, c, r, to, id);
+        r->data.data = NULL; /* of the next one who gets it */
+        r->data.size = 0;
+    }
     if (to == USHER_SERIAL_HELD || to == USHER_SERIAL_RETURNED) {
         settle(w, r, to, c->scope->version);
         usher__change_save(c, r);
     } else {
         usher__change_erase(c, r);
     }
+    return status;
 }
 
 /* Where @event leads @r.  What was reserved before the store was found to be behind is not
@@ -698,11 +740,13 @@ static bool due(const struct usher_record *r, int64_t now)
 static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
 {
     unsigned from = r->state, to = leads(s, r, USHER__SERIAL_E_EXPIRE);
+    char id[ID_SIZE];
     change c;
+    enum usher_status status;
 
     usher__change_begin(w, &c);
-    save(w, &c, r, from, to);
-    return commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r);
+    status = save(w, &c, r, from, to, id);
+    return status == USHER_OK ? commit(w, &c, USHER_SERIAL_EXPIRE, from, to, r) : status;
 }
 
 /* Apply up to @max due expiries; *@ret_n says how many it were. */
@@ -758,7 +802,7 @@ static enum usher_status add_hold(work *w, const struct state *s, const struct u
     row.until_ms = r->until_ms;
     row.state = (enum usher_serial_state)r->state;
     row.owner = r->owner;
-    row.format = s->rule.data;
+    row.format = r->data.size != 0 ? r->data : s->rule.data;
     return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
 }
 
@@ -778,14 +822,18 @@ static enum usher_status lowest(work *w, const struct state *s, struct usher_rec
     enum usher_status status = USHER_OK;
 
     for (int i = 0; status == USHER_OK && i < USHER__EXPIRE_MAX; i++) {
+        unsigned from;
+        char id[ID_SIZE];
         change c;
 
         status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, READY, NULL, 0, 0, false, r);
         if (status != USHER_OK || (int64_t)r->token >= s->rule.n[N_LOST])
             return status;
         usher__change_begin(w, &c);
-        save(w, &c, r, r->state, USHER_SERIAL_VOIDED);
-        status = commit(w, &c, USHER_SERIAL_EXPIRE, r->state, USHER_SERIAL_VOIDED, r);
+        from = r->state;
+        status = save(w, &c, r, from, USHER_SERIAL_VOIDED, id);
+        if (status == USHER_OK)
+            status = commit(w, &c, USHER_SERIAL_EXPIRE, from, USHER_SERIAL_VOIDED, r);
     }
     return status == USHER_OK ? USHER_MISSING : status;
 }
@@ -797,7 +845,7 @@ static enum usher_status reserve(work *w)
     struct state s;
     change c;
     unsigned from;
-    char id[24];
+    char id[ID_SIZE];
     enum usher_status status = load(w, &s);
 
     if (status != USHER_OK)
@@ -855,8 +903,12 @@ static enum usher_status reserve(work *w)
                                : w->scope.settings[SET_LEASE]);
     if (a->owner.data != NULL)
         r.owner = a->owner;
-    save(w, &c, &r, from,
-         usher__machine_move(&usher__serial_machine, from, USHER__SERIAL_E_RESERVE).to);
+    r.data = s.rule.data; /* it stays as it is printed now */
+    status =
+        save(w, &c, &r, from,
+             usher__machine_move(&usher__serial_machine, from, USHER__SERIAL_E_RESERVE).to, id);
+    if (status != USHER_OK)
+        return status;
     {
         int64_t use[USHER__USE_PERIODS / 2], recent, longterm;
 
@@ -868,15 +920,89 @@ static enum usher_status reserve(work *w)
     return status == USHER_OK ? finish(w, &c, &r, from, r.state) : status;
 }
 
+/* Does @serial, printed under @format, tell the number of @r? */
+static bool tells(const struct usher_record *r, const struct usher_text *serial)
+{
+    struct usher__serial_format f;
+    int64_t number;
+
+    return usher__serial_unpack(&r->data, &f) && usher__serial_number(&f, serial, &number) &&
+           number == pair(r->n + N_NUMBER);
+}
+
+/* The record of @kind in list @slot, in order of tokens, that has this token.  MISSING. */
+static enum usher_status by_token(work *w, uint8_t kind, uint8_t slot, uint64_t token,
+                                  struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    if (token > 0 && token <= w->scope.version)
+        status = w->ops->walk(w->txn, &w->scope, kind, slot, NULL, 0, token - 1, false, r);
+    return status == USHER_OK && r->token != token ? USHER_MISSING : status;
+}
+
+/* How number @k of @period stands, as a record, with what is due applied: HELD or RETURNED, how its
+ * last hold ended where that is known, FREE or PAST.  Its token is that of the last hold. */
+static enum usher_status standing(work *w, const struct state *s, int64_t k, int64_t period,
+                                  struct usher_record *r)
+{
+    char id[ID_SIZE];
+    struct usher_text name = { id, 0 };
+    enum usher_status status = USHER_MISSING;
+
+    name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
+    if (!queued(w))
+        status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
+    if (status == USHER_OK && due(r, w->now)) {
+        r->state = (uint8_t)leads(s, r, USHER__SERIAL_E_EXPIRE);
+        r->until_ms = 0;
+        r->owner.size = 0;
+    }
+    if (status == USHER_MISSING && !queued(w)) {
+        name.size =
+            (size_t)snprintf(id, sizeof id, "%" PRId64, k % w->scope.settings[SET_REQUESTS]);
+        status = w->ops->find(w->txn, &w->scope, KIND_END, &name, r);
+        if (status == USHER_OK &&
+            (pair(r->n + N_NUMBER) != k || r->n[N_PERIOD] != period ||
+             r->state == USHER_SERIAL_RETURNED)) /* and again since then, and lost */
+            status = USHER_MISSING;
+    }
+    if (status != USHER_MISSING)
+        return status;
+    memset(r, 0, sizeof *r);
+    r->state = period < s->period || (period == s->period && k <= s->taken) ? USHER_SERIAL_PAST
+                                                                            : USHER_SERIAL_FREE;
+    set_pair(r->n + N_NUMBER, k);
+    r->n[N_PERIOD] = period;
+    r->n[N_STAMP] = w->now;
+    return USHER_OK;
+}
+
+/* The token is not the one: say which is, and how the number stands. */
+static enum usher_status stale(work *w, const struct state *s, int64_t k, int64_t period)
+{
+    struct usher_record r;
+    enum usher_status status = standing(w, s, k, period, &r);
+
+    if (status != USHER_OK)
+        return status;
+    answer(w, USHER_STALE, s);
+    w->reply->of.serial.token = r.state == USHER_SERIAL_RETURNED ? 0 : r.token;
+    w->reply->of.serial.until_ms = r.until_ms;
+    return add_hold(w, s, &r);
+}
+
 /* confirm, return, void: the token names the hold, and the serial has to be its. */
 static enum usher_status settle_hold(work *w, unsigned event)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     struct usher__serial_format f;
     struct usher_record r;
+    struct usher_text format;
     struct state s;
     change c;
-    int64_t number;
+    char id[ID_SIZE];
+    int64_t number, period;
     unsigned from, to;
     enum usher_status status = load(w, &s);
 
@@ -884,37 +1010,44 @@ static enum usher_status settle_hold(work *w, unsigned event)
         return status;
     if (queued(w))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
-    if (!usher__serial_unpack(&s.rule.data, &f))
-        return damaged(w);
-    if (!usher__serial_number(&f, &a->serial, &number)) {
-        usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
-        return USHER_OK;
-    }
-    status = USHER_MISSING;
-    if (a->token > 0 && a->token <= w->scope.version)
-        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, NULL, 0, a->token - 1, false, &r);
-    if (status == USHER_OK && r.token == a->token && due(&r, w->now)) {
+    status = by_token(w, KIND_HOLD, HELD, a->token, &r);
+    if (status == USHER_OK && due(&r, w->now)) {
         status = expire_one(w, &s, &r);
         if (status == USHER_OK)
             status = load(w, &s);
         if (status == USHER_OK)
             status = USHER_MISSING;
     }
-    if (status == USHER_MISSING ||
-        (status == USHER_OK && (r.token != a->token || pair(r.n + N_NUMBER) != number))) {
-        answer(w, USHER_STALE, &s);
+    if (status == USHER_OK && tells(&r, &a->serial)) {
+        format = r.data;
+        from = r.state;
+        to = leads(&s, &r, event);
+        usher__change_begin(w, &c);
+        status = save(w, &c, &r, from, to, id);
+        if (status != USHER_OK)
+            return status;
+        r.data = format;
+        r.state = (uint8_t)to;
+        r.until_ms = 0;
+        status = answer_hold(w, USHER_OK, &s, &r);
+        return status == USHER_OK ? finish(w, &c, &r, from, to) : status;
+    }
+    if (status == USHER_MISSING)
+        status = by_token(w, KIND_END, READY, a->token, &r);
+    if (status == USHER_OK && r.kind == KIND_END && tells(&r, &a->serial)) {
+        if (usher__machine_move(&usher__serial_machine, r.state, event).status == USHER_SAME)
+            return answer_hold(w, USHER_SAME, &s, &r);
+        return stale(w, &s, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    if (!usher__serial_unpack(&s.rule.data, &f))
+        return damaged(w);
+    if (!usher__serial_place(&f, &a->serial, w->scope.settings[SET_RESET], &number, &period)) {
+        usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
         return USHER_OK;
     }
-    if (status != USHER_OK)
-        return status;
-    from = r.state;
-    to = leads(&s, &r, event);
-    usher__change_begin(w, &c);
-    save(w, &c, &r, from, to);
-    r.state = (uint8_t)to;
-    r.until_ms = 0;
-    status = answer_hold(w, USHER_OK, &s, &r);
-    return status == USHER_OK ? finish(w, &c, &r, from, to) : status;
+    return stale(w, &s, number, period);
 }
 
 static enum usher_status sweep(work *w)
@@ -941,8 +1074,7 @@ static enum usher_status sweep(work *w)
 
 /* ---- the rule ----------------------------------------------------------------------- */
 
-static enum usher_status answer_rule(work *w, enum usher_status what, const int64_t *set,
-                                     const struct state *s)
+static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
 {
     struct usher_serial_settings *n = &w->reply->of.serial.of.settings;
 
@@ -957,18 +1089,79 @@ static enum usher_status answer_rule(work *w, enum usher_status what, const int6
     n->lease_ms = set[SET_LEASE];
     n->requests = set[SET_REQUESTS];
     n->authority = set[SET_AUTHORITY];
+}
+
+static enum usher_status answer_rule(work *w, enum usher_status what, const int64_t *set,
+                                     const struct state *s)
+{
+    say_rule(w, what, set, s);
     return add_row(w, s, 0, 0, w->now);
+}
+
+/* The hold, or else the end, that @serial names as it was printed: the format may be another one
+ * by now.  The oldest of those held, the newest of those that have ended.  MISSING. */
+static enum usher_status by_older_format(work *w, const struct usher_text *serial,
+                                         struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    for (int ended = 0; ended < 2; ended++) {
+        uint64_t hi = ended ? UINT64_MAX : 0, order = hi;
+
+        for (int i = 0; i < USHER__STEP_MAX; i++) {
+            status = w->ops->walk(w->txn, &w->scope, ended ? KIND_END : KIND_HOLD,
+                                  ended ? READY : HELD, NULL, hi, order, ended != 0, r);
+            if (status == USHER_MISSING)
+                break;
+            if (status != USHER_OK || tells(r, serial))
+                return status;
+            hi = 0;
+            order = r->order;
+        }
+    }
+    return USHER_MISSING;
+}
+
+static enum usher_status show_number(work *w, const struct state *s)
+{
+    const struct usher_text *serial = &w->command->arg.serial.serial;
+    struct usher__serial_format f;
+    struct usher_record r;
+    int64_t number, period;
+    enum usher_status status = USHER_OK;
+
+    if (!usher__serial_unpack(&s->rule.data, &f))
+        return damaged(w);
+    if (!usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period)) {
+        status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
+        if (status == USHER_MISSING) {
+            usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+            return USHER_OK;
+        }
+        number = pair(r.n + N_NUMBER);
+        period = r.n[N_PERIOD];
+    }
+    if (status == USHER_OK)
+        status = standing(w, s, number, period, &r);
+    if (status != USHER_OK)
+        return status;
+    w->reply->of.serial.token = r.token;
+    w->reply->of.serial.until_ms = r.until_ms;
+    return add_hold(w, s, &r);
 }
 
 static enum usher_status show(work *w)
 {
     struct state s;
+    bool number =
+        w->command->verb == USHER_SERIAL_SHOW && w->command->arg.serial.serial.data != NULL;
     enum usher_status status = load(w, &s);
 
     if (status != USHER_OK)
         return status;
     w->reply->of.serial.of.settings.made = counted(w, s.cur);
-    return answer_rule(w, USHER_OK, w->scope.settings, &s);
+    say_rule(w, USHER_OK, w->scope.settings, &s);
+    return number ? show_number(w, &s) : add_row(w, &s, 0, 0, w->now);
 }
 
 static void overlay(const work *w, struct usher__serial_format *f, int64_t *set)
@@ -1395,6 +1588,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             pair(r->n + N_NUMBER) > pair(scope->counts + COUNT_CUR))
             return "is a number that was not made yet";
         return NULL;
+    case KIND_END:
+        if (r->state < USHER_SERIAL_RETURNED || r->state > USHER_SERIAL_VOIDED)
+            return "has no known state";
+        return r->order != r->token ? "does not stand in order of its token" : NULL;
     case USHER_KIND_REQUEST:
         return NULL;
     default:
@@ -1413,6 +1610,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
     case KIND_HOLD:
         count(t->counts, r->state, 1);
         break;
+    case KIND_END:
+        break;
     default:
         t->counts[COUNT_REQUESTS]++;
         break;
@@ -1421,7 +1620,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == KIND_HOLD ? usher_serial_state_word((enum usher_serial_state)state) : NULL;
+    return kind == KIND_HOLD || kind == KIND_END
+               ? usher_serial_state_word((enum usher_serial_state)state)
+               : NULL;
 }
 
 /* But for what was raised by hand while the authority was away, and is not settled yet. */
@@ -1436,7 +1637,7 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
-                                                "request", "?",    "?",    "?" };
+                                                "request", "end",  "?",    "?" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },
@@ -1456,6 +1657,7 @@ static const struct usher__constant constants[] = {
     { "USE_MS", USHER__USE_MS },
     { "USE_BIT", INT64_C(1) << USHER__USE_BITS },
     { "RANK_BIT", INT64_C(1) << USHER__GAPFREE_BITS },
+    { "SERIAL_PAST", USHER_SERIAL_PAST },
     { "MOD37_2", USHER_CHECK_MOD37_2 },
     { "TAKE_MAX", USHER_SERIAL_TAKE_MAX },
     { NULL, 0 },

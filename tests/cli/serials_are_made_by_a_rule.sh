@@ -104,7 +104,7 @@ EOF
 lines 0 "$USHER" -s sqlite:people.db serial rule g mode=gapfree
 lines 0 "$USHER" -s sqlite:people.db serial reserve g
 expect 1 "$USHER" -s sqlite:people.db serial confirm g 1 token=1 <<'EOF'
-stale: 1 is not held under token 1
+stale: 1 is not held under token 1: 1 is held under token 2 until TIME
 EOF
 
 # An authority that is none: what it granted is given out, but not in silence.

@@ -738,7 +738,7 @@ static void numbers_that_come_back_go_out_first_and_in_order(void **state)
     ok(f, "return i I5 token=%" PRIu64, token[4]);
     ok(f, "return i I2 token=%" PRIu64, token[1]);
     ok(f, "confirm i I1 token=%" PRIu64, token[0]);
-    stale(f, "confirm i I1 token=%" PRIu64, token[0]);
+    same(f, "confirm i I1 token=%" PRIu64, token[0]);
     stale(f, "confirm i I3 token=%" PRIu64, token[3]); /* the token of another one */
     stale(f, "return i I3 token=0");
     stale(f, "return i I3 token=999999");
@@ -759,6 +759,188 @@ static void numbers_that_come_back_go_out_first_and_in_order(void **state)
     refused(f, "delete i");
     refused(f, "rule i reset=year date=%%Y");
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_HELD);
+}
+
+/* state and token of the number that `show` or a stale answer tells of */
+#define assert_stands(f, want, of_token)                                                  \
+    do {                                                                                  \
+        assert_int_equal((f)->r.of.serial.n_rows, 1);                                     \
+        assert_string_equal(usher_serial_state_word((f)->r.of.serial.rows->state), want); \
+        assert_true((f)->r.of.serial.token == (of_token));                                \
+    } while (0)
+
+/* Somebody has printed it on an invoice. */
+static void a_number_keeps_the_format_it_was_reserved_under(void **state)
+{
+    struct fixture *f = *state;
+    char first[USHER_SERIAL_MAX + 1];
+    uint64_t token, later;
+
+    ok(f, "rule r prefix=A mode=gapfree date=%%S- lease=60000");
+    f->now += 1000; /* A01-1 */
+    ok(f, "reserve r owner=o");
+    memcpy(first, serial(f, 0), sizeof first);
+    assert_string_equal(first, "A01-1");
+    token = f->r.of.serial.token;
+    ok(f, "rule r prefix=B suffix=/x width=4");
+    same(f, "reserve r owner=o");
+    assert_string_equal(serial(f, 0), first);
+    ok(f, "holds r");
+    assert_string_equal(serial(f, 0), first);
+    ok(f, "show r serial=%s", first);
+    assert_stands(f, "held", token);
+    invalid(f, "confirm r C01-1 token=%" PRIu64, token);
+    ok(f, "confirm r %s token=%" PRIu64, first, token);
+    assert_string_equal(serial(f, 0), first);
+    same(f, "confirm r %s token=%" PRIu64, first, token);
+    assert_string_equal(serial(f, 0), first);
+    ok(f, "show r serial=%s", first);
+    assert_stands(f, "confirmed", token);
+    assert_string_equal(serial(f, 0), first);
+    invalid(f, "show r serial=B01-0001/x"); /* is not what it was printed as */
+    /* one that comes back goes out as the rule is then */
+    ok(f, "reserve r owner=p");
+    assert_string_equal(serial(f, 0), "B01-0002/x");
+    token = f->r.of.serial.token;
+    ok(f, "rule r suffix= width=0");
+    ok(f, "return r B01-0002/x token=%" PRIu64, token);
+    assert_string_equal(serial(f, 0), "B01-0002/x");
+    same(f, "return r B01-0002/x token=%" PRIu64, token);
+    ok(f, "reserve r owner=q");
+    assert_string_equal(serial(f, 0), "B01-2");
+    later = f->r.of.serial.token;
+    stale(f, "confirm r B01-0002/x token=%" PRIu64, token);
+    assert_stands(f, "held", later);
+    assert_int_equal(f->r.of.serial.rows->owner.size, 1);
+    stale(f, "void r B01-2 token=%" PRIu64, token + 1);
+    assert_stands(f, "held", later);
+    ok(f, "void r B01-2 token=%" PRIu64, later);
+}
+
+/* The answer was lost: is it done, or has it ended by itself? */
+static void what_was_settled_says_so_when_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token[6];
+
+    ok(f, "rule g prefix=G width=3 mode=gapfree lease=1000 requests=4");
+    for (int i = 0; i < 6; i++) {
+        ok(f, "reserve g");
+        token[i] = f->r.of.serial.token;
+    }
+    for (int i = 0; i < 2; i++) {
+        static const char *const words[3][2] = { { "confirm", "confirmed" },
+                                                 { "return", "returned" },
+                                                 { "void", "voided" } };
+
+        for (int k = 0; k < 3; k++) {
+            if (i == 0)
+                ok(f, "%s g G00%d token=%" PRIu64, words[k][0], k + 1, token[k]);
+            else
+                same(f, "%s g G00%d token=%" PRIu64, words[k][0], k + 1, token[k]);
+            assert_string_equal(usher_serial_state_word(f->r.of.serial.rows->state), words[k][1]);
+            assert_int_equal(f->r.of.serial.until_ms, 0);
+            for (int other = 0; other < 3; other++)
+                if (other != k) {
+                    stale(f, "%s g G00%d token=%" PRIu64, words[other][0], k + 1, token[k]);
+                    assert_stands(f, words[k][1], k == 1 ? 0 : token[k]);
+                }
+        }
+    }
+    stale(f, "confirm g G004 token=%" PRIu64, token[4]); /* is of G005 */
+    assert_stands(f, "held", token[3]);
+    stale(f, "confirm g G009 token=%" PRIu64, token[3]);
+    assert_stands(f, "free", 0);
+    /* late: it has come back by itself, and went to another one */
+    f->now += 1000;
+    stale(f, "confirm g G004 token=%" PRIu64, token[3]);
+    assert_stands(f, "returned", 0);
+    same(f, "return g G004 token=%" PRIu64, token[3]);
+    ok(f, "reserve g"); /* 2 */
+    ok(f, "confirm g G002 token=%" PRIu64, f->r.of.serial.token);
+    stale(f, "return g G002 token=%" PRIu64, token[1]);
+    ok(f, "reserve g");
+    assert_string_equal(serial(f, 0), "G004");
+    token[1] = f->r.of.serial.token;
+    stale(f, "confirm g G004 token=%" PRIu64, token[3]);
+    assert_stands(f, "held", token[1]);
+    ok(f, "confirm g G004 token=%" PRIu64, token[1]);
+    stale(f, "confirm g G004 token=%" PRIu64, token[3]);
+    assert_stands(f, "confirmed", token[1]);
+    /* the last four numbers are remembered */
+    for (int i = 5; i <= 8; i++) {
+        ok(f, "reserve g");
+        ok(f, "confirm g %s token=%" PRIu64, serial(f, 0), f->r.of.serial.token);
+    }
+    ok(f, "show g serial=G004");
+    assert_stands(f, "past", 0);
+    ok(f, "show g serial=G005");
+    assert_string_equal(usher_serial_state_word(f->r.of.serial.rows->state), "confirmed");
+    ok(f, "show g serial=G009");
+    assert_stands(f, "free", 0);
+    ok(f, "delete g");
+    ok(f, "rule g prefix=G");
+    assert_taken(f, "g", "G9");
+}
+
+static void one_number_is_shown(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule q prefix=Q base=100 check=luhn batch=3 critical=2");
+    ok(f, "take q n=2");
+    ok(f, "show q serial=%s", serial(f, 1));
+    assert_stands(f, "past", 0);
+    assert_string_equal(serial(f, 0), "Q1024");
+    ok(f, "show q serial=Q1032"); /* in stock */
+    assert_stands(f, "free", 0);
+    invalid(f, "show q serial=Q1033");
+    assert_non_null(strstr(f->r.message, "check digit"));
+    invalid(f, "show q serial=R1032");
+    missing(f, "show nobody serial=Q1032");
+    /* each period has its own */
+    f->now = LEAP + 10 * HOUR; /* the 29th of February */
+    ok(f, "rule d date=%%Y%%m%%d- reset=day");
+    ok(f, "take d n=3");
+    f->now += DAY;
+    ok(f, "take d");
+    assert_string_equal(serial(f, 0), "20240301-1");
+    ok(f, "show d serial=20240229-3");
+    assert_stands(f, "past", 0);
+    ok(f, "show d serial=20240301-1");
+    assert_stands(f, "past", 0);
+    ok(f, "show d serial=20240301-2");
+    assert_stands(f, "free", 0);
+    ok(f, "show d serial=20240302-1");
+    assert_stands(f, "free", 0);
+    ok(f, "rule m prefix=M date=%%y/%%m- reset=month mode=gapfree lease=864000000");
+    ok(f, "reserve m");
+    assert_string_equal(serial(f, 0), "M24/03-1");
+    f->now += 31 * DAY - 10 * HOUR; /* the first of April: its ten days are over */
+    ok(f, "show m serial=M24/03-1");
+    assert_string_equal(usher_serial_state_word(f->r.of.serial.rows->state), "returned");
+    ok(f, "reserve m");
+    assert_string_equal(serial(f, 0), "M24/03-1");
+    ok(f, "reserve m");
+    assert_string_equal(serial(f, 0), "M24/04-1");
+    ok(f, "show m serial=M24/03-1");
+    assert_stands(f, "held", f->r.of.serial.rows->token);
+    ok(f, "show m serial=M24/04-1");
+    assert_stands(f, "held", f->r.of.serial.rows->token);
+    ok(f, "show m serial=M24/03-2");
+    assert_stands(f, "past", 0);
+    ok(f, "show m serial=M24/04-2");
+    assert_stands(f, "free", 0);
+    invalid(f, "show m serial=M24/13-1");
+    ok(f, "rule y date=%%j.%%Y. reset=day");
+    ok(f, "take y");
+    assert_string_equal(serial(f, 0), "092.2024.1");
+    ok(f, "show y serial=092.2024.1");
+    assert_stands(f, "past", 0);
+    ok(f, "show y serial=093.2024.1");
+    assert_stands(f, "free", 0);
+    ok(f, "show y serial=091.2024.1");
+    assert_stands(f, "past", 0);
 }
 
 static void a_hold_that_is_late_goes_out_again(void **state)
@@ -1055,11 +1237,14 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
     };
     const char *rule = rules[below(seed, 4)];
     int64_t cur = f->r.of.serial.cur % 1000;
+    static char again[512];
     char req[32] = "";
 
+    if (f->r.version == 0)
+        again[0] = '\0';
     if (below(seed, 4) == 0)
         (void)snprintf(req, sizeof req, " req=r%d", below(seed, 12));
-    switch (below(seed, 24)) {
+    switch (below(seed, 27)) {
     case 0:
     case 1:
         (void)snprintf(line, 512, "%s%s", makes[below(seed, 4)], req);
@@ -1112,9 +1297,30 @@ static void random_line(struct fixture *f, unsigned *seed, char line[512])
 
             (void)snprintf(line, 512, "%s g %s token=%" PRIu64 "%s", verbs[below(seed, 3)],
                            serial(f, i), token + (below(seed, 9) == 0), req);
+            memcpy(again, line, sizeof again);
             break;
         }
         (void)snprintf(line, 512, "confirm g G2023110000118 token=3");
+        break;
+    }
+    case 24: /* the last one, or another verb of it */
+        if (again[0] == '\0')
+            (void)snprintf(line, 512, "show g");
+        else if (below(seed, 3) == 0)
+            (void)snprintf(line, 512, "void%s", strchr(again, ' '));
+        else
+            memcpy(line, again, sizeof again);
+        break;
+    case 25: {
+        char text[USHER_SERIAL_MAX + 1];
+
+        (void)snprintf(text, sizeof text, "%s", serial(f, 0));
+        if (text[0] != '\0' && below(seed, 3) == 0)
+            text[strlen(text) - 1] = (char)('0' + below(seed, 10));
+        if (text[0] != '\0')
+            (void)snprintf(line, 512, "show %s serial=%s", rule, text);
+        else
+            (void)snprintf(line, 512, "show g");
         break;
     }
     case 21:
@@ -1223,6 +1429,9 @@ int suite_serial(const struct backend *b)
         TEST(serials_are_printed_many_at_once_as_one_by_one),
         TEST(a_repeat_gets_the_first_serials),
         TEST(numbers_that_come_back_go_out_first_and_in_order),
+        TEST(a_number_keeps_the_format_it_was_reserved_under),
+        TEST(what_was_settled_says_so_when_asked_again),
+        TEST(one_number_is_shown),
         TEST(a_hold_that_is_late_goes_out_again),
         TEST(a_number_of_last_year_goes_out_with_last_years_date),
         TEST(sixteen_clients_leave_no_gap),

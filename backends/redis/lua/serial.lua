@@ -3,7 +3,8 @@
 -- The verbs of a serial rule: the same steps as src/steps/serial.c, in its order.  Kinds: 1 the
 -- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
 -- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
--- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request.
+-- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
+-- ended (as a hold; its id is the number modulo how many are remembered).
 --
 -- Dates are not printed here: rows tell numbers and times, and the client prints.
 --@wide
@@ -397,7 +398,14 @@ function S.make_rules()
             return
         end
         S.say_rule(K.OK, S.set, s)
-        if S.verb == K.V_SHOW then S.extra[10] = S.made(s.cur) and 1 or 0 end
+        if S.verb == K.V_SHOW then
+            S.extra[10] = S.made(s.cur) and 1 or 0
+            if S.a[K.ARG_SERIAL] then
+                S.rows = nil
+                if not S.show_number then S.make_holds() end
+                S.show_number(s)
+            end
+        end
     end
 
     function S.rule_fault(f, set)
@@ -649,15 +657,35 @@ function S.make_holds()
         return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 1) - 48
     end
 
+    function S.outcome(from, event)
+        return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 2) - 65
+    end
+
     function S.tally(state, by)
         if state == HELD then S.add(K.COUNT_HELD, by) end
         if state == RETURNED then S.add(K.COUNT_RETURNED, by) end
+    end
+
+    function S.end_id(number)
+        return format('%.0f', (number[1] * 1000000000 + number[2]) % S.set[K.SET_REQUESTS + 1])
+    end
+
+    function S.keep_end(r, to)
+        local id = S.end_id({r.n0, r.n1})
+        local e = S.find('5', id) or S.fresh('5', id)
+        e.slots, e.rank, e.state, e.token, e.order, e.data = 1, 0, to, r.token, r.token, r.data
+        e.n0, e.n1, e.n2, e.n3 = r.n0, r.n1, r.n2, r.n3
+        S.save(e)
     end
 
     -- see save() and settle()
     function S.put(r, from, to)
         S.tally(from, -1)
         S.tally(to, 1)
+        if to ~= HELD then
+            S.keep_end(r, to)
+            r.data = ''
+        end
         if to ~= HELD and to ~= RETURNED then return S.erase(r) end
         r.state, r.order = to, S.version + 1
         if to == HELD then
@@ -699,7 +727,7 @@ function S.make_holds()
     function S.add_hold(s, r)
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), 1, r.n3, r.state == HELD and r.token or 0, r.ends,
-            r.state, r.owner, s.rule.data}
+            r.state, r.owner, r.data ~= '' and r.data or s.rule.data}
     end
 
     function S.say_hold(what, s, r)
@@ -751,6 +779,7 @@ function S.make_holds()
         if r.n2 == s.period then r.n3 = S.now end
         r.token, r.ends = S.version + 1, S.now + (a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1])
         if owner then r.owner = owner end
+        r.data = s.rule.data
         S.put(r, from, S.move(from, K.SERIAL_E_RESERVE))
         local bucket, use = S.use_now()
         S.use_add(bucket, use, 1)
@@ -795,30 +824,152 @@ function S.make_holds()
         return {floor(d[1] / step), floor(rest / step)}
     end
 
+    -- see days_to_year(), date_period(); nil: there is no such date
+    function S.period_in(f, text, reset)
+        if reset == 0 then return 0 end
+        local at, pattern, i, year, month, day, of_year = #f[1] + 1, f[3], 1, 0, 0, 0, 0
+        local least = {m = 1, d = 1, j = 1, H = 0, M = 0, S = 0}
+        local most = {m = 12, d = 31, j = 366, H = 23, M = 59, S = 59}
+        while i <= #pattern do
+            local c = sub(pattern, i, i)
+            if c == '%' then
+                i = i + 1
+                c = sub(pattern, i, i)
+            end
+            local size = sub(pattern, i - 1, i - 1) ~= '%' and 0 or c == 'Y' and 4 or c == 'j' and 3
+                or c == '%' and 0 or 2
+            if size == 0 then
+                if sub(text, at, at) ~= c then return nil end
+                at = at + 1
+            else
+                local part = sub(text, at, at + size - 1)
+                if not string.match(part, '^%d+$') then return nil end
+                local value = tonumber(part)
+                if least[c] and (value < least[c] or value > most[c]) then return nil end
+                if c == 'Y' then year = value elseif c == 'y' then year = 2000 + value
+                elseif c == 'm' then month = value elseif c == 'd' then day = value
+                elseif c == 'j' then of_year = value end
+                at = at + size
+            end
+            i = i + 1
+        end
+        local function from_march(y, m, d)
+            if m <= 2 then y = y - 1 end
+            local era = floor(y / 400)
+            local of_era = y - era * 400
+            local of_march = floor((153 * (m > 2 and m - 3 or m + 9) + 2) / 5) + d - 1
+            return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_march - 719468
+        end
+        local days
+        if of_year > 0 then
+            days = from_march(year, 1, 1) + of_year - 1
+        else
+            days = from_march(year, month > 0 and month or 1, month > 0 and day > 0 and day or 1)
+        end
+        return S.period_of(reset, days * 86400000, 0)
+    end
+
+    function S.place(f, text)
+        local number = S.number_of(f, text)
+        local period = number and S.period_in(f, text, S.set[K.SET_RESET + 1])
+        if period then return number, period end
+    end
+
+    function S.tells(r, serial)
+        local number = S.number_of(munpack(r.data), serial)
+        return number and number[1] == r.n0 and number[2] == r.n1
+    end
+
+    function S.by_token(kind, slot, token)
+        if token <= 0 or token > S.version then return nil end
+        local r = S.walk(kind, slot, nil, 0, token - 1)
+        return r and r.token == token and r or nil
+    end
+
+    function S.standing(s, k, period)
+        local r
+        if not S.queued() then
+            r = S.find('3', format('%.0f', S.rank(period, k)))
+            if r and S.due_now(r) then
+                r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
+            end
+            if not r then
+                r = S.find('5', S.end_id(k))
+                if r and (r.n0 ~= k[1] or r.n1 ~= k[2] or r.n2 ~= period or r.state == RETURNED) then r = nil end
+            end
+        end
+        if r then return r end
+        local past = period < s.period or period == s.period and not S.less(s.taken, k)
+        return {state = past and K.SERIAL_PAST or K.SERIAL_FREE, n0 = k[1], n1 = k[2], n2 = period, n3 = S.now,
+            token = 0, ends = 0, owner = '', data = ''}
+    end
+
+    function S.stale(s, k, period)
+        local r = S.standing(s, k, period)
+        S.tell(K.STALE, s)
+        S.token, S.ends = r.state == RETURNED and 0 or r.token, r.ends
+        S.add_hold(s, r)
+    end
+
     function S.settle_hold(event)
         local a = S.a
         local s = S.load()
         if not s then return end
         if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
-        local number = S.number_of(munpack(s.rule.data), a[K.ARG_SERIAL])
+        local serial, token = a[K.ARG_SERIAL], a[K.ARG_TOKEN]
+        local r, ended = S.by_token('3', '2', token), nil
+        if r and S.due_now(r) then
+            S.expire_one(s, r)
+            s, r = S.load(), nil
+        end
+        if r and S.tells(r, serial) then
+            local from, to, data = r.state, S.leads(s, r, event), r.data
+            S.put(r, from, to)
+            r.state, r.ends, r.data = to, 0, data
+            S.say_hold(K.OK, s, r)
+            r.data = ''
+            return S.finish(r, from, to)
+        end
+        if not r then ended = S.by_token('5', '0', token) end
+        if ended and S.tells(ended, serial) then
+            if S.outcome(ended.state, event) == K.SAME then return S.say_hold(K.SAME, s, ended) end
+            return S.stale(s, {ended.n0, ended.n1}, ended.n2)
+        end
+        local number, period = S.place(munpack(s.rule.data), serial)
         if not number then
             S.answer = {K.INVALID, 'serial is not of this rule'}
             return
         end
-        local token, r = a[K.ARG_TOKEN], nil
-        if token > 0 and token <= S.version then r = S.walk('3', '2', nil, 0, token - 1) end
-        if r and r.token == token and S.due_now(r) then
-            S.expire_one(s, r)
-            s, r = S.load(), nil
+        S.stale(s, number, period)
+    end
+
+    -- see by_older_format()
+    function S.by_older_format(serial)
+        for ended = 0, 1 do
+            local hi, order = 0, nil
+            for _ = 1, K.STEP_MAX do
+                local r = S.walk(ended == 1 and '5' or '3', ended == 1 and '0' or '2', nil, hi, order, ended == 1)
+                if not r then break end
+                if S.tells(r, serial) then return r end
+                order = r.order
+            end
         end
-        if not r or r.token ~= token or r.n0 ~= number[1] or r.n1 ~= number[2] then
-            return S.tell(K.STALE, s)
+    end
+
+    function S.show_number(s)
+        local serial = S.a[K.ARG_SERIAL]
+        local number, period = S.place(munpack(s.rule.data), serial)
+        if not number then
+            local r = not S.queued() and S.by_older_format(serial)
+            if not r then
+                S.answer = {K.INVALID, 'serial is not of this rule'}
+                return
+            end
+            number, period = {r.n0, r.n1}, r.n2
         end
-        local from, to = r.state, S.leads(s, r, event)
-        S.put(r, from, to)
-        r.state, r.ends = to, 0
-        S.say_hold(K.OK, s, r)
-        S.finish(r, from, to)
+        local r = S.standing(s, number, period)
+        S.token, S.ends = r.token, r.ends
+        S.add_hold(s, r)
     end
 
     function S.sweep()

@@ -150,9 +150,17 @@ mutant 'calls of the day go with the number' src/steps/number.c 's/    if (calls
     $memory 'calls_of_the_day*'
 mutant 'anybody ends a rest' src/steps/number.c 's/        to.status = USHER_STALE;/        ;/' \
     $memory 'a_second_hangup*'
+mutant 'a call that is over stays with its node' src/steps/number.c 's/return status == USHER_OK \&\& left ? /return status == USHER_OK \&\& false ? /' \
+    $memory 'calls_of_a_node*'
+mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
+    $memory 'calls_are_listed*'
+mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_BUSY_DOWN)/false)/' \
+    $memory 'a_call_among*'
+mutant 'a whole pool is freed unasked' src/engine/check.c 's/        if (!given \&\& (command->given/        if (false \&\& (command->given/' \
+    $memory 'wrong_arguments*'
 mutant 'a draw takes the first behind the point' src/steps/number.c 's/left-- == 0)/left-- >= 0)/' $same
 mutant 'an operator frees holds of others' src/steps/number.c \
-    's/a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, mine(&m));/NULL, 0, 0, false, mine(\&m));/' \
+    's/owner->data != NULL ? owner : NULL, 0, order, false, r);/NULL, 0, order, false, r);/' \
     $memory 'an_operator*'
 mutant 'a callee gets its number from any group' src/steps/number.c 's/        !group_fits(w, r))/        false)/' \
     $memory 'a_known_number*'
@@ -304,6 +312,8 @@ mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.to
     $redis 'tokens_only_grow'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'another_zone*'
+mutant 'script: any key is taken by hand' backends/redis/lua/main.lua 's/if not string.find(KEYS\[1\], .*then/if false then/' \
+    tests/fault/test_redis_faults '*by_hand*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if ends > 0 and (due < 0 or ends < due) then due = ends end//' \

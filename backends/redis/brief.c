@@ -15,7 +15,7 @@ bool usher__redis_is_brief(const struct usher_command *c, const struct usher_con
         return false;
     if (c->verb == USHER_NUMBER_CALL)
         return a->owner.data != NULL && a->number.data == NULL && a->group.data == NULL &&
-               a->sticky.data == NULL;
+               a->sticky.data == NULL && a->node.data == NULL;
     return c->verb == USHER_NUMBER_HANGUP && (c->given & USHER_GIVEN_REST) == 0 &&
            ((c->given & USHER_GIVEN_TOKEN) == 0 || a->token >> 56 == 0);
 }

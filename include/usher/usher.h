@@ -318,6 +318,7 @@ enum usher_number_state {
     USHER_NUMBER_BUSY_DOWN = 3,
     USHER_NUMBER_BUSY_UP = 4
 };
+#define USHER_NUMBER_BUSY 5 /* list: either of the last two */
 
 /* Why a call got no number. */
 enum usher_number_why {
@@ -350,6 +351,7 @@ enum usher_given {
     USHER_GIVEN_STICKY_MS = 1u << 15,
     USHER_GIVEN_STICKY_MAX = 1u << 16,
     USHER_GIVEN_REQUESTS = 1u << 17,
+    USHER_GIVEN_ALL = 1u << 19,
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
@@ -372,13 +374,15 @@ struct usher_number_args {
     struct usher_text owner;
     struct usher_text group;  /* add: one group; call: a list, "A,B,*" */
     struct usher_text sticky; /* call: the peer to be called */
-    struct usher_text after;  /* list: the last number of the page before */
+    struct usher_text after;  /* list, renew: where the page before says to go on */
+    struct usher_text node;   /* the machine that carries the call, or all of its calls */
     uint64_t token;
     int64_t lease_ms, rest_ms;
     int64_t daily, zone_min, strict, order;
     int64_t sticky_ms, sticky_max, requests;
-    int64_t state; /* list: enum usher_number_state */
+    int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_BUSY */
     int64_t max;   /* list, sweep: rows or changes at most */
+    int64_t all;   /* free: 1, every call of the pool */
 };
 
 #ifdef __cplusplus
@@ -443,8 +447,10 @@ struct usher_number_row {
     uint64_t token;   /* of the current or the last hold, 0: never held */
     int64_t until_ms; /* busy: end of the hold; idle: end of the rest; 0: none */
     int64_t calls_today;
-    int64_t used_ms; /* the last call began, 0: never */
-    bool capped;     /* idle+up, and has had its calls of the day */
+    int64_t used_ms;        /* the last call began, 0: never */
+    bool capped;            /* idle+up, and has had its calls of the day */
+    int64_t age_ms;         /* busy: how long by now, else 0 */
+    struct usher_text node; /* busy: the machine that carries the call, size 0: not said */
 };
 
 struct usher_number_reply {
@@ -456,11 +462,12 @@ struct usher_number_reply {
      * then, unless more than 64 holds and rests end before that free none: of numbers not
      * registered, or that rest again.) */
     int64_t next_ms;
-    uint64_t count; /* free, sweep: how many */
-    bool more;      /* free, sweep, list: not all yet, ask again */
+    uint64_t count; /* free, renew of a node, sweep: how many */
+    bool more;      /* free, renew of a node, sweep, list: not all yet, ask again */
     size_t number_size;
-    char number[USHER_NAME_MAX + 1];     /* NUL-terminated; list: where to go on, or "" */
-    size_t n_rows;                       /* show: 0 or 1; list */
+    char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
+                                      * "" */
+    size_t n_rows;                   /* show: 0 or 1; list */
     const struct usher_number_row *rows; /* owned by the reply */
     union {
         struct usher_number_settings settings; /* set */
@@ -567,6 +574,9 @@ struct usher_call_options {
     const char *sticky;  /* the callee: prefer the number last used for it; or NULL */
     int64_t lease_ms;    /* 0: the pool's; < 0: until hangup */
     const char *request; /* request id or NULL */
+    /* The machine that carries the call, or NULL: with it go all of its calls at once, while @owner
+     * names this one. */
+    const char *node;
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -625,6 +635,15 @@ USHER_API enum usher_status usher_number_lift(struct usher_engine *e, const char
                                               const char *number);
 
 /**
+ * Extend all holds of @node, as usher_number_renew() does one: in bounded steps, oldest first, each
+ * a change of its own.  @ret_renewed may be NULL.
+ * USHER_OK; USHER_SAME if there was nothing to extend; USHER_MISSING: no such pool.
+ */
+USHER_API enum usher_status usher_number_renew_node(struct usher_engine *e, const char *pool,
+                                                    const char *node, int64_t lease_ms,
+                                                    uint64_t *ret_renewed);
+
+/**
  * For operators: end calls by force.  Those of @owner, or that on @number, or (both NULL)
  * all.  Works in bounded steps until none is left.  @ret_freed may be NULL.
  * USHER_OK; USHER_SAME if there was nothing to free; USHER_MISSING: no such pool or number.
@@ -633,19 +652,29 @@ USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char
                                               const char *owner, const char *number,
                                               uint64_t *ret_freed);
 
+/** The same for all calls of @node, a machine that is gone. */
+USHER_API enum usher_status usher_number_free_node(struct usher_engine *e, const char *pool,
+                                                   const char *node, uint64_t *ret_freed);
+
 /** One number, as it is with all due expiries applied; texts live in *@ret_reply until
  *  usher_reply_done().  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
                                               const char *number, struct usher_reply *ret_reply);
 
 /** Numbers in byte order after @after (NULL: from the start), at most @max (0: 100) rows.
- *  @state -1: all.  @owner not NULL: only what it holds, oldest first (then @after must be
- *  NULL).  When reply.of.number.more, go on after reply.of.number.number.
+ *  @state -1: all.  With @owner (not NULL: only what it holds) or a busy state: calls, oldest
+ *  first, from the index of what is held.  When reply.of.number.more, go on after
+ *  reply.of.number.number: a number or, of calls, the token of the last one.
  *  USHER_OK, USHER_MISSING (no such pool).  One command looks at USHER_LIST_MAX numbers
  *  at most. */
 USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
                                               const char *owner, const char *after, size_t max,
                                               struct usher_reply *ret_reply);
+
+/** The calls of @node in the same way, oldest first. */
+USHER_API enum usher_status usher_number_list_node(struct usher_engine *e, const char *pool,
+                                                   const char *node, const char *after, size_t max,
+                                                   struct usher_reply *ret_reply);
 
 /** USHER_OK, USHER_MISSING.  O(1) plus expiries that are due. */
 USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,

@@ -67,6 +67,8 @@ static void row(struct json *j, const struct usher_number_row *r)
     usher__json_int(j, "used", r->used_ms);
     usher__json_bool(j, "resting", r->resting);
     usher__json_bool(j, "capped", r->capped);
+    usher__json_int(j, "age", r->age_ms);
+    usher__json_name(j, "node", &r->node);
 }
 
 static void call(struct json *j, enum usher_status status, const struct usher_command *command,
@@ -153,6 +155,14 @@ static void number(struct json *j, const struct usher_command *command,
         break;
     case USHER_NUMBER_HANGUP:
     case USHER_NUMBER_RENEW:
+        if (command->arg.number.node.data != NULL) {
+            struct usher_text next = { n->number, n->more ? n->number_size : 0 };
+
+            usher__json_uint(j, "renewed", n->count);
+            usher__json_bool(j, "more", n->more);
+            usher__json_name(j, "next", &next);
+            break;
+        }
         key_state(j, n->state);
         usher__json_int(j, "until", n->until_ms);
         if (reply->status == USHER_STALE)

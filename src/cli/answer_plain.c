@@ -58,8 +58,9 @@ static void row(FILE *out, const struct usher_number_row *r)
     fprintf(out, " %s", usher_number_state_word(r->state));
     name(out, ", group ", &r->group);
     name(out, ", owner ", &r->owner);
+    name(out, ", node ", &r->node);
     if (busy(r->state))
-        fprintf(out, ", token %" PRIu64, r->token);
+        fprintf(out, ", token %" PRIu64 ", for %" PRId64 " s", r->token, r->age_ms / 1000);
     until(out, r->state, r->until_ms);
     if (r->calls_today != 0)
         fprintf(out, ", %" PRId64 " calls today%s", r->calls_today,
@@ -168,6 +169,15 @@ static void number(FILE *out, const struct usher_command *command, const struct 
                     set->rest_ms, set->daily, set->zone_min, set->strict, set->sticky_ms,
                     set->sticky_max, set->requests);
         break;
+    case USHER_NUMBER_RENEW:
+        if (command->arg.number.node.data != NULL) {
+            if (there)
+                fprintf(out, ": %" PRIu64 " renewed", n->count);
+            if (n->more)
+                name(out, ", more after ", &after);
+            break;
+        }
+        /* fall through */
     default: /* add, del, reg, unreg, hangup, renew, lift */
         name(out, ": ", &command->arg.number.number);
         fprintf(out, " is %s", usher_number_state_word(n->state));

@@ -27,15 +27,19 @@ static const struct {
     const char *value, *help;
 } arguments[] = {
     { "number", USHER__ARG_NAME, "NUMBER", "the number" },
-    { "owner", USHER__ARG_NAME, "OWNER", "who holds it: a call, a person, a server" },
+    { "owner", USHER__ARG_NAME, "OWNER", "who holds it: a call, a person" },
+    { "node", USHER__ARG_NAME, "NODE",
+      "the machine that carries the call; of several: all of its" },
+    { "all", USHER__ARG_INT, "1", "every call of the pool" },
     { "group", USHER__ARG_GROUP, "GROUP", "of a new number: an area, a brand" },
     { "group", USHER__ARG_GROUPS, "A,B,*", "groups to take from, tried in order; * is any" },
     { "sticky", USHER__ARG_NAME, "PEER", "prefer the number last used for this peer" },
-    { "after", USHER__ARG_NAME, "NUMBER", "go on behind this one" },
+    { "after", USHER__ARG_NAME, "NEXT", "go on behind this one, as answered: a number or a token" },
     { "token", USHER__ARG_TOKEN, "TOKEN", "as answered with it; if it is not current: stale" },
     { "lease", USHER__ARG_INT, "MS", "a hold ends by itself after this time; 0: never" },
     { "rest", USHER__ARG_INT, "MS", "not given out for this time after a call" },
-    { "state", USHER__ARG_WORD, "STATE", "only idle+up, idle+down, busy+up or busy+down" },
+    { "state", USHER__ARG_WORD, "STATE",
+      "only idle+up, idle+down, busy+up, busy+down or busy (both)" },
     { "max", USHER__ARG_INT, "N", "at most so many" },
     { "order", USHER__ARG_WORD, "longest-idle|most-recent|random",
       "which number comes first; those idle already go before" },
@@ -198,7 +202,8 @@ static void describe(const struct usher__noun *noun, const struct usher__arg *ar
 
 static bool must(const struct usher__verb *verb, const struct usher__arg *arg)
 {
-    return arg->type == USHER__ARG_TOKEN && (verb->flags & USHER__NEEDS_TOKEN) != 0;
+    return arg->type == USHER__ARG_TOKEN && (verb->flags & USHER__NEEDS_TOKEN) != 0 &&
+           (verb->flags & USHER__PLACED) == 0;
 }
 
 #define WIDTH 92

@@ -464,7 +464,7 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
     arg = missing(noun, verb, ret_command);
     if (arg != NULL)
         return wrong(message, "%s is missing", arg->word);
-    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (ret_command->given & noun->token) == 0)
+    if (usher__token_missing(noun, verb, ret_command))
         return wrong(message, "token is missing");
     return fields_pack(&fields, ret_command, ret_block, message);
 }

@@ -47,6 +47,8 @@ bool usher__run_has_steps(const struct usher_command *command)
 {
     if (command->verb == USHER_ROOM_CLOSE)
         return true;
+    if (command->verb == USHER_NUMBER_RENEW)
+        return command->arg.number.node.data != NULL && command->request.data == NULL;
     return (command->verb == USHER_NUMBER_FREE || command->verb == USHER_NUMBER_SWEEP) &&
            (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
 }
@@ -80,6 +82,8 @@ static void close_room(struct usher_engine *e, const struct usher_command *comma
 void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
                       struct usher_reply *ret_reply)
 {
+    struct usher_command next = *command;
+    char after[USHER_NAME_MAX + 1];
     uint64_t total = 0;
 
     if (command->verb == USHER_ROOM_CLOSE) {
@@ -87,7 +91,7 @@ void usher__run_steps(struct usher_engine *e, const struct usher_command *comman
         return;
     }
     for (;;) {
-        usher__run_batch(e, command, ret_reply, 1);
+        usher__run_batch(e, &next, ret_reply, 1);
         if (ret_reply->status != USHER_OK && ret_reply->status != USHER_SAME)
             return;
         total += ret_reply->of.number.count;
@@ -96,6 +100,11 @@ void usher__run_steps(struct usher_engine *e, const struct usher_command *comman
             ret_reply->status = USHER_OK;
         if (!ret_reply->of.number.more)
             return;
+        if (command->verb == USHER_NUMBER_RENEW) {
+            memcpy(after, ret_reply->of.number.number, sizeof after);
+            next.arg.number.after.data = after;
+            next.arg.number.after.size = ret_reply->of.number.number_size;
+        }
         usher_reply_done(ret_reply);
     }
 }

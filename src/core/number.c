@@ -67,6 +67,12 @@ const char *const usher__number_state_words[] = {
 #include "number.def"
     [USHER__NUMBER_STATES] = NULL,
 };
+const char *const usher__number_list_words[] = {
+#define S(name, code, word, text) [code] = word,
+#include "number.def"
+    [USHER_NUMBER_BUSY] = "busy",
+    NULL,
+};
 static const char *const state_texts[] = {
 #define S(name, code, word, text) [code] = text,
 #include "number.def"

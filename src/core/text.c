@@ -172,3 +172,18 @@ const char *usher__groups_fault(const char *data, size_t size)
     }
     return NULL;
 }
+
+bool usher__text_token(const struct usher_text *text, uint64_t *ret)
+{
+    uint64_t value = 0;
+
+    if (text->size == 0 || text->size > 16)
+        return false;
+    for (size_t i = 0; i < text->size; i++) {
+        if (text->data[i] < '0' || text->data[i] > '9')
+            return false;
+        value = value * 10 + (uint64_t)(text->data[i] - '0');
+    }
+    *ret = value;
+    return value <= USHER_EXACT_MAX;
+}

@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <usher/usher.h>
@@ -23,6 +24,9 @@ const char *usher__groups_fault(const char *data, size_t size);
 
 /* Take the next group off @list (at most USHER_GROUPS_MAX); false when there is none. */
 bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group);
+
+/* Decimal digits of a number below 2^53, and nothing else. */
+bool usher__text_token(const struct usher_text *text, uint64_t *ret);
 
 static inline bool usher__text_equal(const struct usher_text *a, const struct usher_text *b)
 {

@@ -160,6 +160,14 @@ const struct usher__verb *usher__verb(unsigned verb)
     return noun != NULL && i < noun->n_verbs ? &noun->verbs[i] : NULL;
 }
 
+bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
+                          const struct usher_command *command)
+{
+    if ((verb->flags & USHER__NEEDS_TOKEN) == 0 || (command->given & noun->token) != 0)
+        return false;
+    return (verb->flags & USHER__PLACED) == 0 || (noun->texts(command) & 1u) != 0;
+}
+
 /* How many: `n` is one argument of several verbs. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg)
 {

@@ -94,6 +94,10 @@ const struct usher__noun *usher__noun(unsigned noun);
 const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
 
+/* @command must have a token and has none. */
+bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
+                          const struct usher_command *command);
+
 /* The largest value of @arg of @verb. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);
 /* Those that are spoken: without the index of rooms. */
@@ -101,7 +105,7 @@ const struct usher__noun *usher__noun_at(unsigned i);
 
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];
-extern const char *const usher__number_state_words[];
+extern const char *const usher__number_state_words[], *const usher__number_list_words[];
 extern const char *const usher__check_words[];
 extern const char *const usher__reset_words[];
 extern const char *const usher__stamp_words[];

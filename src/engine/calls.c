@@ -92,6 +92,15 @@ enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool, c
     return simple(e, USHER_NUMBER_UNREG, pool, number, NULL);
 }
 
+/* 0: not given; < 0: for ever. */
+static void lease_of(struct usher_command *c, int64_t lease_ms)
+{
+    if (lease_ms == 0)
+        return;
+    c->given |= USHER_GIVEN_LEASE;
+    c->arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
+}
+
 enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
                                     const struct usher_call_options *opt,
                                     struct usher_hold *ret_hold)
@@ -113,11 +122,9 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
         a->number = text(opt->number);
         a->group = text(opt->groups);
         a->sticky = text(opt->sticky);
+        a->node = text(opt->node);
         c.request = text(opt->request);
-        if (opt->lease_ms != 0) {
-            c.given |= USHER_GIVEN_LEASE;
-            a->lease_ms = opt->lease_ms > 0 ? opt->lease_ms : 0;
-        }
+        lease_of(&c, opt->lease_ms);
     }
     status = execute(e, &c, &reply);
     if (status == USHER_OK || status == USHER_SAME) {
@@ -160,10 +167,7 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
     command_init(&c, USHER_NUMBER_RENEW, pool, number);
     c.given |= USHER_GIVEN_TOKEN;
     c.arg.number.token = token;
-    if (lease_ms != 0) {
-        c.given |= USHER_GIVEN_LEASE;
-        c.arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
-    }
+    lease_of(&c, lease_ms);
     status = execute(e, &c, &reply);
     if (ret_until_ms != NULL && (status == USHER_OK || status == USHER_SAME))
         *ret_until_ms = reply.of.number.until_ms;
@@ -171,18 +175,25 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
 }
 
 /* A command that works in bounded steps, until it says that there is no more. */
-static enum usher_status in_steps(struct usher_engine *e, const struct usher_command *c,
+static enum usher_status in_steps(struct usher_engine *e, struct usher_command *c,
                                   uint64_t *ret_count)
 {
     struct usher_reply reply;
+    char after[USHER_NAME_MAX + 1];
     uint64_t count = 0;
     enum usher_status status;
+    bool more;
 
     do {
         status = execute(e, c, &reply);
+        more = (status == USHER_OK || status == USHER_SAME) && reply.of.number.more;
         if (status == USHER_OK)
             count += reply.of.number.count;
-    } while (status == USHER_OK && reply.of.number.more);
+        if (more && c->verb == USHER_NUMBER_RENEW) {
+            memcpy(after, reply.of.number.number, sizeof after);
+            c->arg.number.after = text(after);
+        }
+    } while (more);
     if (status == USHER_SAME && count > 0)
         status = USHER_OK;
     if (ret_count != NULL && (status == USHER_OK || status == USHER_SAME))
@@ -197,7 +208,32 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
 
     command_init(&c, USHER_NUMBER_FREE, pool, number);
     c.arg.number.owner = text(owner);
+    if (owner == NULL && number == NULL) {
+        c.given |= USHER_GIVEN_ALL;
+        c.arg.number.all = 1;
+    }
     return in_steps(e, &c, ret_freed);
+}
+
+enum usher_status usher_number_free_node(struct usher_engine *e, const char *pool, const char *node,
+                                         uint64_t *ret_freed)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_NUMBER_FREE, pool, NULL);
+    c.arg.number.node = text(node);
+    return in_steps(e, &c, ret_freed);
+}
+
+enum usher_status usher_number_renew_node(struct usher_engine *e, const char *pool,
+                                          const char *node, int64_t lease_ms, uint64_t *ret_renewed)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_NUMBER_RENEW, pool, NULL);
+    c.arg.number.node = text(node);
+    lease_of(&c, lease_ms);
+    return in_steps(e, &c, ret_renewed);
 }
 
 enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, const char *number)
@@ -227,6 +263,21 @@ enum usher_status usher_number_show(struct usher_engine *e, const char *pool, co
     return execute(e, &c, ret_reply);
 }
 
+static enum usher_status list(struct usher_engine *e, struct usher_command *c, const char *after,
+                              size_t max, struct usher_reply *ret_reply)
+{
+    if (ret_reply == NULL) {
+        usher__message_set("number list: ret_reply is NULL");
+        return USHER_INVALID;
+    }
+    c->arg.number.after = text(after);
+    if (max != 0) {
+        c->given |= USHER_GIVEN_MAX;
+        c->arg.number.max = max <= USHER_LIST_MAX ? (int64_t)max : USHER_LIST_MAX + 1;
+    }
+    return execute(e, c, ret_reply);
+}
+
 enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
                                     const char *owner, const char *after, size_t max,
                                     struct usher_reply *ret_reply)
@@ -234,21 +285,25 @@ enum usher_status usher_number_list(struct usher_engine *e, const char *pool, in
     struct usher_command c;
 
     command_init(&c, USHER_NUMBER_LIST, pool, NULL);
-    if (ret_reply == NULL) {
-        usher__message_set("number list: ret_reply is NULL");
-        return USHER_INVALID;
-    }
     c.arg.number.owner = text(owner);
-    c.arg.number.after = text(after);
     if (state >= 0) {
         c.given |= USHER_GIVEN_STATE;
         c.arg.number.state = state;
     }
-    if (max != 0) {
-        c.given |= USHER_GIVEN_MAX;
-        c.arg.number.max = max <= USHER_LIST_MAX ? (int64_t)max : USHER_LIST_MAX + 1;
-    }
-    return execute(e, &c, ret_reply);
+    return list(e, &c, after, max, ret_reply);
+}
+
+enum usher_status usher_number_list_node(struct usher_engine *e, const char *pool, const char *node,
+                                         const char *after, size_t max,
+                                         struct usher_reply *ret_reply)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_NUMBER_LIST, pool, NULL);
+    c.given |= USHER_GIVEN_STATE; /* though @node is NULL: only what is held */
+    c.arg.number.state = USHER_NUMBER_BUSY;
+    c.arg.number.node = text(node);
+    return list(e, &c, after, max, ret_reply);
 }
 
 enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,

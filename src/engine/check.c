@@ -65,15 +65,37 @@ static const char *conflict(const struct usher_command *command)
 {
     const struct usher_number_args *a = &command->arg.number;
     const struct usher_id_args *id = &command->arg.id;
+    uint64_t token;
+    bool given;
 
     switch (command->verb) {
     case USHER_NUMBER_CALL:
         if (a->number.data != NULL && a->group.data != NULL)
             return "number and group exclude each other";
         return NULL;
+    case USHER_NUMBER_RENEW:
+        if ((a->number.data == NULL) == (a->node.data == NULL))
+            return "either a number or node is to be given";
+        if (a->number.data != NULL)
+            return a->after.data != NULL ? "after goes with node" : NULL;
+        if ((command->given & USHER_GIVEN_TOKEN) != 0)
+            return "token goes with a number";
+        return a->after.data != NULL && !usher__text_token(&a->after, &token)
+                   ? "after is not a token"
+                   : NULL;
+    case USHER_NUMBER_FREE:
+        if (a->owner.data != NULL && a->node.data != NULL)
+            return "owner and node exclude each other";
+        given = a->owner.data != NULL || a->node.data != NULL || a->number.data != NULL;
+        if (!given && (command->given & USHER_GIVEN_ALL) == 0)
+            return "owner, node or number is missing (or all=1, which ends every call of the pool)";
+        return given && (command->given & USHER_GIVEN_ALL) != 0 ? "all goes alone" : NULL;
     case USHER_NUMBER_LIST:
-        if (a->owner.data != NULL && a->after.data != NULL)
-            return "owner and after exclude each other";
+        if (a->owner.data != NULL && a->node.data != NULL)
+            return "owner and node exclude each other";
+        if (a->after.data != NULL && usher__number_lists_holds(command) &&
+            !usher__text_token(&a->after, &token))
+            return "after is not a token, as calls are listed by";
         return NULL;
     case USHER_ID_CREATE:
         if ((command->given & USHER_GIVEN_ID_LIMIT) != 0 &&
@@ -197,7 +219,7 @@ enum usher_status usher__command_check(const struct usher_command *command,
         if (status != USHER_OK)
             return status;
     }
-    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && (command->given & noun->token) == 0)
+    if (usher__token_missing(noun, verb, command))
         return usher__say(reply, USHER_INVALID, "token is missing");
     if (noun->noun == USHER_SERIAL) {
         const char *word = NULL;

@@ -5,12 +5,16 @@
  * Records: NUMBER (id, group; owner, token, order = version of the call or of becoming
  * idle; until_ms = end of the hold or of the rest), GROUP (counts of one group, so that a
  * call that finds nothing can say why), STICKY (id = peer, owner = number), REQUEST, PAST (id =
- * number: the calls of the day of one that was taken out of the pool).
+ * number: the calls of the day of one that was taken out of the pool), NODE (id = number, owner =
+ * the node that carries its call, order = token: a list of holds for each node; the number has the
+ * node's name in its data).
  */
 #include "config.h"
 
 #include "work.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/number.h"
@@ -25,6 +29,7 @@ typedef struct usher__change change;
 #define PAST_MAX 10000
 
 #define KIND_PAST 5
+#define KIND_NODE 6
 
 static void defaults(struct usher_scope *scope)
 {
@@ -196,6 +201,31 @@ static enum usher_status save_group(work *w, move *m, const struct usher_text *n
     return USHER_OK;
 }
 
+/* The call that @node carries begins: one more in its list. */
+static void join_node(move *m, const struct usher_text *node)
+{
+    struct usher_record *of = usher__change_next(&m->c);
+
+    memset(of, 0, sizeof *of);
+    of->kind = KIND_NODE;
+    of->id = mine(m)->id;
+    of->owner = *node;
+    of->order = of->token = mine(m)->token;
+    of->slots = 1u << USHER__NUMBER_HELD;
+    usher__change_save(&m->c, of);
+}
+
+/* It is over. */
+static enum usher_status leave_node(work *w, move *m)
+{
+    struct usher_record *of = usher__change_next(&m->c);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_NODE, &mine(m)->id, of);
+
+    if (status == USHER_OK)
+        usher__change_erase(&m->c, of);
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 /* Keep scope.due_ms a lower bound. */
 static void due_at(work *w, int64_t at)
 {
@@ -208,6 +238,11 @@ static enum usher_status save(work *w, move *m)
 {
     struct usher_record *r = mine(m);
 
+    bool left = r->data.size != 0 && !busy(r->state); /* its node */
+    enum usher_status status = USHER_OK;
+
+    if (left)
+        r->data.size = 0;
     if (r->state != USHER_NUMBER_NODATA) {
         count(w->scope.counts, r, 1);
         count_group(m->n, r, 1);
@@ -217,9 +252,9 @@ static enum usher_status save(work *w, move *m)
     } else {
         usher__change_erase(&m->c, r);
     }
-    if (r->group.size == 0 || (m->n[0] == 0 && m->n[1] == 0 && m->n[2] == 0))
-        return USHER_OK;
-    return save_group(w, m, &r->group);
+    if (r->group.size != 0 && (m->n[0] != 0 || m->n[1] != 0 || m->n[2] != 0))
+        status = save_group(w, m, &r->group);
+    return status == USHER_OK && left ? leave_node(w, m) : status;
 }
 
 static enum usher_status commit(work *w, move *m, enum usher_verb verb)
@@ -710,6 +745,8 @@ static enum usher_status take(work *w, move *m)
     r->n[USHER__N_LEASE] = lease;
     if (a->owner.data != NULL)
         r->owner = a->owner;
+    if (a->node.data != NULL)
+        r->data = a->node;
 
     if (counts[USHER__COUNT_CALLS_DAY] != today) {
         counts[USHER__COUNT_CALLS_DAY] = today;
@@ -719,6 +756,8 @@ static enum usher_status take(work *w, move *m)
 
     answer(w, USHER_OK, r);
     status = save(w, m);
+    if (status == USHER_OK && a->node.data != NULL)
+        join_node(m, &a->node);
     if (status == USHER_OK)
         status = stick(w, &m->c, &r->id);
     return status == USHER_OK ? keep_and_commit(w, m) : status;
@@ -1000,11 +1039,26 @@ static enum usher_status lift(work *w)
     return finish(w, &m);
 }
 
+/* Begin to extend the hold on @m.  SAME: it ends then already. */
+static enum usher_status extend(work *w, move *m)
+{
+    struct usher_record *r = mine(m);
+    int64_t lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? w->command->arg.number.lease_ms
+                                                                 : r->n[USHER__N_LEASE];
+    int64_t until = lease > 0 ? w->now + lease : 0;
+
+    if (r->until_ms == until && r->n[USHER__N_LEASE] == lease)
+        return USHER_SAME;
+    begin(w, m);
+    r->n[USHER__N_LEASE] = lease;
+    settle(w, r, r->state, until, w->scope.version);
+    return USHER_OK;
+}
+
 static enum usher_status renew(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     struct usher__number_move to;
-    int64_t lease, until;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
@@ -1018,15 +1072,10 @@ static enum usher_status renew(work *w)
     to = usher__number_move(r->state, USHER__NUMBER_RENEW,
                             a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER);
     if (to.status == USHER_OK) {
-        lease = (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : r->n[USHER__N_LEASE];
-        until = lease > 0 ? w->now + lease : 0;
-        if (r->until_ms != until || r->n[USHER__N_LEASE] != lease) {
-            begin(w, &m);
-            r->n[USHER__N_LEASE] = lease;
-            settle(w, r, to.to, until, w->scope.version);
+        status = extend(w, &m);
+        if (status == USHER_OK)
             return finish(w, &m);
-        }
-        to.status = USHER_SAME;
+        to.status = (uint8_t)status;
     }
     answer(w, (enum usher_status)to.status, r);
     return USHER_OK;
@@ -1040,6 +1089,77 @@ static enum usher_status several(work *w, enum usher_status status, uint64_t n, 
     w->reply->of.number.count = n;
     w->reply->of.number.more = more;
     return n > 0 ? usher__request_keep_last(w) : USHER_OK;
+}
+
+/* The oldest hold behind @order, of @owner or @node if there is one (data is not NULL).  MISSING.
+ */
+static enum usher_status walk_held(work *w, const struct usher_text *owner,
+                                   const struct usher_text *node, uint64_t order,
+                                   struct usher_record *r)
+{
+    struct usher_record of;
+    enum usher_status status;
+
+    if (node->data == NULL)
+        return w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
+                            owner->data != NULL ? owner : NULL, 0, order, false, r);
+    status =
+        w->ops->walk(w->txn, &w->scope, KIND_NODE, USHER__NUMBER_HELD, node, 0, order, false, &of);
+    return status == USHER_OK ? w->ops->find(w->txn, &w->scope, USHER_KIND_NUMBER, &of.id, r)
+                              : status;
+}
+
+/* Where the next page goes on: behind the hold with this token. */
+static void answer_token(work *w, uint64_t token)
+{
+    struct usher_number_reply *n = &w->reply->of.number;
+
+    n->number_size = (size_t)snprintf(n->number, sizeof n->number, "%" PRIu64, token);
+}
+
+/* All of a node, in pages; each a change of its own. */
+static enum usher_status renew_node(work *w)
+{
+    const struct usher_number_args *a = &w->command->arg.number;
+    uint64_t n = 0, order = 0;
+    move m;
+    const struct usher_record *r = mine(&m);
+    enum usher_status status = USHER_OK;
+
+    if (w->scope.ref == NULL) {
+        w->reply->status = USHER_MISSING;
+        return USHER_OK;
+    }
+    if (a->after.data != NULL)
+        (void)usher__text_token(&a->after, &order);
+    for (int looked = 0;; looked++) {
+        uint64_t behind = order;
+
+        status = walk_held(w, &a->owner, &a->node, behind, mine(&m));
+        if (status != USHER_OK)
+            break;
+        if (looked == USHER__STEP_MAX) {
+            answer_token(w, behind);
+            return several(w, USHER_OK, n, true);
+        }
+        order = r->order;
+        if (due(r, w->now)) {
+            status = expire_one(w, &m); /* it is over */
+        } else {
+            status = extend(w, &m);
+            if (status == USHER_OK)
+                status = save_and_commit(w, &m, USHER_NUMBER_RENEW);
+            if (status == USHER_OK)
+                n++;
+        }
+        if (usher__work_stops(w, status, n)) {
+            answer_token(w, behind);
+            return several(w, USHER_OK, n, true);
+        }
+        if (status != USHER_OK && status != USHER_SAME)
+            return status;
+    }
+    return several(w, status == USHER_MISSING ? USHER_OK : status, n, false);
 }
 
 static enum usher_status free_one(work *w, move *m)
@@ -1070,7 +1190,8 @@ static enum usher_status free_holds(work *w)
         if (status == USHER_OK)
             answer(w, USHER_SAME, r);
         if (status == USHER_OK && busy(r->state) &&
-            (a->owner.data == NULL || usher__text_equal(&a->owner, &r->owner))) {
+            (a->owner.data == NULL || usher__text_equal(&a->owner, &r->owner)) &&
+            (a->node.data == NULL || usher__text_equal(&a->node, &r->data))) {
             status = free_one(w, &m);
             answer(w, USHER_OK, r);
             if (status == USHER_OK)
@@ -1084,8 +1205,7 @@ static enum usher_status free_holds(work *w)
         return USHER_OK;
     }
     while (status == USHER_OK) {
-        status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
-                              a->owner.data != NULL ? &a->owner : NULL, 0, 0, false, mine(&m));
+        status = walk_held(w, &a->owner, &a->node, 0, mine(&m));
         if (status == USHER_OK && n == USHER__STEP_MAX) {
             more = true;
             break;
@@ -1204,6 +1324,10 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.until_ms = r->until_ms;
     row.calls_today = calls_on(&w->scope, r, w->now);
     row.used_ms = r->n[USHER__N_USED];
+    if (busy(r->state)) {
+        row.age_ms = w->now - r->n[USHER__N_USED];
+        row.node = r->data;
+    }
     return usher_reply_add_row(w->reply, USHER_NUMBER, &row);
 }
 
@@ -1231,6 +1355,7 @@ static enum usher_status list(work *w)
     const struct usher_number_args *a = &w->command->arg.number;
     struct usher_number_reply *n = &w->reply->of.number;
     size_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT;
+    bool holds = usher__number_lists_holds(w->command), all;
     struct usher_text after = a->after;
     uint64_t order = 0;
     struct usher_record r;
@@ -1241,10 +1366,11 @@ static enum usher_status list(work *w)
         return USHER_OK;
     }
     w->reply->status = USHER_OK;
+    if (holds && a->after.data != NULL)
+        (void)usher__text_token(&a->after, &order);
     for (int looked = 0;; looked++) {
-        if (a->owner.data != NULL)
-            status = w->ops->walk(w->txn, &w->scope, USHER_KIND_NUMBER, USHER__NUMBER_HELD,
-                                  &a->owner, 0, order, false, &r);
+        if (holds)
+            status = walk_held(w, &a->owner, &a->node, order, &r);
         else
             status = w->ops->next(w->txn, &w->scope, USHER_KIND_NUMBER, &after, &r);
         if (status != USHER_OK)
@@ -1255,12 +1381,16 @@ static enum usher_status list(work *w)
         }
         after = r.id;
         order = r.order;
-        memcpy(n->number, r.id.data, r.id.size);
-        n->number[r.id.size] = '\0';
-        n->number_size = r.id.size;
+        if (holds) {
+            answer_token(w, order);
+        } else {
+            memcpy(n->number, r.id.data, r.id.size);
+            n->number[r.id.size] = '\0';
+            n->number_size = r.id.size;
+        }
         look(w, &r);
-        if (((w->command->given & USHER_GIVEN_STATE) == 0 || r.state == (unsigned)a->state) &&
-            (a->owner.data == NULL || busy(r.state)))
+        all = (w->command->given & USHER_GIVEN_STATE) == 0 || a->state == USHER_NUMBER_BUSY;
+        if ((all || r.state == (unsigned)a->state) && (!holds || busy(r.state)))
             status = add_row(w, &r);
         if (status != USHER_OK)
             return status;
@@ -1372,7 +1502,7 @@ static enum usher_status run(work *w)
     case USHER_NUMBER_HANGUP:
         return hangup(w);
     case USHER_NUMBER_RENEW:
-        return renew(w);
+        return w->command->arg.number.node.data != NULL ? renew_node(w) : renew(w);
     case USHER_NUMBER_LIFT:
         return lift(w);
     case USHER_NUMBER_FREE:
@@ -1406,10 +1536,14 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is newer than its scope";
     if (r->kind == USHER_KIND_GROUP && r->n[USHER__N_TOTAL] <= 0)
         return "is empty";
-    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_PAST)
+    if (r->kind < USHER_KIND_NUMBER || r->kind > KIND_NODE)
         return "is of no known kind";
-    if (r->kind != USHER_KIND_REQUEST && r->data.size != 0)
+    if (r->kind != USHER_KIND_REQUEST && r->data.size != 0 &&
+        (r->kind != USHER_KIND_NUMBER || !busy(r->state) || r->data.size > USHER_NAME_MAX))
         return "has data that means nothing";
+    if (r->kind == KIND_NODE && (r->slots != 1u << USHER__NUMBER_HELD || r->owner.size == 0 ||
+                                 r->order == 0 || r->order != r->token))
+        return "is not in the list of a node";
     if (r->kind != USHER_KIND_NUMBER)
         return NULL;
     if (r->state == USHER_NUMBER_NODATA || r->state >= USHER__NUMBER_STATES)
@@ -1429,7 +1563,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
     return NULL;
 }
 
-/* Counts of groups add up to those of the numbers in groups. */
+/* Counts of groups add up to those of the numbers in groups, and those of nodes are in their lists.
+ */
 static void tally(struct usher__tally *t, const struct usher_record *r)
 {
     switch (r->kind) {
@@ -1438,6 +1573,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
             count(t->counts, r, 1);
         if (r->group.size != 0)
             count_group(t->sum, r, 1);
+        if (r->data.size != 0)
+            t->sum[3]++;
         break;
     case USHER_KIND_GROUP:
         for (int i = 0; i < 3; i++)
@@ -1445,6 +1582,9 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case USHER_KIND_STICKY:
         t->counts[USHER__COUNT_STICKY]++;
+        break;
+    case KIND_NODE:
+        t->sums[3]++;
         break;
     case KIND_PAST:
         t->counts[USHER__COUNT_PAST]++;
@@ -1462,18 +1602,14 @@ static const char *state_word(unsigned kind, unsigned state)
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "number", "group", "sticky",
-                                                "request", "past",   "?",     "?" };
+                                                "request", "past",   "node",  "?" };
 
 static const struct usher__constant constants[] = {
-    { "V_EXPIRE", USHER_NUMBER_EXPIRE },
-    { "V_REST", USHER_NUMBER_REST },
-    { "QUEUED", USHER__RANK_QUEUED },
-    { "ASIDE", USHER__RANK_CAPPED },
-    { "DRAW_STEPS", USHER__DRAW_STEPS },
-    { "PAST_MAX", PAST_MAX },
-    { "FOREVER", USHER__FOREVER },
-    { "SETTINGS", USHER__SETTINGS },
-    { NULL, 0 },
+    { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
+    { "QUEUED", USHER__RANK_QUEUED },    { "ASIDE", USHER__RANK_CAPPED },
+    { "DRAW_STEPS", USHER__DRAW_STEPS }, { "PAST_MAX", PAST_MAX },
+    { "FOREVER", USHER__FOREVER },       { "BUSY", USHER_NUMBER_BUSY },
+    { "SETTINGS", USHER__SETTINGS },     { NULL, 0 },
 };
 
 const struct usher__steps usher__number_steps = {

@@ -308,6 +308,15 @@ enum usher__number_n {
     USHER__N_LEASE /* of the hold */
 };
 
+/* `list` is of holds, oldest first, and goes on behind a token. */
+static inline bool usher__number_lists_holds(const struct usher_command *command)
+{
+    const struct usher_number_args *a = &command->arg.number;
+
+    return a->owner.data != NULL || a->node.data != NULL ||
+           ((command->given & USHER_GIVEN_STATE) != 0 && a->state >= USHER_NUMBER_BUSY_DOWN);
+}
+
 /* record.n of a group. */
 enum usher__group_n { USHER__N_TOTAL, USHER__N_BUSY_UP, USHER__N_RESTING };
 

@@ -89,7 +89,7 @@ for store in $STORES; do
 > number set p order=fifo
 {"status":"invalid","message":"order is none of longest-idle, most-recent, random"}
 > number list p state=nodata
-{"status":"invalid","message":"state is none of idle+down, idle+up, busy+down, busy+up"}
+{"status":"invalid","message":"state is none of idle+down, idle+up, busy+down, busy+up, busy"}
 > number list p max=0
 {"status":"invalid","message":"max is not a number from 1 to 10000"}
 > number list p onwer=a
@@ -113,11 +113,11 @@ for store in $STORES; do
 EOF
 done
 
-# Two that exclude each other: the library's word.
-printf 'number call p number=1 group=A\nnumber list p owner=a after=1\n' >in
+# Two that exclude each other, or one that must be there: the library's word.
+printf 'number call p number=1 group=A\nnumber list p owner=a node=b\nnumber free p\nnumber renew p\n' >in
 lines 0 "$USHER" -s memory: shell <in
 holds out.txt '"status":"invalid"'
 if grep -qv '"status":"invalid"' out.txt; then
-    wrong 'number and group, owner and after exclude each other'
+    wrong 'number and group, owner and node exclude each other; nobody is freed or renewed by name'
 fi
 finish

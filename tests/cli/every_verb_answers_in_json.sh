@@ -21,7 +21,7 @@ cat >wanted_talk <<'EOF'
 {"status":"missing","epoch":"0","version":0,"state":"nodata","until":0}
 > number renew p 100 token=1
 {"status":"missing","epoch":"0","version":0,"state":"nodata","until":0}
-> number free p
+> number free p all=1
 {"status":"missing","epoch":"0","version":0,"freed":0,"more":false}
 > number sweep p
 {"status":"missing","epoch":"0","version":0,"expired":0,"more":false}
@@ -50,7 +50,7 @@ cat >wanted_talk <<'EOF'
 > number call p number=100 owner=b now=2000
 {"status":"refused","epoch":"E","version":3,"number":"100","state":"busy+up","why":"busy","next":6000}
 > number show p 100 now=2000
-{"status":"ok","epoch":"E","version":3,"number":"100","state":"busy+up","group":"A","owner":"a","token":"3","until":6000,"calls_today":1,"used":1000,"resting":false,"capped":false}
+{"status":"ok","epoch":"E","version":3,"number":"100","state":"busy+up","group":"A","owner":"a","token":"3","until":6000,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":1000,"node":null}
 > number hangup p 100 token=2 now=2000
 {"status":"stale","epoch":"E","version":3,"state":"busy+up","until":6000,"token":"3"}
 > number renew p 100 token=2 now=2000
@@ -62,7 +62,7 @@ cat >wanted_talk <<'EOF'
 > number unreg p 100 now=2000
 {"status":"ok","epoch":"E","version":5,"state":"busy+down"}
 > number show p 100 now=2000
-{"status":"ok","epoch":"E","version":5,"number":"100","state":"busy+down","group":"A","owner":"a","token":"3","until":9000,"calls_today":1,"used":1000,"resting":false,"capped":false}
+{"status":"ok","epoch":"E","version":5,"number":"100","state":"busy+down","group":"A","owner":"a","token":"3","until":9000,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":1000,"node":null}
 > number reg p 100 now=2000
 {"status":"ok","epoch":"E","version":6,"state":"busy+up"}
 > number stats p now=4000
@@ -76,9 +76,9 @@ cat >wanted_talk <<'EOF'
 > number call p number=100 now=3000
 {"status":"refused","epoch":"E","version":7,"number":"100","state":"idle+up","why":"resting","next":6000}
 > number show p 100 now=3000
-{"status":"ok","epoch":"E","version":7,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":6000,"calls_today":1,"used":1000,"resting":true,"capped":false}
+{"status":"ok","epoch":"E","version":7,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":6000,"calls_today":1,"used":1000,"resting":true,"capped":false,"age":0,"node":null}
 > number show p 100 now=6000
-{"status":"ok","epoch":"E","version":7,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":0,"calls_today":1,"used":1000,"resting":false,"capped":false}
+{"status":"ok","epoch":"E","version":7,"number":"100","state":"idle+up","group":"A","owner":null,"token":"3","until":0,"calls_today":1,"used":1000,"resting":false,"capped":false,"age":0,"node":null}
 > number sweep p now=6000
 {"status":"ok","epoch":"E","version":8,"expired":1,"more":false}
 > number sweep p now=6000
@@ -106,13 +106,13 @@ cat >wanted_talk <<'EOF'
 > number add p 300 group=A now=6000
 {"status":"ok","epoch":"E","version":13,"state":"idle+down"}
 > number list p now=6000
-{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false},{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false},{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false}],"next":null}
+{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false,"age":0,"node":null},{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 > number list p max=1 now=6000
-{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false}],"next":"100"}
+{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"100","state":"idle+up","group":"A","owner":null,"token":"10","until":6010,"calls_today":2,"used":6000,"resting":true,"capped":false,"age":0,"node":null}],"next":"100"}
 > number list p after=100 state=idle+down max=1 now=6000
-{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false}],"next":"200"}
+{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"200","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":"200"}
 > number list p after=200 now=6000
-{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false}],"next":null}
+{"status":"ok","epoch":"E","version":13,"numbers":[{"number":"300","state":"idle+down","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 > number list p owner=c now=6000
 {"status":"ok","epoch":"E","version":13,"numbers":[],"next":null}
 > number del p 200 now=6000

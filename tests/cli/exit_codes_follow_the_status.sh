@@ -26,27 +26,27 @@ EOF
 ok: 100 is idle+up
 EOF
     expect 0 "$USHER" number call p owner='a b' now=1000 lease=500 <<'EOF'
-ok: 100, token 3, held until 1970-01-01T00:00:01.500Z
+ok: 100, token 3, for 0 s, held until 1970-01-01T00:00:01.500Z
 EOF
     expect 1 "$USHER" number hangup p 100 token=2 now=1000 <<'EOF'
-stale: 100 is busy+up under token 3, held until 1970-01-01T00:00:01.500Z
+stale: 100 is busy+up under token 3, for 0 s, held until 1970-01-01T00:00:01.500Z
 EOF
     expect 1 "$USHER" --json number hangup p 100 token=2 now=1000 <<'EOF'
 {"status":"stale","epoch":"E","version":3,"state":"busy+up","until":1500,"token":"3"}
 EOF
     expect 0 "$USHER" number show p 100 now=1000 <<'EOF'
-ok: 100 busy+up, owner a b, token 3, held until 1970-01-01T00:00:01.500Z, 1 calls today, last used 1970-01-01T00:00:01.000Z
+ok: 100 busy+up, owner a b, token 3, for 0 s, held until 1970-01-01T00:00:01.500Z, 1 calls today, last used 1970-01-01T00:00:01.000Z
 EOF
     expect 1 "$USHER" number call p now=1000 <<'EOF'
 empty: all are busy, one may be free at 1970-01-01T00:00:01.500Z
 EOF
     expect 0 "$USHER" number list p now=1000 <<'EOF'
-ok: 1 number; 100 busy+up, owner a b, token 3, held until 1970-01-01T00:00:01.500Z, 1 calls today, last used 1970-01-01T00:00:01.000Z
+ok: 1 number; 100 busy+up, owner a b, token 3, for 0 s, held until 1970-01-01T00:00:01.500Z, 1 calls today, last used 1970-01-01T00:00:01.000Z
 EOF
     expect 0 "$USHER" number stats p now=1400 <<'EOF'
 ok: 1 numbers: 0 idle+up (0 resting, 0 capped), 0 idle+down, 1 busy+up, 0 busy+down; today 1 calls, 3 refused; longest hold 0 s
 EOF
-    expect 0 "$USHER" number free p now=1400 <<'EOF'
+    expect 0 "$USHER" number free p all=1 now=1400 <<'EOF'
 ok: 1 freed
 EOF
     expect 0 "$USHER" number set p rest=5 now=1400 <<'EOF'

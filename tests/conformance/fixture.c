@@ -136,6 +136,8 @@ void said_line(struct said *s, enum usher_noun noun_code, const char *line)
     s->c.verb = (enum usher_verb)verb->verb;
     s->c.scope = text(strsep(&rest, " "));
     order = verb->order;
+    if ((verb->flags & USHER__PLACED) != 0)
+        order |= verb->keys & ~(verb->keys - 1); /* the first of them */
     while ((word = strsep(&rest, " ")) != NULL) {
         char *value = strchr(word, '=');
         unsigned i;

@@ -352,8 +352,8 @@ static void each_cell_of_the_table_does_what_it_says(void **state)
     }
 }
 
-/* A number that is taken out and put in again is as new, but for its calls of the day, and is in one
- * list once. */
+/* A number that is taken out and put in again is as new, but for its calls of the day, and is in
+ * one list once. */
 static void a_number_that_comes_back_is_new(void **state)
 {
     struct fixture *f = *state;
@@ -406,7 +406,7 @@ static void a_pool_that_is_not_there_has_nothing(void **state)
     missing(f, "stats desk");
     missing(f, "set desk");
     missing(f, "sweep desk");
-    missing(f, "free desk");
+    missing(f, "free desk all=1");
     missing(f, "free desk number=n1");
     same(f, "del desk n1");
     empty(f, "call desk owner=ann");
@@ -811,11 +811,188 @@ static void an_operator_sees_and_ends_holds(void **state)
     same(f, "free desk owner=ann");
     same(f, "free desk owner=nobody");
     /* all */
-    ok(f, "free desk");
+    ok(f, "free desk all=1");
     assert_int_equal(f->r.of.number.count, 1);
-    same(f, "free desk");
+    same(f, "free desk all=1");
     ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.idle_up, 5);
+}
+
+/* ---- N20: nodes --------------------------------------------------------------------- */
+
+static void calls_of_a_node_go_together_and_owners_name_one(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_reply *r = &f->r.of.number;
+    uint64_t v;
+
+    numbers(f, 5);
+    assert_given(f, "desk owner=c1 node=m1 lease=1000", "n1");
+    assert_given(f, "desk owner=c2 node=m1 lease=1000", "n2"); /* the same machine, another call */
+    same(f, "call desk owner=c1 node=m1");
+    assert_string_equal(r->number, "n1");
+    assert_given(f, "desk node=m2", "n3");
+    assert_given(f, "desk owner=c4", "n4");
+    f->now += 500;
+    ok(f, "list desk node=m1");
+    assert_int_equal(r->n_rows, 2);
+    assert_text(r->rows[0].number, "n1");
+    assert_text(r->rows[0].node, "m1");
+    assert_text(r->rows[0].owner, "c1");
+    assert_int_equal(r->rows[0].age_ms, 500);
+    assert_text(r->rows[1].number, "n2");
+    ok(f, "show desk n4");
+    assert_text(r->rows[0].node, "");
+    /* all of its leases, each a change of its own */
+    v = f->r.version;
+    ok(f, "renew desk node=m1");
+    assert_int_equal(r->count, 2);
+    assert_false(r->more);
+    assert_int_equal(f->r.version, v + 2);
+    same(f, "renew desk node=m1");
+    same(f, "renew desk node=m9");
+    missing(f, "renew none node=m1");
+    ok(f, "show desk n2");
+    assert_int_equal(r->rows[0].until_ms, f->now + 1000);
+    ok(f, "renew desk node=m1 lease=3000");
+    f->now += 1000;
+    ok(f, "hangup desk n1");
+    ok(f, "list desk node=m1");
+    assert_int_equal(r->n_rows, 1);
+    ok(f, "show desk n1");
+    assert_text(r->rows[0].node, "");
+    same(f, "free desk number=n2 node=m2");
+    ok(f, "free desk node=m1");
+    assert_int_equal(r->count, 1);
+    same(f, "free desk node=m1");
+    ok(f, "free desk number=n3 node=m2");
+    ok(f, "show desk n4");
+    assert_int_equal(r->rows[0].state, USHER_NUMBER_BUSY_UP);
+    /* whatever ends a call takes it from its node */
+    ok(f, "call desk number=n1 node=m1 lease=100");
+    ok(f, "call desk number=n2 node=m1");
+    ok(f, "call desk number=n3 node=m1");
+    ok(f, "del desk n2");
+    ok(f, "unreg desk n3");
+    f->now += 100;
+    ok(f, "list desk node=m1");
+    assert_int_equal(r->n_rows, 1);
+    assert_text(r->rows[0].number, "n3");
+    ok(f, "call desk number=n1 node=m2"); /* the number goes on with another one */
+    ok(f, "renew desk node=m1 lease=5");
+    assert_int_equal(r->count, 1);
+    ok(f, "free desk all=1");
+    ok(f, "list desk state=busy");
+    assert_int_equal(r->n_rows, 0);
+}
+
+static void calls_are_listed_oldest_first_and_in_pages(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_reply *r = &f->r.of.number;
+    char after[USHER_NAME_MAX + 1];
+
+    for (int i = 9; i >= 1; i--) {
+        ok(f, "add desk n%d", i);
+        ok(f, "reg desk n%d", i);
+    }
+    for (int i = 0; i < 7; i++) { /* n9 first, of two owners and three machines in turn */
+        ok(f, "call desk number=n%d owner=%s node=m%d", 9 - i, i % 2 == 0 ? "ann" : "bob", i % 3);
+        f->now += 10;
+    }
+    ok(f, "list desk state=busy max=3");
+    assert_int_equal(r->n_rows, 3);
+    assert_true(r->more);
+    assert_text(r->rows[0].number, "n9");
+    assert_text(r->rows[2].number, "n7");
+    assert_int_equal(r->rows[0].age_ms, 70);
+    (void)snprintf(after, sizeof after, "%s", r->number);
+    ok(f, "hangup desk n7"); /* the last of the page: the next one goes on all the same */
+    ok(f, "unreg desk n8");
+    ok(f, "list desk state=busy after=%s", after);
+    assert_int_equal(r->n_rows, 4);
+    assert_false(r->more);
+    for (size_t i = 0; i < r->n_rows; i++)
+        assert_true(r->rows[i].token > strtoull(after, NULL, 10) &&
+                    (i == 0 || r->rows[i].token > r->rows[i - 1].token));
+    ok(f, "list desk state=busy+down");
+    assert_int_equal(r->n_rows, 1);
+    assert_text(r->rows[0].number, "n8");
+    ok(f, "list desk owner=ann max=1");
+    assert_true(r->more);
+    assert_text(r->rows[0].number, "n9");
+    (void)snprintf(after, sizeof after, "%s", r->number);
+    ok(f, "list desk owner=bob after=%s", after);
+    assert_text(r->rows[0].number, "n8");
+    ok(f, "list desk node=m0 after=%s", after);
+    assert_int_equal(r->n_rows, 2); /* n6 and n3 */
+    for (size_t i = 0; i < r->n_rows; i++)
+        assert_text(r->rows[i].node, "m0");
+}
+
+/* One page, and not one of numbers that are idle. */
+static void a_call_among_many_numbers_is_on_the_first_page(void **state)
+{
+    enum { N = USHER_LIST_MAX + 100 };
+    struct fixture *f = *state;
+    static char names[N][8];
+    static const char *list[N];
+    struct usher_bulk_counts n;
+
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%05d", i);
+        list[i] = names[i];
+    }
+    no_twin(f);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n),
+                     USHER_OK);
+    ok(f, "reg desk %s", names[N - 1]);
+    ok(f, "call desk node=m");
+    ok(f, "list desk state=busy+up max=10");
+    assert_int_equal(f->r.of.number.n_rows, 1);
+    assert_text(f->r.of.number.rows[0].number, names[N - 1]);
+    assert_false(f->r.of.number.more);
+}
+
+static void a_node_with_many_calls_is_renewed_in_pages(void **state)
+{
+    enum { N = 2100 };
+    struct fixture *f = *state;
+    static char names[N][8];
+    static const char *list[N];
+    struct usher_bulk_counts n;
+    char after[USHER_NAME_MAX + 1];
+    uint64_t count;
+
+    no_twin(f);
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(names[i], sizeof names[i], "n%04d", i);
+        list[i] = names[i];
+    }
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n),
+                     USHER_OK);
+    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, &n),
+                     USHER_OK);
+    for (int i = 0; i < N; i++)
+        ok(f, "call desk node=m lease=60000");
+    ok(f, "renew desk node=m lease=90000");
+    assert_int_equal(f->r.of.number.count, 1000);
+    assert_true(f->r.of.number.more);
+    (void)snprintf(after, sizeof after, "%s", f->r.of.number.number);
+    ok(f, "renew desk node=m lease=90000 after=%s", after);
+    assert_int_equal(f->r.of.number.count, 1000);
+    (void)snprintf(after, sizeof after, "%s", f->r.of.number.number);
+    ok(f, "renew desk node=m lease=90000 after=%s", after);
+    assert_int_equal(f->r.of.number.count, 100);
+    assert_false(f->r.of.number.more);
+    f->now += 60000;
+    ok(f, "renew desk node=m lease=0"); /* a page with nothing to do is not the end */
+    assert_int_equal(usher_number_renew_node(f->e, "desk", "m", -1, &count), USHER_OK);
+    assert_int_equal(count, 1100);
+    assert_int_equal(usher_number_free_node(f->e, "desk", "m", &count), USHER_OK);
+    assert_int_equal(count, N);
+    assert_int_equal(usher_number_free_node(f->e, "desk", "m", &count), USHER_SAME);
+    assert_int_equal(usher_number_free_node(f->e, "desk", NULL, &count), USHER_INVALID);
 }
 
 /* ---- N7: order --------------------------------------------------------------------- */
@@ -1875,10 +2052,10 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_int_equal(f->r.of.number.count, 0);
     /* free: the same */
     assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
-    ok(f, "free desk");
+    ok(f, "free desk all=1");
     assert_int_equal(f->r.of.number.count, 1000);
     assert_true(f->r.of.number.more);
-    ok(f, "free desk");
+    ok(f, "free desk all=1");
     assert_int_equal(f->r.of.number.count, N - 1000);
     assert_false(f->r.of.number.more);
     /* the typed functions go on until all is done */
@@ -1984,7 +2161,7 @@ static void each_change_is_told_in_order(void **state)
     f->now += 100;
     ok(f, "call desk");
     assert_int_equal(h.n, 13);
-    ok(f, "free desk");
+    ok(f, "free desk all=1");
     assert_heard(f, &h, 14, "free", "n1", BUSY_UP, IDLE_UP);
     f->now += 100;
     ok(f, "set desk daily=1");
@@ -2098,7 +2275,7 @@ static void every_verb_that_changes_keeps_its_answer(void **state)
     f->now += 77;
     ok(f, "call desk");
     for (int repeat = 0; repeat < 2; repeat++) {
-        ok(f, "free desk req=free");
+        ok(f, "free desk all=1 req=free");
         assert_int_equal(f->r.repeated, repeat);
         assert_int_equal(f->r.of.number.count, 1);
     }
@@ -2161,7 +2338,7 @@ static void a_request_id_is_for_one_verb(void **state)
     assert_string_equal(before, after);
     ok(f, "hangup desk n1 req=r2");
     ok(f, "call desk req=r3");
-    invalid(f, "free desk req=r3"); /* the same arguments: none */
+    invalid(f, "free desk all=1 req=r3"); /* the same arguments: none */
 }
 
 /* An answer is that to the first question, not to another one that has its id. */
@@ -2407,12 +2584,25 @@ static void wrong_arguments_are_named(void **state)
         { C(CALL, .request = { too_long, USHER_NAME_MAX + 1 }), "req" },
         { C(LIST, .arg.number.after = text("\n")), "after" },
         { C(LIST, .arg.number.after = text("a"), .arg.number.owner = text("b")), "after" },
+        { C(LIST, .arg.number.after = text("9007199254740992"), INT(STATE, state, 5)), "after" },
+        { C(LIST, .arg.number.node = text("a"), .arg.number.owner = text("b")), "node" },
+        { C(LIST, .arg.number.node = { "", 0 }), "node" },
+        { C(ADD, N, .arg.number.node = text("a")), "node" },
+        { C(RENEW, .arg.number.after = text("1")), "node" },
+        { C(RENEW, N, .arg.number.node = text("a")), "token" },
+        { C(RENEW, N, INT(TOKEN, token, 1), .arg.number.after = text("1")), "after" },
+        { C(RENEW, INT(TOKEN, token, 1), .arg.number.node = text("a")), "token" },
+        { C(RENEW, .arg.number.node = text("a"), .arg.number.after = text("x")), "after" },
+        { C(FREE, ), "all=1" },
+        { C(FREE, INT(ALL, all, 0)), "all" },
+        { C(FREE, N, INT(ALL, all, 1)), "all" },
+        { C(FREE, .arg.number.node = text("a"), .arg.number.owner = text("b")), "node" },
         { C(CALL, INT(LEASE, lease_ms, -1)), "lease" },
         { C(CALL, INT(LEASE, lease_ms, USHER_SPAN_MAX + 1)), "lease" },
         { C(HANGUP, N, INT(REST, rest_ms, -1)), "rest" },
         { C(HANGUP, N, INT(REST, rest_ms, INT64_MAX)), "rest" },
         { C(LIST, INT(STATE, state, 0)), "state" },
-        { C(LIST, INT(STATE, state, 5)), "state" },
+        { C(LIST, INT(STATE, state, 6)), "state" },
         { C(LIST, INT(MAX, max, 0)), "max" },
         { C(LIST, INT(MAX, max, USHER_LIST_MAX + 1)), "max" },
         { C(SWEEP, INT(MAX, max, INT64_MIN)), "max" },
@@ -2996,6 +3186,10 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_hold_that_expires_while_down_stays_down),
         TEST(a_late_hangup_after_the_lease_ends_nobodys_call),
         TEST(an_operator_sees_and_ends_holds),
+        TEST(calls_of_a_node_go_together_and_owners_name_one),
+        TEST(calls_are_listed_oldest_first_and_in_pages),
+        TEST(a_call_among_many_numbers_is_on_the_first_page),
+        TEST(a_node_with_many_calls_is_renewed_in_pages),
         TEST(the_longest_idle_number_comes_first),
         TEST(the_most_recent_number_comes_first),
         TEST(numbers_idle_before_the_order_became_random_go_first),

@@ -438,6 +438,10 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     c.request.data = "r";
     c.request.size = 1;
     c.now_ms += verb == USHER_NUMBER_SWEEP ? 5000 : 0;
+    if (verb == USHER_NUMBER_FREE) {
+        c.given |= USHER_GIVEN_ALL;
+        c.arg.number.all = 1;
+    }
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", before), USHER_OK);
     arm(&f, nth, for_ever);
     (void)usher_execute(e, &c, &r, 1);

@@ -287,7 +287,13 @@ static const struct usher_command targets[] = {
     LINE(RENEW, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 11)),
     LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
          ARGS(N("n3"), .token = 11, .lease_ms = 5000), REQ("r")),
-    LINE(FREE, 20, 0, ARGS(.max = 0)),
+    LINE(CALL, 20, USHER_GIVEN_LEASE,
+         ARGS(.owner = TEXT("dora"), .node = TEXT("m1"), .lease_ms = 500)),
+    LINE(RENEW, 20, USHER_GIVEN_LEASE, ARGS(.node = TEXT("m1"), .lease_ms = 700)),
+    LINE(LIST, 20, 0, ARGS(.node = TEXT("m1"))),
+    LINE(FREE, 20, 0, ARGS(.node = TEXT("m1")), REQ("f")),
+    LINE(FREE, 20, USHER_GIVEN_ALL, ARGS(.all = 1)),
+    LINE(LIFT, 20, 0, ARGS(N("n3"))),
     LINE(FREE, 20, 0, ARGS(.owner = TEXT("ann")), REQ("r")),
     LINE(SHOW, 20, 0, ARGS(N("n4"))),
     LINE(LIST, 20, 0, ARGS(.max = 0)),
@@ -3103,9 +3109,7 @@ static void one_right_less_fails_and_says_so(void **state)
     usher_close(direct);
 }
 
-/* ---- by hand
- * --------------------------------------------------------------------------------------------------
- */
+/* ---- by hand ------------------------------------------------------------------------- */
 
 static char *script_text(void)
 {
@@ -3190,6 +3194,17 @@ static void a_person_can_use_the_script_by_hand(void **state)
                   "invalid");
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "renew", NULL)),
                   "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "free", NULL)),
+                  "invalid");
+    assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "list", "owner", "a",
+                                "after", "n1", NULL)),
+                  "invalid");
+    /* keys that would lie anywhere, or that no store of ours has */
+    assert_answer(by_hand(sha->str, "numpool", "add", "1"), "invalid");
+    assert_answer(by_hand(sha->str, "{}numpool", "add", "1"), "invalid");
+    assert_answer(by_hand(sha->str, "{numpool", "add", "1"), "invalid");
+    assert_answer(by_hand(sha->str, "{a}{numpool}", "add", "1"), "invalid");
+    assert_answer(by_hand(sha->str, "{numpool}x", "add", "1"), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "call", ""), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "stats", "1"), "invalid");
     assert_answer(by_hand(sha->str, "{numpool}", "add", "\xff"), "invalid");

@@ -42,7 +42,7 @@ static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t
         chatter_put(to, "number call p owner=o%u lease=%u", chatter_below(random, 9),
                     chatter_below(random, 3) * 2000);
     else if (k < 9)
-        chatter_put(to, "number call p number=n%u owner=o9", i);
+        chatter_put(to, "number call p number=n%u owner=o9 node=m%u", i, i % 2);
     else if (k < 14)
         chatter_put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, c->number[i],
                     chatter_below(random, 3) * 500);
@@ -56,6 +56,8 @@ static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t
         chatter_put(to, "number reg p n%u", i);
     else if (k < 20)
         chatter_put(to, "number sweep p");
+    else if (k < 21)
+        chatter_put(to, "number lift p n%u", i);
     else
         chatter_put(to, "number show p n%u", i);
 }

@@ -96,6 +96,8 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
         ROW(calls_today);
         ROW(used_ms);
         ROW(capped);
+        ROW(age_ms);
+        diff_text(&d, "node", i, p->node, q->node);
     }
     if (verb == USHER_NUMBER_SET && answered) {
         OF(of.settings.order);

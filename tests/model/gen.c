@@ -63,11 +63,11 @@ bool rng_chance(struct rng *r, unsigned percent)
 
 struct gen {
     struct rng rng;
-    struct gen_names pools, numbers, owners, groups, peers, requests;
+    struct gen_names pools, numbers, owners, groups, peers, requests, nodes;
     char (*lists)[USHER_LIST_TEXT_MAX + 1]; /* of groups, some of them wrong */
     int64_t now;
     int64_t scale; /* what a step of the clock, a lease and a rest are like */
-    unsigned daily, request, sticky, group, owner, given, lease, set; /* percents */
+    unsigned daily, request, sticky, group, owner, given, lease, set, node; /* percents */
     bool big;                 /* more numbers than one command brings up to date */
     bool calm;                /* the clock seldom jumps */
     uint64_t made;            /* commands so far */
@@ -236,6 +236,7 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     gen_names_make(r, &g->groups, (unsigned)(1 + rng_below(r, 3)), "g", ",");
     gen_names_make(r, &g->peers, (unsigned)(1 + rng_below(r, 5)), "peer", "");
     gen_names_make(r, &g->requests, (unsigned)(1 + rng_below(r, 12)), "req", "");
+    gen_names_make(r, &g->nodes, (unsigned)(1 + rng_below(r, 3)), "node", "");
     lists_make(g);
     g->scale = scales[rng_below(r, sizeof scales / sizeof *scales)];
     g->now = starts[rng_below(r, sizeof starts / sizeof *starts)] + (int64_t)rng_below(r, 3600000);
@@ -247,10 +248,11 @@ struct gen *gen_open(uint64_t seed, unsigned size)
     g->given = (unsigned)rng_below(r, 3) * 15;
     g->lease = (unsigned)rng_below(r, 3) * 30;
     g->set = (unsigned)(1 + rng_below(r, 4));
+    g->node = (unsigned)rng_below(r, 3) * 40;
     if (g->big)
         g->lease = 90;
     if (rng_chance(r, 20)) { /* as most pools are: stores have shorter ways for them */
-        g->daily = g->request = g->sticky = g->group = g->set = 0;
+        g->daily = g->request = g->sticky = g->group = g->set = g->node = 0;
         g->owner = 95;
         g->given = 5;
     }
@@ -271,6 +273,7 @@ void gen_close(struct gen *g)
     free(g->groups.name);
     free(g->peers.name);
     free(g->requests.name);
+    free(g->nodes.name);
     free(g->lists);
     free(g);
 }
@@ -412,6 +415,15 @@ static void give_token(struct gen *g, struct gen_command *q)
     }
 }
 
+/* A token to go on behind: versions are small in a world. */
+static void give_after(struct gen *g, struct gen_command *q)
+{
+    static const char *const tokens[] = { "0",  "1",   "3",   "10",   "17",    "40",
+                                          "90", "200", "500", "1000", "99999", "9007199254740991" };
+
+    q->c.arg.number.after = text(tokens[rng_below(&g->rng, sizeof tokens / sizeof *tokens)]);
+}
+
 static void give_settings(struct gen *g, struct gen_command *q)
 {
     struct rng *r = &g->rng;
@@ -460,7 +472,14 @@ static void spoil(struct gen *g, struct gen_command *q)
     struct usher_number_args *a = &q->c.arg.number;
     struct usher_text wrong = gen_bad(r);
 
-    switch (rng_below(r, 16)) {
+    switch (rng_below(r, 18)) {
+    case 16:
+        a->node = rng_chance(r, 50) ? wrong : any(g, &g->nodes);
+        break;
+    case 17:
+        q->c.given |= USHER_GIVEN_ALL;
+        a->all = (int64_t)rng_below(r, 3);
+        break;
     case 0:
         q->c.scope = rng_chance(r, 30) ? text("{x") : rng_chance(r, 30) ? text("x}") : wrong;
         break;
@@ -588,6 +607,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         }
         if (rng_chance(r, g->sticky))
             a->sticky = any(g, &g->peers);
+        if (rng_chance(r, g->node))
+            a->node = any(g, &g->nodes);
         if (rng_chance(r, a->number.data == NULL ? g->group : 2))
             a->group = text(g->lists[rng_below(r, LISTS)]);
         break;
@@ -600,8 +621,14 @@ void gen_next(struct gen *g, struct gen_command *ret)
         }
         break;
     case USHER_NUMBER_RENEW:
-        if (rng_chance(r, 97))
+        if (rng_chance(r, g->node / 3)) {
+            a->number.data = NULL;
+            a->node = any(g, &g->nodes);
+            if (rng_chance(r, 20))
+                give_after(g, ret);
+        } else if (rng_chance(r, 97)) {
             give_token(g, ret);
+        }
         if (rng_chance(r, 50)) {
             c->given |= USHER_GIVEN_LEASE;
             a->lease_ms = span(g);
@@ -610,19 +637,32 @@ void gen_next(struct gen *g, struct gen_command *ret)
     case USHER_NUMBER_FREE:
         if (rng_chance(r, 50))
             a->number.data = NULL;
-        if (rng_chance(r, 50))
+        if (rng_chance(r, g->node / 2))
+            a->node = any(g, &g->nodes);
+        else if (rng_chance(r, 50))
             a->owner = any(g, &g->owners);
+        if (a->number.data == NULL && a->owner.data == NULL && a->node.data == NULL &&
+            rng_chance(r, 95)) {
+            c->given |= USHER_GIVEN_ALL;
+            a->all = 1;
+        }
         break;
     case USHER_NUMBER_LIST:
         a->number.data = NULL;
         if (rng_chance(r, 40)) {
             c->given |= USHER_GIVEN_STATE;
-            a->state = 1 + (int64_t)rng_below(r, 4);
+            a->state = 1 + (int64_t)rng_below(r, 5);
         }
-        if (rng_chance(r, 30))
-            a->owner = any(g, &g->owners);
+        if (rng_chance(r, g->node / 2))
+            a->node = any(g, &g->nodes);
         else if (rng_chance(r, 30))
-            a->after = any(g, &g->numbers);
+            a->owner = any(g, &g->owners);
+        if (rng_chance(r, 30)) {
+            if (a->node.data != NULL || a->owner.data != NULL || a->state > USHER_NUMBER_IDLE_UP)
+                give_after(g, ret);
+            else
+                a->after = any(g, &g->numbers);
+        }
         if (rng_chance(r, 40)) {
             c->given |= USHER_GIVEN_MAX;
             a->max = rng_chance(r, 10) ? USHER_LIST_MAX : 1 + (int64_t)rng_below(r, 3);

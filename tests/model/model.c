@@ -4,6 +4,7 @@
 
 #include "model/model.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,19 +23,50 @@ static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
 
-/* Letters for arguments: n number, o owner, g group, s sticky, a after. */
+/* Letters for arguments: n number, o owner, g group, s sticky, a after, d node. */
 static bool texts_only(const struct usher_number_args *a, const char *which)
 {
     return (a->number.data == NULL || strchr(which, 'n') != NULL) &&
            (a->owner.data == NULL || strchr(which, 'o') != NULL) &&
            (a->group.data == NULL || strchr(which, 'g') != NULL) &&
            (a->sticky.data == NULL || strchr(which, 's') != NULL) &&
-           (a->after.data == NULL || strchr(which, 'a') != NULL);
+           (a->after.data == NULL || strchr(which, 'a') != NULL) &&
+           (a->node.data == NULL || strchr(which, 'd') != NULL);
 }
 
 static bool name_or_none(const struct usher_text *t)
 {
     return t->data == NULL || is_name(t->data, t->size);
+}
+
+/* A version as it is printed. */
+static bool is_token(const struct usher_text *t)
+{
+    static const char most[] = "9007199254740991";
+
+    for (size_t i = 0; i < t->size; i++)
+        if (strchr("0123456789", t->data[i]) == NULL || t->data[i] == '\0')
+            return false;
+    return t->size < sizeof most - 1 ||
+           (t->size == sizeof most - 1 && memcmp(t->data, most, t->size) <= 0);
+}
+
+static uint64_t token_in(const struct usher_text *t)
+{
+    uint64_t token = 0;
+
+    for (size_t i = 0; i < t->size; i++)
+        token = token * 10 + (uint64_t)(t->data[i] - '0');
+    return token;
+}
+
+/* The list is one of calls, not of numbers. */
+static bool of_calls(const struct usher_command *c)
+{
+    const struct usher_number_args *a = &c->arg.number;
+
+    return a->owner.data != NULL || a->node.data != NULL ||
+           ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_IDLE_UP);
 }
 
 static bool arguments_right(const struct usher_command *c)
@@ -49,12 +81,12 @@ static bool arguments_right(const struct usher_command *c)
     if (c->scope.data == NULL || !is_scope(c->scope.data, c->scope.size))
         return false;
     if (!name_or_none(&c->request) || !name_or_none(&a->number) || !name_or_none(&a->owner) ||
-        !name_or_none(&a->sticky) || !name_or_none(&a->after))
+        !name_or_none(&a->sticky) || !name_or_none(&a->after) || !name_or_none(&a->node))
         return false;
     if (!in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) ||
         !in(c, USHER_GIVEN_LEASE, a->lease_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_REST, a->rest_ms, 0, USHER_SPAN_MAX) ||
-        !in(c, USHER_GIVEN_STATE, a->state, 1, 4) ||
+        !in(c, USHER_GIVEN_STATE, a->state, 1, 5) || !in(c, USHER_GIVEN_ALL, a->all, 1, 1) ||
         !in(c, USHER_GIVEN_MAX, a->max, 1, USHER_LIST_MAX) ||
         !in(c, USHER_GIVEN_ORDER, a->order, 0, 2) ||
         !in(c, USHER_GIVEN_DAILY, a->daily, 0, 1000000000) ||
@@ -78,7 +110,7 @@ static bool arguments_right(const struct usher_command *c)
         texts = "n";
         break;
     case USHER_NUMBER_CALL:
-        texts = "nogs";
+        texts = "nogsd";
         may = USHER_GIVEN_LEASE;
         if (a->group.data != NULL &&
             (a->number.data != NULL || !is_groups(a->group.data, a->group.size)))
@@ -89,18 +121,28 @@ static bool arguments_right(const struct usher_command *c)
         may = USHER_GIVEN_TOKEN | USHER_GIVEN_REST;
         break;
     case USHER_NUMBER_RENEW:
-        texts = "n";
-        may = USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE;
-        if ((c->given & USHER_GIVEN_TOKEN) == 0)
+        texts = a->number.data != NULL ? "n" : "da";
+        may = USHER_GIVEN_LEASE | (a->number.data != NULL ? USHER_GIVEN_TOKEN : 0);
+        if (a->number.data != NULL
+                ? (c->given & USHER_GIVEN_TOKEN) == 0
+                : a->node.data == NULL || (a->after.data != NULL && !is_token(&a->after)))
             return false;
         break;
     case USHER_NUMBER_FREE:
-        texts = "no";
+        texts = "nod";
+        may = USHER_GIVEN_ALL;
+        if (a->owner.data != NULL && a->node.data != NULL)
+            return false;
+        if (((c->given & USHER_GIVEN_ALL) != 0) ==
+            (a->owner.data != NULL || a->node.data != NULL || a->number.data != NULL))
+            return false;
         break;
     case USHER_NUMBER_LIST:
-        texts = "oa";
+        texts = "oad";
         may = USHER_GIVEN_STATE | USHER_GIVEN_MAX;
-        if (a->owner.data != NULL && a->after.data != NULL)
+        if (a->owner.data != NULL && a->node.data != NULL)
+            return false;
+        if (of_calls(c) && a->after.data != NULL && !is_token(&a->after))
             return false;
         break;
     case USHER_NUMBER_STATS:
@@ -116,9 +158,9 @@ static bool arguments_right(const struct usher_command *c)
     }
     if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
         return false;
-    /* All that take one number need it, but for these two. */
+    /* All that take one number need it, but for these. */
     return strchr(texts, 'n') == NULL || a->number.data != NULL || c->verb == USHER_NUMBER_CALL ||
-           c->verb == USHER_NUMBER_FREE;
+           c->verb == USHER_NUMBER_FREE || c->verb == USHER_NUMBER_RENEW;
 }
 
 /* ---- days and order ---------------------------------------------------------------- */
@@ -306,7 +348,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
     enum usher_number_state from = model_state(n);
 
     n->busy = false;
-    n->owner = text_of(NULL, 0);
+    n->owner = n->node = text_of(NULL, 0);
     n->lease = 0;
     n->until = rest > 0 ? at + rest : 0;
     if (free_now(n))
@@ -467,6 +509,13 @@ static enum usher_status tell(struct work *w, enum usher_status status,
     return status;
 }
 
+/* The page ends with the call that has @token. */
+static void go_on_behind(struct usher_number_reply *r, uint64_t token)
+{
+    r->number_size =
+        (size_t)snprintf(r->number, sizeof r->number, "%llu", (unsigned long long)token);
+}
+
 static enum usher_status verb_add(struct work *w, struct model_number *n)
 {
     if (n != NULL)
@@ -539,6 +588,7 @@ static enum usher_status take(struct work *w, struct model_number *n)
 
     n->busy = true;
     n->owner = text_of(w->a->owner.data, w->a->owner.size);
+    n->node = text_of(w->a->node.data, w->a->node.size);
     n->token = n->order = p->version + 1;
     n->lease = lease;
     n->until = lease > 0 ? w->now + lease : 0;
@@ -856,31 +906,77 @@ static enum usher_status verb_lift(struct work *w, struct model_number *n)
     return tell(w, USHER_OK, n);
 }
 
+/* true: its hold ends at another time now. */
+static bool extended(struct work *w, struct model_number *n)
+{
+    int64_t lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : n->lease;
+    int64_t until = lease > 0 ? w->now + lease : 0;
+
+    if (n->lease == lease && n->until == until)
+        return false;
+    n->lease = lease;
+    n->until = until;
+    changed(w, w->c->verb, model_state(n), model_state(n), n);
+    return true;
+}
+
+/* The oldest hold of the node behind the one with token @behind; NULL. */
+static struct model_number *next_of_node(struct work *w, uint64_t behind)
+{
+    struct model_number *next = NULL;
+
+    for (size_t i = 0; i < w->p->n_numbers; i++) {
+        struct model_number *n = &w->p->numbers[i];
+
+        if (n->busy && is(&n->node, w->a->node.data, w->a->node.size) && n->token > behind &&
+            (next == NULL || n->token < next->token))
+            next = n;
+    }
+    return next;
+}
+
+static enum usher_status renew_node(struct work *w)
+{
+    struct usher_number_reply *r = &w->r->of.number;
+    uint64_t behind = w->a->after.data != NULL ? token_in(&w->a->after) : 0;
+    struct model_number *n;
+
+    if (!w->p->exists)
+        return USHER_MISSING;
+    for (int looked = 0; (n = next_of_node(w, behind)) != NULL; looked++) {
+        if (looked == STEP_MOST) {
+            r->more = true;
+            go_on_behind(r, behind);
+            break;
+        }
+        behind = n->token;
+        if (n->until != 0 && n->until <= w->now)
+            expire_one(w, n);
+        else if (extended(w, n))
+            r->count++;
+    }
+    return r->count > 0 ? USHER_OK : USHER_SAME;
+}
+
 static enum usher_status verb_renew(struct work *w, struct model_number *n)
 {
-    int64_t lease, until;
-
+    if (w->a->node.data != NULL)
+        return renew_node(w);
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
     if (!n->busy)
         return tell(w, USHER_REFUSED, n);
     if (w->a->token != n->token)
         return tell(w, USHER_STALE, n);
-    lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : n->lease;
-    until = lease > 0 ? w->now + lease : 0;
-    if (n->lease == lease && n->until == until)
-        return tell(w, USHER_SAME, n);
-    n->lease = lease;
-    n->until = until;
-    changed(w, w->c->verb, model_state(n), model_state(n), n);
-    return tell(w, USHER_OK, n);
+    return tell(w, extended(w, n) ? USHER_OK : USHER_SAME, n);
 }
 
 static bool free_applies(const struct work *w, const struct model_number *n)
 {
-    const struct usher_text *owner = &w->a->owner, *number = &w->a->number;
+    const struct usher_text *owner = &w->a->owner, *number = &w->a->number, *node = &w->a->node;
 
-    return n->busy && (owner->data == NULL || is(&n->owner, owner->data, owner->size)) &&
+    return n->busy && (node->data == NULL || is(&n->node, node->data, node->size)) &&
+           (owner->data == NULL || is(&n->owner, owner->data, owner->size)) &&
            (number->data == NULL || is(&n->id, number->data, number->size));
 }
 
@@ -993,6 +1089,8 @@ static void add_row(struct work *w, const struct model_number *n)
     row->until_ms = n->until;
     row->calls_today = n->day == day_of(w->p, w->now) ? n->calls : 0;
     row->used_ms = n->used;
+    row->age_ms = n->busy ? w->now - n->used : 0;
+    row->node = (struct usher_text){ kept(&n->node), n->node.size };
     row->capped = n->up && !n->busy && capped(w->p, n, w->now);
 }
 
@@ -1004,20 +1102,20 @@ static enum usher_status verb_show(struct work *w, const struct model_number *n)
     return tell(w, USHER_OK, n);
 }
 
-/* The next number to look at: in byte order, or the holds of the owner from the oldest on,
- * overdue ones too. */
+/* The next number to look at: in byte order, or the holds from the oldest on, overdue ones too. */
 static const struct model_number *list_next(const struct work *w, const struct model_text *after,
                                             uint64_t order)
 {
     const struct model_pool *p = w->stored;
-    const struct usher_text *owner = &w->a->owner;
+    const struct usher_text *owner = &w->a->owner, *node = &w->a->node;
     const struct model_number *next = NULL;
 
     for (size_t i = 0; i < p->n_numbers; i++) {
         const struct model_number *n = &p->numbers[i];
 
-        if (owner->data != NULL) {
-            if (n->busy && is(&n->owner, owner->data, owner->size) && n->order > order &&
+        if (of_calls(w->c)) {
+            if (n->busy && (owner->data == NULL || is(&n->owner, owner->data, owner->size)) &&
+                (node->data == NULL || is(&n->node, node->data, node->size)) && n->order > order &&
                 (next == NULL || n->order < next->order))
                 next = n;
         } else if (text_compare(&n->id, after) > 0 &&
@@ -1036,7 +1134,7 @@ static enum usher_status verb_list(struct work *w)
     struct model_text after = text_of(a->after.data, a->after.size);
     size_t most = w->c->given & USHER_GIVEN_MAX ? (size_t)a->max : USHER_LIST_DEFAULT;
     const struct model_number *next, *n;
-    uint64_t order = 0;
+    uint64_t order = of_calls(w->c) && a->after.data != NULL ? token_in(&a->after) : 0;
     int looked = 0;
 
     if (!w->p->exists)
@@ -1046,13 +1144,16 @@ static enum usher_status verb_list(struct work *w)
             r->more = true;
             r->number_size = after.size;
             memcpy(r->number, after.data, sizeof r->number);
+            if (of_calls(w->c))
+                go_on_behind(r, order);
             break;
         }
         after = next->id;
         order = next->order;
         n = number_find(w->p, next->id.data, next->id.size);
-        if (((w->c->given & USHER_GIVEN_STATE) == 0 || (int64_t)model_state(n) == a->state) &&
-            (a->owner.data == NULL || n->busy))
+        if (((w->c->given & USHER_GIVEN_STATE) == 0 || (int64_t)model_state(n) == a->state ||
+             a->state == USHER_NUMBER_BUSY) &&
+            (!of_calls(w->c) || n->busy))
             add_row(w, n);
     }
     return USHER_OK;
@@ -1212,6 +1313,7 @@ void model_reply_done(struct usher_reply *r)
         free((void *)(uintptr_t)rows[i].number.data);
         free((void *)(uintptr_t)rows[i].group.data);
         free((void *)(uintptr_t)rows[i].owner.data);
+        free((void *)(uintptr_t)rows[i].node.data);
     }
     free(rows);
     r->block = NULL;
@@ -1238,8 +1340,8 @@ static const char *pool_fault(const struct model_pool *p)
             return "a hold's token is its place among the holds";
         if (n->busy && (n->until != 0) != (n->lease > 0))
             return "a hold has a deadline if and only if it has a lease";
-        if (!n->busy && (n->owner.size != 0 || n->lease != 0))
-            return "only holds have owners and leases";
+        if (!n->busy && (n->owner.size != 0 || n->node.size != 0 || n->lease != 0))
+            return "only holds have owners, nodes and leases";
         if (n->used > p->clock)
             return "no call began in the future";
         for (size_t j = 0; j < i; j++) {

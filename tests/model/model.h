@@ -28,7 +28,7 @@ struct model_number {
     struct model_text id, group;
     bool up, busy;
     /* busy: of the hold.  The token outlives it. */
-    struct model_text owner;
+    struct model_text owner, node;
     uint64_t token;
     int64_t lease;
     int64_t until;  /* busy: end of the hold; idle: end of the rest; 0: none */

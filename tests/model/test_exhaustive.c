@@ -237,7 +237,9 @@ static void alphabet_make(struct alphabet *w, int64_t later)
         s->c.arg.number.group = text("g");
         symbol(w, USHER_NUMBER_CALL, "b", later)->c.arg.number.sticky = text("p");
     }
-    (void)symbol(w, USHER_NUMBER_FREE, NULL, later);
+    s = symbol(w, USHER_NUMBER_FREE, NULL, later);
+    s->c.given |= USHER_GIVEN_ALL;
+    s->c.arg.number.all = 1;
     symbol(w, USHER_NUMBER_FREE, NULL, later)->c.arg.number.owner = text("x");
     symbol(w, USHER_NUMBER_FREE, NULL, later)->c.arg.number.owner = text("y");
     (void)symbol(w, USHER_NUMBER_SWEEP, NULL, later);
@@ -350,9 +352,9 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " at %" PRId64, p->clock % DAY);
     for (size_t k = 0; k < p->n_past && p->set.daily != 0; k++)
         if (p->past[k].day == day)
-            n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %s had %" PRId64,
-                          p->past[k].id.data,
-                          p->past[k].calls < p->set.daily ? p->past[k].calls : p->set.daily);
+            n +=
+                snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %s had %" PRId64, p->past[k].id.data,
+                         p->past[k].calls < p->set.daily ? p->past[k].calls : p->set.daily);
     for (size_t k = 0; k < p->n_stickies; k++)
         if (p->stickies[k].until > p->clock)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " %s %s %" PRId64,

@@ -89,6 +89,10 @@ if by_hand then
     end
 
     local typed, fault = read()
+    -- or the keys of a scope would lie in several slots, and nobody would find it
+    if not string.find(KEYS[1], '^[^{}]*{[^{}]+}$') then
+        typed, fault = nil, 'the key is not a name in braces, as {desk}'
+    end
     if not typed then return {'status', 'invalid', 'message', fault} end
     -- behind one another, as they come packed
     all = {1, 0, 0, 47, K.SKEW_DEFAULT, 40, unpack(typed, 1, 40)}

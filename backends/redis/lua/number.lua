@@ -2,7 +2,8 @@
 --
 -- The verbs of a number pool: the same steps as src/steps/number.c, in its order.  Kinds: 1 a
 -- number (n0 to n3: calls, day, used, lease), 2 a group (total, busy+up, resting), 3 sticky,
--- 4 request, 5 the calls of the day of a number that was taken out.
+-- 4 request, 5 the calls of the day of a number that was taken out, 6 a hold in the list of the node
+-- that carries the call (owner; the number has it in its data).
 local byte, find, floor = string.byte, string.find, math.floor
 
 function S.day_of(at) return floor((at + S.set[K.SET_ZONE + 1] * 60000) / 86400000) end
@@ -98,6 +99,11 @@ end
 -- Put the move of a number from @before (its state, what it had until then) to @after into the
 -- change; either nil: not in the pool.  See save().
 function S.put(r, state, ends, after)
+    if r.data ~= '' and not (after and r.state >= K.BUSY_DOWN) then
+        r.data = ''
+        local of = S.find('6', r.id)
+        if of then S.erase(of) end
+    end
     local total, up, rest = 0, 0, 0
     if state then
         S.add(state, -1)
@@ -296,6 +302,12 @@ function S.take(r)
     end
     S.add(K.COUNT_CALLS, 1)
     S.say(K.OK, r)
+    if a[K.ARG_NODE] then
+        local of = S.fresh('6', r.id)
+        r.data = a[K.ARG_NODE]
+        of.owner, of.order, of.token, of.slots = r.data, v, v, 4
+        S.save(of)
+    end
     local peer = a[K.ARG_STICKY]
     if peer and set[K.SET_STICKY_MS + 1] > 0 and set[K.SET_STICKY_MAX + 1] > 0 then
         local memory = S.find('3', peer) or S.fresh('3', peer)
@@ -534,21 +546,45 @@ function S.hangup()
     S.finish(r, state, ends, true, to)
 end
 
+-- Extend the hold on @r; false: it ends then already.  See extend().
+function S.extend(r, told)
+    local state, ends, lease = r.state, r.ends, r.n3
+    if S.a[K.ARG_LEASE] then r.n3 = S.a[K.ARG_LEASE] end
+    S.settle(r, state, r.n3 > 0 and S.now + r.n3 or 0, S.version + 1)
+    if r.ends == ends and r.n3 == lease then return false end
+    if told then
+        S.say(K.OK, r)
+        S.finish(r, state, ends, true, state)
+    else
+        S.put(r, state, ends, true)
+        S.commit(K.V_RENEW, state, state, r)
+    end
+    return true
+end
+
 function S.renew()
     local a = S.a
     local r = S.load(a[K.ARG_NUMBER])
     if not r then return S.nodata(K.MISSING) end
-    local to, what = S.move(r.state, K.RENEW, a[K.ARG_TOKEN] == r.token and K.HOLDER or K.OTHER)
+    local _, what = S.move(r.state, K.RENEW, a[K.ARG_TOKEN] == r.token and K.HOLDER or K.OTHER)
     if what ~= K.OK then return S.say(what, r) end
-    local state, ends, lease = r.state, r.ends, r.n3
-    if a[K.ARG_LEASE] then r.n3 = a[K.ARG_LEASE] end
-    S.settle(r, to, r.n3 > 0 and S.now + r.n3 or 0, S.version + 1)
-    if r.ends == ends and r.n3 == lease then return S.say(K.SAME, r) end
-    S.say(K.OK, r)
-    S.finish(r, state, ends, true, to)
+    if not S.extend(r, true) then S.say(K.SAME, r) end
+end
+
+-- The token that @text is, or nil.
+function S.as_token(text)
+    local n = find(text, '^%d+$') and #text <= 16 and tonumber(text)
+    return n and n < 9007199254740992 and n or nil
 end
 
 function S.make_steps()
+    -- The oldest hold behind @order, of @owner or @node or (both nil) of all: see walk_held().
+    function S.walk_held(owner, node, order)
+        if not node then return S.walk('1', '2', owner, 0, order) end
+        local of = S.walk('6', '2', node, 0, order)
+        return of and S.find('1', of.id)
+    end
+
     function S.lift()
         local r = S.load(S.a[K.ARG_NUMBER])
         if not r then return S.nodata(K.MISSING) end
@@ -575,14 +611,48 @@ function S.make_steps()
         S.commit(K.V_FREE, state, r.state, r)
     end
 
+    -- all of a node: see renew_node()
+    function S.renew_node()
+        if not S.exists then S.status = K.MISSING return end
+        local a = S.a
+        local n, looked, order = 0, 0, S.as_token(a[K.ARG_AFTER] or '0')
+        -- the library has seen to these; not so by hand
+        if not a[K.ARG_NODE] or not order then
+            S.answer = {K.INVALID, order and 'either a number or node is to be given' or 'after is not a token'}
+            return
+        end
+        while true do
+            local r = S.walk_held(nil, a[K.ARG_NODE], order)
+            if not r then break end
+            if looked == K.STEP_MAX then
+                S.number = string.format('%.0f', order)
+                return S.several(n, true)
+            end
+            looked, order = looked + 1, r.order
+            if r.ends ~= 0 and r.ends <= S.now then
+                if not S.expire then S.make_expiry() end
+                S.expire_one(r)
+            elseif S.extend(r) then
+                n = n + 1
+            end
+        end
+        S.several(n, false)
+    end
+
     function S.free()
         local a = S.a
         local owner, id = a[K.ARG_OWNER], a[K.ARG_NUMBER]
+        if not id and not owner and not a[K.ARG_NODE] and not a[K.ARG_ALL] then
+            S.answer = {K.INVALID,
+                'owner, node or number is missing (or all=1, which ends every call of the pool)'}
+            return
+        end
         if id then
             local r, n = S.load(id), 0
             if not r then return S.nodata(K.MISSING) end
             S.say(K.SAME, r)
-            if r.state >= K.BUSY_DOWN and (not owner or owner == r.owner) then
+            if r.state >= K.BUSY_DOWN and (not owner or owner == r.owner)
+                and (not a[K.ARG_NODE] or a[K.ARG_NODE] == r.data) then
                 S.free_one(r, true)
                 n = 1
             end
@@ -591,7 +661,7 @@ function S.make_steps()
         if not S.exists then S.status = K.MISSING return end
         local n, more = 0, false
         while true do
-            local r = S.walk('1', '2', owner or nil)
+            local r = S.walk_held(owner, a[K.ARG_NODE])
             if not r then break end
             if n == K.STEP_MAX then more = true break end
             S.free_one(r)
@@ -656,7 +726,8 @@ function S.make_reads()
         S.rows = S.rows or {}
         S.rows[#S.rows + 1] = {r.id, r.group, r.owner, r.state,
             r.state == K.IDLE_UP and r.ends ~= 0 and 1 or 0, r.token, r.ends,
-            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.IDLE_UP and S.capped(r, S.now) and 1 or 0}
+            r.n1 == S.day_of(S.now) and r.n0 or 0, r.n2, r.state == K.IDLE_UP and S.capped(r, S.now) and 1 or 0,
+            r.state >= K.BUSY_DOWN and S.now - r.n2 or 0, r.state >= K.BUSY_DOWN and r.data or ''}
     end
 
     function S.show()
@@ -670,13 +741,22 @@ function S.make_reads()
     function S.list()
         if not S.exists then S.status = K.MISSING return end
         local a = S.a
-        local owner, state, max = a[K.ARG_OWNER], a[K.ARG_STATE], a[K.ARG_MAX] or K.LIST_DEFAULT
-        local p, width = '1n', 0
-        if owner then p, width = '1c' .. owner .. '\0', 7 end
-        local from = a[K.ARG_AFTER] and '(1n' .. a[K.ARG_AFTER] or '[' .. p
+        local owner, node, state, max = a[K.ARG_OWNER], a[K.ARG_NODE], a[K.ARG_STATE],
+            a[K.ARG_MAX] or K.LIST_DEFAULT
+        local holds = owner or node or state and state >= K.BUSY_DOWN
+        local key, p, width, from = INDEX, '1n', 0, a[K.ARG_AFTER]
+        if holds then
+            key, p, width = HELD, node and '6c' .. node .. '\0' or owner and '1c' .. owner .. '\0' or '12', 7
+            local order = from and S.as_token(from)
+            if from and not order then S.answer = {K.INVALID, 'after is not a token, as calls are listed by'} return end
+            from = from and '(' .. p .. spack('>I7', order) .. '\255'
+        else
+            from = from and '(1n' .. from
+        end
+        from = from or '[' .. p
         local looked, n = 0, 0
         while true do
-            local members = call('ZRANGEBYLEX', owner and HELD or INDEX, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
+            local members = call('ZRANGEBYLEX', key, from, '(' .. p .. '\255', 'LIMIT', '0', '100')
             local fields = {}
             for i = 1, #members do fields[i] = '1:' .. sub(members[i], #p + width + 1) end
             if #fields > 0 then
@@ -691,9 +771,9 @@ function S.make_reads()
                     return
                 end
                 local r = S.find('1', sub(fields[i], 3))
-                looked, S.number = looked + 1, r.id
+                looked, S.number = looked + 1, holds and string.format('%.0f', r.order) or r.id
                 S.look(r)
-                if (not state or r.state == state) and (not owner or r.state >= K.BUSY_DOWN) then
+                if (not state or state == K.BUSY or r.state == state) and (not holds or r.state >= K.BUSY_DOWN) then
                     S.add_row(r)
                     n = n + 1
                 end
@@ -766,13 +846,14 @@ function S.run()
         return S.call_this(id)
     end
     if verb == K.V_HANGUP then return S.hangup() end
-    if verb == K.V_RENEW then return S.renew() end
+    if verb == K.V_RENEW and S.a[K.ARG_NUMBER] then return S.renew() end
     if verb == K.V_ADD then return S.simple(K.ADD) end
     if verb == K.V_DEL then return S.simple(K.DEL) end
     if verb == K.V_REG then return S.simple(K.REG) end
     if verb == K.V_UNREG then return S.simple(K.UNREG) end
     if not S.several then S.make_steps() end
     if verb == K.V_FREE then return S.free() end
+    if verb == K.V_RENEW then return S.renew_node() end
     if verb == K.V_SWEEP then return S.sweep() end
     if verb == K.V_LIFT then return S.lift() end
     if verb == K.V_SET then return S.settings() end

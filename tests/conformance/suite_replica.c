@@ -234,7 +234,7 @@ static void a_replica_follows_a_room_that_tells_together(void **state)
     assert_int_equal(usher_room_open(w->twin, "r", &settings), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     for (int i = 0; i < 5; i++) {
-        char member[8];
+        char member[16];
 
         (void)snprintf(member, sizeof member, "n%d", i);
         assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
@@ -297,7 +297,7 @@ static void a_large_room_has_the_digest_of_its_copy(void **state)
 {
     struct world *w = *state;
     struct usher_text on = text("on");
-    char member[16], digest[33], copy[33];
+    char member[24], digest[33], copy[33];
 
     assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
     for (int i = 0; i < 250; i++) {
@@ -336,7 +336,7 @@ static void a_room_is_copied_while_it_changes(void **state)
     enum { MEMBERS = 300, PAGE = 10 };
     struct world *w = *state;
     struct usher_replica_about about;
-    char member[16], digest[33], copy[33];
+    char member[24], digest[33], copy[33];
     struct usher_text value = text("v");
     int answers = 0, n = MEMBERS;
 
@@ -407,7 +407,7 @@ static void a_room_that_never_rests_has_a_digest(void **state)
     struct usher_options opt = USHER_OPTIONS_INIT;
     static char large[60000];
     struct usher_text value = { large, sizeof large };
-    char member[16], digest[33], rested[33];
+    char member[24], digest[33], rested[33];
     struct usher_engine *e;
     uint64_t version, now;
 

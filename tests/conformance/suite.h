@@ -51,5 +51,6 @@ int suite_main(const struct backend *b, int argc, char **argv);
 /* Those of queues, between start() and stop(): suite_main() runs them, too. */
 int suite_queue(const struct backend *b);
 int suite_queue_agents(const struct backend *b);
+int suite_queue_visits(const struct backend *b);
 
 #endif

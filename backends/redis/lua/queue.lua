@@ -73,6 +73,10 @@ end
 function S.come_again()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
     S.because = 'more deadlines were due than one command applies: again'
+    if S.verb == K.V_STATS or S.verb == K.V_SET then
+        S.extra = {}
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or 20 do S.extra[i] = 0 end
+    end
 end
 
 -- verbs that look: they do not move the clock of the queue

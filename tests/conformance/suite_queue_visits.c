@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What every store must do about visits: whose patience ends when, what is in the history and the
+ * figures for it, and that whoever looks at a queue is told the truth, however much is due.
+ */
+#include "config.h"
+
+#include "conformance/story.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+/* The newest visit in the history: how it ended, how long it waited and talked, and when it ended,
+ * counted from @from. */
+static void last_visit(struct fixture *f, enum usher_outcome outcome, int64_t wait, int64_t talk,
+                       int64_t from, int64_t ended)
+{
+    const struct usher_queue_row *row;
+
+    command(f, "history max=1");
+    assert_int_equal(f->r.of.queue.n_rows, 1);
+    row = f->r.of.queue.rows;
+    assert_string_equal(usher_outcome_word((enum usher_outcome)row->state),
+                        usher_outcome_word(outcome));
+    assert_int_equal(row->wait_ms, wait);
+    assert_int_equal(row->talk_ms, talk);
+    assert_int_equal(row->until_ms - from, ended);
+}
+
+/* Figures and history say the same, all of today. */
+static void adds_up(struct fixture *f)
+{
+    int64_t seated, wait = 0, talk = 0, finished = 0, stays = 0, without = 0;
+    struct usher_queue_stats s;
+
+    command(f, "stats");
+    s = f->r.of.queue.of.stats;
+    command(f, "history max=1000");
+    for (size_t i = 0; i < f->r.of.queue.n_rows; i++) {
+        const struct usher_queue_row *row = &f->r.of.queue.rows[i];
+
+        without += row->matched_ms == 0;
+        if (row->matched_ms == 0)
+            continue;
+        stays++;
+        finished++;
+        wait += row->wait_ms;
+        talk += row->talk_ms;
+    }
+    command(f, "list state=seated max=1000");
+    for (size_t i = 0; i < f->r.of.queue.n_rows; i++) {
+        stays++;
+        wait += f->r.of.queue.rows[i].matched_ms - f->r.of.queue.rows[i].applied_ms;
+    }
+    seated = s.seated_today;
+    assert_int_equal(seated, stays);
+    assert_int_equal(s.finished_today, finished);
+    assert_int_equal(s.abandoned_today + s.timeout_today, without);
+    assert_int_equal(s.wait_ms, seated > 0 ? wait / seated : -1);
+    assert_int_equal(s.talk_ms, finished > 0 ? talk / finished : -1);
+}
+
+/* clang-format off */
+
+/* ---- stays --------------------------------------------------------------------------- */
+
+static void an_hour_of_talk_is_told_of_when_the_agent_is_lost(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=0 maxwait=60000", "ok" }, { "login ann", "ok idle" },
+        { "apply bob", "ok room ann" },
+        { "+3600000", 0 },
+        { "apply zoe", "ok queue 0" }, { "where bob", "ok room ann" },
+        { "logout ann", "ok gone" },
+        { "where bob", "ok queue 0" }, { "where zoe", "ok queue 1" }, /* in front */
+        { "history", "ok bob:requeued" }, { "history agent=ann", "ok bob:requeued" },
+        { "history agent=kim", "ok" });
+    last_visit(f, USHER_OUTCOME_REQUEUED, 0, 60 * MINUTE, begin, 60 * MINUTE);
+    assert_int_equal(f->r.of.queue.rows[0].agent.size, 3);
+    assert_int_equal(f->r.of.queue.rows[0].no, 1);
+    adds_up(f);
+    STORY(f,
+        { "+30000", 0 },
+        { "login kim", "ok busy" }, { "where bob", "ok room kim" },
+        { "+60000", 0 },
+        { "finish kim.1", "ok bob kim" },
+        { "history", "ok bob:seated zoe:timeout bob:requeued" },
+        { "history agent=ann", "ok bob:requeued" }, { "history agent=kim", "ok bob:seated" });
+    last_visit(f, USHER_OUTCOME_SEATED, 30000, MINUTE, begin, 60 * MINUTE + 90000);
+    assert_int_equal(f->r.of.queue.rows[0].since_ms, begin);
+    assert_int_equal(f->r.of.queue.rows[0].applied_ms, begin + 60 * MINUTE);
+    adds_up(f);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.seated_today, 2);
+    assert_int_equal(f->r.of.queue.of.stats.finished_today, 2);
+    assert_int_equal(f->r.of.queue.of.stats.talk_ms, (60 * MINUTE + MINUTE) / 2);
+    assert_int_equal(f->r.of.queue.of.stats.wait_ms, 15000);
+    assert_int_equal(f->r.of.queue.of.stats.service_level, 5000); /* 30 s are too long */
+}
+
+static void who_lost_a_silent_agent_goes_to_an_idle_one(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=15000 maxwait=60000", "ok" }, { "login ann", "ok idle" },
+        { "apply bob", "ok room ann" }, { "login eve", "ok idle" });
+    for (int i = 0; i < 30; i++) {
+        f->now += 10000;
+        if (i < 28)
+            command(f, "alive agent=ann");
+        command(f, "alive agent=eve");
+        command(f, "alive user=bob");
+    }
+    /* ann was heard of for the last time after 280 s, so she was gone after 295 s */
+    STORY(f,
+        { "where bob", "ok room eve" }, { "agents", "ok eve:busy" },
+        { "history", "ok bob:requeued" }, { "history agent=ann", "ok bob:requeued" });
+    last_visit(f, USHER_OUTCOME_REQUEUED, 0, 295000, begin, 295000);
+    adds_up(f);
+}
+
+static void with_drop_the_talk_counts_all_the_same(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=0 maxwait=60000 requeue=drop", "ok" }, { "login ann", "ok idle" },
+        { "apply bob", "ok room ann" },
+        { "+3600000", 0 },
+        { "logout ann", "ok gone" }, { "where bob", "missing" },
+        { "history agent=ann", "ok bob:dropped" });
+    last_visit(f, USHER_OUTCOME_DROPPED, 0, 60 * MINUTE, begin, 60 * MINUTE);
+    adds_up(f);
+}
+
+static void each_stay_of_a_busy_agent_is_a_visit(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann capacity=2", "ok idle" }, { "apply a", "ok room ann" },
+        { "+1000", 0 },
+        { "apply b", "ok room ann" }, { "apply c", "ok queue 0" },
+        { "+1000", 0 },
+        { "logout ann", "ok gone" }, { "list", "ok a b c" },
+        { "history", "ok b:requeued a:requeued" },
+        { "+1000", 0 },
+        { "login kim capacity=3", "ok busy" }, { "leave a", "ok a kim" },
+        { "+1000", 0 },
+        { "logout kim", "ok gone" }, { "list", "ok b c" }, { "leave b", "ok b" },
+        { "history", "ok b:left c:requeued b:requeued a:seated b:requeued a:requeued" });
+    adds_up(f);
+}
+
+static void a_queue_that_keeps_no_visits_counts_them(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "+1000", 0 },
+        { "logout ann", "ok gone" }, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.visits, 0);
+    assert_int_equal(f->r.of.queue.of.stats.finished_today, 1);
+    assert_int_equal(f->r.of.queue.of.stats.talk_ms, 1000);
+}
+
+/* ---- patience ------------------------------------------------------------------------ */
+
+static void who_comes_back_has_the_rest_of_the_patience(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=0 maxwait=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply bob", "ok queue 0" },
+        { "+40000", 0 },
+        { "finish ann.1", "ok a ann" }, { "where bob", "ok room ann" },
+        { "+3600000", 0 },
+        { "logout ann", "ok gone" },
+        { "+19999", 0 },
+        { "where bob", "ok queue 0" },
+        { "+1", 0 },
+        { "where bob", "missing" }, { "history", "ok bob:timeout bob:requeued a:seated" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 60 * MINUTE + 60000);
+    adds_up(f);
+}
+
+static void who_comes_back_has_ten_seconds_at_least(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=0 maxwait=60000", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
+        { "apply bob", "ok queue 0" },
+        { "+55000", 0 },
+        { "finish ann.1", "ok a ann" }, { "where bob", "ok room ann" }, { "logout ann", "ok gone" },
+        { "+9999", 0 },
+        { "where bob", "ok queue 0" },
+        { "+1", 0 },
+        { "where bob", "missing" });
+    adds_up(f);
+}
+
+static void time_away_counts_as_waiting(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f,
+        { "set ttl=5000 grace=60000 maxwait=20000", "ok" }, { "login ann", "ok idle" },
+        { "apply bob", "ok room ann" },
+        { "+2000", 0 },
+        { "logout ann", "ok gone" }, { "where bob", "ok queue 0" },
+        { "+19999", 0 },
+        { "where bob", "ok away" },
+        { "+1", 0 },
+        { "where bob", "missing" }, { "history", "ok bob:timeout bob:requeued" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 22000);
+    adds_up(f);
+}
+
+/* bob has 15 s, of which 10 are over when ann, who has 10 to answer, is offered him. */
+static void offered_late(struct fixture *f)
+{
+    STORY(f,
+        { "set ttl=0 offer=10000 maxwait=15000", "ok" }, { "login ann", "ok idle" },
+        { "pause ann", "ok paused" }, { "apply bob", "ok queue 0" },
+        { "+10000", 0 },
+        { "ready ann", "ok offered" },
+        { "+9000", 0 },
+        { "where bob", "ok offer ann" }); /* his patience was over 4 s ago */
+}
+
+static void an_offer_under_way_is_not_cut(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    offered_late(f);
+    STORY(f,
+        { "accept ann bob", "ok bob ann" },
+        { "+3600000", 0 },
+        { "where bob", "ok room ann" }, { "logout ann", "ok gone" }, { "where bob", "ok queue 0" },
+        { "+9999", 0 },
+        { "where bob", "ok queue 0" },
+        { "+1", 0 },
+        { "where bob", "missing" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 10000, 0, begin, 19000 + 60 * MINUTE + 10000);
+    adds_up(f);
+}
+
+static void patience_is_judged_when_the_offer_ends(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    offered_late(f);
+    STORY(f, { "+1000", 0 }, { "where bob", "missing" }, { "history", "ok bob:timeout" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 20000);
+    adds_up(f);
+}
+
+static void patience_is_judged_when_the_offer_is_rejected(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    offered_late(f);
+    STORY(f, { "reject ann bob", "ok bob ann" }, { "where bob", "missing" }, { "agents", "ok ann:idle" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
+    adds_up(f);
+}
+
+static void patience_is_judged_when_the_agent_of_the_offer_goes(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    offered_late(f);
+    STORY(f, { "login eve", "ok idle" }, { "logout ann", "ok gone" }, { "where bob", "missing" });
+    last_visit(f, USHER_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
+    adds_up(f);
+}
+
+static void an_offer_that_ends_in_time_leaves_the_rest(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000 maxwait=15000", "ok" }, { "login ann", "ok idle" },
+        { "apply bob", "ok offer ann" },
+        { "+4000", 0 },
+        { "pause ann", "ok pausing" }, { "reject ann bob", "ok bob ann" }, { "where bob", "ok queue 0" },
+        { "+10999", 0 },
+        { "where bob", "ok queue 0" },
+        { "+1", 0 },
+        { "where bob", "missing" });
+    adds_up(*state);
+}
+
+/* ---- looking ------------------------------------------------------------------------- */
+
+/* clang-format on */
+
+/* @n more users who wait, and whose deadline has come: nobody has said anything for ttl but ann. */
+static void silent_users(struct fixture *f, int n)
+{
+    static struct usher_command c[64];
+    static struct usher_reply r[64];
+    static char name[64][16];
+    static int made;
+
+    command(f, "login ann lanes=x");
+    for (int i = 0; i < n; i += 64) {
+        size_t k = n - i < 64 ? (size_t)(n - i) : 64;
+
+        for (size_t j = 0; j < k; j++) {
+            memset(&c[j], 0, sizeof c[j]);
+            c[j].verb = USHER_QUEUE_APPLY;
+            c[j].scope = text("desk");
+            (void)snprintf(name[j], sizeof name[j], "u%d", made++);
+            c[j].arg.queue.user = text(name[j]);
+        }
+        for (int twin = 0; twin < 2; twin++) {
+            assert_int_equal(usher_execute(twin ? f->twin : f->e, c, r, k), USHER_OK);
+            for (size_t j = 0; j < k; j++) {
+                assert_int_equal(r[j].status, USHER_OK);
+                usher_reply_done(&r[j]);
+            }
+        }
+    }
+    f->now += 10000;
+    command(f, "alive agent=ann");
+    f->now += 5000;
+}
+
+static void figures_are_true_with_thousands_due(void **state)
+{
+    struct fixture *f = *state;
+
+    silent_users(f, 3000);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.waiting, 0);
+    assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 3000);
+    assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 0);
+    assert_int_equal(f->r.of.queue.of.stats.agents, 1);
+}
+
+static void every_verb_is_true_with_hundreds_due(void **state)
+{
+    static const struct line verbs[] = {
+        { "apply new", "ok queue 0" }, { "list", "ok" },
+        { "where u640", "missing" },   { "agents", "ok ann:idle" },
+        { "room ann", "ok idle -" },   { "alive user=u1", "missing" },
+        { "match", "same" },           { "pull ann", "empty" },
+        { "leave u1", "missing u1" },     { "move u1 priority=3", "missing" },
+        { "set service=1", "ok" },     { "history user=nobody", "ok" },
+        { "logout ann", "ok gone" },
+    };
+    struct fixture *f = *state;
+
+    for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++) {
+        silent_users(f, 200);
+        story_at(f, __FILE__, __LINE__, &verbs[i], 1);
+        assert_int_equal(f->r.of.queue.why,
+                         i == 7 ? USHER_QUEUE_WHY_NO_USER : USHER_QUEUE_WHY_NONE);
+    }
+}
+
+static void a_batch_keeps_its_order_though_much_is_due(void **state)
+{
+    struct fixture *f = *state;
+    static struct usher_command c[64];
+    static struct usher_reply r[64];
+
+    silent_users(f, 500);
+    for (size_t i = 0; i < 64; i++) {
+        memset(&c[i], 0, sizeof c[i]);
+        c[i].verb = i % 2 == 0 ? USHER_QUEUE_APPLY : USHER_QUEUE_LEAVE;
+        c[i].scope = text("desk");
+        c[i].arg.queue.user = text("a");
+    }
+    for (int twin = 0; twin < 2; twin++) {
+        assert_int_equal(usher_execute(twin ? f->twin : f->e, c, r, 64), USHER_OK);
+        for (size_t i = 0; i < 64; i++) {
+            assert_int_equal(r[i].status, USHER_OK);
+            assert_true(i == 0 || r[i].version == r[i - 1].version + 1);
+            usher_reply_done(&r[i]);
+        }
+    }
+}
+
+/* Whoever looks with a clock that is ahead sees what will be, and changes what has been by then. */
+static void a_look_takes_the_clock_no_further_than_what_was_due(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f, { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" },
+          { "apply a", "ok room ann" });
+    command(f, "stats now=%" PRId64, begin + 60 * MINUTE);
+    command(f, "where a now=%" PRId64, begin + 60 * MINUTE);
+    STORY(f, { "apply b", "ok queue 0" }, { "list", "ok b" });
+    assert_int_equal(f->r.of.queue.rows[0].applied_ms, begin);
+    /* wrap-up ends by itself, and b follows */
+    STORY(f, { "finish ann.1", "ok a ann" });
+    command(f, "room ann now=%" PRId64, begin + 60 * MINUTE);
+    assert_string_equal(f->said, "ok busy b");
+    assert_int_equal(f->r.of.queue.rows[0].matched_ms, begin + 5000);
+    f->now += 1000;
+    STORY(f, { "apply c", "ok queue 0" }, { "list", "ok c" });
+    assert_int_equal(f->r.of.queue.rows[0].applied_ms, begin + 5000);
+    f->now += 10000;
+    STORY(f, { "apply d", "ok queue 1" }, { "list", "ok c d" });
+    assert_int_equal(f->r.of.queue.rows[1].applied_ms, begin + 11000);
+    adds_up(f);
+}
+
+static void an_offer_that_a_look_makes_rings_for_as_long_as_any(void **state)
+{
+    struct fixture *f = *state;
+    int64_t begin = f->now;
+
+    STORY(f, { "set ttl=0 wrapup=5000", "ok" }, { "login ann", "ok idle" },
+          { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "set offer=3000", "ok" },
+          { "finish ann.1", "ok a ann" }, { "+60000", 0 }, { "where b", "ok offer ann" });
+    assert_int_equal(f->r.of.queue.until_ms, begin + 63000);
+    STORY(f, { "+2999", 0 }, { "accept ann b", "ok b ann" });
+    adds_up(f);
+}
+
+/* ---- rooms and tokens ---------------------------------------------------------------- */
+
+static void no_two_rooms_of_a_store_have_one_name(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_seat one, two;
+
+    usher_close(f->twin);
+    f->twin = NULL;
+    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(usher_queue_login(f->e, "other", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(usher_queue_apply(f->e, "desk", "bob", NULL, &one), USHER_OK);
+    assert_int_equal(usher_queue_apply(f->e, "other", "bob", NULL, &two), USHER_OK);
+    assert_int_equal(one.token, two.token);
+    assert_string_not_equal(one.room, two.room);
+    assert_int_equal(usher_queue_finish(f->e, "desk", two.room, NULL, 0), USHER_MISSING);
+    assert_int_equal(usher_queue_finish(f->e, "other", one.room, NULL, 0), USHER_MISSING);
+    assert_int_equal(usher_queue_finish(f->e, "desk", one.room, NULL, one.token), USHER_OK);
+    /* what stands behind the epoch will do */
+    assert_int_equal(usher_queue_finish(f->e, "other", strchr(two.room, '.') + 1, NULL, 0),
+                     USHER_OK);
+    assert_int_equal(usher_queue_finish(f->e, "other", strchr(two.room, '.'), NULL, 0),
+                     USHER_MISSING);
+}
+
+static void whoever_tells_of_a_match_gives_its_token(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t token;
+
+    STORY(f, { "set ttl=0 trigger=pull", "ok" }, { "login ann capacity=2", "ok idle" },
+          { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" }, { "pull ann", "ok a>ann" });
+    token = f->r.of.queue.rows[0].token;
+    STORY(f, { "where a", "ok room ann" });
+    assert_int_equal(f->r.of.queue.token, token);
+    STORY(f, { "match", "ok b>ann" });
+    assert_int_equal(f->r.of.queue.rows[0].token, f->r.version);
+    STORY(f, { "room ann", "ok busy a b" });
+    assert_int_equal(f->r.of.queue.rows[0].token, token);
+    token = f->r.of.queue.rows[1].token;
+    STORY(f, { "list state=seated", "ok a b" });
+    assert_int_equal(f->r.of.queue.rows[1].token, token);
+    command(f, "finish ann.2 token=%" PRIu64, token + 1);
+    assert_string_equal(f->said, "stale b ann");
+    command(f, "finish ann.2 token=%" PRIu64, token);
+    assert_string_equal(f->said, "ok b ann");
+}
+
+int suite_queue_visits(const struct backend *b)
+{
+    static const struct CMUnitTest tests[] = {
+        TEST(an_hour_of_talk_is_told_of_when_the_agent_is_lost),
+        TEST(who_lost_a_silent_agent_goes_to_an_idle_one),
+        TEST(with_drop_the_talk_counts_all_the_same),
+        TEST(each_stay_of_a_busy_agent_is_a_visit),
+        TEST(a_queue_that_keeps_no_visits_counts_them),
+        TEST(who_comes_back_has_the_rest_of_the_patience),
+        TEST(who_comes_back_has_ten_seconds_at_least),
+        TEST(time_away_counts_as_waiting),
+        TEST(an_offer_under_way_is_not_cut),
+        TEST(patience_is_judged_when_the_offer_ends),
+        TEST(patience_is_judged_when_the_offer_is_rejected),
+        TEST(patience_is_judged_when_the_agent_of_the_offer_goes),
+        TEST(an_offer_that_ends_in_time_leaves_the_rest),
+        TEST(figures_are_true_with_thousands_due),
+        TEST(every_verb_is_true_with_hundreds_due),
+        TEST(a_batch_keeps_its_order_though_much_is_due),
+        TEST(a_look_takes_the_clock_no_further_than_what_was_due),
+        TEST(an_offer_that_a_look_makes_rings_for_as_long_as_any),
+        TEST(no_two_rooms_of_a_store_have_one_name),
+        TEST(whoever_tells_of_a_match_gives_its_token),
+    };
+
+    queue_backend(b);
+    return cmocka_run_group_tests_name(b->name, tests, NULL, NULL);
+}

@@ -324,7 +324,7 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * that does not exist yet (16 hex digits) or nil, 1 if notices are wanted or else 0, with a
  * request id a print of the arguments (an integer: a repeat must have the same) or else nil, then
  * the arguments in the order of src/core/NOUN_verbs.def, nil for those not given; nils at
- * the end are left out.
+ * the end are left out.  A token above USHER_EXACT_MAX, which nothing has, is 2^53.
  *
  * An answer is an array: status (its code), epoch (16 hex digits), version, 1 if it is the
  * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,

@@ -140,12 +140,12 @@ static enum usher_status not_taken(const struct usher__verb *verb, const struct 
     return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word, verb->word);
 }
 
-/* Those that must be there, each as its type says, and no others. */
+/* Those that must be there, numbers as well; texts each as its type says, and no others. */
 static enum usher_status texts_check(const struct usher__noun *noun, const struct usher__verb *verb,
                                      const struct usher_command *command, struct usher_reply *reply)
 {
     uint32_t given = noun->texts(command), bits;
-    uint32_t missing = verb->order & verb->texts & ~given;
+    uint32_t missing = verb->order & ~((given & verb->texts) | (command->given & ~verb->texts));
 
     if (missing != 0)
         return usher__say(reply, USHER_INVALID, "%s is missing",

@@ -79,7 +79,8 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
         else if (arg->given == 0)
             usher__pack_text(&p, text.data, text.size);
         else if (arg->type == USHER__ARG_TOKEN)
-            usher__pack_uint(&p, token);
+            /* no scope has one beyond: what is not exact everywhere need not travel */
+            usher__pack_uint(&p, token <= USHER_EXACT_MAX ? token : USHER_EXACT_MAX + 1);
         else if (arg->type == USHER__ARG_WIDE)
             usher__pack_text(&p, digits, usher__wide_text(number, digits));
         else

@@ -176,8 +176,12 @@ static const char *arguments_fault(const work *w)
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) && given(w, USHER_GIVEN_QUEUE_SINCE) &&
         g->since_ms > w->now)
         return "since is in the future";
+    /* who is offered or seated, and visits, stand by their order alone */
     if ((v == USHER_QUEUE_LIST || v == USHER_QUEUE_HISTORY) && g->after.data != NULL &&
-        !usher__queue_cursor(&g->after, &hi, &order))
+        (!usher__queue_cursor(&g->after, &hi, &order) ||
+         (hi != 0 && (v == USHER_QUEUE_HISTORY ||
+                      (given(w, USHER_GIVEN_QUEUE_STATE) &&
+                       (g->state == USHER_USER_OFFERED || g->state == USHER_USER_SEATED))))))
         return "after is not where a page ended";
     return NULL;
 }

@@ -1167,6 +1167,10 @@ static void lists_come_in_pages(void **state)
     }
     assert_int_equal(n, 25);
     STORY(f, { "list after=nonsense", "invalid" }, { "history after=1", "invalid" });
+    /* those of the one list say nothing of the other */
+    STORY(f, { "list state=seated after=0.2", "ok" }, { "list state=seated after=1.2", "invalid" },
+          { "list state=offered after=1.2", "invalid" }, { "list state=away after=1.2", "ok" },
+          { "history after=2.2", "invalid" });
 }
 
 /* ---- notices, time, typed functions ----------------------------------------------------- */

@@ -2116,8 +2116,15 @@ static bool right_by_now(const struct work *w)
     if ((v == USHER_QUEUE_APPLY || v == USHER_QUEUE_MOVE) &&
         (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 && w->a->since_ms > w->now)
         return false;
-    return (v != USHER_QUEUE_LIST && v != USHER_QUEUE_HISTORY) || w->a->after.data == NULL ||
-           cursor_read(&w->a->after, &hi, &order);
+    if ((v != USHER_QUEUE_LIST && v != USHER_QUEUE_HISTORY) || w->a->after.data == NULL)
+        return true;
+    if (!cursor_read(&w->a->after, &hi, &order))
+        return false;
+    if (v == USHER_QUEUE_LIST &&
+        ((w->c->given & USHER_GIVEN_QUEUE_STATE) == 0 || w->a->state == USHER_USER_WAITING ||
+         w->a->state == USHER_USER_AWAY))
+        return true; /* any place may be where a page ended */
+    return hi == 0;
 }
 
 static void execute(struct work *w)

@@ -103,7 +103,7 @@ static void numbers_and_texts_that_the_verb_does_not_take_are_left_out(void **st
                  BYTES("\x9f\xcd\x01\x06\xc0\xc0\xc0\0\xc0\xa1"
                        "1"
                        "\xc0\xc0\xc0\xc0\xc0"
-                       "\xcf\xff\xff\xff\xff\xff\xff\xff\xff\xc0\xcd\x01\x2c"));
+                       "\xcf\0\x20\0\0\0\0\0\0\xc0\xcd\x01\x2c"));
 }
 
 /* "group" is two arguments that share a field: one of add, one of call. */

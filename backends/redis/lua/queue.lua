@@ -64,7 +64,9 @@ function S.arguments_fault(verb)
     if (verb == K.V_APPLY or verb == K.V_MOVE) and since and since > S.now then return 'since is in the future' end
     if (verb == K.V_LIST or verb == K.V_HISTORY) and after then
         local hi, order = string.match(after, '^(%d+)%.(%d+)$')
-        if not hi or #hi > 16 or #order > 16 then return 'after is not where a page ended' end
+        local state = S.a[K.ARG_STATE]
+        if not hi or #hi > 16 or #order > 16 or tonumber(hi) ~= 0 and (verb == K.V_HISTORY
+            or state == K.USER_OFFERED or state == K.USER_SEATED) then return 'after is not where a page ended' end
     end
     return nil
 end

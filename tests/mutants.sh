@@ -218,6 +218,14 @@ mutant 'what waits to be told is not told before what cannot' src/engine/watch.c
 mutant 'what waits to be told is more than a notice may have' src/engine/watch.c \
     's/data.size + p.n > USHER_NOTICE_DATA_MAX/data.size > USHER_NOTICE_DATA_MAX/' \
     $memory 'what_is_told*'
+mutant 'a number that must be given may be left out' src/engine/check.c 's/    uint32_t missing = verb->order \& ~(.*/    uint32_t missing = verb->order \& verb->texts \& ~given;/' \
+    tests/fault/test_hooks 'an_argument*'
+mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(e)) {/    if (false) {/' \
+    tests/fault/test_hooks 'hooks_that*'
+mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(e) || usher__watches_on(&e->watches, NULL)/is_inside(e)/' \
+    tests/fault/test_hooks 'an_engine*'
+mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \
+    $memory 'lists_come_in_pages'
 mutant 'a change that gets its version late is half made' src/steps/work.h \
     '/quietly(struct/,/^}/s/    c->n_told = 0;//' \
     $memory 'a_patrol_runs*'
@@ -342,6 +350,8 @@ mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r
     $redis 'a_repeat_gets*'
 mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/main.lua 's/^        elseif S.notices then/        elseif false then/' \
     $redis 'what_ends*'
+mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/main.lua 's/if S.epoch_first and S.epoch_first ~= epoch then/if false then/' \
+    $redis 'a_notice_has_the_epoch*'
 mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #head ~= 150 then/if #head ~= 150 then/' \
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \

@@ -65,8 +65,8 @@ USHER_API enum usher_status usher_room_extend(struct usher_engine *e, const char
                                               usher_extension_fn *fn, void *payload,
                                               struct usher_extension **ret_extension);
 
-/** Stop; what is in the rooms stays.  Before the engine is closed, and not from @fn.  NULL is
- *  fine. */
+/** Stop; what is in the rooms stays.  Before the engine is closed, and not from @fn (then it does
+ *  nothing, and usher_message() says so).  NULL is fine. */
 USHER_API void usher_extension_close(struct usher_extension *x);
 
 /** A notice that another process made.  What does not concern @x is passed over. */

@@ -329,8 +329,9 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * An answer is an array: status (its code), epoch (16 hex digits), version, 1 if it is the
  * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
  * version, from, to, token, until, now, owner, subject, data; of a room then was, mark, and how
- * long it may wait), an array of rows (each one an array of the fields of a row), then the fields
- * of the reply as they stand in
+ * long it may wait; a text between them is the epoch of those behind it, where that is not the
+ * answer's), an array of rows (each one an array of the fields of a row), then the fields of the
+ * reply as they stand in
  * src/core/NOUN_verbs.def, and a message if there is one.  Or an array of a status from `invalid`
  * on and a message; behind them epoch and notices, if what ended by itself was applied before the
  * command failed.

@@ -106,6 +106,11 @@ struct usher_driver;    /* store.h: a URL scheme of one's own */
 struct usher_authority; /* authority.h */
 struct usher_history;   /* history.h */
 
+/*
+ * Hooks (alloc, now_ms, log, trace) must not use the engine that calls them: it tells them so
+ * (USHER_INVALID).  Another engine they may use.  alloc, now_ms and log are called on any thread
+ * that uses the engine, with locks of it held: they should be quick.
+ */
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
     const struct usher_allocator *alloc; /* must outlive the engine */
@@ -114,8 +119,7 @@ struct usher_options {
     int64_t (*now_ms)(void *payload);
     /* One line, no newline; a connection lost, a store that may lose writes, … */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
-    /* Each command with its answer, on the thread that executed it.  Must not call the
-     * engine. */
+    /* Each command with its answer, on the thread that executed it. */
     void (*trace)(void *payload, const struct usher_command *command,
                   const struct usher_reply *reply);
     void *payload;                      /* of the three hooks above */
@@ -175,7 +179,8 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
 
 /**
  * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
- * NULL is fine.  No call on @e may be under way.  In a child of
+ * NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does nothing,
+ * and usher_message() says so.  In a child of
  * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was
  * under way in the parent at the moment of the fork, the copy is left as it is.)
  */

@@ -382,10 +382,8 @@ void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, cons
 {
     char line[320];
 
-    if (a->e->opt.log == NULL)
-        return;
     (void)snprintf(line, sizeof line, "%s: %s", what, a->why);
-    a->e->opt.log(a->e->opt.payload, level, line);
+    usher__engine_log(a->e, level, line);
 }
 
 /* ---- the journal of what ends by itself --------------------------------------------------- */

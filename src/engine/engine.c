@@ -66,6 +66,44 @@ struct usher__waiter {
 /* Each thread's own: what usher_message() returns.  No thread sees another's. */
 static _Thread_local char message[256];
 
+/* What this thread is inside of, innermost first: a store or a hook of an engine, which must not
+ * call that engine. */
+struct usher__inside {
+    const struct usher_engine *e;
+    struct usher__inside *outer;
+    char message[sizeof message]; /* what the call says so far */
+};
+static _Thread_local struct usher__inside *inside;
+
+static void enter(struct usher__inside *here, const struct usher_engine *e)
+{
+    here->e = e;
+    here->outer = inside;
+    here->message[0] = '\0';
+    if (message[0] != '\0')
+        memcpy(here->message, message, sizeof message);
+    inside = here;
+}
+
+/* What a hook was told of its own calls is not what this one has to say. */
+static void leave(const struct usher__inside *here)
+{
+    inside = here->outer;
+    if (here->message[0] != '\0')
+        memcpy(message, here->message, sizeof message);
+    else
+        message[0] = '\0';
+}
+
+static bool is_inside(const struct usher_engine *e)
+{
+    const struct usher__inside *at = inside;
+
+    while (at != NULL && at->e != e)
+        at = at->outer;
+    return at != NULL;
+}
+
 void usher__message_set(const char *format, ...)
 {
     va_list ap;
@@ -450,6 +488,10 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
         usher__message_set("the engine was opened before a fork: open one in the child");
         return USHER_INVALID;
     }
+    if (is_inside(e)) {
+        usher__message_set("called from a hook of the engine, which must not use it");
+        return USHER_INVALID;
+    }
     return USHER_OK;
 }
 
@@ -457,6 +499,10 @@ void usher_close(struct usher_engine *e)
 {
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
+    if (!forked(e) && (is_inside(e) || usher__watches_on(&e->watches, NULL))) {
+        usher__message_set("close: called from a hook or a watcher of the engine: it stays open");
+        return;
+    }
     if (!forked(e)) {
         if (e->history != NULL)
             usher__archive_finish(e);
@@ -480,12 +526,20 @@ void usher_close(struct usher_engine *e)
 
 /* ---- execute ---------------------------------------------------------------------- */
 
+void usher__engine_log(const struct usher_engine *e, enum usher_log_level level, const char *line)
+{
+    struct usher__inside here;
+
+    if (e->opt.log == NULL)
+        return;
+    enter(&here, e);
+    e->opt.log(e->opt.payload, level, line);
+    leave(&here);
+}
+
 static void log_line(void *payload, enum usher_log_level level, const char *line)
 {
-    const struct usher_engine *e = payload;
-
-    if (e->opt.log != NULL)
-        e->opt.log(e->opt.payload, level, line);
+    usher__engine_log(payload, level, line);
 }
 
 static void notify(void *payload, const struct usher_notice *notice)
@@ -538,7 +592,11 @@ static bool heard(const struct usher_engine *e, const struct usher_task *tasks, 
 static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           struct usher_context *context)
 {
+    struct usher__inside here;
+
+    enter(&here, e);
     if (!clock_read(e, context)) {
+        leave(&here);
         clock_refused(tasks, n);
         return;
     }
@@ -547,6 +605,7 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     context->payload = e;
     context->skew_ms = e->skew_ms;
     e->store->ops->execute(e->store, tasks, n, context);
+    leave(&here);
 }
 
 /* Take the first one out of the queue, which is not empty. */
@@ -755,8 +814,13 @@ static enum usher_status replies_look(const struct usher_engine *e,
             worst = replies[i].status;
             usher__message_set("%s", replies[i].message);
         }
-        if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS)
+        if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
+            struct usher__inside here;
+
+            enter(&here, e);
             e->opt.trace(e->opt.payload, &commands[i], &replies[i]);
+            leave(&here);
+        }
     }
     return worst;
 }

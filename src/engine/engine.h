@@ -59,6 +59,9 @@ void usher__message_set(const char *format, ...)
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);
 
+/* A line for the application's log, if it has one. */
+void usher__engine_log(const struct usher_engine *e, enum usher_log_level level, const char *line);
+
 /* One command, checked and given to the store; nothing else of usher_execute(). */
 void usher__engine_execute(struct usher_engine *e, const struct usher_command *command,
                            struct usher_reply *reply, int64_t deadline_ms);

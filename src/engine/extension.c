@@ -178,6 +178,10 @@ void usher_extension_close(struct usher_extension *x)
 {
     if (x == NULL)
         return;
+    if (x->watch != NULL && usher__watches_on(&x->e->watches, x->watch)) {
+        usher__message_set("extension close: called by the extension's own function: it stays");
+        return;
+    }
     if (x->watch != NULL)
         usher_unwatch(x->e, x->watch);
     (void)usher__resize(x->e->opt.alloc, x, sizeof *x, 0);

@@ -325,13 +325,13 @@ static void failed(struct usher_engine *e, const struct move *m, enum usher_stat
     first = a->failed_ms == 0;
     a->failed_ms = usher__monotonic_ms();
     (void)pthread_mutex_unlock(&a->lock);
-    if (first && e->opt.log != NULL) {
+    if (first) {
         char line[320];
 
         (void)snprintf(line, sizeof line,
                        "history: %.180s; ended visits stay in the store until it takes them",
                        m->why[0] != '\0' ? m->why : usher_status_text(status));
-        e->opt.log(e->opt.payload, USHER_LOG_WARNING, line);
+        usher__engine_log(e, USHER_LOG_WARNING, line);
     }
 }
 

@@ -398,3 +398,14 @@ void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch)
     }
     (void)pthread_mutex_unlock(&w->lock);
 }
+
+bool usher__watches_on(struct usher__watches *w, const struct usher_watch *watch)
+{
+    bool on;
+
+    (void)pthread_mutex_lock(&w->lock);
+    on = w->delivering && pthread_equal(w->deliverer, pthread_self()) &&
+         (watch == NULL || watch->running);
+    (void)pthread_mutex_unlock(&w->lock);
+    return on;
+}

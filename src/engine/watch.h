@@ -62,4 +62,7 @@ enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun n
                                      struct usher_watch **ret_watch);
 void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch);
 
+/* Is this thread calling @watch (NULL: any watcher) right now? */
+bool usher__watches_on(struct usher__watches *w, const struct usher_watch *watch);
+
 #endif

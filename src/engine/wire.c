@@ -118,6 +118,13 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_command *c
     if (!usher_unpack_array(u, &n))
         return false;
     for (size_t i = 0; i < n; i++) {
+        struct usher_text digits;
+
+        if (usher_unpack_text(u, &digits)) { /* the epoch of those behind it */
+            if (!hex_read(&digits, &epoch))
+                return false;
+            continue;
+        }
         memset(&notice, 0, sizeof notice);
         if (!usher__notice_unpack(u, &notice))
             return false;

@@ -1843,6 +1843,45 @@ static void a_patrol_runs_while_somebody_watches(void **state)
     same_index(f);
 }
 
+struct epochs {
+    size_t n;
+    uint64_t epoch[8], version[8];
+};
+
+static void hear_epoch(void *payload, const struct usher_notice *notice)
+{
+    struct epochs *h = payload;
+
+    if (h->n < 8) {
+        h->epoch[h->n] = notice->epoch;
+        h->version[h->n] = notice->version;
+    }
+    h->n++;
+}
+
+/* The command that meets the end of a room and opens another one tells of both. */
+static void a_notice_has_the_epoch_of_its_own_room(void **state)
+{
+    struct fixture *f = *state;
+    struct epochs h[2] = { { 0 }, { 0 } };
+    struct usher_watch *here, *there;
+
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_epoch, &h[0], &here), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_epoch, &h[1], &there), USHER_OK);
+    ok(f, "open r linger=1000");
+    f->now += 5000;
+    ok(f, "open r");
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(h[i].n, 4); /* open, empty, done, open */
+        for (size_t k = 0; k < 4; k++) {
+            assert_int_equal(h[i].version[k], k < 3 ? k + 1 : 1);
+            assert_true((h[i].epoch[k] == h[i].epoch[0]) == (k < 3));
+        }
+    }
+    usher_unwatch(f->e, here);
+    usher_unwatch(f->twin, there);
+}
+
 /* ---- notices ----------------------------------------------------------------------- */
 
 struct log {
@@ -2247,6 +2286,7 @@ int suite_rooms(const struct backend *b)
         TEST(any_number_of_workers_share_very_many_rooms),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(a_patrol_runs_while_somebody_watches),
+        TEST(a_notice_has_the_epoch_of_its_own_room),
         TEST(who_comes_and_goes_is_told_together),
         TEST(what_is_told_together_is_bounded),
         TEST(who_does_not_listen_is_told_nothing_later),

@@ -2264,7 +2264,7 @@ static const struct piece answer_pieces[] = {
 #define NOTICES 5
 #define ROWS 6
 static const struct piece row_pieces[] = {
-    PIECE("\x91\x99"),             /* one, of nine */
+    PIECE("\x91\x9a"),             /* one, of ten */
     PIECE("\xa2n1"),               /* number */
     PIECE("\xa5group"),            /* group */
     PIECE("\xa5owner"),            /* owner */
@@ -2274,6 +2274,7 @@ static const struct piece row_pieces[] = {
     PIECE("\0"),                   /* until */
     PIECE("\x01"),                 /* calls today */
     PIECE("\xce\x12\x34\x56\x78"), /* used */
+    PIECE("\0"),                   /* capped */
 };
 static const struct piece notice_pieces[] = {
     PIECE("\x91\x9a"),             /* one, of ten */

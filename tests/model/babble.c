@@ -620,23 +620,29 @@ static void pass(struct babble *b)
 
 void babble_next(struct babble *b, struct babbled *ret)
 {
-    static char ids[8][8];
-    struct rng *r = &b->rng;
-    const struct usher__noun *noun;
-    const struct usher__verb *verb;
-    uint32_t takes;
-    unsigned code, used = 0;
+    unsigned code;
 
     do
-        code = 1 + (unsigned)rng_below(r, NOUNS - 1);
+        code = 1 + (unsigned)rng_below(&b->rng, NOUNS - 1);
     while ((b->opt.nouns >> code & 1u) == 0);
-    noun = usher__noun(code);
-    verb = any_verb(b, noun);
+    babble_verb(b, any_verb(b, usher__noun(code))->verb, ret);
+}
+
+void babble_verb(struct babble *b, unsigned code, struct babbled *ret)
+{
+    static char ids[8][8];
+    struct rng *r = &b->rng;
+    const struct usher__noun *noun = usher__noun(code >> 8);
+    const struct usher__verb *verb = usher__verb(code);
+    uint32_t takes;
+    unsigned used = 0;
+
     b->made++;
     memset(ret, 0, sizeof *ret);
     ret->c.verb = (enum usher_verb)verb->verb;
-    ret->c.scope = said(babble_scope(
-        (enum usher_noun)code, rng_chance(r, 70) ? 0 : (unsigned)rng_below(r, BABBLE_SCOPES)));
+    ret->c.scope =
+        said(babble_scope((enum usher_noun)noun->noun,
+                          rng_chance(r, 70) ? 0 : (unsigned)rng_below(r, BABBLE_SCOPES)));
     takes = verb->order;
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((verb->keys >> i & 1u) != 0 && rng_chance(r, 30) && !left_out(b, &noun->args[i]))
@@ -661,7 +667,8 @@ void babble_next(struct babble *b, struct babbled *ret)
             ret->c.arg.queue.user.data == NULL ? said("a1") : (struct usher_text){ NULL, 0 };
     }
     hold_meant(b, ret);
-    if (rng_below(r, 100) < b->opt.requests) {
+    /* with a request id the arguments are kept: those of one store only would be told apart */
+    if (!ret->epoch && rng_below(r, 100) < b->opt.requests) {
         unsigned i = (unsigned)rng_below(r, 8);
 
         (void)snprintf(ids[i], sizeof ids[i], "q%u", i);

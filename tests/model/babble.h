@@ -54,6 +54,9 @@ struct babbled {
 
 void babble_next(struct babble *b, struct babbled *ret);
 
+/* One of this verb. */
+void babble_verb(struct babble *b, unsigned verb, struct babbled *ret);
+
 /* What one store has answered: epochs are its own. */
 struct babble_ear {
     uint64_t epochs[8][BABBLE_SCOPES];

@@ -50,6 +50,8 @@ struct told {
     FILE *f;
     char *text;
     size_t size, seen;
+    uint64_t epoch;
+    unsigned epochs; /* so many there were */
 };
 
 struct target {
@@ -77,9 +79,15 @@ static void hear(void *payload, const struct usher_notice *n)
 
         if (n->scope.size != strlen(scope) || memcmp(n->scope.data, scope, n->scope.size) != 0)
             continue;
-        (void)fprintf(
-            f, "version %" PRIu64 " %s %d-%d token %" PRIu64 " until %" PRId64 " now %" PRId64,
-            n->version, usher_verb_word(n->verb), n->from, n->to, n->token, n->until_ms, n->now_ms);
+        if (t->told[n->noun][i].epoch != n->epoch) {
+            t->told[n->noun][i].epoch = n->epoch;
+            t->told[n->noun][i].epochs++;
+        }
+        (void)fprintf(f,
+                      "epoch %u version %" PRIu64 " %s %d-%d token %" PRIu64 " until %" PRId64
+                      " now %" PRId64,
+                      t->told[n->noun][i].epochs, n->version, usher_verb_word(n->verb), n->from,
+                      n->to, n->token, n->until_ms, n->now_ms);
         text_put(f, &n->subject);
         text_put(f, &n->owner);
         text_put(f, &n->data);

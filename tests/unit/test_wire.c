@@ -139,8 +139,8 @@ static const char call_answer[] = "\x9e\0\xb0"
                                   "0123456789abcdef\x09\0"
                                   "\x91\x9a\xcd\x01\x05\x09\x02\x04\x09\0\x2a\xa3"
                                   "ann\xa2n1\xa0"
-                                  "\x91\x99\xa2n1\xa0\xa3"
-                                  "ann\x04\0\x09\0\x01\x2a"
+                                  "\x91\x9a\xa2n1\xa0\xa3"
+                                  "ann\x04\0\x09\0\x01\x2a\0"
                                   "\x04\0\x09\0\xff\0\0\xa2n1";
 
 static enum usher_status unpack(enum usher_verb verb, const char *data, size_t size,
@@ -273,6 +273,53 @@ static void a_failure_tells_of_what_was_applied_before_it(void **state)
     }
 }
 
+static uint64_t epochs_told[4];
+
+static void tell_epoch(void *payload, const struct usher_notice *n)
+{
+    unsigned *at = payload;
+
+    assert_true(*at < 4);
+    epochs_told[(*at)++] = n->epoch;
+}
+
+static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
+{
+    static const char answer[] = "\x94\x07\xa2no\xb0"
+                                 "0123456789abcdef"
+                                 "\x95\xb0"
+                                 "00000000000000aa"
+                                 "\x9a\xcd\x01\x0e\x09\x02\x04\x09\0\x2a\xa0\xa2n1\xa0"
+                                 "\x9a\xcd\x01\x0e\x0a\x02\x04\x09\0\x2a\xa0\xa2n2\xa0"
+                                 "\xb0"
+                                 "0123456789abcdef"
+                                 "\x9a\xcd\x01\x0e\x01\x02\x04\x09\0\x2a\xa0\xa2n1\xa0";
+    struct usher_command c;
+    struct usher_context context;
+    struct usher_reply r;
+    char copy[sizeof answer];
+    unsigned n = 0;
+
+    (void)state;
+    memset(&c, 0, sizeof c);
+    memset(&context, 0, sizeof context);
+    c.verb = USHER_NUMBER_CALL;
+    c.scope.data = "desk";
+    c.scope.size = 4;
+    context.notify = tell_epoch;
+    context.payload = &n;
+    usher__reply_init(&r, USHER_NUMBER, usher__allocator(NULL));
+    assert_int_equal(usher_reply_unpack(&c, BYTES(answer), &r, &context), USHER_OK);
+    assert_int_equal(n, 3);
+    assert_true(epochs_told[0] == 0xaa && epochs_told[1] == 0xaa);
+    assert_true(epochs_told[2] == UINT64_C(0x0123456789abcdef));
+    memcpy(copy, answer, sizeof answer);
+    copy[24] = 'g'; /* no digit */
+    n = 0;
+    assert_int_equal(usher_reply_unpack(&c, copy, sizeof answer - 1, &r, &context), USHER_INVALID);
+    assert_int_equal(n, 0);
+}
+
 static void any_byte_may_be_any_other(void **state)
 {
     struct usher_reply r;
@@ -308,6 +355,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(an_answer_of_another_length_is_not_understood),
         cmocka_unit_test(a_failure_has_a_message_of_one_line),
         cmocka_unit_test(a_failure_tells_of_what_was_applied_before_it),
+        cmocka_unit_test(a_text_among_notices_is_the_epoch_of_those_behind_it),
         cmocka_unit_test(any_byte_may_be_any_other),
     };
 

@@ -248,6 +248,9 @@ function S.commit(verb, from, to, r, data)
     S.version, S.clock = S.version + 1, S.now
     if S.watch == 1 then
         S.notices = S.notices or {}
+        -- behind the epoch, if that is another one than before
+        if S.epoch_told and S.epoch_told ~= S.epoch then S.notices[#S.notices + 1] = S.epoch end
+        S.epoch_first, S.epoch_told = S.epoch_first or S.epoch, S.epoch
         S.notices[#S.notices + 1] = {verb, S.version, from, to, r and r.token or 0, r and r.ends or 0, S.now,
             r and r.owner or '', r and r.id or '', data or ''}
     end

@@ -179,6 +179,7 @@ for i = 1, n_commands do
             version, clock, due, now, dirty, n_dirty, head_changed
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
+        S.epoch_first, S.epoch_told = nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
         local good, why = pcall(S.run)
@@ -192,6 +193,7 @@ for i = 1, n_commands do
         end
         exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
             S.due, S.nd, S.head_changed
+        if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
             answer = {S.status, epoch, version, 0, S.notices or {}, S.rows or {}}

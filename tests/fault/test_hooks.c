@@ -1,0 +1,952 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every verb with every hook on every store.
+ *
+ * A world is a store, a set of hooks, and a walk that gives each verb of the tables several times
+ * (babble.h), in batches, with the functions that are more than a command in between.  Each hook
+ * is alone in a world first; then come sets of about half of them, until every two have been
+ * together with every verb (USHER_LONG=1: every three).  At the end of each world:
+ *
+ *   coverage  every verb was executed in it; on each store every verb has done something
+ *   audit     the store, and its authority, have no fault
+ *   notices   who watches alone hears of dense versions
+ *   memory    every block was given back, with the size that it has
+ *   trace     each command was traced
+ *
+ * Other tests below: what hooks and watchers may do within their calls works, what they must not
+ * do is refused in words.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/authority.h>
+#include <usher/extension.h>
+#include <usher/replica.h>
+#include <usher/usher.h>
+
+#define OWN_STORE_IN_TEST
+#include "../../examples/own_store.c"
+
+#include "core/verbs.h"
+#include "lib/hooks.h"
+#include "lib/share.h"
+#include "lib/stores.h"
+#include "model/babble.h"
+#include "model/gen.h"
+
+#define NOUNS 7
+#define BATCH_MAX 64
+
+#define HOOKS(X)                                                    \
+    X(WATCHER, "a watcher of everything")                           \
+    X(WATCHER_OF_ONE, "a watcher of one scope")                     \
+    X(WATCHER_NESTS, "a watcher that commands and stops watching")  \
+    X(TRACE, "trace")                                               \
+    X(LOG, "log")                                                   \
+    X(ALLOC, "an allocator of its own")                             \
+    X(ALLOC_FAILS, "an allocator that fails now and then")          \
+    X(CLOCK, "a clock of its own, which jumps")                     \
+    X(REQUESTS, "request ids")                                      \
+    X(HISTORY, "a history")                                         \
+    X(AUTHORITY, "an authority")                                    \
+    X(JOURNAL, "an authority with a journal")                       \
+    X(EXTENSION, "an extension")                                    \
+    X(PRESENCE, "rooms that tell of who comes and goes together")   \
+    X(LEAST, "max=1")                                               \
+    X(BATCH, "batches of 64")                                       \
+    X(SECOND, "a second engine on the same store, watched as well") \
+    X(SECOND_CLOSES, "a second engine that is closed and opened")   \
+    X(REPLICA, "replicas of rooms")                                 \
+    X(IDS, "ids of a dispenser in the process")
+
+enum hook {
+#define X(name, text) HOOK_##name,
+    HOOKS(X)
+#undef X
+        N_HOOKS
+};
+
+static const char *const hook_texts[] = {
+#define X(name, text) text,
+    HOOKS(X)
+#undef X
+};
+
+#define HOOK(name) (UINT32_C(1) << HOOK_##name)
+
+/* ---- stores ------------------------------------------------------------------------- */
+
+static bool own_fresh(char url[STORE_URL_MAX])
+{
+    (void)snprintf(url, STORE_URL_MAX, "own:");
+    return true;
+}
+
+static const struct usher_driver own_driver = { "own", own_store_open, NULL, NULL };
+static const struct test_store own_store = { "own", own_fresh };
+
+/* Those of stores.h, and one of an application. */
+static const struct test_store *store_at(unsigned i)
+{
+    return i < n_stores ? &stores[i] : &own_store;
+}
+
+#ifdef USHER_WITH_SQLITE
+static char directory[64];
+static unsigned files;
+
+/* A file beside the stores. */
+static void file_new(char to[128], const char *what)
+{
+    (void)snprintf(to, 128, "sqlite:%s/%u-%s.db", directory, files++, what);
+}
+
+static void file_remove(const char *url)
+{
+    static const char *const tails[] = { "", "-wal", "-shm", "-journal" };
+    char path[STORE_URL_MAX];
+
+    for (size_t i = 0; url[0] != '\0' && i < sizeof tails / sizeof *tails; i++) {
+        (void)snprintf(path, sizeof path, "%.120s%s", url + strlen("sqlite:"), tails[i]);
+        (void)unlink(path);
+    }
+}
+#endif
+
+/* ---- a world ------------------------------------------------------------------------ */
+
+struct heard_of {
+    uint64_t epoch, version;
+};
+
+struct world {
+    uint32_t on; /* bits of HOOK() */
+    uint64_t seed;
+    const struct test_store *store;
+    struct babble *b;
+    struct rng rng;
+    struct hooks hooks;
+    struct usher_options opt;
+    char url[STORE_URL_MAX], authority_url[128], history_url[128];
+    struct usher_authority *authority;
+    struct usher_history *history;
+    struct usher_engine *e, *second;
+    struct usher_watch *all, *one, *nests, *of_second;
+    struct usher_extension *extension;
+    struct usher_replica *replicas[BABBLE_SCOPES];
+    int64_t clock;
+    struct babble_ear ear;
+    struct heard_of heard[NOUNS][BABBLE_SCOPES];
+    unsigned nested;
+    unsigned long told, commands;
+    bool dense;    /* what is heard must be */
+    char bad[200]; /* what was wrong with a notice */
+    unsigned given[NOUNS][64];
+};
+
+static bool is_on(const struct world *w, uint32_t hooks)
+{
+    return (w->on & hooks) != 0;
+}
+
+static int64_t clock_of(void *payload)
+{
+    struct hooks *h = payload; /* the payload of all hooks */
+    struct world *w = (struct world *)(void *)((char *)h - offsetof(struct world, hooks));
+
+    /* mostly on, now and then back */
+    w->clock += rng_chance(&w->rng, 3) ? -5000 : (int64_t)rng_below(&w->rng, 30);
+    return w->clock;
+}
+
+static unsigned long failures; /* of the allocators that fail */
+static unsigned answered[STORES_MAX + 1][NOUNS][64][USHER_NOMEM + 1];
+
+static void given(struct world *w, const struct usher_command *c, const struct usher_reply *r)
+{
+    unsigned store = 0;
+
+    while (store_at(store) != w->store)
+        store++;
+    w->given[(unsigned)c->verb >> 8][(unsigned)c->verb & 63]++;
+    answered[store][(unsigned)c->verb >> 8][(unsigned)c->verb & 63][r->status]++;
+}
+
+/* Commands of @n, on @e. */
+static void give(struct world *w, struct usher_engine *e, struct babbled *list, size_t n)
+{
+    static struct usher_command commands[BATCH_MAX];
+    static struct usher_reply replies[BATCH_MAX];
+    static bool busy; /* a watcher has its own */
+    struct usher_reply one;
+    bool nested = busy;
+
+    if (nested)
+        n = 1;
+    busy = true;
+    if (nested) {
+        babble_resolve(&list[0], &w->ear);
+        assert_int_not_equal(usher_execute(e, &list[0].c, &one, 1), USHER_INVALID);
+        babble_listen(&w->ear, &list[0].c, &one);
+        w->hooks.read += hooks_read_reply(&list[0].c, &one);
+        usher_reply_done(&one);
+        w->commands += list[0].c.verb >> 8 != USHER_ROOMS;
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        babble_resolve(&list[i], &w->ear);
+        commands[i] = list[i].c;
+        if (getenv("USHER_VERBOSE") != NULL) {
+            gen_print(stderr, &commands[i]);
+            (void)fputc('\n', stderr);
+        }
+    }
+    if (usher_execute(e, commands, replies, n) == USHER_INVALID)
+        fail_msg("usher_execute: %s", usher_message(e));
+    for (size_t i = 0; i < n; i++) {
+        babble_listen(&w->ear, &commands[i], &replies[i]);
+        babble_learn(w->b, &commands[i], &replies[i]);
+        given(w, &commands[i], &replies[i]);
+        w->hooks.read += hooks_read_reply(&commands[i], &replies[i]);
+        if (!is_on(w, HOOK(ALLOC_FAILS) | HOOK(AUTHORITY) | HOOK(JOURNAL)) &&
+            replies[i].status > USHER_INVALID) {
+            (void)fputs("  ", stderr);
+            gen_print(stderr, &commands[i]);
+            fail_msg("\n%s: %s", usher_status_word(replies[i].status), replies[i].message);
+        }
+        usher_reply_done(&replies[i]);
+        w->commands += (unsigned)commands[i].verb >> 8 != USHER_ROOMS; /* not traced */
+    }
+    busy = false;
+}
+
+static void hear(void *payload, const struct usher_notice *n)
+{
+    struct world *w = payload;
+
+    w->told++;
+    w->hooks.read += hooks_read_notice(n);
+    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
+        struct heard_of *h = &w->heard[n->noun][i];
+        uint64_t first = n->verb == USHER_ROOM_PRESENCE ? n->token : n->version;
+
+        if (n->scope.size != strlen(babble_scope(n->noun, i)) ||
+            memcmp(n->scope.data, babble_scope(n->noun, i), n->scope.size) != 0)
+            continue;
+        if (getenv("USHER_VERBOSE") != NULL)
+            (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", babble_scope(n->noun, i),
+                          n->epoch, n->version, usher_verb_word(n->verb));
+        if (w->dense && h->epoch == n->epoch && first != h->version + 1 && w->bad[0] == '\0')
+            (void)snprintf(w->bad, sizeof w->bad,
+                           "%s: `%s` of version %" PRIu64 " is told behind version %" PRIu64,
+                           babble_scope(n->noun, i), usher_verb_word(n->verb), first, h->version);
+        h->epoch = n->epoch;
+        h->version = n->version;
+        if (n->noun == USHER_ROOM && w->replicas[i] != NULL)
+            (void)usher_replica_notice(w->replicas[i], n);
+    }
+}
+
+/* Commands within, and is gone for a while. */
+static void hear_and_command(void *payload, const struct usher_notice *n)
+{
+    struct world *w = payload;
+    static struct babbled c;
+
+    w->hooks.read += hooks_read_notice(n);
+    if (w->nested >= 200)
+        return;
+    w->nested++;
+    if (rng_chance(&w->rng, 20)) {
+        babble_next(w->b, &c);
+        give(w, w->e, &c, 1);
+    }
+    if (rng_chance(&w->rng, 10) && w->nests != NULL) {
+        struct usher_watch *me = w->nests;
+
+        w->nests = NULL;
+        usher_unwatch(w->e, me);
+    } else if (rng_chance(&w->rng, 10) && w->one != NULL) {
+        usher_unwatch(w->e, w->one);
+        w->one = NULL;
+    }
+    w->hooks.read += hooks_read_notice(n); /* it is still there */
+}
+
+static void extension_told(void *payload, const struct usher_extension_event *event)
+{
+    struct world *w = payload;
+
+    w->hooks.read += hooks_read_notice(event->notice);
+    if (event->value.data != NULL && event->value.size > 0)
+        w->hooks.read += (unsigned char)event->value.data[event->value.size - 1];
+}
+
+static void line_print(void *payload, const char *line)
+{
+    struct world *w = payload;
+    bool *faulty = &w->dense; /* not needed any more */
+
+    /* Clients have said there what only an authority may say. */
+    if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL)) && strstr(line, "authority's maximum") != NULL &&
+        (strncmp(line, "serial/", 7) == 0 || strncmp(line, "id/", 3) == 0))
+        return;
+    if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL)) && strstr(line, "more than it may") != NULL)
+        return; /* a grant beyond the limit */
+    print_error("  %s\n", line);
+    *faulty = true;
+}
+
+static bool opened(struct world *w, struct usher_engine **ret)
+{
+    /* with little memory it may take several times */
+    for (int i = 0; i < 200; i++) {
+        enum usher_status status = usher_open(w->url, &w->opt, ret);
+
+        if (status == USHER_OK)
+            return true;
+        if (!is_on(w, HOOK(ALLOC_FAILS)))
+            fail_msg("%s: %s", w->url, usher_message(NULL));
+    }
+    return false;
+}
+
+static void watch(struct world *w, struct usher_engine *e, const char *scope, usher_watch_fn *fn,
+                  struct usher_watch **ret)
+{
+    if (usher_watch(e, USHER_ROOM, scope, fn, w, ret) != USHER_OK)
+        *ret = NULL; /* no memory */
+}
+
+static void world_open(struct world *w, const struct test_store *store, uint32_t on, uint64_t seed,
+                       unsigned nouns)
+{
+    struct babble_options babble = { .seed = seed, .nouns = nouns, .wrong = 3, .extremes = 2 };
+
+    memset(w, 0, sizeof *w);
+    w->on = on;
+    w->seed = seed;
+    w->store = store;
+    rng_seed(&w->rng, ~seed);
+    babble.requests = is_on(w, HOOK(REQUESTS)) ? 60 : 0;
+    babble.presence = is_on(w, HOOK(PRESENCE));
+    babble.least = is_on(w, HOOK(LEAST));
+    babble.authority = is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL));
+    babble.timeless = is_on(w, HOOK(CLOCK));
+    w->b = babble_open(&babble);
+    w->clock = babble_now(w->b);
+    w->opt = (struct usher_options)USHER_OPTIONS_INIT;
+    w->opt.drivers = &own_driver;
+    w->opt.clock_given = true;
+    w->opt.payload = &w->hooks;
+    if (is_on(w, HOOK(ALLOC) | HOOK(ALLOC_FAILS)))
+        hooks_alloc(&w->hooks, &w->opt);
+    if (is_on(w, HOOK(TRACE)))
+        hooks_trace(&w->hooks, &w->opt);
+    if (is_on(w, HOOK(LOG)))
+        hooks_log(&w->hooks, &w->opt);
+    if (is_on(w, HOOK(CLOCK)))
+        w->opt.now_ms = clock_of;
+#ifdef USHER_WITH_SQLITE
+    if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL))) {
+        file_new(w->authority_url, "authority");
+        assert_int_equal(usher_authority_open(w->authority_url, w->opt.alloc, &w->authority),
+                         USHER_OK);
+        w->opt.authority = w->authority;
+        w->opt.journal = is_on(w, HOOK(JOURNAL));
+    }
+    if (is_on(w, HOOK(HISTORY))) {
+        file_new(w->history_url, "history");
+        assert_int_equal(usher_history_open(w->history_url, w->opt.alloc, &w->history), USHER_OK);
+        w->opt.history = w->history;
+    }
+#endif
+    assert_true(store->fresh(w->url));
+    if (is_on(w, HOOK(ALLOC_FAILS)))
+        w->hooks.fail_every = 10 + (unsigned)rng_below(&w->rng, 60);
+    assert_true(opened(w, &w->e));
+    w->dense = is_on(w, HOOK(WATCHER)) &&
+               !is_on(w, HOOK(ALLOC_FAILS) | HOOK(SECOND) | HOOK(SECOND_CLOSES));
+    if (is_on(w, HOOK(WATCHER) | HOOK(REPLICA)))
+        watch(w, w->e, NULL, hear, &w->all);
+    if (is_on(w, HOOK(EXTENSION)) &&
+        usher_room_extend(w->e, "wb", extension_told, w, &w->extension) != USHER_OK)
+        w->extension = NULL;
+    for (unsigned i = 0; i < BABBLE_SCOPES && is_on(w, HOOK(REPLICA)); i++)
+        if (usher_replica_open(babble_scope(USHER_ROOM, i), w->opt.alloc, &w->replicas[i]) !=
+            USHER_OK)
+            w->replicas[i] = NULL;
+}
+
+/* The second engine: there, or not any more. */
+static void second_turn(struct world *w)
+{
+    if (w->second != NULL && is_on(w, HOOK(SECOND_CLOSES)) && rng_chance(&w->rng, 20)) {
+        if (w->of_second != NULL && rng_chance(&w->rng, 50))
+            usher_unwatch(w->second, w->of_second); /* else it goes with the engine */
+        w->of_second = NULL;
+        usher_close(w->second);
+        w->second = NULL;
+    }
+    if (w->second == NULL && is_on(w, HOOK(SECOND) | HOOK(SECOND_CLOSES)) &&
+        rng_chance(&w->rng, 50) && opened(w, &w->second) && is_on(w, HOOK(WATCHER)))
+        watch(w, w->second, NULL, hear, &w->of_second);
+}
+
+/* What is more than a command, or none. */
+static void others(struct world *w)
+{
+    struct usher_engine *e = w->second != NULL && rng_chance(&w->rng, 40) ? w->second : w->e;
+    enum usher_noun noun = (enum usher_noun)(1 + rng_below(&w->rng, NOUNS - 2));
+    const char *scope = babble_scope(noun, (unsigned)rng_below(&w->rng, BABBLE_SCOPES));
+    struct usher_reply r;
+    char digest[33];
+    uint64_t epoch, version;
+
+    switch (rng_below(&w->rng, 9)) {
+    case 0:
+        (void)usher_room_patrol(e, rng_chance(&w->rng, 50) ? "ann" : "bob", is_on(w, HOOK(LEAST)),
+                                1000, 500, babble_now(w->b), &r);
+        break;
+    case 1:
+        (void)usher_room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), &r);
+        break;
+    case 2:
+        (void)usher_digest(e, noun, scope, digest);
+        return;
+    case 3:
+        (void)usher_room_digest(e, babble_scope(USHER_ROOM, 0), &epoch, &version, digest);
+        return;
+    case 4:
+        (void)usher_room_sweep(e, babble_scope(USHER_ROOM, 0), 0, &r);
+        break;
+    case 5: {
+        static const char *const numbers[] = { "b1", "b2", "n1" };
+
+        (void)usher_number_bulk(e, rng_chance(&w->rng, 50) ? USHER_NUMBER_ADD : USHER_NUMBER_DEL,
+                                babble_scope(USHER_NUMBER, 0), numbers, 3, NULL, NULL);
+        return;
+    }
+    case 6:
+        (void)usher_number_free(e, babble_scope(USHER_NUMBER, 1), NULL, NULL, NULL);
+        return;
+    case 7:
+        if (w->extension != NULL) {
+            struct usher_text value = { "v", 1 };
+
+            (void)usher_extension_set(w->extension, babble_scope(USHER_ROOM, 0), "mark", &value,
+                                      NULL);
+            (void)usher_extension_unset(w->extension, babble_scope(USHER_ROOM, 0), "mark");
+        }
+        return;
+    default:
+        if (is_on(w, HOOK(IDS)) && !is_on(w, HOOK(ALLOC_FAILS))) {
+            struct usher_ids_options opt = USHER_IDS_OPTIONS_INIT;
+            struct usher_ids *ids;
+            int64_t first;
+
+            opt.timeout_ms = 50;
+            if (usher_ids_open(e, babble_scope(USHER_ID, 0), &opt, &ids) != USHER_OK)
+                return;
+            (void)usher_ids_next(ids, &first);
+            usher_ids_close(ids);
+        }
+        return;
+    }
+    usher_reply_done(&r);
+}
+
+/* The replica asks what it wants to know. */
+static void replicas_ask(struct world *w)
+{
+    for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
+        struct usher_replica_question q;
+        struct usher_reply r;
+
+        if (w->replicas[i] == NULL || usher_replica_missing(w->replicas[i]) == USHER_REPLICA_IGNORE)
+            continue;
+        usher_replica_ask(w->replicas[i], &q);
+        if (q.kind == USHER_REPLICA_REPLAY)
+            (void)usher_room_changes(w->e, babble_scope(USHER_ROOM, i), q.since, 0, &r);
+        else if (q.kind == USHER_REPLICA_PULL)
+            (void)usher_room_snapshot(w->e, babble_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
+        else
+            continue;
+        (void)usher_replica_answer(w->replicas[i], q.ticket, &r);
+        usher_reply_done(&r);
+    }
+}
+
+static void watchers_turn(struct world *w)
+{
+    if (is_on(w, HOOK(WATCHER_OF_ONE)) && w->one == NULL)
+        watch(w, w->e, babble_scope(USHER_ROOM, 0), hear_and_command, &w->one);
+    if (is_on(w, HOOK(WATCHER_NESTS)) && w->nests == NULL)
+        watch(w, w->e, NULL, hear_and_command, &w->nests);
+    w->nested = is_on(w, HOOK(WATCHER_NESTS)) ? 0 : 200;
+}
+
+static void world_close(struct world *w, unsigned nouns)
+{
+    uint64_t faults = UINT64_MAX;
+
+    w->hooks.fail_every = 0;
+    if (w->bad[0] != '\0')
+        fail_msg("%s", w->bad);
+    w->dense = false;
+    if (usher_audit(w->e, line_print, w, &faults) != USHER_OK)
+        fail_msg("no audit: %s", usher_message(w->e));
+    if (w->dense)
+        fail_msg("the audit found faults");
+    if (is_on(w, HOOK(TRACE)))
+        assert_true(atomic_load(&w->hooks.traced) >= w->commands);
+    if (is_on(w, HOOK(WATCHER)) && w->all != NULL && nouns == BABBLE_ALL)
+        assert_true(w->told > 0);
+    for (unsigned code = 1; code < NOUNS; code++)
+        for (unsigned i = 0; (nouns >> code & 1u) != 0 && i < usher__noun(code)->n_verbs; i++)
+            if (w->given[code][usher__noun(code)->verbs[i].verb & 63] == 0)
+                fail_msg("%s %s was not given", usher__noun(code)->word,
+                         usher__noun(code)->verbs[i].word);
+    if (w->second != NULL) {
+        if (w->of_second != NULL)
+            usher_unwatch(w->second, w->of_second);
+        usher_close(w->second);
+    }
+    usher_extension_close(w->extension);
+    /* watchers that are left go with the engine */
+    if (w->all != NULL && rng_chance(&w->rng, 50))
+        usher_unwatch(w->e, w->all);
+    usher_close(w->e);
+    for (unsigned i = 0; i < BABBLE_SCOPES; i++)
+        usher_replica_close(w->replicas[i]);
+    usher_authority_close(w->authority);
+    usher_history_close(w->history);
+    failures += atomic_load(&w->hooks.failed);
+    if (hooks_fault(&w->hooks) != NULL)
+        fail_msg("%s", hooks_fault(&w->hooks));
+#ifdef USHER_WITH_SQLITE
+    file_remove(w->authority_url);
+    file_remove(w->history_url);
+#endif
+    babble_close(w->b);
+}
+
+/* Each verb of @nouns @rounds times, in any order. */
+static void world_run(const struct test_store *store, uint32_t on, uint64_t seed, unsigned nouns,
+                      unsigned rounds)
+{
+    static struct babbled list[BATCH_MAX];
+    static struct world w;
+    static unsigned verbs[NOUNS * 64];
+    unsigned n_verbs = 0;
+
+    world_open(&w, store, on, seed, nouns);
+    for (unsigned code = 1; code < NOUNS; code++)
+        for (unsigned i = 0; (nouns >> code & 1u) != 0 && i < usher__noun(code)->n_verbs; i++)
+            verbs[n_verbs++] = usher__noun(code)->verbs[i].verb;
+    for (unsigned round = 0; round <= rounds; round++) {
+        for (unsigned i = n_verbs - 1; i > 0; i--) {
+            unsigned k = (unsigned)rng_below(&w.rng, i + 1), verb = verbs[i];
+
+            verbs[i] = verbs[k];
+            verbs[k] = verb;
+        }
+        for (size_t at = 0, k; at < n_verbs; at += k) {
+            size_t most = is_on(&w, HOOK(BATCH)) ? BATCH_MAX : 1;
+
+            k = n_verbs - at < most ? n_verbs - at : most;
+            for (size_t i = 0; i < k; i++) {
+                if (round == 0) /* what there is to work on */
+                    babble_next(w.b, &list[i]);
+                else
+                    babble_verb(w.b, verbs[at + i], &list[i]);
+            }
+            watchers_turn(&w);
+            second_turn(&w);
+            give(&w, w.second != NULL && rng_chance(&w.rng, 50) ? w.second : w.e, list, k);
+            if (rng_chance(&w.rng, 6) || k > 1)
+                others(&w);
+            if (is_on(&w, HOOK(REPLICA)) && rng_chance(&w.rng, 10))
+                replicas_ask(&w);
+        }
+    }
+    world_close(&w, nouns);
+}
+
+static struct {
+    const struct test_store *store;
+    uint32_t on;
+    uint64_t seed;
+} now;
+
+/* What a failed world was. */
+static void world(const struct test_store *store, uint32_t on, uint64_t seed, unsigned nouns,
+                  unsigned rounds)
+{
+    now.store = store;
+    now.on = on;
+    now.seed = seed;
+    world_run(store, on, seed, nouns, rounds);
+    now.store = NULL;
+}
+
+static int world_say(void **state)
+{
+    (void)state;
+    if (now.store == NULL)
+        return 0;
+    print_error("USHER_STORES=%s USHER_HOOKS=%#" PRIx32 " USHER_SEED=%" PRIu64 ":\n",
+                now.store->name, now.on, now.seed);
+    for (unsigned i = 0; i < N_HOOKS; i++)
+        if ((now.on >> i & 1u) != 0)
+            print_error("  with %s\n", hook_texts[i]);
+    return 0;
+}
+
+static uint32_t possible(void)
+{
+    uint32_t all = (UINT32_C(1) << N_HOOKS) - 1;
+
+#ifndef USHER_WITH_SQLITE
+    all &= ~(HOOK(HISTORY) | HOOK(AUTHORITY) | HOOK(JOURNAL));
+#endif
+    return all;
+}
+
+static uint64_t first_seed(void)
+{
+    return number_from("USHER_SEED", 16);
+}
+
+static void every_verb_with_each_hook(void **state)
+{
+    uint32_t given_hooks = (uint32_t)number_from("USHER_HOOKS", 0);
+    unsigned rounds = (unsigned)share_of("USHER_ROUNDS", 4);
+
+    (void)state;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        if (given_hooks != 0) {
+            world(store_at(s), given_hooks, first_seed(), BABBLE_ALL, rounds);
+            continue;
+        }
+        for (unsigned i = 0; i < N_HOOKS; i++)
+            if ((possible() >> i & 1u) != 0)
+                world(store_at(s), UINT32_C(1) << i, first_seed() + i, BABBLE_ALL,
+                      rounds > 0 ? rounds : 1);
+    }
+}
+
+/* Is there a set of @size hooks that have not been together?  Then one that has two or three of
+ * them is drawn. */
+static bool together[N_HOOKS][N_HOOKS][N_HOOKS];
+
+static bool not_together(bool three, uint32_t *ret)
+{
+    for (unsigned a = 0; a < N_HOOKS; a++) {
+        for (unsigned b = a; b < N_HOOKS; b++) {
+            for (unsigned c = b; c < (three ? N_HOOKS : b + 1); c++) {
+                uint32_t set = UINT32_C(1) << a | UINT32_C(1) << b | UINT32_C(1) << c;
+
+                if (!together[a][b][c] && (set & ~possible()) == 0) {
+                    *ret = set;
+                    return true;
+                }
+            }
+        }
+    }
+    return false;
+}
+
+static void every_verb_with_every_two_hooks(void **state)
+{
+    struct rng r;
+    unsigned worlds = 0;
+    uint64_t seed = first_seed() + 1000;
+
+    (void)state;
+    if (number_from("USHER_HOOKS", 0) != 0)
+        return;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        uint32_t on;
+
+        rng_seed(&r, seed);
+        memset(together, 0, sizeof together);
+        while (not_together(share_long(), &on)) {
+            on |= (uint32_t)rng_next(&r) & (uint32_t)rng_next(&r) & possible();
+            for (unsigned a = 0; a < N_HOOKS; a++)
+                for (unsigned b = a; b < N_HOOKS; b++)
+                    for (unsigned c = b; c < N_HOOKS; c++)
+                        together[a][b][c] |=
+                            (on >> a & 1u) != 0 && (on >> b & 1u) != 0 && (on >> c & 1u) != 0;
+            world(store_at(s), on, seed++, BABBLE_ALL, 1);
+            worlds++;
+        }
+    }
+    assert_true(failures > worlds);
+    print_message("%u worlds, %lu allocations failed\n", worlds, failures);
+}
+
+static const struct usher__verb *idle_verb(unsigned store)
+{
+    for (unsigned code = 1; code < NOUNS; code++) {
+        const struct usher__noun *noun = usher__noun(code);
+
+        for (unsigned i = 0; i < noun->n_verbs; i++)
+            if (answered[store][code][noun->verbs[i].verb & 63][USHER_OK] == 0)
+                return &noun->verbs[i];
+    }
+    return NULL;
+}
+
+/* In the worlds before, and if need be in some of one noun. */
+static void every_verb_did_something_on_every_store(void **state)
+{
+    uint64_t seed = first_seed() + 2000;
+
+    (void)state;
+    if (number_from("USHER_HOOKS", 0) != 0)
+        return;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        const struct usher__verb *idle;
+
+        for (unsigned i = 0; i < 60 && (idle = idle_verb(s)) != NULL; i++) {
+            uint32_t on = HOOK(WATCHER) | HOOK(AUTHORITY);
+
+            world(store_at(s), on & possible(), seed++, 1u << (idle->verb >> 8), 30);
+        }
+        if ((idle = idle_verb(s)) != NULL)
+            fail_msg("%s: %s %s was never answered ok", store_at(s)->name,
+                     usher_noun_word((enum usher_noun)(idle->verb >> 8)), idle->word);
+    }
+}
+
+/* ---- arguments that must be there --------------------------------------------------- */
+
+static void an_argument_that_is_missing_is_named(void **state)
+{
+    struct babble_options opt = { .seed = 5, .nouns = BABBLE_ALL };
+    struct babble *b = babble_open(&opt);
+    struct babbled c;
+
+    (void)state;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        struct usher_options options = USHER_OPTIONS_INIT;
+        struct usher_engine *e;
+        char url[STORE_URL_MAX];
+
+        options.drivers = &own_driver;
+        options.clock_given = true;
+        assert_true(store_at(s)->fresh(url));
+        assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+        for (unsigned code = 1; code < NOUNS; code++) {
+            const struct usher__noun *noun = usher__noun(code);
+
+            for (unsigned i = 0; i < noun->n_verbs; i++) {
+                for (unsigned k = 0; k < noun->n_args; k++) {
+                    const struct usher__arg *arg = &noun->args[k];
+                    struct usher_reply r;
+                    char line[64];
+
+                    if ((noun->verbs[i].order >> k & 1u) == 0)
+                        continue;
+                    do
+                        babble_verb(b, noun->verbs[i].verb, &c);
+                    while (c.c.request.data != NULL);
+                    memset((char *)&c.c + arg->offset, 0,
+                           arg->given != 0 ? sizeof(int64_t) : sizeof(struct usher_text));
+                    c.c.given &= ~arg->given;
+                    assert_int_equal(usher_execute(e, &c.c, &r, 1), USHER_OK);
+                    (void)snprintf(line, sizeof line, "%s is missing", arg->word);
+                    if (r.status != USHER_INVALID || strcmp(r.message, line) != 0)
+                        fail_msg("%s %s without %s: %s, %s", noun->word, noun->verbs[i].word,
+                                 arg->word, usher_status_word(r.status), r.message);
+                }
+            }
+        }
+        usher_close(e);
+    }
+    babble_close(b);
+}
+
+/* ---- what is not allowed ------------------------------------------------------------ */
+
+struct intruder {
+    struct usher_engine *e, *other;
+    struct usher_extension *x;
+    unsigned refused, asked, closes;
+    bool may; /* this one is a watcher */
+};
+
+/* Uses the engine that calls it. */
+static void intrude(struct intruder *i)
+{
+    uint64_t faults;
+    char digest[33];
+
+    if (i->e == NULL)
+        return; /* being opened */
+    i->asked += 3;
+    i->refused += usher_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
+                  strstr(usher_message(i->e), "must not use it") != NULL;
+    i->refused += usher_digest(i->e, USHER_NUMBER, "p", digest) == USHER_INVALID;
+    i->refused += usher_audit(i->e, NULL, NULL, &faults) == USHER_INVALID;
+    usher_close(i->e);
+    i->closes += strstr(usher_message(i->e), "stays open") != NULL;
+    /* another one is nobody's business */
+    if (i->other != NULL)
+        assert_true(usher_number_reg(i->other, "p", "n1") <= USHER_MISSING);
+}
+
+static int64_t intruding_clock(void *payload)
+{
+    intrude(payload);
+    return INT64_C(1690000000000);
+}
+
+static void intruding_log(void *payload, enum usher_log_level level, const char *line)
+{
+    (void)level;
+    (void)line;
+    intrude(payload);
+}
+
+static void intruding_trace(void *payload, const struct usher_command *c,
+                            const struct usher_reply *r)
+{
+    (void)c;
+    (void)r;
+    intrude(payload);
+}
+
+static void hooks_that_use_their_engine_are_told(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        for (unsigned kind = 0; kind < 2; kind++) {
+            struct usher_options opt = USHER_OPTIONS_INIT;
+            struct intruder i = { NULL, NULL, NULL, 0, 0, 0, false };
+            struct usher_engine *e;
+            char url[STORE_URL_MAX];
+
+            opt.drivers = &own_driver;
+            opt.payload = &i;
+            opt.clock_given = true;
+            opt.log = intruding_log;
+            if (kind == 0)
+                opt.now_ms = intruding_clock;
+            else
+                opt.trace = intruding_trace;
+            assert_int_equal(usher_open("memory:", NULL, &i.other), USHER_OK);
+            assert_true(store_at(s)->fresh(url));
+            assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
+            i.e = e;
+            assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
+            assert_string_equal(usher_message(e), ""); /* what the hook was told is not for us */
+            assert_true(i.asked > 0);
+            assert_int_equal(i.refused, i.asked);
+            assert_int_equal(i.closes * 3, i.asked);
+            assert_int_equal(usher_number_call(e, "p", NULL, NULL, &(struct usher_hold){ 0 }),
+                             USHER_EMPTY);
+            assert_string_not_equal(usher_message(e), "");
+            i.e = NULL;
+            usher_close(e);
+            usher_close(i.other);
+        }
+    }
+}
+
+/* A watcher may use the engine; closing it is refused. */
+static void closing_watcher(void *payload, const struct usher_notice *n)
+{
+    struct intruder *i = payload;
+
+    i->asked++;
+    usher_close(i->e);
+    i->refused += strstr(usher_message(i->e), "stays open") != NULL;
+    if (n->noun == USHER_NUMBER && n->verb == USHER_NUMBER_ADD)
+        assert_int_equal(usher_number_reg(i->e, "p", "n1"), USHER_OK);
+    usher_close(i->other); /* another one it may */
+    i->other = NULL;
+}
+
+static void closing_extension(void *payload, const struct usher_extension_event *event)
+{
+    struct intruder *i = payload;
+
+    (void)event;
+    i->asked++;
+    usher_extension_close(i->x);
+    i->refused += strstr(usher_message(i->e), "it stays") != NULL;
+}
+
+static void an_engine_is_not_closed_by_its_own_watcher(void **state)
+{
+    (void)state;
+    for (unsigned s = 0; s <= n_stores; s++) {
+        struct usher_options opt = USHER_OPTIONS_INIT;
+        struct intruder i = { NULL, NULL, NULL, 0, 0, 0, true };
+        struct usher_text value = { "v", 1 };
+        struct usher_watch *watch;
+        char url[STORE_URL_MAX];
+
+        opt.drivers = &own_driver;
+        assert_true(store_at(s)->fresh(url));
+        assert_int_equal(usher_open(url, &opt, &i.e), USHER_OK);
+        assert_int_equal(usher_open(url, &opt, &i.other), USHER_OK);
+        assert_int_equal(usher_watch(i.e, USHER_NUMBER, NULL, closing_watcher, &i, &watch),
+                         USHER_OK);
+        assert_int_equal(usher_number_add(i.e, "p", "n1", NULL), USHER_OK);
+        assert_int_equal(i.asked, 2); /* of the add, and of its own */
+        assert_int_equal(i.refused, 2);
+        assert_null(i.other);
+        usher_unwatch(i.e, watch);
+        assert_int_equal(usher_room_open(i.e, "r", NULL), USHER_OK);
+        i.asked = i.refused = 0;
+        assert_int_equal(usher_room_extend(i.e, "wb", closing_extension, &i, &i.x), USHER_OK);
+        assert_int_equal(usher_extension_set(i.x, "r", "mark", &value, NULL), USHER_OK);
+        assert_int_equal(i.asked, 1);
+        assert_int_equal(i.refused, 1);
+        usher_extension_close(i.x);
+        usher_close(i.e);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(every_verb_with_each_hook, world_say),
+        cmocka_unit_test_teardown(every_verb_with_every_two_hooks, world_say),
+        cmocka_unit_test_teardown(every_verb_did_something_on_every_store, world_say),
+        cmocka_unit_test(an_argument_that_is_missing_is_named),
+        cmocka_unit_test(hooks_that_use_their_engine_are_told),
+        cmocka_unit_test(an_engine_is_not_closed_by_its_own_watcher),
+    };
+    int rc = stores_start();
+
+    if (rc != 0)
+        return rc;
+#ifdef USHER_WITH_SQLITE
+    (void)snprintf(directory, sizeof directory, "/tmp/usher-hooks-XXXXXX");
+    if (mkdtemp(directory) == NULL)
+        return 1;
+#endif
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+#ifdef USHER_WITH_SQLITE
+    (void)rmdir(directory);
+#endif
+    stores_stop();
+    return rc;
+}

@@ -4,6 +4,7 @@
 
 #include "lib/line.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -37,7 +38,7 @@ void line_done(struct line *l)
 char *line_answer(const struct usher_command *c, const struct usher_reply *r)
 {
     struct usher_reply copy = *r;
-    char *text = NULL;
+    char *text = NULL, epoch[17];
     size_t size;
     FILE *f = open_memstream(&text, &size);
 
@@ -48,5 +49,9 @@ char *line_answer(const struct usher_command *c, const struct usher_reply *r)
     usher__answer_json(f, c, &copy);
     if (fclose(f) != 0)
         abort();
+    /* names of rooms have it, too, as the store keeps them */
+    (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, r->epoch);
+    for (char *p = text; r->epoch != 0 && (p = strstr(p, epoch)) != NULL; p += 16)
+        memset(p, '0', 16);
     return text;
 }

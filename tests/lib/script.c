@@ -49,14 +49,14 @@ const struct script scripts[SCRIPTS] = {
           "queue set desk offer=400 wrapup=500" NOW "00100",
           "queue apply desk u5" NOW "00110",
           "queue login desk a2 level=1" NOW "00120", /* u5 is offered */
-          "queue reject desk a2 u5" NOW "00130",
+          "queue reject desk a2 u5" NOW "00130",     /* all have refused it: offered once more */
           "queue apply desk u6" NOW "00140",
-          "queue accept desk a2 u6" NOW "00150",
+          "queue accept desk a2 u5" NOW "00150",
           "queue logout desk a1" NOW "00160", /* u2 and u3 wait again */
           "queue free desk a2" NOW "00170",   /* and is offered u3 */
           "queue set desk trigger=timer offer=0" NOW "00180",
           "queue login desk a3 capacity=2" NOW "00190",
-          "queue match desk" NOW "00200", /* u2 and u5 are seated */
+          "queue match desk" NOW "00200", /* u2 and u6 are seated */
           "queue sweep desk" NOW "70000", /* nobody has been alive */
       } },
     { USHER_ROOM,

@@ -194,7 +194,7 @@ static void an_answer_of_another_length_is_not_understood(void **state)
     memcpy(longer, call_answer, sizeof call_answer);
     assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof call_answer, &r), USHER_INVALID);
     usher_reply_fail(&r, USHER_UNKNOWN, "");
-    /* stats has nine values more */
+    /* stats has ten values more */
     assert_int_equal(unpack(USHER_NUMBER_STATS, BYTES(call_answer), &r), USHER_INVALID);
     usher_reply_fail(&r, USHER_UNKNOWN, "");
     for (unsigned n = 0; n < 16; n++) {

@@ -176,6 +176,14 @@ mutant 'who is behind is not told what there is' src/steps/room.c 's/    return 
     $memory 'who_is_behind*'
 mutant 'a member that ended on the way leaves the version as it was' src/steps/room.c 's/^    if (behind(w) || (a->expected.data != NULL \&\& !usher__text_equal(&a->expected, &r.owner)))/    if (a->expected.data != NULL \&\& !usher__text_equal(\&a->expected, \&r.owner))/' \
     $memory 'an_expiry_on_the_way*'
+mutant 'a member that goes is taken for a ban as well' src/steps/room.c 's/if (phase == 1 \&\& present(&r)) /if (phase == 9 \&\& present(\&r)) /' \
+    $memory 'a_name_whose*'
+mutant 'a name is refused while its old room is erased' src/engine/room_index.c 's/        if (closing)$/        if (false)/' \
+    $memory 'a_name_whose*'
+mutant 'what is not open is listed' src/engine/room_index.c 's/} else if (status == USHER_OK \&\& r->status == USHER_OK) {/} else if (status == USHER_OK) {/' \
+    $memory 'only_rooms*'
+mutant 'a page goes on behind what a partition has told' src/engine/room_index.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
+    $memory 'only_rooms*'
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
 mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \

@@ -15,9 +15,10 @@
  *  - Heartbeats change no visible state: `alive` has no version of its own and makes no
  *    notice, unless it brings back somebody who was away.
  *  - Closing: the room is `closing` at once, and nothing of it is seen any more; then all of
- *    it is erased in steps of at most 1,000 items.  Whoever sends the next command to the room
- *    goes on with it, should the closer die.  At the end nothing is left, and a room opened
- *    under the name again has a new epoch.
+ *    it is erased in steps of a few dozen items, after each of which the closer leaves the store to
+ *    others for as long as the step took.  Whoever sends the next command to the room goes on with
+ *    it, should the closer die.  At the end nothing is left, and a room
+ * opened under the name again has a new epoch.
  *
  * Limits (`full` beyond them): USHER_ROOM_ROLES_MAX roles and USHER_ROOM_SHARES_MAX shares of
  * one member, USHER_ROOM_FIELDS_MAX fields and as many roles of a room, USHER_ROOM_BYTES_MAX
@@ -227,7 +228,9 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
  */
 
 /** Open @room.  @settings (NULL: all default) are those of a new room.
- *  USHER_OK; USHER_SAME if it is open already (its settings stay as they are).  O(1). */
+ *  USHER_OK; USHER_SAME if it is open already (its settings stay as they are).  O(1), but for what
+ *  is left to erase of a closed room of the name, which is done first.  (Of usher_execute() only
+ *  until its deadline: then USHER_REFUSED, with the state `closing`.) */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings);
 
@@ -329,10 +332,12 @@ USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char 
  * Open rooms by (time of opening, name), at most @max (0: 100) of them, as rows.  While
  * reply.of.room.more, go on with @after = reply.of.room.name and @created_ms =
  * reply.of.room.created_ms (0: that of @after, which must still be open: else USHER_MISSING).  A
- * room that is open all the while is on exactly one page.  64 commands in one batch.
+ * room that is open all the while is on exactly one page, one that is closed or whose linger is
+ * over on none; so a page may have fewer than @max though there are more.  @now_ms < 0: the
+ * engine's clock.  64 commands in one batch, then one for each room.
  */
 USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
-                                            int64_t created_ms, size_t max,
+                                            int64_t created_ms, size_t max, int64_t now_ms,
                                             struct usher_reply *ret_reply);
 
 /**

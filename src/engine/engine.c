@@ -126,6 +126,14 @@ const char *usher_version(void)
     return USHER_VERSION;
 }
 
+static int64_t monotonic_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
 int64_t usher__monotonic_ms(void)
 {
     struct timespec ts;
@@ -959,23 +967,45 @@ static void tell_together(struct usher_engine *e, const struct usher_command *co
                                                                            : now_ms);
 }
 
-/* Commands of rooms with what the index has to know of them. */
+/*
+ * Commands of rooms with what the index has to know of them.  An `open` behind other commands on
+ * its room may find that they have closed it: it is waited for, so that those behind it meet the
+ * new one.
+ */
 static void __attribute__((noinline))
 execute_rooms(struct usher_engine *e, const struct usher_command *commands,
               struct usher_reply *replies, size_t n, int64_t deadline_ms)
 {
     size_t from = 0;
+    int64_t began_ns;
 
-    usher__room_index_before(e, commands, replies, n);
+    usher__room_index_before(e, commands, replies, n, deadline_ms);
+    began_ns = e->waits ? monotonic_ns() : 0;
     for (size_t i = 0; i < n; i++) {
-        if (commands[i].verb != USHER_ROOM_OPEN || replies[i].status < USHER_INVALID)
+        bool left_out, waits;
+        size_t end;
+
+        if (commands[i].verb != USHER_ROOM_OPEN)
             continue;
-        if (i > from)
-            execute_chunk(e, commands + from, replies + from, i - from, deadline_ms);
+        left_out = replies[i].status >= USHER_INVALID;
+        waits = !left_out && usher__room_any_on(commands, i, &commands[i]);
+        if (!left_out && !waits)
+            continue;
+        end = waits ? i + 1 : i;
+        if (end > from)
+            execute_chunk(e, commands + from, replies + from, end - from, deadline_ms);
+        if (waits)
+            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
         from = i + 1;
     }
     if (n > from)
         execute_chunk(e, commands + from, replies + from, n - from, deadline_ms);
+    if (e->waits) /* else a step takes less time than it takes to sleep */
+        usher__room_give_way(commands, replies, n, monotonic_ns() - began_ns);
+    for (size_t i = 0; i < n; i++) /* somebody else has begun to close it a moment ago */
+        if (commands[i].verb == USHER_ROOM_OPEN &&
+            !usher__room_any_on(commands + i + 1, n - i - 1, &commands[i]))
+            usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
     usher__room_index_after(e, commands, replies, n);
     if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
         tell_together(e, commands, replies, n);

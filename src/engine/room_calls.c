@@ -101,6 +101,9 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                 USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_PRESENCE;
     struct usher_command c;
     struct usher_room_args *a = &c.arg.room;
+    struct usher_reply reply;
+    bool erasing;
+    enum usher_status status;
 
     command_init(&c, USHER_ROOM_OPEN, room, NULL);
     if (settings != NULL) {
@@ -120,7 +123,13 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
             a->requests = settings->requests;
         }
     }
-    return tell(e, &c);
+    do { /* until nothing is left of the last room of the name */
+        memset(&reply, 0, sizeof reply);
+        status = ask(e, &c, &reply);
+        erasing = status == USHER_REFUSED && reply.of.room.state == USHER_ROOM_CLOSING;
+        usher_reply_done(&reply);
+    } while (erasing);
+    return status;
 }
 
 enum usher_status usher_room_close(struct usher_engine *e, const char *room)

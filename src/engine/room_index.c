@@ -12,8 +12,7 @@
  *    before that look, and not while it is OPENING, unless that has been so for a minute.
  *
  * So an entry may be left over, never missing.  What is left over is found by whoever closes
- * the room again, by `patrol`, which looks at every room, and not shown by `list` when it is
- * OPENING.
+ * the room again and by `patrol`; `list` shows no room that it has not looked at.
  *
  * A patrol hands out rooms that are due under a lease.  The next patrol of the same worker says
  * that it is done with those it had: they are due again after the interval.  The rooms of a
@@ -27,8 +26,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/text.h"
+#include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
@@ -202,6 +203,70 @@ static void tidy(struct usher_engine *e, const struct usher_command *of)
     together_close(&t);
 }
 
+/* ---- erasing ------------------------------------------------------------------------ */
+
+/* Go on erasing the room of @of until nothing is left of it.  A sweep, for should another room be
+ * open under the name by now, it does no harm. */
+static void erase_rest(struct usher_engine *e, const struct usher_command *of, int64_t deadline_ms)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    bool closing;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_SWEEP;
+    c.scope = of->scope;
+    c.given = (of->given & USHER_GIVEN_NOW) | USHER_GIVEN_ROOM_MAX;
+    c.now_ms = of->now_ms;
+    c.arg.room.max = 1;
+    do {
+        (void)usher_execute(e, &c, &reply, 1);
+        closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_CLOSING;
+        usher_reply_done(&reply);
+    } while (closing && (deadline_ms == 0 || usher__monotonic_ms() < deadline_ms));
+}
+
+bool usher__room_any_on(const struct usher_command *commands, size_t n,
+                        const struct usher_command *command)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned)commands[i].verb >> 8 == USHER_ROOM &&
+            usher__text_equal(&commands[i].scope, &command->scope))
+            return true;
+    return false;
+}
+
+void usher__room_reopen(struct usher_engine *e, const struct usher_command *command,
+                        struct usher_reply *reply, int64_t deadline_ms)
+{
+    if (command->verb != USHER_ROOM_OPEN || reply->status != USHER_REFUSED ||
+        reply->of.room.state != USHER_ROOM_CLOSING)
+        return;
+    erase_rest(e, command, deadline_ms);
+    usher_reply_done(reply);
+    usher__engine_execute(e, command, reply, deadline_ms);
+}
+
+void usher__room_give_way(const struct usher_command *commands, const struct usher_reply *replies,
+                          size_t n, int64_t took_ns)
+{
+    const int64_t most = 100000000;
+    bool erased = false;
+    struct timespec pause;
+
+    for (size_t i = 0; i < n && !erased; i++)
+        erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
+                 (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0 &&
+                 replies[i].status < USHER_INVALID &&
+                 replies[i].of.room.state == USHER_ROOM_CLOSING;
+    if (!erased)
+        return;
+    took_ns = took_ns < most ? took_ns : most;
+    pause.tv_sec = 0;
+    pause.tv_nsec = (long)took_ns;
+    (void)nanosleep(&pause, NULL);
+}
+
 /* ---- around the commands of the application ----------------------------------------- */
 
 static void cannot(struct usher_reply *reply, enum usher_status status, const char *why)
@@ -212,8 +277,32 @@ static void cannot(struct usher_reply *reply, enum usher_status status, const ch
     usher_reply_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
 }
 
+/* Of the rooms of the commands of @t, which had entries: erase what is left of those that are being
+ * closed. */
+static void erase_closing(struct together *t, int64_t deadline_ms)
+{
+    for (size_t i = 0; i < t->n; i++) {
+        struct usher_command *c = &t->commands[i];
+
+        memset(c, 0, sizeof *c);
+        c->verb = USHER_ROOM_SHOW;
+        c->scope = t->of[i]->scope;
+        c->given = t->of[i]->given & USHER_GIVEN_NOW;
+        c->now_ms = t->of[i]->now_ms;
+    }
+    together_ask(t);
+    for (size_t i = 0; i < t->n; i++) {
+        bool closing = t->replies[i].status == USHER_MISSING &&
+                       t->replies[i].of.room.state == USHER_ROOM_CLOSING;
+
+        usher_reply_done(&t->replies[i]);
+        if (closing)
+            erase_rest(t->e, t->of[i], deadline_ms);
+    }
+}
+
 void usher__room_index_before(struct usher_engine *e, const struct usher_command *commands,
-                              struct usher_reply *replies, size_t n)
+                              struct usher_reply *replies, size_t n, int64_t deadline_ms)
 {
     struct together t;
     size_t opens = 0;
@@ -238,11 +327,19 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_command
     if (!memory)
         return;
     together_ask(&t);
+    opens = 0;
     for (size_t i = 0; i < t.n; i++) {
+        bool known = t.replies[i].of.rooms.n_rows > 0;
+
         if (t.replies[i].status >= USHER_INVALID)
             cannot(&replies[t.of[i] - commands], t.replies[i].status, t.replies[i].message);
         usher_reply_done(&t.replies[i]);
+        /* what comes before it in the batch is to come before it */
+        if (known && !usher__room_any_on(commands, (size_t)(t.of[i] - commands), t.of[i]))
+            t.of[opens++] = t.of[i];
     }
+    t.n = opens;
+    erase_closing(&t, deadline_ms);
     together_close(&t);
 }
 
@@ -313,51 +410,99 @@ static enum usher_status add(struct usher_reply *reply, const struct usher_rooms
     return usher_reply_add_row(reply, USHER_ROOM, &row);
 }
 
-/* Of an entry that is OPENING: is there such a room? */
-static bool is_open(struct usher_engine *e, const struct usher_text *room)
-{
-    struct usher_command c;
-    struct usher_reply reply;
-    bool open;
+/* Rooms that are looked at together. */
+#define LOOK 64
 
-    memset(&c, 0, sizeof c);
-    c.verb = USHER_ROOM_SHOW;
-    c.scope = *room;
-    (void)usher_execute(e, &c, &reply, 1);
-    open = reply.status == USHER_OK;
-    usher_reply_done(&reply);
-    return open;
+struct look {
+    struct usher_command commands[LOOK];
+    struct usher_reply replies[LOOK];
+};
+
+/* Those of the @n rooms of @rows that are open now, as rows of @reply: an entry may be left over,
+ * or its room may be about to be erased. */
+static enum usher_status add_open(struct usher_engine *e, const struct usher_rooms_row *const *rows,
+                                  size_t n, const struct usher_command *of, struct look *look,
+                                  struct usher_reply *reply)
+{
+    enum usher_status status = USHER_OK;
+
+    for (size_t i = 0; i < n; i++) {
+        struct usher_command *c = &look->commands[i];
+
+        memset(c, 0, sizeof *c);
+        c->verb = USHER_ROOM_SHOW;
+        c->scope = rows[i]->room;
+        c->given = of->given & USHER_GIVEN_NOW;
+        c->now_ms = of->now_ms;
+    }
+    (void)usher_execute(e, look->commands, look->replies, n);
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_reply *r = &look->replies[i];
+
+        if (status == USHER_OK && r->status >= USHER_INVALID) {
+            status = r->status;
+            (void)snprintf(reply->message, sizeof reply->message, "%s", r->message);
+        } else if (status == USHER_OK && r->status == USHER_OK) {
+            status = add(reply, rows[i]);
+        }
+        usher_reply_done(&look->replies[i]);
+    }
+    return status;
+}
+
+/* How far all pages of partitions reach: behind it, one may have rooms that are not on its page. */
+static int64_t horizon(const struct usher_reply *pages, bool *ret_more)
+{
+    int64_t end = INT64_MAX;
+
+    *ret_more = false;
+    for (unsigned p = 0; p < PARTITIONS; p++) {
+        const struct usher_rooms_reply *r = &pages[p].of.rooms;
+
+        if (!r->more || r->n_rows == 0)
+            continue;
+        *ret_more = true;
+        if (r->rows[r->n_rows - 1].created_ms < end)
+            end = r->rows[r->n_rows - 1].created_ms;
+    }
+    return end;
 }
 
 /* The pages of all partitions as one. */
 static enum usher_status merge(struct usher_engine *e, const struct usher_reply *pages, size_t max,
-                               struct usher_reply *reply)
+                               const struct usher_command *of, struct usher_reply *reply)
 {
     const struct usher_rooms_row **rows;
-    size_t n = 0, at = 0, taken = 0;
-    bool more = false;
+    struct look *look;
+    size_t n = 0, at = 0, size;
+    bool more;
+    int64_t end = horizon(pages, &more);
     enum usher_status status = USHER_OK;
 
-    for (unsigned p = 0; p < PARTITIONS; p++) {
+    for (unsigned p = 0; p < PARTITIONS; p++)
         n += pages[p].of.rooms.n_rows;
-        more = more || pages[p].of.rooms.more;
-    }
     if (n == 0)
         return USHER_OK;
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    rows = usher__resize(e->opt.alloc, NULL, 0, n * sizeof *rows);
-    if (rows == NULL)
+    size = sizeof *look + n * sizeof *rows;
+    look = usher__resize(e->opt.alloc, NULL, 0, size);
+    if (look == NULL)
         return USHER_NOMEM;
+    rows = (const struct usher_rooms_row **)(look + 1);
     for (unsigned p = 0; p < PARTITIONS; p++)
         for (size_t i = 0; i < pages[p].of.rooms.n_rows; i++)
             rows[at++] = &pages[p].of.rooms.rows[i];
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     qsort(rows, n, sizeof *rows, by_time);
-    for (at = 0; at < n && taken < max && status == USHER_OK; at++) {
-        if (rows[at]->state == USHER_ROOMS_OPENING && !is_open(e, &rows[at]->room))
-            continue;
-        status = add(reply, rows[at]);
-        taken++;
+    for (; rows[n - 1]->created_ms > end; n--)
+        ;
+    for (at = 0; at < n && reply->of.room.n_rows < max && status == USHER_OK;) {
+        size_t some = max - reply->of.room.n_rows;
+
+        some = some < LOOK ? some : LOOK;
+        some = some < n - at ? some : n - at;
+        status = add_open(e, rows + at, some, of, look, reply);
+        at += some;
     }
     reply->of.room.more = more || at < n;
     if (reply->of.room.more) {
@@ -368,8 +513,7 @@ static enum usher_status merge(struct usher_engine *e, const struct usher_reply 
         reply->of.room.name[last->room.size] = '\0';
         reply->of.room.created_ms = last->created_ms;
     }
-    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
-    (void)usher__resize(e->opt.alloc, rows, n * sizeof *rows, 0);
+    (void)usher__resize(e->opt.alloc, look, size, 0);
     return status;
 }
 
@@ -412,9 +556,10 @@ static enum usher_status finish(const char *verb, enum usher_status status, cons
 }
 
 enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                  size_t max, struct usher_reply *ret_reply)
+                                  size_t max, int64_t now_ms, struct usher_reply *ret_reply)
 {
     struct asked *a;
+    struct usher_command of;
     struct usher_command *commands;
     struct usher_reply *pages;
     struct usher_text name = { after, after != NULL ? strlen(after) : 0 };
@@ -425,8 +570,9 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
     if (status != USHER_OK)
         return status;
     max = max == 0 ? USHER_LIST_DEFAULT : max;
-    if (max > USHER_LIST_MAX || created_ms < 0 || created_ms > USHER_TIME_MAX)
-        return fault("list", "max or created is out of range", ret_reply);
+    if (max > USHER_LIST_MAX || created_ms < 0 || created_ms > USHER_TIME_MAX ||
+        now_ms > USHER_TIME_MAX)
+        return fault("list", "max, created or now is out of range", ret_reply);
     if (after != NULL && usher__scope_fault(name.data, name.size) != NULL)
         return fault("list", "after is not a name", ret_reply);
     a = usher__resize(e->opt.alloc, NULL, 0, size);
@@ -467,8 +613,15 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
             (void)snprintf(why, sizeof why, "%s", pages[p].message);
         }
     }
-    if (status == USHER_OK)
-        status = merge(e, pages, max, ret_reply);
+    memset(&of, 0, sizeof of);
+    if (now_ms >= 0) {
+        of.given = USHER_GIVEN_NOW;
+        of.now_ms = now_ms;
+    }
+    if (status == USHER_OK) {
+        status = merge(e, pages, max, &of, ret_reply);
+        (void)snprintf(why, sizeof why, "%s", ret_reply->message);
+    }
     for (unsigned p = 0; p < PARTITIONS; p++)
         usher_reply_done(&pages[p]);
     (void)usher__resize(e->opt.alloc, a, size, 0);
@@ -477,26 +630,44 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
 
 /* ---- patrol ------------------------------------------------------------------------- */
 
+/* Steps of erasing a room that one look at it takes, at most. */
+#define VISIT_STEPS 20
+
+/* One sweep of the room of @c, which also goes on with erasing it.  What it is then, and whether it
+ * is there at all. */
+static enum usher_room_state sweep(struct usher_engine *e, const struct usher_command *c,
+                                   bool *ret_failed)
+{
+    struct usher_reply reply;
+    enum usher_room_state state;
+
+    (void)usher_execute(e, c, &reply, 1);
+    *ret_failed = reply.status >= USHER_INVALID;
+    state = *ret_failed ? USHER_ROOM_OPENED : reply.of.room.state;
+    usher_reply_done(&reply);
+    return state;
+}
+
 /* A room that was handed out: apply what is due in it.  False: there is no such room. */
 static bool visit(struct usher_engine *e, const struct usher_command *of,
                   const struct usher_rooms_row *row)
 {
     struct usher_command c;
-    struct usher_reply reply;
-    bool there;
+    enum usher_room_state state;
+    bool there, failed;
 
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOM_SWEEP;
     c.scope = row->room;
     c.given = of->given & USHER_GIVEN_NOW;
     c.now_ms = of->now_ms;
-    (void)usher_execute(e, &c, &reply, 1);
-    there = reply.status != USHER_MISSING &&
-            !(reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_CLOSED);
-    usher_reply_done(&reply);
+    state = sweep(e, &c, &failed);
+    for (int i = 1; state == USHER_ROOM_CLOSING && i < VISIT_STEPS; i++)
+        state = sweep(e, &c, &failed);
+    there = state == USHER_ROOM_OPENED || state == USHER_ROOM_LOCKED;
     if (!there)
         tidy(e, &c);
-    else if (row->state == USHER_ROOMS_OPENING)
+    else if (row->state == USHER_ROOMS_OPENING && !failed)
         put(e, &c, row->created_ms); /* who opened it did not come so far */
     return there;
 }

@@ -66,8 +66,9 @@ enum {
 /* record.n of a member. */
 enum { N_JOINED, N_ROLES, N_SHARES };
 
-/* Writes that a member with all its roles and shares may take. */
-#define GOING_MAX (1 + USHER_ROOM_ROLES_MAX + USHER_ROOM_SHARES_MAX)
+/* Records that a step of closing erases: as many as there is time for while others wait.  (A member
+ * with all its roles and shares is more, and goes alone.) */
+#define CLOSE_MAX 24
 /* A page of a snapshot ends early when it has so many bytes. */
 #define PAGE_BYTES 1048576
 /* Digits of a version as an id. */
@@ -331,6 +332,8 @@ static enum usher_status erase_owned(work *w, change *c, uint8_t kind,
 
     while ((status = w->ops->walk(w->txn, &w->scope, kind, 2, owner, 0, order, false, &r)) ==
            USHER_OK) {
+        if (c->n == USHER_CHANGE_MAX) /* the member says that it has fewer */
+            return USHER_UNAVAILABLE;
         order = r.order;
         usher__change_erase(c, &r);
         --*count;
@@ -473,61 +476,57 @@ static void count_out(int64_t *counts, const struct usher_record *r)
     }
 }
 
-/* Put what is to go next into @c: of one phase, from *@phase on. */
-static enum usher_status closing_some(work *w, change *c, unsigned *phase)
+/* Put what is to go next into @c, as much as it holds.  @ret_all: nothing is left behind it. */
+static enum usher_status closing_some(work *w, change *c, bool *ret_all)
 {
-    for (; *phase < PHASES && c->n == 0; ++*phase) {
+    *ret_all = false;
+    for (unsigned phase = 0; phase < PHASES; phase++) {
         struct usher_record r;
-        size_t each = *phase == 0 ? GOING_MAX : 1;
-        enum usher_status status = USHER_OK;
+        enum usher_status status;
 
         memset(&r, 0, sizeof r);
-        while (c->n + each <= USHER_CHANGE_MAX) {
-            status = closing_next(w, *phase, &r);
-            if (status != USHER_OK)
-                break;
+        while ((status = closing_next(w, phase, &r)) == USHER_OK) {
+            int64_t each = phase == 0 ? 1 + r.n[N_ROLES] + r.n[N_SHARES] : 1;
+
+            if (phase == 1 && present(&r)) /* it is in @c already */
+                continue;
+            if (c->n > 0 && (int64_t)c->n + each > CLOSE_MAX)
+                return USHER_OK;
             usher__change_erase(c, &r);
-            if (*phase > 0)
+            if (phase > 0)
                 count_out(c->scope->counts, &r);
             else
                 status = drop(w, c, &r, w->now);
             if (status != USHER_OK)
                 return status;
         }
-        if (status != USHER_OK && status != USHER_MISSING)
+        if (status != USHER_MISSING)
             return status;
-        if (c->n > 0)
-            return USHER_OK;
     }
+    *ret_all = true;
     return USHER_OK;
 }
 
-/* Erase at most USHER__STEP_MAX records of a closing room; at the end the room itself. */
+/* Erase some records of a closing room; with the last of them the room itself. */
 static enum usher_status close_step(work *w, uint64_t *ret_n)
 {
-    unsigned phase = 0;
+    bool all;
     change c;
+    enum usher_status status;
 
-    *ret_n = 0;
-    while (*ret_n + USHER_CHANGE_MAX <= USHER__STEP_MAX) {
-        enum usher_status status;
-
-        usher__change_begin_quietly(w, &c);
-        status = closing_some(w, &c, &phase);
-        if (status != USHER_OK)
-            return status;
-        if (c.n == 0) {
-            usher__change_begin(w, &c);
-            c.scope->erase = true;
-            return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_CLOSING,
-                                        room_move(w, USHER__ROOM_DONE).to, NULL);
-        }
+    usher__change_begin_quietly(w, &c);
+    status = closing_some(w, &c, &all);
+    if (status == USHER_OK && c.n > 0)
         status = usher__change_write(w, &c);
-        if (status != USHER_OK)
-            return status;
-        *ret_n += c.n;
-    }
-    return USHER_OK;
+    if (status != USHER_OK)
+        return status;
+    *ret_n = c.n;
+    if (!all)
+        return USHER_OK;
+    usher__change_begin(w, &c);
+    c.scope->erase = true;
+    return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_CLOSING,
+                                room_move(w, USHER__ROOM_DONE).to, NULL);
 }
 
 static enum usher_status close_room(work *w)
@@ -2025,8 +2024,7 @@ static const struct usher__constant constants[] = {
     { "VALUE_MAX", USHER_VALUE_MAX },
     { "DATA_MAX", USHER_NOTICE_DATA_MAX },
     { "PAGE_BYTES", PAGE_BYTES },
-    { "CHANGE_MAX", USHER_CHANGE_MAX },
-    { "GOING_MAX", GOING_MAX },
+    { "CLOSE_MAX", CLOSE_MAX },
     { "ROW_FIELD", USHER_ROOM_FIELD_ROW },
     { "ROW_ALL", USHER_ROOM_ALL_ROW },
     { "ROW_ROLE", USHER_ROOM_ROLE_ROW },

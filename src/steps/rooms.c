@@ -68,6 +68,8 @@ static enum usher_status put(work *w)
     change c;
     enum usher_status status = find(w, &r);
 
+    if (status == USHER_OK)
+        status = add_row(w, &r); /* as it was */
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     usher__change_begin(w, &c);

@@ -14,7 +14,7 @@
 
 #define EXPIRE_MAX 64 /* of a command on its way */
 #define STEP_MAX 1000
-#define WRITES 48 /* of one change */
+#define WRITES 24 /* of one step of closing, unless one member has more */
 #define OWNED 16  /* roles, or shares, of one member */
 #define TOLD_BYTES 8192
 #define REQUEST_MS INT64_C(3600000)
@@ -936,70 +936,50 @@ static void close_begin(struct work *w, enum usher_verb verb)
     changed(w, notice_of(w, verb, from, USHER_ROOM_CLOSING));
 }
 
-/* Members in the order they joined, each with what is its own; as much as it could have must
- * still fit. */
-static uint64_t close_members(room *r)
+/* Members in the order they joined, each with what is its own, as many as fit behind *@n.  False:
+ * not all of them. */
+static bool close_members(room *r, uint64_t *n)
 {
-    uint64_t n = 0;
-
-    while (n + 1 + OWNED + OWNED <= WRITES) {
+    for (;;) {
         size_t first = SIZE_MAX;
+        uint64_t its;
 
         for (size_t i = 0; i < r->n_members; i++)
             if (is_in(&r->members[i]) &&
                 (first == SIZE_MAX || r->members[i].version < r->members[first].version))
                 first = i;
         if (first == SIZE_MAX)
-            break;
-        n += 1 + roles_of(r, r->members[first].id) + shares_of(r, r->members[first].id);
+            return true;
+        its = 1 + roles_of(r, r->members[first].id) + shares_of(r, r->members[first].id);
+        if (*n > 0 && *n + its > WRITES)
+            return false;
+        *n += its;
         owned_go(r, r->members[first].id);
         member_remove(r, first);
     }
-    return n;
-}
-
-/* The next write of a closing room: all of one kind.  0: nothing is left. */
-static uint64_t close_some(room *r)
-{
-    uint64_t n = close_members(r);
-
-    if (n > 0)
-        return n;
-    for (; n < WRITES && r->n_members > 0; n++) /* bans */
-        member_remove(r, r->n_members - 1);
-    if (n > 0)
-        return n;
-    for (; n < WRITES && r->fields.n > 0; n++)
-        field_remove(&r->fields, r->fields.n - 1);
-    if (n > 0)
-        return n;
-    for (; n < WRITES && r->alls.n > 0; n++)
-        field_remove(&r->alls, r->alls.n - 1);
-    if (n > 0)
-        return n;
-    for (; n < WRITES && r->n_log > 0; n++)
-        log_remove(r, r->n_log - 1);
-    if (n > 0)
-        return n;
-    for (; n < WRITES && r->n_kept > 0; n++)
-        kept_remove(r, 0);
-    return n;
 }
 
 static uint64_t close_step(struct work *w)
 {
+    room *r = w->r;
     uint64_t n = 0;
 
-    while (n + WRITES <= STEP_MAX) {
-        uint64_t some = close_some(w->r);
-
-        if (some == 0) {
-            changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_CLOSING, USHER_ROOM_CLOSED));
-            room_vanish(w->r);
-            return n;
-        }
-        n += some;
-    }
+    if (!close_members(r, &n))
+        return n;
+    for (; n < WRITES && r->n_members > 0; n++) /* bans */
+        member_remove(r, r->n_members - 1);
+    for (; n < WRITES && r->fields.n > 0; n++)
+        field_remove(&r->fields, r->fields.n - 1);
+    for (; n < WRITES && r->alls.n > 0; n++)
+        field_remove(&r->alls, r->alls.n - 1);
+    for (; n < WRITES && r->n_log > 0; n++)
+        log_remove(r, r->n_log - 1);
+    for (; n < WRITES && r->n_kept > 0; n++)
+        kept_remove(r, 0);
+    if (r->n_members + r->fields.n + r->alls.n + r->n_log + r->n_kept > 0)
+        return n;
+    changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_CLOSING, USHER_ROOM_CLOSED));
+    room_vanish(r);
     return n;
 }
 
@@ -1110,14 +1090,13 @@ static void do_open(struct work *w)
         USHER_GIVEN_ROOM_REQUESTS, USHER_GIVEN_ROOM_PRESENCE
     };
     room *r = w->r;
-    bool differs = !there(r);
-    unsigned from = (unsigned)r->state;
+    bool differs;
+    unsigned from;
 
-    if (r->state == USHER_ROOM_CLOSING) {
-        answer(w, USHER_REFUSED);
-        settings_out(w);
-        return;
-    }
+    while (r->state == USHER_ROOM_CLOSING) /* nothing of the old one is to be left */
+        (void)close_step(w);
+    differs = !there(r);
+    from = (unsigned)r->state;
     for (int i = 0; i < ROOM_MODEL_SETTINGS; i++)
         if ((w->c->given & bits[i]) != 0 && r->set[i] != given[i]) {
             r->set[i] = given[i];

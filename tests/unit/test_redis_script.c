@@ -409,7 +409,7 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
         }
         if (l->noun == USHER_ROOM) {
             assert_int_equal(usher_room_open(e, "hall", NULL), USHER_OK);
-            assert_int_equal(usher_room_list(e, NULL, 0, 0, &reply), USHER_OK);
+            assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &reply), USHER_OK);
             usher_reply_done(&reply);
             assert_int_equal(usher_room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
             usher_reply_done(&reply);

@@ -312,10 +312,11 @@ function S.make_close()
         end
     end
 
-    local function some(phase)
-        while phase <= #kinds do
-            local each, r = phase == 1 and K.GOING_MAX or 1, nil
-            while S.pn / 2 + each <= K.CHANGE_MAX do
+    -- See closing_some(): is that all?
+    local function some()
+        for phase = 1, #kinds do
+            local r
+            while true do
                 if slots[phase] == 'n' then
                     r = S.next(kinds[phase], r and r.id)
                 else
@@ -323,26 +324,23 @@ function S.make_close()
                         r and r.order)
                 end
                 if not r then break end
-                S.erase(r)
-                if phase > 1 then S.count_out(r) else S.let_go(r, S.now) end
+                if phase ~= 2 or not S.present(r) then -- else it goes already
+                    local each = phase == 1 and 1 + r.n1 + r.n2 or 1
+                    if S.pn > 0 and S.pn / 2 + each > K.CLOSE_MAX then return false end
+                    S.erase(r)
+                    if phase > 1 then S.count_out(r) else S.let_go(r, S.now) end
+                end
             end
-            if S.pn > 0 then return phase end
-            phase = phase + 1
         end
-        return phase
+        return true
     end
 
     function S.close_step()
-        local n, phase = 0, 1
-        while n + K.CHANGE_MAX <= K.STEP_MAX do
-            phase = some(phase)
-            if S.pn == 0 then
-                S.commit(K.V_DONE, K.ROOM_CLOSING, S.room(K.ROOM_E_DONE), nil)
-                S.vanish()
-                return n
-            end
-            n = n + S.pn / 2
-            S.apply()
+        local all, n = some(), S.pn / 2
+        if n > 0 then S.apply() end
+        if all then
+            S.commit(K.V_DONE, K.ROOM_CLOSING, S.room(K.ROOM_E_DONE), nil)
+            S.vanish()
         end
         return n
     end

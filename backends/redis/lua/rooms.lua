@@ -21,7 +21,9 @@ function S.find_it() return S.exists and S.find('1', S.a[K.ARG_ROOM]) end
 
 function S.put()
     local r, created = S.find_it(), S.a[K.ARG_CREATED]
-    if not r then
+    if r then
+        S.add_row(r) -- as it was
+    else
         r = S.fresh('1', S.a[K.ARG_ROOM])
         r.rank, r.ends, r.slots = S.now, S.now, 3
         if not S.exists then S.version = 0 end

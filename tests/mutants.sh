@@ -210,6 +210,30 @@ mutant 'users of an agent that is gone come back in the order of rooms' src/step
     's/if (!found || place(&r) < rank || .*/if (!found) {/' \
     tests/model/test_queue_exhaustive every_state_in_memory
 unset USHER_WORLD
+mutant 'a talk uses up patience' src/steps/queue_act.c \
+    's/            n\[U_PATIENCE\] = at + (left/            left = at + (left/' $memory 'who_comes_back*'
+mutant 'patience ends in the middle of an offer' src/steps/queue_act.c \
+    's/    } else if (n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] < at) {/    } else if (false) {/' \
+    $memory 'patience_is_judged*'
+mutant 'a stay with an agent that went is no visit' src/steps/queue_act.c \
+    's/        if (status == USHER_OK \&\& from == USHER_USER_SEATED)/        if (status == USHER_OK \&\& from == USHER_USER_GONE)/' \
+    $memory 'an_hour*'
+mutant 'a wait goes on from before the talk' src/steps/queue_act.c 's/        n\[U_APPLIED\] = at;/        ;/' \
+    $memory 'an_hour*'
+mutant 'what is due is left when there is much of it' src/steps/queue.c \
+    's/        if (more \&\& v != USHER_QUEUE_SWEEP)/        if (false)/' $memory 'figures_are_true*'
+mutant 'script: what is due is left when there is much of it' backends/redis/lua/queue.lua \
+    's/        if more and verb ~= K.V_SWEEP then/        if false then/' $redis 'figures_are_true*'
+mutant 'a command overtakes one that is to come again' src/steps/queue.c 's/    if (w->behind)/    if (false)/' \
+    $memory 'a_batch_keeps*'
+mutant 'who looks moves the clock of a queue' src/steps/queue_due.c \
+    's/    if (usher__queue_reads(w->command->verb))/    if (false)/' $memory 'a_look_takes*'
+mutant 'an offer that a look makes began long ago' src/steps/queue_match.c \
+    's/        u->n\[U_END\] = w->seen_ms + offer;/        u->n[U_END] = w->now + offer;/' $memory 'an_offer_that_a_look*'
+mutant 'a room of another queue is one of this' src/steps/queue_users.c \
+    's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
+mutant 'a room does not tell the token' src/steps/queue_agents.c 's/            row.token = u.token;/            row.token = 0;/' \
+    $memory 'whoever_tells*'
 
 # ---- rooms ----
 world 'speakers'

@@ -230,10 +230,6 @@ static enum usher_status run(work *w)
     }
     w->seen_ms = w->now;
     if (w->scope.ref != NULL && w->scope.due_ms <= w->now && v != USHER_QUEUE_DRAIN) {
-        /* a verb that looks leaves no trace of when: what follows from a deadline, too, is as of
-         * that then */
-        if (usher__queue_reads(v))
-            w->now = w->scope.clock_ms;
         status = usher__queue_expire_due(&run, max, &n, &more);
         w->now = w->seen_ms;
         if (status != USHER_OK)

@@ -162,6 +162,7 @@ static enum usher_status expire_next(struct run *run)
         w->scope.due_ms = u.until_ms;
     if (w->scope.due_ms > w->seen_ms)
         return USHER_MISSING;
+    /* what follows from a deadline is as of that, too, when nobody but one who looks is there */
     if (usher__queue_reads(w->command->verb))
         usher__work_as_of(w, w->scope.due_ms);
     if (one == USHER_OK && (two != USHER_OK || a.until_ms <= u.until_ms))

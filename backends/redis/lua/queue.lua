@@ -107,7 +107,6 @@ function S.run()
     S.seen = S.now
     if S.exists and S.due >= 0 and S.due <= S.now and verb ~= K.V_DRAIN then
         if not S.expire_next then S.make_expiry() end
-        if S.looks(verb) then S.now = S.clock end
         n, more = S.expire_due(max)
         S.now = S.seen
         if more and verb ~= K.V_SWEEP then return S.come_again() end

@@ -92,7 +92,7 @@ function S.make_expiry()
         if a then S.due = a.ends end
         if u and (not a or u.ends < S.due) then S.due = u.ends end
         if S.due < 0 or S.due > S.seen then return false end
-        if S.now < S.due and S.looks(S.verb) then S.now = S.due end
+        if S.looks(S.verb) then S.now = S.due > S.clock and S.due or S.clock end
         if a and (not u or a.ends <= u.ends) then
             S.expire_agent(a)
         else

@@ -165,23 +165,26 @@ static enum usher_status texts_check(const struct usher__noun *noun, const struc
 static enum usher_status ints_check(const struct usher__noun *noun, const struct usher__verb *verb,
                                     const struct usher_command *command, struct usher_reply *reply)
 {
-    for (unsigned i = 0; i < noun->n_args; i++) {
-        const struct usher__arg *arg = &noun->args[i];
+    uint32_t bits = command->given & verb->given & ~(uint32_t)USHER_GIVEN_NOW;
+
+    for (; bits != 0; bits &= bits - 1) {
+        const struct usher__arg *arg = &noun->args[__builtin_ctz(bits)];
         int64_t value;
 
-        if ((command->given & verb->given & arg->given) == 0 || arg->type == USHER__ARG_TOKEN)
+        if (arg->type == USHER__ARG_TOKEN)
             continue;
         value = int_of(command, arg);
         if (value < arg->min || value > usher__arg_max(verb, arg))
             return usher__say(reply, USHER_INVALID, "%s is not from %" PRId64 " to %" PRId64,
                               arg->word, arg->min, usher__arg_max(verb, arg));
     }
+    if ((command->given & ~verb->given) == 0)
+        return USHER_OK;
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((command->given & ~verb->given & noun->args[i].given) != 0)
             return not_taken(verb, &noun->args[i], reply);
-    if ((command->given & ~verb->given) != 0) /* of a later version */
-        return usher__say(reply, USHER_INVALID, "an argument given is not known");
-    return USHER_OK;
+    /* of a later version */
+    return usher__say(reply, USHER_INVALID, "an argument given is not known");
 }
 
 enum usher_status usher__command_check(const struct usher_command *command,
@@ -219,7 +222,7 @@ enum usher_status usher__command_check(const struct usher_command *command,
         if (status != USHER_OK)
             return status;
     }
-    if (usher__token_missing(noun, verb, command))
+    if ((verb->flags & USHER__NEEDS_TOKEN) != 0 && usher__token_missing(noun, verb, command))
         return usher__say(reply, USHER_INVALID, "token is missing");
     if (noun->noun == USHER_SERIAL) {
         const char *word = NULL;

@@ -62,8 +62,10 @@ static int64_t calls_on(const struct usher_scope *s, const struct usher_record *
 /* Has had its calls of the day: judged, not stored. */
 static bool capped(const struct usher_scope *s, const struct usher_record *r, int64_t at)
 {
-    return usher__number_capped(at, s->settings[USHER__SET_DAILY], r->n[USHER__N_CALLS],
-                                r->n[USHER__N_DAY], s->settings[USHER__SET_ZONE]);
+    int64_t daily = s->settings[USHER__SET_DAILY];
+
+    return daily > 0 && usher__number_capped(at, daily, r->n[USHER__N_CALLS], r->n[USHER__N_DAY],
+                                             s->settings[USHER__SET_ZONE]);
 }
 
 /* Stands behind the others in the idle list, for the cap. */
@@ -1516,17 +1518,25 @@ static enum usher_status run(work *w)
 
 /* Minutes; the store is not ours alone, and days are computed with it. */
 #define ZONE_MAX 1440
+/* Bits of the longest span. */
+#define SPAN_BITS 42
+_Static_assert(USHER_SPAN_MAX >> SPAN_BITS == 0, "a span has so many bits");
 
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *set = scope->settings;
     int64_t zone = set[USHER__SET_ZONE];
+    /* This is asked at each command of a store that keeps no scopes, so all at once: none is below
+     * 0, or too large for times to be computed with. */
+    uint64_t any = (uint64_t)(set[USHER__SET_LEASE] | set[USHER__SET_REST] | set[USHER__SET_DAILY] |
+                              set[USHER__SET_STRICT] | set[USHER__SET_STICKY_MS] |
+                              set[USHER__SET_STICKY_MAX] | set[USHER__SET_REQUESTS]);
 
+    _Static_assert(USHER__SETTINGS == 9, "each setting is looked at");
     if (set[USHER__SET_ORDER] < 0 || set[USHER__SET_ORDER] > USHER_ORDER_RANDOM)
         return "an order";
-    for (int i = USHER__SET_LEASE; i < USHER__SETTINGS; i++)
-        if (i != USHER__SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
-            return "a setting";
+    if (any >> SPAN_BITS != 0)
+        return "a setting";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
 

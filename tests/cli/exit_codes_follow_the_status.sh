@@ -26,10 +26,10 @@ EOF
 ok: 100 is idle+up
 EOF
     expect 0 "$USHER" number call p owner='a b' now=1000 lease=500 <<'EOF'
-ok: 100, token 3, for 0 s, held until 1970-01-01T00:00:01.500Z
+ok: 100, token 3, held until 1970-01-01T00:00:01.500Z
 EOF
     expect 1 "$USHER" number hangup p 100 token=2 now=1000 <<'EOF'
-stale: 100 is busy+up under token 3, for 0 s, held until 1970-01-01T00:00:01.500Z
+stale: 100 is busy+up under token 3, held until 1970-01-01T00:00:01.500Z
 EOF
     expect 1 "$USHER" --json number hangup p 100 token=2 now=1000 <<'EOF'
 {"status":"stale","epoch":"E","version":3,"state":"busy+up","until":1500,"token":"3"}

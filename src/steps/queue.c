@@ -70,6 +70,8 @@ static enum usher_status set(struct run *run)
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
     waited = w->scope.settings[SET_TRIGGER] != USHER_TRIGGER_AUTO;
+    if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
+        c.scope->counts[COUNT_OLD_RANKS] = 1;
     memcpy(c.scope->settings, new, sizeof new);
     status = usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL);
     if (status == USHER_OK && waited && new[SET_TRIGGER] == USHER_TRIGGER_AUTO) {
@@ -187,16 +189,16 @@ static const char *arguments_fault(const work *w)
 }
 
 /*
- * More was due than one command applies: nothing else has been done, and the command is to come
- * again when others have had their turn, as the engine has it do.  So must those behind it in the
- * same transaction, or they would overtake it.
+ * More was due than one command applies, or more agents are to be ranked: nothing else has been
+ * done, and the command is to come again when others have had their turn, as the engine has it do.
+ * So must those behind it in the same transaction, or they would overtake it.
  */
 static enum usher_status come_again(work *w)
 {
     w->behind = true;
     reply_of(w)->why = USHER_QUEUE_WHY_DUE;
     reply_of(w)->more = true;
-    usher__say(w->reply, USHER_REFUSED, "more deadlines were due than one command applies: again");
+    usher__say(w->reply, USHER_REFUSED, "more was to be done first than one command does: again");
     return USHER_OK;
 }
 
@@ -229,6 +231,13 @@ static enum usher_status run(work *w)
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
     w->seen_ms = w->now;
+    if (w->scope.counts[COUNT_OLD_RANKS] != 0) {
+        status = usher__queue_rank_anew(w, USHER__STEP_MAX);
+        if (status != USHER_OK)
+            return status;
+        if (w->scope.counts[COUNT_OLD_RANKS] != 0)
+            return come_again(w);
+    }
     if (w->scope.ref != NULL && w->scope.due_ms <= w->now && v != USHER_QUEUE_DRAIN) {
         status = usher__queue_expire_due(&run, max, &n, &more);
         w->now = w->seen_ms;
@@ -286,6 +295,7 @@ static const struct usher__constant constants[] = {
     { "SETTINGS", SETTINGS },
     { "FIGURES", FIGURES },
     { "AGENT_PAUSING", USHER_AGENT_PAUSING },
+    { "RANKS", RANKS },
     { "ABSENT_MAX", ABSENT_MAX },
     { "CAPACITY_MAX", USHER_CAPACITY_MAX },
     { "PRIORITY_MAX", USHER_PRIORITY_MAX },
@@ -315,6 +325,7 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_VISITS] = "VISITS",
         [COUNT_REQUESTS] = "REQUESTS",
         [COUNT_ABSENT] = "ABSENT",
+        [COUNT_OLD_RANKS] = "OLD_RANKS",
     },
     .setting_names = {
         [SET_TTL] = "TTL",

@@ -8,8 +8,10 @@
  *           match; until_ms = the nearer of beat and wrap; data = array: how many lanes, the
  *           lanes, for each room who is in it ("" nobody), when it logged in
  *   LINK    id "LOGIN.I": one for each lane of an agent, group = the lane ("*" all), owner =
- *           the agent; in slot 0 while the agent is open, (rank, order) by strategy, order =
- *           16 * a version + I
+ *           the agent, token = version of the agent's last change; in slot 0 while the agent is
+ *           open, rank = RANKS * the strategy + a rank by it, order = 16 * a version + I.  After
+ *           another strategy was set all are ranked anew before anybody is matched: see
+ *           usher__queue_rank_anew()
  *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = array of agents not to offer it to again
@@ -38,7 +40,14 @@ typedef struct usher__work work;
 enum kind { K_AGENT = 1, K_LINK = 2, K_USER = 3, K_ABSENT = 5, K_LANE = 6, K_VISIT = 7 };
 
 /* counts: 1..5 agents by state, 6..9 users by state */
-enum { COUNT_USERS = 5, COUNT_LANES = 10, COUNT_VISITS, COUNT_REQUESTS, COUNT_ABSENT };
+enum {
+    COUNT_USERS = 5,
+    COUNT_LANES = 10,
+    COUNT_VISITS,
+    COUNT_REQUESTS,
+    COUNT_ABSENT,
+    COUNT_OLD_RANKS /* 1: links may be ranked by another strategy */
+};
 
 enum {
     SET_TTL,
@@ -91,8 +100,9 @@ enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define LANES_MAX USHER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
 #define AGENT_DATA (32 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
-#define ABSENT_MAX 10000         /* pauses of agents that are not there */
-#define PASS_MAX USHER__STEP_MAX /* looked at in vain, for one match */
+#define RANKS (UINT64_C(1) << 40) /* of a strategy */
+#define ABSENT_MAX 10000          /* pauses of agents that are not there */
+#define PASS_MAX USHER__STEP_MAX  /* looked at in vain, for one match */
 #define DAY_MS INT64_C(86400000)
 
 static const struct usher_text all_lanes = { "*", 1 };
@@ -105,6 +115,7 @@ struct agent {
     bool dirty;
     bool was_open;
     bool touched; /* its links get a new order */
+    bool served;  /* their rank may be another one, though it has not changed */
     bool leaving; /* its rooms are being emptied for good: no events */
 };
 
@@ -150,6 +161,7 @@ struct run {
     work *w;
     struct todo *todo;
     bool matched_rows; /* tell of matches in rows */
+    bool passed;       /* a user who has refused all was left to another agent */
     uint64_t n_matched;
 };
 
@@ -275,6 +287,11 @@ enum usher_status usher__queue_agent_hold_this(work *w, struct act *act,
                                                const struct usher_record *r);
 void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t at);
 enum usher_status usher__queue_links_erase(work *w, struct act *act);
+/*
+ * Up to @max links that another strategy has ranked are ranked by the one in force, without a
+ * version and a notice: agents are as they were.  COUNT_OLD_RANKS is 0 when none is left.
+ */
+enum usher_status usher__queue_rank_anew(work *w, int64_t max);
 enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh);
 /* The lane @id of @act, to be changed.  It may be a new one. */
 enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,

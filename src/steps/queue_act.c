@@ -31,7 +31,7 @@ bool usher__queue_agent_read(struct agent *a)
         (n != 2 + n_lanes + (size_t)capacity && n != 1 + n_lanes + (size_t)capacity))
         return false;
     a->n_lanes = (size_t)n_lanes;
-    a->dirty = a->touched = a->leaving = false;
+    a->dirty = a->touched = a->served = a->leaving = false;
     a->since = 0; /* of an agent from before there was one */
     a->was_open = is_open(&a->r);
     return usher__queue_texts(&u, a->lanes, a->n_lanes) &&
@@ -93,24 +93,35 @@ void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t a
     a->dirty = true;
 }
 
-/* Where its links stand while it is open: see enum usher_strategy. */
-static uint64_t link_rank(const struct usher_scope *s, const struct usher_record *a,
-                          uint64_t version)
+/* Where the link @r of @a, which is open, stands: see enum usher_strategy.  It follows from what
+ * both records say now. */
+static void link_place(const struct usher_scope *s, const struct usher_record *a,
+                       struct usher_record *r)
 {
+    uint64_t rank = 0, base = r->token;
+
     switch (s->settings[SET_STRATEGY]) {
     case USHER_STRATEGY_LONGEST_IDLE:
-        return used(a) > 0;
+        rank = used(a) > 0;
+        break;
     case USHER_STRATEGY_FEWEST_SERVED:
-        return (uint64_t)a->n[A_SERVED];
+        rank = (uint64_t)a->n[A_SERVED];
+        break;
     case USHER_STRATEGY_LEAST_BUSY:
-        return (uint64_t)used(a);
+        rank = (uint64_t)used(a);
+        break;
     case USHER_STRATEGY_LEVEL:
-        return (uint64_t)a->n[A_LEVEL];
+        rank = (uint64_t)a->n[A_LEVEL];
+        break;
     case USHER_STRATEGY_RANDOM:
-        return usher__draw(version);
+        rank = usher__draw(r->token);
+        break;
     default:
-        return 0;
+        base = a->token;
+        break;
     }
+    r->rank = (uint64_t)s->settings[SET_STRATEGY] * RANKS + rank % RANKS;
+    r->order = base * 16 + r->order % 16;
 }
 
 static struct usher_text link_id(char buffer[32], uint64_t login, size_t i)
@@ -127,12 +138,9 @@ static enum usher_status links_save(work *w, struct act *act, bool fresh)
 {
     struct agent *a = &act->agent;
     bool open = is_open(&a->r);
-    uint64_t version = act->c.scope->version, base = version;
 
-    if (!fresh && open == a->was_open && !(open && a->touched))
+    if (!fresh && open == a->was_open && !(open && (a->touched || a->served)))
         return USHER_OK;
-    if (act->c.scope->settings[SET_STRATEGY] == USHER_STRATEGY_ROUND_ROBIN)
-        base = a->r.token;
     for (size_t i = 0; i < a->n_lanes; i++) {
         char buffer[32];
         struct usher_text id = link_id(buffer, a->r.order, i);
@@ -143,6 +151,7 @@ static enum usher_status links_save(work *w, struct act *act, bool fresh)
             r.kind = K_LINK;
             r.group = a->lanes[i];
             r.owner = a->r.id;
+            r.order = a->r.order * 16 + i;
         } else {
             enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
 
@@ -155,9 +164,11 @@ static enum usher_status links_save(work *w, struct act *act, bool fresh)
             r.id.size = id.size;
         }
         r.slots = open ? 1u : 0;
-        r.rank = open ? link_rank(act->c.scope, &a->r, version) : 0;
-        if (open || fresh)
-            r.order = base * 16 + i;
+        r.rank = 0;
+        if (open && (a->touched || !a->was_open))
+            r.token = act->c.scope->version;
+        if (open)
+            link_place(act->c.scope, &a->r, &r);
         usher__change_save(&act->c, &r);
     }
     return USHER_OK;
@@ -176,6 +187,41 @@ enum usher_status usher__queue_links_erase(work *w, struct act *act)
         usher__change_erase(&act->c, &r);
     }
     return USHER_OK;
+}
+
+enum usher_status usher__queue_rank_anew(work *w, int64_t max)
+{
+    uint64_t strategy = (uint64_t)w->scope.settings[SET_STRATEGY], rank = 0, order = 0;
+    enum usher_status status = USHER_OK;
+
+    while (status == USHER_OK && max > 0 && w->scope.counts[COUNT_OLD_RANKS] != 0) {
+        struct usher__change c;
+
+        usher__change_begin_quietly(w, &c);
+        while (status == USHER_OK && max > 0 && c.n < USHER_CHANGE_MAX) {
+            struct usher_record *r = usher__change_next(&c), a;
+
+            status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, r);
+            if (status == USHER_OK && r->rank / RANKS == strategy) {
+                rank = (strategy + 1) * RANKS - 1; /* behind all of these */
+                order = (UINT64_C(1) << 53) - 1;
+            } else if (status == USHER_OK) {
+                rank = r->rank;
+                order = r->order;
+                status = w->ops->find(w->txn, &w->scope, K_AGENT, &r->owner, &a);
+                if (status == USHER_MISSING)
+                    return damaged(w);
+                link_place(&w->scope, &a, r);
+                usher__change_save(&c, r);
+                max--;
+            }
+        }
+        if (status == USHER_MISSING)
+            c.scope->counts[COUNT_OLD_RANKS] = 0;
+        if (status == USHER_OK || status == USHER_MISSING)
+            status = usher__change_write(w, &c);
+    }
+    return status;
 }
 
 enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)

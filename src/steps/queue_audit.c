@@ -87,6 +87,9 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case K_AGENT:
         return agent_fault(r);
     case K_LINK:
+        if (scope != NULL && r->slots != 0 && scope->counts[COUNT_OLD_RANKS] == 0 &&
+            r->rank / RANKS != (uint64_t)scope->settings[SET_STRATEGY])
+            return "is ranked by a strategy that is not in force";
         return r->slots > 1 || r->group.size == 0 || r->owner.size == 0 ||
                        (r->slots == 0 && r->rank != 0)
                    ? "is not what it should be"

@@ -132,7 +132,8 @@ static enum usher_status pick_of(work *w, const struct usher_record *u, bool ref
                                  struct usher_record *a)
 {
     bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
-    uint64_t version = w->scope.version + 1, rank = random ? usher__draw(version) : 0, order = 0;
+    uint64_t version = w->scope.version + 1,
+             rank = random ? USHER_STRATEGY_RANDOM * RANKS + usher__draw(version) : 0, order = 0;
     uint32_t left = random ? usher__draw_step(version) : 0;
     bool any = false;
 
@@ -180,9 +181,10 @@ enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struc
 
 /* The first user of @lane (NULL: of all) whom @agent may have: see `refusals' in queue_verbs.def.
  * MISSING. */
-static enum usher_status head(work *w, const struct usher_text *lane,
+static enum usher_status head(struct run *run, const struct usher_text *lane,
                               const struct usher_text *agent, bool refused, struct usher_record *r)
 {
+    work *w = run->w;
     uint64_t rank = 0, order = 0;
     struct usher_record a;
 
@@ -201,6 +203,7 @@ static enum usher_status head(work *w, const struct usher_text *lane,
                 return USHER_OK;
             if (status != USHER_OK)
                 return status;
+            run->passed = true;
         }
         rank = r->rank;
         order = r->order;
@@ -219,7 +222,7 @@ enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act
         return USHER_MISSING;
     for (size_t i = 0; i < a->n_lanes; i++) {
         bool all = usher__text_equal(&a->lanes[i], &all_lanes);
-        enum usher_status status = head(w, all ? NULL : &a->lanes[i], &a->r.id, refused, &r);
+        enum usher_status status = head(run, all ? NULL : &a->lanes[i], &a->r.id, refused, &r);
 
         if (status == USHER_MISSING)
             continue;
@@ -304,13 +307,20 @@ enum usher_status usher__queue_settle(struct run *run)
 {
     work *w = run->w;
     struct todo *t = run->todo;
-    bool automatic = w->scope.settings[SET_TRIGGER] == USHER_TRIGGER_AUTO;
+    bool again = w->scope.settings[SET_TRIGGER] == USHER_TRIGGER_AUTO;
     enum usher_status status = USHER_OK;
 
-    for (unsigned i = 0; automatic && status == USHER_OK && i < t->n_agents; i++)
-        status = match_agent(run, t->agents[i], USHER_CAPACITY_MAX);
-    for (unsigned i = 0; automatic && status == USHER_OK && i < t->n_users; i++)
-        status = match_user(run, t->users[i].rank, t->users[i].order);
+    while (again && status == USHER_OK) {
+        uint64_t before = run->n_matched;
+
+        run->passed = false;
+        for (unsigned i = 0; status == USHER_OK && i < t->n_agents; i++)
+            status = match_agent(run, t->agents[i], USHER_CAPACITY_MAX);
+        for (unsigned i = 0; status == USHER_OK && i < t->n_users; i++)
+            status = match_user(run, t->users[i].rank, t->users[i].order);
+        /* the agent that it was left to may have another one now */
+        again = run->passed && run->n_matched != before;
+    }
     t->n_agents = t->n_users = 0;
     if (status == USHER_NOMEM && w->at_once) {
         usher__scope_reload(w);
@@ -358,7 +368,7 @@ enum usher_status usher__queue_match(struct run *run)
 {
     work *w = run->w;
     uint64_t before = UINT64_MAX;
-    enum usher_status status = USHER_OK;
+    enum usher_status status = usher__queue_rank_anew(w, INT64_MAX);
 
     while (status == USHER_OK && run->n_matched != before && run->n_matched < USHER__STEP_MAX) {
         uint64_t rank = 0, order = 0;

@@ -409,6 +409,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         u.n[U_MATCHED] = w->now;
         u.n[U_END] = 0;
         usher__queue_seated(w, &act, l, &u);
+        act.agent.served = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_FEWEST_SERVED;
         u.state = move.to;
         u.until_ms = u.n[U_BEAT];
         u.slots = (uint8_t)(4u | (u.until_ms != 0 ? 2u : 0));

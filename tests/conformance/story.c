@@ -187,10 +187,10 @@ void command(struct fixture *f, const char *format, ...)
 
         while (i < f->n_agents && strcmp(f->agents[i].name, f->r.of.queue.agent) != 0)
             i++;
-        if (i == f->n_agents) {
-            assert_true(i < AGENTS_MAX);
+        if (i == AGENTS_MAX)
+            return; /* its rooms have no names here */
+        if (i == f->n_agents)
             f->n_agents++;
-        }
         (void)snprintf(f->agents[i].name, sizeof f->agents[i].name, "%.31s", f->r.of.queue.agent);
         f->agents[i].login = f->r.of.queue.login;
     }

@@ -119,6 +119,81 @@ static void users_only_offered_are_not_dropped_when_their_agent_is_lost(void **s
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 0);
 }
 
+/* ---- strategies ---------------------------------------------------------------------- */
+
+static void another_strategy_decides_from_the_next_match_on(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 strategy=random", "ok" }, { "login a", "ok idle" }, { "+1", 0 },
+        { "login b", "ok idle" }, { "+1", 0 }, { "login c", "ok idle" },
+        { "set strategy=longest-idle", "ok" },
+        { "apply u1", "ok room a" }, { "leave u1", "ok u1 a" },
+        { "apply u2", "ok room b" }, { "leave u2", "ok u2 b" },
+        { "apply u3", "ok room c" }, { "leave u3", "ok u3 c" },
+        { "apply u4", "ok room a" }, { "leave u4", "ok u4 a" });
+}
+
+static void levels_count_as_soon_as_they_are_the_strategy_and_no_longer(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 strategy=level", "ok" }, { "login a level=5", "ok idle" },
+        { "login b level=3", "ok idle" }, { "login c level=4", "ok idle" },
+        { "set strategy=longest-idle", "ok" }, { "apply u1", "ok room a" }, { "leave u1", "ok u1 a" },
+        { "set strategy=level", "ok" }, { "apply u2", "ok room b" }, { "apply u3", "ok room c" },
+        { "apply u4", "ok room a" });
+}
+
+static void each_strategy_follows_from_what_agents_did_before_it_was_set(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 strategy=level", "ok" }, { "login a capacity=3 level=1", "ok idle" },
+        { "login b capacity=3 level=2", "ok idle" }, { "login c capacity=3 level=3", "ok idle" },
+        { "apply u1", "ok room a" }, { "apply u2", "ok room a" }, { "apply u3", "ok room a" },
+        { "apply u4", "ok room b" }, { "leave u1", "ok u1 a" }, { "leave u2", "ok u2 a" },
+        { "leave u4", "ok u4 b" }, { "pause c", "ok paused" }, { "ready c", "ok idle" },
+        /* a: three served, one in a room; b: one, matched last; c: none, idle for the shortest time */
+        { "set strategy=round-robin", "ok" }, { "match", "same" }, { "apply x", "ok room c" },
+        { "leave x", "ok x c" }, { "apply x", "ok room a" }, { "leave x", "ok x a" },
+        { "set strategy=fewest-served", "ok" }, { "apply x", "ok room b" }, { "leave x", "ok x b" },
+        { "apply x", "ok room c" }, { "leave x", "ok x c" },
+        { "set strategy=least-busy", "ok" }, { "apply x", "ok room b" }, { "leave x", "ok x b" },
+        { "set strategy=longest-idle", "ok" }, { "apply x", "ok room c" }, { "leave x", "ok x c" });
+}
+
+static void an_accepted_offer_counts_as_served_at_once(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=5000 strategy=fewest-served", "ok" }, { "login a capacity=4", "ok idle" },
+        { "login b capacity=4", "ok idle" }, { "apply u1", "ok offer a" }, { "apply u2", "ok offer b" },
+        { "accept a u1", "ok u1 a" }, { "apply u3", "ok offer b" }, { "accept b u2", "ok u2 b" },
+        { "accept b u3", "ok u3 b" }, { "apply u4", "ok offer a" });
+}
+
+/* More than one command ranks anew, and more than one write. */
+static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
+{
+    struct fixture *f = *state;
+    char lanes[64] = "", want[64];
+    enum { N = 700 };
+
+    command(f, "set ttl=0 strategy=level");
+    for (int i = 0; i < N; i++) {
+        (void)snprintf(lanes, sizeof lanes, "l%d,all", i % 7);
+        /* of two that served as many the one with the lower level is the later one */
+        command(f, "login a%d lanes=%s level=%d", i, lanes, N - i);
+    }
+    STORY(f, { "set strategy=longest-idle", "ok" }, { "set strategy=longest-idle", "same" });
+    command(f, "apply u lane=all");
+    assert_string_equal(f->said, "ok room a0");
+    STORY(f, { "set strategy=level", "ok" }); /* the next command does what is left */
+    command(f, "apply v lane=all");
+    (void)snprintf(want, sizeof want, "ok room a%d", N - 1);
+    assert_string_equal(f->said, want);
+    STORY(f, { "set strategy=longest-idle trigger=timer", "ok" }, { "apply w lane=l1", "ok queue 0" },
+        { "match", "ok w>a1" }, { "set strategy=random", "ok" },
+        { "set strategy=level trigger=auto", "ok" }, { "apply x lane=all", "ok room a698" });
+}
+
 /* ---- pauses -------------------------------------------------------------------------- */
 
 static void a_pause_outlives_silence(void **state)
@@ -182,6 +257,11 @@ int suite_queue_agents(const struct backend *b)
         TEST(an_agent_that_is_lost_has_missed_what_it_was_offered),
         TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there),
         TEST(users_only_offered_are_not_dropped_when_their_agent_is_lost),
+        TEST(another_strategy_decides_from_the_next_match_on),
+        TEST(levels_count_as_soon_as_they_are_the_strategy_and_no_longer),
+        TEST(each_strategy_follows_from_what_agents_did_before_it_was_set),
+        TEST(an_accepted_offer_counts_as_served_at_once),
+        TEST(however_many_are_idle_the_new_strategy_has_them_all),
         TEST(a_pause_outlives_silence),
         TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence),
         TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did),

@@ -491,34 +491,42 @@ static void agent_to(agent *a, enum usher_agent_state to, int64_t at)
     a->state = to;
 }
 
-/* The change that comes gives @a a new place among those that are open.  (A new strategy is for
- * agents as they change.) */
+/* Where @a stands among those that are open, as the strategy is now. */
+static uint64_t rank_of(const queue *q, const agent *a)
+{
+    switch (q->set.strategy) {
+    case USHER_STRATEGY_LONGEST_IDLE:
+        return users_with(q, a, USHER_USER_GONE) > 0;
+    case USHER_STRATEGY_FEWEST_SERVED:
+        return (uint64_t)a->served;
+    case USHER_STRATEGY_LEAST_BUSY:
+        return (uint64_t)users_with(q, a, USHER_USER_GONE);
+    case USHER_STRATEGY_LEVEL:
+        return (uint64_t)a->level;
+    case USHER_STRATEGY_RANDOM:
+        return draw(a->changed);
+    default:
+        return 0;
+    }
+}
+
+/* Of those of one rank. */
+static uint64_t base_of(const queue *q, const agent *a)
+{
+    return q->set.strategy == USHER_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
+}
+
+bool queue_model_before(const queue *q, const agent *a, const agent *b)
+{
+    uint64_t one = rank_of(q, a), two = rank_of(q, b);
+
+    return one != two ? one < two : base_of(q, a) < base_of(q, b);
+}
+
+/* The change that comes gives @a a new place among those that are open. */
 static void agent_placed(struct work *w, agent *a)
 {
     a->changed = w->q->version + 1;
-    if (!is_open(w->q, a))
-        return;
-    a->base = w->q->set.strategy == USHER_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
-    switch (w->q->set.strategy) {
-    case USHER_STRATEGY_LONGEST_IDLE:
-        a->rank = users_with(w->q, a, USHER_USER_GONE) > 0;
-        break;
-    case USHER_STRATEGY_FEWEST_SERVED:
-        a->rank = (uint64_t)a->served;
-        break;
-    case USHER_STRATEGY_LEAST_BUSY:
-        a->rank = (uint64_t)users_with(w->q, a, USHER_USER_GONE);
-        break;
-    case USHER_STRATEGY_LEVEL:
-        a->rank = (uint64_t)a->level;
-        break;
-    case USHER_STRATEGY_RANDOM:
-        a->rank = draw(a->changed);
-        break;
-    default:
-        a->rank = 0;
-        break;
-    }
 }
 
 /* The change that comes gives @a a free room, or an end of wrap-up or pause: it may be open by the
@@ -876,12 +884,6 @@ static bool may_meet(const struct work *w, const user *u, const agent *a)
            !is_due(agent_until(a), w->seen) && serves(a, &u->lane);
 }
 
-/* In which order open agents get users. */
-static bool agent_before(const agent *a, const agent *b)
-{
-    return a->rank != b->rank ? a->rank < b->rank : a->base < b->base;
-}
-
 /* The open agents that @u may have, in order: those that have not refused it, or with @refused all.
  */
 static size_t open_agents(const struct work *w, const user *u, bool refused, agent ***ret)
@@ -894,7 +896,7 @@ static size_t open_agents(const struct work *w, const user *u, bool refused, age
             continue;
         list = grown(list, n, sizeof *list);
         list[n++] = &w->q->agents[i];
-        for (size_t j = n - 1; j > 0 && agent_before(list[j], list[j - 1]); j--) {
+        for (size_t j = n - 1; j > 0 && queue_model_before(w->q, list[j], list[j - 1]); j--) {
             agent *swap = list[j];
 
             list[j] = list[j - 1];
@@ -921,7 +923,7 @@ static agent *agent_for(const struct work *w, const user *u)
         return NULL;
     }
     if (w->q->set.strategy == USHER_STRATEGY_RANDOM) {
-        while (first < n && list[first]->rank < draw(version))
+        while (first < n && rank_of(w->q, list[first]) < draw(version))
             first++;
         first = (first + draw(version + (UINT64_C(1) << 53)) % 16) % n;
     }
@@ -1036,30 +1038,44 @@ static void match_user(struct work *w, const struct model_text *id)
     }
 }
 
-/* Those who became open or wait again are matched. */
+/* Those who wait again are matched, in the order of places. */
+static void match_again(struct work *w)
+{
+    struct model_text *left = copied(w->again, w->n_again, sizeof *w->again);
+    size_t n = w->n_again;
+
+    while (n > 0) {
+        size_t first = SIZE_MAX;
+
+        for (size_t i = 0; i < n; i++) {
+            const user *u = user_find(w->q, left[i].data, left[i].size);
+            const user *f =
+                first == SIZE_MAX ? NULL : user_find(w->q, left[first].data, left[first].size);
+
+            if (u != NULL && (f == NULL || user_before(u, f)))
+                first = i;
+        }
+        if (first == SIZE_MAX)
+            break; /* all of them are gone */
+        match_user(w, &left[first]);
+        removed(left, &n, sizeof *left, first);
+    }
+    free(left);
+}
+
+/* Those who became open or wait again are matched, until nobody is: a user who has refused all is
+ * for the first of them, who may take a better one. */
 static void settle(struct work *w)
 {
-    if (w->q->set.trigger == USHER_TRIGGER_AUTO) {
-        for (size_t i = 0; i < w->n_open; i++)
+    uint64_t before;
+
+    do {
+        before = w->matches;
+        for (size_t i = 0; w->q->set.trigger == USHER_TRIGGER_AUTO && i < w->n_open; i++)
             match_agent(w, &w->open[i]);
-        while (w->n_again > 0) { /* in the order of places */
-            size_t first = SIZE_MAX;
-
-            for (size_t i = 0; i < w->n_again; i++) {
-                const user *u = user_find(w->q, w->again[i].data, w->again[i].size);
-                const user *f = first == SIZE_MAX
-                                    ? NULL
-                                    : user_find(w->q, w->again[first].data, w->again[first].size);
-
-                if (u != NULL && (f == NULL || user_before(u, f)))
-                    first = i;
-            }
-            if (first == SIZE_MAX)
-                break; /* all of them are gone */
-            match_user(w, &w->again[first]);
-            removed(w->again, &w->n_again, sizeof *w->again, first);
-        }
-    }
+        if (w->q->set.trigger == USHER_TRIGGER_AUTO)
+            match_again(w);
+    } while (w->matches != before);
     w->n_open = w->n_again = 0;
 }
 
@@ -1616,31 +1632,33 @@ static void match_all(struct work *w)
 
     do {
         uint64_t rank = 0, order = 0;
+        bool first = true;
 
         before = w->matches;
         while (w->matches < STEP_MOST) {
             agent *next = NULL;
-            uint64_t next_order = 0;
+            uint64_t next_rank = 0, next_order = 0;
             user *u;
 
             for (size_t i = 0; i < w->q->n_agents; i++) {
                 agent *a = &w->q->agents[i];
 
                 for (uint64_t k = 0; is_open(w->q, a) && k < count_lanes(a); k++) {
-                    uint64_t o = a->base * 16 + k;
+                    uint64_t o = base_of(w->q, a) * 16 + k, r = rank_of(w->q, a);
 
-                    if ((a->rank > rank || (a->rank == rank && o > order)) &&
-                        (next == NULL || a->rank < next->rank ||
-                         (a->rank == next->rank && o < next_order))) {
+                    if ((first || r > rank || (r == rank && o > order)) &&
+                        (next == NULL || r < next_rank || (r == next_rank && o < next_order))) {
                         next = a;
+                        next_rank = r;
                         next_order = o;
                     }
                 }
             }
             if (next == NULL)
                 break;
-            rank = next->rank;
+            rank = next_rank;
             order = next_order;
+            first = false;
             u = is_due(agent_until(next), w->seen) ? NULL : user_for(w, next);
             if (u != NULL)
                 give(w, u, next);

@@ -37,7 +37,6 @@ struct queue_model_agent {
     bool leaving;                        /* its users go one by one */
     int64_t wrap, beat;                  /* deadlines, 0: none */
     uint64_t changed, matched;           /* versions: see queue_verbs.def */
-    uint64_t rank, base;                 /* place among the open ones, as of `changed` */
     int64_t served;
 };
 
@@ -150,6 +149,10 @@ const struct queue_model_user *queue_model_user(const struct queue_model_queue *
 /* NULL, or what does not add up: the figures of each lane are those of the stays that ended and of
  * the users who are seated, and as many visits ended as began and are not here. */
 const char *queue_model_sums(const struct queue_model *m);
+
+/* Is @a before @b among those that are open? */
+bool queue_model_before(const struct queue_model_queue *q, const struct queue_model_agent *a,
+                        const struct queue_model_agent *b);
 
 /* NULL, or the invariant that does not hold. */
 const char *queue_model_fault(const struct queue_model *m);

@@ -351,9 +351,8 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
                           from(a[k]->wrap, q->clock), from(a[k]->beat, q->clock));
     if (a[0] != NULL && a[1] != NULL) {
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " order %d%d%d%d",
-                      a[0]->login < a[1]->login,
-                      a[0]->rank != a[1]->rank ? a[0]->rank < a[1]->rank : a[0]->base < a[1]->base,
-                      a[0]->rank == a[1]->rank, a[0]->matched < a[1]->matched);
+                      a[0]->login < a[1]->login, queue_model_before(q, a[0], a[1]),
+                      a[0]->changed < a[1]->changed, a[0]->matched < a[1]->matched);
         if (profiles[i].set.strategy == USHER_STRATEGY_FEWEST_SERVED)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " served %d",
                           clipped(a[0]->served - a[1]->served));

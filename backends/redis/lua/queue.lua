@@ -74,7 +74,7 @@ end
 -- More was due than one command applies; see src/steps/queue.c.
 function S.come_again()
     S.behind, S.status, S.why, S.more = true, K.REFUSED, 4, 1
-    S.because = 'more deadlines were due than one command applies: again'
+    S.because = 'more was to be done first than one command does: again'
     if S.verb == K.V_STATS or S.verb == K.V_SET then
         S.extra = {}
         for i = 1, S.verb == K.V_SET and K.SETTINGS or 20 do S.extra[i] = 0 end
@@ -105,6 +105,10 @@ function S.run()
     end
     local version, n, more = S.version, 0, false
     S.seen = S.now
+    if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then
+        S.rank_anew(K.STEP_MAX)
+        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end
+    end
     if S.exists and S.due >= 0 and S.due <= S.now and verb ~= K.V_DRAIN then
         if not S.expire_next then S.make_expiry() end
         n, more = S.expire_due(max)

@@ -24,7 +24,7 @@ function S.agent_read(r)
     for i = 1, d[1] do r.lanes[i] = d[1 + i] end
     for i = 1, r.n0 do r.rooms[i] = d[1 + d[1] + i] end
     r.since = #d > 1 + d[1] + r.n0 and d[#d] or 0 -- there was none once
-    r.dirty, r.touched, r.leaving, r.was_open = false, false, false, S.is_open(r)
+    r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
 end
 
@@ -71,32 +71,64 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- the strategies: by number, as in enum usher_strategy
-function S.link_rank(a, v)
-    local strategy = S.set[K.SET_STRATEGY + 1]
-    if strategy == 0 then return S.used(a) > 0 and 1 or 0 end
-    if strategy == 2 then return a.n3 end
-    if strategy == 3 then return S.used(a) end
-    if strategy == 4 then return a.n5 end
-    if strategy == 5 then return S.draw(v, 0) end
-    return 0
+-- Where the link @r of @a, which is open, stands: strategies by number, as in enum usher_strategy.
+function S.link_place(a, r)
+    local strategy, rank, base = S.set[K.SET_STRATEGY + 1], 0, r.token
+    if strategy == 0 then
+        rank = S.used(a) > 0 and 1 or 0
+    elseif strategy == 2 then
+        rank = a.n3
+    elseif strategy == 3 then
+        rank = S.used(a)
+    elseif strategy == 4 then
+        rank = a.n5
+    elseif strategy == 5 then
+        rank = S.draw(r.token, 0)
+    else
+        base = a.token
+    end
+    r.rank, r.order = strategy * K.RANKS + rank % K.RANKS, base * 16 + r.order % 16
 end
 
 function S.links_save(a, fresh)
-    local open, v = S.is_open(a), S.act.v
-    local base = S.set[K.SET_STRATEGY + 1] == 1 and a.token or v
-    if not fresh and open == a.was_open and not (open and a.touched) then return end
+    local open = S.is_open(a)
+    if not fresh and open == a.was_open and not (open and (a.touched or a.served)) then return end
     for i = 1, #a.lanes do
         local id, r = format('%.0f.%d', a.order, i - 1), nil
         if fresh then
             r = S.fresh('2', id)
-            r.group, r.owner = a.lanes[i], a.id
+            r.group, r.owner, r.order = a.lanes[i], a.id, a.order * 16 + i - 1
         else
             r = S.find('2', id) or S.damaged()
         end
-        r.slots, r.rank = open and 1 or 0, open and S.link_rank(a, v) or 0
-        if open or fresh then r.order = base * 16 + i - 1 end
+        r.slots, r.rank = open and 1 or 0, 0
+        if open and (a.touched or not a.was_open) then r.token = S.act.v end
+        if open then S.link_place(a, r) end
         S.save(r)
+    end
+end
+
+-- see usher__queue_rank_anew()
+function S.rank_anew(max)
+    local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
+    while max > 0 and S.cnt(K.COUNT_OLD_RANKS) ~= 0 do
+        local n = 0
+        while max > 0 and n < K.CHANGE_MAX do
+            local r = S.walk('2', '0', nil, rank, order)
+            if not r then
+                S.add(K.COUNT_OLD_RANKS, -1)
+                break
+            end
+            if floor(r.rank / K.RANKS) == strategy then
+                rank, order = (strategy + 1) * K.RANKS - 1, 9007199254740991 -- behind all of these
+            else
+                rank, order = r.rank, r.order
+                S.link_place(S.find('1', r.owner) or S.damaged(), r)
+                S.save(r)
+                max, n = max - 1, n + 1
+            end
+        end
+        S.apply()
     end
 end
 

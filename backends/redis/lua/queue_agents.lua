@@ -187,6 +187,7 @@ function S.make_agents()
 
     function S.match()
         local before = -1
+        S.rank_anew(math.huge)
         while S.n_matched ~= before and S.n_matched < K.STEP_MAX do
             local rank, order = 0, 0
             before = S.n_matched

@@ -64,7 +64,7 @@ function S.pick_of(u, v, refused)
     local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
     local turned = not random
     if random then
-        rank = S.draw(v, 0)
+        rank = 5 * K.RANKS + S.draw(v, 0)
         left = S.draw(v, 2097152) % K.DRAW_STEPS
     end
     for _ = 1, K.STEP_MAX do
@@ -102,6 +102,7 @@ function S.head(lane, agent, refused)
             -- who is becoming open with this change is not among those to pick from
             local a = S.pick(r, (S.act.v or S.version) + 1)
             if not a or a.id == agent then return r end
+            S.passed = true
         end
         rank, order = r.rank, r.order
     end
@@ -148,9 +149,14 @@ end
 function S.settle()
     local agents, users = S.todo_a, S.todo_u
     if #agents == 0 and #users == 0 then return end
-    if S.set[K.SET_TRIGGER + 1] == 0 then
+    local again = S.set[K.SET_TRIGGER + 1] == 0
+    while again do
+        local before = S.n_matched
+        S.passed = false
         for i = 1, #agents do S.match_agent(agents[i], K.CAPACITY_MAX) end
         for i = 1, #users do S.match_user(users[i][1], users[i][2]) end
+        -- the agent that a user was left to may have another one now
+        again = S.passed and S.n_matched ~= before
     end
     S.todo_a, S.todo_u = {}, {}
 end

@@ -180,6 +180,7 @@ function S.make_steps()
             S.agent_move(a, K.AGENT_E_SEAT, S.now)
             u.n4, u.n6 = S.now, 0
             S.seated(l, u)
+            a.served = S.set[K.SET_STRATEGY + 1] == 2
             u.state, u.ends = to, u.n3
             u.slots = u.ends ~= 0 and 6 or 4
             S.user_save(u, from)
@@ -250,6 +251,9 @@ function S.make_steps()
             S.status = K.SAME
         else
             local waited = S.set[K.SET_TRIGGER + 1] ~= 0
+            if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] then
+                S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
+            end
             S.pset = set
             S.commit(S.verb, 0, 0, nil)
             if waited and S.set[K.SET_TRIGGER + 1] == 0 then

@@ -2264,7 +2264,7 @@ static const struct piece answer_pieces[] = {
 #define NOTICES 5
 #define ROWS 6
 static const struct piece row_pieces[] = {
-    PIECE("\x91\x9a"),             /* one, of ten */
+    PIECE("\x91\x9c"),             /* one, of twelve */
     PIECE("\xa2n1"),               /* number */
     PIECE("\xa5group"),            /* group */
     PIECE("\xa5owner"),            /* owner */
@@ -2275,6 +2275,8 @@ static const struct piece row_pieces[] = {
     PIECE("\x01"),                 /* calls today */
     PIECE("\xce\x12\x34\x56\x78"), /* used */
     PIECE("\0"),                   /* capped */
+    PIECE("\x09"),                 /* age */
+    PIECE("\xa4node"),             /* node */
 };
 static const struct piece notice_pieces[] = {
     PIECE("\x91\x9a"),             /* one, of ten */

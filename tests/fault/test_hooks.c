@@ -302,8 +302,6 @@ static void line_print(void *payload, const char *line)
     if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL)) && strstr(line, "authority's maximum") != NULL &&
         (strncmp(line, "serial/", 7) == 0 || strncmp(line, "id/", 3) == 0))
         return;
-    if (is_on(w, HOOK(AUTHORITY) | HOOK(JOURNAL)) && strstr(line, "more than it may") != NULL)
-        return; /* a grant beyond the limit */
     print_error("  %s\n", line);
     *faulty = true;
 }
@@ -420,7 +418,7 @@ static void others(struct world *w)
                                 1000, 500, babble_now(w->b), &r);
         break;
     case 1:
-        (void)usher_room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), &r);
+        (void)usher_room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
         break;
     case 2:
         (void)usher_digest(e, noun, scope, digest);

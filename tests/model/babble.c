@@ -275,7 +275,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
         break;
     case USHER_ID_RETURN:
         c->c.arg.id.n = 1 + (int64_t)rng_below(&b->rng, (uint64_t)held->n);
-        c->c.arg.id.first = held->first + held->n - c->c.arg.id.n;
+        c->c.arg.id.first = held->first + (held->n - c->c.arg.id.n);
         c->c.arg.id.token = held->token;
         c->c.given |= USHER_GIVEN_ID_TOKEN | USHER_GIVEN_ID_N | USHER_GIVEN_ID_FIRST;
         break;
@@ -349,10 +349,11 @@ static const struct {
     const char *word, *begin;
     unsigned n;
 } names_of[] = {
-    { "number", "n", 8 }, { "owner", "o", 5 }, { "group", "g", 3 },  { "sticky", "p", 4 },
-    { "agent", "a", 3 },  { "user", "u", 6 },  { "lane", "g", 3 },   { "member", "m", 6 },
-    { "role", "r", 3 },   { "share", "s", 5 }, { "field", "f", 5 },  { "worker", "w", 3 },
-    { "room", "r", 5 },   { "after", "n", 9 }, { "serial", "x", 2 }, { "epoch", "e", 2 },
+    { "number", "n", 8 }, { "owner", "o", 5 }, { "group", "g", 3 }, { "sticky", "p", 4 },
+    { "agent", "a", 3 },  { "user", "u", 6 },  { "lane", "g", 3 },  { "member", "m", 6 },
+    { "role", "r", 3 },   { "share", "s", 5 }, { "field", "f", 5 }, { "worker", "w", 3 },
+    { "room", "r", 5 },   { "node", "k", 2 },  { "after", "n", 9 }, { "serial", "x", 2 },
+    { "epoch", "e", 2 },
 };
 
 static const char long_text[USHER_VALUE_MAX + 2] = { 'x' };

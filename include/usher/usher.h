@@ -19,6 +19,7 @@
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.
  *  - The library never prints, exits, raises signals, or changes the locale.
+ *  - In C++ some types stand behind functions of the same name: write `struct usher_watch`.
  *
  * Since 0.1.
  */

@@ -88,7 +88,7 @@ static const struct {
 } queue_arguments[] = {
     { "AGENT", "AGENT", "who serves users" },
     { "USER", "USER", "who wants to be served" },
-    { "ROOM", "ROOM", "as given by login: LOGIN.N" },
+    { "ROOM", "ROOM", "as given by login: EPOCH.LOGIN.N, or LOGIN.N" },
     { "LANE", "LANE", "a kind of work; \"default\" if none is named" },
     { "LANES", "A,B", "lanes that the agent serves; * or none: all" },
     { "AFTER", "NEXT", "go on where a page ended: its next" },

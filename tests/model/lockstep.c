@@ -20,6 +20,7 @@
 
 #include <usher/usher.h>
 
+#include "lib/hooks.h"
 #include "lib/share.h"
 #include "lib/stores.h"
 #include "model/compare.h"
@@ -111,9 +112,11 @@ static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
 
 struct target {
     const struct test_store *store;
-    struct usher_engine *e;
-    struct usher_watch *watch;
-    struct hearing heard;
+    struct usher_engine *e, *twin; /* twin: a second one on the same store, or NULL */
+    struct usher_watch *watch, *twin_watch;
+    struct hearing heard; /* of both: commands are one after the other */
+    struct hooks hooks;
+    bool twins_turn;
     uint64_t epochs[SCOPES_MAX], of_model[SCOPES_MAX]; /* of the scopes, as last seen */
 };
 
@@ -125,6 +128,8 @@ struct world {
     size_t batch;        /* commands of one usher_execute() */
     size_t digest_every; /* batches */
     bool watched;
+    bool hooked; /* with an allocator, a trace and a log that look closely */
+    bool twins;  /* every other batch goes to a second engine, where stores are shared */
 };
 
 static char *command_at(char *list, size_t i)
@@ -150,15 +155,35 @@ static void say(FILE *f, const char *format, ...)
     va_end(args);
 }
 
-static void targets_close(struct target *t)
+/* False: memory was not given back. */
+static bool targets_close(struct target *t, FILE *f)
 {
+    bool right = true;
+
     for (unsigned i = 0; i < n_stores; i++) {
+        const char *fault;
+
         if (t[i].watch != NULL)
             usher_unwatch(t[i].e, t[i].watch);
+        if (t[i].twin_watch != NULL)
+            usher_unwatch(t[i].twin, t[i].twin_watch);
+        usher_close(t[i].twin);
         usher_close(t[i].e);
         forget(&t[i].heard);
         free(t[i].heard.all);
+        fault = hooks_fault(&t[i].hooks);
+        if (fault != NULL) {
+            say(f, "%s: %s\n", stores[i].name, fault);
+            right = false;
+        }
     }
+    return right;
+}
+
+static bool watch(const struct world *w, struct target *t, struct usher_engine *e,
+                  struct usher_watch **ret)
+{
+    return !w->watched || usher_watch(e, noun->model->noun, NULL, hear, &t->heard, ret) == USHER_OK;
 }
 
 static bool targets_open(const struct world *w, struct target *t, FILE *f)
@@ -170,9 +195,13 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
 
         opt.clock_given = true;
         t[i].store = &stores[i];
+        if (w->hooked)
+            hooks_set(&t[i].hooks, &opt);
         if (!stores[i].fresh(url) || usher_open(url, &opt, &t[i].e) != USHER_OK ||
-            (w->watched && usher_watch(t[i].e, noun->model->noun, NULL, hear, &t[i].heard,
-                                       &t[i].watch) != USHER_OK)) {
+            !watch(w, &t[i], t[i].e, &t[i].watch) ||
+            (w->twins && strcmp(stores[i].name, "memory") != 0 &&
+             (usher_open(url, &opt, &t[i].twin) != USHER_OK ||
+              !watch(w, &t[i], t[i].twin, &t[i].twin_watch)))) {
             say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
             return false;
         }
@@ -282,10 +311,12 @@ static size_t run_batch(const struct world *w, struct target *t,
 {
     static struct usher_reply replies[BATCH_MAX];
     static char said[BATCH_MAX][sizeof replies->message]; /* by the first store */
+    struct usher_engine *e = t->twin != NULL && t->twins_turn ? t->twin : t->e;
     size_t bad = n;
 
-    if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
-        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(t->e));
+    t->twins_turn = !t->twins_turn;
+    if (usher_execute(e, commands, replies, n) == USHER_INVALID) {
+        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(e));
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -354,7 +385,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     size_t bad = n, batches = 0;
 
     if (!targets_open(w, targets, f)) {
-        targets_close(targets);
+        (void)targets_close(targets, f);
         noun->model->close(m);
         return 0;
     }
@@ -396,7 +427,8 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
         (!sums_right(m, f) || !last_looks_same(w, targets, m, f) || !same_digests(w, targets, f) ||
          !all_audits_clean(targets, f)))
         bad = n - 1;
-    targets_close(targets);
+    if (!targets_close(targets, f) && bad == n && n > 0)
+        bad = n - 1;
     noun->model->close(m);
     forget(&heard);
     free(heard.all);
@@ -499,6 +531,9 @@ static void world_open(struct world *w, uint64_t seed)
     for (size_t i = 0; i < w->n; i++)
         noun->gen_next(w->gen, command_at(w->commands, i));
     w->watched = rng_chance(&r, noun->watched);
+    w->hooked = rng_chance(&r, 30);
+    /* each engine puts off what its own watchers of rooms are told: not in one order */
+    w->twins = noun->model->noun != USHER_ROOM && rng_chance(&r, 30);
 }
 
 static void world_close(struct world *w)
@@ -521,8 +556,10 @@ static void all_stores_answer_like_the_model(void **state)
         world_open(&w, seed);
         bad = run(&w, w.commands, w.n, w.batch, NULL);
         if (bad < w.n) {
-            (void)fprintf(stderr, "\nUSHER_SEED=%" PRIu64 " (%s; batches of %zu%s): command %zu:\n",
-                          seed, noun->gen_about(w.gen), w.batch, w.watched ? ", watched" : "", bad);
+            (void)fprintf(stderr,
+                          "\nUSHER_SEED=%" PRIu64 " (%s; batches of %zu%s%s%s): command %zu:\n",
+                          seed, noun->gen_about(w.gen), w.batch, w.watched ? ", watched" : "",
+                          w.hooked ? ", with hooks" : "", w.twins ? ", by two engines" : "", bad);
             (void)run(&w, w.commands, w.n, w.batch, stderr);
             (void)fprintf(stderr, "the last commands up to it:\n");
             print_commands(&w, w.commands, bad >= 19 ? bad - 19 : 0, bad + 1, stderr);

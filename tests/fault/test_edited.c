@@ -434,34 +434,50 @@ static void random_of_seed(sqlite3_context *c, int n, sqlite3_value **values)
     sqlite3_result_int64(c, (sqlite3_int64)(rng_next(&rng) >> 1));
 }
 
-static void a_file_that_was_edited_is_answered_from(void **state)
+/* A store with something of each noun, and the bytes of its file.  NULL: there is no SQLite. */
+static char *file_base(char url[STORE_URL_MAX], char path[STORE_URL_MAX], size_t *ret_size)
 {
     const struct test_store *store = stores_named("sqlite");
-    char url[STORE_URL_MAX], path[STORE_URL_MAX], side[STORE_URL_MAX + 8];
-    uint64_t first, n;
-    size_t size;
-    char *base;
 
-    (void)state;
     if (store == NULL) {
         stores_skip("sqlite");
-        return;
+        return NULL;
     }
     assert_true(store->fresh(url));
     base_make(url);
-    (void)snprintf(path, sizeof path, "%s", url + strlen("sqlite:"));
+    (void)snprintf(path, STORE_URL_MAX, "%s", url + strlen("sqlite:"));
     path[strcspn(path, "?")] = '\0';
-    base = bytes_read(path, &size);
+    return bytes_read(path, ret_size);
+}
+
+/* The file is these bytes, and nothing of what was there before is left beside it. */
+static void file_put(const char *path, const char *bytes, size_t size)
+{
+    char side[STORE_URL_MAX + 8];
+
+    for (int k = 0; k < 2; k++) {
+        (void)snprintf(side, sizeof side, "%s-%s", path, k == 0 ? "wal" : "shm");
+        (void)unlink(side);
+    }
+    bytes_write(path, bytes, size);
+}
+
+static void a_file_that_was_edited_is_answered_from(void **state)
+{
+    char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
+    uint64_t first, n;
+    size_t size;
+
+    (void)state;
+    base = file_base(url, path, &size);
+    if (base == NULL)
+        return;
     rounds_begin(&first, &n);
     for (uint64_t i = 0; i < n; i++) {
         sqlite3 *db = NULL;
 
         round_begin(first + i);
-        for (int k = 0; k < 2; k++) {
-            (void)snprintf(side, sizeof side, "%s-%s", path, k == 0 ? "wal" : "shm");
-            (void)unlink(side);
-        }
-        bytes_write(path, base, size);
+        file_put(path, base, size);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
         assert_int_equal(
             sqlite3_create_function(db, "random", 0, SQLITE_UTF8, NULL, random_of_seed, NULL, NULL),
@@ -499,14 +515,13 @@ static void an_edit_is_named_as_damage(void **state)
         { "UPDATE scope SET s0 = 7 WHERE noun = 1 AND name = 'p'", "number call p", "an order" },
         { "UPDATE scope SET s2 = 7 WHERE noun = 2 AND name = 'q'", "queue stats q", "a setting" },
     };
-    const struct test_store *store = stores_named("sqlite");
-    char url[STORE_URL_MAX], path[STORE_URL_MAX];
+    char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
+    size_t size;
 
     (void)state;
-    if (store == NULL) {
-        stores_skip("sqlite");
+    base = file_base(url, path, &size);
+    if (base == NULL)
         return;
-    }
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e;
         struct usher_reply r;
@@ -515,10 +530,7 @@ static void an_edit_is_named_as_damage(void **state)
         char line[128];
         uint64_t faults = 0;
 
-        assert_true(store->fresh(url));
-        base_make(url);
-        (void)snprintf(path, sizeof path, "%s", url + strlen("sqlite:"));
-        path[strcspn(path, "?")] = '\0';
+        file_put(path, base, size);
         assert_int_equal(sqlite3_open(path, &db), SQLITE_OK);
         assert_int_equal(sqlite3_exec(db, edits[i].sql, NULL, NULL, NULL), SQLITE_OK);
         assert_true(sqlite3_changes(db) > 0);
@@ -539,44 +551,32 @@ static void an_edit_is_named_as_damage(void **state)
             assert_true(faults > 0);
         usher_close(e);
     }
+    free(base);
 }
 
 /* A byte of the file itself. */
 static void a_file_with_a_wrong_byte_is_answered_from(void **state)
 {
-    const struct test_store *store = stores_named("sqlite");
-    char url[STORE_URL_MAX], path[STORE_URL_MAX], side[STORE_URL_MAX + 8];
+    char url[STORE_URL_MAX], path[STORE_URL_MAX], *base, *copy;
     uint64_t first, n;
     size_t size;
-    char *base;
 
     (void)state;
-    if (store == NULL) {
-        stores_skip("sqlite");
+    base = file_base(url, path, &size);
+    if (base == NULL)
         return;
-    }
-    assert_true(store->fresh(url));
-    base_make(url);
-    (void)snprintf(path, sizeof path, "%s", url + strlen("sqlite:"));
-    path[strcspn(path, "?")] = '\0';
-    base = bytes_read(path, &size);
+    copy = malloc(size);
+    assert_non_null(copy);
     rounds_begin(&first, &n);
     for (uint64_t i = 0; i < n / 2; i++) {
-        char *copy = malloc(size);
-
-        assert_non_null(copy);
         round_begin(first + i);
         memcpy(copy, base, size);
         for (uint64_t k = rng_below(&rng, 4) + 1; k > 0; k--)
             copy[rng_below(&rng, size)] = (char)rng_below(&rng, 256);
-        for (int k = 0; k < 2; k++) {
-            (void)snprintf(side, sizeof side, "%s-%s", path, k == 0 ? "wal" : "shm");
-            (void)unlink(side);
-        }
-        bytes_write(path, copy, rng_chance(&rng, 10) ? (size_t)rng_below(&rng, size) : size);
-        free(copy);
+        file_put(path, copy, rng_chance(&rng, 10) ? (size_t)rng_below(&rng, size) : size);
         store_use(url);
     }
+    free(copy);
     free(base);
 }
 

@@ -83,7 +83,8 @@ const struct script scripts[SCRIPTS] = {
           "room sweep lounge" NOW "02000", /* the ban is over */
           "room join lounge m4" NOW "02010",
           "room sweep lounge" NOW "09000", /* and so are m3 and m4 */
-          "room close lounge" NOW "09010",
+          "room close lounge" NOW "09010", /* a step */
+          "room close lounge" NOW "09011",
           "room open lounge" NOW "09020",
       } },
     { USHER_SERIAL,

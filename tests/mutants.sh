@@ -383,7 +383,7 @@ mutant 'script: a repeat is not known' backends/redis/lua/common.lua "s/if not r
 mutant 'script: an invalid answer forgets what ended before it' backends/redis/lua/main.lua 's/^        elseif S.notices then/        elseif false then/' \
     $redis 'what_ends*'
 mutant 'script: what ended is told under the epoch of what follows it' backends/redis/lua/main.lua 's/if S.epoch_first and S.epoch_first ~= epoch then/if false then/' \
-    $redis 'a_notice_has_the_epoch*'
+    $redis 'a_notice_has_the_epoch_that*'
 mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if format ~= K.FORMAT or #head ~= 150 then/if #head ~= 150 then/' \
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \

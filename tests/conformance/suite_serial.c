@@ -1364,12 +1364,15 @@ static void random_commands_are_answered_alike(void **state)
 struct heard {
     unsigned n;
     char lines[8][48];
+    uint64_t epochs[8];
 };
 
 static void hear(void *payload, const struct usher_notice *n)
 {
     struct heard *h = payload;
 
+    if (h->n < 8)
+        h->epochs[h->n] = n->epoch;
     if (h->n < 8)
         (void)snprintf(h->lines[h->n], sizeof h->lines[0], "%s %" PRIu64, usher_verb_word(n->verb),
                        n->version);
@@ -1399,6 +1402,30 @@ static void what_ends_before_an_invalid_command_is_told(void **state)
             assert_int_equal(h[k].n, 3 + 2 * i);
             assert_string_equal(h[k].lines[2 + 2 * i], line);
         }
+    }
+    usher_unwatch(f->e, here);
+    usher_unwatch(f->twin, there);
+}
+
+/* What a command meets on its way is of the epoch before, if it brings another one. */
+static void a_notice_has_the_epoch_that_it_is_of(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_watch *here, *there;
+    struct heard h[2] = { { 0 }, { 0 } };
+
+    assert_int_equal(usher_watch(f->e, USHER_SERIAL, "r", hear, &h[0], &here), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_SERIAL, "r", hear, &h[1], &there), USHER_OK);
+    ok(f, "rule r mode=gapfree lease=10 max=5");
+    ok(f, "reserve r");
+    f->now += 4000;
+    ok(f, "setmax r 7");
+    for (unsigned k = 0; k < 2; k++) {
+        assert_int_equal(h[k].n, 4); /* rule, reserve, expire, setmax */
+        assert_string_equal(h[k].lines[2], "expire 3");
+        assert_string_equal(h[k].lines[3], "setmax 4");
+        assert_true(h[k].epochs[1] == h[k].epochs[0] && h[k].epochs[2] == h[k].epochs[0]);
+        assert_true(h[k].epochs[3] != h[k].epochs[0]);
     }
     usher_unwatch(f->e, here);
     usher_unwatch(f->twin, there);
@@ -1440,6 +1467,7 @@ int suite_serial(const struct backend *b)
         TEST(a_grant_beyond_the_limit_uses_up_the_rule),
         TEST(in_debt_a_rule_without_a_maximum_goes_on),
         TEST(what_ends_before_an_invalid_command_is_told),
+        TEST(a_notice_has_the_epoch_that_it_is_of),
         TEST(random_commands_are_answered_alike),
     };
 

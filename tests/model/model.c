@@ -347,6 +347,7 @@ static void ends(struct work *w, struct model_number *n, int64_t at, int64_t res
 {
     enum usher_number_state from = model_state(n);
 
+    w->p->ended += n->busy; /* or its rest is another one */
     n->busy = false;
     n->owner = n->node = text_of(NULL, 0);
     n->lease = 0;
@@ -549,6 +550,7 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
     if (n == NULL)
         return tell(w, USHER_SAME, NULL);
     gone = *n;
+    w->p->ended += n->busy;
     if (n->calls > 0 && n->day == day_of(w->p, w->now)) {
         struct model_past *past;
 
@@ -587,6 +589,7 @@ static enum usher_status take(struct work *w, struct model_number *n)
     int64_t lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : p->set.lease_ms;
 
     n->busy = true;
+    p->begun++;
     n->owner = text_of(w->a->owner.data, w->a->owner.size);
     n->node = text_of(w->a->node.data, w->a->node.size);
     n->token = n->order = p->version + 1;
@@ -1045,8 +1048,10 @@ static enum usher_status verb_set(struct work *w)
         s->rest_ms = a->rest_ms;
     if (given & USHER_GIVEN_DAILY)
         s->daily = a->daily;
-    if (given & USHER_GIVEN_ZONE)
+    if (given & USHER_GIVEN_ZONE) {
+        w->p->zoned |= s->zone_min != a->zone_min;
         s->zone_min = a->zone_min;
+    }
     if (given & USHER_GIVEN_STRICT)
         s->strict = a->strict;
     if (given & USHER_GIVEN_STICKY_MS)
@@ -1356,6 +1361,33 @@ static const char *pool_fault(const struct model_pool *p)
         }
     }
     return NULL;
+}
+
+static const char *pool_sums_fault(const struct model_pool *p)
+{
+    uint64_t busy = 0;
+    int64_t calls = 0;
+
+    for (size_t i = 0; i < p->n_numbers; i++) {
+        busy += p->numbers[i].busy;
+        calls += p->numbers[i].day == p->calls_day ? p->numbers[i].calls : 0;
+    }
+    for (size_t i = 0; i < p->n_past; i++)
+        calls += p->past[i].day == p->calls_day ? p->past[i].calls : 0;
+    if (p->begun != p->ended + busy)
+        return "each hold ends once, or goes on";
+    if (!p->zoned && p->calls_day == day_of(p, p->clock) && calls != p->calls)
+        return "the calls of the day are those of the numbers";
+    return NULL;
+}
+
+const char *model_sums(const struct model *m)
+{
+    const char *found = NULL;
+
+    for (size_t i = 0; i < m->n_pools && found == NULL; i++)
+        found = pool_sums_fault(&m->pools[i]);
+    return found;
 }
 
 const char *model_fault(const struct model *m)

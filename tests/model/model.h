@@ -73,6 +73,9 @@ struct model_pool {
     struct model_request *requests; /* oldest first */
     size_t n_requests;
     int64_t calls, calls_day, refused, refused_day;
+    /* What the model adds up. */
+    uint64_t begun, ended; /* holds */
+    bool zoned;            /* its zone has changed: days came twice */
 };
 
 struct model {
@@ -95,6 +98,9 @@ void model_reply_done(struct usher_reply *r);
 const struct model_pool *model_pool(const struct model *m, const char *name, size_t size);
 const struct model_number *model_number(const struct model_pool *p, const char *id, size_t size);
 enum usher_number_state model_state(const struct model_number *n);
+
+/* NULL, or what does not add up: holds and calls of the day. */
+const char *model_sums(const struct model *m);
 
 /* NULL, or the invariant that does not hold. */
 const char *model_fault(const struct model *m);

@@ -52,6 +52,11 @@ static const char *number_fault(const void *model)
     return model_fault(model);
 }
 
+static const char *number_sums(const void *model)
+{
+    return model_sums(model);
+}
+
 const struct noun_model number_noun = {
     .noun = USHER_NUMBER,
     .open = number_open,
@@ -62,6 +67,7 @@ const struct noun_model number_noun = {
     .execute = number_execute,
     .reply_done = model_reply_done,
     .fault = number_fault,
+    .sums = number_sums,
     .replies_equal = replies_equal,
     .reply_print = reply_print,
 };

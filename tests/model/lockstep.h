@@ -14,9 +14,9 @@
  *   digests   all stores have the same digest of each scope
  *   audit     no store has a fault in the end
  *   model     the model finds nothing wrong with itself, after each command
- *   hooks     in some of the worlds an allocator, a trace and a log look closely, and a second engine
- *             on the same store has every other batch
- *   sums      its histories and figures add up, and in the end the stores tell the same ones
+ *   hooks     in some of the worlds an allocator, a trace and a log look closely, and a second
+ * engine on the same store has every other batch sums      its histories and figures add up, and in
+ * the end the stores tell the same ones
  *
  * On failure the world is made smaller (whole commands are left out as long as it fails)
  * and what remains is printed in the words of the command line.

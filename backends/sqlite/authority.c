@@ -22,22 +22,26 @@ static const char schema[] =
     " data BLOB NOT NULL,"
     " PRIMARY KEY (noun, name)) WITHOUT ROWID;"
     "CREATE TABLE journal("
+    " row INTEGER PRIMARY KEY,"
     " noun INTEGER NOT NULL,"
     " name BLOB NOT NULL,"
     " version INTEGER NOT NULL,"
     " first INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL,"
+    " period INTEGER NOT NULL,"
     " n INTEGER NOT NULL,"
     " verb INTEGER NOT NULL,"
     " now_ms INTEGER NOT NULL,"
     " owner BLOB NOT NULL,"
     " serial BLOB NOT NULL,"
-    " PRIMARY KEY (noun, name, version, first)) WITHOUT ROWID;";
+    " UNIQUE (noun, name, version, first, epoch));"
+    "CREATE INDEX journal_of ON journal(noun, name);"; /* in order of rows */
 /* clang-format on */
 
 static const struct usher__sqlite_side_kind kind = {
     .what = "an authority",
     .application = 0x75736861, /* "usha" */
-    .format = 1,
+    .format = 2,
     .schema = schema,
 };
 
@@ -177,7 +181,10 @@ static enum usher_status journal(struct usher_authority *base,
         status = usher__sqlite_side_prepare(
             a,
             "INSERT OR IGNORE INTO journal (noun, name, version, first, n, verb,"
-            " now_ms, owner, serial) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
+            " now_ms, owner, serial, epoch, period)"
+            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 WHERE NOT ?12 OR NOT EXISTS"
+            " (SELECT 1 FROM journal WHERE noun = ?1 AND name = ?2 AND version = ?3"
+            " AND first = ?4 AND verb = ?6)",
             &st, message);
     for (size_t i = 0; i < n && status == USHER_OK && rc == SQLITE_DONE; i++) {
         const struct usher_authority_event *event = &events[i];
@@ -192,10 +199,64 @@ static enum usher_status journal(struct usher_authority *base,
         (void)sqlite3_bind_int64(st, 7, event->now_ms);
         bind_text(st, 8, &event->owner);
         bind_text(st, 9, &event->text);
+        (void)sqlite3_bind_int64(st, 10, (int64_t)event->epoch);
+        (void)sqlite3_bind_int64(st, 11, event->period);
+        (void)sqlite3_bind_int(st, 12, event->again);
         rc = sqlite3_step(st);
     }
     if (status == USHER_OK)
         status = usher__sqlite_side_finish(a, st, rc, message);
+    return usher__sqlite_side_end(a, status, message);
+}
+
+static struct usher_text column(sqlite3_stmt *st, int i)
+{
+    struct usher_text text = { sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i) };
+
+    return text;
+}
+
+static enum usher_status events(struct usher_authority *base, enum usher_noun noun,
+                                const struct usher_text *name, uint64_t row, size_t max,
+                                int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
+                                char message[192])
+{
+    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    sqlite3_stmt *st = NULL;
+    int rc = SQLITE_DONE;
+    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+
+    if (status == USHER_OK)
+        status = usher__sqlite_side_prepare(
+            a,
+            "SELECT verb, first, n, now_ms, version, owner, serial, epoch, period, row FROM journal"
+            " WHERE noun = ?1 AND name = ?2 AND row > ?3 ORDER BY row LIMIT ?4",
+            &st, message);
+    if (status == USHER_OK) {
+        (void)sqlite3_bind_int(st, 1, (int)noun);
+        bind_text(st, 2, name);
+        (void)sqlite3_bind_int64(st, 3, row < INT64_MAX ? (int64_t)row : INT64_MAX);
+        (void)sqlite3_bind_int64(st, 4, max < INT64_MAX ? (int64_t)max : INT64_MAX);
+        while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+            struct usher_authority_event event;
+
+            memset(&event, 0, sizeof event);
+            event.noun = noun;
+            event.name = *name;
+            event.verb = (enum usher_verb)sqlite3_column_int(st, 0);
+            event.first = sqlite3_column_int64(st, 1);
+            event.n = sqlite3_column_int64(st, 2);
+            event.now_ms = sqlite3_column_int64(st, 3);
+            event.version = (uint64_t)sqlite3_column_int64(st, 4);
+            event.owner = column(st, 5);
+            event.text = column(st, 6);
+            event.epoch = (uint64_t)sqlite3_column_int64(st, 7);
+            event.period = sqlite3_column_int64(st, 8);
+            event.row = (uint64_t)sqlite3_column_int64(st, 9);
+            fn(payload, &event);
+        }
+        status = usher__sqlite_side_finish(a, st, rc, message);
+    }
     return usher__sqlite_side_end(a, status, message);
 }
 
@@ -222,6 +283,7 @@ static const struct usher_authority_ops ops = {
     .journal = journal,
     .close = close_authority,
     .forget = forget_authority,
+    .events = events,
 };
 
 enum usher_status usher__sqlite_authority(const char *path, const struct usher_allocator *alloc,
@@ -236,57 +298,4 @@ enum usher_status usher__sqlite_authority(const char *path, const struct usher_a
         *ret_authority = &a->base;
     }
     return status;
-}
-
-bool usher__sqlite_authority_is(const struct usher_authority *a)
-{
-    return a->ops == &ops;
-}
-
-static struct usher_text column(sqlite3_stmt *st, int i)
-{
-    struct usher_text text = { sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i) };
-
-    return text;
-}
-
-enum usher_status usher__sqlite_authority_events(struct usher_authority *base, enum usher_noun noun,
-                                                 const struct usher_text *name, int64_t first,
-                                                 int64_t deadline_ms, usher_authority_event_fn *fn,
-                                                 void *payload, char message[192])
-{
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
-    sqlite3_stmt *st = NULL;
-    int rc = SQLITE_DONE;
-    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
-
-    if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(
-            a,
-            "SELECT verb, first, n, now_ms, version, owner, serial FROM journal"
-            " WHERE noun = ?1 AND name = ?2 AND first + n > ?3"
-            " ORDER BY version, first",
-            &st, message);
-    if (status == USHER_OK) {
-        (void)sqlite3_bind_int(st, 1, (int)noun);
-        bind_text(st, 2, name);
-        (void)sqlite3_bind_int64(st, 3, first);
-        while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-            struct usher_authority_event event;
-
-            memset(&event, 0, sizeof event);
-            event.noun = noun;
-            event.name = *name;
-            event.verb = (enum usher_verb)sqlite3_column_int(st, 0);
-            event.first = sqlite3_column_int64(st, 1);
-            event.n = sqlite3_column_int64(st, 2);
-            event.now_ms = sqlite3_column_int64(st, 3);
-            event.version = (uint64_t)sqlite3_column_int64(st, 4);
-            event.owner = column(st, 5);
-            event.text = column(st, 6);
-            fn(payload, &event);
-        }
-        status = usher__sqlite_side_finish(a, st, rc, message);
-    }
-    return usher__sqlite_side_end(a, status, message);
 }

@@ -11,13 +11,4 @@ enum usher_status usher__sqlite_authority(const char *path, const struct usher_a
                                           struct usher_authority **ret_authority,
                                           char message[192]);
 
-/* Is @a one of these? */
-bool usher__sqlite_authority_is(const struct usher_authority *a);
-
-/* See usher_authority_events(). */
-enum usher_status usher__sqlite_authority_events(struct usher_authority *base, enum usher_noun noun,
-                                                 const struct usher_text *name, int64_t first,
-                                                 int64_t deadline_ms, usher_authority_event_fn *fn,
-                                                 void *payload, char message[192]);
-
 #endif

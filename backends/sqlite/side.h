@@ -16,7 +16,7 @@
 struct usher__sqlite_side_kind {
     const char *what; /* "an authority" */
     int application;  /* in the file's header */
-    int format;       /* of what is in it: there has been one so far */
+    int format;       /* of what is in it; others are not read */
     const char *schema;
 };
 

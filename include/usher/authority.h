@@ -74,14 +74,21 @@ struct usher_authority_entry {
 /* One event in a number's life. */
 struct usher_authority_event {
     enum usher_noun noun;
-    enum usher_verb verb; /* what happened: take, reserve, confirm, return, void, expire */
-    struct usher_text name;
-    int64_t first, n; /* numbers first … first + n - 1 */
+    enum usher_verb verb;   /* what happened: take, reserve, confirm, return, void, expire */
+    struct usher_text name; /* of the rule, whatever the period */
+    int64_t period;         /* in which numbers begin anew; 0: there are none */
+    int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
-    uint64_t version;        /* of the scope: orders the events of a name */
+    uint64_t epoch, version; /* of the scope: a lost one begins at version 1 again, with another
+                              * epoch */
     struct usher_text owner; /* size 0: nobody */
-    struct usher_text text;  /* the serial as it was printed; size 0: several, or an expiry */
+    struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
+    bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
+    uint64_t row; /* told, not taken: its place, larger for all that were added later */
 };
+
+/* Texts of @event live during the call. */
+typedef void usher_authority_event_fn(void *payload, const struct usher_authority_event *event);
 
 struct usher_authority_ops {
     size_t size;      /* sizeof(struct usher_authority_ops) of the author's compiler */
@@ -112,8 +119,9 @@ struct usher_authority_ops {
                                  int64_t deadline_ms, char message[192]);
     /*
      * May; NULL: keeps no journal.  Append @n events, all or none.  An event with (noun,
-     * name, version, first) that is there already is not added again.  USHER_OK,
-     * USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
+     * name, epoch, version, first) that is there already is not added again, and one that is
+     * `again` not if it is there under any epoch.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN,
+     * USHER_NOMEM.
      */
     enum usher_status (*journal)(struct usher_authority *a,
                                  const struct usher_authority_event *events, size_t n,
@@ -122,6 +130,13 @@ struct usher_authority_ops {
     void (*close)(struct usher_authority *a);
     /* May.  Close @a in a child of fork(), as usher_store_ops.forget. */
     void (*forget)(struct usher_authority *a);
+    /* May; NULL: the journal cannot be read here.  Tell @fn of the events of @name behind @row, in
+     * the order in which they were added, at most @max.  USHER_OK, USHER_UNAVAILABLE,
+     * USHER_NOMEM. */
+    enum usher_status (*events)(struct usher_authority *a, enum usher_noun noun,
+                                const struct usher_text *name, uint64_t row, size_t max,
+                                int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
+                                char message[192]);
 };
 
 /* An authority's own struct begins with this one. */
@@ -145,15 +160,13 @@ USHER_API enum usher_status usher_authority_open(const char *url,
 /** Close @a.  NULL is fine.  Not while an engine uses it. */
 USHER_API void usher_authority_close(struct usher_authority *a);
 
-typedef void usher_authority_event_fn(void *payload, const struct usher_authority_event *event);
-
 /**
- * Tell the journal of @name, in order of version, from number @first on (0: all) to @fn.
- * For the authority on SQLite only.  Texts live during the call.  USHER_OK, USHER_INVALID
- * (no journal can be read here), USHER_UNAVAILABLE.
+ * Tell the journal of @name behind @row (0: from the beginning), in the order in which it was
+ * written, at most @max events (0: all), to @fn.  USHER_OK, USHER_INVALID (no journal can be read
+ * here), USHER_UNAVAILABLE, USHER_NOMEM.  Of a rule of an engine: usher_serial_journal().
  */
 USHER_API enum usher_status usher_authority_events(struct usher_authority *a, enum usher_noun noun,
-                                                   const char *name, int64_t first,
+                                                   const char *name, uint64_t row, size_t max,
                                                    usher_authority_event_fn *fn, void *payload);
 
 #ifdef __cplusplus

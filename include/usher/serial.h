@@ -336,6 +336,15 @@ USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const ch
                                                 const char *serial,
                                                 struct usher_serial_number *ret_number);
 
+/** Tell the journal of @rule that the engine's authority keeps (journal=1) to @fn: at most @max
+ * events (0: all) behind @row (0: from the beginning), in the order in which it was written: after
+ * a loss versions begin anew, with another epoch.  See usher/authority.h.  USHER_OK; USHER_INVALID:
+ * there is no authority, or none whose journal can be read. */
+struct usher_authority_event;
+USHER_API enum usher_status usher_serial_journal(
+    struct usher_engine *e, const char *rule, uint64_t row, size_t max,
+    void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
+
 /** Numbers held (by @owner, or NULL: all, and those returned behind them), at most @max rows (0:
  *  100).  USHER_OK. */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,

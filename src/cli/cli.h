@@ -56,6 +56,7 @@ int usher__cli_shell(struct cli *cli);
 int usher__cli_import(struct cli *cli, char *const *words, size_t n);
 int usher__cli_digest(struct cli *cli, char *const *words, size_t n);
 int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n);
+int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n);
 int usher__cli_rooms(struct cli *cli, char *const *words, size_t n);
 int usher__cli_lua(struct cli *cli, char *const *words, size_t n);
 int usher__cli_tables(struct cli *cli, char *const *words, size_t n);

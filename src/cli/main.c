@@ -62,6 +62,14 @@ const struct cli_verb usher__cli_verbs[] = {
     { "room", "digest", usher__cli_digest, "ROOM",
       "128 bits over what is seen of the room: whoever has a copy can make the same" },
     { "serial", "list", usher__cli_serial_list, "", "the names of all rules" },
+    { "serial", "journal", usher__cli_serial_journal, "RULE [since=ROW] [max=N]",
+      "what became of its numbers, as an authority with journal=1 has written it down\n"
+      "\n"
+      "  since       go on behind this row, as `next` says\n"
+      "  max         at most so many (1 to 10000)\n"
+      "\n"
+      "Rows are in the order in which they were written.  Versions begin anew after a loss, with\n"
+      "another epoch.\n" },
     { "serial", "digest", usher__cli_digest, "RULE",
       "128 bits over all that is stored of the rule; alike on every store" },
     { "id", "digest", usher__cli_digest, "NAME",

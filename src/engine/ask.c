@@ -37,10 +37,10 @@ struct turn {
 
 /* A reservation that has ended by itself. */
 struct expired {
-    char name[USHER_AUTHORITY_NAME_MAX + 1];
+    char name[USHER_NAME_MAX];
     size_t name_size;
-    int64_t number, now_ms;
-    uint64_t version;
+    int64_t number, period, now_ms;
+    uint64_t epoch, version;
 };
 
 struct usher__asked {
@@ -413,8 +413,10 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
     }
     if (n < asked->room) {
         x = &asked->expired[n];
-        x->name_size =
-            usher__authority_name(x->name, &notice->scope, (rank - number) >> USHER__GAPFREE_BITS);
+        memcpy(x->name, notice->scope.data, notice->scope.size);
+        x->name_size = notice->scope.size;
+        x->period = (rank - number) >> USHER__GAPFREE_BITS;
+        x->epoch = notice->epoch;
         x->number = number;
         x->now_ms = notice->now_ms;
         x->version = notice->version;
@@ -469,6 +471,8 @@ void usher__asked_journal(struct usher_engine *e)
             events[i].first = taken[i].number;
             events[i].n = 1;
             events[i].now_ms = taken[i].now_ms;
+            events[i].period = taken[i].period;
+            events[i].epoch = taken[i].epoch;
             events[i].version = taken[i].version;
         }
         if (e->authority->ops->journal(e->authority, events, n, a.deadline_ms, a.why) != USHER_OK)

@@ -64,8 +64,28 @@ void usher_authority_close(struct usher_authority *a)
         a->ops->close(a);
 }
 
+enum usher_status usher__authority_events(struct usher_authority *a, enum usher_noun noun,
+                                          const char *name, uint64_t row, size_t max,
+                                          int64_t deadline_ms, usher_authority_event_fn *fn,
+                                          void *payload)
+{
+    struct usher_text text = { name, strlen(name) };
+    char why[192] = "";
+    enum usher_status status;
+
+    if (a->ops->events == NULL) {
+        usher__message_set("authority: this one shows no journal");
+        return USHER_INVALID;
+    }
+    status = a->ops->events(a, noun, &text, row, max != 0 ? max : SIZE_MAX, deadline_ms, fn,
+                            payload, why);
+    if (status != USHER_OK)
+        usher__message_set("authority: %s", why[0] != '\0' ? why : usher_status_text(status));
+    return status;
+}
+
 enum usher_status usher_authority_events(struct usher_authority *a, enum usher_noun noun,
-                                         const char *name, int64_t first,
+                                         const char *name, uint64_t row, size_t max,
                                          usher_authority_event_fn *fn, void *payload)
 {
     usher__message_set("%s", "");
@@ -73,22 +93,6 @@ enum usher_status usher_authority_events(struct usher_authority *a, enum usher_n
         usher__message_set("authority: an argument is NULL");
         return USHER_INVALID;
     }
-#ifdef USHER_WITH_SQLITE
-    if (usher__sqlite_authority_is(a)) {
-        struct usher_text text = { name, strlen(name) };
-        char why[192] = "";
-        enum usher_status status = usher__sqlite_authority_events(
-            a, noun, &text, first, usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, fn, payload, why);
-
-        if (status != USHER_OK)
-            usher__message_set("authority: %s", why);
-        return status;
-    }
-#else
-    (void)noun;
-    (void)first;
-    (void)payload;
-#endif
-    usher__message_set("authority: this one shows no journal");
-    return USHER_INVALID;
+    return usher__authority_events(a, noun, name, row, max,
+                                   usher__monotonic_ms() + USHER_TIMEOUT_DEFAULT, fn, payload);
 }

@@ -11,4 +11,10 @@ enum usher_status usher__authority_open(const char *url, const struct usher_allo
 /* Has it all the functions that it must have? */
 bool usher__authority_sound(const struct usher_authority *a);
 
+/* usher_authority_events() on arguments that are right. */
+enum usher_status usher__authority_events(struct usher_authority *a, enum usher_noun noun,
+                                          const char *name, uint64_t row, size_t max,
+                                          int64_t deadline_ms, usher_authority_event_fn *fn,
+                                          void *payload);
+
 #endif

@@ -317,12 +317,30 @@ static enum usher_status verify(ask *a)
 
 #define EVENTS (USHER_SERIAL_FILLS_MAX + 1)
 
+/* That of the command; the store's own clock, if it goes by that, is near enough to this one. */
+static int64_t time_of(const ask *a)
+{
+    struct timespec ts;
+
+    if ((a->command->given & USHER_GIVEN_NOW) != 0)
+        return a->command->now_ms;
+    if (a->e->opt.now_ms != NULL)
+        return a->e->opt.now_ms(a->e->opt.payload);
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
 static void journal(ask *a, const struct usher_reply *reply)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
     const struct usher_serial_reply *n = &reply->of.serial;
     struct usher_authority_event events[EVENTS];
-    char text[USHER_SERIAL_MAX + 1];
+    char texts[EVENTS][USHER_SERIAL_MAX + 1];
+    /* the row has the date in the serial, which is that of the reservation */
+    bool settles =
+        a->command->verb != USHER_SERIAL_TAKE && a->command->verb != USHER_SERIAL_RESERVE;
+    int64_t now = settles ? time_of(a) : 0;
+    uint64_t before = 0;
     size_t k = 0;
 
     for (; k < n->n_rows && k < EVENTS; k++) {
@@ -331,17 +349,20 @@ static void journal(ask *a, const struct usher_reply *reply)
         memset(event, 0, sizeof *event);
         event->noun = USHER_SERIAL;
         event->verb = a->command->verb;
-        event->name = usher__ask_name(a, n->period);
+        event->name = a->command->scope;
+        event->period = n->period;
+        event->epoch = reply->epoch;
+        event->again = reply->repeated;
         event->first = n->rows[k].first;
         event->n = n->rows[k].n;
-        event->now_ms = n->rows[k].at_ms;
+        event->now_ms = settles ? now : n->rows[k].at_ms;
         event->version = reply->version;
         event->owner = n->rows[k].owner;
-        if (n->count == 1) {
-            event->text.data = text;
-            event->text.size = usher_serial_text(reply, 0, text, sizeof text);
-        }
+        event->text.data = texts[k];
+        event->text.size = usher_serial_text(reply, before, texts[k], sizeof texts[k]);
+        before += (uint64_t)n->rows[k].n;
     }
+    usher__asked_journal(a->e); /* what ended before it */
     if (k > 0 && ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK)
         usher__ask_log(a, USHER_LOG_ERROR, "serials were given out that are not in the journal");
 }

@@ -2,12 +2,15 @@
 /* The typed functions of serials, and the printing of what replies tell. */
 #include "config.h"
 
+#include <usher/authority.h>
+
 #include <stdio.h>
 #include <string.h>
 
 #include "core/serial.h"
 #include "core/serial_machine.h"
 #include "core/verbs.h"
+#include "engine/authority.h"
 #include "engine/engine.h"
 #include "engine/serial.h"
 
@@ -513,6 +516,23 @@ enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
     if (ret_expired != NULL && (status == USHER_OK || status == USHER_SAME))
         *ret_expired = n;
     return status;
+}
+
+enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule, uint64_t row,
+                                       size_t max, usher_authority_event_fn *fn, void *payload)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (null("journal", rule) || null("journal", fn != NULL ? e : NULL))
+        return USHER_INVALID;
+    if (e->authority == NULL) {
+        usher__message_set("serial journal: the store has no authority, which keeps it");
+        return USHER_INVALID;
+    }
+    return usher__authority_events(e->authority, USHER_SERIAL, rule, row, max,
+                                   usher__monotonic_ms() + e->timeout_ms, fn, payload);
 }
 
 struct rules {

@@ -126,4 +126,14 @@ ok: A2
 EOF
 lines 0 "$USHER" -s 'sqlite:people.db?authority=sqlite:.' serial setmax a 50000
 lines 0 "$USHER" -s sqlite:people.db serial take a n=50000
+granted='sqlite:people.db?authority=sqlite:granted.db&journal=1'
+lines 0 "$USHER" -s "$granted" serial rule j mode=gapfree prefix=J
+lines 0 "$USHER" -s "$granted" serial reserve j owner=bob
+lines 0 "$USHER" -s "$granted" serial journal j
+holds out.txt ' reserve J1 by bob, version 3 of epoch '
+lines 0 "$USHER" -s "$granted" serial reserve j
+lines 0 "$USHER" -s "$granted" --json serial journal j since=1 max=1
+holds out.txt '{"status":"ok","rows":[{"row":2,'
+holds out.txt '"verb":"reserve","number":2,"n":1,"serial":"J2","owner":null,"period":0,'
+lines 2 "$USHER" -s sqlite:people.db serial journal j
 finish

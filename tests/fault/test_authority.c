@@ -986,7 +986,7 @@ static void the_journal_tells_each_numbers_life(void **state)
     usher_close(e);
     a = open_authority(authority);
     memset(&life, 0, sizeof life);
-    assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i", 0, life_add, &life), USHER_OK);
+    assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i", 0, 0, life_add, &life), USHER_OK);
     assert_int_equal(life.n, 6);
     for (int i = 0; i < 6; i++)
         assert_string_equal(life.lines[i], want[i]);
@@ -995,6 +995,73 @@ static void the_journal_tells_each_numbers_life(void **state)
 }
 
 /* On each store, whatever command meets it. */
+static void told_add(void *payload, const struct usher_authority_event *event)
+{
+    struct life *life = payload;
+
+    if (life->n < 20)
+        (void)snprintf(
+            life->lines[life->n++], sizeof *life->lines, "%" PRIu64 " %s %.*s %" PRIu64 " %d",
+            event->row, usher_verb_word(event->verb), (int)event->text.size,
+            event->text.size != 0 ? event->text.data : "", event->version, event->epoch != 0);
+}
+
+/* Versions begin anew with another store; rows go on.  A repeat is the same event. */
+static void the_journal_is_in_order_over_losses(void **state)
+{
+    static const char *const want[] = { "1 take I1 2 1", "2 take I3 3 1", "3 take I1003 3 1",
+                                        "4 take I1004 4 1", "5 take I2001 7 1" };
+    char authority[256];
+    struct usher_serial_form form;
+    struct usher_engine *e;
+    struct usher_reply r;
+    struct life life;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    memset(&form, 0, sizeof form);
+    (void)snprintf(form.prefix, sizeof form.prefix, "I");
+    for (int i = 0; i < 2; i++) {
+        e = engine_with("memory:", authority);
+        if (i == 0)
+            assert_int_equal(usher_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
+        for (int k = 0; k < 2; k++) {
+            assert_int_equal(
+                usher_serial_take(e, "i", k == 0 && i == 0 ? 2 : 1, k == 0 ? "a" : "b", &r),
+                USHER_OK);
+            usher_reply_done(&r);
+        }
+        if (i == 1) { /* another epoch, and the first answer again */
+            assert_int_equal(usher_serial_setmaxcur(e, "i", 2000), USHER_OK);
+            assert_int_equal(usher_serial_take(e, "i", 1, "b", &r), USHER_OK);
+            assert_true(r.repeated);
+            usher_reply_done(&r);
+            assert_int_equal(usher_serial_take(e, "i", 1, NULL, &r), USHER_OK);
+            usher_reply_done(&r);
+        }
+        memset(&life, 0, sizeof life);
+        assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_OK);
+        for (int k = 0; k < life.n; k++)
+            if (strncmp(life.lines[k], want[k], strlen(want[k]) - 4) != 0)
+                fail_msg("%s instead of %s", life.lines[k], want[k]);
+        assert_int_equal(life.n, i == 0 ? 2 : 5);
+        if (i == 1) {
+            memset(&life, 0, sizeof life);
+            assert_int_equal(usher_serial_journal(e, "i", 2, 2, told_add, &life), USHER_OK);
+            assert_int_equal(life.n, 2);
+            assert_memory_equal(life.lines[0], "3 take I1003 ", 13);
+            memset(&life, 0, sizeof life);
+            assert_int_equal(usher_serial_journal(e, "nobody", 0, 0, told_add, &life), USHER_OK);
+            assert_int_equal(life.n, 0);
+        }
+        usher_close(e);
+    }
+    assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
+    assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_INVALID);
+    assert_non_null(strstr(usher_message(e), "no authority"));
+    usher_close(e);
+}
+
 static void the_journal_tells_of_reservations_that_ended_by_themselves(void **state)
 {
     static const char *const want[] = { "reserve 1 1 I20040228-1 ann",
@@ -1076,7 +1143,7 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
         usher_close(e);
         a = open_authority(authority);
         memset(&life, 0, sizeof life);
-        assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i@12476", 0, life_add, &life),
+        assert_int_equal(usher_authority_events(a, USHER_SERIAL, "i", 0, 0, life_add, &life),
                          USHER_OK);
         for (int k = 0; k < 8; k++)
             assert_string_equal(life.lines[k], want[k]);
@@ -1276,6 +1343,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lost_rule_is_made_again_before_a_default_one),
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),
+        cmocka_unit_test(the_journal_is_in_order_over_losses),
         cmocka_unit_test(the_journal_tells_of_reservations_that_ended_by_themselves),
         cmocka_unit_test(a_process_killed_between_authority_and_store_repeats_nothing),
         cmocka_unit_test(a_deleted_rule_does_not_come_back),

@@ -137,8 +137,8 @@ static int64_t issued(const struct usher_serial_reply *store)
 }
 
 /* Have the authority keep the rule as it is in the store now, and hear of the numbers that were
- * given out without it. */
-static enum usher_status keep_rule(ask *a)
+ * given out without it, or were up to @floor by a rule of that name before it. */
+static enum usher_status keep_rule(ask *a, int64_t floor)
 {
     struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_reply reply;
@@ -153,7 +153,9 @@ static enum usher_status keep_rule(ask *a)
         if (data.size <= sizeof packed)
             status = usher__ask_keep(a, 0, &data);
         if (status == USHER_OK)
-            status = usher__ask_raise_to(a, reply.of.serial.period, issued(&reply.of.serial));
+            status = usher__ask_raise_to(a, reply.of.serial.period,
+                                         issued(&reply.of.serial) > floor ? issued(&reply.of.serial)
+                                                                          : floor);
     }
     usher_reply_done(&reply);
     return status;
@@ -292,7 +294,7 @@ static enum usher_status verify(ask *a)
             return USHER_OK;
         status = is_kept(a, &kept);
         if (status == USHER_OK && !kept)
-            status = keep_rule(a);
+            status = keep_rule(a, 0);
         if (status != USHER_OK)
             return status;
         name = usher__ask_name(a, store.period);
@@ -377,33 +379,6 @@ static bool changes_rule(const struct usher_command *c)
            s->suffix.data != NULL || s->date.data != NULL;
 }
 
-/* Make the rule, show or change it: what the store has lost is there before. */
-static enum usher_status before_rule(ask *a, struct usher_command *c, struct usher_reply *reply)
-{
-    struct usher_command show = usher__ask_another(a, USHER_SERIAL_SHOW);
-    bool there, changes = changes_rule(c);
-    enum usher_status status;
-
-    usher__ask_run(a, &show, reply);
-    there = reply->status != USHER_MISSING;
-    usher_reply_done(reply);
-    if (there && !changes)
-        return USHER_OK;
-    status = usher__ask_reachable(a);
-    if (status == USHER_OK && !there) {
-        status = restore(a);
-        if (status == USHER_OK && !changes)
-            return USHER_OK;
-        if (status == USHER_MISSING)
-            status = USHER_OK;
-    }
-    if ((c->given & USHER_GIVEN_SERIAL_AUTHORITY) == 0) {
-        c->given |= USHER_GIVEN_SERIAL_AUTHORITY;
-        c->arg.serial.authority = 1;
-    }
-    return status;
-}
-
 /* How many numbers beyond those granted the command may need. */
 static int64_t needs(const struct usher_command *c)
 {
@@ -442,15 +417,53 @@ static bool asks_less(ask *a, const struct usher_command *c, struct usher_reply 
 
 static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify, asks_less };
 
+/* Make the rule, show or change it: what the store has lost is there before, or numbers would be
+ * counted by another period that nobody has heard of.  *@ret_floor: what a rule of this name that
+ * is deleted has given out. */
+static enum usher_status before_rule(ask *a, struct usher_command *c, struct usher_reply *reply,
+                                     int64_t *ret_floor)
+{
+    struct usher_command show = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_text name;
+    bool there, changes = changes_rule(c);
+    struct usher_authority_entry entry;
+    enum usher_status status;
+
+    *ret_floor = 0;
+    usher__ask_run(a, &show, reply);
+    there = reply->status != USHER_MISSING;
+    usher_reply_done(reply);
+    if (there && !changes)
+        return USHER_OK;
+    status = there ? usher__ask_reachable(a) : restore(a);
+    if (status == USHER_MISSING) {
+        name = usher__ask_name(a, 0);
+        status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms,
+                                            &entry, a->why);
+        *ret_floor = status == USHER_OK ? entry.max : 0;
+        status = status == USHER_MISSING ? USHER_OK : status;
+    } else if (status == USHER_OK) {
+        status = usher__ask_verify(a, &asks, true);
+        if (!changes)
+            return status;
+    }
+    if ((c->given & USHER_GIVEN_SERIAL_AUTHORITY) == 0) {
+        c->given |= USHER_GIVEN_SERIAL_AUTHORITY;
+        c->arg.serial.authority = 1;
+    }
+    return status;
+}
+
 void usher__serial_execute(ask *a, struct usher_reply *reply)
 {
     static const struct usher_text nothing = { "", 0 };
     struct usher_command c = *a->command;
     struct usher_serial_reply store;
+    int64_t floor = 0;
     enum usher_status status = USHER_OK;
 
     if (c.verb == USHER_SERIAL_RULE) {
-        status = before_rule(a, &c, reply);
+        status = before_rule(a, &c, reply, &floor);
     } else if (c.verb == USHER_SERIAL_SETMAX && usher__ask_reachable(a) != USHER_OK) {
         /* by hand, for the time being: see S9 of the specification */
         c.given |= USHER_GIVEN_SERIAL_DEBT;
@@ -460,6 +473,11 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
             status = USHER_UNAVAILABLE;
     } else if (c.verb == USHER_SERIAL_DELETE) {
         status = usher__ask_reachable(a);
+        if (status == USHER_OK && look(a, &store) == USHER_MISSING &&
+            restore(a) == USHER_UNAVAILABLE) /* what is lost has to go, too */
+            status = USHER_UNAVAILABLE;
+        if (status == USHER_OK && look(a, &store) == USHER_OK)
+            floor = issued(&store);
     } else if (issues(c.verb)) {
         status = usher__ask_verify(a, &asks, c.verb == USHER_SERIAL_TICK); /* which pays debts */
         /* While the authority is away, what was granted before is given out. */
@@ -478,10 +496,10 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
     case USHER_SERIAL_RULE:
     case USHER_SERIAL_SETMAX:
     case USHER_SERIAL_SETMAXCUR:
-        status = keep_rule(a);
+        status = keep_rule(a, floor);
         break;
-    case USHER_SERIAL_DELETE:
-        status = usher__ask_keep(a, 0, &nothing);
+    case USHER_SERIAL_DELETE: /* one of the same name may count by other periods */
+        status = usher__ask_keep(a, floor, &nothing);
         break;
     case USHER_SERIAL_TAKE:
     case USHER_SERIAL_RESERVE:

@@ -3278,6 +3278,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
     if (rc == 0)
         rc = suite_ids(b);
     if (rc == 0)
+        rc = suite_granted(b);
+    if (rc == 0)
         rc = suite_queue(b);
     if (rc == 0)
         rc = suite_queue_agents(b);

@@ -858,6 +858,48 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
     }
 }
 
+/* Numbers that were counted by one period are not given out by another one after a loss. */
+static void a_lost_rule_is_compared_before_its_period_changes(void **state)
+{
+    char authority[256], url[REDIS_URL_MAX];
+    struct usher_serial_form form;
+    struct usher_engine *e;
+    struct usher_reply r;
+
+    (void)state;
+    (void)snprintf(authority, sizeof authority, "%s", new_file());
+    (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
+    seen_begin();
+    memset(&form, 0, sizeof form);
+    for (int i = 0; i < 3; i++) {
+        e = engine_with(url, authority);
+        if (i == 0) {
+            make_rule(e, "r");
+        } else {
+            (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
+            form.reset = i == 1 ? USHER_RESET_YEAR : USHER_RESET_MONTH;
+            assert_int_equal(usher_serial_rule(
+                                 e, "r", USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_DATE, &form),
+                             USHER_OK);
+        }
+        for (int k = 0; k < 3; k++)
+            (void)taken(e, "r", 100);
+        no_faults(e);
+        if (i == 1) /* one made anew is no other */
+            assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
+        usher_close(e);
+        lose(url);
+    }
+    /* and one that is deleted while the store does not have it stays so */
+    e = engine_with(url, authority);
+    assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
+    usher_close(e);
+    lose(url);
+    e = engine_with(url, authority);
+    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    usher_close(e);
+}
+
 /* A rule that only the authority knows is found again by whoever just looks at it. */
 static void a_lost_rule_is_made_again_before_a_default_one(void **state)
 {
@@ -1340,6 +1382,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(taking_goes_on_while_the_authority_is_away),
         cmocka_unit_test(what_an_authority_was_not_asked_for_is_told_to_it),
         cmocka_unit_test(an_authority_beyond_the_maximum_uses_up_the_rule),
+        cmocka_unit_test(a_lost_rule_is_compared_before_its_period_changes),
         cmocka_unit_test(a_lost_rule_is_made_again_before_a_default_one),
         cmocka_unit_test(an_audit_compares_a_store_with_its_authority),
         cmocka_unit_test(the_journal_tells_each_numbers_life),

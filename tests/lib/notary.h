@@ -8,7 +8,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#define NOTARY_NAMES 64
+#define NOTARY_NAMES 1024
 
 struct notary {
     struct usher_authority base; /* for usher_options.authority */

@@ -416,6 +416,30 @@ mutant 'authority: power loss takes back what was granted' backends/sqlite/side.
     tests/fault/test_authority_disk 'power*'
 mutant 'authority: a store is not compared with it' src/engine/ask.c 's/    status = asks->verify(a);/    status = USHER_OK;/' \
     tests/fault/test_authority 'no_serial_comes_twice_when_a_file*'
+mutant 'authority: what was given out before it is not told' src/engine/serial_authority.c \
+    's/    return store->granted > cur ? store->granted : cur;/    return store->granted + 0 * cur;/' \
+    tests/fault/test_authority 'what_an*'
+mutant 'authority: ids skipped by hand are not told' src/engine/id_authority.c \
+    's/next < 0 ? s->limit : next > 0 ? next - 1 : 0/s->start > 0 ? s->start - 1 : 0 * next/' \
+    $memory 'ids_skipped*'
+mutant 'authority: a lost rule changes its period unseen' src/engine/serial_authority.c \
+    's/        status = usher__ask_verify(a, \&asks, true);/        status = USHER_OK;/' \
+    tests/fault/test_authority 'a_lost_rule_is_compared*'
+mutant 'serial: a grant makes more than the limit' src/steps/serial.c \
+    's/a->from < s.limit ? a->from : s.limit/a->from/' \
+    $memory 'a_grant_beyond*'
+mutant 'serial: a number is printed as the rule prints now' src/steps/serial.c \
+    's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
+    $memory 'a_number_keeps*'
+mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
+    's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_RETURNED : 0);/' \
+    $memory 'what_was_settled*'
+mutant 'id: another by leaves the class of start' src/steps/id.c \
+    's/    uint64_t rest = id > start ? (id - start) % by : 0;/    uint64_t rest = id > start ? (id - start) % by * 0 : 0;/' \
+    $memory 'sites_never*'
+mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
+    's/WHERE NOT ?12 OR NOT EXISTS/WHERE ?12 >= 0 OR NOT EXISTS/' \
+    tests/fault/test_authority 'the_journal_is*'
 mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
     tests/fault/test_edited 'an_edit*'

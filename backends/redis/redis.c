@@ -439,8 +439,9 @@ static bool pack_command(struct usher__redis *r, const struct usher_command *c,
 
 /*
  * What the script is given: how many commands, of them plain calls, of them brief, the place where
- * the names of fields begin, how far a time may be ahead; the commands; what is read from the hash at once: the header, the
- * settings, the numbers that are hung up.  lua/main.lua adds what other commands begin with.
+ * the names of fields begin, how far a time may be ahead; the commands; what is read from the hash
+ * at once: the header, the settings, the numbers that are hung up.  lua/main.lua adds what other
+ * commands begin with.
  */
 static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call)
 {

@@ -366,7 +366,7 @@ static void every_verb_is_true_with_hundreds_due(void **state)
         { "where u640", "missing" },   { "agents", "ok ann:idle" },
         { "room ann", "ok idle -" },   { "alive user=u1", "missing" },
         { "match", "same" },           { "pull ann", "empty" },
-        { "leave u1", "missing u1" },     { "move u1 priority=3", "missing" },
+        { "leave u1", "missing u1" },  { "move u1 priority=3", "missing" },
         { "set service=1", "ok" },     { "history user=nobody", "ok" },
         { "logout ann", "ok gone" },
     };

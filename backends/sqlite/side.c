@@ -69,7 +69,8 @@ static enum usher_status make_tables(const struct usher__sqlite_side_kind *kind,
         return USHER_OK;
     if (objects != 0 || application != 0 || format != 0) {
         if (application == kind->application)
-            usher__sqlite_say(message, "the file is of another format: of an older or a newer usher");
+            usher__sqlite_say(message,
+                              "the file is of another format: of an older or a newer usher");
         else
             usher__sqlite_say(message, "the file is not that of %s", kind->what);
         return USHER_INVALID;

@@ -184,6 +184,10 @@ mutant 'what is not open is listed' src/engine/room_index.c 's/} else if (status
     $memory 'only_rooms*'
 mutant 'a page goes on behind what a partition has told' src/engine/room_index.c 's/for (; rows\[n - 1\]->created_ms > end; n--)/for (; n > 1 \&\& end < 0; n--)/' \
     $memory 'only_rooms*'
+mutant 'a check does not look at rooms that are not in the index' src/engine/room_index.c 's/    if (first.there \&\& then.there \&\& !then.entry/    if (first.there \&\& !then.there \&\& !then.entry/' \
+    $memory 'the_index*'
+mutant 'a check does not look at entries without a room' src/engine/audit.c 's/return a->scope.noun == USHER_ROOMS \&\& r->state == USHER_ROOMS_OPEN/return a->scope.noun == USHER_ROOMS \&\& r->state > USHER_ROOMS_OPEN/' \
+    $memory 'the_index*'
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'
 mutant 'a page repeats its last row' src/steps/number.c 's/if (n->n_rows == max ||/if (n->n_rows > max ||/' \

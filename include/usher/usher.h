@@ -766,6 +766,23 @@ typedef void usher_audit_fn(void *payload, const char *line);
 USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
                                         uint64_t *ret_faults);
 
+/* What usher_check() found. */
+struct usher_check_result {
+    uint64_t faults;
+    uint64_t repaired; /* of the faults */
+    uint64_t scopes;   /* that were looked at */
+};
+
+#define USHER_CHECK_REPAIR 1u /* flag: mend what can be mended, while others go on working */
+
+/**
+ * The same, and more to know of it.  @flags: 0, or USHER_CHECK_REPAIR.  What can be mended so far
+ * is the index of rooms: a room that is not in it is put in, an entry without a room is dropped.
+ * USHER_OK, however many faults were found, and left.
+ */
+USHER_API enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
+                                        void *payload, struct usher_check_result *ret_result);
+
 /** 128 bits over the whole state of scope @scope but for its epoch, as 32 hex digits and a
  *  NUL.  Equal on every store after the same commands.  A scope that does not exist has the
  *  digest of nothing.  O(records); the timeout is as with usher_audit(). */

@@ -65,7 +65,7 @@ const struct help_topic usher__help_topics[] = {
 "     nomem        out of memory; nothing changed\n"
 "\n"
 "Without --json, the messages of the codes 2 and 3 go to standard error.\n"
-"`usher check` ends with 1 when it finds a fault.\n" },
+"`usher check` ends with 1 when it finds a fault that it does not repair.\n" },
 
     { "arguments", "names, numbers, now=MS and req=ID",
 "Arguments come in the order shown, others as key=value; any may be given as key=value.\n"

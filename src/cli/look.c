@@ -120,34 +120,46 @@ static void fault(void *payload, const char *line)
 
 int usher__cli_check(struct cli *cli, char *const *words, size_t n)
 {
+    struct usher_check_result found;
+    unsigned flags = 0;
+    char quoted[CLI_QUOTE_MAX];
     struct faults f;
-    uint64_t faults = 0;
     enum usher_status status;
     struct json j = { stdout, false };
     int rc;
 
-    if (n > 1)
-        return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
+    for (size_t i = 1; i < n; i++) {
+        if (strcmp(words[i], "--repair") != 0)
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is not an argument of `check`",
+                                   usher__quote(quoted, words[i]));
+        flags |= USHER_CHECK_REPAIR;
+    }
     rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
     memset(&f, 0, sizeof f);
     f.lines = !cli->json && !cli->shell;
-    status = usher_audit(cli->engine, fault, &f, &faults);
+    status = usher_check(cli->engine, flags, fault, &f, &found);
     if (status != USHER_OK) {
         for (size_t i = 0; i < f.n; i++)
             (void)usher__cli_resize(f.found[i], 0);
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
     }
-    if (faults > 0)
+    if (found.faults > found.repaired)
         status = USHER_REFUSED;
     if (f.lines) {
-        printf("%s: %" PRIu64 " faults\n", usher_status_word(status), faults);
+        printf("%s: %" PRIu64 " faults in %" PRIu64 " scopes", usher_status_word(status),
+               found.faults, found.scopes);
+        if (flags != 0)
+            printf(", %" PRIu64 " repaired", found.repaired);
+        putchar('\n');
         return usher__cli_exit_code(status);
     }
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(status));
-    usher__json_uint(&j, "faults", faults);
+    usher__json_uint(&j, "faults", found.faults);
+    usher__json_uint(&j, "repaired", found.repaired);
+    usher__json_uint(&j, "scopes", found.scopes);
     usher__json_key(&j, "found");
     putchar('[');
     for (size_t i = 0; i < f.n; i++) {

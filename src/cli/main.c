@@ -34,7 +34,8 @@ static int shell_words(struct cli *cli, char *const *words, size_t n)
 const struct cli_program usher__cli_programs[] = {
     { "shell", shell_words, "[-e]",
       "one command a line from standard input; -e: stop at the first that is not ok" },
-    { "check", usher__cli_check, "", "look for broken invariants in the whole store" },
+    { "check", usher__cli_check, "[--repair]",
+      "look for broken invariants in the whole store; --repair: mend the index of rooms" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
       "the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },

@@ -13,7 +13,9 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -21,6 +23,8 @@
 #include "core/text.h"
 #include "core/verbs.h"
 #include "engine/ask.h"
+#include "engine/memory.h"
+#include "engine/room_index.h"
 #include "replica/hash.h"
 #include "steps/kept.h"
 #include "steps/work.h"
@@ -31,13 +35,20 @@ struct tally {
     uint64_t n, sum;
 };
 
+/* Names, each behind its size. */
+struct names {
+    unsigned char *bytes;
+    size_t size, room, n;
+};
+
 struct audit {
     struct usher_engine *e;
+    struct names rooms, entries; /* that there are, and that the index has */
+    struct usher_check_result found;
     int64_t deadline_ms;
     enum usher_status status; /* of the authority: why the audit cannot go on */
     usher_audit_fn *fn;
     void *payload;
-    uint64_t faults;
     bool open; /* a scope is being looked at */
     char name[USHER_NAME_MAX + 1];
     struct usher_scope scope;
@@ -62,7 +73,7 @@ static void fault(struct audit *a, const char *format, ...)
     int n;
     va_list ap;
 
-    a->faults++;
+    a->found.faults++;
     if (a->fn == NULL)
         return;
     n = snprintf(line, sizeof line, "%s/%s: ", usher_noun_word((enum usher_noun)a->scope.noun),
@@ -71,6 +82,30 @@ static void fault(struct audit *a, const char *format, ...)
     (void)vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
     va_end(ap);
     a->fn(a->payload, line);
+}
+
+static enum usher_status names_add(const struct audit *a, struct names *names,
+                                   const struct usher_text *name)
+{
+    if (names->room - names->size < 1 + name->size) {
+        size_t room = 2 * names->room + 1 + USHER_NAME_MAX;
+        unsigned char *bytes = usher__resize(a->e->opt.alloc, names->bytes, names->room, room);
+
+        if (bytes == NULL)
+            return USHER_NOMEM;
+        names->bytes = bytes;
+        names->room = room;
+    }
+    names->bytes[names->size++] = (unsigned char)name->size;
+    memcpy(names->bytes + names->size, name->data, name->size);
+    names->size += name->size;
+    names->n++;
+    return USHER_OK;
+}
+
+static void names_done(const struct audit *a, struct names *names)
+{
+    (void)usher__resize(a->e->opt.alloc, names->bytes, names->room, 0);
 }
 
 static uint64_t entry_hash(const struct usher_entry *e)
@@ -154,9 +189,10 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
               granted, entry.max);
 }
 
-static void audit_scope(struct audit *a, const struct usher_scope *s)
+static enum usher_status audit_scope(struct audit *a, const struct usher_scope *s)
 {
     audit_close(a);
+    a->found.scopes++;
     memset(&a->tally, 0, sizeof a->tally);
     a->steps = usher__steps(s->noun);
     memset(a->should, 0, sizeof a->should);
@@ -179,6 +215,7 @@ static void audit_scope(struct audit *a, const struct usher_scope *s)
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else
         audit_granted(a, NULL);
+    return s->noun == USHER_ROOM ? names_add(a, &a->rooms, &s->name) : USHER_OK;
 }
 
 static void audit_order(struct audit *a, const struct usher_record *r)
@@ -197,17 +234,17 @@ static void audit_order(struct audit *a, const struct usher_record *r)
     memcpy(a->last, r->id.data, r->id.size);
 }
 
-static void audit_record(struct audit *a, const struct usher_record *r)
+static enum usher_status audit_record(struct audit *a, const struct usher_record *r)
 {
     const char *what = r->kind == 0 || r->kind >= USHER_KINDS
                            ? "is of no known kind"
                            : usher__name_fault(r->id.data, r->id.size);
 
     if (a->steps == NULL)
-        return;
+        return USHER_OK;
     if (what != NULL) {
         fault(a, "a record %s", what);
-        return;
+        return USHER_OK;
     }
     audit_order(a, r);
     what = a->steps->record_fault(&a->scope, r);
@@ -234,6 +271,9 @@ static void audit_record(struct audit *a, const struct usher_record *r)
     a->steps->tally(&a->tally, r);
     if (what == NULL)
         audit_granted(a, r);
+    return a->scope.noun == USHER_ROOMS && r->state == USHER_ROOMS_OPEN
+               ? names_add(a, &a->entries, &r->id)
+               : USHER_OK;
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)
@@ -242,11 +282,9 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
 
     switch (item->kind) {
     case USHER_ITEM_SCOPE:
-        audit_scope(a, item->scope);
-        break;
+        return audit_scope(a, item->scope);
     case USHER_ITEM_RECORD:
-        audit_record(a, item->record);
-        break;
+        return audit_record(a, item->record);
     case USHER_ITEM_FAULT:
         fault(a, "%s", item->fault);
         break;
@@ -277,16 +315,95 @@ static enum usher_status scan(struct usher_engine *e, const char *verb, enum ush
     return status;
 }
 
-enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
-                              uint64_t *ret_faults)
+/* ---- what no scope can say of itself ------------------------------------------------- */
+
+static int by_name(const void *a, const void *b)
+{
+    const unsigned char *x = *(const unsigned char *const *)a,
+                        *y = *(const unsigned char *const *)b;
+    int order = memcmp(x + 1, y + 1, *x < *y ? *x : *y);
+
+    return order != 0 ? order : (*x > *y) - (*x < *y);
+}
+
+static void names_list(const struct names *names, const unsigned char **to)
+{
+    const unsigned char *at = names->bytes;
+
+    for (size_t i = 0; i < names->n; i++, at += 1 + *at)
+        to[i] = at;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    qsort(to, names->n, sizeof *to, by_name);
+}
+
+/* The room called @name is in the index alone, or not in it: that was so when they were read. */
+static enum usher_status check_room(struct audit *a, const unsigned char *name, bool repair)
+{
+    struct usher_text text = { (const char *)name + 1, *name };
+    const char *what;
+    bool repaired;
+    enum usher_status status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
+
+    if (status != USHER_OK || what == NULL)
+        return status;
+    a->scope.noun = USHER_ROOM;
+    memcpy(a->name, text.data, text.size);
+    a->name[text.size] = '\0';
+    fault(a, "%s", what);
+    a->found.repaired += repaired;
+    return USHER_OK;
+}
+
+/* Long enough for whoever was about to write in the index what he did to the room. */
+#define SETTLE_NS 100000000
+
+/* Rooms and their index, which are different scopes. */
+static enum usher_status check_rooms(struct audit *a, bool repair)
+{
+    const struct timespec settle = { 0, SETTLE_NS };
+    size_t n = a->rooms.n + a->entries.n, r = 0, i = 0;
+    const unsigned char **rooms, **entries;
+    bool waited = false;
+    enum usher_status status = USHER_OK;
+
+    if (n == 0)
+        return USHER_OK;
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    rooms = usher__resize(a->e->opt.alloc, NULL, 0, n * sizeof *rooms);
+    if (rooms == NULL)
+        return USHER_NOMEM;
+    entries = rooms + a->rooms.n;
+    names_list(&a->rooms, rooms);
+    names_list(&a->entries, entries);
+    while (status == USHER_OK && (r < a->rooms.n || i < a->entries.n)) {
+        int order = r == a->rooms.n ? 1 : i == a->entries.n ? -1 : by_name(&rooms[r], &entries[i]);
+
+        if (order == 0) {
+            r++;
+            i++;
+            continue;
+        }
+        if (!waited)
+            (void)nanosleep(&settle, NULL);
+        waited = true;
+        status = check_room(a, order < 0 ? rooms[r++] : entries[i++], repair);
+    }
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    (void)usher__resize(a->e->opt.alloc, rooms, n * sizeof *rooms, 0);
+    return status;
+}
+
+enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
+                              void *payload, struct usher_check_result *ret_result)
 {
     struct audit a;
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
         return status;
-    if (ret_faults == NULL) {
-        usher__message_set("audit: ret_faults is NULL");
+    if (ret_result == NULL || (flags & ~USHER_CHECK_REPAIR) != 0) {
+        usher__message_set("check: %s",
+                           ret_result == NULL ? "ret_result is NULL" : "flags are not known");
         return USHER_INVALID;
     }
     memset(&a, 0, sizeof a);
@@ -295,13 +412,36 @@ enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *
     a.fn = fn;
     a.payload = payload;
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
-    if (status != USHER_OK)
-        return status;
-    if (a.status != USHER_OK)
-        return a.status;
-    audit_close(&a);
-    *ret_faults = a.faults;
-    return USHER_OK;
+    if (status == USHER_OK)
+        status = a.status;
+    if (status == USHER_OK) {
+        audit_close(&a);
+        status = check_rooms(&a, (flags & USHER_CHECK_REPAIR) != 0);
+        if (status != USHER_OK)
+            usher__message_set("audit: rooms: %s", usher_status_text(status));
+    }
+    names_done(&a, &a.rooms);
+    names_done(&a, &a.entries);
+    if (status == USHER_OK)
+        *ret_result = a.found;
+    return status;
+}
+
+enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
+                              uint64_t *ret_faults)
+{
+    struct usher_check_result found;
+    enum usher_status status = usher__engine_check(e);
+
+    if (status == USHER_OK && ret_faults == NULL) {
+        usher__message_set("audit: ret_faults is NULL");
+        return USHER_INVALID;
+    }
+    if (status == USHER_OK)
+        status = usher_check(e, 0, fn, payload, &found);
+    if (status == USHER_OK)
+        *ret_faults = found.faults;
+    return status;
 }
 
 /* ---- digest ----------------------------------------------------------------------- */

@@ -731,3 +731,83 @@ enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, 
     (void)snprintf(why, sizeof why, "%s", ret_reply->message);
     return finish("patrol", status, why, ret_reply);
 }
+
+/* ---- check -------------------------------------------------------------------------- */
+
+/* What the store says of one room, and of its entry, one behind the other. */
+struct said {
+    enum usher_status status;
+    bool entry, there, open;
+    int state; /* of the entry */
+    uint64_t token, epoch;
+    int64_t created_ms;
+};
+
+static struct said hear(struct usher_engine *e, const struct usher_text *room)
+{
+    struct said said;
+    struct asked a;
+    struct usher_command c;
+    struct usher_reply reply;
+
+    memset(&said, 0, sizeof said);
+    begin(&a, USHER_ROOMS_FIND, partition_of(room), NULL);
+    a.c.arg.rooms.room = *room;
+    said.status = ask(e, &a, &reply);
+    if (said.status == USHER_OK && reply.of.rooms.n_rows == 1) {
+        said.entry = true;
+        said.state = reply.of.rooms.rows->state;
+        said.token = reply.of.rooms.rows->token;
+    }
+    usher_reply_done(&reply);
+    if (said.status >= USHER_INVALID)
+        return said;
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOM_SHOW;
+    c.scope = *room;
+    (void)usher_execute(e, &c, &reply, 1);
+    said.status = reply.status < USHER_INVALID ? USHER_OK : reply.status;
+    said.open = reply.status == USHER_OK;
+    said.there = said.open || reply.epoch != 0;
+    said.epoch = reply.epoch;
+    said.created_ms = reply.of.room.created_ms;
+    usher_reply_done(&reply);
+    return said;
+}
+
+enum usher_status usher__room_index_check(struct usher_engine *e, const struct usher_text *room,
+                                          bool repair, const char **ret_fault, bool *ret_repaired)
+{
+    struct said first = hear(e, room), then;
+    struct asked a;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    *ret_fault = NULL;
+    *ret_repaired = false;
+    if (first.status >= USHER_INVALID || first.entry == first.there)
+        return first.status >= USHER_INVALID ? first.status : USHER_OK;
+    then = hear(e, room);
+    if (then.status >= USHER_INVALID)
+        return then.status;
+    if (first.there && then.there && !then.entry && first.epoch == then.epoch)
+        *ret_fault = "is not in the index of rooms";
+    else if (first.entry && then.entry && !then.there && first.token == then.token &&
+             first.state == USHER_ROOMS_OPEN)
+        *ret_fault = "is in the index of rooms, but there is no such room";
+    if (*ret_fault == NULL || !repair)
+        return USHER_OK;
+    begin(&a, then.entry ? USHER_ROOMS_DROP : USHER_ROOMS_PUT, partition_of(room), NULL);
+    a.c.arg.rooms.room = *room;
+    if (then.entry) {
+        a.c.given |= USHER_GIVEN_ROOMS_TOKEN;
+        a.c.arg.rooms.token = (int64_t)then.token;
+    } else if (then.open) { /* else a patrol goes on with erasing it */
+        a.c.given |= USHER_GIVEN_ROOMS_CREATED;
+        a.c.arg.rooms.created_ms = then.created_ms;
+    }
+    status = ask(e, &a, &reply);
+    usher_reply_done(&reply);
+    *ret_repaired = status == USHER_OK;
+    return status >= USHER_INVALID ? status : USHER_OK;
+}

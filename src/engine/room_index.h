@@ -27,4 +27,12 @@ void usher__room_reopen(struct usher_engine *e, const struct usher_command *comm
 void usher__room_give_way(const struct usher_command *commands, const struct usher_reply *replies,
                           size_t n, int64_t took_ns);
 
+/*
+ * Do the index and the room called @room agree?  Asked of the store as it is now, so that nobody
+ * who opens or closes it meanwhile is taken for a fault.  *@ret_fault: NULL, or what is wrong; with
+ * @repair that is mended, and *@ret_repaired says so.
+ */
+enum usher_status usher__room_index_check(struct usher_engine *e, const struct usher_text *room,
+                                          bool repair, const char **ret_fault, bool *ret_repaired);
+
 #endif

@@ -38,7 +38,7 @@ EOF
 {"status":"same","epoch":"E","version":10000,"added":0,"same":0,"bad":0}
 EOF
         expect 0 "$USHER" -s "$store" check <<'EOF'
-ok: 0 faults
+ok: 0 faults in 2 scopes
 EOF
     fi
     expect 0 "$USHER" -s "$store" --json number import r empty <<'EOF'

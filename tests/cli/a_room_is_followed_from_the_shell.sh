@@ -71,9 +71,9 @@ cat >wanted_talk <<'EOF'
 {"status":"ok","epoch":"E","version":16,"digest":"D"}
 > room open s now=2000
 {"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
-> room list max=1
+> room list max=1 now=2000
 {"status":"ok","epoch":"0","version":0,"rooms":["r"],"next":"r","more":true,"created":1000}
-> room list after=r
+> room list after=r now=2000
 {"status":"ok","epoch":"0","version":0,"rooms":["s"],"next":null,"more":false}
 > room patrol w now=2000
 {"status":"ok","epoch":"0","version":0,"rooms":["s","r"],"next":null,"more":false}

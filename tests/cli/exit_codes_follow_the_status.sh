@@ -53,10 +53,10 @@ EOF
 ok: order=longest-idle lease=0 rest=5 daily=0 zone=0 strict=0 sticky=604800000 sticky-max=10000 requests=10000
 EOF
     expect 0 "$USHER" check <<'EOF'
-ok: 0 faults
+ok: 0 faults in 1 scopes
 EOF
     expect 0 "$USHER" --json check <<'EOF'
-{"status":"ok","faults":0,"found":[]}
+{"status":"ok","faults":0,"repaired":0,"scopes":1,"found":[]}
 EOF
     # The option goes before the variable.
     expect 1 "$USHER" -s memory: number show p 100 <<'EOF'

@@ -1704,6 +1704,140 @@ static void only_rooms_that_are_open_are_listed(void **state)
     assert_int_equal(found, 20);
 }
 
+/* One of the engine's own commands on the entry of @room, in the partition that has it; and on the
+ * twin's. */
+static enum usher_status on_entry(struct fixture *f, enum usher_verb verb, const char *room,
+                                  const char *partition, uint64_t token)
+{
+    struct usher_command c;
+    struct usher_reply r;
+    enum usher_status status;
+
+    memset(&c, 0, sizeof c);
+    c.verb = verb;
+    c.scope = text(partition);
+    c.arg.rooms.room = text(room);
+    c.given = USHER_GIVEN_NOW;
+    c.now_ms = f->now;
+    if (verb == USHER_ROOMS_DROP) {
+        c.given |= USHER_GIVEN_ROOMS_TOKEN;
+        c.arg.rooms.token = (int64_t)token;
+    }
+    if (verb == USHER_ROOMS_PUT) {
+        c.given |= USHER_GIVEN_ROOMS_CREATED;
+        c.arg.rooms.created_ms = f->now;
+    }
+    (void)usher_execute(f->e, &c, &r, 1);
+    status = r.status;
+    usher_reply_done(&r);
+    if (f->twin != NULL) {
+        (void)usher_execute(f->twin, &c, &r, 1);
+        assert_int_equal(r.status, status);
+        usher_reply_done(&r);
+    }
+    return status;
+}
+
+static uint64_t entry_of(struct fixture *f, const char *room, char partition[8])
+{
+    struct usher_command c;
+    struct usher_reply r;
+
+    memset(&c, 0, sizeof c);
+    c.verb = USHER_ROOMS_FIND;
+    c.arg.rooms.room = text(room);
+    for (unsigned p = 0; p < 64; p++) {
+        uint64_t token;
+
+        (void)snprintf(partition, 8, "p%02u", p);
+        c.scope = text(partition);
+        (void)usher_execute(f->e, &c, &r, 1);
+        token = r.status == USHER_OK ? r.of.rooms.rows->token : 0;
+        usher_reply_done(&r);
+        if (token != 0)
+            return token;
+    }
+    return 0;
+}
+
+static void keep_line(void *payload, const char *line)
+{
+    char *to = payload;
+    size_t n = strlen(to);
+
+    (void)snprintf(to + n, 400 - n, "%s\n", line);
+}
+
+static void check_finds(struct fixture *f, unsigned flags, unsigned faults, const char *lines)
+{
+    struct usher_engine *const engines[] = { f->e, f->twin };
+
+    for (int i = 0; i < 2 && engines[i] != NULL; i++) {
+        struct usher_check_result found = { 99, 99, 0 };
+        char said[400] = "";
+
+        assert_int_equal(usher_check(engines[i], flags, keep_line, said, &found), USHER_OK);
+        assert_string_equal(said, lines);
+        assert_true(found.faults == faults && found.scopes > 0);
+        assert_true(found.repaired == (flags != 0 ? faults : 0));
+    }
+}
+
+static void the_index_of_rooms_is_checked_and_mended(void **state)
+{
+    static const char lost[] = "room/r: is not in the index of rooms\n";
+    static const char left[] = "room/ghost: is in the index of rooms, but there is no such room\n"
+                               "room/r: is not in the index of rooms\n";
+    struct fixture *f = *state;
+    struct usher_check_result found;
+    char partition[8], of_ghost[8];
+    uint64_t token;
+
+    ok(f, "open s");
+    ok(f, "open ghost");
+    assert_true(entry_of(f, "ghost", of_ghost) != 0);
+    ok(f, "close ghost");
+    ok(f, "open r");
+    check_finds(f, 0, 0, "");
+    token = entry_of(f, "r", partition);
+    assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
+    assert_false(listed(f, "r"));
+    ok(f, "join r ann"); /* nobody notices */
+    check_finds(f, 0, 1, lost);
+    assert_int_equal(on_entry(f, USHER_ROOMS_PUT, "ghost", of_ghost, 0), USHER_OK);
+    assert_false(listed(f, "ghost"));
+    check_finds(f, 0, 2, left);
+    check_finds(f, 0, 2, left);
+    check_finds(f, USHER_CHECK_REPAIR, 2, left);
+    check_finds(f, USHER_CHECK_REPAIR, 0, "");
+    assert_true(listed(f, "r") && listed(f, "s"));
+    assert_true(entry_of(f, "ghost", of_ghost) == 0);
+    ok(f, "close r");
+    ok(f, "close s");
+    assert_int_equal(items(f), 0);
+
+    /* one that is being erased has an entry, too, or nobody would go on with it */
+    furnish(f, (int)many(f, 200));
+    ok(f, "close r");
+    if (items(f) > 0) {
+        token = entry_of(f, "r", partition);
+        assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
+        check_finds(f, USHER_CHECK_REPAIR, 1, lost);
+        for (int i = 0; i < 100 && items(f) > 0; i++, f->now += 60000) {
+            struct usher_reply r;
+
+            for (int k = 0; k < 2 && (k == 0 || f->twin != NULL); k++) {
+                assert_int_equal(
+                    usher_room_patrol(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r), USHER_OK);
+                usher_reply_done(&r);
+            }
+        }
+        assert_int_equal(items(f), 0);
+    }
+    assert_int_equal(usher_check(f->e, 0, NULL, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_check(f->e, 2, NULL, NULL, &found), USHER_INVALID);
+}
+
 static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsigned *visits,
                      int64_t every, int64_t lease)
 {
@@ -2401,6 +2535,7 @@ int suite_rooms(const struct backend *b)
         TEST(workers_share_the_rooms_and_each_is_seen_once),
         TEST(any_number_of_workers_share_very_many_rooms),
         TEST(only_rooms_that_are_open_are_listed),
+        TEST(the_index_of_rooms_is_checked_and_mended),
         TEST(a_patrol_closes_what_lingered_and_forgets_what_is_not_there),
         TEST(a_patrol_runs_while_somebody_watches),
         TEST(a_notice_has_the_epoch_of_its_own_room),

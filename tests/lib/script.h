@@ -47,6 +47,10 @@ enum usher_status script_run(struct usher_engine *e, const struct script *s, uns
 /* All of @s on @e, which has an empty store; made a note of. */
 void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes);
 
+/* The audit finds nothing, but for entries in the index of rooms that are no more: whoever erased
+ * the room had no memory, or no disk, for what comes behind it. */
+void script_sound(struct usher_engine *e);
+
 /* The store is as it was after some number of lines from @least to @most, and whole; returns
  * which. */
 unsigned script_check(struct usher_engine *e, const struct script *s,

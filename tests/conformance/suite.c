@@ -935,7 +935,7 @@ static void a_call_among_many_numbers_is_on_the_first_page(void **state)
 {
     enum { N = USHER_LIST_MAX + 100 };
     struct fixture *f = *state;
-    static char names[N][8];
+    static char names[N][16];
     static const char *list[N];
     struct usher_bulk_counts n;
 
@@ -958,7 +958,7 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
 {
     enum { N = 2100 };
     struct fixture *f = *state;
-    static char names[N][8];
+    static char names[N][16];
     static const char *list[N];
     struct usher_bulk_counts n;
     char after[USHER_NAME_MAX + 1];

@@ -45,7 +45,9 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "Then what the verb answers.  Times are Unix milliseconds, 0 or null where there is none.\n"
 "A token is always a string, and so is a number beyond 2^53.  Bytes that are not UTF-8\n"
-"stand as \\u00NN.  \"repeated\":true at the end marks the kept answer to a request id.\n"
+"stand as \\u00NN.  What a notice or a log carries is at most 8 KiB: \"data\":null is more than\n"
+"that, and has to be read from the room.  \"repeated\":true at the end marks the kept answer\n"
+"to a request id.\n"
 "When nothing came of it (invalid, unavailable, unknown, lost, nomem), there are only\n"
 "status and message.  New keys may come, behind the old ones.\n" },
 
@@ -95,6 +97,9 @@ const struct help_topic usher__help_topics[] = {
 "Words are quoted as in a shell:\n"
 "\n"
 "  'as it is'   \"with \\\" \\\\ \\$ \\` \\n \\r \\t and any byte as \\x41\"   one\\ word\n"
+"\n"
+"Quotes make one word of several; they do not say what it is: 'now=5' is the time.  A member or\n"
+"a value that looks so is given by its key: member=now=5, value=now=5.\n"
 "\n"
 "Lines that begin with # and blank lines do nothing.  A line has at most 1 MiB.\n"
 "On a terminal lines can be edited, Tab completes words (twice: lists what there is), lines of\n"

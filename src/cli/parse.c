@@ -116,10 +116,14 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
     return true;
 }
 
-static bool text_argument(const struct usher__arg *arg, const char *value, void *field,
+static bool has_nul(const struct usher_text *text)
+{
+    return memchr(text->data, '\0', text->size) != NULL;
+}
+
+static bool text_argument(const struct usher__arg *arg, struct usher_text text, void *field,
                           char message[CLI_MESSAGE_MAX])
 {
-    struct usher_text text = { value, strlen(value) };
     const char *fault;
 
     memcpy(field, &text, sizeof text);
@@ -171,15 +175,18 @@ static bool is_given(const struct usher_command *command, const struct usher__ar
     return text.data != NULL;
 }
 
-static bool argument(struct usher_command *command, const struct usher__arg *arg, const char *value,
-                     char message[CLI_MESSAGE_MAX])
+static bool argument(struct usher_command *command, const struct usher__arg *arg,
+                     struct usher_text text, char message[CLI_MESSAGE_MAX])
 {
+    const char *value = text.data;
     void *field = (char *)command + arg->offset;
     int64_t number, max;
     uint64_t token;
 
     if (is_given(command, arg))
         return wrong(message, "%s is given twice", arg->word);
+    if (arg->type != USHER__ARG_VALUE && has_nul(&text))
+        return wrong(message, "%s has a NUL byte in it", arg->word);
     command->given |= arg->given;
     switch (arg->type) {
     case USHER__ARG_INT:
@@ -199,7 +206,7 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
             return false;
         break;
     default:
-        return text_argument(arg, value, field, message);
+        return text_argument(arg, text, field, message);
     }
     memcpy(field, &number, sizeof number);
     return true;
@@ -346,13 +353,14 @@ static const struct usher__arg *in_order(const struct usher__noun *noun,
 
 /* Take @word, if it is FIELD=VALUE where @next is the argument in order that is missing. */
 static bool fields_take(struct fields *f, const struct usher__noun *noun,
-                        const struct usher__verb *verb, const char *word,
+                        const struct usher__verb *verb, const struct usher_text *word,
                         const struct usher__arg *next, struct usher_command *command,
                         bool *ret_taken, char message[CLI_MESSAGE_MAX])
 {
     const struct usher__arg *field = in_order(noun, verb, "field");
-    const char *equals = strchr(word, '=');
-    struct usher_text name = { word, equals != NULL ? (size_t)(equals - word) : 0 }, value;
+    const char *equals = strchr(word->data, '=');
+    struct usher_text name = { word->data, equals != NULL ? (size_t)(equals - word->data) : 0 };
+    struct usher_text value;
     const char *fault;
 
     *ret_taken =
@@ -360,7 +368,7 @@ static bool fields_take(struct fields *f, const struct usher__noun *noun,
     if (!*ret_taken)
         return true;
     value.data = equals + 1;
-    value.size = strlen(value.data);
+    value.size = (size_t)(word->data + word->size - value.data);
     fault = usher__name_fault(name.data, name.size);
     if (fault != NULL)
         return wrong(message, "name of a field %s", fault);
@@ -399,8 +407,18 @@ static bool fields_pack(const struct fields *f, struct usher_command *command,
 
 /* ------------------------------------------------------------------------------------ */
 
-bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
-                          unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+static struct usher_text word_at(char *const *words, size_t n, const char *end, size_t i)
+{
+    struct usher_text word = { words[i], 0 };
+
+    word.size =
+        end == NULL ? strlen(words[i]) : (size_t)((i + 1 < n ? words[i + 1] : end) - words[i]) - 1;
+    return word;
+}
+
+/* @end: behind the last of @words, which are behind one another; NULL: none has a NUL inside. */
+static bool parse(char *const *words, size_t n, const char *end, struct usher_command *ret_command,
+                  unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
 {
     struct fields fields;
     const struct usher__noun *noun;
@@ -412,6 +430,12 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
 
     memset(ret_command, 0, sizeof *ret_command);
     *ret_block = NULL;
+    for (size_t i = 0; i < n && i < 3; i++) {
+        struct usher_text word = word_at(words, n, end, i);
+
+        if (has_nul(&word))
+            return wrong(message, "line has a NUL byte in it");
+    }
     noun = find_noun(words[0], message);
     if (noun == NULL)
         return false;
@@ -441,15 +465,19 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
 
     fields_init(&fields, noun, verb);
     for (size_t i = 3; i < n; i++) {
+        struct usher_text word = word_at(words, n, end, i), text;
+
         if (!usher__parse_common(words[i], ret_command, &taken, message))
             return false;
+        if (taken && has_nul(&word))
+            return wrong(message, "line has a NUL byte in it");
         if (taken)
             continue;
         arg = by_key(noun, verb, words[i], &value);
         if (arg == NULL) {
             arg = missing(noun, verb, ret_command);
             value = words[i];
-            if (!fields_take(&fields, noun, verb, value, arg, ret_command, &taken, message))
+            if (!fields_take(&fields, noun, verb, &word, arg, ret_command, &taken, message))
                 return false;
             if (taken)
                 continue;
@@ -458,7 +486,9 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
             arg = placed(noun, verb, ret_command);
         if (arg == NULL)
             return unknown(noun, verb, words[i], message);
-        if (!argument(ret_command, arg, value, message))
+        text.data = value;
+        text.size = (size_t)(word.data + word.size - value);
+        if (!argument(ret_command, arg, text, message))
             return false;
     }
     arg = missing(noun, verb, ret_command);
@@ -467,4 +497,16 @@ bool usher__parse_command(char *const *words, size_t n, struct usher_command *re
     if (usher__token_missing(noun, verb, ret_command))
         return wrong(message, "token is missing");
     return fields_pack(&fields, ret_command, ret_block, message);
+}
+
+bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+                          unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+{
+    return parse(words, n, NULL, ret_command, ret_block, message);
+}
+
+bool usher__parse_words(const struct words *w, struct usher_command *ret_command,
+                        unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+{
+    return parse(w->word, w->n, w->nul ? w->end : NULL, ret_command, ret_block, message);
 }

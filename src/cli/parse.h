@@ -9,6 +9,7 @@
 #include <usher/usher.h>
 
 #include "cli/cli.h"
+#include "cli/words.h"
 #include "core/verbs.h"
 
 /* Decimal digits, a minus where @min is below zero, nothing else; false when it is none or
@@ -35,5 +36,9 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
  */
 bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
                           unsigned char **ret_block, char message[CLI_MESSAGE_MAX]);
+
+/* The same of a line, whose values may have NULs inside. */
+bool usher__parse_words(const struct words *w, struct usher_command *ret_command,
+                        unsigned char **ret_block, char message[CLI_MESSAGE_MAX]);
 
 #endif

@@ -86,6 +86,11 @@ static bool special(struct shell *sh, const struct words *w)
 
     while (p->word != NULL && strcmp(p->word, w->word[0]) != 0)
         p++;
+    if (w->nul &&
+        (p->word != NULL || (w->n >= 2 && usher__cli_verb(w->word[0], w->word[1]) != NULL))) {
+        fail(sh, "line has a NUL byte in it");
+        return true;
+    }
     if (p->word != NULL) {
         flush(sh);
         done(sh, p->run(sh->cli, w->word, w->n));
@@ -112,7 +117,7 @@ static void take(struct shell *sh, const char *line, size_t size)
         fail(sh, message);
     } else if (w->n == 0 || special(sh, w)) {
         return;
-    } else if (!usher__parse_command(w->word, w->n, command, &block, message)) {
+    } else if (!usher__parse_words(w, command, &block, message)) {
         free(block);
         fail(sh, message);
     } else if (usher__run_has_steps(command)) {

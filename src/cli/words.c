@@ -93,8 +93,6 @@ static const char *take(const char **from, const char *end, char **to)
 
             if (n == 0)
                 return "has a backslash in quotes that begins no escape";
-            if (c == '\0')
-                return "has a NUL byte in it";
             p += n;
             *out++ = c;
         } else if (c == '\\' && quote == '\0') {
@@ -120,6 +118,7 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
     char *to;
 
     w->n = 0;
+    w->nul = false;
     if (size != 0 && memchr(line, '\0', size) != NULL)
         return "has a NUL byte in it";
     if (size != 0 && end[-1] == '\r') /* from a system with CRLF */
@@ -145,6 +144,8 @@ const char *usher__words_split(struct words *w, const char *line, size_t size)
             w->n = 0;
             return fault;
         }
+        w->nul = w->nul || w->word[w->n - 1] + strlen(w->word[w->n - 1]) + 1 != to;
+        w->end = to;
         while (line < end && blank(*line))
             line++;
     }

@@ -11,15 +11,18 @@
 #ifndef USHER_CLI_WORDS_H
 #define USHER_CLI_WORDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* Owns its memory; zero it first, usher__words_done() at last.  May be used again and again. */
 struct words {
-    char **word; /* each ends with a NUL, and has none inside */
+    char **word; /* each ends with a NUL, behind which the next one begins */
     size_t n;    /* 0: a blank line or a comment */
     size_t room;
     char *bytes;
     size_t size;
+    const char *end; /* behind the NUL of the last one */
+    bool nul;        /* one has a NUL inside: "\x00" */
 };
 
 /* NULL, or what is wrong with @line (which has no newline at its end). */

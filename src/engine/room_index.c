@@ -256,9 +256,9 @@ void usher__room_give_way(const struct usher_command *commands, const struct ush
 
     for (size_t i = 0; i < n && !erased; i++)
         erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
-                 (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0 &&
-                 replies[i].status < USHER_INVALID &&
-                 replies[i].of.room.state == USHER_ROOM_CLOSING;
+                 replies[i].status < USHER_INVALID && /* so it is a verb */
+                 replies[i].of.room.state == USHER_ROOM_CLOSING &&
+                 (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
     if (!erased)
         return;
     took_ns = took_ns < most ? took_ns : most;

@@ -28,7 +28,27 @@ sed 's/~$//' >quoted <<'EOF'
 > number show p ''
 {"status":"invalid","message":"number is empty"}
 > number show p "\x00"
+{"status":"invalid","message":"number has a NUL byte in it"}
+> number show p "1\x002"
+{"status":"invalid","message":"number has a NUL byte in it"}
+> number show "p\x00" 1
 {"status":"invalid","message":"line has a NUL byte in it"}
+> number show p 1 now="1\x00"
+{"status":"invalid","message":"line has a NUL byte in it"}
+> number digest p now="1\x00"
+{"status":"invalid","message":"line has a NUL byte in it"}
+> room set r v "a\x00b" w="\x00"
+{"status":"missing","epoch":"0","version":0}
+> room open r now=1
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+> room set r v "a\x00b" w="\x00" now=1
+{"status":"ok","epoch":"E","version":2,"value":"a\u0000b"}
+> room get r now=1
+{"status":"ok","epoch":"E","version":2,"fields":{"v":"a\u0000b","w":"\u0000"}}
+> room set r v "x" if="a\x00c" now=1
+{"status":"stale","epoch":"E","version":2,"value":"a\u0000b"}
+> room set r v "x" if="a\x00b" now=1
+{"status":"ok","epoch":"E","version":3,"value":"x"}
 > number show p "\xg0"
 {"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
 > number show p "\x4"

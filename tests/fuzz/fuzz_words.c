@@ -2,7 +2,7 @@
 /*
  * Bytes are lines of the shell, on a memory store.  What must hold:
  *
- *   clean    a word has no NUL inside and fits into the line it came from
+ *   clean    a word fits into the line it came from
  *   quoted   words quoted with '…' and split again are the same words
  *   object   each answer is one line, and that line is a JSON object
  *   sound    the store has no fault afterwards
@@ -118,7 +118,7 @@ static const char *json_value(const char *p, int depth)
 
 static void quote_again(const struct words *w)
 {
-    struct words again = { NULL, 0, 0, NULL, 0 };
+    struct words again = { NULL, 0, 0, NULL, 0, NULL, false };
     char *line = NULL;
     size_t size = 0;
     FILE *out = open_memstream(&line, &size);
@@ -180,11 +180,12 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
     for (size_t i = 0; i < w->n; i++)
         bytes += strlen(w->word[i]);
     must_hold(bytes <= size, "clean: words are no longer than their line");
-    quote_again(w);
+    if (!w->nul) /* which only an escape says */
+        quote_again(w);
     if (w->n == 0)
         return;
     message[0] = '\0';
-    if (!usher__parse_command(w->word, w->n, &command, &block, message)) {
+    if (!usher__parse_words(w, &command, &block, message)) {
         must_hold(message[0] != '\0', "a refusal has a message");
         free(block);
         return;
@@ -198,7 +199,7 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    struct words w = { NULL, 0, 0, NULL, 0 };
+    struct words w = { NULL, 0, 0, NULL, 0, NULL, false };
     struct usher_engine *e;
     const char *p = (const char *)data;
     uint64_t faults = 0;

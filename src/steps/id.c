@@ -180,9 +180,8 @@ static enum usher_status create(work *w)
 static uint64_t on_grid(uint64_t id, const int64_t *set)
 {
     uint64_t start = usher__wide(&set[USHER__SET_ID_START]), by = (uint64_t)set[USHER__SET_ID_BY];
-    uint64_t rest = id > start ? (id - start) % by : 0;
 
-    return rest != 0 ? id + (by - rest) : id;
+    return id + (start % by + by - id % by) % by;
 }
 
 static enum usher_status set_refused(work *w, enum usher_id_why why)

@@ -212,8 +212,8 @@ static bool model_verb(struct ids_model *m, const struct usher_command *c, struc
             return false;
         }
         if (asked.next > m->next || asked.by != m->by) /* of its start, for good */
-            asked.next =
-                asked.start + (asked.next - asked.start + asked.by - 1) / asked.by * asked.by;
+            while ((asked.next - asked.start) % asked.by != 0)
+                asked.next++;
         model_settings(&asked, r);
         if (same_settings(m, &asked) && asked.next == m->next) {
             model_say(m, r, (c->given & ~(uint32_t)USHER_GIVEN_NOW) != 0 ? USHER_SAME : USHER_OK);

@@ -187,10 +187,9 @@ function S.make_steps()
     -- @id, or the first one behind it that is start + k * by
     function S.on_grid(id, set)
         local start, by = S.get(set, K.SET_START), set[K.SET_BY + 1]
-        if not S.less(start, id) then return id end
-        local d = S.minus(id, start)
-        local rest = (d[1] % by * 1000000000 + d[2]) % by
-        return rest ~= 0 and S.plus(id, by - rest) or id
+        local function rest(of) return (of[1] % by * 1000000000 + of[2]) % by end
+        local up = (rest(start) + by - rest(id)) % by
+        return up > 0 and S.plus(id, up) or id
     end
 
     function S.set_refused(why)

@@ -188,7 +188,7 @@ mutant 'a check does not look at rooms that are not in the index' src/engine/roo
     $memory 'the_index*'
 mutant 'a check does not look at entries without a room' src/engine/audit.c 's/return a->scope.noun == USHER_ROOMS \&\& r->state == USHER_ROOMS_OPEN/return a->scope.noun == USHER_ROOMS \&\& r->state > USHER_ROOMS_OPEN/' \
     $memory 'the_index*'
-mutant 'a value ends at its first NUL' src/cli/parse.c 's/    word.size = end == NULL ? strlen/    word.size = end != words[i] ? strlen/' \
+mutant 'a value ends at its first NUL' src/cli/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \
     $memory 'a_repeat_with*'

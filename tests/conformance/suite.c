@@ -2338,7 +2338,7 @@ static void a_request_id_is_for_one_verb(void **state)
     assert_string_equal(before, after);
     ok(f, "hangup desk n1 req=r2");
     ok(f, "call desk req=r3");
-    invalid(f, "free desk all=1 req=r3"); /* the same arguments: none */
+    invalid(f, "sweep desk req=r3"); /* the same arguments: none */
 }
 
 /* An answer is that to the first question, not to another one that has its id. */

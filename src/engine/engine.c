@@ -14,7 +14,6 @@
 #include <inttypes.h>
 #include <sched.h>
 #include <semaphore.h>
-#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

@@ -713,6 +713,12 @@ static enum usher_status open_room(work *w)
     struct usher__move move;
     change c;
 
+    /* a new room begins with a clock of its own, whoever has erased the old one */
+    if (state == USHER_ROOM_CLOSED && given(w, USHER_GIVEN_NOW))
+        w->now = w->command->now_ms;
+    else if (state == USHER_ROOM_CLOSED && w->context->now_ms != 0)
+        w->now = w->context->now_ms;
+
     memcpy(new, w->scope.settings, sizeof new);
     for (int i = 0; i < SETTINGS; i++)
         if (given(w, from[i].bit))

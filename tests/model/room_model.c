@@ -1095,6 +1095,8 @@ static void do_open(struct work *w)
 
     while (r->state == USHER_ROOM_CLOSING) /* nothing of the old one is to be left */
         (void)close_step(w);
+    if (!there(r)) /* nor its time */
+        w->now = w->c->now_ms;
     differs = !there(r);
     from = (unsigned)r->state;
     for (int i = 0; i < ROOM_MODEL_SETTINGS; i++)

@@ -377,6 +377,8 @@ function S.make_room()
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
         take(K.SET_PRESENCE, a[K.ARG_PRESENCE])
         local from = S.exists and S.n(K.COUNT_STATE) or 0
+        -- a new room begins with a clock of its own, whoever has erased the old one
+        if from == K.ROOM_CLOSED then S.now = a[2] or S.now end
         if from ~= K.ROOM_CLOSED and changed then event = K.ROOM_E_TUNE end
         local to, status = S.room(event)
         if status ~= K.OK then

@@ -27,9 +27,10 @@
 extern "C" {
 #endif
 
-#define USHER_CAPACITY_MAX 32     /* rooms of an agent */
-#define USHER_PRIORITY_MAX 1000   /* of a user */
-#define USHER_LANES_MAX 1000      /* lanes of a queue that have ever been used */
+#define USHER_CAPACITY_MAX 32   /* rooms of an agent */
+#define USHER_PRIORITY_MAX 1000 /* of a user */
+#define USHER_LANES_MAX \
+    1000 /* lanes of a queue: with users, named by an agent, or with figures of today */
 #define USHER_REJECTS_MAX 16      /* agents that a user remembers to have refused or missed it */
 #define USHER_PATIENCE_LEFT 10000 /* ms that who waits again after a room does so at least */
 #define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
@@ -64,7 +65,7 @@ enum usher_place {
 
 enum usher_queue_why {
     USHER_QUEUE_WHY_NONE = 0,
-    USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in */
+    USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in who serves the lane */
     USHER_QUEUE_WHY_NO_USER = 2,  /* pull: nobody waits whom this agent may have */
     USHER_QUEUE_WHY_HISTORY = 3,  /* apply: `archive` ended visits wait for a history */
     USHER_QUEUE_WHY_DUE = 4       /* of a store: nothing was done, for more deadlines were due than
@@ -328,7 +329,7 @@ struct usher_apply_options {
  * @user asks for an agent: a room at once, an offer, or a place in its lane.  @opt may be NULL.
  * Again, it is a sign of life and changes neither place nor index (USHER_SAME).
  * USHER_OK, USHER_SAME  *@ret_seat is written
- * USHER_EMPTY           nobody is logged in, and the user does not wait
+ * USHER_EMPTY           nobody is logged in who serves the lane, and the user does not wait
  * USHER_FULL            a limit is reached, and the user does not wait
  * Cost: O(log n).
  */

@@ -373,7 +373,7 @@ static void plain_place(FILE *out, const struct usher_command *command,
 
     name(out, ": ", &command->arg.queue.user);
     if (q->why != USHER_QUEUE_WHY_NONE) {
-        fputs(q->why == USHER_QUEUE_WHY_NO_AGENT ? ": nobody is logged in"
+        fputs(q->why == USHER_QUEUE_WHY_NO_AGENT ? ": nobody who is logged in serves it"
                                                  : ": too many ended visits wait for a history",
               out);
         return;

@@ -129,7 +129,7 @@ const char *usher__group_fault(const char *data, size_t size)
     if (fault == NULL && has(data, size, ',', ','))
         fault = "has a comma in it";
     if (fault == NULL && size == 1 && data[0] == '*')
-        fault = "is *, which stands for any group";
+        fault = "is *, which stands for any";
     return fault;
 }
 
@@ -166,9 +166,9 @@ const char *usher__groups_fault(const char *data, size_t size)
         const char *fault = usher__name_fault(group.data, group.size);
 
         if (fault != NULL)
-            return group.size == 0 ? "names an empty group" : fault;
+            return group.size == 0 ? "has an empty name in it" : fault;
         if (++n > USHER_GROUPS_MAX)
-            return "names more than 16 groups";
+            return "has more than 16 names";
     }
     return NULL;
 }

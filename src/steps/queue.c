@@ -326,6 +326,7 @@ const struct usher__steps usher__queue_steps = {
         [COUNT_REQUESTS] = "REQUESTS",
         [COUNT_ABSENT] = "ABSENT",
         [COUNT_OLD_RANKS] = "OLD_RANKS",
+        [COUNT_FOR_ALL] = "FOR_ALL",
     },
     .setting_names = {
         [SET_TTL] = "TTL",
@@ -346,6 +347,6 @@ const struct usher__steps usher__queue_steps = {
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
-    .counted = ((1u << (COUNT_ABSENT + 1)) - 1) & ~1u,
+    .counted = (((1u << (COUNT_ABSENT + 1)) - 1) & ~1u) | 1u << COUNT_FOR_ALL,
     .statistics = 0,
 };

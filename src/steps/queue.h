@@ -11,15 +11,18 @@
  *           the agent, token = version of the agent's last change; in slot 0 while the agent is
  *           open, rank = RANKS * the strategy + a rank by it, order = 16 * a version + I.  After
  *           another strategy was set all are ranked anew before anybody is matched: see
- *           usher__queue_rank_anew()
+ *           usher__queue_rank_anew().
+ *           And id "LOGIN.Is", as long as the agent is there: slot 2, owner = the lane, group = the
+ *           agent: who serves a lane
  *   USER    id; group = lane, order = version of apply; slot 0 while it waits, rank = place;
  *           slot 2 while it has a room, owner = the agent, token = version of the match;
  *           data = array of agents not to offer it to again
  *   ABSENT  id of an agent that was silent for too long while it was paused: the next login is
  *           paused
- *   LANE    id; users by state; data = array of figures
- *   VISIT   id = version of its end; state = outcome, owner = the agent; data = user, a newline
- *           (which no name has), lane: so that a view in SQL can show it
+ *   LANE    id; users by state; data = array of figures; slot 0, rank = the day of the figures,
+ * order = version at which it came: see usher__queue_lane_over() VISIT   id = version of its end;
+ * state = outcome, owner = the agent; data = user, a newline (which no name has), lane: so that a
+ * view in SQL can show it
  *
  * An act is one write with one or more versions: a change of the command, and the matches
  * that follow from it at once.  It holds the agent and the lanes concerned until it is
@@ -46,7 +49,8 @@ enum {
     COUNT_VISITS,
     COUNT_REQUESTS,
     COUNT_ABSENT,
-    COUNT_OLD_RANKS /* 1: links may be ranked by another strategy */
+    COUNT_OLD_RANKS, /* 1: links may be ranked by another strategy */
+    COUNT_FOR_ALL    /* agents that serve all lanes */
 };
 
 enum {
@@ -296,6 +300,14 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh);
 /* The lane @id of @act, to be changed.  It may be a new one. */
 enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct usher_text *id,
                                          struct lane **ret);
+/* OK: a logged-in agent names @lane (which may be "*"), the first one behind *order; MISSING. */
+enum usher_status usher__queue_server(work *w, const struct usher_text *lane, uint64_t order,
+                                      struct usher_record *r);
+/*
+ * Before a new lane comes: one that is over, which goes for it: nobody is in it, no agent names it,
+ * and its figures are not of today.  MISSING: all are living.
+ */
+enum usher_status usher__queue_lane_over(work *w, struct usher_record *r);
 /* Count in the figures of the day of @at; those of a day before are forgotten, and what
  * belongs to them is counted no more. */
 void usher__queue_figure(const struct usher_scope *s, struct lane *l, int64_t at, int which,
@@ -427,7 +439,8 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope);
 const char *usher__queue_record_fault(const struct usher_scope *scope,
                                       const struct usher_record *r);
 /* Sums: 0 users in rooms and what rooms say, 1 users of lanes and what lanes say, 2 open
- * agents' links and agents that are open, 3 logins of links and of agents. */
+ * agents' links and agents that are open, 3 logins of links and of agents, 4 who serves which lane.
+ */
 void usher__queue_tally(struct usher__tally *t, const struct usher_record *r);
 
 #endif

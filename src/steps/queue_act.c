@@ -133,6 +133,30 @@ static struct usher_text link_id(char buffer[32], uint64_t login, size_t i)
     return id;
 }
 
+/* @a is there from now on, @act being its login: who serves its lanes. */
+static void servers_save(struct act *act, const struct agent *a)
+{
+    char *ids = (char *)act->user_data + (size_t)LANES_MAX * 32; /* free at a login */
+
+    for (size_t i = 0; i < a->n_lanes; i++, ids += 32) {
+        struct usher_record r = { .kind = K_LINK, .slots = 4u };
+
+        r.id = link_id(ids, a->r.order, i);
+        ids[r.id.size++] = 's';
+        r.owner = a->lanes[i];
+        r.group = a->r.id;
+        r.order = a->r.order * 16 + i;
+        usher__change_save(&act->c, &r);
+    }
+    act->c.scope->counts[COUNT_FOR_ALL] += usher__text_equal(&a->lanes[0], &all_lanes);
+}
+
+enum usher_status usher__queue_server(work *w, const struct usher_text *lane, uint64_t order,
+                                      struct usher_record *r)
+{
+    return w->ops->walk(w->txn, &w->scope, K_LINK, 2, lane, 0, order, false, r);
+}
+
 /* Each lane's link follows the agent. */
 static enum usher_status links_save(work *w, struct act *act, bool fresh)
 {
@@ -182,10 +206,16 @@ enum usher_status usher__queue_links_erase(work *w, struct act *act)
         struct usher_record r;
         enum usher_status status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
 
+        if (status == USHER_OK) {
+            usher__change_erase(&act->c, &r);
+            buffer[id.size++] = 's';
+            status = w->ops->find(w->txn, &w->scope, K_LINK, &id, &r);
+        }
         if (status != USHER_OK)
             return status == USHER_MISSING ? damaged(w) : status;
         usher__change_erase(&act->c, &r);
     }
+    act->c.scope->counts[COUNT_FOR_ALL] -= usher__text_equal(&act->agent.lanes[0], &all_lanes);
     return USHER_OK;
 }
 
@@ -241,6 +271,8 @@ enum usher_status usher__queue_agent_save(work *w, struct act *act, bool fresh)
     a->r.until_ms = nearer(a->r.n[A_BEAT], a->r.n[A_WRAP]);
     a->r.slots = (uint8_t)(4u | (a->r.until_ms != 0 ? 2u : 0));
     usher__change_save(&act->c, &a->r);
+    if (fresh)
+        servers_save(act, a);
     return links_save(w, act, fresh);
 }
 
@@ -287,10 +319,40 @@ enum usher_status usher__queue_lane_hold(work *w, struct act *act, const struct 
     return USHER_OK;
 }
 
-static void lane_save(struct act *act, const struct lane *l)
+enum usher_status usher__queue_lane_over(work *w, struct usher_record *r)
 {
-    if (l->r.ref == NULL)
+    uint64_t today = (uint64_t)(usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT);
+    uint64_t rank = 0, order = 0;
+
+    if (w->scope.ref == NULL)
+        return USHER_MISSING;
+    for (;;) {
+        struct usher_record server;
+        enum usher_status status =
+            w->ops->walk(w->txn, &w->scope, K_LANE, 0, NULL, rank, order, false, r);
+
+        if (status == USHER_OK && r->rank >= today)
+            status = USHER_MISSING;
+        if (status != USHER_OK)
+            return status;
+        if (r->n[0] == 0 && r->n[1] == 0 && r->n[2] == 0 && r->n[3] == 0) {
+            status = usher__queue_server(w, &r->id, 0, &server);
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? USHER_OK : status;
+        }
+        rank = r->rank;
+        order = r->order;
+    }
+}
+
+static void lane_save(struct act *act, struct lane *l)
+{
+    if (l->r.ref == NULL) {
         act->c.scope->counts[COUNT_LANES]++;
+        l->r.order = act->c.scope->version;
+    }
+    l->r.slots = 1u;
+    l->r.rank = (uint64_t)figure(l, F_DAY);
     usher__change_save(&act->c, &l->r);
 }
 

@@ -6,6 +6,8 @@
 
 #include <inttypes.h>
 
+#include "core/text.h"
+
 /* Minutes; the store is not ours alone, and days are computed with it. */
 #define ZONE_MAX 1440
 
@@ -87,6 +89,8 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case K_AGENT:
         return agent_fault(r);
     case K_LINK:
+        if (r->slots == 4u)
+            return r->group.size == 0 || r->owner.size == 0 ? "serves nothing" : NULL;
         if (scope != NULL && r->slots != 0 && scope->counts[COUNT_OLD_RANKS] == 0 &&
             r->rank / RANKS != (uint64_t)scope->settings[SET_STRATEGY])
             return "is ranked by a strategy that is not in force";
@@ -97,7 +101,7 @@ const char *usher__queue_record_fault(const struct usher_scope *scope, const str
     case K_USER:
         return user_fault(r);
     case K_LANE:
-        return r->slots != 0 || r->n[0] < 0 || r->n[1] < 0 || r->n[2] < 0 || r->n[3] < 0
+        return r->slots != 1u || r->n[0] < 0 || r->n[1] < 0 || r->n[2] < 0 || r->n[3] < 0
                    ? "has counts that cannot be"
                    : NULL;
     case K_VISIT:
@@ -143,13 +147,20 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
             if (a.rooms[i].size != 0)
                 t->sums[0] +=
                     text_hash((uint32_t)(text_hash((uint32_t)i + 1, &r->id)), &a.rooms[i]);
+        t->counts[COUNT_FOR_ALL] += usher__text_equal(&a.lanes[0], &all_lanes);
         for (size_t i = 0; i < a.n_lanes; i++) {
+            t->sum[4] += text_hash((uint32_t)text_hash((uint32_t)r->order, &r->id), &a.lanes[i]);
             t->sum[2] += text_hash(is_open(r) ? 3 : 1, &a.lanes[i]);
             t->sum[3] += text_hash((uint32_t)r->order, &r->id);
         }
         break;
     }
     case K_LINK:
+        if (r->slots == 4u) {
+            t->sums[4] +=
+                text_hash((uint32_t)text_hash((uint32_t)(r->order / 16), &r->group), &r->owner);
+            break;
+        }
         t->sums[2] += text_hash(r->slots != 0 ? 3 : 1, &r->group);
         t->sums[3] += text_hash(link_login(&r->id), &r->owner);
         break;

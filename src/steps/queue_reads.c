@@ -181,11 +181,39 @@ static enum usher_status longest_wait(work *w, const struct usher_text *lane, in
     }
 }
 
+/* Of those that serve @lane, how many are in which state. */
+static enum usher_status servers_count(work *w, const struct usher_text *lane, int64_t *counts)
+{
+    const struct usher_text *of[2] = { lane, &all_lanes };
+
+    for (int i = 0; i < 2; i++) {
+        uint64_t order = 0;
+
+        for (;;) {
+            struct usher_record server, a;
+            enum usher_status status = usher__queue_server(w, of[i], order, &server);
+
+            if (status == USHER_MISSING)
+                break;
+            if (status == USHER_OK)
+                status = w->ops->find(w->txn, &w->scope, K_AGENT, &server.group, &a);
+            if (status != USHER_OK)
+                return status == USHER_MISSING ? damaged(w) : status;
+            if (a.state < USHER_AGENT_IDLE || a.state > USHER_AGENT_PAUSED)
+                return damaged(w);
+            counts[a.state]++;
+            order = server.order;
+        }
+    }
+    return USHER_OK;
+}
+
 enum usher_status usher__queue_stats(work *w)
 {
     const struct usher_queue_args *g = args(w);
     struct usher_queue_stats *s = &reply_of(w)->of.stats;
     const int64_t *counts = w->scope.counts;
+    int64_t of_lane[USHER_AGENT_PAUSED + 1] = { 0 };
     int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
     struct usher_text id = { NULL, 0 };
     enum usher_status status = USHER_OK;
@@ -223,12 +251,19 @@ enum usher_status usher__queue_stats(work *w)
     }
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
+    s->visits = counts[COUNT_VISITS];
+    if (g->lane.data != NULL && counts[COUNT_FOR_ALL] < usher__queue_agents_now(&w->scope)) {
+        status = servers_count(w, &g->lane, of_lane);
+        if (status != USHER_OK)
+            return status;
+        counts = of_lane;
+    }
     s->idle = counts[USHER_AGENT_IDLE];
     s->ringing = counts[USHER_AGENT_OFFERED];
     s->busy = counts[USHER_AGENT_BUSY];
     s->wrapup = counts[USHER_AGENT_WRAPUP];
     s->paused = counts[USHER_AGENT_PAUSED];
-    s->agents = usher__queue_agents_now(&w->scope);
+    s->agents = s->idle + s->ringing + s->busy + s->wrapup + s->paused;
     s->seated_today = f[F_SEATED];
     s->abandoned_today = f[F_ABANDONED];
     s->timeout_today = f[F_TIMEOUT];
@@ -237,7 +272,6 @@ enum usher_status usher__queue_stats(work *w)
     s->wait_ms = f[F_SEATED] > 0 ? f[F_WAIT] / f[F_SEATED] : -1;
     s->talk_ms = f[F_FINISHED] > 0 ? f[F_TALK] / f[F_FINISHED] : -1;
     s->dropped_today = f[F_DROPPED];
-    s->visits = counts[COUNT_VISITS];
     w->reply->status = USHER_OK;
     return longest_wait(w, g->lane.data != NULL ? &g->lane : NULL, &s->longest_wait_ms);
 }

@@ -88,6 +88,26 @@ int64_t usher__queue_agents_now(const struct usher_scope *s)
     return n;
 }
 
+/* Is there room for @l, should it be new?  OK: one that is over goes for it.  MISSING: none has to.
+ * FULL: no, which has been said. */
+static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_record *over)
+{
+    enum usher_status status;
+
+    if (l->r.ref != NULL)
+        return USHER_MISSING;
+    status = usher__queue_lane_over(w, over);
+    if (status == USHER_MISSING && w->scope.counts[COUNT_LANES] >= USHER_LANES_MAX)
+        return usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
+    return status;
+}
+
+static void lane_goes(struct act *act, const struct usher_record *over)
+{
+    usher__change_erase(&act->c, over);
+    act->c.scope->counts[COUNT_LANES]--;
+}
+
 enum usher_status usher__queue_apply(struct run *run)
 {
     work *w = run->w;
@@ -95,7 +115,7 @@ enum usher_status usher__queue_apply(struct run *run)
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
     bool automatic = set[SET_TRIGGER] == USHER_TRIGGER_AUTO, found = false, alone;
     struct act act;
-    struct usher_record u, new, a;
+    struct usher_record u, new, a, over;
     struct lane *l;
     uint64_t token_login = 0;
     enum usher_status status = usher__queue_load(run, K_USER, &g->user, &u);
@@ -139,6 +159,17 @@ enum usher_status usher__queue_apply(struct run *run)
     }
     if (status != USHER_OK)
         return status;
+    if (!found && counts[COUNT_FOR_ALL] == 0) {
+        struct usher_record server;
+
+        status = usher__queue_server(w, &new.group, 0, &server);
+        if (status == USHER_MISSING) {
+            reply_of(w)->why = USHER_QUEUE_WHY_NO_AGENT;
+            return USHER_OK;
+        }
+        if (status != USHER_OK)
+            return status;
+    }
     alone = l->r.n[USHER_USER_WAITING - 1] == 0;
     if (set[SET_LIMIT] > 0 && !found &&
         counts[COUNT_USERS + USHER_USER_WAITING] + counts[COUNT_USERS + USHER_USER_AWAY] >=
@@ -146,11 +177,12 @@ enum usher_status usher__queue_apply(struct run *run)
         usher__say(w->reply, USHER_FULL, "as many users wait as may");
         return USHER_OK;
     }
-    if (l->r.ref == NULL && counts[COUNT_LANES] >= USHER_LANES_MAX) {
-        usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
-        return USHER_OK;
-    }
+    status = lane_comes(w, l, &over);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status == USHER_FULL ? USHER_OK : status;
     usher__queue_act_step(w, &act);
+    if (status == USHER_OK)
+        lane_goes(&act, &over);
     usher__queue_user_settle(&new, usher__queue_user_move(&new, USHER__USER_APPLY));
     usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_USER_GONE, &new);
     if (found && alone) {
@@ -427,7 +459,7 @@ enum usher_status usher__queue_move(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
-    struct usher_record u, new;
+    struct usher_record u, new, over;
     struct usher__move move;
     struct act act;
     struct lane *from, *to;
@@ -457,11 +489,12 @@ enum usher_status usher__queue_move(struct run *run)
         status = usher__queue_lane_hold(w, &act, &new.group, &to);
     if (status != USHER_OK)
         return status;
-    if (to->r.ref == NULL && w->scope.counts[COUNT_LANES] >= USHER_LANES_MAX) {
-        usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
-        return USHER_OK;
-    }
+    status = lane_comes(w, to, &over);
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status == USHER_FULL ? USHER_OK : status;
     usher__queue_act_step(w, &act);
+    if (status == USHER_OK)
+        lane_goes(&act, &over);
     if (new.state == USHER_USER_WAITING)
         new.rank = place(&new);
     usher__queue_count(&act, from, u.state, -1);

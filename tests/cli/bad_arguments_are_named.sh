@@ -41,13 +41,13 @@ for store in $STORES; do
 > number add p 1 group=A,B
 {"status":"invalid","message":"group has a comma in it"}
 > number add p 1 group=*
-{"status":"invalid","message":"group is *, which stands for any group"}
+{"status":"invalid","message":"group is *, which stands for any"}
 > number add p 1 group=
 {"status":"invalid","message":"group is empty"}
 > number call p group=A,,B
-{"status":"invalid","message":"group names an empty group"}
+{"status":"invalid","message":"group has an empty name in it"}
 > number call p group=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
-{"status":"invalid","message":"group names more than 16 groups"}
+{"status":"invalid","message":"group has more than 16 names"}
 > number call p lease=-1
 {"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
 > number call p lease=3153600000001

@@ -279,17 +279,17 @@ static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **sta
 static void nobody_who_is_gone_counts_for_the_limit(void **state)
 {
     STORY(*state,
-        { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "set limit=1 maxwait=40000 ttl=15000", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
         { "apply a", "ok queue 0" }, { "apply b", "full" },
         { "leave a", "ok a" }, { "apply b", "ok queue 0" }, { "apply c", "full" },
         { "+15000", 0 }, /* b and ann are lost */
-        { "login ann lanes=x", "ok idle" },
+        { "login ann", "ok paused" },
         { "apply c", "ok queue 0" }, { "apply d", "full" },
-        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
-        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok idle -" },
+        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok paused -" },
+        { "+14000", 0 }, { "alive user=c", "ok queue 0" }, { "alive agent=ann", "ok paused -" },
         { "+12000", 0 }, /* c has waited too long */
         { "apply d", "ok queue 0" }, { "apply e", "full" },
-        { "move d lane=x", "ok room ann" }, { "apply e lane=x", "ok queue 0" },
+        { "ready ann", "ok busy" }, { "where d", "ok room ann" }, { "apply e", "ok queue 0" },
         { "apply g", "full" },
         { "finish ann.1", "ok d ann" }, { "where e", "ok room ann" }, { "apply g", "ok queue 0" },
         { "apply h", "full" });
@@ -516,7 +516,7 @@ static void an_agent_of_another_lane_halts_nobody(void **state)
 {
     STORY(*state,
         { "set ttl=0", "ok" }, { "login ann lanes=a", "ok idle" }, { "login bob lanes=b", "ok idle" },
-        { "apply x lane=c", "ok queue 0" },
+        { "login eve lanes=c", "ok idle" }, { "pause eve", "ok paused" }, { "apply x lane=c", "ok queue 0" },
         { "apply a1 lane=a", "ok room ann" }, { "apply b1 lane=b", "ok room bob" },
         { "apply a2 lane=a", "ok queue 0" }, { "apply b2 lane=b", "ok queue 0" },
         { "pause ann", "ok pausing" },
@@ -548,7 +548,7 @@ static void agents_that_can_take_nobody_halt_nobody(void **state)
 static void an_agent_takes_the_best_of_all_its_lanes(void **state)
 {
     STORY(*state,
-        { "set ttl=0", "ok" }, { "login zoe lanes=z", "ok idle" },
+        { "set ttl=0", "ok" }, { "login zoe", "ok idle" }, { "pause zoe", "ok paused" },
         { "apply b1 lane=b", "ok queue 0" }, { "apply a1 lane=a", "ok queue 0" },
         { "apply c1 lane=c priority=5", "ok queue 0" }, { "apply a2 lane=a priority=1", "ok queue 0" },
         { "login ann lanes=a,b", "ok busy" }, { "where a2", "ok room ann" },
@@ -671,7 +671,7 @@ static void places_are_those_of_asterisks_table(void **state)
     struct fixture *f = *state;
     char want[16];
 
-    STORY(f, { "set ttl=0 limit=11", "ok" }, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "set ttl=0 limit=11", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < 11; i++) {
         int64_t since = table[i].before < 0 ? MORNING + i * 1000 : MORNING + table[i].before * 1000 - 1;
 
@@ -686,7 +686,7 @@ static void places_are_those_of_asterisks_table(void **state)
 static void a_larger_priority_stands_before_and_equals_behind(void **state)
 {
     STORY(*state,
-        { "set ttl=0 limit=6", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "set ttl=0 limit=6", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" },
         { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" },
         { "apply c priority=1", "ok queue 0" }, { "apply d priority=1", "ok queue 1" },
         { "apply e priority=2", "ok queue 0" },
@@ -739,7 +739,8 @@ static void who_reconnects_within_the_grace_keeps_its_place(void **state)
 static void an_operator_moves_a_user_who_waits(void **state)
 {
     STORY(*state,
-        { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" },
+        { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" }, { "login eve lanes=default,y,vip", "ok idle" },
+        { "pause eve", "ok paused" },
         { "apply a", "ok queue 0" }, { "apply b", "ok queue 1" }, { "apply c", "ok queue 2" },
         { "move c priority=5", "ok queue 0" }, { "list", "ok c a b" },
         { "move c priority=5", "same queue 0" }, { "move c priority=0", "ok queue 2" },
@@ -751,7 +752,7 @@ static void positions_are_right_among_many(void **state)
 {
     struct fixture *f = *state;
 
-    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < 300; i++) {
         command(f, "apply u%d lane=%s", i, i % 3 == 0 ? "b" : "a");
         assert_int_equal(f->r.of.queue.index, i % 3 == 0 ? i / 3 : i - i / 3 - 1);
@@ -892,7 +893,7 @@ static void the_longest_wait_is_found_in_any_priority(void **state)
     struct fixture *f = *state;
 
     STORY(f,
-        { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" }, { "apply a", "ok queue 0" },
+        { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" }, { "apply a", "ok queue 0" },
         { "+5000", 0 }, { "apply b priority=9", "ok queue 0" }, { "apply c priority=3", "ok queue 1" },
         { "+1000", 0 }, { "stats", "ok" });
     assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 6000);
@@ -993,7 +994,7 @@ static void a_place_in_a_long_queue_is_counted(void **state)
     enum { USERS = 1200 };
     struct fixture *f = *state;
 
-    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < USERS; i++)
         command(f, "apply u%04d priority=%d", i, i % 3);
     for (int i = 0; i < USERS; i += 5)
@@ -1149,7 +1150,7 @@ static void lists_come_in_pages(void **state)
     char next[300];
     int n = 0;
 
-    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < 25; i++)
         command(f, "apply u%02d", i);
     command(f, "list max=10");
@@ -1230,7 +1231,7 @@ static void a_lane_more_than_there_may_be_is_refused(void **state)
 
     if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
-    STORY(f, { "set ttl=0", "ok" }, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < USHER_LANES_MAX; i++)
         command(f, "apply u%d lane=l%d", i, i);
     STORY(f, { "apply v lane=one-more", "full" }, { "apply v lane=l1", "ok queue 1" },
@@ -1241,10 +1242,10 @@ static void what_is_due_is_done_in_bounded_steps(void **state)
 {
     struct fixture *f = *state;
 
-    STORY(f, { "login ann lanes=x", "ok idle" });
+    STORY(f, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
     for (int i = 0; i < 150; i++)
         command(f, "apply u%d", i);
-    STORY(f, { "+10000", 0 }, { "alive agent=ann", "ok idle -" });
+    STORY(f, { "+10000", 0 }, { "alive agent=ann", "ok paused -" });
     command(f, "apply late");
     STORY(f, { "+5000", 0 }, { "sweep max=100", "ok 100 …" }, { "where late", "ok queue 0" },
           { "sweep", "same 0" });

@@ -176,6 +176,8 @@ static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
     char lanes[64] = "", want[64];
     enum { N = 700 };
 
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
     command(f, "set ttl=0 strategy=level");
     for (int i = 0; i < N; i++) {
         (void)snprintf(lanes, sizeof lanes, "l%d,all", i % 7);
@@ -244,6 +246,100 @@ static void logout_ends_a_pause_of_who_is_there_and_of_who_is_not(void **state)
         { "login ann", "ok idle" });
 }
 
+/* ---- lanes --------------------------------------------------------------------------- */
+
+static void figures_of_a_lane_count_the_agents_that_serve_it(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_queue_stats *s = &f->r.of.queue.of.stats;
+
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann lanes=sales,billing", "ok idle" },
+        { "login bob lanes=sales", "ok idle" }, { "login eve lanes=billing", "ok idle" },
+        { "pause eve", "ok paused" }, { "login zoe", "ok idle" }, { "apply u lane=sales", "ok room ann" },
+        { "stats lane=sales", "ok" });
+    assert_int_equal(s->agents, 3);
+    assert_int_equal(s->busy, 1);
+    assert_int_equal(s->idle, 2);
+    assert_int_equal(s->paused, 0);
+    STORY(f, { "stats lane=billing", "ok" });
+    assert_int_equal(s->agents, 3);
+    assert_int_equal(s->busy, 1);
+    assert_int_equal(s->idle, 1);
+    assert_int_equal(s->paused, 1);
+    STORY(f, { "stats lane=nobody", "ok" });
+    assert_int_equal(s->agents, 1); /* zoe serves all */
+    STORY(f, { "logout zoe", "ok gone" }, { "logout bob", "ok gone" }, { "stats lane=nobody", "ok" });
+    assert_int_equal(s->agents, 0);
+    STORY(f, { "stats lane=sales", "ok" });
+    assert_int_equal(s->agents, 1);
+    assert_int_equal(s->waiting + s->seated, 1);
+    STORY(f, { "stats", "ok" });
+    assert_int_equal(s->agents, 2);
+    STORY(f, { "login zoe", "ok idle" }, { "logout ann", "ok gone" }, { "logout eve", "ok gone" },
+        { "stats lane=any", "ok" });
+    assert_int_equal(s->agents, 1); /* of the whole queue: all serve all lanes */
+}
+
+static void who_asks_in_a_lane_that_nobody_serves_is_told(void **state)
+{
+    struct fixture *f = *state;
+
+    STORY(f,
+        { "set ttl=1000", "ok" }, { "login ann lanes=sales", "ok idle" }, { "apply u lane=billing", "empty" });
+    assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_NO_AGENT);
+    STORY(f,
+        { "where u", "missing" }, { "apply u", "empty" }, { "pause ann", "ok paused" },
+        { "apply u lane=sales", "ok queue 0" }, { "apply u lane=billing", "same queue 0" },
+        { "login bob", "ok busy" }, { "apply v lane=billing", "ok queue 0" },
+        { "+900", 0 },
+        { "alive agent=ann", "ok paused -" },
+        { "+100", 0 },
+        { "apply w lane=billing", "empty" }, { "set trigger=pull", "ok" }, { "apply w lane=billing", "empty" },
+        { "apply w lane=sales", "ok queue 0" });
+}
+
+static void lanes_that_are_over_make_room_for_others(void **state)
+{
+    struct fixture *f = *state;
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    STORY(f,
+        { "set ttl=0", "ok" }, { "login ann lanes=l0,l1", "ok idle" }, { "login eve", "ok idle" },
+        { "pause eve", "ok paused" });
+    for (int i = 0; i < USHER_LANES_MAX; i++) {
+        command(f, "apply u%d lane=l%d", i, i);
+        if (i != 3)
+            command(f, "leave u%d", i);
+    }
+    STORY(f, { "apply v lane=new", "full" }, { "+86400000", 0 },
+        { "apply v lane=new", "ok queue 0" }, { "leave v", "ok v" }); /* for l2: ann names l0 and l1 */
+    for (int i = 0; i < 996; i++) {
+        command(f, "apply v lane=n%d", i);
+        assert_string_equal(f->said, "ok queue 0");
+        command(f, "leave v");
+    }
+    STORY(f, /* l0 and l1 are named, in l3 somebody waits, and the others are of today */
+        { "apply v lane=more", "full" }, { "where u3", "ok queue 0" }, { "apply v lane=l1", "ok room ann" },
+        { "leave v", "ok v ann" }, { "move u3 lane=n0", "ok queue 0" }, { "apply v lane=more", "ok queue 0" },
+        { "leave v", "ok v" }, { "apply v lane=another", "full" }, { "logout ann", "ok gone" },
+        { "apply v lane=another", "ok queue 0" }, { "leave v", "ok v" }, { "apply v lane=last", "full" },
+        { "stats", "ok" });
+    assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 999);
+}
+
+static void the_order_of_lanes_says_nothing(void **state)
+{
+    STORY(*state,
+        { "set ttl=0", "ok" }, { "login eve", "ok idle" }, { "pause eve", "ok paused" },
+        { "apply a lane=a", "ok queue 0" }, { "+1", 0 }, { "apply b lane=b", "ok queue 0" },
+        { "login ann lanes=b,a", "ok busy" }, { "where a", "ok room ann" },
+        { "login ann lanes=a,b", "same busy" }, { "login ann lanes=a,b,a", "same busy" },
+        { "login ann lanes=a", "refused" }, { "login ann lanes=a,c", "refused" },
+        { "login ann lanes=a,b,c", "refused" });
+}
+
 /* clang-format on */
 
 int suite_queue_agents(const struct backend *b)
@@ -266,6 +362,10 @@ int suite_queue_agents(const struct backend *b)
         TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence),
         TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did),
         TEST(logout_ends_a_pause_of_who_is_there_and_of_who_is_not),
+        TEST(figures_of_a_lane_count_the_agents_that_serve_it),
+        TEST(who_asks_in_a_lane_that_nobody_serves_is_told),
+        TEST(lanes_that_are_over_make_room_for_others),
+        TEST(the_order_of_lanes_says_nothing),
     };
 
     queue_backend(b);

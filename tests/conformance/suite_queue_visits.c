@@ -315,7 +315,7 @@ static void an_offer_that_ends_in_time_leaves_the_rest(void **state)
 
 /* clang-format on */
 
-/* @n more users who wait, and whose deadline has come: nobody has said anything for ttl but ann. */
+/* @n more users who wait, and whose deadline has come: only agents have said anything for ttl. */
 static void silent_users(struct fixture *f, int n)
 {
     static struct usher_command c[64];
@@ -324,6 +324,8 @@ static void silent_users(struct fixture *f, int n)
     static int made;
 
     command(f, "login ann lanes=x");
+    command(f, "login eve");
+    command(f, "pause eve"); /* for whom they wait */
     for (int i = 0; i < n; i += 64) {
         size_t k = n - i < 64 ? (size_t)(n - i) : 64;
 
@@ -344,6 +346,7 @@ static void silent_users(struct fixture *f, int n)
     }
     f->now += 10000;
     command(f, "alive agent=ann");
+    command(f, "alive agent=eve");
     f->now += 5000;
 }
 
@@ -356,14 +359,14 @@ static void figures_are_true_with_thousands_due(void **state)
     assert_int_equal(f->r.of.queue.of.stats.waiting, 0);
     assert_int_equal(f->r.of.queue.of.stats.abandoned_today, 3000);
     assert_int_equal(f->r.of.queue.of.stats.longest_wait_ms, 0);
-    assert_int_equal(f->r.of.queue.of.stats.agents, 1);
+    assert_int_equal(f->r.of.queue.of.stats.agents, 2);
 }
 
 static void every_verb_is_true_with_hundreds_due(void **state)
 {
     static const struct line verbs[] = {
         { "apply new", "ok queue 0" }, { "list", "ok" },
-        { "where u640", "missing" },   { "agents", "ok ann:idle" },
+        { "where u640", "missing" },   { "agents", "ok ann:idle eve:paused" },
         { "room ann", "ok idle -" },   { "alive user=u1", "missing" },
         { "match", "same" },           { "pull ann", "empty" },
         { "leave u1", "missing u1" },  { "move u1 priority=3", "missing" },

@@ -278,6 +278,7 @@ static lane *lane_get(queue *q, const struct model_text *id)
     l = &q->lanes[q->n_lanes++];
     l->id = *id;
     l->day = INT64_MIN;
+    l->came = q->version + 1;
     return l;
 }
 
@@ -1352,6 +1353,43 @@ static enum usher_status verb_room(struct work *w, agent *a, enum usher_status s
     return tell_agent(w, status, a);
 }
 
+/* Does an agent that is there serve the lane?  @by_name: not only as one of all. */
+static bool is_served(const queue *q, const struct model_text *lane_id, bool by_name)
+{
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (serves(&q->agents[i], lane_id) &&
+            !(by_name && q->agents[i].lanes_size == 1 && q->agents[i].lanes[0] == '*'))
+            return true;
+    return false;
+}
+
+/* A new lane comes: the one whose figures are the oldest goes, if it has none of today, nobody is
+ * in it, and nobody names it.  False: there are as many as there may be. */
+static bool lane_comes(struct work *w, const struct model_text *id)
+{
+    queue *q = w->q;
+    lane *over = NULL;
+
+    if (lane_find(q, id) != NULL)
+        return true;
+    for (size_t i = 0; i < q->n_lanes; i++) {
+        lane *l = &q->lanes[i];
+        bool living = l->day >= day_of(q, w->now) || is_served(q, &l->id, true);
+
+        for (size_t k = 0; k < q->n_users; k++)
+            living |= same_text(&q->users[k].lane, &l->id);
+        if (!living &&
+            (over == NULL || l->day < over->day || (l->day == over->day && l->came < over->came)))
+            over = l;
+    }
+    if (over == NULL && q->n_lanes == USHER_LANES_MAX)
+        return false;
+    if (over != NULL)
+        removed(q->lanes, &q->n_lanes, sizeof *over, (size_t)(over - q->lanes));
+    (void)lane_get(q, id);
+    return true;
+}
+
 /* ---- verbs: users -------------------------------------------------------------------- */
 
 static void heard_of(struct work *w, user *u)
@@ -1413,6 +1451,10 @@ static enum usher_status verb_apply(struct work *w, user *u)
     memset(&new, 0, sizeof new);
     new.id = id;
     new.lane = x->lane.data != NULL ? text_of(x->lane.data, x->lane.size) : text_of("default", 7);
+    if (!is_served(q, &new.lane, false)) {
+        w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
+        return tell_user(w, USHER_EMPTY, NULL);
+    }
     new.state = USHER_USER_WAITING;
     new.priority = (w->c->given & USHER_GIVEN_QUEUE_PRIORITY) != 0 ? x->priority : 0;
     new.since = (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 ? x->since_ms : w->now;
@@ -1425,9 +1467,8 @@ static enum usher_status verb_apply(struct work *w, user *u)
     if (q->set.limit > 0 && held >= q->set.limit &&
         (q->set.trigger != USHER_TRIGGER_AUTO || agent_for(w, &new) == NULL))
         return tell_user(w, USHER_FULL, NULL);
-    if (lane_find(q, &new.lane) == NULL && q->n_lanes == USHER_LANES_MAX)
+    if (!lane_comes(w, &new.lane))
         return tell_user(w, USHER_FULL, NULL);
-    (void)lane_get(q, &new.lane);
     q->users = grown(q->users, q->n_users, sizeof new);
     q->users[q->n_users++] = new;
     q->applied++;
@@ -1590,9 +1631,8 @@ static enum usher_status verb_move(struct work *w, user *u)
     if (same_text(&moved.lane, &u->lane) && moved.priority == u->priority &&
         moved.since == u->since && u->n_rejects == 0)
         return tell_user(w, USHER_SAME, u);
-    if (lane_find(w->q, &moved.lane) == NULL && w->q->n_lanes == USHER_LANES_MAX)
+    if (!lane_comes(w, &moved.lane))
         return tell_user(w, USHER_FULL, u);
-    (void)lane_get(w->q, &moved.lane);
     from = (unsigned)u->state;
     *u = moved;
     if (u->state == USHER_USER_WAITING)
@@ -1883,6 +1923,10 @@ static enum usher_status verb_stats(struct work *w)
             s->longest_wait_ms = w->now - u->since;
     }
     for (size_t i = 0; i < q->n_agents; i++) {
+        struct model_text of_lane = text_of(of->data, of->size);
+
+        if (of->data != NULL && !serves(&q->agents[i], &of_lane))
+            continue;
         s->agents++;
         s->idle += q->agents[i].state == USHER_AGENT_IDLE;
         s->ringing += q->agents[i].state == USHER_AGENT_OFFERED;

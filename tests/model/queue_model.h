@@ -66,7 +66,8 @@ struct queue_model_stay {
 
 struct queue_model_lane {
     struct model_text id;
-    int64_t day; /* of the figures */
+    uint64_t came; /* version */
+    int64_t day;   /* of the figures */
     int64_t seated, within, wait, abandoned, timeout, finished, talk, dropped;
     int64_t pace, last; /* 16 * ms between seatings, 0: not known; the last one */
 };

@@ -108,6 +108,19 @@ function S.links_save(a, fresh)
     end
 end
 
+-- who serves which lane: see servers_save()
+function S.servers_save(a)
+    for i = 1, #a.lanes do
+        local r = S.fresh('2', format('%.0f.%ds', a.order, i - 1))
+        r.slots, r.owner, r.group, r.order = 4, a.lanes[i], a.id, a.order * 16 + i - 1
+        S.save(r)
+    end
+    if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, 1) end
+end
+
+-- the first agent behind @order that names @lane, or nil
+function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
+
 -- see usher__queue_rank_anew()
 function S.rank_anew(max)
     local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
@@ -141,6 +154,7 @@ function S.agent_save(a, fresh)
     a.ends = S.nearer(a.n2, a.n4)
     a.slots = a.ends ~= 0 and 6 or 4
     S.save(a)
+    if fresh then S.servers_save(a) end
     S.links_save(a, fresh)
 end
 
@@ -167,6 +181,18 @@ function S.lane_hold(id)
     end
     lanes[#lanes + 1] = l
     return l
+end
+
+-- One that is over, before a new lane comes: see usher__queue_lane_over().
+function S.lane_over()
+    if not S.exists then return nil end
+    local today, rank, order = S.day_of(S.now) + K.DAY_SHIFT, 0, 0
+    while true do
+        local r = S.walk('6', '0', nil, rank, order)
+        if not r or r.rank >= today then return nil end
+        if r.n0 == 0 and r.n1 == 0 and r.n2 == 0 and r.n3 == 0 and not S.server(r.id) then return r end
+        rank, order = r.rank, r.order
+    end
 end
 
 function S.figure(l, at, i, by)
@@ -209,7 +235,11 @@ function S.act_commit()
     if act.agent and act.agent.dirty then S.agent_save(act.agent, false) end
     for _, l in ipairs(act.lanes) do
         if l.dirty then
-            if not l.old then S.add(K.COUNT_LANES, 1) end
+            if not l.old then
+                S.add(K.COUNT_LANES, 1)
+                l.order = act.v
+            end
+            l.slots, l.rank = 1, l.f[1]
             l.data = spack(FIGURES, unpack(l.f))
             S.save(l)
         end

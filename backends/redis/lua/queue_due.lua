@@ -39,7 +39,12 @@ function S.make_expiry()
         S.step()
         S.agent_move(a, event, at)
         S.about(verb, from, a)
-        for i = 1, #a.lanes do S.erase(S.find('2', format('%.0f.%d', a.order, i - 1)) or S.damaged()) end
+        for i = 1, #a.lanes do
+            local id = format('%.0f.%d', a.order, i - 1)
+            S.erase(S.find('2', id) or S.damaged())
+            S.erase(S.find('2', id .. 's') or S.damaged())
+        end
+        if a.lanes[1] == '*' then S.add(K.COUNT_FOR_ALL, -1) end
         if event == K.AGENT_E_LOST and (from == K.AGENT_PAUSED or from == K.AGENT_PAUSING) then
             local absent = S.fresh('5', a.id)
             absent.ends = K.FOREVER

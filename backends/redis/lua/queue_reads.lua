@@ -64,6 +64,16 @@ function S.make_reads()
         end
     end
 
+    -- of those that name @lane, how many are in which state
+    function S.servers_count(lane, x)
+        local r = S.server(lane)
+        while r do
+            local state = (S.find('1', r.group) or S.damaged()).state
+            x[5 + state] = x[5 + state] + 1
+            r = S.server(lane, r.order)
+        end
+    end
+
     function S.stats()
         S.extra = {}
         for i = 1, 20 do S.extra[i] = 0 end
@@ -89,10 +99,13 @@ function S.make_reads()
             end
             if lane then break end
         end
-        for i = 1, 5 do
-            x[5 + i] = S.cnt(i)
-            x[5] = x[5] + x[5 + i]
+        if lane and S.cnt(K.COUNT_FOR_ALL) < S.cnt(1) + S.cnt(2) + S.cnt(3) + S.cnt(4) + S.cnt(5) then
+            S.servers_count(lane, x)
+            S.servers_count('*', x)
+        else
+            for i = 1, 5 do x[5 + i] = S.cnt(i) end
         end
+        for i = 6, 10 do x[5] = x[5] + x[i] end
         x[11] = S.longest_wait(lane)
         x[12], x[13], x[14], x[15] = f[2], f[5], f[6], f[7]
         x[16] = f[2] > 0 and floor(f[3] * 10000 / f[2]) or -1

@@ -39,8 +39,20 @@ function S.where(alive)
     S.say_user(K.OK, u)
 end
 
-function S.no_lane()
-    S.status, S.because = K.FULL, 'the queue has as many lanes as it can have'
+-- Is there room for @l, should it be new?  And one that is over and goes for it, or nil.
+function S.lane_comes(l)
+    if l.old then return true end
+    local over = S.lane_over()
+    if not over and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then
+        S.status, S.because = K.FULL, 'the queue has as many lanes as it can have'
+        return false
+    end
+    return true, over
+end
+
+function S.lane_goes(over)
+    S.erase(over)
+    S.add(K.COUNT_LANES, -1)
 end
 
 function S.apply_verb()
@@ -62,13 +74,16 @@ function S.apply_verb()
     local l, found = S.lane_hold(new.group), nil
     if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
     if found then S.act.agent = S.agent_read(found) end
+    if not found and S.cnt(K.COUNT_FOR_ALL) == 0 and not S.server(new.group) then S.why = 1 return end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
     if limit > 0 and not found and S.cnt(5 + K.USER_WAITING) + S.cnt(5 + K.USER_AWAY) >= limit then
         S.status, S.because = K.FULL, 'as many users wait as may'
         return
     end
-    if not l.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then return S.no_lane() end
+    local room, over = S.lane_comes(l)
+    if not room then return end
     S.step()
+    if over then S.lane_goes(over) end
     S.user_settle(new, (S.user_move(K.USER_GONE, K.USER_E_APPLY)))
     S.about(S.verb, K.USER_GONE, new)
     if found and alone then
@@ -206,8 +221,10 @@ function S.make_steps()
         end
         S.act_init()
         local from, to = S.lane_hold(lane), S.lane_hold(u.group)
-        if not to.old and S.cnt(K.COUNT_LANES) >= K.LANES_MAX then return S.no_lane() end
+        local room, over = S.lane_comes(to)
+        if not room then return end
         S.step()
+        if over then S.lane_goes(over) end
         if u.state == K.USER_WAITING then u.rank = S.place_of(u) end
         S.count_user(from, u.state, -1)
         S.count_user(to, u.state, 1)

@@ -143,7 +143,7 @@ enum usher_status usher__queue_agents(work *w)
         row.lanes.data = lanes;
         row.lanes.size = n;
         row.login = a.r.order;
-        row.state = shown(&a.r);
+        row.state = (int)shown(&a.r);
         row.since_ms = a.since;
         row.matched_ms = a.r.n[A_STATE_SINCE];
         row.until_ms = a.r.until_ms;

@@ -58,7 +58,7 @@
 #define KILLS_MAX 8
 #define MODELLED 2 /* of the scopes of chatter.h */
 #define PATIENT 120000
-#define SEARCH 20 /* seconds */
+#define SEARCH 60 /* seconds of the processor: what else the machine has to do is not counted */
 
 enum { UNUSED, BEGUN, ENDED };
 
@@ -87,6 +87,14 @@ static int64_t clock_ns(void)
     struct timespec ts;
 
     (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
+}
+
+static int64_t worked_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
     return (int64_t)ts.tv_sec * 1000000000 + ts.tv_nsec;
 }
 
@@ -355,7 +363,7 @@ static bool explains(struct replay *r, void *state, uint64_t at, size_t i)
             uint64_t then;
 
             if (g->used || g->e->began_ns > e->ended_ns ||
-                (i > 0 && r->began_max[i - 1] > g->last_ns) || clock_ns() > r->end)
+                (i > 0 && r->began_max[i - 1] > g->last_ns) || worked_ns() > r->end)
                 continue;
             after = r->model->copy(before, NULL, NULL);
             then = state_execute(r, after, g->e->line, answer);
@@ -426,7 +434,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
             latest_begin = e->began_ns;
         r.began_max[i] = latest_begin;
     }
-    r.end = clock_ns() + SEARCH * INT64_C(1000000000);
+    r.end = worked_ns() + SEARCH * INT64_C(1000000000);
     state = state_open(&r);
     for (size_t i = 0; i < n_first; i++) {
         char answer[ANSWER];
@@ -437,7 +445,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
         for (size_t i = r.worst > 12 ? r.worst - 12 : 0; i <= r.worst; i++)
             print_error("%s -> %s", r.events[i]->line, r.events[i]->answer);
         fail_msg("%sthe last one should have been told %s",
-                 clock_ns() > r.end ? "no more time; " : "", r.should);
+                 worked_ns() > r.end ? "no more time; " : "", r.should);
     }
     if (n_kills > 0)
         print_message("%s: %zu left behind, %zu of them applied\n", usher_noun_word(h->scope->noun),

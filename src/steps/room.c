@@ -204,14 +204,14 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
                                 unsigned to, const struct usher_record *r)
 {
     int64_t *counts = c->scope->counts, *count = &counts[COUNT_CHANGES];
-    struct usher__link link = { (uint64_t)counts[COUNT_MARK], 0, 0 };
+    struct usher__link *link = &c->link;
     struct usher_notice notice;
     struct usher_record log, old;
     char id[DIGITS + 1];
     uint64_t behind = 0;
     enum usher_status status;
 
-    c->link = &link; /* cppcheck-suppress autoVariables */
+    link->was = (uint64_t)counts[COUNT_MARK];
     if (counts[COUNT_STATE] == USHER_ROOM_CLOSING) {
         counts[COUNT_MARK] = 0;
         return usher__change_commit(w, c, verb, from, to, r);
@@ -230,13 +230,13 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
         notice.subject = r->id;
     }
     memset(&log, 0, sizeof log);
-    notice.was = link.was;
+    notice.was = link->was;
     status = log_pack(w, &notice, &log.data);
     if (status != USHER_OK)
         return status;
-    link.mark = notice.mark;
-    link.wait_ms = of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
-    counts[COUNT_MARK] = (int64_t)link.mark;
+    link->mark = notice.mark;
+    link->wait_ms = of_presence(w) ? c->scope->settings[SET_PRESENCE] : 0;
+    counts[COUNT_MARK] = (int64_t)link->mark;
     log.kind = CHANGE;
     log.slots = 1u;
     log.order = c->scope->version;
@@ -1542,6 +1542,7 @@ static enum usher_status share(work *w)
     if (!gate(w, USHER__ROOM_CHANGE))
         return USHER_OK;
     answer_name(w, &a->share);
+    member.n[N_SHARES] = 0;
     status = load_share(w, &a->share, &r);
     if (status == USHER_OK)
         status = load_present(w, &a->member, &member);

@@ -26,11 +26,9 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->from = (uint8_t)from;
     notice->to = (uint8_t)to;
     notice->data = c->data;
-    if (c->link != NULL) {
-        notice->was = c->link->was;
-        notice->mark = c->link->mark;
-        notice->wait_ms = c->link->wait_ms;
-    }
+    notice->was = c->link.was;
+    notice->mark = c->link.mark;
+    notice->wait_ms = c->link.wait_ms;
     if (r != NULL) {
         notice->token = r->token;
         notice->until_ms = r->until_ms;

@@ -57,7 +57,7 @@ struct usher__change {
     size_t n;
     struct usher_write writes[USHER_CHANGE_MAX];
     struct usher_text data; /* of the notice */
-    const struct usher__link *link;
+    struct usher__link link;
     unsigned char answer[USHER__ANSWER];
     size_t n_told; /* versions before the last one */
     struct usher__told told[USHER__TOLD_MAX];
@@ -93,7 +93,8 @@ static inline void usher__change_begin_quietly(struct usher__work *w, struct ush
     c->n = 0;
     c->data.data = NULL;
     c->data.size = 0;
-    c->link = NULL;
+    c->link.was = c->link.mark = 0;
+    c->link.wait_ms = 0;
     c->n_told = 0;
 }
 

@@ -240,6 +240,45 @@ mutant 'a room of another queue is one of this' src/steps/queue_users.c \
     's/        if (memcmp(text->data, epoch, 16) != 0)/        if (false)/' $memory 'no_two_rooms*'
 mutant 'a room does not tell the token' src/steps/queue_agents.c 's/            row.token = u.token;/            row.token = 0;/' \
     $memory 'whoever_tells*'
+mutant 'whom all have refused nobody has' src/steps/queue_match.c \
+    's/ == USHER_MISSING \&\& u->data.size != 0 ? pick_of/ == USHER_MISSING \&\& false ? pick_of/' \
+    $memory 'a_user_whom_all*'
+mutant 'script: whom all have refused nobody has' backends/redis/lua/queue_match.lua \
+    "s/ or u.data ~= '' and S.pick_of(u, v, true) or nil/ or nil/" $redis 'a_user_whom_all*'
+mutant 'who is left to another agent waits for the next event' src/steps/queue_match.c \
+    's/        again = run->passed \&\& .*/        again = false;/' \
+    tests/model/test_queue_differential
+mutant 'pull respects refusals' src/steps/queue_match.c \
+    's/        status = usher__queue_match_agent_once(run, \&act, true);/        status = usher__queue_match_agent_once(run, \&act, false);/' \
+    $memory 'pull_and_move*'
+mutant 'a dead agent has missed nothing' src/steps/queue_due.c \
+    's/run, \&act, \&u, USHER__USER_BACK, offered,/run, \&act, \&u, USHER__USER_BACK, false,/' \
+    $memory 'an_agent_that_was_lost*'
+mutant 'who is offered is dropped with its agent' src/steps/queue_due.c \
+    's/        if (offered || w->scope/        if (w->scope/' $memory 'users_only_offered*'
+mutant 'a pause is lost with the connection' src/steps/queue_due.c \
+    's/ \&\& event == USHER__AGENT_LOST \&\&$/ \&\& event == USHER__AGENT_DONE \&\&/' $memory 'a_pause_outlives*'
+mutant 'an agent on its way out has asked for a pause' src/steps/queue_due.c \
+    's/        act.agent.r.n\[A_OFFERS\] += goes(r) ? 0 : 2;/        act.agent.r.n[A_OFFERS] |= 3;/' \
+    $memory 'who_did_not_pause*'
+mutant 'agents stand where another strategy put them' src/steps/queue.c \
+    's/        c.scope->counts\[COUNT_OLD_RANKS\] = 1;/        ;/' $memory 'levels_count*'
+mutant 'a bounded step of ranking is all of it' src/steps/queue.c \
+    's/        if (w->scope.counts\[COUNT_OLD_RANKS\] != 0)$/        if (false)/' $memory 'however_many*'
+mutant 'script: a bounded step of ranking is all of it' backends/redis/lua/queue.lua \
+    's/        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return S.come_again() end//' $redis 'however_many*'
+mutant 'who accepts has not served yet' src/steps/queue_users.c \
+    's/        act.agent.served = .*/        act.agent.served = false;/' \
+    $memory 'an_accepted_offer*'
+mutant 'a lane that nobody serves is waited in' src/steps/queue_users.c \
+    's/    if (!found \&\& counts\[COUNT_FOR_ALL\] == 0) {/    if (false) {/' $memory 'who_asks_in*'
+mutant 'agents of all lanes are in no lane' src/steps/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
+    $memory 'figures_of_a_lane*'
+mutant 'a lane that an agent names is over' src/steps/queue_act.c \
+    's/                return status == USHER_MISSING ? USHER_OK : status;/                return USHER_OK;/' \
+    $memory 'lanes_that_are_over*'
+mutant 'a lane with figures of today is over' src/steps/queue_act.c 's/ \&\& r->rank >= today)/ \&\& r->rank > today)/' \
+    $memory 'lanes_that_are_over*'
 
 # ---- rooms ----
 world 'speakers'

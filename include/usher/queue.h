@@ -171,7 +171,8 @@ struct usher_queue_settings {
 
 struct usher_queue_stats {
     int64_t waiting, away, offered, seated;              /* users now */
-    int64_t agents, idle, ringing, busy, wrapup, paused; /* agents now; ringing: offered */
+    int64_t agents, idle, ringing, busy, wrapup, paused; /* now, of a lane those that serve it;
+                                                          * ringing: offered */
     int64_t longest_wait_ms; /* since the arrival of who waits longest; 0: nobody waits */
     int64_t seated_today;    /* users put into rooms since local midnight */
     int64_t abandoned_today; /* left or lost before that */

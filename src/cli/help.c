@@ -90,7 +90,7 @@ static const struct {
     { "USER", "USER", "who wants to be served" },
     { "ROOM", "ROOM", "as given by login: EPOCH.LOGIN.N, or LOGIN.N" },
     { "LANE", "LANE", "a kind of work; \"default\" if none is named" },
-    { "LANES", "A,B", "lanes that the agent serves; * or none: all" },
+    { "LANES", "A,B", "lanes that the agent serves, in any order; * or none: all" },
     { "AFTER", "NEXT", "go on where a page ended: its next" },
     { "PRIORITY", "P", "larger first; users who name none have 0" },
     { "SINCE", "MS", "arrival, for the place: not later than now; history: ended then or later" },

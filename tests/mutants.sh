@@ -247,7 +247,7 @@ mutant 'script: whom all have refused nobody has' backends/redis/lua/queue_match
     "s/ or u.data ~= '' and S.pick_of(u, v, true) or nil/ or nil/" $redis 'a_user_whom_all*'
 mutant 'who is left to another agent waits for the next event' src/steps/queue_match.c \
     's/        again = run->passed \&\& .*/        again = false;/' \
-    tests/model/test_queue_differential
+    $memory 'who_is_left_to*'
 mutant 'pull respects refusals' src/steps/queue_match.c \
     's/        status = usher__queue_match_agent_once(run, \&act, true);/        status = usher__queue_match_agent_once(run, \&act, false);/' \
     $memory 'pull_and_move*'
@@ -275,7 +275,7 @@ mutant 'a lane that nobody serves is waited in' src/steps/queue_users.c \
 mutant 'agents of all lanes are in no lane' src/steps/queue_reads.c 's/    for (int i = 0; i < 2; i++) {/    for (int i = 0; i < 1; i++) {/' \
     $memory 'figures_of_a_lane*'
 mutant 'a lane that an agent names is over' src/steps/queue_act.c \
-    's/                return status == USHER_MISSING ? USHER_OK : status;/                return USHER_OK;/' \
+    's/            status = usher__queue_server(w, \&r->id, 0, \&server);/            status = USHER_MISSING;/' \
     $memory 'lanes_that_are_over*'
 mutant 'a lane with figures of today is over' src/steps/queue_act.c 's/ \&\& r->rank >= today)/ \&\& r->rank > today)/' \
     $memory 'lanes_that_are_over*'

@@ -64,6 +64,22 @@ static void who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for(
         { "ready eve", "ok idle" }, { "reject ann u", "ok u ann" }, { "where u", "ok offer eve" });
 }
 
+static void who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next(void **state)
+{
+    STORY(*state,
+        { "set ttl=0 offer=60000 strategy=level trigger=timer", "ok" },
+        { "login a lanes=x level=1", "ok idle" }, { "login b lanes=x,y", "ok idle" },
+        { "apply u lane=x", "ok queue 0" }, { "match", "ok u>b" }, { "reject b u", "ok u b" },
+        { "match", "ok u>a" }, { "reject a u", "ok u a" },
+        { "apply one lane=x priority=9", "ok queue 0" }, { "apply two lane=x priority=8", "ok queue 1" },
+        { "match", "ok one>b two>a" }, { "accept b one", "ok one b" }, { "accept a two", "ok two a" },
+        { "apply v lane=y priority=5", "ok queue 0" }, { "set trigger=auto wrapup=1000", "ok" },
+        { "finish a.1", "ok two a" }, { "finish b.1", "ok one b" },
+        { "+1000", 0 },
+        /* both have refused u; b comes first for it, but has v */
+        { "where v", "ok offer b" }, { "where u", "ok offer a" });
+}
+
 static void pull_and_move_override_refusals(void **state)
 {
     STORY(*state,
@@ -349,6 +365,7 @@ int suite_queue_agents(const struct backend *b)
         TEST(nobody_waits_for_ever_next_to_idle_agents),
         TEST(a_missed_offer_of_the_only_agent_is_made_again),
         TEST(who_is_busy_or_serves_other_lanes_does_not_count_as_one_to_wait_for),
+        TEST(who_is_left_to_an_agent_that_takes_a_better_one_is_for_the_next),
         TEST(pull_and_move_override_refusals),
         TEST(an_agent_that_is_lost_has_missed_what_it_was_offered),
         TEST(an_agent_that_was_lost_is_not_offered_the_same_user_while_another_is_there),

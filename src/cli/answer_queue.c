@@ -154,7 +154,7 @@ static void rooms(struct json *j, const struct usher_reply *reply)
 
     usher__json_key(j, "rooms");
     putc('[', j->out);
-    for (int64_t i = 1; i <= q->no; i++)
+    for (int64_t i = 1; i <= q->no && i <= USHER_CAPACITY_MAX; i++)
         fprintf(j->out, "%s\"%s\"", i > 1 ? "," : "",
                 usher_queue_room_name(room, reply->epoch, q->login, i));
     putc(']', j->out);
@@ -489,7 +489,7 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
     case USHER_QUEUE_READY:
     case USHER_QUEUE_FREE:
         plain_agent(out, q);
-        for (int64_t i = 1; i <= q->no; i++)
+        for (int64_t i = 1; i <= q->no && i <= USHER_CAPACITY_MAX; i++)
             room(out, i == 1 ? ", rooms " : " ", reply->epoch, q->login, i);
         break;
     case USHER_QUEUE_ROOM:

@@ -174,6 +174,24 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
     return USHER_OK;
 }
 
+/* What a caller counts up to is no more than there can be. */
+static bool counts_are_sound(const struct usher_command *command, const struct usher_reply *reply)
+{
+    const struct usher_serial_reply *s = &reply->of.serial;
+    int64_t n = 0;
+
+    if (reply->noun == USHER_QUEUE)
+        return reply->of.queue.no >= 0 && reply->of.queue.no <= USHER_CAPACITY_MAX;
+    if (reply->noun != USHER_SERIAL)
+        return true;
+    for (size_t i = 0; i < s->n_rows; i++) {
+        if (s->rows[i].n < 0 || s->rows[i].n > USHER_SERIAL_TAKE_MAX)
+            return false;
+        n += s->rows[i].n;
+    }
+    return command->verb != USHER_SERIAL_TAKE || n == s->count;
+}
+
 enum usher_status usher_reply_unpack(const struct usher_command *command, const void *data,
                                      size_t size, struct usher_reply *reply,
                                      const struct usher_context *context)
@@ -206,7 +224,7 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     if (status != USHER_OK)
         return status == USHER_NOMEM ? status : USHER_INVALID;
     if (!usher__fields_unpack(&u, noun, command->verb, reply) ||
-        (has_why && !message_read(&u, reply)))
+        (has_why && !message_read(&u, reply)) || !counts_are_sound(command, reply))
         return USHER_INVALID;
     return u.at == u.end ? USHER_OK : USHER_INVALID;
 }

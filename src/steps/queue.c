@@ -299,6 +299,7 @@ static const struct usher__constant constants[] = {
     { "ABSENT_MAX", ABSENT_MAX },
     { "CAPACITY_MAX", USHER_CAPACITY_MAX },
     { "PRIORITY_MAX", USHER_PRIORITY_MAX },
+    { "STRATEGY_MAX", USHER_STRATEGY_RANDOM },
     { "LANES_MAX", USHER_LANES_MAX },
     { "REJECTS_MAX", USHER_REJECTS_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },

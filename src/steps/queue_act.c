@@ -544,7 +544,8 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
 
     if (status != USHER_OK)
         return status;
-    if (u->n[U_NO] < 1 || u->n[U_NO] > n[A_CAPACITY])
+    if (u->n[U_NO] < 1 || u->n[U_NO] > n[A_CAPACITY] ||
+        !usher__text_equal(&a->rooms[u->n[U_NO] - 1], &u->id))
         return damaged(w);
     a->rooms[u->n[U_NO] - 1].data = "";
     a->rooms[u->n[U_NO] - 1].size = 0;

@@ -4,6 +4,8 @@
 
 #include "queue.h"
 
+#include "core/text.h"
+
 /* ---- agents go -------------------------------------------------------------------- */
 
 enum usher_status usher__queue_first_in_rooms(work *w, struct act *act, struct usher_record *ret)
@@ -19,8 +21,11 @@ enum usher_status usher__queue_first_in_rooms(work *w, struct act *act, struct u
         if (a->rooms[i].size == 0)
             continue;
         status = w->ops->find(w->txn, &w->scope, K_USER, &a->rooms[i], &r);
+        if (status == USHER_MISSING ||
+            (status == USHER_OK && !usher__text_equal(&r.owner, &a->r.id)))
+            return damaged(w);
         if (status != USHER_OK)
-            return status == USHER_MISSING ? damaged(w) : status;
+            return status;
         if (!found || place(&r) < rank || (place(&r) == rank && r.order < order)) {
             *ret = r;
             rank = place(&r);

@@ -1654,6 +1654,7 @@ static const struct usher__constant constants[] = {
     { "USED", USED },
     { "MADE", MADE },
     { "FILLS_MAX", USHER_SERIAL_FILLS_MAX },
+    { "WIDTH_MAX", USHER_SERIAL_WIDTH_MAX },
     { "USE_MS", USHER__USE_MS },
     { "USE_BIT", INT64_C(1) << USHER__USE_BITS },
     { "RANK_BIT", INT64_C(1) << USHER__GAPFREE_BITS },

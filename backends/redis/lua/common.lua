@@ -89,9 +89,12 @@ function S.walk(kind, slot, by, hi, order, back)
     end
     if not m then return nil end
     local r = S.find(kind, sub(m, #p + (slot == '2' and 8 or 15)))
-    -- it stands where it says: a walk that goes on behind it gets on
-    if r and sub(m, #p + 1, -#r.id - 1) ~= (slot == '2' and spack('>I7', r.order)
-        or spack('>I7I7', slot == '0' and r.rank or r.ends, r.order)) then S.damaged() end
+    -- it stands where it says, so a walk that goes on behind it gets on, and what it is taken out
+    -- of is where it stood
+    if r and (sub(m, #p + 1, -#r.id - 1) ~= (slot == '2' and spack('>I7', r.order)
+        or spack('>I7I7', slot == '0' and r.rank or r.ends, r.order)) or by and by ~= (slot == '2' and r.owner
+        or r.group) or (slot == '0' and r.slots % 2 or slot == '1' and r.slots % 4 - r.slots % 2
+        or r.slots - r.slots % 4) == 0) then S.damaged() end
     return r
 end
 

@@ -19,10 +19,15 @@ end
 
 -- @r with what its data say: lanes, rooms ('' for nobody)
 function S.agent_read(r)
-    local d = munpack(r.data)
+    local d, n = munpack(r.data), 0
     r.lanes, r.rooms = {}, {}
+    if d[1] > #d or r.n0 > #d then S.damaged() end
     for i = 1, d[1] do r.lanes[i] = d[1 + i] end
-    for i = 1, r.n0 do r.rooms[i] = d[1 + d[1] + i] end
+    for i = 1, r.n0 do
+        r.rooms[i] = d[1 + d[1] + i]
+        if r.rooms[i] ~= '' then n = n + 1 end
+    end
+    if n ~= S.used(r) then S.damaged() end
     r.since = #d > 1 + d[1] + r.n0 and d[#d] or 0 -- there was none once
     r.dirty, r.touched, r.served, r.leaving, r.was_open = false, false, false, false, S.is_open(r)
     return r
@@ -124,12 +129,13 @@ function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
 -- see usher__queue_rank_anew()
 function S.rank_anew(max)
     local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
+    if strategy > K.STRATEGY_MAX then S.damaged() end
     while max > 0 and S.cnt(K.COUNT_OLD_RANKS) ~= 0 do
         local n = 0
         while max > 0 and n < K.CHANGE_MAX do
             local r = S.walk('2', '0', nil, rank, order)
             if not r then
-                S.add(K.COUNT_OLD_RANKS, -1)
+                S.add(K.COUNT_OLD_RANKS, -S.cnt(K.COUNT_OLD_RANKS))
                 break
             end
             if floor(r.rank / K.RANKS) == strategy then
@@ -317,6 +323,7 @@ end
 
 function S.room_empty(u, at)
     local a, seated, wrapup = S.agent_hold(u.owner), u.state == K.USER_SEATED, S.set[K.SET_WRAPUP + 1]
+    if a.rooms[u.n5] ~= u.id then S.damaged() end
     a.rooms[u.n5] = ''
     if seated then a.n1 = a.n1 - 1 else a.n6 = a.n6 - 4 end
     a.dirty = true

@@ -5,6 +5,7 @@
 function S.say_agent(status, r)
     S.status, S.state, S.agent = status, S.shown(r), r.id
     S.login, S.no = 0, 0
+    if r.n0 > K.CAPACITY_MAX then S.damaged() end
     if r.state ~= K.AGENT_GONE then S.login, S.no = r.order, r.n0 end
 end
 

@@ -7,7 +7,8 @@ function S.make_expiry()
         local best
         for i = 1, a.n0 do
             if a.rooms[i] ~= '' then
-                local r = S.find('3', a.rooms[i]) or S.damaged()
+                local r = S.find('3', a.rooms[i])
+                if not r or r.owner ~= a.id then S.damaged() end
                 local p = S.place_of(r)
                 if not best or p < S.place_of(best) or p == S.place_of(best) and r.order < best.order then
                     best = r

@@ -60,6 +60,7 @@ function S.make_reads()
             local r = S.walk('3', '0', lane, rank, order)
             if not r then return longest end
             if S.now - r.n0 > longest then longest = S.now - r.n0 end
+            if S.place_of(r) ~= r.rank then S.damaged() end
             rank, order = (K.PRIORITY_MAX - r.n1) * 8796093022208 + K.PLACE_MAX, 9007199254740991
         end
     end

@@ -352,6 +352,7 @@ function S.make_rules()
     -- see usher__serial_limit(); @f is the packed format as an array
     function S.limit(f, max, mode, reset)
         local base, step, width, radix, most = S.big(f[4]), f[5], f[6], f[7], MOST
+        if width > K.WIDTH_MAX then S.damaged() end
         if width > 0 and f[9] == 0 then
             local power = {0, 1}
             for _ = 1, width do

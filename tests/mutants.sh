@@ -385,10 +385,18 @@ mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/        if (passed) {/        if (false) {/' \
     tests/fault/test_redis_faults 'a_command_refused*'
+mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/            atomic_fetch_add(r->demotions, 1);/            atomic_fetch_add(r->demotions, 0);/' \
+    tests/fault/test_redis_roles 'a_name*'
+mutant 'Redis: replicas are read from' backends/redis/redis.c 's/    if (role.size > 0 \&\& !is(&role, "master")) {/    if (false) {/' \
+    tests/fault/test_redis_roles 'a_replica*'
+mutant 'Redis: the role is asked at connect only' backends/redis/redis.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
+    tests/fault/test_redis_roles 'a_demoted*'
 mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!there || !same ||/(!there ||/; s/ids->at != ids->records->n))/false))/' \
     tests/fault/test_redis_faults 'a_damaged_index*'
 
 # ---- Redis: the scripts ----
+mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_act.lua 's/    if d\[1\] > #d or r.n0 > #d then S.damaged() end//' \
+    tests/fault/test_edited 'a_number_in*'
 mutant 'script: a record stays in the list of due ones' backends/redis/lua/common.lua "s/        if was then S.leave(S.held, kind .. '1', /        if false then S.leave(S.held, kind .. '1', /" \
     $redis 'a_hold_that_is_not*'
 mutant 'script: a record does not join the list of its group' backends/redis/lua/common.lua "s/^        za\[n - 1\], za\[n\] = '0', by/        za[n - 1], za[n] = '0', 'x' .. by/" \

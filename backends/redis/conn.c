@@ -281,6 +281,11 @@ const char *usher__redis_conn_message(const struct usher__redis_conn *c)
     return c->message;
 }
 
+void usher__redis_conn_refuse(struct usher__redis_conn *c, const char *why)
+{
+    say(c, why, "");
+}
+
 const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct redisReply *reply)
 {
     if (reply->type == REDIS_REPLY_ERROR)

@@ -119,6 +119,8 @@ size_t usher__redis_conn_unsent_from(const struct usher__redis_conn *c);
 const char *usher__redis_conn_message(const struct usher__redis_conn *c);
 /* Makes that line from an error reply. */
 const char *usher__redis_conn_explain(struct usher__redis_conn *c, const struct redisReply *reply);
+/* Makes it of @why the server is not to be used. */
+void usher__redis_conn_refuse(struct usher__redis_conn *c, const char *why);
 
 /* What a reply says about its request.  With all but OK and SCRIPT_ERROR it was not
  * applied. */

@@ -26,6 +26,8 @@
 
 enum progress { TO_SEND, DONE };
 
+#define ROLE_MS 1000 /* how old may be what is known of the server's role */
+
 static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
 {
     return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
@@ -99,76 +101,162 @@ static void log_line(const struct usher__redis *r, enum usher_log_level level, c
         r->log(r->log_payload, level, line);
 }
 
-/* The value of a CONFIG GET, "" if it is not permitted or not known. */
-static const char *config_value(const struct redisReply *reply)
+/* The value of @field in the text of an INFO, up to the end of the line; "" if there is none. */
+static struct usher_text info_field(const struct redisReply *reply, const char *field)
 {
-    if (reply->type == REDIS_REPLY_ARRAY && reply->elements == 2 &&
-        reply->element[1]->type == REDIS_REPLY_STRING)
-        return reply->element[1]->str;
-    return "";
+    struct usher_text value = { "", 0 };
+    size_t n = strlen(field);
+
+    if (reply->type != REDIS_REPLY_STRING)
+        return value;
+    for (const char *at = reply->str; at != NULL; at = strchr(at, '\n')) {
+        at += *at == '\n';
+        if (strncmp(at, field, n) == 0 && at[n] == ':') {
+            value.data = at + n + 1;
+            value.size = strcspn(value.data, "\r\n");
+            break;
+        }
+    }
+    return value;
 }
 
-/* Say once how durable the server is. */
-static void describe(struct usher__redis *r, const char *appendonly, const char *fsync,
-                     const char *policy)
+static bool is(const struct usher_text *value, const char *word)
 {
-    if (r->looked)
-        return;
-    r->looked = true;
-    if (policy[0] != '\0' && strcmp(policy, "noeviction") != 0)
-        log_line(r, USHER_LOG_WARNING,
-                 "redis: maxmemory-policy is not noeviction: pools may vanish");
-    if (strcmp(appendonly, "no") == 0)
+    return value->size == strlen(word) && memcmp(value->data, word, value->size) == 0;
+}
+
+/* Say how durable the server is: @persistence and @memory are sections of its INFO, @fsync the
+ * answer to CONFIG GET, which managed services refuse. */
+static void describe(const struct usher__redis *r, const struct redisReply *persistence,
+                     const struct redisReply *memory, const struct redisReply *fsync)
+{
+    struct usher_text aof = info_field(persistence, "aof_enabled"),
+                      policy = info_field(memory, "maxmemory_policy"), when = { "", 0 };
+
+    if (fsync->type == REDIS_REPLY_ARRAY && fsync->elements == 2 &&
+        fsync->element[1]->type == REDIS_REPLY_STRING) {
+        when.data = fsync->element[1]->str;
+        when.size = fsync->element[1]->len;
+    }
+    /* volatile-*: keys with a time to live, which ours have not */
+    if (policy.size > 7 && memcmp(policy.data, "allkeys", 7) == 0)
+        log_line(r, USHER_LOG_WARNING, "redis: maxmemory-policy is allkeys-*: scopes may vanish");
+    if (is(&aof, "0"))
         log_line(r, USHER_LOG_WARNING, "redis: appendonly is off: a restart loses commands");
-    else if (strcmp(fsync, "everysec") == 0)
+    else if (is(&when, "no"))
+        log_line(r, USHER_LOG_WARNING, "redis: appendfsync no: a power cut loses half a minute");
+    else if (is(&when, "everysec"))
         log_line(r, USHER_LOG_INFO, "redis: appendfsync everysec: a power cut loses a second");
-    else if (strcmp(fsync, "always") == 0)
+    else if (is(&when, "always"))
         log_line(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
 }
 
-static void ask_config(struct usher__redis *r, const char *name)
+/* Send what has been begun and read the @n answers. */
+static enum usher_status asked(struct usher__redis *r, int64_t deadline_ms,
+                               struct redisReply **replies, size_t n)
 {
+    enum usher_status status = usher__redis_conn_flush(r->conn);
+    size_t i = 0;
+
+    for (; i < n && status == USHER_OK; i++)
+        status = usher__redis_conn_read(r->conn, deadline_ms, &replies[i]);
+    if (status == USHER_OK)
+        return status;
+    for (size_t k = 0; k + 1 < i; k++)
+        freeReplyObject(replies[k]);
+    return status;
+}
+
+static void ask(struct usher__redis *r, const char *command, const char *what)
+{
+    usher__redis_conn_begin(r->conn, 2);
+    usher__redis_conn_arg_str(r->conn, command);
+    usher__redis_conn_arg_str(r->conn, what);
+}
+
+/* The settings of a master that was not asked before; what cannot be read is passed over. */
+static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
+{
+    struct redisReply *replies[3];
+    enum usher_status status;
+
+    ask(r, "INFO", "persistence");
+    ask(r, "INFO", "memory");
     usher__redis_conn_begin(r->conn, 3);
     usher__redis_conn_arg_str(r->conn, "CONFIG");
     usher__redis_conn_arg_str(r->conn, "GET");
-    usher__redis_conn_arg_str(r->conn, name);
+    usher__redis_conn_arg_str(r->conn, "appendfsync");
+    status = asked(r, deadline_ms, replies, 3);
+    if (status != USHER_OK)
+        return status;
+    describe(r, replies[0], replies[1], replies[2]);
+    for (size_t i = 0; i < 3; i++)
+        freeReplyObject(replies[i]);
+    return USHER_OK;
 }
 
-/* Look at the server's settings the first time; what cannot be read is passed over. */
-static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
+/*
+ * Is it a master, and which?  A replica answers reads with what was, and names and virtual
+ * addresses lead elsewhere after a failover: so it is asked with each connection and again when
+ * an answer is older than ROLE_MS.  Of a server that may not be asked it is not known.
+ */
+static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
 {
-    static const char *const names[3] = { "appendonly", "appendfsync", "maxmemory-policy" };
-    char values[3][16] = { "", "", "" };
+    struct redisReply *reply;
+    struct usher_text role, identity;
     enum usher_status status;
+    bool other;
 
-    for (size_t i = 0; i < 3; i++)
-        ask_config(r, names[i]);
-    status = usher__redis_conn_flush(r->conn);
-    for (size_t i = 0; i < 3 && status == USHER_OK; i++) {
-        struct redisReply *reply;
+    ask(r, "INFO", "replication");
+    status = asked(r, deadline_ms, &reply, 1);
+    if (status != USHER_OK)
+        return status;
+    role = info_field(reply, "role");
+    if (role.size == 0 && r->tells && r->asked_ms == 0)
+        log_line(
+            r, USHER_LOG_WARNING,
+            "redis: the server may not be asked for INFO: whether it is a master is not known");
+    if (role.size > 0 && !is(&role, "master")) {
+        struct usher_text host = info_field(reply, "master_host"),
+                          port = info_field(reply, "master_port");
+        char why[160];
 
-        status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
-        if (status != USHER_OK)
-            break;
-        (void)snprintf(values[i], sizeof values[0], "%.15s", config_value(reply));
+        (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
+                       host.size < 100 ? (int)host.size : 100, host.data,
+                       port.size < 8 ? (int)port.size : 8, port.data);
+        usher__redis_conn_refuse(r->conn, why);
         freeReplyObject(reply);
+        return USHER_UNAVAILABLE;
     }
-    if (status == USHER_OK)
-        describe(r, values[0], values[1], values[2]);
-    return status;
+    identity = info_field(reply, "master_replid");
+    other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
+                         memcmp(identity.data, r->identity, identity.size) != 0);
+    if (identity.size < sizeof r->identity) {
+        memcpy(r->identity, identity.data, identity.size);
+        r->identity[identity.size] = '\0';
+    }
+    freeReplyObject(reply);
+    r->asked_ms = usher__redis_clock_ms();
+    return other ? look(r, deadline_ms) : USHER_OK;
 }
 
 enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
 {
+    unsigned demotions = r->demotions != NULL ? atomic_load(r->demotions) : 0;
     enum usher_status status = USHER_OK;
+    bool fresh;
 
-    if (!usher__redis_conn_is_connected(r->conn)) {
+    if (demotions != r->demotions_seen)
+        usher__redis_conn_discard(r->conn);
+    r->demotions_seen = demotions;
+    fresh = !usher__redis_conn_is_connected(r->conn);
+    if (fresh) {
         status = usher__redis_conn_connect(r->conn, deadline_ms);
         for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
             r->script[i].sha[0] = '\0'; /* another server, perhaps */
     }
-    if (status == USHER_OK && !r->looked)
-        status = look(r, deadline_ms);
+    if (status == USHER_OK && (fresh || usher__redis_clock_ms() - r->asked_ms >= ROLE_MS))
+        status = ask_role(r, deadline_ms);
     if (status == USHER_UNKNOWN)
         status = USHER_UNAVAILABLE; /* nothing was touched */
     if (status != USHER_OK)
@@ -292,6 +380,9 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
     default: { /* refused: some of it may pass */
         const char *why = usher__redis_conn_explain(r->conn, reply);
 
+        /* The master that it was is another one now: the connections go. */
+        if (strncmp(reply->str, "READONLY", 8) == 0 && r->demotions != NULL)
+            atomic_fetch_add(r->demotions, 1);
         if (strncmp(reply->str, "READONLY", 8) != 0 && strncmp(reply->str, "OOM", 3) != 0 &&
             strncmp(reply->str, "MISCONF", 7) != 0)
             fail(task, &b->progress[i], USHER_UNAVAILABLE, why);
@@ -731,7 +822,7 @@ static struct usher__redis *lane_like(const struct usher__redis *from)
     r->packed = NULL;
     r->packed_size = 0;
     r->conn = NULL;
-    r->looked = true;
+    r->tells = false;
     r->random ^= (uint64_t)(uintptr_t)r;
     r->options.host = moved(from->options.host, from, r);
     r->options.unix_path = moved(from->options.unix_path, from, r);
@@ -968,6 +1059,8 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     s->base.ops = &ops;
     s->alloc = r->alloc = opt->alloc;
     s->lane[0] = r;
+    r->demotions = &s->demotions;
+    r->tells = true;
     s->locks = pthread_mutex_init(&s->lock, NULL) == 0;
     if (s->locks && pthread_rwlock_init(&s->order, NULL) != 0) {
         (void)pthread_mutex_destroy(&s->lock);

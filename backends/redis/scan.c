@@ -851,7 +851,6 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
         return USHER_NOMEM;
     memset(own, 0, sizeof *own);
     own->alloc = r->alloc;
-    own->looked = true;
     own->random = (uint64_t)deadline_ms;
     own->patience_ms = deadline_ms - usher__redis_clock_ms();
     memcpy(own->prefix, r->prefix, sizeof own->prefix);

@@ -6,6 +6,7 @@
 #include <usher/store.h>
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #include "conn.h"
 
@@ -37,7 +38,15 @@ struct usher__redis {
     int64_t patience_ms; /* of a scan: with one answer */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     void *log_payload;
-    bool looked; /* at how durable the server is */
+    /* Which master answers, "": not known; when it was asked; does this one tell of its settings?
+     */
+    char identity[48];
+    int64_t asked_ms;
+    bool tells;
+    /* How often a server of the store said that it is no master (any more): what is connected since
+     * before that connects anew.  NULL: it looks for itself. */
+    _Atomic unsigned *demotions;
+    unsigned demotions_seen;
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
     /* of the connection */
     char host[256], user[256], password[512], client_name[256];
@@ -54,6 +63,7 @@ struct usher__redis_store {
     pthread_rwlock_t order;
     bool locks; /* both are initialised */
     bool taken[2];
+    _Atomic unsigned demotions;
 };
 
 /* A key of @scope; "", ":index" or ":held" is @suffix.  Returns its size. */
@@ -61,7 +71,8 @@ size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX]);
 
-/* Connect, if that is not so.  UNAVAILABLE, NOMEM: message in usher__redis_conn_message(). */
+/* Connect to a master, if that is not so.  UNAVAILABLE, NOMEM: message in
+ * usher__redis_conn_message(). */
 enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms);
 
 /* Wait a little before trying again, longer each time; false when the deadline is near. */

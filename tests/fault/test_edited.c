@@ -735,6 +735,63 @@ static void key_edit(void)
     freeReplyObject(keys);
 }
 
+/* Numbers of a record by which a script counts, and where they stand in its bytes: none of them
+ * makes it run on. */
+static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
+{
+    static const struct {
+        const char *field;
+        size_t at; /* of its seven bytes */
+        const char *line;
+    } edits[] = {
+        { "1:ann", 40, "queue agents q" },
+        { "1:ann", 40, "queue room q ann" },
+        { "1:ann", 40, "queue logout q ann" },
+        { "1:ann", 47, "queue free q ann" },
+    };
+    const struct test_store *store = stores_named("redis");
+    char url[STORE_URL_MAX];
+    int port = 0;
+
+    (void)state;
+    if (store == NULL) {
+        stores_skip("redis");
+        return;
+    }
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        struct usher_engine *e;
+        struct usher_reply r;
+        struct line l;
+        redisReply *record;
+        char line[128];
+
+        assert_true(store->fresh(url));
+        assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
+        redis = redisConnect("127.0.0.1", port);
+        assert_true(redis != NULL && redis->err == 0);
+        base_make(url);
+        record = asked("HGET {q}:queue %s", edits[i].field);
+        assert_int_equal(record->type, REDIS_REPLY_STRING);
+        assert_true(record->len > edits[i].at + 7);
+        memset(record->str + edits[i].at, 0x3f, 7);
+        freeReplyObject(asked("HSET {q}:queue %s %b", edits[i].field, record->str, record->len));
+        freeReplyObject(record);
+        e = engine_open(url, PATIENCE_MS);
+        assert_non_null(e);
+        (void)snprintf(line, sizeof line, "%s now=" NOW, edits[i].line);
+        line_read(&l, line);
+        (void)usher_execute(e, &l.c, &r, 1);
+        if (r.status < USHER_UNAVAILABLE || strstr(r.message, "damaged") == NULL)
+            fail_msg("%s: %s, %s", line, usher_status_word(r.status), r.message);
+        nothing_runs_on(line);
+        usher_reply_done(&r);
+        line_done(&l);
+        usher_close(e);
+        redisFree(redis);
+        redis = NULL;
+    }
+}
+
 static void keys_that_were_edited_are_answered_from(void **state)
 {
     const struct test_store *store = stores_named("redis");
@@ -787,6 +844,7 @@ static void keys_that_were_edited_are_answered_from(void **state)
     free(sizes);
     freeReplyObject(keys);
     redisFree(redis);
+    redis = NULL;
 }
 
 #endif
@@ -798,6 +856,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_file_that_was_edited_is_answered_from),
         cmocka_unit_test(a_file_with_a_wrong_byte_is_answered_from),
 #ifdef USHER_WITH_REDIS
+        cmocka_unit_test(a_number_in_a_key_that_cannot_be_is_damage),
         cmocka_unit_test(keys_that_were_edited_are_answered_from),
 #endif
     };

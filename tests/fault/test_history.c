@@ -17,13 +17,14 @@
  * Time goes on in sweeps alone: all others are given a time long past, and so have that of the
  * scope.  Who is killed (or whose server is) leaves something behind that may have been applied or
  * not: where a version is missing, one of those must explain it, and all that follows.  A command
- * that was under way when the server was killed may have been sent again: it may explain one
- * besides its own answer.
+ * of a kind that can be sent again may have been, if it was under way when the server was killed:
+ * it may explain one besides its own answer.
  *
  * A history has 20,000 commands at most; USHER_OPS sets how many commands a test makes in all.
  */
 #include "config.h"
 
+#include <usher/store.h>
 #include <usher/usher.h>
 
 #include <inttypes.h>
@@ -64,7 +65,8 @@ enum { UNUSED, BEGUN, ENDED };
 
 struct event {
     _Atomic int done; /* UNUSED … */
-    int changer;      /* made its version */
+    bool changer;     /* made its version */
+    bool again;       /* may be sent again though it may have been applied */
     char line[CHATTER_LINE];
     char answer[ANSWER];
     enum usher_status status;
@@ -158,6 +160,7 @@ static bool event_execute(struct usher_engine *engine, struct event *e, struct c
 
     line_read(&line, e->line);
     e->verb = line.c.verb;
+    e->again = (usher_command_flags(&line.c) & USHER_COMMAND_REPEATABLE) != 0;
     e->began_ns = clock_ns();
     atomic_store(&e->done, BEGUN);
     (void)usher_execute(engine, &line.c, &reply, 1);
@@ -277,6 +280,15 @@ struct ghost {
     int64_t last_ns; /* not later than this: the server was gone; INT64_MAX: nobody knows */
     bool used;
 };
+
+/* What is not answered and may have been applied: most likely in the order in which it began, for
+ * so it stood in a batch. */
+static int by_begin(const void *a, const void *b)
+{
+    const struct ghost *x = a, *y = b;
+
+    return x->e->began_ns < y->e->began_ns ? -1 : x->e->began_ns > y->e->began_ns;
+}
 
 struct replay {
     const struct noun_model *model; /* NULL: a twin */
@@ -412,7 +424,8 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
             if (e->began_ns <= kills[k].ended_ns && (!ended || e->ended_ns >= kills[k].began_ns) &&
                 ghost.last_ns == INT64_MAX)
                 ghost.last_ns = kills[k].ended_ns;
-        if (e->line[0] != '\0' && !only_looks(e->verb) && (!ended || ghost.last_ns != INT64_MAX)) {
+        if (e->line[0] != '\0' && !only_looks(e->verb) &&
+            (!ended || (e->again && ghost.last_ns != INT64_MAX))) {
             assert_true(r.n_ghosts < sizeof r.ghosts / sizeof *r.ghosts);
             r.ghosts[r.n_ghosts++] = ghost;
         }
@@ -423,6 +436,7 @@ static void replay(struct history *h, size_t n, const char *const *first, size_t
     }
     if (n_kills == 0)
         assert_int_equal(r.n_ghosts, 0);
+    qsort(r.ghosts, r.n_ghosts, sizeof *r.ghosts, by_begin);
     qsort(r.events, r.n, sizeof *r.events, by_version);
     for (size_t i = 0; i < r.n; i++) {
         const struct event *e = r.events[i];

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A master that becomes a replica, and the name behind which there is another one then: nobody
+ * reads from a replica unknowingly, nobody stays with a server that takes no writes, and what a
+ * server may lose is said of each master once.  R14 of the specification of the Redis store.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/proxy.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS 20000
+
+/* Two servers, and the name that leads to one of them. */
+static struct redis_server *first, *second;
+static struct proxy *name;
+
+static char logged[4096];
+
+static void log_line(void *payload, enum usher_log_level level, const char *line)
+{
+    size_t n = strlen(logged);
+
+    (void)payload;
+    (void)snprintf(logged + n, sizeof logged - n, "%d %s\n", (int)level, line);
+}
+
+static unsigned told(const char *what)
+{
+    unsigned n = 0;
+
+    for (const char *at = strstr(logged, what); at != NULL; at = strstr(at + 1, what))
+        n++;
+    return n;
+}
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static const char *url_of(int port)
+{
+    static char url[64];
+
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
+    return url;
+}
+
+static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct usher_engine **e)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+
+    opt.timeout_ms = timeout_ms;
+    opt.log = log_line;
+    return usher_open(url, &opt, e);
+}
+
+/* The status of @text, and what was said of it in @why. */
+static enum usher_status done(struct usher_engine *e, const char *text, char why[256])
+{
+    struct usher_reply r;
+    struct line l;
+    enum usher_status status;
+
+    line_read(&l, text);
+    status = usher_execute(e, &l.c, &r, 1);
+    assert_true(status == USHER_OK || status == r.status);
+    status = r.status;
+    (void)snprintf(why, 256, "%s", r.message);
+    usher_reply_done(&r);
+    line_done(&l);
+    return status;
+}
+
+static void must(struct usher_engine *e, const char *text, enum usher_status status)
+{
+    char why[256];
+    enum usher_status is = done(e, text, why);
+
+    if (is != status)
+        fail_msg("%s: %s (%s)", text, usher_status_word(is), why);
+}
+
+static void be_replica_of(struct redis_server *s, const struct redis_server *of)
+{
+    char port[16];
+
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(of));
+    assert_true(redis_do_ok(s, "REPLICAOF", "127.0.0.1", port, NULL));
+    assert_true(redis_server_wait_info(s, "replication", "master_link_status:up", PATIENCE_MS));
+}
+
+static int two_servers(void **state)
+{
+    static const char *const evicts[] = { "maxmemory-policy allkeys-lru", NULL };
+    struct redis_server_options one = { .aof = REDIS_AOF_EVERYSEC }, two = { .config = evicts };
+
+    (void)state;
+    first = redis_server_start(&one);
+    second = redis_server_start(&two);
+    if (first == NULL || second == NULL)
+        return -1;
+    name = proxy_start(redis_server_port(first));
+    logged[0] = '\0';
+    return name != NULL ? 0 : -1;
+}
+
+static int no_servers(void **state)
+{
+    (void)state;
+    proxy_stop(name);
+    redis_server_stop(first);
+    redis_server_stop(second);
+    return 0;
+}
+
+static void a_replica_is_refused_at_once(void **state)
+{
+    struct usher_engine *e = NULL;
+    char whose[64];
+    int64_t began;
+
+    (void)state;
+    be_replica_of(second, first);
+    (void)snprintf(whose, sizeof whose, "is a replica of 127.0.0.1:%d", redis_server_port(first));
+    began = clock_ms();
+    assert_int_equal(engine_open(url_of(redis_server_port(second)), PATIENCE_MS, &e),
+                     USHER_UNAVAILABLE);
+    assert_true(clock_ms() - began < PATIENCE_MS / 2);
+    if (strstr(usher_message(NULL), whose) == NULL)
+        fail_msg("%s", usher_message(NULL));
+}
+
+/* A write finds out; the answer comes from the other one, within the deadline of the command. */
+static void a_name_that_leads_elsewhere_is_followed(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    must(e, "number reg p 1", USHER_OK);
+    be_replica_of(second, first);
+    assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
+    be_replica_of(first, second);
+    proxy_set_target(name, redis_server_port(second));
+    must(e, "number call p owner=ann", USHER_OK);
+    must(e, "number call p number=1 owner=ann", USHER_SAME);
+    usher_close(e);
+    /* of the first and of the second, once each */
+    assert_int_equal(told("appendfsync everysec"), 1);
+    assert_int_equal(told("appendonly is off"), 1);
+    assert_int_equal(told("maxmemory-policy"), 1);
+}
+
+/* Nobody writes: reads find out after a second, and a check, which connects, at once. */
+static void a_demoted_master_is_not_read_from(void **state)
+{
+    struct usher_engine *e = NULL;
+    uint64_t faults;
+    int64_t began;
+    char why[256];
+    enum usher_status status;
+
+    (void)state;
+    assert_int_equal(engine_open(url_of(proxy_port(name)), 200, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    be_replica_of(second, first);
+    assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
+    be_replica_of(first, second);
+    assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+    began = clock_ms();
+    do {
+        status = done(e, "number show p 1", why);
+    } while (status == USHER_OK && clock_ms() - began < PATIENCE_MS);
+    assert_int_equal(status, USHER_UNAVAILABLE);
+    if (strstr(why, "is a replica of 127.0.0.1:") == NULL)
+        fail_msg("%s", why);
+    /* and when it is one again */
+    assert_true(redis_do_ok(first, "REPLICAOF", "NO", "ONE", NULL));
+    must(e, "number show p 1", USHER_OK);
+    usher_close(e);
+}
+
+/* Keys without a time to live are not evicted under volatile-*; settings that cannot be read are
+ * passed over. */
+static void what_is_no_danger_is_no_warning(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_true(redis_do_ok(first, "CONFIG", "SET", "maxmemory-policy", "volatile-lru", NULL));
+    assert_true(redis_do_ok(first, "CONFIG", "SET", "appendfsync", "always", NULL));
+    assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-config", NULL));
+    assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
+    usher_close(e);
+    assert_string_equal(logged, "");
+    assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
+    assert_int_equal(engine_open(url_of(redis_server_port(first)), PATIENCE_MS, &e), USHER_OK);
+    must(e, "number add p 1", USHER_OK);
+    usher_close(e);
+    assert_int_equal(told("may not be asked"), 1);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, two_servers, no_servers)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_replica_is_refused_at_once),
+        TEST(a_name_that_leads_elsewhere_is_followed),
+        TEST(a_demoted_master_is_not_read_from),
+        TEST(what_is_no_danger_is_no_warning),
+    };
+    struct redis_server_options options = { 0 };
+    struct redis_server *any = redis_server_start(&options);
+
+    if (any == NULL)
+        return redis_skip();
+    redis_server_stop(any);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

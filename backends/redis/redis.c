@@ -144,7 +144,7 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
     if (is(&aof, "0"))
         log_line(r, USHER_LOG_WARNING, "redis: appendonly is off: a restart loses commands");
     else if (is(&when, "no"))
-        log_line(r, USHER_LOG_WARNING, "redis: appendfsync no: a power cut loses half a minute");
+        log_line(r, USHER_LOG_INFO, "redis: appendfsync no: a power cut loses half a minute");
     else if (is(&when, "everysec"))
         log_line(r, USHER_LOG_INFO, "redis: appendfsync everysec: a power cut loses a second");
     else if (is(&when, "always"))

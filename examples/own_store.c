@@ -508,6 +508,7 @@ static const struct usher_record_store_ops own_store_ops = {
     NULL, /* no history within */
     NULL,
     NULL, /* nothing is fetched ahead */
+    NULL, /* nothing is durable */
 };
 
 /* The driver of `own:`. */

@@ -260,6 +260,8 @@ static void scope_show(const struct scope *from, struct usher_scope *to)
     memcpy(to->settings, from->settings, sizeof to->settings);
     to->ref = (void *)(uintptr_t)from;
     to->erase = false;
+    to->n_gaps = 0;
+    to->writer = 0;
 }
 
 static void record_show(const struct record *from, uint8_t kind, struct usher_record *to)

@@ -15,6 +15,7 @@
 
 #include <poll.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
@@ -26,7 +27,7 @@
 
 enum progress { TO_SEND, DONE };
 
-#define ROLE_MS 1000 /* how old may be what is known of the server's role */
+#define ROLE_MS 100 /* how old may be what is known of the server: its role, which one it is */
 
 static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
 {
@@ -195,6 +196,15 @@ static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
     return USHER_OK;
 }
 
+/* The first 12 digits of a replication id, as the scripts make a number of them. */
+static uint64_t server_of(const char *identity)
+{
+    char digits[13];
+
+    (void)snprintf(digits, sizeof digits, "%.12s", identity);
+    return strtoull(digits, NULL, 16);
+}
+
 /*
  * Is it a master, and which?  A replica answers reads with what was, and names and virtual
  * addresses lead elsewhere after a failover: so it is asked with each connection and again when
@@ -234,6 +244,7 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
     if (identity.size < sizeof r->identity) {
         memcpy(r->identity, identity.data, identity.size);
         r->identity[identity.size] = '\0';
+        r->server = server_of(r->identity);
     }
     freeReplyObject(reply);
     r->asked_ms = usher__redis_clock_ms();
@@ -525,19 +536,28 @@ static bool pack_command(struct usher__redis *r, const struct usher_command *c,
     return true;
 }
 
+static unsigned char *put_number(unsigned char *at, uint64_t value)
+{
+    *at++ = 0xcf;
+    for (int i = 7; i >= 0; i--)
+        *at++ = (unsigned char)(value >> (8 * i) & 0xff);
+    return at;
+}
+
 /* Bytes before the first command. */
-#define HEAD 15
+#define HEAD 24
 
 /*
  * What the script is given: how many commands, of them plain calls, of them brief, the place where
- * the names of fields begin, how far a time may be ahead; the commands; what is read from the hash
+ * the names of fields begin, how far a time may be ahead, which server it is said to be (0: not
+ * known, -1: by hand); the commands; what is read from the hash
  * at once: the header, the settings, the numbers that are hung up.  lua/main.lua adds what other
  * commands begin with.
  */
 static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call)
 {
     static const char names[] = "\xa4head\xa8settings";
-    unsigned n = 0, calls = 0, brief = 0, values = 5, hangups = 0;
+    unsigned n = 0, calls = 0, brief = 0, values = 6, hangups = 0;
     unsigned char *at;
 
     r->packed_n = HEAD;
@@ -581,9 +601,8 @@ static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call
     *at++ = 0xcd;
     *at++ = (unsigned char)(values >> 8);
     *at++ = (unsigned char)(values & 0xff);
-    *at++ = 0xcf;
-    for (int i = 7; i >= 0; i--)
-        *at++ = (unsigned char)((uint64_t)b->context->skew_ms >> (8 * i) & 0xff);
+    at = put_number(at, (uint64_t)b->context->skew_ms);
+    (void)put_number(at, r->server);
     return true;
 }
 

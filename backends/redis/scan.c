@@ -264,10 +264,24 @@ static bool head_read(struct usher_text text, int64_t known, struct usher_scope 
     text.size -= 16;
     if (!epoch_read(&epoch, &s->epoch) || !take_number(&text, NUMBER, &s->version) ||
         !take_number(&text, NUMBER, &clock) || !take_signed(&text, &due) ||
-        !ints_read(&text, s->counts, USHER_COUNTS) || text.size != 0)
+        !take_number(&text, NUMBER, &s->writer) || !ints_read(&text, s->counts, USHER_COUNTS) || text.size != 0)
         return false;
     s->clock_ms = (int64_t)clock;
     s->due_ms = due >= 0 ? due : INT64_MAX;
+    return true;
+}
+
+/* size 0: none. */
+static bool gaps_read(struct usher_text text, struct usher_scope *s)
+{
+    s->n_gaps = 0;
+    while (text.size > 0) {
+        struct usher_gap *gap = &s->gaps[s->n_gaps];
+
+        if (s->n_gaps++ == USHER_GAPS || !take_number(&text, NUMBER, &gap->last) ||
+            !take_number(&text, NUMBER, &gap->first))
+            return false;
+    }
     return true;
 }
 
@@ -431,15 +445,16 @@ static enum usher_status read_header(struct usher__redis *r, struct dump *d, cha
     struct redisReply *reply;
     enum usher_status status;
 
-    usher__redis_conn_begin(r->conn, 4);
+    usher__redis_conn_begin(r->conn, 5);
     usher__redis_conn_arg_str(r->conn, "HMGET");
     usher__redis_conn_arg(r->conn, key, size);
     usher__redis_conn_arg_str(r->conn, "head");
     usher__redis_conn_arg_str(r->conn, "settings");
+    usher__redis_conn_arg_str(r->conn, "gaps");
     status = ask(r, &reply, message);
     if (status != USHER_OK)
         return status;
-    if (reply->elements != 2) {
+    if (reply->elements != 3) {
         freeReplyObject(reply);
         (void)snprintf(message, 192, "redis: HMGET is not understood");
         return USHER_UNAVAILABLE;
@@ -556,7 +571,7 @@ static enum usher_status read_pages(struct usher__redis *r, struct dump *d, char
 
 static bool same_header(const struct dump *d)
 {
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         struct usher_text a = text_of(d->header.page[0]->element[i]);
         struct usher_text b = text_of(d->header.page[1]->element[i]);
 
@@ -626,7 +641,8 @@ static bool is_header(const struct redisReply *field)
 {
     struct usher_text name = text_of(field);
 
-    return (name.size == 4 && memcmp(name.data, "head", 4) == 0) ||
+    return (name.size == 4 &&
+            (memcmp(name.data, "head", 4) == 0 || memcmp(name.data, "gaps", 4) == 0)) ||
            (name.size == 8 && memcmp(name.data, "settings", 8) == 0);
 }
 
@@ -746,6 +762,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
     struct usher_text head = text_of(d->header.page[0]->element[0]);
     struct usher_text settings = text_of(d->header.page[0]->element[1]);
+    struct usher_text gaps = text_of(d->header.page[0]->element[2]);
     char format[USHER__REDIS_CONSTANT_MAX], defaults[USHER__REDIS_CONSTANT_MAX];
     char listed[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
     char permanent[USHER__REDIS_CONSTANT_MAX];
@@ -764,6 +781,8 @@ static enum usher_status show_scope(struct usher__redis *r, const struct dump *d
         return not_understood(d, "its header is not understood", message);
     if (settings.data != NULL ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
         return not_understood(d, "its settings are not understood", message);
+    if (!gaps_read(gaps, &scope))
+        return not_understood(d, "its gaps are not understood", message);
     if (!records_make(r, d, words, &all))
         return USHER_NOMEM;
     status = fn(payload, &item);

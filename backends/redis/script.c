@@ -114,7 +114,7 @@ static bool is_of(const char *name, const char *noun)
            (name[n] == '\0' || (name[n] == '_' && strncmp(name + n, "_fast", 5) != 0));
 }
 
-/* @text with what its marks name, which have none themselves.  False: as append_filled(). */
+/* @text with what its marks name, and theirs.  False: as append_filled(). */
 static bool append_part(struct out *o, const char *text, const char *noun, const char *constants)
 {
     static const char mark[] = "--@";
@@ -127,7 +127,7 @@ static bool append_part(struct out *o, const char *text, const char *noun, const
         if (end == NULL || !append_filled(o, text, (size_t)(at - text), constants))
             return false;
         part = text_of(noun, word, (size_t)(end - word));
-        if (part != NULL && !append_filled(o, part, strlen(part), constants))
+        if (part != NULL && !append_part(o, part, noun, constants))
             return false;
         text = end + 1;
     }

@@ -41,6 +41,7 @@ struct usher__redis {
     /* Which master answers, "": not known; when it was asked; does this one tell of its settings?
      */
     char identity[48];
+    uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
     /* How often a server of the store said that it is no master (any more): what is connected since

@@ -22,11 +22,13 @@
 #include "file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "visits.h"
 
@@ -198,11 +200,16 @@ static const char add_visit_rows_and_due[] =
     "CREATE INDEX record_due_by ON record(list, grp, until_ms, due)"
     " WHERE due IS NOT NULL AND grp IS NOT NULL;";
 
+/* Which file it was that wrote the scope last, and pairs of its gaps (struct usher_gap), 16 bytes
+ * each, highest byte first; 0 and NULL for those of before: the next change takes them over. */
+static const char add_writer[] = "ALTER TABLE scope ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;"
+                                 "ALTER TABLE scope ADD COLUMN gaps BLOB;";
+
 /* clang-format on */
 
 /* steps[n] leads from format n to n + 1. */
 static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits,
-                                                         add_visit_rows_and_due };
+                                                         add_visit_rows_and_due, add_writer };
 
 /* ---- messages --------------------------------------------------------------------- */
 
@@ -487,6 +494,44 @@ static enum usher_status prepare(sqlite3 *db, enum usher__sqlite_sync sync,
     return status;
 }
 
+static uint64_t mixed(uint64_t into, uint64_t value)
+{
+    uint64_t z = (into ^ value) + UINT64_C(0x9e3779b97f4a7c15);
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+/*
+ * Another number for a copy that is put in the place of the file (it has another inode, or was born at
+ * another time), and after each start of the system (what was not on the disk is gone).  What
+ * cannot be had is left out: the number is then the same more often.  A copy that is written over
+ * the file has the same.
+ */
+static uint64_t identity_of(const char *path)
+{
+    uint64_t z = 0;
+    char boot[64] = "";
+    struct statx st;
+    int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
+
+    if (fd >= 0) {
+        if (read(fd, boot, sizeof boot - 1) < 0)
+            boot[0] = '\0';
+        (void)close(fd);
+    }
+    for (const char *p = boot; *p != '\0'; p++)
+        z = mixed(z, (unsigned char)*p);
+    if (statx(AT_FDCWD, path, 0, STATX_INO | STATX_BTIME, &st) == 0) {
+        z = mixed(z, st.stx_ino);
+        if ((st.stx_mask & STATX_BTIME) != 0)
+            z = mixed(mixed(z, (uint64_t)st.stx_btime.tv_sec), st.stx_btime.tv_nsec);
+    }
+    z >>= 16;
+    return z != 0 ? z : 1;
+}
+
 static enum usher_status find_place(sqlite3 *db, struct usher__sqlite_place *place,
                                     char message[192])
 {
@@ -503,6 +548,7 @@ static enum usher_status find_place(sqlite3 *db, struct usher__sqlite_place *pla
         place->device = st.st_dev;
         place->inode = st.st_ino;
     }
+    place->identity = place->known ? identity_of(path) : 0;
     return USHER_OK;
 }
 

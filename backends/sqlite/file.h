@@ -12,7 +12,7 @@
 
 /* In the file's header: whose it is ("ushr"), and the format of what is in it. */
 #define USHER__SQLITE_APPLICATION 0x75736872
-#define USHER__SQLITE_FORMAT 4
+#define USHER__SQLITE_FORMAT 5
 
 /* Bytes of a full path with its NUL; SQLite has no longer ones. */
 #define USHER__SQLITE_PATH 1024
@@ -23,6 +23,7 @@ struct usher__sqlite_place {
     bool known;                    /* the two below; not so if the VFS has files of its own */
     dev_t device;
     ino_t inode;
+    uint64_t identity; /* identity() of store.h */
 };
 
 /*

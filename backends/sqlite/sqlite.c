@@ -102,7 +102,7 @@ struct connection {
 
 struct header {
     uint64_t generation;
-    bool changed, set; /* to be written: all but the settings; the settings */
+    bool changed, set, taken; /* to be written: all but the settings; these; writer and gaps */
     struct usher_scope scope;
     char name[USHER_NAME_MAX];
 };
@@ -338,11 +338,39 @@ static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct us
     read_bytes(st, i, SQLITE_TEXT, min, max, ret_text, sound, memory);
 }
 
+#define GAP_SIZE 16
+
+static void gaps_pack(const struct usher_scope *s, unsigned char to[USHER_GAPS * GAP_SIZE])
+{
+    for (unsigned i = 0; i < s->n_gaps * 2u; i++) {
+        uint64_t value = i % 2 == 0 ? s->gaps[i / 2].last : s->gaps[i / 2].first;
+
+        for (int k = 7; k >= 0; k--, value >>= 8)
+            to[8 * i + (unsigned)k] = (unsigned char)(value & 0xff);
+    }
+}
+
+static void gaps_read(const struct usher_text *from, struct usher_scope *s, bool *sound)
+{
+    uint64_t value[2 * USHER_GAPS] = { 0 };
+
+    s->n_gaps = (uint8_t)(from->size / GAP_SIZE);
+    for (unsigned i = 0; i < s->n_gaps * 8u * 2u; i++)
+        value[i / 8] = value[i / 8] << 8 | (unsigned char)from->data[i];
+    for (unsigned i = 0; i < s->n_gaps; i++) {
+        s->gaps[i].last = value[2 * i];
+        s->gaps[i].first = value[2 * i + 1];
+    }
+    if (from->size % GAP_SIZE != 0)
+        *sound = false;
+}
+
 /* SCOPE_COLUMNS; the name is read when @name is true. */
 static enum usher_status read_scope(struct connection *c, sqlite3_stmt *st, bool name,
                                     struct usher_scope *s)
 {
     bool sound = true, memory = true;
+    struct usher_text gaps = { NULL, 0 };
 
     s->ref = ref_of(sqlite3_column_int64(st, 0));
     s->erase = false;
@@ -359,8 +387,15 @@ static enum usher_status read_scope(struct connection *c, sqlite3_stmt *st, bool
         s->counts[i] = read_int(st, 7 + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
     for (int i = 0; i < USHER_SETTINGS; i++)
         s->settings[i] = read_int(st, 7 + USHER_COUNTS + i, -NUMBER_LIMIT, NUMBER_LIMIT, &sound);
+    s->writer = (uint64_t)read_int(st, 7 + USHER_COUNTS + USHER_SETTINGS, 0, NUMBER_LIMIT, &sound);
+    s->n_gaps = 0;
+    if (sqlite3_column_type(st, 8 + USHER_COUNTS + USHER_SETTINGS) != SQLITE_NULL)
+        read_bytes(st, 8 + USHER_COUNTS + USHER_SETTINGS, SQLITE_BLOB, GAP_SIZE,
+                   (size_t)USHER_GAPS * GAP_SIZE, &gaps, &sound, &memory);
     if (!memory)
         return no_memory(c);
+    if (sound)
+        gaps_read(&gaps, s, &sound);
     return sound && s->ref != NULL && s->epoch != 0 ? USHER_OK : corrupt(c, "a scope");
 }
 
@@ -507,6 +542,22 @@ static enum usher_status header_write(struct usher_txn *t, struct header *h)
         status = run_one(&t->c, st);
         h->set = false;
     }
+    if (status == USHER_OK && h->taken) {
+        unsigned char bytes[USHER_GAPS * GAP_SIZE];
+
+        status = get(&t->c, ST_SCOPE_TAKE, &st);
+        if (status != USHER_OK)
+            return status;
+        gaps_pack(s, bytes);
+        bind_int(st, 1, row_of(s->ref));
+        bind_int(st, 2, (int64_t)s->writer);
+        if (s->n_gaps > 0)
+            (void)sqlite3_bind_blob(st, 3, bytes, s->n_gaps * GAP_SIZE, SQLITE_TRANSIENT);
+        else
+            (void)sqlite3_bind_null(st, 3);
+        status = run_one(&t->c, st);
+        h->taken = false;
+    }
     return status;
 }
 
@@ -537,6 +588,7 @@ static enum usher_status header_put(struct usher_txn *t, struct header *h,
     h->generation = t->generation;
     h->changed = false;
     h->set = false;
+    h->taken = false;
     h->scope = *s;
     h->scope.name.data = memcpy(h->name, s->name.data, s->name.size);
     return USHER_OK;
@@ -1032,6 +1084,7 @@ static bool scope_fits(const struct usher_scope *s)
         fits = fits && within(s->counts[i], -NUMBER_LIMIT);
     for (int i = 0; i < USHER_SETTINGS; i++)
         fits = fits && within(s->settings[i], -NUMBER_LIMIT);
+    fits = fits && within((int64_t)s->writer, 0) && s->n_gaps <= USHER_GAPS;
     return fits;
 }
 
@@ -1288,6 +1341,7 @@ static enum usher_status scope_add(struct usher_txn *t, struct usher_scope *s)
         bind_int(st, 8 + i, s->counts[i]);
     for (int i = 0; i < USHER_SETTINGS; i++)
         bind_int(st, 8 + USHER_COUNTS + i, s->settings[i]);
+    bind_int(st, 8 + USHER_COUNTS + USHER_SETTINGS, (int64_t)s->writer);
     status = run_one(&t->c, st);
     if (status != USHER_OK)
         return status;
@@ -1337,9 +1391,10 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
         status = header_put(t, h, &new);
         if (status != USHER_OK)
             return status;
-        h->set = !is_new;
+        h->set = h->taken = !is_new;
     } else {
         h->set |= memcmp(h->scope.settings, new.settings, sizeof new.settings) != 0;
+        h->taken |= h->scope.writer != new.writer || h->scope.n_gaps != new.n_gaps;
         new.name = h->scope.name;
         h->scope = new;
     }
@@ -1799,6 +1854,11 @@ static void forget_store(struct usher_record_store *store)
     close_store(store);
 }
 
+static uint64_t identity(struct usher_record_store *store)
+{
+    return ((const struct sqlite *)store)->place.identity;
+}
+
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "sqlite",
@@ -1818,6 +1878,7 @@ static const struct usher_record_store_ops ops = {
     .forget = forget_store,
     .visit = visit,
     .visits = visits,
+    .identity = identity,
 };
 
 enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,

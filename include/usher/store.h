@@ -168,6 +168,13 @@ enum usher_kind {
 #define USHER_COUNTS 16
 #define USHER_SETTINGS 16
 #define USHER_CHANGE_MAX 48 /* writes of one change, at most */
+#define USHER_GAPS 8
+
+/* Versions that another store may have given out: those above `last` up to `first`.  None of them
+ * is ever given out again. */
+struct usher_gap {
+    uint64_t last, first;
+};
 
 struct usher_record {
     uint8_t kind, state;
@@ -193,6 +200,11 @@ struct usher_scope {
     void *ref;  /* the store's own; NULL: not stored yet */
     bool erase; /* for write(): the scope goes with it; no record of it is left then.  false in
                  * what scope() gives. */
+    /* Which store wrote it last (identity() below), and, oldest first, what stores before may have
+     * given out.  One without an identity keeps none of the three: both numbers are 0 there. */
+    uint8_t n_gaps;
+    uint64_t writer;
+    struct usher_gap gaps[USHER_GAPS];
 };
 
 struct usher_write {
@@ -273,6 +285,11 @@ struct usher_record_store_ops {
      * takes no time to speak of.  NULL: it is not told. */
     void (*expect)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                    const struct usher_text *id);
+    /* May.  Which store this is: a number from 1 to 2^48 - 1 that is another one wherever something
+     * that was durable may be gone (an older copy was put in its place).  What a scope was last
+     * written under another one makes its versions jump, so that none comes twice and a token
+     * of what is gone is told from an old one.  O(1), cannot fail; 0, or NULL: nobody knows. */
+    uint64_t (*identity)(struct usher_record_store *s);
 };
 
 struct usher_record_store {
@@ -330,7 +347,8 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
  * version, from, to, token, until, now, owner, subject, data; of a room then was, mark, and how
  * long it may wait; a text between them is the epoch of those behind it, where that is not the
- * answer's), an array of rows (each one an array of the fields of a row), then the fields of the
+ * answer's; instead of a version there may be two, it and the one before, where that is not one
+ * less), an array of rows (each one an array of the fields of a row), then the fields of the
  * reply as they stand in
  * src/core/NOUN_verbs.def, and a message if there is one.  Or an array of a status from `invalid`
  * on and a message; behind them epoch and notices, if what ended by itself was applied before the

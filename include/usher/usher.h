@@ -720,6 +720,7 @@ struct usher_notice {
     enum usher_noun noun;
     struct usher_text scope;
     uint64_t epoch, version;
+    uint64_t before; /* the version before: version - 1, but where the store changed hands */
     int64_t now_ms;
     enum usher_verb verb;
     struct usher_text subject; /* the number, user or agent; none for `set`.  Of a queue it is an

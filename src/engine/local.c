@@ -167,6 +167,8 @@ static void work_begin(struct usher__work *w, const struct local *l, struct ushe
         w->ops = &l->guarded;
         w->txn = (struct usher_txn *)(void *)g;
     }
+    w->identity = l->records->ops->identity != NULL ? l->records->ops->identity(l->records) : 0;
+    w->stored = 0;
     w->context = context;
     w->command = NULL;
     w->latest = INT64_MIN;
@@ -211,6 +213,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         if (status != USHER_OK)
             return status;
         w->fault = w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
+        usher__scope_loaded(w);
     }
     w->command = command;
     w->reply = task->reply;
@@ -233,7 +236,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     }
     if (w->scope.ref != NULL) {
         w->reply->epoch = w->scope.epoch;
-        w->reply->version = w->scope.version;
+        w->reply->version = usher__scope_shown(w);
         if (w->now < w->scope.clock_ms)
             w->now = w->scope.clock_ms;
     } else if ((usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0) {

@@ -145,7 +145,7 @@ static void put_bits(struct out *o, uint32_t bits)
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 3\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 4\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         put(o, "%-12s", usher_status_word((enum usher_status)s));
     put(o, "'\n");
@@ -179,6 +179,7 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    put_int(o, "", "GAPS", USHER_GAPS);
     put_int(o, "", "TIME_MAX", USHER_TIME_MAX);
     put_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
     put_int(o, "", "REQUEST_MS", USHER__REQUEST_MS);

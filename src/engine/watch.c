@@ -285,9 +285,12 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_command *c
         return;
     (void)pthread_mutex_lock(&w->lock);
     at = place_of(w, &command->scope);
-    if (*at != NULL && (!waits || time_is_over(*at, now_ms))) {
+    /* Whoever stood before it all in the same batch has not seen any of it. */
+    if (*at != NULL && ((*at)->all.epoch != reply->epoch || reply->version < (*at)->all.token))
+        at = NULL;
+    if (at != NULL && *at != NULL && (!waits || time_is_over(*at, now_ms))) {
         tell_gathered(w, at);
-    } else if (*at != NULL && command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK &&
+    } else if (at != NULL && *at != NULL && command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK &&
                (*at)->all.epoch == reply->epoch && (*at)->all.token <= reply->of.room.since) {
         reply->of.room.since = (*at)->all.token - 1;
         reply->of.room.mark = (*at)->all.was;

@@ -313,6 +313,8 @@ static enum usher_status give_back(work *w)
     if (!of_this_epoch(w) || args->token == 0 ||
         args->token != (uint64_t)counts[USHER__COUNT_ID_TOKEN] || (uint64_t)args->n > issued ||
         (uint64_t)args->first + (uint64_t)args->n * g.by != g.next) {
+        if (of_this_epoch(w) && usher__scope_lost(w, args->token))
+            return usher__say_lost(w, "token");
         a->token = (uint64_t)counts[USHER__COUNT_ID_TOKEN];
         return answer(w, USHER_STALE);
     }

@@ -274,7 +274,13 @@ void usher__notice_pack(struct usher__packer *p, const struct usher_notice *n)
 {
     usher__pack_array(p, 12);
     usher__pack_uint(p, (unsigned)n->verb);
-    usher__pack_uint(p, n->version);
+    if (n->before + 1 != n->version && n->before != 0) {
+        usher__pack_array(p, 2);
+        usher__pack_uint(p, n->version);
+        usher__pack_uint(p, n->before);
+    } else {
+        usher__pack_uint(p, n->version);
+    }
     usher__pack_uint(p, n->from);
     usher__pack_uint(p, n->to);
     usher__pack_uint(p, n->token);
@@ -297,13 +303,27 @@ static bool name_read(struct usher_unpacker *u, struct usher_text *ret)
     return true;
 }
 
+/* A version, or two: it and the one before. */
+static bool version_read(struct usher_unpacker *u, struct usher_notice *notice)
+{
+    size_t n;
+
+    if (usher_unpack_array(u, &n))
+        return n == 2 && usher_unpack_uint(u, &notice->version) &&
+               usher_unpack_uint(u, &notice->before) && notice->before < notice->version;
+    if (!usher_unpack_uint(u, &notice->version))
+        return false;
+    notice->before = notice->version - (notice->version > 0);
+    return true;
+}
+
 bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice)
 {
     uint64_t verb, from, to;
     size_t n;
 
     if (!usher_unpack_array(u, &n) || (n != 10 && n != 12 && n != 13) ||
-        !usher_unpack_uint(u, &verb) || !usher_unpack_uint(u, &notice->version) ||
+        !usher_unpack_uint(u, &verb) || !version_read(u, notice) ||
         !usher_unpack_uint(u, &from) || !usher_unpack_uint(u, &to) ||
         !usher_unpack_uint(u, &notice->token) || !usher_unpack_int(u, &notice->until_ms) ||
         !usher_unpack_int(u, &notice->now_ms) || !name_read(u, &notice->owner) ||

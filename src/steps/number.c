@@ -534,6 +534,7 @@ static enum usher_status count_refusal(work *w)
 {
     struct usher_scope *s = &w->scope;
     int64_t today = usher__day(w->now, s->settings[USHER__SET_ZONE]);
+    change c;
 
     if (s->ref == NULL)
         return USHER_OK;
@@ -542,7 +543,8 @@ static enum usher_status count_refusal(work *w)
         s->counts[USHER__COUNT_REFUSED] = 0;
     }
     s->counts[USHER__COUNT_REFUSED]++;
-    return w->ops->write(w->txn, s, NULL, 0);
+    usher__change_begin_quietly(w, &c);
+    return usher__change_write(w, &c);
 }
 
 /* When @r may be free: its rest or its hold ends (and it rests again), and it has not had its calls
@@ -969,6 +971,17 @@ static enum usher_status call(work *w)
 
 /* ---- hangup, renew, lift, free ---------------------------------------------------- */
 
+/* Is the token that the command shows one of what the store has lost?  @r: the number, MISSING
+ * if there is none. */
+static bool token_lost(const work *w, enum usher_status status, const struct usher_record *r)
+{
+    uint64_t token = w->command->arg.number.token;
+
+    return (w->command->given & USHER_GIVEN_TOKEN) != 0 && w->scope.ref != NULL &&
+           (status == USHER_MISSING || (status == USHER_OK && r->token != token)) &&
+           usher__scope_lost(w, token);
+}
+
 /* `hangup` with rest=0 of a number that rests: whoever may end a call may end the rest behind it.
  */
 static struct usher__number_move unrested(unsigned state, unsigned claim)
@@ -992,6 +1005,8 @@ static enum usher_status hangup(work *w)
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
 
+    if (token_lost(w, status, r))
+        return usher__say_lost(w, "token");
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
         return USHER_OK;
@@ -1065,6 +1080,8 @@ static enum usher_status renew(work *w)
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
 
+    if (token_lost(w, status, r))
+        return usher__say_lost(w, "token");
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
         return USHER_OK;

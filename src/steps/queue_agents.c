@@ -70,10 +70,10 @@ enum usher_status usher__queue_heartbeat(work *w, struct usher_record *r)
 {
     struct usher__change c;
 
-    usher__change_begin(w, &c);
-    c.scope->version--;
+    usher__change_begin_quietly(w, &c);
+    c.scope->clock_ms = w->now;
     usher__change_save(&c, r);
-    return w->ops->write(w->txn, c.scope, c.writes, c.n);
+    return usher__change_write(w, &c);
 }
 
 static enum usher_status agent_alive(work *w, struct usher_record *r)

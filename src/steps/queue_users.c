@@ -295,8 +295,8 @@ static bool room_parse(const work *w, const struct usher_text *text, uint64_t *r
     return part == 1 && digits > 0;
 }
 
-/* The user in @room, whose agent @act holds then.  MISSING: no such room; EMPTY: nobody is in it.
- */
+/* The user in @room, whose agent @act holds then.  MISSING: no such room; EMPTY: nobody is in it;
+ * LOST: the store has lost the login that it is named by. */
 static enum usher_status in_room(struct run *run, const struct usher_text *room, struct act *act,
                                  struct usher_record *u)
 {
@@ -309,6 +309,10 @@ static enum usher_status in_room(struct run *run, const struct usher_text *room,
     if (w->scope.ref == NULL || !room_parse(w, room, &login, &no))
         return USHER_MISSING;
     status = usher__queue_agent_by_login(w, login, &a->r);
+    if (status == USHER_MISSING && usher__scope_lost(w, login)) {
+        (void)usher__say_lost(w, "room");
+        return USHER_LOST;
+    }
     if (status != USHER_OK)
         return status;
     if (!usher__queue_agent_read(a))
@@ -339,7 +343,14 @@ enum usher_status usher__queue_finish(struct run *run)
 
     usher__queue_act_init(&act);
     status = in_room(run, &g->room, &act, &u);
+    if (status == USHER_LOST)
+        return USHER_OK;
     reply_of(w)->index = reply_of(w)->wait_ms = -1;
+    if (given(w, USHER_GIVEN_QUEUE_TOKEN) && w->scope.ref != NULL &&
+        (status == USHER_MISSING || status == USHER_EMPTY ||
+         (status == USHER_OK && g->token != u.token)) &&
+        usher__scope_lost(w, g->token))
+        return usher__say_lost(w, "token");
     if (status == USHER_MISSING || status == USHER_EMPTY) {
         w->reply->status = USHER_MISSING;
         if (status == USHER_EMPTY)

@@ -1047,6 +1047,8 @@ static enum usher_status settle_hold(work *w, unsigned event)
         usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
         return USHER_OK;
     }
+    if (status == USHER_MISSING && usher__scope_lost(w, a->token))
+        return usher__say_lost(w, "token");
     return stale(w, &s, number, period);
 }
 

@@ -6,9 +6,93 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "core/text.h"
 #include "kept.h"
+
+/* How far versions jump, at least; and what the time of day is as a version, so that those of two
+ * stores that took the same scope over one after the other differ: units of 8 µs, for links of
+ * queues have sixteen places a version, and must stay below 2^53. */
+#define JUMP (UINT64_C(1) << 20)
+#define UNITS_A_SECOND 125000
+#define UNIT_NS 8000
+
+static void take_over(struct usher__work *w)
+{
+    struct usher_scope *s = &w->scope;
+    uint64_t first = s->version + JUMP, today;
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    today = (uint64_t)ts.tv_sec * UNITS_A_SECOND + (uint64_t)ts.tv_nsec / UNIT_NS;
+    if (first < today)
+        first = today;
+    if (s->n_gaps == USHER_GAPS) { /* the oldest two as one: what is in between is told as lost */
+        s->gaps[0].first = s->gaps[1].first;
+        memmove(&s->gaps[1], &s->gaps[2], (USHER_GAPS - 2) * sizeof *s->gaps);
+        s->n_gaps--;
+    }
+    s->gaps[s->n_gaps].last = s->version;
+    s->gaps[s->n_gaps++].first = first;
+    w->stored = s->version;
+    s->version = first;
+    s->writer = w->identity;
+}
+
+void usher__scope_loaded(struct usher__work *w)
+{
+    w->stored = 0;
+    /* the room's own marks tell */
+    if (w->identity != w->scope.writer && w->identity != 0 && w->scope.noun != USHER_ROOM)
+        take_over(w);
+}
+
+bool usher__scope_lost(const struct usher__work *w, uint64_t version)
+{
+    const struct usher_scope *s = &w->scope;
+
+    for (unsigned i = 0; i < s->n_gaps; i++)
+        if (version > s->gaps[i].last && version <= s->gaps[i].first)
+            return true;
+    return version > s->version;
+}
+
+enum usher_status usher__say_lost(struct usher__work *w, const char *what)
+{
+    char line[64];
+
+    (void)snprintf(line, sizeof line, "the %s is of what the store has lost", what);
+    usher_reply_fail(w->reply, USHER_LOST, line);
+    return USHER_OK;
+}
+
+/* The version before @version. */
+static uint64_t before(const struct usher_scope *s, uint64_t version)
+{
+    const struct usher_gap *last = &s->gaps[s->n_gaps > 0 ? s->n_gaps - 1 : 0];
+
+    return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
+}
+
+enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)
+{
+    struct usher_scope *s = c->scope, taken;
+    enum usher_status status;
+
+    if (w->stored == 0)
+        return w->ops->write(w->txn, s, c->writes, c->n);
+    taken = *s;
+    s->version = w->stored;
+    s->n_gaps--;
+    s->writer = 0;
+    status = w->ops->write(w->txn, s, c->writes, c->n);
+    s->version = taken.version;
+    s->n_gaps = taken.n_gaps;
+    s->gaps[s->n_gaps - 1] = taken.gaps[s->n_gaps - 1];
+    s->writer = taken.writer;
+    return status;
+}
 
 /* write() may free what the texts of @r point to. */
 static void told_make(struct usher__work *w, struct usher__change *c, struct usher__told *told,
@@ -21,6 +105,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->noun = (enum usher_noun)c->scope->noun;
     notice->scope = c->scope->name;
     notice->version = c->scope->version;
+    notice->before = before(c->scope, c->scope->version);
     notice->now_ms = w->now;
     notice->verb = verb;
     notice->from = (uint8_t)from;
@@ -62,6 +147,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
     status = w->ops->write(w->txn, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
+    w->stored = 0;
     w->reply->epoch = c->scope->epoch;
     w->reply->version = c->scope->version;
     if (tell)
@@ -89,6 +175,9 @@ void usher__scope_fresh(struct usher__work *w)
     }
     s->erase = false;
     s->ref = NULL;
+    s->writer = w->identity;
+    s->n_gaps = 0;
+    w->stored = 0;
     s->version = 0;
     s->clock_ms = 0;
     s->due_ms = INT64_MAX;
@@ -114,7 +203,8 @@ void usher__scope_reload(struct usher__work *w)
 {
     struct usher_text name = w->scope.name;
 
-    (void)w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope);
+    if (w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope) == USHER_OK)
+        usher__scope_loaded(w);
 }
 
 enum usher_status usher__change_remember(struct usher__work *w, struct usher__change *c,
@@ -234,7 +324,7 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
     c.scope->version--; /* that of the last of them */
     status = usher__request_keep(w, &c);
     if (status == USHER_OK)
-        status = w->ops->write(w->txn, c.scope, c.writes, c.n);
+        status = usher__change_write(w, &c);
     return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 

@@ -21,6 +21,10 @@ struct usher__work {
     const struct usher_command *command;
     struct usher_reply *reply;
     struct usher_scope scope;         /* ref NULL: does not exist (yet) */
+    uint64_t identity;                /* of the store; 0: it has none */
+    uint64_t stored;                  /* 0, or the version that `scope` has in the store, while what
+                                       * it has here is the last one that nobody may be given: see
+                                       * usher__scope_loaded() */
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
     int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
@@ -105,13 +109,32 @@ static inline void usher__change_begin(struct usher__work *w, struct usher__chan
     c->scope->clock_ms = w->now;
 }
 
-static inline enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)
-{
-    return w->ops->write(w->txn, c->scope, c->writes, c->n);
-}
+/* Write a change without a version. */
+enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c);
 
 /* w->scope does not exist, or not any more. */
 void usher__scope_fresh(struct usher__work *w);
+
+/*
+ * w->scope was loaded from the store.  If another store wrote it last, or this one did before it
+ * went back in time, then nobody knows what that one gave out behind the version that is here.
+ * So the next change gets a version that cannot have been reached, and what is between is a
+ * gap.  It is stored with the next change that has a version; until then the scope shows the version
+ * that it has.
+ */
+void usher__scope_loaded(struct usher__work *w);
+
+/* The version of w->scope as anybody may see it. */
+static inline uint64_t usher__scope_shown(const struct usher__work *w)
+{
+    return w->stored != 0 ? w->stored : w->scope.version;
+}
+
+/* Was @version, which a client has from this scope, given out by a store that lost it? */
+bool usher__scope_lost(const struct usher__work *w, uint64_t version);
+
+/* The answer where that is so; @what: that which shows it, in a word. */
+enum usher_status usher__say_lost(struct usher__work *w, const char *what);
 
 /* Buffer @i of @w with room for @size bytes, what it holds kept.  NULL: no memory.  They stay
  * until the command is done. */

@@ -315,7 +315,7 @@ static void a_late_finish_ends_nobody_elses_visit(void **state)
     assert_string_equal(f->said, "ok b ann");
     STORY(f,
         { "finish ann.1", "refused ann" }, { "room ann", "ok idle -" },
-        { "finish ann.2", "missing" }, { "finish 999.1", "missing" }, { "finish x", "missing" },
+        { "finish ann.2", "missing" }, { "finish 999.1", "lost" }, { "finish x", "missing" },
         { "leave b", "missing b" });
 }
 

@@ -487,7 +487,7 @@ static void whoever_tells_of_a_match_gives_its_token(void **state)
     token = f->r.of.queue.rows[1].token;
     STORY(f, { "list state=seated", "ok a b" });
     assert_int_equal(f->r.of.queue.rows[1].token, token);
-    command(f, "finish ann.2 token=%" PRIu64, token + 1);
+    command(f, "finish ann.2 token=%" PRIu64, token - 1);
     assert_string_equal(f->said, "stale b ann");
     command(f, "finish ann.2 token=%" PRIu64, token);
     assert_string_equal(f->said, "ok b ann");

@@ -166,9 +166,11 @@ static void tell(struct usher_engine *e, const char *text, enum usher_status *re
 {
     struct line line;
     struct usher_reply reply;
+    enum usher_status status;
 
     line_read(&line, text);
-    if (usher_execute(e, &line.c, &reply, 1) != USHER_OK)
+    status = usher_execute(e, &line.c, &reply, 1);
+    if (status != USHER_OK && status != USHER_LOST)
         fail_msg("%s: %s", text, reply.message);
     *ret_status = reply.status;
     *ret_version = reply.version;
@@ -195,6 +197,32 @@ static void print_fault(void *payload, const char *line)
 {
     (void)payload;
     print_error("audit: %s\n", line);
+}
+
+/*
+ * Opening and closing a room are several steps of the store, each whole.  Whoever is killed between two
+ * of them leaves a room that is neither as before nor as it would have been: one that is
+ * closing, and goes on to be closed like any other.
+ */
+static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsigned scope,
+                         const struct diary *d, unsigned from, unsigned to)
+{
+    const char *at = NULL;
+    char line[128];
+    enum usher_status status;
+    uint64_t version;
+
+    for (unsigned i = from; i < to; i++)
+        if (d->notes[i].scope == scope && (strncmp(d->notes[i].line, "room open ", 10) == 0 ||
+                                           strncmp(d->notes[i].line, "room close ", 11) == 0))
+            at = strstr(d->notes[i].line, "now=");
+    if (at == NULL)
+        return false;
+    (void)snprintf(line, sizeof line, "room close %s %.*s", chatter_scopes[scope].name,
+                   (int)strcspn(at, " "), at);
+    tell(e, line, &status, &version);
+    tell(twin, line, &status, &version);
+    return alike(e, twin, scope);
 }
 
 /* Of what was under way, over a run. */
@@ -232,7 +260,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
             applied++;
             same = alike(e, twin, k);
         }
-        if (same)
+        if (same || closes_alike(e, twin, k, d, acknowledged, begun))
             continue;
         for (unsigned i = 0; i < begun; i++)
             if (d->notes[i].scope == k)
@@ -243,7 +271,7 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
     }
     now.at = "the store is checked and mended";
     /* the index of rooms is not atomic with them: an entry without a room may be left over */
-    if (usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found) != USHER_OK)
+    if (usher_check(e, USHER_CHECK_REPAIR, print_fault, NULL, &found) != USHER_OK)
         fail_msg("check: %s", usher_message(e));
     assert_int_equal(found.repaired, found.faults);
     now.at = "the store is audited";
@@ -409,12 +437,14 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
     uint64_t random = seed_of_run();
 
     (void)state;
-    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     (void)redis_server_url(server, url);
-    twin = prepare(url);
     for (int i = rounds(); i > 0; i--) {
         pid_t pid;
         bool lives;
+
+        /* One that was started again lets versions jump, as the twin does not: both begin anew. */
+        assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+        twin = prepare(url);
 
         if (i % 100 == 0)
             forget_old_writes();
@@ -426,10 +456,15 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
             kill_child(pid); /* it would wait for the server */
         now.at = "the server is started again";
         assert_true(redis_server_restart(server));
+        /* Killed within a call, it may have written a part of it.  It cuts that off behind MULTI, which
+         * stands open then: what comes next is applied in part by the start after the next one
+         * (backends/redis/README.md).  Its operator has to have the file written anew. */
+        if (redis_server_said(server, "Truncating the AOF"))
+            forget_old_writes();
         settle(url, twin, d);
+        usher_close(twin);
     }
     print_message("of what was under way %u applied, %u not\n", applied, not_applied);
-    usher_close(twin);
     (void)munmap(d, sizeof *d);
 }
 #endif

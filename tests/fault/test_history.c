@@ -55,7 +55,7 @@
 
 #define CLIENTS 16
 #define HISTORY 20000 /* commands of one */
-#define ANSWER 512    /* bytes that are kept */
+#define ANSWER 1600   /* bytes that are kept */
 #define KILLS_MAX 8
 #define MODELLED 2 /* of the scopes of chatter.h */
 #define PATIENT 120000
@@ -496,7 +496,53 @@ struct plan {
     bool (*fresh)(char *url, size_t size);
     /* And start it again; when it was gone for sure.  NULL: clients are killed. */
     bool (*kill_server)(int64_t *ret_gone_ns);
+    /* Where versions jumped, oldest first, for it was another one then; how often. */
+    unsigned (*gaps)(const struct chatter_scope *scope, struct usher_gap gaps[USHER_GAPS]);
 };
+
+/* Versions in @text, and what is named by one, as if none had jumped, as models have them.  Those
+ * behind a gap are greater than any time is. */
+static void text_close_gaps(char *text, const struct usher_gap *gaps, unsigned n)
+{
+    char *to = text;
+
+    for (const char *at = text; *at != '\0';) {
+        size_t digits = strspn(at, "0123456789");
+        uint64_t value = digits > 0 && digits < 17 ? strtoull(at, NULL, 10) : 0, by = 0;
+
+        for (unsigned i = 0; i < n; i++)
+            if (value > gaps[i].first)
+                by += gaps[i].first - gaps[i].last;
+        if (by > 0) {
+            to += sprintf(to, "%" PRIu64, value - by);
+            at += digits;
+            continue;
+        }
+        for (digits += digits == 0; digits > 0; digits--)
+            *to++ = *at++;
+    }
+    *to = '\0';
+}
+
+static void close_gaps(struct history *h, size_t n, const struct plan *plan)
+{
+    struct usher_gap gaps[USHER_GAPS];
+    unsigned n_gaps = plan->gaps != NULL ? plan->gaps(h->scope, gaps) : 0;
+
+    for (size_t i = 0; i < n; i++) {
+        struct event *e = &h->events[i];
+        uint64_t by = 0;
+
+        for (unsigned k = 0; k < n_gaps; k++)
+            if (e->version > gaps[k].first)
+                by += gaps[k].first - gaps[k].last;
+        e->version -= by;
+        text_close_gaps(e->line, gaps, n_gaps);
+        text_close_gaps(e->answer, gaps, n_gaps);
+    }
+    if (plan->gaps != NULL)
+        print_message("%s: versions jumped %u times\n", usher_noun_word(h->scope->noun), n_gaps);
+}
 
 static size_t progress(const struct history *h, size_t n)
 {
@@ -640,6 +686,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
         assert_true(event_execute(engine, e, &known));
         n++;
     }
+    close_gaps(h, n, plan);
     replay(h, n, first, n_first, kills, n_kills);
     assert_int_equal(usher_audit(engine, print_fault, NULL, &faults), USHER_OK);
     assert_true(faults == 0);
@@ -672,7 +719,7 @@ static bool memory_fresh(char *url, size_t size)
 
 static void sixteen_threads_in_memory(void **state)
 {
-    static const struct plan plan = { 1, 0, memory_fresh, NULL };
+    static const struct plan plan = { 1, 0, memory_fresh, NULL, NULL };
 
     (void)state;
     histories(&plan, 240000);
@@ -705,7 +752,7 @@ static int remove_directory(void **state)
 
 static void sixteen_clients_in_processes_on_one_file(void **state)
 {
-    static const struct plan plan = { 4, 0, sqlite_fresh, NULL };
+    static const struct plan plan = { 4, 0, sqlite_fresh, NULL, NULL };
 
     (void)state;
     histories(&plan, 120000);
@@ -713,7 +760,7 @@ static void sixteen_clients_in_processes_on_one_file(void **state)
 
 static void clients_that_are_killed_on_one_file(void **state)
 {
-    static const struct plan plan = { 4, 5, sqlite_fresh, NULL };
+    static const struct plan plan = { 4, 5, sqlite_fresh, NULL, NULL };
 
     (void)state;
     histories(&plan, 16000);
@@ -740,9 +787,31 @@ static bool redis_killed(int64_t *ret_gone_ns)
     return killed && redis_server_restart(server);
 }
 
+static unsigned redis_gaps(const struct chatter_scope *scope, struct usher_gap gaps[USHER_GAPS])
+{
+    char key[128];
+    redisReply *reply;
+    unsigned n = 0;
+
+    (void)snprintf(key, sizeof key, "{%s}:%s", scope->name, usher_noun_word(scope->noun));
+    reply = redis_do(server, "HGET", key, "gaps", NULL);
+    assert_non_null(reply);
+    for (; reply->type == REDIS_REPLY_STRING && 14 * n < reply->len; n++) {
+        uint64_t value[2] = { 0, 0 };
+
+        assert_true(n < USHER_GAPS);
+        for (unsigned i = 0; i < 14; i++)
+            value[i / 7] = value[i / 7] << 8 | (unsigned char)reply->str[14 * n + i];
+        gaps[n].last = value[0];
+        gaps[n].first = value[1];
+    }
+    freeReplyObject(reply);
+    return n;
+}
+
 static void sixteen_clients_in_processes_on_one_redis(void **state)
 {
-    static const struct plan plan = { 4, 0, redis_fresh, NULL };
+    static const struct plan plan = { 4, 0, redis_fresh, NULL, NULL };
 
     (void)state;
     assert_true(redis_do_ok(server, "CONFIG", "SET", "appendfsync", "no", NULL));
@@ -752,7 +821,7 @@ static void sixteen_clients_in_processes_on_one_redis(void **state)
 
 static void clients_that_are_killed_on_one_redis(void **state)
 {
-    static const struct plan plan = { 4, 5, redis_fresh, NULL };
+    static const struct plan plan = { 4, 5, redis_fresh, NULL, NULL };
 
     (void)state;
     histories(&plan, 16000);
@@ -760,7 +829,7 @@ static void clients_that_are_killed_on_one_redis(void **state)
 
 static void clients_of_a_redis_that_is_killed(void **state)
 {
-    static const struct plan plan = { 4, 3, redis_fresh, redis_killed };
+    static const struct plan plan = { 4, 3, redis_fresh, redis_killed, redis_gaps };
 
     (void)state;
     histories(&plan, 16000);

@@ -220,7 +220,7 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
         given(w, &commands[i], &replies[i]);
         w->hooks.read += hooks_read_reply(&commands[i], &replies[i]);
         if (!is_on(w, HOOK(ALLOC_FAILS) | HOOK(AUTHORITY) | HOOK(JOURNAL)) &&
-            replies[i].status > USHER_INVALID) {
+            replies[i].status > USHER_INVALID && replies[i].status != USHER_LOST) {
             (void)fputs("  ", stderr);
             gen_print(stderr, &commands[i]);
             fail_msg("\n%s: %s", usher_status_word(replies[i].status), replies[i].message);

@@ -1105,7 +1105,8 @@ static void a_full_disk_loses_nothing(void **state)
 
     if (status == CHILD_SKIPS) {
         print_message("no file system can be mounted here\n");
-        if (getenv("USHER_NO_SKIP") != NULL)
+        /* an ordinary user cannot help it, in a chroot for instance */
+        if (getenv("USHER_NO_SKIP") != NULL && geteuid() == 0)
             fail();
         skip();
     }

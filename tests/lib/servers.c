@@ -601,6 +601,23 @@ void redis_server_tell(const struct redis_server *s)
         fclose(f);
 }
 
+bool redis_server_said(const struct redis_server *s, const char *words)
+{
+    char path[DIR_MAX + 16], line[400];
+    bool said = false;
+    FILE *f;
+
+    snprintf(path, sizeof path, "%s/redis.log", s->dir);
+    f = fopen(path, "r");
+    if (f == NULL)
+        return false;
+    (void)fseek(f, s->log_begin, SEEK_SET);
+    while (!said && fgets(line, sizeof line, f) != NULL)
+        said = strstr(line, words) != NULL;
+    fclose(f);
+    return said;
+}
+
 int redis_server_port(const struct redis_server *s)
 {
     return s->port;

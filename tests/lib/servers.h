@@ -70,6 +70,9 @@ bool redis_server_restart(struct redis_server *s);
 /* Prints the end of its log, of its lives before as well, to standard error. */
 void redis_server_tell(const struct redis_server *s);
 
+/* Are there these words in a line of its log since it was started last? */
+bool redis_server_said(const struct redis_server *s, const char *words);
+
 int redis_server_port(const struct redis_server *s);
 pid_t redis_server_pid(const struct redis_server *s); /* 0: not running */
 const char *redis_server_dir(const struct redis_server *s);

@@ -877,11 +877,20 @@ static enum usher_status verb_call(struct work *w, struct model_number *given)
     return n != NULL ? take(w, n) : nothing_free(w);
 }
 
+/* The token is none that was ever given out here. */
+static bool from_nowhere(const struct work *w, const struct model_number *n)
+{
+    return (w->c->given & USHER_GIVEN_TOKEN) != 0 && w->p->exists &&
+           (n == NULL || w->a->token != n->token) && w->a->token > w->p->version;
+}
+
 static enum usher_status verb_hangup(struct work *w, struct model_number *n)
 {
     bool token = (w->c->given & USHER_GIVEN_TOKEN) != 0;
     bool again; /* not the call, but the rest behind it is to end */
 
+    if (from_nowhere(w, n))
+        return USHER_LOST;
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
     again = resting(n) && (w->c->given & USHER_GIVEN_REST) != 0 && w->a->rest_ms == 0;
@@ -965,6 +974,8 @@ static enum usher_status verb_renew(struct work *w, struct model_number *n)
 {
     if (w->a->node.data != NULL)
         return renew_node(w);
+    if (from_nowhere(w, n))
+        return USHER_LOST;
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
     if (!n->busy)
@@ -1262,8 +1273,8 @@ static void execute(struct work *w)
         expire(w, EXPIRE_MOST);
     version = w->p->version;
     r->status = answer(w);
-    r->version = w->p->version;
-    r->epoch = w->p->exists;
+    r->version = r->status != USHER_LOST ? w->p->version : 0;
+    r->epoch = r->status != USHER_LOST && w->p->exists;
     if (r->status == USHER_OK && w->p->version > version)
         remember_request(w);
 }

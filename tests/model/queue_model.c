@@ -1535,6 +1535,23 @@ static user *user_in_room(const struct work *w)
     return NULL;
 }
 
+/* The login that a room is named by; 0: it is no room's name. */
+static uint64_t login_of_room(const struct work *w)
+{
+    char name[64];
+    uint64_t login, no;
+    int n = 0;
+
+    if (w->a->room.size >= sizeof name)
+        return 0;
+    memcpy(name, w->a->room.data, w->a->room.size);
+    name[w->a->room.size] = '\0';
+    if (sscanf(name, "%" SCNu64 ".%" SCNu64 "%n", &login, &no, &n) != 2 ||
+        !room_is(&w->a->room, login, (int64_t)no))
+        return 0;
+    return login;
+}
+
 static enum usher_status verb_finish(struct work *w)
 {
     struct usher_queue_reply *r = &w->r->of.queue;
@@ -1542,6 +1559,10 @@ static enum usher_status verb_finish(struct work *w)
     const agent *a = agent_of_room(w, &no);
     user *u = user_in_room(w);
 
+    if (w->q->exists &&
+        ((a == NULL && login_of_room(w) > w->q->version) ||
+         ((w->c->given & USHER_GIVEN_QUEUE_TOKEN) != 0 && w->a->token > w->q->version)))
+        return USHER_LOST;
     r->index = r->wait_ms = -1;
     if (a == NULL)
         return USHER_MISSING;
@@ -2231,8 +2252,8 @@ static void execute(struct work *w)
 
         r->of.queue.state = a != NULL ? told(a) : USHER_AGENT_GONE;
     }
-    r->version = w->q->version;
-    r->epoch = w->q->exists;
+    r->version = r->status != USHER_LOST ? w->q->version : 0;
+    r->epoch = r->status != USHER_LOST && w->q->exists;
     if (r->status == USHER_OK && w->q->version > version)
         remember_request(w);
 }

@@ -258,6 +258,10 @@ static bool model_verb(struct ids_model *m, const struct usher_command *c, struc
         out->n = a->n;
         if (a->epoch.data != NULL || a->token == 0 || a->token != m->token || a->n > m->issued ||
             a->first + (wide)a->n * m->by != m->next) {
+            if (a->epoch.data == NULL && a->token > m->version) {
+                r->status = USHER_LOST;
+                return false;
+            }
             out->token = m->token;
             model_say(m, r, USHER_STALE);
             return false;
@@ -619,7 +623,8 @@ static void run_world(uint64_t seed)
         for (unsigned i = 0; i < n_stores; i++) {
             const char *what;
 
-            assert_int_equal(usher_execute(e[i], &c, &got, 1), USHER_OK);
+            assert_int_equal(usher_execute(e[i], &c, &got, 1),
+                             want.status == USHER_LOST ? USHER_LOST : USHER_OK);
             what = difference(c.verb, &want, &got);
             if (what != NULL) {
                 print_error("USHER_SEED=%" PRIu64 ", command %u on %s: %s differs\n", seed, step,

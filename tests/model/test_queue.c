@@ -624,7 +624,7 @@ static void world_run(uint64_t seed, unsigned n)
             const char *what;
 
             one(e[s], &c, &r[s]);
-            if (r[s].status >= USHER_UNAVAILABLE ||
+            if ((r[s].status >= USHER_UNAVAILABLE && r[s].status != USHER_LOST) ||
                 (r[s].status == USHER_INVALID && s > 0 && r[0].status != USHER_INVALID))
                 world_fail(i, &c, store_names[s], r[s].message);
             queue_history_cut(store_names[s], c.verb, &r[0], &r[s]);

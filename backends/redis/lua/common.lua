@@ -16,7 +16,9 @@
 -- Keys: all have a member that is never removed, so that none is ever empty (a key that
 -- vanishes and comes back inside a script makes it fail half-way while its slot migrates).
 -- Numbers are stored highest byte first: 1 byte for formats, states and slots, 7 for others.
---   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), counts
+--   hash   head      format, epoch (16 hex digits), version, clock, due (-1: nothing), the server that
+--                    wrote it last (12 hex digits of its replication id as a number), counts
+--          gaps      pairs of numbers: see struct usher_gap
 --          settings  one behind the other; absent: all default
 --          KIND:ID   a word for people who look at it (K.WORDS: the state, or the kind where it has
 --                    none; 10 bytes with blanks), state, slots, rank, order, token, until, n0 … n3,
@@ -245,6 +247,21 @@ function S.apply()
     S.head_changed = true
 end
 
+-- Version @v as notices tell it: with the one before, where that is not one less.
+function S.told(v) return v - 1 == S.jump_to and {v, S.jump_from} or v end
+
+-- See usher__scope_lost() and usher__say_lost().
+function S.of_lost(v)
+    local gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
+    for i = 1, #gaps, 14 do
+        local last, first = sunpack('>I7I7', gaps, i)
+        if v > last and v <= first then return true end
+    end
+    return v > S.version
+end
+
+function S.say_lost(what) S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost'} end
+
 -- Commit the change with a version of its own, and tell of it: see usher__change_commit().
 function S.commit(verb, from, to, r, data)
     S.apply()
@@ -254,7 +271,7 @@ function S.commit(verb, from, to, r, data)
         -- behind the epoch, if that is another one than before
         if S.epoch_told and S.epoch_told ~= S.epoch then S.notices[#S.notices + 1] = S.epoch end
         S.epoch_first, S.epoch_told = S.epoch_first or S.epoch, S.epoch
-        S.notices[#S.notices + 1] = {verb, S.version, from, to, r and r.token or 0, r and r.ends or 0, S.now,
+        S.notices[#S.notices + 1] = {verb, S.told(S.version), from, to, r and r.token or 0, r and r.ends or 0, S.now,
             r and r.owner or '', r and r.id or '', data or ''}
     end
 end

@@ -242,6 +242,7 @@ function S.make_steps()
         S.first, S.n = a[K.ARG_FIRST], n
         if not S.of_this_epoch() or token == 0 or token ~= c[K.COUNT_TOKEN + 1] or S.less(issued, S.big(n))
             or S.less(behind, next) or S.less(next, behind) then
+            if S.of_this_epoch() and S.of_lost(token) then return S.say_lost('token') end
             S.token = c[K.COUNT_TOKEN + 1]
             return S.say(K.STALE)
         end

@@ -95,15 +95,15 @@ if by_hand then
     end
     if not typed then return {'status', 'invalid', 'message', fault} end
     -- behind one another, as they come packed
-    all = {1, 0, 0, 47, K.SKEW_DEFAULT, 40, unpack(typed, 1, 40)}
-    all[47], all[48] = 'head', 'settings'
+    all = {1, 0, 0, 48, K.SKEW_DEFAULT, -1, 40, unpack(typed, 1, 40)}
+    all[48], all[49] = 'head', 'settings'
 else
     all = {munpack(ARGV[1])}
 end
 
 -- ---- the header, with the records that commands begin with --------------------------------
 
-local n_commands, p = all[1], 6
+local n_commands, p = all[1], 7
 local n_args = 2 + all[3] - all[2]
 local args = {unpack(all, all[4], all[4] + n_args - 1)}
 for _ = 1, all[3] < n_commands and n_commands or 0 do
@@ -123,30 +123,49 @@ local got = call('HMGET', HASH, unpack(args))
 local cache = {}
 local head, settings = got[1], got[2]
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
+local own, writer, time = all[6], 0, nil
+-- where the server is another one than that which wrote the scope: the version that the scope has,
+-- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
+local last, first, gaps
 if head then
     local format
-    format, epoch, version, clock, due = sunpack('>Bc16I7I7i7', head)
-    if format ~= K.FORMAT or #head ~= 150 then
+    format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', head)
+    if format ~= K.FORMAT or #head ~= 157 then
         local answer = {K.INVALID, 'the scope has a format that this library does not know'}
         if by_hand then return {'status', 'invalid', 'message', answer[2]} end
         local out = {}
         for i = 1, n_commands do out[i] = mpack(answer) end
         return out[2] and out or out[1]
     end
-    count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 39)}
+    count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 46)}
 else
     count = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+end
+if own ~= writer and own ~= 0 and (head or own < 0) then
+    -- the client's knowledge may be old, and whoever types has none
+    --@identity
+    own = id
+    if head and own ~= writer and own ~= 0 and K.NOUN ~= 'room' then
+        local t = call('TIME')
+        time = t[1] * 1000 + math.floor(t[2] / 1000)
+        last, first = version, math.max(version + 1048576, t[1] * 125000 + math.floor(t[2] / 8))
+        gaps = call('HGET', HASH, 'gaps') or ''
+        -- the oldest two as one
+        if #gaps == 14 * K.GAPS then gaps = sub(gaps, 1, 7) .. sub(gaps, 22) end
+        gaps = gaps .. spack('>I7I7', last, first)
+        version = first
+    end
 end
 
 -- ---- the commands -------------------------------------------------------------------------
 
-local out, time, skew, dirty, n_dirty, head_changed, made = {false}, nil, all[5], {}, 0, false, false
+local out, skew, dirty, n_dirty, head_changed, made = {false}, all[5], {}, 0, false, false
 local set, n_set = {'head', '', '', ''}, 2
 --@fast_begin
-p = 6
+p = 7
 for i = 1, n_commands do
     local verb, now, done = all[p + 1], all[p + 2], false
-    if made and S.erased and not exists then epoch, version = '0000000000000000', 0 end
+    if made and S.erased and not exists then epoch, version, first = '0000000000000000', 0, nil end
     if not now or now > clock and skew < K.TIME_MAX then
         if not time then
             local t = call('TIME')
@@ -172,7 +191,7 @@ for i = 1, n_commands do
             for c = 3, n_args do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
-            S.cache, S.count, S.n_commands = cache, count, n_commands
+            S.cache, S.count, S.n_commands, S.jump_from, S.jump_to, S.gaps = cache, count, n_commands, last, first, gaps
             S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
@@ -196,7 +215,7 @@ for i = 1, n_commands do
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
-            answer = {S.status, epoch, version, 0, S.notices or {}, S.rows or {}}
+            answer = {S.status, epoch, version == first and last or version, 0, S.notices or {}, S.rows or {}}
             S.fields(answer, 6)
             if S.because then answer[#answer + 1] = S.because end
         elseif S.notices then
@@ -226,12 +245,19 @@ if head_changed and not exists then
     call('DEL', HASH, INDEX, HELD) -- head, settings and the permanent members: not to come back in this call
 elseif head_changed then
     local n, gone, k = n_set, {}, 0
-    set[2] = spack('>Bc16I7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch, version, clock, due, unpack(count))
+    -- taken over with the first change that has a version
+    if version == first then version, writer, gaps = last, 0, nil elseif own ~= 0 then writer = own end
+    set[2] = spack('>Bc16I7I7i7I7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', K.FORMAT, epoch, version, clock, due, writer,
+        unpack(count))
+    if gaps and not S.erased then
+        set[n + 1], set[n + 2] = 'gaps', gaps
+        n = n + 2
+    end
     if S.set_changed then
         set[n + 1], set[n + 2] = 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
         n = n + 2
     end
-    if S.erased and not S.set_changed then gone[1], k = 'settings', 1 end
+    if S.erased then gone[1], gone[2], k = 'gaps', not S.set_changed and 'settings' or nil, S.set_changed and 1 or 2 end
     for i = 1, n_dirty do
         local field = dirty[i]
         local text = cache[field]

@@ -523,9 +523,16 @@ end
 
 -- ---- hangup, renew, lift, free ------------------------------------------------------------
 
+-- see token_lost()
+function S.token_gone(r)
+    local token = S.a[K.ARG_TOKEN]
+    return token and S.exists and not (r and r.token == token) and S.of_lost(token)
+end
+
 function S.hangup()
     local a = S.a
     local r, token, rest = S.load(a[K.ARG_NUMBER]), a[K.ARG_TOKEN], a[K.ARG_REST]
+    if S.token_gone(r) then return S.say_lost('token') end
     if not r then return S.nodata(K.MISSING) end
     local claim = K.NONE
     if token then
@@ -565,6 +572,7 @@ end
 function S.renew()
     local a = S.a
     local r = S.load(a[K.ARG_NUMBER])
+    if S.token_gone(r) then return S.say_lost('token') end
     if not r then return S.nodata(K.MISSING) end
     local _, what = S.move(r.state, K.RENEW, a[K.ARG_TOKEN] == r.token and K.HOLDER or K.OTHER)
     if what ~= K.OK then return S.say(what, r) end

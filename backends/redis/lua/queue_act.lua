@@ -232,7 +232,7 @@ function S.step()
 end
 
 function S.about(verb, from, r)
-    S.act.about = {verb, S.act.v, from, r.kind == '1' and S.shown(r) or r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
+    S.act.about = {verb, S.told(S.act.v), from, r.kind == '1' and S.shown(r) or r.state, r.token, r.ends, S.now, r.owner, r.id, ''}
 end
 
 function S.act_commit()

@@ -134,6 +134,7 @@ function S.in_room(room)
     if not S.exists or not login or #login > 16 or #no > 16 then return nil, K.MISSING end
     login, no = tonumber(login), tonumber(no)
     local a = S.agent_by_login(login)
+    if not a and S.of_lost(login) then return nil, K.LOST end
     if not a then return nil, K.MISSING end
     S.agent_read(a)
     if no > a.n0 then return nil, K.MISSING end
@@ -145,7 +146,10 @@ end
 function S.finish()
     local g = S.a
     local u, status = S.in_room(g[K.ARG_ROOM])
+    if status == K.LOST then return S.say_lost('room') end
     S.index, S.wait = -1, -1
+    local token = g[K.ARG_TOKEN]
+    if token and S.exists and not (u and u.token == token) and S.of_lost(token) then return S.say_lost('token') end
     if not u then
         S.status = status
         if status == K.REFUSED then S.because = 'nobody is seated there' end

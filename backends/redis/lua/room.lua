@@ -415,7 +415,7 @@ end
 -- ---- fields -------------------------------------------------------------------------------
 
 -- What a notice says: see tell_fields().
-function S.told(field, value)
+function S.told_of(field, value)
     local t = {field, value}
     if S.a[K.ARG_FIELDS] then
         local f = munpack(S.a[K.ARG_FIELDS])
@@ -504,7 +504,7 @@ function S.make_fields()
             return S.say(K.SAME)
         end
         S.say(K.OK)
-        S.finish(0, 0, {token = 0, ends = 0, owner = '', id = field}, S.told(field, value))
+        S.finish(0, 0, {token = 0, ends = 0, owner = '', id = field}, S.told_of(field, value))
     end
 
     function S.unset()
@@ -530,7 +530,7 @@ function S.make_fields()
             return S.too_many()
         end
         S.say(K.OK)
-        S.finish(0, 0, r, S.told(field, value))
+        S.finish(0, 0, r, S.told_of(field, value))
     end
 
     function S.set_member()
@@ -556,7 +556,7 @@ function S.make_fields()
         r.data = data
         S.save(r)
         S.say(K.OK)
-        S.finish(r.state, r.state, r, S.told(field, a[K.ARG_VALUE]))
+        S.finish(r.state, r.state, r, S.told_of(field, a[K.ARG_VALUE]))
     end
 end
 
@@ -603,7 +603,7 @@ function S.make_join()
         S.put(K.COUNT_EMPTY, 0)
         S.save(r)
         S.say_member(K.OK, r)
-        S.finish(K.MEMBER_ABSENT, r.state, r, S.told())
+        S.finish(K.MEMBER_ABSENT, r.state, r, S.told_of())
     end
 
     function S.join()
@@ -628,7 +628,7 @@ function S.make_join()
         end
         S.save(r)
         S.say_member(K.OK, r)
-        S.finish(state, r.state, r, S.told())
+        S.finish(state, r.state, r, S.told_of())
     end
 end
 
@@ -770,7 +770,7 @@ function S.make_owned()
         r.data = data
         S.save(r)
         S.say(K.OK)
-        S.finish(0, 0, r, S.told())
+        S.finish(0, 0, r, S.told_of())
     end
 
     function S.unshare()

@@ -941,6 +941,7 @@ function S.make_holds()
             S.answer = {K.INVALID, 'serial is not of this rule'}
             return
         end
+        if not r and not ended and S.of_lost(token) then return S.say_lost('token') end
         S.stale(s, number, period)
     end
 

@@ -1,0 +1,469 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A store that goes back in time: what it gave out before and has forgotten is told as lost, by any
+ * noun, whoever asks; what it still has goes on; and nothing that it gives out then fits what it
+ * gave out before.  Rule 10 of the specification of the Redis store, for Redis and SQLite.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/store.h>
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#ifdef USHER_WITH_REDIS
+#include "lib/servers.h"
+#endif
+
+#define LINE 256
+
+/* One thing of each noun, as it was given to somebody. */
+struct given {
+    char number[16];
+    uint64_t token; /* of the number */
+    uint64_t login; /* of an agent with a caller */
+    int64_t bill;
+    uint64_t bill_token;
+    int64_t id;
+    uint64_t id_token;
+};
+
+static void execute(struct usher_engine *e, struct usher_reply *r, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+static void execute(struct usher_engine *e, struct usher_reply *r, const char *format, ...)
+{
+    char text[LINE];
+    struct line l;
+    enum usher_status status;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    line_read(&l, text);
+    status = usher_execute(e, &l.c, r, 1);
+    assert_true(status == USHER_OK || status == r->status);
+    line_done(&l);
+}
+
+#define must(e, want, ...)                                                                      \
+    do {                                                                                        \
+        struct usher_reply must_r;                                                              \
+                                                                                                \
+        execute(e, &must_r, __VA_ARGS__);                                                       \
+        if (must_r.status != (want)) {                                                          \
+            print_error(__VA_ARGS__);                                                           \
+            fail_msg(": %s (%s), wanted %s", usher_status_word(must_r.status), must_r.message,  \
+                     usher_status_word(want));                                                  \
+        }                                                                                       \
+        usher_reply_done(&must_r);                                                              \
+    } while (0)
+
+static struct usher_engine *opened(const char *url)
+{
+    struct usher_engine *e;
+
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static void begin(struct usher_engine *e)
+{
+    for (int i = 101; i < 110; i++) {
+        must(e, USHER_OK, "number add p %d", i);
+        must(e, USHER_OK, "number reg p %d", i);
+    }
+    must(e, USHER_OK, "queue set desk ttl=0");
+    must(e, USHER_OK, "serial rule bill prefix=B width=6 mode=gapfree");
+    must(e, USHER_OK, "id create ids");
+}
+
+static void give(struct usher_engine *e, const char *who, struct given *g)
+{
+    struct usher_reply r;
+
+    execute(e, &r, "number call p owner=%s", who);
+    assert_int_equal(r.status, USHER_OK);
+    (void)snprintf(g->number, sizeof g->number, "%.15s", r.of.number.number);
+    g->token = r.of.number.token;
+    usher_reply_done(&r);
+    execute(e, &r, "queue login desk %s", who);
+    assert_int_equal(r.status, USHER_OK);
+    g->login = r.of.queue.login;
+    usher_reply_done(&r);
+    must(e, USHER_OK, "queue apply desk caller-of-%s", who);
+    execute(e, &r, "serial reserve bill owner=%s lease=3600000", who);
+    assert_int_equal(r.status, USHER_OK);
+    g->bill = r.of.serial.rows[0].first;
+    g->bill_token = r.of.serial.token;
+    usher_reply_done(&r);
+    execute(e, &r, "id next ids n=5");
+    assert_int_equal(r.status, USHER_OK);
+    g->id = r.of.id.first;
+    g->id_token = r.of.id.token;
+    usher_reply_done(&r);
+}
+
+static void all_lost(struct usher_engine *e, const struct given *g)
+{
+    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " lease=5000", g->number, g->token);
+    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, g->number, g->token);
+    must(e, USHER_LOST, "queue finish desk %" PRIu64 ".1", g->login);
+    must(e, USHER_LOST, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
+         g->bill_token);
+    must(e, USHER_LOST, "id return ids %" PRId64 " 5 token=%" PRIu64, g->id, g->id_token);
+}
+
+/* And over. */
+static void all_there(struct usher_engine *e, const struct given *g)
+{
+    must(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=3600000", g->number, g->token);
+    must(e, USHER_OK, "number hangup p %s token=%" PRIu64, g->number, g->token);
+    must(e, USHER_REFUSED, "number hangup p %s token=%" PRIu64, g->number, g->token);
+    must(e, USHER_OK, "queue finish desk %" PRIu64 ".1", g->login);
+    must(e, USHER_OK, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill, g->bill_token);
+    must(e, USHER_SAME, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
+         g->bill_token);
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static void sound(struct usher_engine *e)
+{
+    uint64_t faults = 1;
+
+    assert_int_equal(usher_audit(e, print_fault, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+}
+
+/* Notices of a scope follow each other by `before`, gap or not. */
+struct chain {
+    uint64_t version;
+    unsigned n, jumps;
+};
+
+static void hear(void *payload, const struct usher_notice *n)
+{
+    struct chain *c = payload;
+
+    if (n->before != c->version)
+        fail_msg("`%s` of version %" PRIu64 " says it is behind %" PRIu64 ", not %" PRIu64,
+                 usher_verb_word(n->verb), n->version, n->before, c->version);
+    c->jumps += n->version != n->before + 1;
+    c->version = n->version;
+    c->n++;
+}
+
+/* @e is on a store that has lost what bob was given; ann's it has. */
+static void after_a_loss(struct usher_engine *e, const struct given *ann, const struct given *bob)
+{
+    struct usher_watch *watch;
+    struct usher_reply r;
+    struct chain chain = { 0, 0, 0 };
+    struct given dora;
+
+    all_lost(e, bob); /* before anything is written as well */
+    execute(e, &r, "number stats p");
+    chain.version = r.version;
+    usher_reply_done(&r);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, &chain, &watch), USHER_OK);
+    give(e, "dora", &dora);
+    assert_string_equal(dora.number, bob->number); /* the same things … */
+    assert_true(dora.bill == bob->bill && dora.id == bob->id);
+    assert_true(dora.token != bob->token && dora.login != bob->login &&
+                dora.bill_token != bob->bill_token && dora.id_token != bob->id_token);
+    all_lost(e, bob); /* … are not his */
+    all_there(e, ann);
+    all_there(e, &dora);
+    all_lost(e, bob);
+    usher_unwatch(e, watch);
+    assert_true(chain.n >= 5 && chain.jumps == 1);
+    sound(e);
+}
+
+#ifdef USHER_WITH_SQLITE
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/usher-lost.XXXXXX");
+    return mkdtemp(dir) != NULL ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static void in_dir(const char *command)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    assert_int_equal(system(text), 0);
+}
+
+static void an_older_copy_of_a_file_is_noticed(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *e;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    e = opened(url);
+    begin(e);
+    give(e, "ann", &ann);
+    usher_close(e);
+    in_dir("cp s.db copy");
+    e = opened(url);
+    give(e, "bob", &bob);
+    assert_true(bob.token < 1000); /* it is the same file still */
+    usher_close(e);
+    in_dir("mv copy s.db");
+    e = opened(url);
+    after_a_loss(e, &ann, &bob);
+    usher_close(e);
+}
+
+static void a_copy_that_has_all_loses_nothing(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *e;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    e = opened(url);
+    begin(e);
+    give(e, "ann", &ann);
+    usher_close(e);
+    for (int i = 0; i < 2 * USHER_GAPS; i++) { /* more often than gaps are kept */
+        in_dir("cp s.db copy && mv copy s.db");
+        e = opened(url);
+        must(e, USHER_OK, "number renew p %s token=%" PRIu64 " lease=%d", ann.number, ann.token,
+             100000 + i);
+        give(e, "bob", &bob);
+        assert_true(bob.token > 1000000);
+        all_there(e, &bob);
+        must(e, USHER_OK, "queue logout desk bob");
+        must(e, USHER_OK, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
+        /* what was given out is stale, and never lost */
+        must(e, USHER_REFUSED, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
+        must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, ann.number, bob.token - 100);
+        must(e, USHER_OK, "number call p number=%s owner=ann", ann.number);
+        usher_close(e);
+        e = opened(url);
+        {
+            struct usher_reply r;
+
+            execute(e, &r, "number show p %s", ann.number);
+            ann.token = r.of.number.rows[0].token;
+            usher_reply_done(&r);
+        }
+        sound(e);
+        usher_close(e);
+    }
+}
+#endif
+
+#ifdef USHER_WITH_REDIS
+static struct redis_server *first, *second;
+
+static const char *url_of(const struct redis_server *s)
+{
+    static char url[64];
+
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", redis_server_port(s));
+    return url;
+}
+
+static int two_servers(void **state)
+{
+    struct redis_server_options durable = { .aof = REDIS_AOF_ALWAYS }, plain = { 0 };
+
+    (void)state;
+    first = redis_server_start(&durable);
+    second = redis_server_start(&plain);
+    return first != NULL && second != NULL ? 0 : -1;
+}
+
+static int no_servers(void **state)
+{
+    (void)state;
+    redis_server_stop(first);
+    redis_server_stop(second);
+    return 0;
+}
+
+static void replicate(struct redis_server *to, struct redis_server *from)
+{
+    char port[16];
+
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(from));
+    assert_true(redis_do_ok(to, "REPLICAOF", "127.0.0.1", port, NULL));
+    assert_true(redis_server_wait_info(to, "replication", "master_link_status:up", 20000));
+    assert_true(redis_do_ok(from, "WAIT", "1", "20000", NULL));
+}
+
+static void promote(struct redis_server *s)
+{
+    assert_true(redis_do_ok(s, "REPLICAOF", "NO", "ONE", NULL));
+}
+
+/* Both go on, as on the two sides of a partition. */
+static void of_two_masters_neither_takes_what_the_other_gave(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *a, *b;
+
+    (void)state;
+    a = opened(url_of(first));
+    begin(a);
+    give(a, "ann", &ann);
+    replicate(second, first);
+    promote(second);
+    give(a, "bob", &bob);
+    b = opened(url_of(second));
+    after_a_loss(b, &ann, &bob);
+    all_there(a, &bob);
+    sound(a);
+    /* what is left of the first is thrown away, and its clients come back to it as a replica of
+     * the second, which is promoted once more */
+    replicate(first, second);
+    promote(first);
+    all_lost(a, &bob);
+    must(a, USHER_OK, "number call p owner=emil");
+    all_lost(a, &bob);
+    sound(a);
+    usher_close(a);
+    usher_close(b);
+}
+
+static void an_older_dump_is_noticed(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *e;
+
+    (void)state;
+    e = opened(url_of(second));
+    begin(e);
+    give(e, "ann", &ann);
+    assert_true(redis_do_ok(second, "SAVE", NULL));
+    give(e, "bob", &bob);
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+    after_a_loss(e, &ann, &bob);
+    usher_close(e);
+}
+
+/* A restart with everything, the first replica, a failover behind which nothing was written. */
+static void who_lost_nothing_is_told_nothing(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *a, *b;
+
+    (void)state;
+    a = opened(url_of(first));
+    begin(a);
+    give(a, "ann", &ann);
+    give(a, "bob", &bob);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(redis_server_kill(first, SIGKILL), 0);
+        assert_true(redis_server_restart(first));
+        must(a, USHER_OK, "number renew p %s token=%" PRIu64 " lease=%d", ann.number, ann.token,
+             100000 + i);
+    }
+    replicate(second, first);
+    must(a, USHER_OK, "number renew p %s token=%" PRIu64 " lease=200000", ann.number, ann.token);
+    all_there(a, &bob);
+    assert_true(redis_do_ok(first, "WAIT", "1", "20000", NULL));
+    promote(second);
+    b = opened(url_of(second));
+    must(b, USHER_REFUSED, "number hangup p %s token=%" PRIu64, bob.number, bob.token);
+    all_there(b, &ann);
+    sound(b);
+    usher_close(a);
+    usher_close(b);
+}
+
+/* Whoever types has no connection that knows the server: the script asks. */
+static void by_hand_as_well(void **state)
+{
+    struct given ann, bob;
+    struct usher_engine *e;
+    char token[32];
+    redisReply *reply;
+    char *text;
+    size_t size;
+
+    (void)state;
+    e = opened(url_of(second));
+    begin(e);
+    give(e, "ann", &ann);
+    assert_true(redis_do_ok(second, "SAVE", NULL));
+    give(e, "bob", &bob);
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+    assert_int_equal(usher_lua("number", NULL, 0, &size), USHER_OK);
+    text = malloc(size + 1);
+    assert_non_null(text);
+    assert_int_equal(usher_lua("number", text, size + 1, &size), USHER_OK);
+    (void)snprintf(token, sizeof token, "%" PRIu64, bob.token);
+    reply = redis_do(second, "EVAL", text, "1", "{p}", "hangup", bob.number, "token", token, NULL);
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2);
+    assert_string_equal(reply->element[1]->str, "lost");
+    freeReplyObject(reply);
+    reply = redis_do(second, "EVAL", text, "1", "{p}", "call", "owner", "dora", NULL);
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2);
+    assert_string_equal(reply->element[1]->str, "ok");
+    freeReplyObject(reply);
+    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, bob.number, bob.token);
+    must(e, USHER_OK, "number hangup p %s token=%" PRIu64, ann.number, ann.token);
+    free(text);
+    usher_close(e);
+}
+#endif
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef USHER_WITH_SQLITE
+        cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(a_copy_that_has_all_loses_nothing, make_dir, remove_dir),
+#endif
+#ifdef USHER_WITH_REDIS
+        cmocka_unit_test_setup_teardown(of_two_masters_neither_takes_what_the_other_gave,
+                                        two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(by_hand_as_well, two_servers, no_servers),
+#endif
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -264,7 +264,8 @@ static bool head_read(struct usher_text text, int64_t known, struct usher_scope 
     text.size -= 16;
     if (!epoch_read(&epoch, &s->epoch) || !take_number(&text, NUMBER, &s->version) ||
         !take_number(&text, NUMBER, &clock) || !take_signed(&text, &due) ||
-        !take_number(&text, NUMBER, &s->writer) || !ints_read(&text, s->counts, USHER_COUNTS) || text.size != 0)
+        !take_number(&text, NUMBER, &s->writer) || !ints_read(&text, s->counts, USHER_COUNTS) ||
+        text.size != 0)
         return false;
     s->clock_ms = (int64_t)clock;
     s->due_ms = due >= 0 ? due : INT64_MAX;

@@ -504,8 +504,8 @@ static uint64_t mixed(uint64_t into, uint64_t value)
 }
 
 /*
- * Another number for a copy that is put in the place of the file (it has another inode, or was born at
- * another time), and after each start of the system (what was not on the disk is gone).  What
+ * Another number for a copy that is put in the place of the file (it has another inode, or was born
+ * at another time), and after each start of the system (what was not on the disk is gone).  What
  * cannot be had is left out: the number is then the same more often.  A copy that is written over
  * the file has the same.
  */

@@ -143,8 +143,9 @@ USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *na
                                           const char *request, struct usher_id_range *ret_range);
 
 /** Give back @range, or the rest of one from range->first on: USHER_OK if it is still the
- *  newest, so that its ids come again; USHER_STALE if not: they stay unused.  The caller must
- *  have used none of it, and may use none from then on whatever the answer. */
+ *  newest, so that its ids come again; USHER_STALE if not: they stay unused; USHER_LOST if the
+ * store has lost that it gave them out, and may give them to others.  The caller must have used
+ * none of it, and may use none from then on whatever the answer. */
 USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *name,
                                             const struct usher_id_range *range);
 

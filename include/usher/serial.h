@@ -322,7 +322,8 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
 /** The number is used; it is not needed and goes out again; it is spoilt.  @serial is as it was
  *  reserved, whatever has become of prefix, suffix, date and width since.  USHER_OK; USHER_SAME: it
  *  was done before under @token; USHER_STALE: @token is not the hold of @serial any more, and
- *  nothing is changed; usher_serial_number() says what is. */
+ *  nothing is changed; usher_serial_number() says what is; USHER_LOST: the store has lost that it
+ *  gave it out under @token, and may give it to others. */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token);
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,

@@ -542,7 +542,10 @@ USHER_API const char *usher_requeue_word(enum usher_requeue requeue);
 
 /* One number held for one call. */
 struct usher_hold {
-    uint64_t token;   /* fencing token: larger for every later hold of the pool */
+    /* Fencing token: larger for every later hold of the pool, whatever its store has lost
+     * meanwhile; one of a store that has no identity (memory) as long as the pool is not made anew.
+     */
+    uint64_t token;
     int64_t until_ms; /* 0: until hangup */
     uint64_t epoch, version;
     char number[USHER_NAME_MAX + 1];
@@ -617,6 +620,7 @@ USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char
  * long the number rests before it is offered again, < 0: the pool's; 0 ends the rest of one
  * whose call is over already.
  * USHER_OK; USHER_STALE if @token is not the current one: somebody else's call goes on;
+ * USHER_LOST if the store has lost what @token was given for: the number may be somebody else's;
  * USHER_REFUSED if it is not busy; USHER_MISSING.  O(log n).
  */
 USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool,
@@ -625,7 +629,7 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
 
 /**
  * Extend a hold: it ends @lease_ms from now (0: as long as its last lease; < 0: at hangup).
- * USHER_OK, USHER_SAME; USHER_STALE, USHER_REFUSED, USHER_MISSING as for hangup.
+ * USHER_OK, USHER_SAME; USHER_STALE, USHER_LOST, USHER_REFUSED, USHER_MISSING as for hangup.
  * @ret_until_ms may be NULL.  O(log n).
  */
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,

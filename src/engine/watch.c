@@ -290,8 +290,9 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_command *c
         at = NULL;
     if (at != NULL && *at != NULL && (!waits || time_is_over(*at, now_ms))) {
         tell_gathered(w, at);
-    } else if (at != NULL && *at != NULL && command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK &&
-               (*at)->all.epoch == reply->epoch && (*at)->all.token <= reply->of.room.since) {
+    } else if (at != NULL && *at != NULL && command->verb == USHER_ROOM_ALIVE &&
+               reply->status == USHER_OK && (*at)->all.epoch == reply->epoch &&
+               (*at)->all.token <= reply->of.room.since) {
         reply->of.room.since = (*at)->all.token - 1;
         reply->of.room.mark = (*at)->all.was;
     }

@@ -323,13 +323,12 @@ bool usher__notice_unpack(struct usher_unpacker *u, struct usher_notice *notice)
     size_t n;
 
     if (!usher_unpack_array(u, &n) || (n != 10 && n != 12 && n != 13) ||
-        !usher_unpack_uint(u, &verb) || !version_read(u, notice) ||
-        !usher_unpack_uint(u, &from) || !usher_unpack_uint(u, &to) ||
-        !usher_unpack_uint(u, &notice->token) || !usher_unpack_int(u, &notice->until_ms) ||
-        !usher_unpack_int(u, &notice->now_ms) || !name_read(u, &notice->owner) ||
-        !name_read(u, &notice->subject) || !usher_unpack_text(u, &notice->data) ||
-        notice->data.size > USHER_NOTICE_DATA_MAX || verb > 0xffff || from > UINT8_MAX ||
-        to > UINT8_MAX)
+        !usher_unpack_uint(u, &verb) || !version_read(u, notice) || !usher_unpack_uint(u, &from) ||
+        !usher_unpack_uint(u, &to) || !usher_unpack_uint(u, &notice->token) ||
+        !usher_unpack_int(u, &notice->until_ms) || !usher_unpack_int(u, &notice->now_ms) ||
+        !name_read(u, &notice->owner) || !name_read(u, &notice->subject) ||
+        !usher_unpack_text(u, &notice->data) || notice->data.size > USHER_NOTICE_DATA_MAX ||
+        verb > 0xffff || from > UINT8_MAX || to > UINT8_MAX)
         return false;
     if (n > 10 && (!usher_unpack_uint(u, &notice->was) || !usher_unpack_uint(u, &notice->mark)))
         return false;

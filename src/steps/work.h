@@ -119,8 +119,8 @@ void usher__scope_fresh(struct usher__work *w);
  * w->scope was loaded from the store.  If another store wrote it last, or this one did before it
  * went back in time, then nobody knows what that one gave out behind the version that is here.
  * So the next change gets a version that cannot have been reached, and what is between is a
- * gap.  It is stored with the next change that has a version; until then the scope shows the version
- * that it has.
+ * gap.  It is stored with the next change that has a version; until then the scope shows the
+ * version that it has.
  */
 void usher__scope_loaded(struct usher__work *w);
 

@@ -2211,6 +2211,31 @@ static void heard_at(struct fixture *f, int at, struct words w[2], const char *w
     }
 }
 
+/* `set` that comes to nothing and a join in one batch. */
+static void same_then_join(struct fixture *f, const char *who)
+{
+    struct usher_engine *e[2] = { f->e, f->twin };
+    struct usher_command c[2];
+    struct usher_reply r[2];
+    struct said said[2];
+    char line[64];
+
+    (void)snprintf(line, sizeof line, "join r %s", who);
+    said_line(&said[0], USHER_ROOM, "set r topic x");
+    said_line(&said[1], USHER_ROOM, line);
+    for (int i = 0; i < 2; i++) {
+        c[i] = said[i].c;
+        c[i].given |= USHER_GIVEN_NOW;
+        c[i].now_ms = f->now;
+    }
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(usher_execute(e[i], c, r, 2), USHER_OK);
+        assert_true(r[0].status == USHER_SAME && r[1].status == USHER_OK);
+        usher_reply_done(&r[0]);
+        usher_reply_done(&r[1]);
+    }
+}
+
 static void who_comes_and_goes_is_told_together(void **state)
 {
     struct fixture *f = *state;
@@ -2274,6 +2299,26 @@ static void who_comes_and_goes_is_told_together(void **state)
     ok(f, "join r ann");
     ok(f, "close r");
     heard(f, w, "(join ann ) close done ");
+    usher_unwatch(f->e, a);
+    usher_unwatch(f->twin, b);
+}
+
+static void what_stood_before_them_in_a_batch_does_not_tell_them(void **state)
+{
+    struct fixture *f = *state;
+    static struct words w[2];
+    struct usher_watch *a, *b;
+
+    memset(w, 0, sizeof w);
+    assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
+    assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_words, &w[1], &b), USHER_OK);
+    ok(f, "open r presence=1000");
+    ok(f, "set r topic x");
+    heard(f, w, "open set ");
+    same_then_join(f, "ann");
+    heard(f, w, "");
+    same(f, "set r topic x");
+    heard(f, w, "(join ann ) ");
     usher_unwatch(f->e, a);
     usher_unwatch(f->twin, b);
 }
@@ -2541,6 +2586,7 @@ int suite_rooms(const struct backend *b)
         TEST(a_patrol_runs_while_somebody_watches),
         TEST(a_notice_has_the_epoch_of_its_own_room),
         TEST(who_comes_and_goes_is_told_together),
+        TEST(what_stood_before_them_in_a_batch_does_not_tell_them),
         TEST(what_is_told_together_is_bounded),
         TEST(who_does_not_listen_is_told_nothing_later),
         TEST(stores_agree_on_whatever_comes),

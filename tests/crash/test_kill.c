@@ -200,8 +200,8 @@ static void print_fault(void *payload, const char *line)
 }
 
 /*
- * Opening and closing a room are several steps of the store, each whole.  Whoever is killed between two
- * of them leaves a room that is neither as before nor as it would have been: one that is
+ * Opening and closing a room are several steps of the store, each whole.  Whoever is killed between
+ * two of them leaves a room that is neither as before nor as it would have been: one that is
  * closing, and goes on to be closed like any other.
  */
 static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsigned scope,
@@ -456,9 +456,9 @@ static void a_killed_redis_comes_back_with_all_it_acknowledged(void **state)
             kill_child(pid); /* it would wait for the server */
         now.at = "the server is started again";
         assert_true(redis_server_restart(server));
-        /* Killed within a call, it may have written a part of it.  It cuts that off behind MULTI, which
-         * stands open then: what comes next is applied in part by the start after the next one
-         * (backends/redis/README.md).  Its operator has to have the file written anew. */
+        /* Killed within a call, it may have written a part of it.  It cuts that off behind MULTI,
+         * which stands open then: what comes next is applied in part by the start after the next
+         * one (backends/redis/README.md).  Its operator has to have the file written anew. */
         if (redis_server_said(server, "Truncating the AOF"))
             forget_old_writes();
         settle(url, twin, d);

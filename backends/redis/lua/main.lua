@@ -151,7 +151,7 @@ if own ~= writer and own ~= 0 and (head or own < 0) then
         last, first = version, math.max(version + 1048576, t[1] * 125000 + math.floor(t[2] / 8))
         gaps = call('HGET', HASH, 'gaps') or ''
         -- the oldest two as one
-        if #gaps == 14 * K.GAPS then gaps = sub(gaps, 1, 7) .. sub(gaps, 22) end
+        if #gaps >= 14 * K.GAPS then gaps = sub(gaps, 1, 7) .. sub(gaps, 21 - 14 * K.GAPS) end
         gaps = gaps .. spack('>I7I7', last, first)
         version = first
     end
@@ -191,7 +191,8 @@ for i = 1, n_commands do
             for c = 3, n_args do
                 if cache[args[c]] == nil then cache[args[c]] = got[c] end
             end
-            S.cache, S.count, S.n_commands, S.jump_from, S.jump_to, S.gaps = cache, count, n_commands, last, first, gaps
+            S.cache, S.count, S.n_commands = cache, count, n_commands
+            S.jump_from, S.jump_to, S.gaps = last, first, gaps
             S.set = settings and {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', settings)} or K.DEFAULTS
         end
         S.exists, S.epoch, S.version, S.clock, S.due, S.now, S.dirty, S.nd, S.head_changed = exists, epoch,
@@ -257,7 +258,10 @@ elseif head_changed then
         set[n + 1], set[n + 2] = 'settings', spack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', unpack(S.set))
         n = n + 2
     end
-    if S.erased then gone[1], gone[2], k = 'gaps', not S.set_changed and 'settings' or nil, S.set_changed and 1 or 2 end
+    if S.erased then
+        gone[1], gone[2] = 'gaps', 'settings'
+        k = S.set_changed and 1 or 2
+    end
     for i = 1, n_dirty do
         local field = dirty[i]
         local text = cache[field]

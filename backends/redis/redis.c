@@ -27,7 +27,7 @@
 
 enum progress { TO_SEND, DONE };
 
-#define ROLE_MS 100 /* how old may be what is known of the server: its role, which one it is */
+#define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
 
 static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
 {

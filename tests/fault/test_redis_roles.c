@@ -180,7 +180,7 @@ static void a_demoted_master_is_not_read_from(void **state)
     enum usher_status status;
 
     (void)state;
-    assert_int_equal(engine_open(url_of(proxy_port(name)), 200, &e), USHER_OK);
+    assert_int_equal(engine_open(url_of(proxy_port(name)), 2000, &e), USHER_OK);
     must(e, "number add p 1", USHER_OK);
     be_replica_of(second, first);
     assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));

@@ -342,11 +342,11 @@ static void read_text(sqlite3_stmt *st, int i, size_t min, size_t max, struct us
 
 static void gaps_pack(const struct usher_scope *s, unsigned char to[USHER_GAPS * GAP_SIZE])
 {
-    for (unsigned i = 0; i < s->n_gaps * 2u; i++) {
+    for (size_t i = 0; i < s->n_gaps * (size_t)2; i++) {
         uint64_t value = i % 2 == 0 ? s->gaps[i / 2].last : s->gaps[i / 2].first;
 
         for (int k = 7; k >= 0; k--, value >>= 8)
-            to[8 * i + (unsigned)k] = (unsigned char)(value & 0xff);
+            to[8 * i + (size_t)k] = (unsigned char)(value & 0xff);
     }
 }
 

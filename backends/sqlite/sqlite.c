@@ -355,9 +355,9 @@ static void gaps_read(const struct usher_text *from, struct usher_scope *s, bool
     uint64_t value[2 * USHER_GAPS] = { 0 };
 
     s->n_gaps = (uint8_t)(from->size / GAP_SIZE);
-    for (unsigned i = 0; i < s->n_gaps * 8u * 2u; i++)
+    for (size_t i = 0; i < s->n_gaps * (size_t)GAP_SIZE; i++)
         value[i / 8] = value[i / 8] << 8 | (unsigned char)from->data[i];
-    for (unsigned i = 0; i < s->n_gaps; i++) {
+    for (size_t i = 0; i < s->n_gaps; i++) {
         s->gaps[i].last = value[2 * i];
         s->gaps[i].first = value[2 * i + 1];
     }

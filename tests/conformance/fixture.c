@@ -31,6 +31,8 @@ struct usher_engine *suite_open(const struct backend *b, const char *url, const 
     opt.payload = (void *)(uintptr_t)now;
     opt.drivers = b->drivers;
     opt.clock_given = true;
+    if (opt.timeout_ms == 0)
+        opt.timeout_ms = 60000; /* nothing is to fail because a machine is loaded */
     if (usher_open(url, &opt, &e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message(NULL));
     return e;

@@ -810,7 +810,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
     int fds[64], n = 0;
 
     (void)payload;
-    options.timeout_ms = 500;
+    options.timeout_ms = 3000;
     MUST(usher_open(p->url, &options, &e) == USHER_OK);
     MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);
     MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
@@ -859,7 +859,7 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
     int fds[64], n = 0;
 
     (void)payload;
-    options.timeout_ms = 300;
+    options.timeout_ms = 1500;
     MUST(c != NULL);
     MUST(usher_open(p->url, &options, &e) == USHER_OK);
     MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);
@@ -938,7 +938,7 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
 
     (void)p;
     (void)signal(SIGPIPE, SIG_DFL);
-    options.timeout_ms = 400;
+    options.timeout_ms = 1500;
     (void)snprintf(url, sizeof url, "redis+unix://%s", redis_server_socket(v->server));
     MUST(usher_open(url, &options, &e) == USHER_OK);
     MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);

@@ -1389,17 +1389,20 @@ static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state
         arm(PROXY_ANSWER, CALL, 1000000, refusals[i]);
         for (int tries = 0;; tries++) {
             int64_t began = clock_ms();
+            unsigned fired = proxy_fired(proxy);
 
             (void)run(e, &call, &reply);
             assert_in_time(began, TIMEOUT);
             assert_is_a_line(reply.message);
-            if (reply.status == USHER_UNAVAILABLE)
+            fired = proxy_fired(proxy) - fired;
+            if (reply.status == USHER_UNAVAILABLE && fired >= 2)
                 break;
-            /* on a loaded machine the last refusal may come too late to be heard */
-            if (reply.status != USHER_UNKNOWN || tries == 3)
-                fail_msg("%s: %s %s", refusals[i], usher_status_word(reply.status), reply.message);
+            /* on a loaded machine there may be no time for a second one, and the last one may come
+             * too late to be heard */
+            if ((reply.status != USHER_UNKNOWN && reply.status != USHER_UNAVAILABLE) || tries == 20)
+                fail_msg("%s: asked %u times, %s %s", refusals[i], fired,
+                         usher_status_word(reply.status), reply.message);
         }
-        assert_true(proxy_fired(proxy) >= 2);
         digest_of(direct, "p", after);
         assert_string_equal(before, after);
         /* it passes: the command is done, once */
@@ -2993,7 +2996,7 @@ static enum usher_status open_as(const char *leave_out, const char *keys,
     for (int i = 0; i < n; i++)
         sizes[i] = strlen(argv[i]);
     freeReplyObject(must(redis_do_argv(server, n, argv, sizes)));
-    options.timeout_ms = TIMEOUT;
+    options.timeout_ms = PATIENT;
     (void)snprintf(url, sizeof url, "redis://least:s3cret@127.0.0.1:%d", redis_server_port(server));
     *ret_engine = NULL;
     return usher_open(url, &options, ret_engine);

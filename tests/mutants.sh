@@ -310,7 +310,7 @@ mutant 'what waits stays when nobody listens any more' src/engine/watch.c \
     's/        gathered_clear(w); .*/        ;/' \
     $memory 'who_does_not_listen*'
 mutant 'a notice is applied whatever history it follows' src/replica/replica.c \
-    's/        n->was == r->copy.mark ? /        n->was != 0 ? /' \
+    's/before(n) == r->copy.version && n->was == r->copy.mark/n->was != 0/' \
     tests/model/test_replica_random 'no_small_world*'
 mutant 'a heartbeat agrees by its version alone' src/replica/replica.c \
     's/    if (mark == 0)$/    if (version != 0)/' \
@@ -406,6 +406,21 @@ mutant 'nine gaps: the oldest is forgotten' src/steps/work.c \
 mutant 'the first notice behind a loss tells no gap' src/steps/work.c \
     's/last->first + 1 == version ? last->last/false ? last->last/' \
     tests/fault/test_lost 'an_older_copy*'
+mutant 'a replica takes no change behind a jump' src/replica/replica.c \
+    's/return n->before != 0 ? n->before : n->version - 1;/return n->version - 1;/' \
+    tests/model/test_replica_random 'without_loss*'
+mutant 'a room forgets since when its log has all' src/steps/room.c \
+    '/counts\[COUNT_SINCE\] = (int64_t)old.order;/d' \
+    tests/model/test_replica_random 'replicas_follow*'
+mutant 'a room has what it lost' src/steps/room.c \
+    '/^static enum usher_status add_changes/,/^}/s/if (usher__scope_gap(w, since))/if (false)/' \
+    tests/fault/test_lost 'an_older_copy*'
+mutant 'if-version of what was lost is stale' src/steps/room.c \
+    's/usher__scope_gap(w, (uint64_t)args(w)->if_version))/false)/' \
+    tests/fault/test_lost 'an_older_copy*'
+mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
+    's/>= USHER__JUMP/> UINT64_MAX - 1/' \
+    tests/fault/test_lost 'what_waits*'
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
     's/if v > last and v <= first then return true end/if v > last and v <= first then return false end/' \
     tests/fault/test_lost 'an_older_dump*'

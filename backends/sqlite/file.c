@@ -202,8 +202,13 @@ static const char add_visit_rows_and_due[] =
 
 /* Which file it was that wrote the scope last, and pairs of its gaps (struct usher_gap), 16 bytes
  * each, highest byte first; 0 and NULL for those of before: the next change takes them over. */
-static const char add_writer[] = "ALTER TABLE scope ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;"
-                                 "ALTER TABLE scope ADD COLUMN gaps BLOB;";
+static const char add_writer[] =
+    "ALTER TABLE scope ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE scope ADD COLUMN gaps BLOB;"
+    /* since when a room's log has all, and what each of its changes follows on */
+    "UPDATE scope SET c14 = version - c6 WHERE noun = 3;"
+    "UPDATE record SET n0 = ord - 1"
+    " WHERE list & 7 = 6 AND list >> 3 IN (SELECT ref FROM scope WHERE noun = 3);";
 
 /* clang-format on */
 

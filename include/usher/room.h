@@ -224,7 +224,10 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
 
 /*
  * Statuses common to all room functions: as for numbers (usher.h), and USHER_MISSING: there is
- * no such room, or it is being closed.  Each function names the others.
+ * no such room, or it is being closed; USHER_LOST: the version in `if_version` or `since` is of
+ * what the store has lost, so whoever has it has a copy of what never was.  (A version above the
+ * room's is USHER_STALE, for it may be of a room of the name that was closed.)  Each function names
+ * the others.
  */
 
 /** Open @room.  @settings (NULL: all default) are those of a new room.
@@ -309,8 +312,8 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
  * what there is so far: the page then begins with the notices of all changes behind that, to be
  * made in what there is, and its other rows are of the version of the reply.  If the notices are
  * more than fit, there is nothing else on it: go on with @since = the version of the last.
- * USHER_STALE: the log does not reach back to @since: begin anew.  @since 0: none.  A replica
- * (replica.h) does all this.
+ * USHER_STALE: the log does not reach back to @since: begin anew; USHER_LOST likewise.  @since 0:
+ * none.  A replica (replica.h) does all this.
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
                                                 uint64_t after, uint64_t since, size_t max,
@@ -318,7 +321,7 @@ USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const ch
 
 /** Notices of the changes after @since, at most @max (0: 100), oldest first.  USHER_STALE: the
  *  log does not reach back so far (reply.of.room.since says how far), or @since is newer than
- *  the room: take a snapshot. */
+ *  the room; USHER_LOST: take a snapshot. */
 USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
                                                uint64_t since, size_t max,
                                                struct usher_reply *ret_reply);

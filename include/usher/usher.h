@@ -719,7 +719,8 @@ USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher
 
 /* ---- notices ---------------------------------------------------------------------- */
 
-/* One change of one scope.  Dense in version among the changes of the scope. */
+/* One change of one scope.  Each follows on the version that it says it does (`before`): so a
+ * listener sees what it has missed, and that nothing is missing where a store changed hands. */
 struct usher_notice {
     enum usher_noun noun;
     struct usher_text scope;
@@ -751,7 +752,7 @@ struct usher_watch;
  * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
  * scope), in order of version, after the change is durable and on a thread that uses the
  * engine.  @fn may use the engine; its changes are told afterwards.  A notice that cannot be
- * kept for lack of memory is dropped and logged: the gap in version shows it.
+ * kept for lack of memory is dropped and logged: `before` of the next one shows it.
  * USHER_OK, USHER_INVALID, USHER_NOMEM.
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,

@@ -201,6 +201,7 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
     a->last_kind = 0;
     a->last_size = 0;
     a->scope = *s;
+    a->tally.scope = &a->scope;
     memcpy(a->name, s->name.data, s->name.size);
     a->name[s->name.size] = '\0';
     if (a->steps == NULL)

@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "steps/kept.h"
+#include "steps/work.h"
 
 struct usher_watch {
     struct usher_watch *next;
@@ -185,6 +186,7 @@ static bool gathered_new(struct usher__watches *w, struct usher__gathered **at,
     g->all.epoch = n->epoch;
     g->all.verb = USHER_ROOM_PRESENCE;
     g->all.token = n->version;
+    g->all.before = n->before;
     g->all.was = n->was;
     (void)append(&g->all.scope, &n->scope, g->name);
     g->until_ms = n->now_ms + n->wait_ms;
@@ -231,6 +233,12 @@ static bool time_is_over(const struct usher__gathered *g, int64_t now_ms)
     return now_ms != 0 ? now_ms >= g->until_ms : usher__monotonic_ms() >= g->until_here_ms;
 }
 
+/* Is there a jump (work.h) up to @version?  Then nobody knows whether the store has it still. */
+static bool has_jumped(const struct usher__gathered *g, uint64_t version)
+{
+    return version > g->all.version && version - g->all.version >= USHER__JUMP;
+}
+
 /* A notice of a room: is it gathered?  What was before is told first if it cannot wait for it. */
 static bool gather(struct usher__watches *w, const struct usher_notice *n)
 {
@@ -242,8 +250,8 @@ static bool gather(struct usher__watches *w, const struct usher_notice *n)
     usher__notice_pack(&p, n);
     at = place_of(w, &n->scope);
     if (*at != NULL &&
-        (n->wait_ms == 0 || (*at)->all.epoch != n->epoch || time_is_over(*at, n->now_ms) ||
-         (*at)->all.data.size + p.n > USHER_NOTICE_DATA_MAX)) {
+        (n->wait_ms == 0 || (*at)->all.epoch != n->epoch || has_jumped(*at, n->version) ||
+         time_is_over(*at, n->now_ms) || (*at)->all.data.size + p.n > USHER_NOTICE_DATA_MAX)) {
         tell_gathered(w, at);
         at = place_of(w, &n->scope);
     }
@@ -288,12 +296,13 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_command *c
     /* Whoever stood before it all in the same batch has not seen any of it. */
     if (*at != NULL && ((*at)->all.epoch != reply->epoch || reply->version < (*at)->all.token))
         at = NULL;
-    if (at != NULL && *at != NULL && (!waits || time_is_over(*at, now_ms))) {
+    if (at != NULL && *at != NULL &&
+        (!waits || has_jumped(*at, reply->version) || time_is_over(*at, now_ms))) {
         tell_gathered(w, at);
     } else if (at != NULL && *at != NULL && command->verb == USHER_ROOM_ALIVE &&
                reply->status == USHER_OK && (*at)->all.epoch == reply->epoch &&
                (*at)->all.token <= reply->of.room.since) {
-        reply->of.room.since = (*at)->all.token - 1;
+        reply->of.room.since = (*at)->all.before;
         reply->of.room.mark = (*at)->all.was;
     }
     (void)pthread_mutex_unlock(&w->lock);

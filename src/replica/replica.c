@@ -224,11 +224,18 @@ static enum usher_replica_next pull_anew(struct usher_replica *r)
     return wanted(r);
 }
 
+/* The version that @n follows on; 0: whoever filled it in knows of none but the one below. */
+static uint64_t before(const struct usher_notice *n)
+{
+    return n->before != 0 ? n->before : n->version - 1;
+}
+
 /* Apply @n, the next one of the copy.  False: the copy is of no use for what follows. */
 static bool follow(struct usher_replica *r, const struct usher_notice *n)
 {
-    enum usher_status status =
-        n->was == r->copy.mark ? usher__copy_apply(&r->copy, n) : USHER_INVALID;
+    enum usher_status status = before(n) == r->copy.version && n->was == r->copy.mark
+                                   ? usher__copy_apply(&r->copy, n)
+                                   : USHER_INVALID;
 
     if (status == USHER_OK) {
         mark_keep(r);
@@ -242,9 +249,10 @@ static bool follow(struct usher_replica *r, const struct usher_notice *n)
 /* Apply early notices as far as they go.  False: as follow(). */
 static bool follow_early(struct usher_replica *r)
 {
-    while (r->early != NULL && r->early->notice.version <= r->copy.version + 1) {
-        if (r->early->notice.version == r->copy.version + 1) {
-            if (r->early->notice.was != r->copy.mark) {
+    while (r->early != NULL && before(&r->early->notice) <= r->copy.version) {
+        if (r->early->notice.version > r->copy.version) {
+            if (before(&r->early->notice) != r->copy.version ||
+                r->early->notice.was != r->copy.mark) {
                 early_clear(r); /* of another course: that they were heard of is a doubt still */
                 return true;
             }
@@ -363,7 +371,7 @@ enum usher_replica_next usher_replica_notice(struct usher_replica *r, const stru
     struct usher_text name = { r->name, r->name_size };
 
     if (n->noun != USHER_ROOM || !usher__text_equal(&n->scope, &name) || n->epoch == 0 ||
-        n->version == 0 || n->version > (uint64_t)USHER_EXACT_MAX)
+        n->version == 0 || n->version > (uint64_t)USHER_EXACT_MAX || n->before >= n->version)
         return USHER_REPLICA_IGNORE;
     if (n->verb == USHER_ROOM_PRESENCE)
         return hear_range(r, n);
@@ -381,7 +389,7 @@ enum usher_replica_next usher_replica_notice(struct usher_replica *r, const stru
     }
     hear(r, n->epoch, n->version, n->mark);
     /* While it is not sure that the copy is on the course that is now true, it stays. */
-    if (n->version > r->copy.version + 1 || r->fell)
+    if (before(n) > r->copy.version || r->fell)
         return early_keep(r, n) ? settle(r) : must_pull(r);
     if (!follow(r, n) || !follow_early(r))
         return must_pull(r);
@@ -524,7 +532,7 @@ static int page_follow(struct usher_replica *r, const struct usher_room_reply *r
     int i = 0;
 
     for (; (size_t)i < room->n_rows && room->rows[i].kind == USHER_ROOM_NOTICE_ROW; i++)
-        if (!notice_of(r, &room->rows[i], page->epoch, &n) || n.version != page->version + 1 ||
+        if (!notice_of(r, &room->rows[i], page->epoch, &n) || before(&n) != page->version ||
             n.was != page->mark || usher__copy_apply(page, &n) != USHER_OK)
             return -1;
     return i;
@@ -580,14 +588,15 @@ static bool early_differs(const struct usher_replica *r, uint64_t version, uint6
     return e != NULL && e->notice.version == version && e->notice.mark != mark;
 }
 
-/* One notice of an answer, of the version behind @last; *@ret_mark is its mark. */
-static bool replay(struct usher_replica *r, const struct usher_room_row *row, uint64_t last,
+/* One notice of an answer, which follows on version *@last: that and @ret_mark become its own. */
+static bool replay(struct usher_replica *r, const struct usher_room_row *row, uint64_t *last,
                    uint64_t *ret_mark)
 {
     struct usher_notice n;
 
-    if (!notice_of(r, row, r->copy.epoch, &n) || n.version != last + 1)
+    if (!notice_of(r, row, r->copy.epoch, &n) || before(&n) != *last)
         return false;
+    *last = n.version;
     *ret_mark = n.mark;
     if (n.version <= r->copy.version)
         return !mark_differs(r, n.version, n.mark);
@@ -603,8 +612,8 @@ static enum usher_replica_next answer_changes(struct usher_replica *r,
     if (reply->epoch != r->at_epoch || reply->version < r->at_least ||
         (room->n_rows == 0 && reply->version > r->since))
         return must_pull(r);
-    for (size_t i = 0; i < room->n_rows; i++, last++)
-        if (!replay(r, &room->rows[i], last, &mark))
+    for (size_t i = 0; i < room->n_rows; i++)
+        if (!replay(r, &room->rows[i], &last, &mark))
             return must_pull(r);
     if (last == reply->version && (mark != room->mark || mark_differs(r, last, mark)))
         return must_pull(r); /* it has come to the same version another way */
@@ -628,6 +637,7 @@ enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t t
     case USHER_SAME:
         return replays ? answer_changes(r, reply) : answer_snapshot(r, reply);
     case USHER_STALE:
+    case USHER_LOST:
         return pull_anew(r);
     case USHER_MISSING:
         return install_none(r, reply);

@@ -47,7 +47,8 @@ enum {
     COUNT_STATE,
     COUNT_CREATED,
     COUNT_EMPTY, /* without members: since when */
-    COUNT_MARK   /* of the history up to now */
+    COUNT_MARK,  /* of the history up to now */
+    COUNT_SINCE  /* the log has all behind this version */
 };
 
 /* The order of scope.settings, and that of struct usher_room_settings. */
@@ -63,8 +64,9 @@ enum {
     SETTINGS
 };
 
-/* record.n of a member. */
+/* record.n of a member, and of a change. */
 enum { N_JOINED, N_ROLES, N_SHARES };
+enum { N_BEFORE }; /* the version before it */
 
 /* Records that a step of closing erases: as many as there is time for while others wait.  (A member
  * with all its roles and shares is more, and goes alone.) */
@@ -99,7 +101,7 @@ static bool given(const work *w, uint32_t bit)
 static bool behind(const work *w)
 {
     return given(w, USHER_GIVEN_ROOM_IF_VERSION) &&
-           (uint64_t)args(w)->if_version != w->scope.version;
+           (uint64_t)args(w)->if_version != usher__scope_shown(w);
 }
 
 /* ---- the room as a whole ---------------------------------------------------------- */
@@ -219,6 +221,7 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
     memset(&notice, 0, sizeof notice);
     notice.verb = verb;
     notice.version = c->scope->version;
+    notice.before = usher__version_before(c->scope, notice.version);
     notice.from = (uint8_t)from;
     notice.to = (uint8_t)to;
     notice.now_ms = w->now;
@@ -239,7 +242,8 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
     counts[COUNT_MARK] = (int64_t)link->mark;
     log.kind = CHANGE;
     log.slots = 1u;
-    log.order = c->scope->version;
+    log.order = notice.version;
+    log.n[N_BEFORE] = (int64_t)notice.before;
     log.id.size = (size_t)snprintf(id, sizeof id, "%016llu", (unsigned long long)log.order);
     log.id.data = id;
     usher__change_save(c, &log);
@@ -253,6 +257,7 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
         behind = old.order;
         usher__change_erase(c, &old);
         --*count;
+        counts[COUNT_SINCE] = (int64_t)old.order;
     }
     return usher__change_commit(w, c, verb, from, to, r);
 }
@@ -1304,7 +1309,7 @@ static enum usher_status join(work *w)
 /* What a replica should have; behind the change that it tells of. */
 static void answer_point(work *w)
 {
-    w->reply->of.room.since = w->scope.version;
+    w->reply->of.room.since = usher__scope_shown(w);
     w->reply->of.room.mark = (uint64_t)w->scope.counts[COUNT_MARK];
 }
 
@@ -1717,17 +1722,19 @@ static enum usher_status show(work *w)
 }
 
 /* Notices of what is behind @since, at most @max and (@bytes not NULL) so many that *@bytes comes
- * to a page: then `more`.  STALE, answered: the log does not have it. */
+ * to a page: then `more`.  STALE, answered: the log does not have it.  LOST, answered: the store
+ * has not. */
 static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t *bytes)
 {
     struct usher_room_reply *reply = &w->reply->of.room;
     struct usher_record r;
     enum usher_status status;
 
-    if (since + (uint64_t)w->scope.counts[COUNT_CHANGES] < w->scope.version ||
-        since > w->scope.version) {
+    if (usher__scope_gap(w, since))
+        return usher__say_lost(w, "version");
+    if (since < (uint64_t)w->scope.counts[COUNT_SINCE] || since > usher__scope_shown(w)) {
         w->reply->status = USHER_STALE;
-        if (since > w->scope.version)
+        if (since > usher__scope_shown(w))
             (void)usher__say(w->reply, USHER_STALE, "the room has no such version");
         return USHER_OK;
     }
@@ -1758,7 +1765,7 @@ static enum usher_status changes(work *w)
     if (status != USHER_OK || !open)
         return status;
     reply->count = (uint64_t)w->scope.counts[COUNT_CHANGES];
-    reply->since = w->scope.version - reply->count;
+    reply->since = (uint64_t)w->scope.counts[COUNT_SINCE];
     reply->mark = (uint64_t)w->scope.counts[COUNT_MARK];
     return add_changes(w, since, max, NULL);
 }
@@ -1847,6 +1854,10 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
+    /* one above may be of a room that was closed, and opened again: that is `stale` */
+    if (given(w, USHER_GIVEN_ROOM_IF_VERSION) && w->scope.ref != NULL &&
+        usher__scope_gap(w, (uint64_t)args(w)->if_version))
+        return usher__say_lost(w, "version");
     status = USHER_OK;
     if (state_of(w) == USHER_ROOM_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
@@ -1909,6 +1920,8 @@ static const char *scope_fault(const struct usher_scope *scope)
             return "a setting of a room";
     if (scope->counts[COUNT_MARK] < 0 || scope->counts[COUNT_MARK] > USHER_EXACT_MAX)
         return "the mark of a room";
+    if (scope->counts[COUNT_SINCE] < 0 || (uint64_t)scope->counts[COUNT_SINCE] > scope->version)
+        return "the log of a room";
     return NULL;
 }
 
@@ -1950,9 +1963,10 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         (void)snprintf(id, sizeof id, "%016llu", (unsigned long long)r->order);
         if (!usher__text_equal(&text, &r->id))
             return "is not called by its version";
-        if (scope != NULL && scope->counts[COUNT_STATE] != USHER_ROOM_CLOSING &&
-            r->order + (uint64_t)scope->counts[COUNT_CHANGES] <= scope->version)
-            return "is older than the log: there is a gap in it";
+        if (scope != NULL && r->order <= (uint64_t)scope->counts[COUNT_SINCE])
+            return "is older than the log";
+        if (r->n[N_BEFORE] < 0 || (uint64_t)r->n[N_BEFORE] >= r->order)
+            return "does not follow on a version before it";
         return r->slots != 1u ? "is in no list" : NULL;
     default:
         return NULL;
@@ -2000,6 +2014,11 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case CHANGE:
         t->counts[COUNT_CHANGES]++;
+        if (t->scope->counts[COUNT_STATE] == USHER_ROOM_CLOSING)
+            break;
+        /* each follows on the one before: so the steps lead from the log's beginning to now */
+        t->sum[2] = (int64_t)t->scope->version - t->scope->counts[COUNT_SINCE];
+        usher__tally_add(&t->sums[2], (int64_t)(r->order - (uint64_t)r->n[N_BEFORE]), 1);
         break;
     default:
         t->counts[COUNT_REQUESTS]++;
@@ -2067,6 +2086,7 @@ const struct usher__steps usher__room_steps = {
         [COUNT_CREATED] = "CREATED",
         [COUNT_EMPTY] = "EMPTY",
         [COUNT_MARK] = "MARK",
+        [COUNT_SINCE] = "SINCE",
     },
     .setting_names = {
         [SET_CAPACITY] = "CAPACITY",

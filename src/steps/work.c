@@ -11,17 +11,16 @@
 #include "core/text.h"
 #include "kept.h"
 
-/* How far versions jump, at least; and what the time of day is as a version, so that those of two
- * stores that took the same scope over one after the other differ: units of 8 µs, for links of
- * queues have sixteen places a version, and must stay below 2^53. */
-#define JUMP (UINT64_C(1) << 20)
+/* What the time of day is as a version, so that those of two stores that took the same scope over
+ * one after the other differ: units of 8 µs, for links of queues have sixteen places a version, and
+ * must stay below 2^53. */
 #define UNITS_A_SECOND 125000
 #define UNIT_NS 8000
 
 static void take_over(struct usher__work *w)
 {
     struct usher_scope *s = &w->scope;
-    uint64_t first = s->version + JUMP, today;
+    uint64_t first = s->version + USHER__JUMP, today;
     struct timespec ts;
 
     (void)clock_gettime(CLOCK_REALTIME, &ts);
@@ -43,19 +42,23 @@ static void take_over(struct usher__work *w)
 void usher__scope_loaded(struct usher__work *w)
 {
     w->stored = 0;
-    /* the room's own marks tell */
-    if (w->identity != w->scope.writer && w->identity != 0 && w->scope.noun != USHER_ROOM)
+    if (w->identity != w->scope.writer && w->identity != 0)
         take_over(w);
 }
 
-bool usher__scope_lost(const struct usher__work *w, uint64_t version)
+bool usher__scope_gap(const struct usher__work *w, uint64_t version)
 {
     const struct usher_scope *s = &w->scope;
 
     for (unsigned i = 0; i < s->n_gaps; i++)
         if (version > s->gaps[i].last && version <= s->gaps[i].first)
             return true;
-    return version > s->version;
+    return false;
+}
+
+bool usher__scope_lost(const struct usher__work *w, uint64_t version)
+{
+    return usher__scope_gap(w, version) || version > w->scope.version;
 }
 
 enum usher_status usher__say_lost(struct usher__work *w, const char *what)
@@ -67,8 +70,7 @@ enum usher_status usher__say_lost(struct usher__work *w, const char *what)
     return USHER_OK;
 }
 
-/* The version before @version. */
-static uint64_t before(const struct usher_scope *s, uint64_t version)
+uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
 {
     const struct usher_gap *last = &s->gaps[s->n_gaps > 0 ? s->n_gaps - 1 : 0];
 
@@ -105,7 +107,7 @@ static void told_make(struct usher__work *w, struct usher__change *c, struct ush
     notice->noun = (enum usher_noun)c->scope->noun;
     notice->scope = c->scope->name;
     notice->version = c->scope->version;
-    notice->before = before(c->scope, c->scope->version);
+    notice->before = usher__version_before(c->scope, c->scope->version);
     notice->now_ms = w->now;
     notice->verb = verb;
     notice->from = (uint8_t)from;

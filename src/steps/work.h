@@ -130,8 +130,17 @@ static inline uint64_t usher__scope_shown(const struct usher__work *w)
     return w->stored != 0 ? w->stored : w->scope.version;
 }
 
+/* How far versions jump, at least. */
+#define USHER__JUMP (UINT64_C(1) << 20)
+
+/* Is @version of a gap: one that a store gave out and lost, or nobody ever gave out? */
+bool usher__scope_gap(const struct usher__work *w, uint64_t version);
+
 /* Was @version, which a client has from this scope, given out by a store that lost it? */
 bool usher__scope_lost(const struct usher__work *w, uint64_t version);
+
+/* The version of @s before @version. */
+uint64_t usher__version_before(const struct usher_scope *s, uint64_t version);
 
 /* The answer where that is so; @what: that which shows it, in a word. */
 enum usher_status usher__say_lost(struct usher__work *w, const char *what);
@@ -243,6 +252,7 @@ enum usher_status usher__say(struct usher_reply *reply, enum usher_status status
 
 /* What the records of a scope add up to; zeroed at its start. */
 struct usher__tally {
+    const struct usher_scope *scope;
     int64_t counts[USHER_COUNTS]; /* what scope.counts should be */
     int64_t sum[8], sums[8];      /* to be equal, by pairs: the noun's own */
 };

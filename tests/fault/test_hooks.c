@@ -9,7 +9,7 @@
  *
  *   coverage  every verb was executed in it; on each store every verb has done something
  *   audit     the store, and its authority, have no fault
- *   notices   who watches alone hears of dense versions
+ *   notices   who watches alone hears of versions that follow on each other
  *   memory    every block was given back, with the size that it has
  *   trace     each command was traced
  *
@@ -35,10 +35,8 @@
 #include <usher/replica.h>
 #include <usher/usher.h>
 
-#define OWN_STORE_IN_TEST
-#include "../../examples/own_store.c"
-
 #include "core/verbs.h"
+#include "lib/fickle.h"
 #include "lib/hooks.h"
 #include "lib/share.h"
 #include "lib/stores.h"
@@ -68,6 +66,7 @@
     X(SECOND, "a second engine on the same store, watched as well") \
     X(SECOND_CLOSES, "a second engine that is closed and opened")   \
     X(REPLICA, "replicas of rooms")                                 \
+    X(HANDS, "a store that changes hands, if it can")               \
     X(IDS, "ids of a dispenser in the process")
 
 enum hook {
@@ -89,11 +88,10 @@ static const char *const hook_texts[] = {
 
 static bool own_fresh(char url[STORE_URL_MAX])
 {
-    (void)snprintf(url, STORE_URL_MAX, "own:");
+    (void)snprintf(url, STORE_URL_MAX, "fickle:");
     return true;
 }
 
-static const struct usher_driver own_driver = { "own", own_store_open, NULL, NULL };
 static const struct test_store own_store = { "own", own_fresh };
 
 /* Those of stores.h, and one of an application. */
@@ -239,7 +237,6 @@ static void hear(void *payload, const struct usher_notice *n)
     w->hooks.read += hooks_read_notice(n);
     for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
         struct heard_of *h = &w->heard[n->noun][i];
-        uint64_t first = n->verb == USHER_ROOM_PRESENCE ? n->token : n->version;
 
         if (n->scope.size != strlen(babble_scope(n->noun, i)) ||
             memcmp(n->scope.data, babble_scope(n->noun, i), n->scope.size) != 0)
@@ -247,10 +244,12 @@ static void hear(void *payload, const struct usher_notice *n)
         if (getenv("USHER_VERBOSE") != NULL)
             (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", babble_scope(n->noun, i),
                           n->epoch, n->version, usher_verb_word(n->verb));
-        if (w->dense && h->epoch == n->epoch && first != h->version + 1 && w->bad[0] == '\0')
+        if (w->dense && h->epoch == n->epoch && n->before != h->version && w->bad[0] == '\0')
             (void)snprintf(w->bad, sizeof w->bad,
-                           "%s: `%s` of version %" PRIu64 " is told behind version %" PRIu64,
-                           babble_scope(n->noun, i), usher_verb_word(n->verb), first, h->version);
+                           "%s: `%s` of version %" PRIu64 " is told behind %" PRIu64
+                           ", and follows on %" PRIu64,
+                           babble_scope(n->noun, i), usher_verb_word(n->verb), n->version,
+                           h->version, n->before);
         h->epoch = n->epoch;
         h->version = n->version;
         if (n->noun == USHER_ROOM && w->replicas[i] != NULL)
@@ -349,7 +348,7 @@ static void world_open(struct world *w, const struct test_store *store, uint32_t
     w->b = babble_open(&babble);
     w->clock = babble_now(w->b);
     w->opt = (struct usher_options)USHER_OPTIONS_INIT;
-    w->opt.drivers = &own_driver;
+    w->opt.drivers = &fickle_driver;
     w->opt.clock_given = true;
     w->opt.payload = &w->hooks;
     if (is_on(w, HOOK(ALLOC) | HOOK(ALLOC_FAILS)))
@@ -574,6 +573,8 @@ static void world_run(const struct test_store *store, uint32_t on, uint64_t seed
                 else
                     babble_verb(w.b, verbs[at + i], &list[i]);
             }
+            if (is_on(&w, HOOK(HANDS)) && rng_chance(&w.rng, 6))
+                fickle_another();
             watchers_turn(&w);
             second_turn(&w);
             give(&w, w.second != NULL && rng_chance(&w.rng, 50) ? w.second : w.e, list, k);
@@ -747,7 +748,7 @@ static void an_argument_that_is_missing_is_named(void **state)
         struct usher_engine *e;
         char url[STORE_URL_MAX];
 
-        options.drivers = &own_driver;
+        options.drivers = &fickle_driver;
         options.clock_given = true;
         assert_true(store_at(s)->fresh(url));
         assert_int_equal(usher_open(url, &options, &e), USHER_OK);
@@ -841,7 +842,7 @@ static void hooks_that_use_their_engine_are_told(void **state)
             struct usher_engine *e;
             char url[STORE_URL_MAX];
 
-            opt.drivers = &own_driver;
+            opt.drivers = &fickle_driver;
             opt.payload = &i;
             opt.clock_given = true;
             opt.log = intruding_log;
@@ -902,7 +903,7 @@ static void an_engine_is_not_closed_by_its_own_watcher(void **state)
         struct usher_watch *watch;
         char url[STORE_URL_MAX];
 
-        opt.drivers = &own_driver;
+        opt.drivers = &fickle_driver;
         assert_true(store_at(s)->fresh(url));
         assert_int_equal(usher_open(url, &opt, &i.e), USHER_OK);
         assert_int_equal(usher_open(url, &opt, &i.other), USHER_OK);

@@ -19,9 +19,11 @@
 
 #include <cmocka.h>
 
+#include <usher/replica.h>
 #include <usher/store.h>
 #include <usher/usher.h>
 
+#include "lib/fickle.h"
 #include "lib/line.h"
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
@@ -38,6 +40,7 @@ struct given {
     uint64_t bill_token;
     int64_t id;
     uint64_t id_token;
+    uint64_t room; /* the version that it brought about */
 };
 
 static void execute(struct usher_engine *e, struct usher_reply *r, const char *format, ...)
@@ -89,10 +92,12 @@ static void begin(struct usher_engine *e)
     must(e, USHER_OK, "queue set desk ttl=0");
     must(e, USHER_OK, "serial rule bill prefix=B width=6 mode=gapfree");
     must(e, USHER_OK, "id create ids");
+    must(e, USHER_OK, "room open lobby");
 }
 
 static void give(struct usher_engine *e, const char *who, struct given *g)
 {
+    static unsigned sets;
     struct usher_reply r;
 
     execute(e, &r, "number call p owner=%s", who);
@@ -115,6 +120,10 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     g->id = r.of.id.first;
     g->id_token = r.of.id.token;
     usher_reply_done(&r);
+    execute(e, &r, "room set lobby last %s-%u", who, ++sets);
+    assert_int_equal(r.status, USHER_OK);
+    g->room = r.version;
+    usher_reply_done(&r);
 }
 
 static void all_lost(struct usher_engine *e, const struct given *g)
@@ -125,6 +134,12 @@ static void all_lost(struct usher_engine *e, const struct given *g)
     must(e, USHER_LOST, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
          g->bill_token);
     must(e, USHER_LOST, "id return ids %" PRId64 " 5 token=%" PRIu64, g->id, g->id_token);
+    must(e, USHER_LOST, "room set lobby last nobody if-version=%" PRIu64, g->room);
+    must(e, USHER_LOST, "room join lobby zoe if-version=%" PRIu64, g->room);
+    must(e, USHER_LOST, "room close lobby if-version=%" PRIu64, g->room);
+    must(e, USHER_LOST, "room snapshot lobby if-version=%" PRIu64, g->room);
+    must(e, USHER_LOST, "room snapshot lobby since=%" PRIu64, g->room);
+    must(e, USHER_LOST, "room changes lobby since=%" PRIu64, g->room);
 }
 
 /* And over. */
@@ -137,6 +152,7 @@ static void all_there(struct usher_engine *e, const struct given *g)
     must(e, USHER_OK, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill, g->bill_token);
     must(e, USHER_SAME, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
          g->bill_token);
+    must(e, USHER_OK, "room changes lobby since=%" PRIu64, g->room);
 }
 
 static void print_fault(void *payload, const char *line)
@@ -171,6 +187,105 @@ static void hear(void *payload, const struct usher_notice *n)
     c->n++;
 }
 
+/* ---- rooms and their replicas ------------------------------------------------------------ */
+
+struct copy {
+    struct usher_replica *r;
+    unsigned pulls, replays, applied;
+};
+
+static void copy_hear(void *payload, const struct usher_notice *n)
+{
+    struct copy *c = payload;
+
+    c->applied += usher_replica_notice(c->r, n) == USHER_REPLICA_APPLY;
+}
+
+static void copy_settle(struct usher_engine *e, struct copy *c)
+{
+    for (int i = 0; i < 20 && !usher_replica_current(c->r); i++) {
+        struct usher_replica_question q;
+        struct usher_reply r;
+
+        usher_replica_ask(c->r, &q);
+        if (q.kind == USHER_REPLICA_PULL)
+            (void)usher_room_snapshot(e, "lobby", q.after, q.since, 0, &r);
+        else
+            (void)usher_room_changes(e, "lobby", q.since, 0, &r);
+        c->pulls += q.kind == USHER_REPLICA_PULL;
+        c->replays += q.kind == USHER_REPLICA_REPLAY;
+        (void)usher_replica_answer(c->r, q.ticket, &r);
+        usher_reply_done(&r);
+    }
+    assert_true(usher_replica_current(c->r));
+}
+
+static void copy_heartbeat(struct usher_engine *e, struct copy *c)
+{
+    struct usher_reply r;
+
+    execute(e, &r, "room alive lobby ann");
+    assert_int_equal(r.status, USHER_OK);
+    (void)usher_replica_heartbeat(c->r, r.epoch, r.of.room.since, r.of.room.mark);
+    usher_reply_done(&r);
+}
+
+static void copy_is_the_room(struct usher_engine *e, const struct copy *c)
+{
+    char here[33], there[33];
+
+    assert_int_equal(usher_room_digest(e, "lobby", NULL, NULL, there), USHER_OK);
+    assert_int_equal(usher_replica_digest(c->r, here), USHER_OK);
+    assert_string_equal(here, there);
+}
+
+/* A room with a copy of it. */
+static void room_begin(struct usher_engine *e, struct copy *c)
+{
+    memset(c, 0, sizeof *c);
+    must(e, USHER_OK, "room open lobby");
+    must(e, USHER_OK, "room join lobby ann");
+    must(e, USHER_OK, "room set lobby topic one");
+    assert_int_equal(usher_replica_open("lobby", NULL, &c->r), USHER_OK);
+    copy_settle(e, c);
+}
+
+/* Another copy, and then a change that the store will lose. */
+static void room_goes_on(struct usher_engine *e, struct copy *c)
+{
+    must(e, USHER_OK, "room set lobby topic two");
+    must(e, USHER_OK, "room set lobby colour blue");
+    memset(c, 0, sizeof *c);
+    assert_int_equal(usher_replica_open("lobby", NULL, &c->r), USHER_OK);
+    copy_settle(e, c);
+}
+
+/* @old is of what the store still has, @lost of what it had. */
+static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct copy *lost)
+{
+    struct usher_watch *watch, *also;
+
+    copy_heartbeat(e, old);
+    assert_true(usher_replica_current(old->r));
+    copy_heartbeat(e, lost);
+    assert_false(usher_replica_current(lost->r));
+    assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", copy_hear, old, &watch), USHER_OK);
+    assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", copy_hear, lost, &also), USHER_OK);
+    must(e, USHER_OK, "room set lobby topic three");
+    must(e, USHER_OK, "room set lobby colour red");
+    assert_true(usher_replica_current(old->r));
+    assert_true(old->pulls == 1 && old->applied == 2);
+    assert_true(lost->applied == 0);
+    copy_settle(e, lost);
+    copy_is_the_room(e, old);
+    copy_is_the_room(e, lost);
+    usher_unwatch(e, watch);
+    usher_unwatch(e, also);
+    usher_replica_close(old->r);
+    usher_replica_close(lost->r);
+    sound(e);
+}
+
 /* @e is on a store that has lost what bob was given; ann's it has. */
 static void after_a_loss(struct usher_engine *e, const struct given *ann, const struct given *bob)
 {
@@ -196,6 +311,63 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     usher_unwatch(e, watch);
     assert_true(chain.n >= 5 && chain.jumps == 1);
     sound(e);
+}
+
+struct hearer {
+    struct copy *c;
+    unsigned ranges;
+};
+
+static void hear_of_presence(void *payload, const struct usher_notice *n)
+{
+    struct hearer *h = payload;
+
+    h->ranges += n->verb == USHER_ROOM_PRESENCE;
+    (void)usher_replica_notice(h->c->r, n);
+}
+
+/* What waits to be told together with what follows, and is gone meanwhile, is not what a heartbeat
+ * says that replicas should have. */
+static void what_waits_to_be_told_may_be_lost(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    struct usher_watch *watch;
+    struct copy lost;
+    struct hearer h = { &lost, 0 };
+    struct fickle_copy *copy;
+
+    (void)state;
+    options.drivers = &fickle_driver;
+    options.clock_given = true;
+    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    must(e, USHER_OK, "room open lobby presence=1000 now=1");
+    must(e, USHER_OK, "room join lobby ann now=1");
+    must(e, USHER_OK, "room set lobby topic one now=1");
+    copy = fickle_copy();
+    assert_non_null(copy);
+    must(e, USHER_OK, "room set lobby topic two now=2");
+    memset(&lost, 0, sizeof lost);
+    assert_int_equal(usher_replica_open("lobby", NULL, &lost.r), USHER_OK);
+    copy_settle(e, &lost);
+    assert_int_equal(usher_watch(e, USHER_ROOM, "lobby", hear_of_presence, &h, &watch), USHER_OK);
+    must(e, USHER_OK, "room join lobby bob now=3");
+    for (int i = 0; i < 2; i++) { /* with something that waits besides, and without */
+        fickle_back(copy);
+        if (i == 0)
+            must(e, USHER_OK, "room join lobby carl now=4");
+        else
+            must(e, USHER_OK, "room join lobby dora now=5");
+        copy_heartbeat(e, &lost);
+        assert_false(usher_replica_current(lost.r));
+        copy_settle(e, &lost);
+        copy_is_the_room(e, &lost);
+        assert_true(h.ranges > 0);
+    }
+    fickle_free(copy);
+    usher_unwatch(e, watch);
+    usher_close(e);
+    usher_replica_close(lost.r);
 }
 
 #ifdef USHER_WITH_SQLITE
@@ -245,6 +417,27 @@ static void an_older_copy_of_a_file_is_noticed(void **state)
     in_dir("mv copy s.db");
     e = opened(url);
     after_a_loss(e, &ann, &bob);
+    usher_close(e);
+}
+
+static void who_follows_a_room_hears_of_what_a_file_lost(void **state)
+{
+    struct copy old, lost;
+    struct usher_engine *e;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    e = opened(url);
+    room_begin(e, &old);
+    usher_close(e);
+    in_dir("cp s.db copy");
+    e = opened(url);
+    room_goes_on(e, &lost);
+    usher_close(e);
+    in_dir("mv copy s.db");
+    e = opened(url);
+    room_after_a_loss(e, &old, &lost);
     usher_close(e);
 }
 
@@ -372,6 +565,24 @@ static void of_two_masters_neither_takes_what_the_other_gave(void **state)
     usher_close(b);
 }
 
+static void who_follows_a_room_hears_of_what_a_server_lost(void **state)
+{
+    struct copy old, lost;
+    struct usher_engine *a, *b;
+
+    (void)state;
+    a = opened(url_of(first));
+    room_begin(a, &old);
+    replicate(second, first);
+    promote(second);
+    room_goes_on(a, &lost);
+    b = opened(url_of(second));
+    room_after_a_loss(b, &old, &lost);
+    sound(a);
+    usher_close(a);
+    usher_close(b);
+}
+
 static void an_older_dump_is_noticed(void **state)
 {
     struct given ann, bob;
@@ -468,13 +679,18 @@ static void by_hand_as_well(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_waits_to_be_told_may_be_lost),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,
+                                        remove_dir),
         cmocka_unit_test_setup_teardown(a_copy_that_has_all_loses_nothing, make_dir, remove_dir),
 #endif
 #ifdef USHER_WITH_REDIS
         cmocka_unit_test_setup_teardown(of_two_masters_neither_takes_what_the_other_gave,
                                         two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_server_lost, two_servers,
+                                        no_servers),
         cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
         cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),
         cmocka_unit_test_setup_teardown(by_hand_as_well, two_servers, no_servers),

@@ -9,6 +9,10 @@
  * version of now before anything else, as a client does that connects again; or nobody hears of it,
  * and the versions catch up.
  *
+ * Every other world has a store that changes hands (lib/fickle.h): so its versions jump, with and
+ * without anything lost, and a failover is to one of some copies of it that were kept, half the
+ * time under the same engine.
+ *
  * Pages of a snapshot are small, and the room changes between them.
  *
  * Invariants, by name:
@@ -35,6 +39,7 @@
 
 #include <usher/replica.h>
 
+#include "lib/fickle.h"
 #include "lib/share.h"
 
 #define ROOM "r"
@@ -43,6 +48,7 @@
 #define WORLD_EVENTS 2000
 #define STEPS_DEFAULT 100000
 #define SEED_DEFAULT 20260711
+#define SAVED_MAX 6
 #define SEEN_MAX 8192 /* (epoch, version, digest) of one world */
 
 /* ---- one command, so that it can be run again --------------------------------------- */
@@ -134,6 +140,8 @@ struct world {
     struct usher_watch *watch;
     int64_t now;
     uint64_t mask_real, mask_shown; /* a store that fell under the same epoch shows this one */
+    bool hands;                     /* the store changes hands */
+    struct fickle_copy *saved[SAVED_MAX];
     struct op *op;
     size_t n_ops, room_ops;
     bool done, opened; /* heard while a command ran */
@@ -153,7 +161,8 @@ struct world {
 
 /* What all worlds came to. */
 static struct {
-    uint64_t events, commands, notices, ranges, failovers, pulls, pages, replays, applied, checked;
+    uint64_t events, commands, notices, ranges, failovers, hands, lost, pulls, pages, replays;
+    uint64_t applied, checked;
 } sum;
 
 static uint64_t rnd(struct world *w, uint64_t below)
@@ -286,7 +295,8 @@ static void leader_open(struct world *w)
 
     opt.now_ms = clock_of;
     opt.payload = w;
-    assert_int_equal(usher_open("memory:", &opt, &w->e), USHER_OK);
+    opt.drivers = &fickle_driver;
+    assert_int_equal(usher_open(w->hands ? "fickle:" : "memory:", &opt, &w->e), USHER_OK);
 }
 
 static void leader_listen(struct world *w)
@@ -309,6 +319,8 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
     (void)usher_execute(w->e, &c, &reply, 1);
     status = reply.status;
     must_hold(w, status < USHER_INVALID, "%s: %s\n", usher_verb_word(op->verb), reply.message);
+    if (reply.version > w->noted + SEEN_MAX) /* none in between */
+        w->noted = reply.version - 1;
     for (; w->listening && (!w->done || w->opened) && w->noted < reply.version; w->noted++)
         note(w, reply.epoch, w->noted + 1); /* told later, if at all */
     if (w->done)
@@ -400,13 +412,13 @@ static void put_fields(struct world *w, struct op *op, unsigned n)
 
 static void open_op(struct world *w, struct op *op)
 {
-    static const int64_t logs[] = { 1, 5, 20, 256, 256 };
+    static const int64_t logs[] = { 1, 5, 20, 256, 256 }; /* each is copied in `fickle:` */
 
     op->verb = USHER_ROOM_OPEN;
     op->given = USHER_GIVEN_ROOM_LOG | USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
                 USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_LINGER | USHER_GIVEN_ROOM_CAPACITY |
                 USHER_GIVEN_ROOM_PRESENCE;
-    op->log = w->faults == NONE ? 256 : logs[rnd(w, 5)];
+    op->log = w->faults == NONE ? 256 : logs[rnd(w, w->hands ? 3 : 5)];
     op->ttl = rnd(w, 2) == 0 ? 0 : 300;
     op->away = rnd(w, 2) == 0 ? 0 : 100;
     op->grace = rnd(w, 2) == 0 ? 0 : 200;
@@ -479,6 +491,54 @@ static void random_op(struct world *w, struct op *op)
 }
 
 static void took(struct world *w, unsigned i, enum usher_replica_next next);
+
+/* The store is put back to what it was when a copy was kept. */
+static void put_back(struct world *w)
+{
+    const struct fickle_copy *copy = w->saved[rnd(w, SAVED_MAX)];
+    struct usher_reply reply;
+
+    if (copy == NULL)
+        return;
+    if (rnd(w, 2) == 0) {
+        usher_unwatch(w->e, w->watch);
+        w->listening = false;
+        usher_close(w->e);
+        leader_open(w);
+    }
+    fickle_back(copy);
+    for (unsigned i = 0; i < REPLICAS; i++)
+        channel_clear(w, i);
+    memset(&reply, 0, sizeof reply);
+    (void)usher_room_changes(w->e, ROOM, USHER_EXACT_MAX, 1, &reply);
+    w->noted = reply.epoch != 0 ? reply.version : 0;
+    w->missing = reply.epoch == 0;
+    sum.failovers++;
+    if (!w->listening)
+        leader_listen(w);
+    if (w->faults != UNSEEN)
+        for (unsigned i = 0; i < REPLICAS; i++)
+            took(w, i,
+                 usher_replica_heartbeat(w->r[i], reply.epoch, reply.version, reply.of.room.mark));
+    usher_reply_done(&reply);
+    leader_remember(w);
+}
+
+/* A copy is kept, or another store takes over with all that there is. */
+static void change_hands(struct world *w)
+{
+    unsigned i = (unsigned)rnd(w, SAVED_MAX);
+
+    if (rnd(w, 30) == 0) {
+        fickle_free(w->saved[i]);
+        w->saved[i] = fickle_copy();
+        assert_non_null(w->saved[i]);
+    }
+    if (rnd(w, 60) == 0) {
+        fickle_another();
+        sum.hands++;
+    }
+}
 
 /* The store falls back to what it was after some of its commands. */
 static void failover(struct world *w)
@@ -628,6 +688,7 @@ static struct message *reply_to(struct world *w, const struct message *q)
                                   rnd(w, 4) != 0 ? 1 + rnd(w, 3) : 0, &m->reply);
     else
         (void)usher_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
+    sum.lost += m->reply.status == USHER_LOST;
     sum.pages += q->question.after != 0 && m->reply.status == USHER_OK &&
                  m->reply.version > q->question.since;
     m->reply.epoch = shown(w, m->reply.epoch);
@@ -691,12 +752,10 @@ static void deliver_in_order(struct world *w, unsigned i)
         struct message *m = w->channel[i][0];
         struct usher_replica_about about;
         enum usher_replica_next next;
-        uint64_t first;
         bool could = usher_replica_current(w->r[i]);
 
         usher_replica_show(w->r[i], &about);
-        first = m->notice.verb == USHER_ROOM_PRESENCE ? m->notice.token : m->notice.version;
-        could = could && m->notice.epoch == about.epoch && first == about.version + 1 &&
+        could = could && m->notice.epoch == about.epoch && m->notice.before == about.version &&
                 m->notice.data.size != 1;
         next = usher_replica_notice(w->r[i], &m->notice);
         must_hold(w, !could || next == USHER_REPLICA_APPLY,
@@ -717,6 +776,8 @@ static void event(struct world *w)
     struct op op;
 
     sum.events++;
+    if (w->hands)
+        change_hands(w);
     if (w->faults == NONE) {
         random_op(w, &op);
         (void)leader_run(w, &op, NULL);
@@ -747,6 +808,8 @@ static void event(struct world *w)
         message_drop(m);
     } else if (which < 994) {
         hear_now(w, i);
+    } else if (w->hands) {
+        put_back(w);
     } else {
         failover(w);
     }
@@ -789,6 +852,7 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
     assert_non_null(w);
     w->seed = w->random = seed;
     w->faults = faults;
+    w->hands = faults != NEW_EPOCHS && seed % 2 != 0;
     w->now = 1000000;
     w->window = 1;
     if (faults != NONE) {
@@ -820,6 +884,8 @@ static void world_run(uint64_t seed, enum faults faults, uint64_t events)
         usher_replica_close(w->r[i]);
     usher_unwatch(w->e, w->watch);
     usher_close(w->e);
+    for (unsigned i = 0; i < SAVED_MAX; i++)
+        fickle_free(w->saved[i]);
     free(w->op);
     free(w->seen);
     free(w);
@@ -836,11 +902,11 @@ static void worlds(enum faults faults, unsigned share)
         world_run(seed++, faults, WORLD_EVENTS);
     } while (sum.events < steps);
     print_message("%" PRIu64 " events, %" PRIu64 " commands, %" PRIu64 " notices, %" PRIu64
-                  " failovers, %" PRIu64 " told together; %" PRIu64 " pulls, %" PRIu64
-                  " pages with changes, %" PRIu64 " replays, %" PRIu64 " applied, %" PRIu64
-                  " copies compared\n",
-                  sum.events, sum.commands, sum.notices, sum.failovers, sum.ranges, sum.pulls,
-                  sum.pages, sum.replays, sum.applied, sum.checked);
+                  " failovers, %" PRIu64 " other hands, %" PRIu64 " told together; %" PRIu64
+                  " pulls, %" PRIu64 " pages with changes, %" PRIu64 " replays, %" PRIu64
+                  " of what is lost, %" PRIu64 " applied, %" PRIu64 " copies compared\n",
+                  sum.events, sum.commands, sum.notices, sum.failovers, sum.hands, sum.ranges,
+                  sum.pulls, sum.pages, sum.replays, sum.lost, sum.applied, sum.checked);
 }
 
 /* ---- tests --------------------------------------------------------------------------- */

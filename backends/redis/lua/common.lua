@@ -250,15 +250,22 @@ end
 -- Version @v as notices tell it: with the one before, where that is not one less.
 function S.told(v) return v - 1 == S.jump_to and {v, S.jump_from} or v end
 
--- See usher__scope_lost() and usher__say_lost().
-function S.of_lost(v)
+-- See usher__version_before() and usher__scope_shown().
+function S.before(v) return v - 1 == S.jump_to and S.jump_from or v - 1 end
+
+function S.shown() return S.version == S.jump_to and S.jump_from or S.version end
+
+-- See usher__scope_gap(), usher__scope_lost() and usher__say_lost().
+function S.in_gap(v)
     local gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
     for i = 1, #gaps, 14 do
         local last, first = sunpack('>I7I7', gaps, i)
         if v > last and v <= first then return true end
     end
-    return v > S.version
+    return false
 end
+
+function S.of_lost(v) return S.in_gap(v) or v > S.version end
 
 function S.say_lost(what) S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost'} end
 
@@ -283,7 +290,7 @@ function S.as_of(at) S.now = at > S.clock and at or S.clock end
 -- end of the call, if nobody brings it back until then.
 function S.vanish()
     S.exists, S.erased, S.set_changed = false, true, false
-    S.set, S.due, S.clock = K.DEFAULTS, -1, 0
+    S.set, S.due, S.clock, S.gaps, S.jump_to = K.DEFAULTS, -1, 0, '', nil
     for i = 1, 16 do S.count[i] = 0 end
 end
 

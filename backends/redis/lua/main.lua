@@ -145,7 +145,7 @@ if own ~= writer and own ~= 0 and (head or own < 0) then
     -- the client's knowledge may be old, and whoever types has none
     --@identity
     own = id
-    if head and own ~= writer and own ~= 0 and K.NOUN ~= 'room' then
+    if head and own ~= writer and own ~= 0 then
         local t = call('TIME')
         time = t[1] * 1000 + math.floor(t[2] / 1000)
         last, first = version, math.max(version + 1048576, t[1] * 125000 + math.floor(t[2] / 8))

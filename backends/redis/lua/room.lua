@@ -97,7 +97,7 @@ end
 -- `if-version=`: is the version another one?  See behind().
 function S.behind()
     local v = S.a[K.ARG_IF_VERSION]
-    return v and v ~= S.version
+    return v and v ~= S.shown()
 end
 
 -- An empty room closes by itself: see linger().
@@ -123,8 +123,8 @@ function S.tell(verb, from, to, r, data)
     if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
         local v, after = S.version + 1, nil
         local log = S.fresh('6', format('%016.0f', v))
-        log.slots, log.order = 1, v
-        local t = {verb, v, from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
+        log.slots, log.order, log.n0 = 1, v, S.before(v)
+        local t = {verb, S.told(v), from, to, r and r.token or 0, r and r.ends or 0, S.now, r and r.owner or '',
             r and r.id or '', data or '', was, 0}
         mark = tonumber(sub(redis.sha1hex(mpack(t)), 1, 13), 16)
         t[12] = mark
@@ -139,6 +139,7 @@ function S.tell(verb, from, to, r, data)
             after = old.order
             S.erase(old)
             S.add(K.COUNT_CHANGES, -1)
+            S.put(K.COUNT_SINCE, after)
         end
     end
     S.put(K.COUNT_MARK, mark)
@@ -634,7 +635,7 @@ end
 
 -- What a replica should have; behind the change that it tells of.
 function S.say_point()
-    S.since, S.extra = S.version, {S.count[K.COUNT_MARK + 1]}
+    S.since, S.extra = S.shown(), {S.count[K.COUNT_MARK + 1]}
 end
 
 function S.alive()
@@ -862,7 +863,7 @@ function S.make_reads()
         if not S.read() then return end
         local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE] or 0
         S.counted = S.count[K.COUNT_CHANGES + 1]
-        S.since, S.extra = S.version - S.counted, {S.count[K.COUNT_MARK + 1]}
+        S.since, S.extra = S.count[K.COUNT_SINCE + 1], {S.count[K.COUNT_MARK + 1]}
         S.add_changes(since, max, math.huge)
     end
 end
@@ -880,9 +881,13 @@ end
 -- Notices of what is behind @since: how many bytes they are.  See add_changes().
 function S.add_changes(since, max, page)
     local bytes = 0
-    if since < S.version - S.count[K.COUNT_CHANGES + 1] or since > S.version then
+    if S.in_gap(since) then
+        S.say_lost('version')
+        return bytes
+    end
+    if since < S.count[K.COUNT_SINCE + 1] or since > S.shown() then
         S.status = K.STALE
-        if since > S.version then S.because = 'the room has no such version' end
+        if since > S.shown() then S.because = 'the room has no such version' end
         return bytes
     end
     for n = 0, max do
@@ -907,7 +912,7 @@ function S.snapshot()
     S.since = after
     if since then
         bytes = S.add_changes(since, max, K.PAGE_BYTES)
-        if S.status ~= K.OK or S.more == 1 then return end
+        if S.answer or S.status ~= K.OK or S.more == 1 then return end
     end
     if after == 0 then
         S.add_rows('2', K.ROW_FIELD)
@@ -947,6 +952,8 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
+    local v = S.a[K.ARG_IF_VERSION]
+    if v and S.exists and S.in_gap(v) then return S.say_lost('version') end
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end

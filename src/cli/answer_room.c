@@ -234,6 +234,8 @@ void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
     usher__json_key(j, "epoch");
     fprintf(j->out, "\"%016" PRIx64 "\"", n->epoch);
     usher__json_uint(j, "version", n->version);
+    if (n->before + 1 != n->version) /* of several, or where the store changed hands */
+        usher__json_uint(j, "before", n->before);
     usher__json_text(j, "verb", usher_verb_word(n->verb));
     usher__json_name(j, "subject", &n->subject);
     key_state(j, "from", n->verb, n->from);

@@ -84,6 +84,8 @@ static void notice_json(const struct usher_notice *n)
         (void)snprintf(epoch, sizeof epoch, "%016" PRIx64, n->epoch);
         usher__json_text(&j, "epoch", epoch);
         usher__json_uint(&j, "version", n->version);
+        if (n->before + 1 != n->version) /* the store changed hands */
+            usher__json_uint(&j, "before", n->before);
         usher__json_text(&j, "verb", usher_verb_word(n->verb));
         usher__json_name(&j, "subject", &n->subject);
         notice_state(&j, "from", state_word(n, n->from));
@@ -165,7 +167,7 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
 
 /* ---- of the log ------------------------------------------------------------------- */
 
-/* What is not a notice: that there is a gap, or no room. */
+/* What is not a notice: that there is a gap, or no room, or a store that went back in time. */
 static void remark(struct watching *w, const struct followed *f, enum usher_status status,
                    const struct usher_reply *reply)
 {
@@ -174,11 +176,18 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     w->rc = usher__cli_exit_code(status);
     if (!w->cli->json && !w->cli->shell) {
         printf("%s: %s\n", f->scope,
-               status == USHER_STALE ? "notices are missing: the log does not reach back so far"
-                                     : "there is no such room");
+               status == USHER_STALE  ? "notices are missing: the log does not reach back so far"
+               : status == USHER_LOST ? "the store has lost what was told last; from the log's "
+                                        "beginning:"
+                                      : "there is no such room");
         return;
     }
-    usher__answer_begin(&j, status, reply->epoch, reply->version);
+    if (status == USHER_LOST) { /* without an epoch or a version */
+        putchar('{');
+        usher__json_text(&j, "status", usher_status_word(status));
+    } else {
+        usher__answer_begin(&j, status, reply->epoch, reply->version);
+    }
     usher__json_text(&j, "scope", f->scope);
     if (status == USHER_STALE)
         usher__json_uint(&j, "from", reply->of.room.since);
@@ -219,6 +228,10 @@ static bool follow(struct watching *w, struct followed *f, struct usher_reply *r
         f->there = false;
         f->version = 0; /* of the next room of this name everything is news */
         return false;
+    case USHER_LOST: /* since when nobody says: all again */
+        remark(w, f, USHER_LOST, reply);
+        f->version = 0;
+        return true;
     case USHER_OK:
     case USHER_STALE:
         break;

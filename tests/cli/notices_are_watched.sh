@@ -76,7 +76,7 @@ EOT
     grep '"scope"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
 {"scope":"room/T","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000,"was":0,"mark":3648486411293596}
-{"scope":"room/T","epoch":"E","version":3,"verb":"presence","subject":null,"from":null,"to":null,"data":[{"scope":"room/T","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"mic":"on"},"owner":null,"time":1000,"was":3648486411293596,"mark":1683499293825551},{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":1683499293825551,"mark":946852515743802}],"owner":null,"time":1400,"was":3648486411293596,"mark":946852515743802}
+{"scope":"room/T","epoch":"E","version":3,"before":1,"verb":"presence","subject":null,"from":null,"to":null,"data":[{"scope":"room/T","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"mic":"on"},"owner":null,"time":1000,"was":3648486411293596,"mark":1683499293825551},{"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":1683499293825551,"mark":946852515743802}],"owner":null,"time":1400,"was":3648486411293596,"mark":946852515743802}
 {"scope":"room/T","epoch":"E","version":3,"verb":"leave","subject":"ann","from":"here","to":"absent","data":{},"owner":null,"time":1400,"was":1683499293825551,"mark":946852515743802}
 EOT
     cmp -s wanted.txt got.txt || {
@@ -159,6 +159,34 @@ room/nowhere: there is no such room
 EOT
     expect 0 "$USHER" -s "$store" watch room/F --for=0 </dev/null
 done
+
+# A store that goes back in time under who watches.
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    back="$USHER -s sqlite:back.db"
+    $back room open B now=1000 >/dev/null
+    $back room set B f 1 now=1000 >/dev/null
+    cp back.db copy.db
+    $back room set B f 2 now=1000 >/dev/null
+    mv copy.db back.db
+    $back --json watch room/B --since=3 --once >got.txt
+    [ $? = 3 ] || wrong 'a watch ends with 3 where something was lost'
+    cut -d , -f 1-2,4- got.txt | mask | sed 's/,"subject.*//' >cut.txt
+    cat >wanted.txt <<'EOF2'
+{"status":"lost","scope":"room/B"}
+{"scope":"room/B","epoch":"E","verb":"open"
+{"scope":"room/B","epoch":"E","verb":"set"
+EOF2
+    cmp -s wanted.txt cut.txt || {
+        wrong 'what was lost is said, and all is told again'
+        diff -u wanted.txt cut.txt | sed 1,2d
+    }
+    expect 3 $back room changes B since=3 <<'EOF2'
+! usher: lost: the version is of what the store has lost
+EOF2
+    $back room set B f 3 now=1000 >/dev/null
+    $back --json watch room/B --since=2 --once >got.txt
+    grep -q '"before":2,' got.txt || wrong 'a notice says what it follows on, where versions jump'
+fi
 
 expect 2 "$USHER" -s memory: watch <<'EOF2'
 ! usher: invalid: scope is missing: NOUN/NAME, as room/R

@@ -1170,6 +1170,20 @@ static bool begins_with_one_of(const struct text *t, const char *const *list, si
     return false;
 }
 
+static bool holds(const struct text *t, const char *words)
+{
+    return contains(t->p, t->n, words, strlen(words));
+}
+
+static bool holds_one_of(const struct text *t, const char *const *list, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && !holds(t, list[i]))
+        i++;
+    return i < n;
+}
+
 /* The state of the server, which redis.call() of a write looks at before the first write of
  * a script only: READONLY, OOM, MISCONF and NOREPLICAS in Redis 7; OOM in 6.2, where the
  * others are looked at each time but cannot change while a script runs. */
@@ -1180,25 +1194,58 @@ static enum usher__redis_class classify_inside(const struct text *t)
     return word_in(t, " READONLY OOM MISCONF ") ? USHER__REDIS_REFUSED : USHER__REDIS_SCRIPT_ERROR;
 }
 
-enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
+/* "@user_script: 1: -CODE text" */
+static enum usher__redis_class classify_62(struct text *t)
+{
+    return skip(t, "@user_script: ") && skip_number(t) && skip(t, ": -")
+               ? classify_inside(t)
+               : USHER__REDIS_SCRIPT_ERROR;
+}
+
+/*
+ * Was it refused at the door?  Servers tell of a command that a script calls in the same words, and
+ * one that we do not know may leave out that it was in a script: so only what is sure.
+ */
+static bool at_the_door(const struct text *t)
 {
     /* clang-format off */
     static const char *const never_ran[] = {
-        "ERR unknown command",
-        "ERR wrong number of arguments",
         "ERR Error compiling script",
         "ERR Protocol error",
         "ERR max number of clients",
         "ERR This instance has cluster support disabled",
     };
+    static const char *const of_a_command[] = {
+        "ERR unknown command",
+        "ERR wrong number of arguments",
+        "NOPERM ",
+    };
+    /* what is sent besides SCAN and HSCAN: 6.2 names the container of a subcommand alone */
+    static const char *const ours[] = {
+        "'evalsha'", "'EVALSHA'", "`EVALSHA`",
+        "'script|load'", "'script'", "'SCRIPT'", "`SCRIPT`",
+    };
     /* clang-format on */
+
+    if (begins_with_one_of(t, never_ran, sizeof never_ran / sizeof *never_ran))
+        return true;
+    /* keys and databases, and what lua/rights.lua answers */
+    if (word_in(t, " NOPERM ") && (holds(t, " to access ") || holds(t, " the user lacks ")))
+        return true;
+    return begins_with_one_of(t, of_a_command, sizeof of_a_command / sizeof *of_a_command) &&
+           holds_one_of(t, ours, sizeof ours / sizeof *ours);
+}
+
+enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
+{
     struct text t = { reply->str, reply->len };
 
     if (reply->type != REDIS_REPLY_ERROR)
         return USHER__REDIS_OK;
 
-    /* 7.0: "CODE text script: <sha>, on @user_script:1." */
-    if (contains(t.p, t.n, ", on @user_script", 17) && contains(t.p, t.n, " script: ", 9))
+    /* 7.0: "CODE text script: <sha>, on @user_script:1."; Valkey 9.1 has no sha:
+     * "CODE text script: on @user_script:1." */
+    if (holds(&t, " script: ") && holds(&t, "on @user_script:"))
         return classify_inside(&t);
 
     /* 6.2: "ERR Error running script (call to f_<sha>): @user_script:1: @user_script: 1:
@@ -1210,11 +1257,12 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
             return USHER__REDIS_SCRIPT_ERROR;
         t.n -= (size_t)(colon - t.p);
         t.p = colon;
-        if (skip(&t, "): @user_script:") && skip_number(&t) && skip(&t, ": @user_script: ") &&
-            skip_number(&t) && skip(&t, ": -"))
-            return classify_inside(&t);
-        return USHER__REDIS_SCRIPT_ERROR;
+        return skip(&t, "): @user_script:") && skip_number(&t) && skip(&t, ": ")
+                   ? classify_62(&t)
+                   : USHER__REDIS_SCRIPT_ERROR;
     }
+    if (holds(&t, "@user_script")) /* lua/main.lua hands it on, having written nothing */
+        return classify_62(&t);
 
     if (word_in(&t, " LOADING BUSY TRYAGAIN CLUSTERDOWN MASTERDOWN NOREPLICAS "))
         return USHER__REDIS_RETRY;
@@ -1224,8 +1272,7 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
         return USHER__REDIS_MOVED;
     if (word_in(&t, " ASK "))
         return USHER__REDIS_ASK;
-    if (word_in(&t, " READONLY OOM MISCONF NOAUTH WRONGPASS NOPERM CROSSSLOT DENIED ") ||
-        begins_with_one_of(&t, never_ran, sizeof never_ran / sizeof *never_ran))
+    if (word_in(&t, " READONLY OOM MISCONF NOAUTH WRONGPASS CROSSSLOT DENIED ") || at_the_door(&t))
         return USHER__REDIS_REFUSED;
     return USHER__REDIS_SCRIPT_ERROR;
 }

@@ -1711,6 +1711,25 @@ static void a_server_that_loads_for_ever_is_left_at_the_deadline(void **state)
 #define IN7 " script: 9b6a6a4d7d1b7e3d9b6a6a4d7d1b7e3d9b6a6a4d, on @user_script:12."
 #define IN6 "ERR Error running script (call to f_9b6a6a4d7d1b7e3d9b6a6a4d7d1b7e3d9b6a6a4d): "
 
+static void assert_class(const char *text, enum usher__redis_class is)
+{
+    struct redisReply r;
+    size_t n = strlen(text);
+    char *copy = malloc(n + 1); /* so that reading beyond is seen */
+
+    assert_non_null(copy);
+    memcpy(copy, text, n + 1);
+    memset(&r, 0, sizeof r);
+    r.type = REDIS_REPLY_ERROR;
+    r.str = copy;
+    r.len = n;
+    if (usher__redis_classify(&r) != is)
+        fail_msg("class %d: \"%s\"", (int)usher__redis_classify(&r), text);
+    for (r.len = 0; r.len < n; r.len++)
+        (void)usher__redis_classify(&r);
+    free(copy);
+}
+
 static void classes_go_by_the_text_and_its_place(void **state)
 {
     static const struct {
@@ -1731,7 +1750,7 @@ static void classes_go_by_the_text_and_its_place(void **state)
         { "MISCONF Redis is configured to save RDB snapshots", USHER__REDIS_REFUSED },
         { "NOAUTH Authentication required.", USHER__REDIS_REFUSED },
         { "WRONGPASS invalid username-password pair", USHER__REDIS_REFUSED },
-        { "NOPERM this user has no permissions", USHER__REDIS_REFUSED },
+        { "NOPERM this user has no permissions", USHER__REDIS_SCRIPT_ERROR },
         { "CROSSSLOT Keys in request don't hash to the same slot", USHER__REDIS_REFUSED },
         { "DENIED Redis is running in protected mode", USHER__REDIS_REFUSED },
         { "ERR unknown command 'EVALSHA', with args beginning with:", USHER__REDIS_REFUSED },
@@ -1795,24 +1814,160 @@ static void classes_go_by_the_text_and_its_place(void **state)
         r.type = type;
         assert_int_equal(usher__redis_classify(&r), USHER__REDIS_OK);
     }
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+        assert_class(rows[i].text, rows[i].is);
     r.type = REDIS_REPLY_ERROR;
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        size_t n = strlen(rows[i].text);
-        char *copy = malloc(n + 1); /* so that reading beyond is seen */
-
-        assert_non_null(copy);
-        memcpy(copy, rows[i].text, n + 1);
-        r.str = copy;
-        r.len = n;
-        if (usher__redis_classify(&r) != rows[i].is)
-            fail_msg("class %d: \"%s\"", (int)usher__redis_classify(&r), copy);
-        for (r.len = 0; r.len < n; r.len++)
-            (void)usher__redis_classify(&r);
-        free(copy);
-    }
     r.str = zeros;
     r.len = sizeof zeros - 1;
     assert_int_equal(usher__redis_classify(&r), USHER__REDIS_SCRIPT_ERROR);
+}
+
+#define DISK                                                                                      \
+    "MISCONF Redis is configured to save RDB snapshots, but it's currently unable to persist to " \
+    "disk. Commands that may modify the data set are disabled, because this instance is "         \
+    "configured to report errors during writes if RDB snapshotting fails "                        \
+    "(stop-writes-on-bgsave-error option). Please check the Redis logs for details about the "    \
+    "RDB error."
+#define NOT_RUN_62 "The user executing the script can't run this command or subcommand"
+#define NO_KEY_62                                                                       \
+    "The user executing the script can't access at least one of the keys mentioned in " \
+    "the command arguments"
+/* How 6.2 names the place of what redis.call() raised, and 9.1 of Valkey; between both it is IN7.
+ */
+#define AT6 "@user_script: 12: "
+#define IN91 " script: on @user_script:12."
+
+/*
+ * What servers say, by version.  What they say of a command inside of a script may come from the
+ * middle of a change: it must not pass for a refusal, however much it looks like one.
+ */
+static void classes_hold_for_what_each_version_says(void **state)
+{
+    static const struct {
+        const char *since, *text; /* the server, for whoever looks it up */
+        enum usher__redis_class is;
+    } rows[] = {
+        /* to EVALSHA and SCRIPT LOAD themselves */
+        { "6.2", "NOSCRIPT No matching script. Please use EVAL.", USHER__REDIS_NOSCRIPT },
+        { "Valkey 8", "NOSCRIPT No matching script.", USHER__REDIS_NOSCRIPT },
+        { "6.2",
+          "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE.",
+          USHER__REDIS_RETRY },
+        { "7.0", "BUSY Redis is busy running a module command.", USHER__REDIS_RETRY },
+        { "6.2", "LOADING Redis is loading the dataset in memory", USHER__REDIS_RETRY },
+        { "6.2", "MASTERDOWN Link with MASTER is down and replica-serve-stale-data is set to 'no'.",
+          USHER__REDIS_RETRY },
+        { "6.2",
+          "NOPERM this user has no permissions to run the 'evalsha' command or its subcommand",
+          USHER__REDIS_REFUSED },
+        { "6.2",
+          "NOPERM this user has no permissions to run the 'script' command or its subcommand",
+          USHER__REDIS_REFUSED },
+        { "6.2", "NOPERM this user has no permissions to access one of the keys used as arguments",
+          USHER__REDIS_REFUSED },
+        { "7.0", "NOPERM this user has no permissions to run the 'evalsha' command",
+          USHER__REDIS_REFUSED },
+        { "7.0", "NOPERM this user has no permissions to run the 'script|load' command",
+          USHER__REDIS_REFUSED },
+        { "7.2", "NOPERM User desk has no permissions to run the 'evalsha' command",
+          USHER__REDIS_REFUSED },
+        { "7.2", "NOPERM User desk has no permissions to run the 'script|load' command",
+          USHER__REDIS_REFUSED },
+        { "7.2", "NOPERM No permissions to access a key", USHER__REDIS_REFUSED },
+        { "Valkey 9.1", "NOPERM No permissions to access database", USHER__REDIS_REFUSED },
+        { "6.2", "ERR unknown command `EVALSHA`, with args beginning with: `9b`, `3`, ",
+          USHER__REDIS_REFUSED },
+        { "7.0", "ERR unknown command 'EVALSHA', with args beginning with: '9b' '3' ",
+          USHER__REDIS_REFUSED },
+        { "6.2", "ERR unknown command `SCRIPT`, with args beginning with: `LOAD`, ",
+          USHER__REDIS_REFUSED },
+        { "6.2", "ERR wrong number of arguments for 'evalsha' command", USHER__REDIS_REFUSED },
+        { "7.0", "ERR wrong number of arguments for 'script|load' command", USHER__REDIS_REFUSED },
+        { "6.2", "ERR Error compiling script (new function): user_script:1: '=' expected near 'x'",
+          USHER__REDIS_REFUSED },
+
+        /* to a command inside of it: what the server is, looked at before the first write */
+        { "6.2",
+          IN6 "@user_script:12: " AT6 "-READONLY You can't write against a read only replica.",
+          USHER__REDIS_REFUSED },
+        { "6.2", IN6 "@user_script:12: " AT6 "-NOREPLICAS Not enough good replicas to write.",
+          USHER__REDIS_RETRY },
+        { "6.2", IN6 "@user_script:12: " AT6 "-MISCONF Errors writing to the AOF file: No space",
+          USHER__REDIS_REFUSED },
+        { "7.0", "READONLY You can't write against a read only replica." IN7,
+          USHER__REDIS_REFUSED },
+        { "7.0", DISK IN7, USHER__REDIS_REFUSED },
+        { "7.0", "NOREPLICAS Not enough good replicas to write." IN7, USHER__REDIS_RETRY },
+        { "Valkey 9.1", "READONLY You can't write against a read only replica." IN91,
+          USHER__REDIS_REFUSED },
+        { "Valkey 9.1", "OOM command not allowed when used memory > 'maxmemory'." IN91,
+          USHER__REDIS_REFUSED },
+        { "Valkey 9.1", "NOREPLICAS Not enough good replicas to write." IN91, USHER__REDIS_RETRY },
+
+        /* a right, a key, a mistake: at any time */
+        { "6.2", IN6 "@user_script:12: " AT6 NOT_RUN_62, USHER__REDIS_SCRIPT_ERROR },
+        { "6.2", IN6 "@user_script:12: " AT6 NO_KEY_62, USHER__REDIS_SCRIPT_ERROR },
+        { "6.2", IN6 "@user_script:12: OOM command not allowed", USHER__REDIS_SCRIPT_ERROR },
+        { "7.0", "ERR " NOT_RUN_62 IN7, USHER__REDIS_SCRIPT_ERROR },
+        { "7.0", "ERR " NO_KEY_62 IN7, USHER__REDIS_SCRIPT_ERROR },
+        { "7.0", "ERR Wrong number of args calling Redis command from script" IN7,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "7.2",
+          "ERR ACL failure in script: User desk has no permissions to run the 'zadd' command" IN7,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "7.2", "ERR ACL failure in script: No permissions to access a key" IN7,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "8", "ERR Script attempted to access a slot not served" IN7, USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 8", "ERR Wrong number of args calling command from script" IN7,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1",
+          "ERR ACL failure in script: User desk has no permissions to run the 'zadd' command" IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "NOPERM User desk has no permissions to run the 'zadd' command" IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "NOPERM No permissions to access a key" IN91, USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "ERR wrong number of arguments for 'hset' command" IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "ERR unknown command 'HSET', with args beginning with: 'k' " IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "MOVED 3999 127.0.0.1:6381" IN91, USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "CROSSSLOT Keys in request don't hash to the same slot" IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "ERR OOM command not allowed when used memory > 'maxmemory'." IN91,
+          USHER__REDIS_SCRIPT_ERROR },
+        { "Valkey 9.1", "ERR C stack overflow script: on @user_script:?.",
+          USHER__REDIS_SCRIPT_ERROR },
+
+        /* the same, handed on by our script, which had written nothing */
+        { "6.2", AT6 "-READONLY You can't write against a read only replica.",
+          USHER__REDIS_REFUSED },
+        { "6.2", AT6 "-OOM command not allowed when used memory > 'maxmemory'.",
+          USHER__REDIS_REFUSED },
+        { "6.2", AT6 "-NOREPLICAS Not enough good replicas to write.", USHER__REDIS_RETRY },
+        { "6.2", AT6 NOT_RUN_62, USHER__REDIS_SCRIPT_ERROR },
+        { "7.0", "ERR " NOT_RUN_62, USHER__REDIS_SCRIPT_ERROR },
+        { "7.2",
+          "ERR ACL failure in script: User desk has no permissions to run the 'zadd' command",
+          USHER__REDIS_SCRIPT_ERROR },
+        { "ours", "NOPERM the user lacks the right to ZADD on t:{desk}:number:index",
+          USHER__REDIS_REFUSED },
+        { "ours", "NOPERM the user lacks the right to INFO", USHER__REDIS_REFUSED },
+
+        /* a server that does not say where it was */
+        { "any", "NOPERM User desk has no permissions to run the 'zadd' command",
+          USHER__REDIS_SCRIPT_ERROR },
+        { "any", "NOPERM this user has no permissions to run the 'hset' command or its subcommand",
+          USHER__REDIS_SCRIPT_ERROR },
+        { "any", "ERR unknown command 'ZADD', with args beginning with: 'k' ",
+          USHER__REDIS_SCRIPT_ERROR },
+        { "any", "ERR wrong number of arguments for 'hset' command", USHER__REDIS_SCRIPT_ERROR },
+        { "any", "OOM command not allowed, in @user_script", USHER__REDIS_SCRIPT_ERROR },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        assert_class(rows[i].text, rows[i].is);
+    }
 }
 
 int main(int argc, char **argv)
@@ -1855,6 +2010,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_loading_server_is_asked_again),
         cmocka_unit_test(a_server_that_loads_for_ever_is_left_at_the_deadline),
         cmocka_unit_test(classes_go_by_the_text_and_its_place),
+        cmocka_unit_test(classes_hold_for_what_each_version_says),
     };
     const char *seed = getenv("USHER_TEST_SEED");
 

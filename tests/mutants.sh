@@ -391,6 +391,18 @@ mutant 'Redis: replicas are read from' backends/redis/redis.c 's/    if (role.si
     tests/fault/test_redis_roles 'a_replica*'
 mutant 'Redis: the role is asked at connect only' backends/redis/redis.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
+mutant 'Redis: who writes is asked for rights to read' backends/redis/redis.c 's/        return "write";/        return "read";/' \
+    tests/unit/test_redis_script 'a_right_that_is_missing*'
+mutant 'Redis: rights are asked with each call' backends/redis/redis.c 's/        script->may = USHER__REDIS_MAY_WRITE;/        script->may = USHER__REDIS_MAY_READ;/' \
+    tests/unit/test_redis_script 'rights_are_asked_once*'
+mutant 'Redis: who reads is refused with who writes' backends/redis/redis.c 's/        if (!apart || /        if (true || /' \
+    tests/unit/test_redis_script 'what_reads*'
+mutant 'script: nobody asks for the right to take out of a list' backends/redis/lua/rights.lua 's/HDEL HSET ZADD ZREM/HDEL HSET ZADD/' \
+    tests/unit/test_redis_script 'a_right_that_is_missing*'
+mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
+    tests/unit/test_redis_script 'whoever_types*'
+mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/conn.c 's/           holds_one_of(t, ours, .*;/           true;/' \
+    tests/unit/test_redis_conn 'classes_hold*'
 mutant 'what a store has lost is called stale' src/steps/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_lost 'an_older_copy*'

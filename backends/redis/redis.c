@@ -263,8 +263,10 @@ enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms
     fresh = !usher__redis_conn_is_connected(r->conn);
     if (fresh) {
         status = usher__redis_conn_connect(r->conn, deadline_ms);
-        for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
+        for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
             r->script[i].sha[0] = '\0'; /* another server, perhaps */
+            r->script[i].may = USHER__REDIS_MAY_NOTHING;
+        }
     }
     if (status == USHER_OK && (fresh || usher__redis_clock_ms() - r->asked_ms >= ROLE_MS))
         status = ask_role(r, deadline_ms);
@@ -334,6 +336,8 @@ struct batch {
 
 #define TASKS_MAX 512
 #define NONE UINT16_MAX
+/* What lua/rights.lua says where it lets nothing pass. */
+#define LACKS "NOPERM the user lacks "
 /* Commands in one call: the server does nothing else meanwhile. */
 #ifdef USHER_HOSTILE
 #define CALL_MAX 3
@@ -363,6 +367,23 @@ static void understood(struct batch *b, size_t i, const struct redisReply *reply
         usher_reply_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
 }
 
+/* Why the server refused a command on the scope of @c.  Of keys it does not say which. */
+static const char *refused_because(struct usher__redis *r, const struct usher_command *c,
+                                   const struct redisReply *reply)
+{
+    const char *noun = usher_noun_word(noun_of(c));
+    char why[3 * (USHER__REDIS_PREFIX_MAX + 48)];
+
+    if (strncmp(reply->str, "NOPERM ", 7) != 0 || strstr(reply->str, " access ") == NULL ||
+        strstr(reply->str, " key") == NULL)
+        return usher__redis_conn_explain(r->conn, reply);
+    (void)snprintf(why, sizeof why,
+                   "NOPERM the user needs the keys ~%s{*}:%s ~%s{*}:%s:index ~%s{*}:%s:held",
+                   r->prefix, noun, r->prefix, noun, r->prefix, noun);
+    usher__redis_conn_refuse(r->conn, why);
+    return usher__redis_conn_message(r->conn);
+}
+
 /* The server's answer to the call of task @i alone or with others (@reply is then one of
  * several): which may be that it is to be sent again. */
 static void answered(struct usher__redis *r, struct batch *b, size_t i,
@@ -389,7 +410,7 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
              "redis: the server is a node of a cluster, which needs a later version");
         break;
     default: { /* refused: some of it may pass */
-        const char *why = usher__redis_conn_explain(r->conn, reply);
+        const char *why = refused_because(r, task->command, reply);
 
         /* The master that it was is another one now: the connections go. */
         if (strncmp(reply->str, "READONLY", 8) == 0 && r->demotions != NULL)
@@ -606,17 +627,43 @@ static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call
     return true;
 }
 
+static bool call_writes(const struct batch *b, size_t call)
+{
+    uint16_t i = b->first[call];
+
+    while (i != NONE && reads(b->tasks[i].command))
+        i = b->next[i];
+    return i != NONE;
+}
+
+/*
+ * What the script has to ask of rights before it does the call (lua/rights.lua), or NULL.  The
+ * first calls of a noun on a connection carry the question: so it costs no round trip, nobody comes
+ * in between, and it is about the user and the keys of the call.
+ */
+static const char *question(const struct usher__redis_script *script, const struct batch *b,
+                            size_t call)
+{
+    if (script->may == USHER__REDIS_MAY_WRITE)
+        return NULL;
+    if (call_writes(b, call))
+        return "write";
+    return script->may == USHER__REDIS_MAY_READ ? NULL : "read";
+}
+
 static bool append_call(struct usher__redis *r, const struct batch *b, size_t call)
 {
     const struct usher_command *c = b->tasks[b->first[call]].command;
+    const struct usher__redis_script *script = &r->script[noun_of(c)];
+    const char *asks = question(script, b, call);
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
 
     if (!packed_room(r, HEAD) || !pack_call(r, b, call))
         return false;
-    usher__redis_conn_begin(r->conn, 7);
+    usher__redis_conn_begin(r->conn, asks != NULL ? 8 : 7);
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);
-    usher__redis_conn_arg(r->conn, r->script[noun_of(c)].sha, 40);
+    usher__redis_conn_arg(r->conn, script->sha, 40);
     usher__redis_conn_arg(r->conn, "3", 1);
     size = usher__redis_key(r, noun_of(c), &c->scope, "", key);
     usher__redis_conn_arg(r->conn, key, size);
@@ -625,6 +672,8 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
     size = usher__redis_key(r, noun_of(c), &c->scope, ":held", key);
     usher__redis_conn_arg(r->conn, key, size);
     usher__redis_conn_arg(r->conn, r->packed, r->packed_n);
+    if (asks != NULL)
+        usher__redis_conn_arg_str(r->conn, asks);
     return true;
 }
 
@@ -632,17 +681,27 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
 static void call_answered(struct usher__redis *r, struct batch *b, size_t call,
                           const struct redisReply *reply)
 {
+    struct usher__redis_script *script = &r->script[noun_of(b->tasks[b->first[call]].command)];
     enum usher__redis_class class = usher__redis_classify(reply);
     size_t size = call_size(b, call), k = 0;
     bool several =
         class == USHER__REDIS_OK && reply->type == REDIS_REPLY_ARRAY && reply->elements == size;
+    bool writes = call_writes(b, call);
+    /* a right to write is missing: those that read are sent again, by themselves */
+    bool apart = class == USHER__REDIS_REFUSED && writes &&
+                 strncmp(reply->str, LACKS, sizeof LACKS - 1) == 0;
 
+    if (class == USHER__REDIS_OK && writes)
+        script->may = USHER__REDIS_MAY_WRITE;
+    else if (class == USHER__REDIS_OK && script->may == USHER__REDIS_MAY_NOTHING)
+        script->may = USHER__REDIS_MAY_READ;
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], k++)
-        answered(r, b, i,
-                 several                                 ? reply->element[k]
-                 : size == 1 || class != USHER__REDIS_OK ? reply
-                                                         : NULL,
-                 class);
+        if (!apart || !reads(b->tasks[i].command))
+            answered(r, b, i,
+                     several                                 ? reply->element[k]
+                     : size == 1 || class != USHER__REDIS_OK ? reply
+                                                             : NULL,
+                     class);
 }
 
 /* Nothing was read for call @call: it may have been applied. */

@@ -23,6 +23,8 @@ struct usher__redis_script {
     char *text; /* NULL: not asked for yet */
     size_t size;
     char sha[41]; /* "": to be loaded */
+    /* What the user of the connection was found to have the rights to, by lua/rights.lua */
+    enum { USHER__REDIS_MAY_NOTHING, USHER__REDIS_MAY_READ, USHER__REDIS_MAY_WRITE } may;
 };
 
 /* A connection and what goes with it: one thread at a time. */

@@ -3074,9 +3074,9 @@ static void one_right_less_fails_and_says_so(void **state)
                     assert_is_a_line(reply.message);
                 }
                 usher_reply_done(&reply);
-                /* what is not said to be unknown is not done by half */
+                /* rights are asked before anything is done */
                 assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
-                if (faults != 0 && reply.status != USHER_UNKNOWN)
+                if (faults != 0)
                     fail_msg("without %s, %s is done by half: %s", rights[i],
                              usher_verb_word(c.verb), usher_status_word(reply.status));
                 if (reply.status == USHER_UNKNOWN)
@@ -3106,6 +3106,33 @@ static void one_right_less_fails_and_says_so(void **state)
         if (failed != needed)
             fail_msg("%s: %s", rights[i],
                      needed ? "nothing fails without it" : "something fails without it");
+    }
+    /* taken away meanwhile: what is not said to be unknown is not done by half */
+    for (size_t i = 0; i < RIGHTS; i++) {
+        struct usher_engine *e;
+        char taken[32];
+
+        fresh_world(direct);
+        assert_int_equal(open_as(NULL, RIGHTS_KEYS, &e), USHER_OK);
+        warm(e);
+        (void)snprintf(taken, sizeof taken, "-%s", rights[i] + 1);
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "least", taken, NULL));
+        for (size_t t = 0; t < TARGETS; t++) {
+            struct usher_command c = targets[t];
+            struct usher_reply reply;
+            uint64_t faults;
+
+            c.now_ms = T0 + 12;
+            (void)run(e, &c, &reply);
+            usher_reply_done(&reply);
+            assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
+            if (faults != 0 && reply.status != USHER_UNKNOWN)
+                fail_msg("when %s is taken away, %s is done by half: %s", rights[i],
+                         usher_verb_word(c.verb), usher_status_word(reply.status));
+            if (faults != 0)
+                fresh_world(direct);
+        }
+        usher_close(e);
     }
     /* keys of others */
     {

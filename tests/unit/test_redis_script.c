@@ -18,6 +18,7 @@
 
 #include <cmocka.h>
 
+#include <usher/store.h>
 #include <usher/usher.h>
 
 #include "cli/cli.h"
@@ -303,6 +304,15 @@ static const struct least {
     const char *keys[6], *more, *lines[24];
     enum usher_noun noun;
 } leasts[] = {
+    { { "~t:{*}:number", "~t:{*}:number:index", "~t:{*}:number:held" },
+      NULL,
+      { "number set q order=random sticky=60000", "number add q 1 group=north", "number add q 2",
+        "number reg q 1", "number call q owner=ann sticky=peer lease=60000 req=r1",
+        "number call q owner=ann", "number renew q 1 token=5 lease=90000", "number show q 1",
+        "number list q", "number list q owner=ann", "number stats q", "number hangup q 1 rest=5000",
+        "number lift q 1", "number unreg q 1", "number free q all=1", "number sweep q",
+        "number del q 1" },
+      USHER_NUMBER },
     { { "~t:{*}:queue", "~t:{*}:queue:index", "~t:{*}:queue:held" },
       "+zlexcount",
       { "queue set q strategy=random history=10", "queue login q ann lanes=a,b capacity=2",
@@ -370,8 +380,9 @@ static struct usher_engine *open_least(const struct least *l, bool more, const c
 const struct cli_program usher__cli_programs[] = { { .word = NULL } };
 const struct cli_verb usher__cli_verbs[] = { { .word = NULL } };
 
-/* As the program does; @message says what was answered. */
-static enum usher_status say(struct usher_engine *e, const char *line, char message[192])
+/* As the program does; @message says what was answered, *@ret_writes what the verb may do. */
+static enum usher_status say_it(struct usher_engine *e, const char *line, char message[192],
+                                bool *ret_writes)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -383,6 +394,7 @@ static enum usher_status say(struct usher_engine *e, const char *line, char mess
     if (usher__words_split(&w, line, strlen(line)) != NULL ||
         !usher__parse_command(w.word, w.n, &c, &block, wrong))
         fail_msg("%s: %s", line, wrong);
+    *ret_writes = (usher_command_flags(&c) & USHER_COMMAND_WRITES) != 0;
     (void)usher_execute(e, &c, &reply, 1);
     status = reply.status;
     memcpy(message, reply.message, sizeof reply.message);
@@ -390,6 +402,13 @@ static enum usher_status say(struct usher_engine *e, const char *line, char mess
     free(block);
     usher__words_done(&w);
     return status;
+}
+
+static enum usher_status say(struct usher_engine *e, const char *line, char message[192])
+{
+    bool writes;
+
+    return say_it(e, line, message, &writes);
 }
 
 static void the_documented_rights_of_each_noun_are_enough(void **state)
@@ -463,6 +482,380 @@ static void a_user_who_cannot_load_a_script_is_told_at_once(void **state)
     }
 }
 
+/* ---- rights that are missing ---- */
+
+static struct usher_engine *open_admin(void)
+{
+    struct usher_engine *e;
+    char url[128];
+
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?prefix=t:&timeout=20000",
+                   redis_server_port(server));
+    if (usher_open(url, NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return e;
+}
+
+/* All that is stored under keys like @keys, as 40 digits. */
+static void stored(const char *keys, char digest[41])
+{
+    static const char script[] =
+        "local all = redis.call('KEYS', ARGV[1])\n"
+        "table.sort(all)\n"
+        "for i, key in ipairs(all) do\n"
+        "    local of = {}\n"
+        "    if redis.call('TYPE', key).ok == 'hash' then\n"
+        "        local pairs = redis.call('HGETALL', key)\n"
+        "        for k = 1, #pairs, 2 do of[#of + 1] = pairs[k] .. '=' .. pairs[k + 1] end\n"
+        "        table.sort(of)\n"
+        "    else\n"
+        "        of = redis.call('ZRANGE', key, '0', '-1', 'WITHSCORES')\n"
+        "    end\n"
+        "    all[i] = key .. '=' .. table.concat(of, ' ')\n"
+        "end\n"
+        "return redis.sha1hex(table.concat(all, ' '))";
+    redisReply *reply = redis_do(server, "EVAL", script, "0", keys, NULL);
+
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_STRING)
+        fail_msg("%s", reply->str);
+    (void)snprintf(digest, 41, "%s", reply->str);
+    freeReplyObject(reply);
+}
+
+static void assert_no_faults(struct usher_engine *e)
+{
+    uint64_t faults = 1;
+
+    if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
+        fail_msg("%s", usher_message(e));
+    assert_int_equal(faults, 0);
+}
+
+/* "+zadd" as it is named: by the script, or by the server where it is missing at the door. */
+static void named(const char *right, char name[64])
+{
+    bool at_door = strcmp(right, "+evalsha") == 0 || strcmp(right, "+script|load") == 0;
+    const char *before = at_door ? "the '" : "the user lacks the right to ";
+    size_t n = strlen(before);
+
+    (void)snprintf(name, 64, "%s%s", before, right + 1);
+    for (; !at_door && name[n] != '\0'; n++)
+        if (name[n] >= 'a' && name[n] <= 'z')
+            name[n] = (char)(name[n] - 'a' + 'A');
+}
+
+/* Does only what writes need it? */
+static bool is_to_write(const char *right)
+{
+    static const char *const words[] = { "+hset", "+hdel", "+zadd", "+zrem", "+del" };
+
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (strcmp(right, words[i]) == 0)
+            return true;
+    return false;
+}
+
+/*
+ * Say each line to @e, which may not: the answer names @name, and nothing is written.  Then have it
+ * said by who may, so that each line finds what it needs.  Lines that need no @right are let pass.
+ */
+static void refused_by_name(const struct least *l, struct usher_engine *e,
+                            struct usher_engine *admin, const char *right, const char *name,
+                            bool some)
+{
+    unsigned refused = 0;
+
+    for (size_t i = 0; l->lines[i] != NULL; i++) {
+        /* a room that is not made after all may leave an entry behind, which is known to be none */
+        const char *keys = l->noun == USHER_ROOM && right[0] == '~' ? "t:{q}:*" : "*";
+        char message[192], before[41], after[41];
+        enum usher_status status;
+        bool writes;
+
+        stored(keys, before);
+        status = say_it(e, l->lines[i], message, &writes);
+        if (status == USHER_UNAVAILABLE) {
+            refused++;
+            if (strstr(message, "NOPERM ") == NULL || strstr(message, name) == NULL)
+                fail_msg("%s without %s: %s", l->lines[i], right, message);
+            stored(keys, after);
+            if (strcmp(before, after) != 0)
+                fail_msg("%s without %s: it is written", l->lines[i], right);
+        } else if (status == USHER_UNKNOWN || (!some && (writes || !is_to_write(right)))) {
+            fail_msg("%s without %s: %s %s", l->lines[i], right, usher_status_word(status),
+                     message);
+        }
+        status = say(admin, l->lines[i], message);
+        if (status != USHER_OK && status != USHER_SAME && status != USHER_EMPTY)
+            fail_msg("%s: %s %s", l->lines[i], usher_status_word(status), message);
+    }
+    assert_true(refused > 0);
+    assert_no_faults(admin);
+}
+
+static void a_right_that_is_missing_is_named_and_nothing_is_written(void **state)
+{
+    struct usher_engine *admin = open_admin();
+
+    (void)state;
+    for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
+        for (size_t i = 0; i <= RIGHTS; i++) {
+            const char *right = i < RIGHTS ? rights[i] : l->more;
+            struct usher_engine *e;
+            uint64_t faults;
+            char name[64];
+
+            if (right == NULL)
+                continue;
+            e = open_least(l, i < RIGHTS, right);
+            named(right, name);
+            if (strcmp(right, "+scan") == 0 || strcmp(right, "+hscan") == 0) {
+                char message[192];
+
+                /* what no command needs: the audit says so */
+                assert_int_equal(say(e, l->lines[0], message), USHER_OK);
+                assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
+                (void)snprintf(name, sizeof name, "'%s'", right + 1);
+                if (strstr(usher_message(e), name) == NULL)
+                    fail_msg("%s: %s", right, usher_message(e));
+            } else {
+                /* what only grants need is asked for by them */
+                refused_by_name(l, e, admin, right, name, strcmp(right, "+info") == 0);
+            }
+            usher_close(e);
+        }
+    }
+    usher_close(admin);
+}
+
+static void a_key_that_is_missing_is_named_and_nothing_is_written(void **state)
+{
+    struct usher_engine *admin = open_admin();
+
+    (void)state;
+    for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
+        for (size_t without = 0; without < 6 && l->keys[without] != NULL; without++) {
+            struct usher_engine *e = open_least(l, true, NULL);
+
+            assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "resetkeys", NULL));
+            for (size_t i = 0; i < 6 && l->keys[i] != NULL; i++)
+                if (i != without)
+                    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", l->keys[i], NULL));
+            refused_by_name(l, e, admin, l->keys[without], l->keys[without],
+                            l->noun == USHER_ROOM /* the index is not for all of them */);
+            usher_close(e);
+        }
+    }
+    usher_close(admin);
+}
+
+/* The user desk, for numbers, but for rights to write. */
+static struct usher_engine *open_reader(void)
+{
+    struct usher_engine *e = open_least(&leasts[0], true, NULL);
+
+    assert_true(
+        redis_do_ok(server, "ACL", "SETUSER", "desk", "-hset", "-hdel", "-zadd", "-zrem", NULL));
+    return e;
+}
+
+static void who_may_only_read_reads(void **state)
+{
+    static const char *const world[] = { "number add q 1", "number reg q 1",
+                                         "number call q owner=ann lease=60000" };
+    struct usher_engine *e = open_reader(), *admin = open_admin();
+    char message[192], before[41], after[41];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof world / sizeof *world; i++)
+        assert_int_equal(say(admin, world[i], message), USHER_OK);
+    stored("*", before);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(say(e, "number show q 1", message), USHER_OK);
+        assert_int_equal(say(e, "number stats q", message), USHER_OK);
+        assert_int_equal(say(e, "number list q owner=ann", message), USHER_OK);
+        assert_int_equal(say(e, "number sweep q", message), USHER_UNAVAILABLE);
+        assert_non_null(strstr(message, "lacks the right to HDEL"));
+    }
+    stored("*", after);
+    assert_string_equal(before, after);
+    usher_close(admin);
+    usher_close(e);
+}
+
+static void what_reads_is_answered_beside_what_may_not_write(void **state)
+{
+    struct usher_engine *e = open_reader(), *admin = open_admin();
+    struct usher_command c[3];
+    struct usher_reply reply[3];
+    char message[192];
+
+    (void)state;
+    assert_int_equal(say(admin, "number add q 1", message), USHER_OK);
+    memset(c, 0, sizeof c);
+    for (size_t i = 0; i < 3; i++)
+        c[i].scope = (struct usher_text){ "q", 1 };
+    c[0].verb = c[2].verb = USHER_NUMBER_STATS;
+    c[1].verb = USHER_NUMBER_ADD;
+    c[1].arg.number.number = (struct usher_text){ "2", 1 };
+    (void)usher_execute(e, c, reply, 3);
+    assert_int_equal(reply[0].status, USHER_OK);
+    assert_int_equal(reply[1].status, USHER_UNAVAILABLE);
+    assert_non_null(strstr(reply[1].message, "lacks the right to HDEL"));
+    assert_int_equal(reply[2].status, USHER_OK);
+    assert_int_equal(reply[2].of.number.of.stats.total, 1);
+    for (size_t i = 0; i < 3; i++)
+        usher_reply_done(&reply[i]);
+    usher_close(admin);
+    usher_close(e);
+}
+
+static void a_right_that_is_given_is_noticed_at_once(void **state)
+{
+    struct usher_engine *e = open_reader();
+    char message[192];
+
+    (void)state;
+    assert_int_equal(say(e, "number add q 1", message), USHER_UNAVAILABLE);
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "+hset", "+hdel", "+zadd", NULL));
+    assert_int_equal(say(e, "number add q 1", message), USHER_UNAVAILABLE);
+    assert_non_null(strstr(message, "lacks the right to ZREM"));
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "+zrem", NULL));
+    assert_int_equal(say(e, "number add q 1", message), USHER_OK);
+    usher_close(e);
+}
+
+/* How many words the last EVALSHA had, and how many there were since the log was reset. */
+static size_t words_of_last_call(size_t *ret_calls)
+{
+    redisReply *log = redis_do(server, "SLOWLOG", "GET", "-1", NULL);
+    size_t words = 0;
+
+    *ret_calls = 0;
+    assert_non_null(log);
+    for (size_t i = log->elements; i-- > 0;) {
+        const redisReply *call = log->element[i]->element[3];
+
+        if (strcmp(call->element[0]->str, "EVALSHA") != 0)
+            continue;
+        ++*ret_calls;
+        words = call->elements;
+    }
+    freeReplyObject(log);
+    return words;
+}
+
+static void rights_are_asked_once_and_cost_no_call(void **state)
+{
+    struct usher_engine *e = open_least(&leasts[0], true, NULL);
+    char message[192], line[32];
+    size_t calls;
+
+    (void)state;
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "slowlog-log-slower-than", "0", NULL));
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "slowlog-max-len", "1000", NULL));
+    assert_true(redis_do_ok(server, "SLOWLOG", "RESET", NULL));
+    for (unsigned i = 1; i <= 3; i++) {
+        (void)snprintf(line, sizeof line, "number add q %u", i);
+        assert_int_equal(say(e, line, message), USHER_OK);
+        /* EVALSHA sha 3 key key key commands */
+        assert_int_equal(words_of_last_call(&calls), i == 1 ? 8 : 7);
+        assert_int_equal(calls, i);
+    }
+    /* another connection is asked for itself */
+    assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
+    assert_true(redis_do_ok(server, "SLOWLOG", "RESET", NULL));
+    assert_int_equal(say(e, "number add q 1", message), USHER_SAME);
+    assert_int_equal(words_of_last_call(&calls), 8);
+    assert_int_equal(say(e, "number add q 1", message), USHER_SAME);
+    assert_int_equal(words_of_last_call(&calls), 7);
+    assert_int_equal(calls, 2);
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "slowlog-log-slower-than", "-1", NULL));
+    usher_close(e);
+}
+
+static void whoever_types_is_asked_as_well(void **state)
+{
+    char *script = text_of(false);
+    struct usher_engine *e = open_reader();
+    redisReply *sha = redis_do(server, "SCRIPT", "LOAD", script, NULL), *reply;
+    redisContext *desk = redis_server_connect(server);
+    char before[41], after[41];
+
+    (void)state;
+    assert_non_null(sha);
+    assert_non_null(desk);
+    assert_true(redis_do_ok(server, "ACL", "SETUSER", "desk", "~t:{*}", NULL));
+    freeReplyObject(redisCommand(desk, "AUTH desk secret"));
+    stored("*", before);
+    reply = redisCommand(desk, "EVALSHA %s 1 t:{q} add 1", sha->str);
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_ERROR);
+    assert_string_equal(reply->str, "NOPERM the user lacks the right to HDEL on t:{q}:number");
+    freeReplyObject(reply);
+    stored("*", after);
+    assert_string_equal(before, after);
+    reply = redisCommand(desk, "EVALSHA %s 1 t:{q} stats", sha->str);
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_ARRAY);
+    freeReplyObject(reply);
+    redisFree(desk);
+    freeReplyObject(sha);
+    free(script);
+    usher_close(e);
+}
+
+/* Redis 6.2: as if there were none. */
+static void a_server_that_cannot_be_asked_is_not(void **state)
+{
+    char *script = text_of(false);
+    redisReply *reply;
+    unsigned n = 0;
+
+    (void)state;
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    for (char *at = script; (at = strstr(at, ".acl_check_cmd")) != NULL; n++)
+        memcpy(at, ".not_check_cmd", 14);
+    assert_true(n > 0);
+    reply = redis_do(server, "EVAL", script, "1", "t:{q}", "add", "1", NULL);
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_ARRAY)
+        fail_msg("%s", reply->str);
+    assert_string_equal(reply->element[1]->str, "ok");
+    freeReplyObject(reply);
+    free(script);
+}
+
+/* Whatever a script calls, it asks for: but INFO, which is needed by few and asked for by them. */
+static void every_command_of_the_scripts_is_asked_for(void **state)
+{
+    static const char *const nouns[] = { "number", "queue", "room", "rooms", "serial", "id" };
+    static const char begin[] = "call('";
+    size_t length;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof nouns / sizeof *nouns; i++) {
+        char *script, *lists;
+
+        assert_int_equal(usher_lua(nouns[i], NULL, 0, &length), USHER_OK);
+        script = malloc(length + 1);
+        assert_non_null(script);
+        assert_int_equal(usher_lua(nouns[i], script, length + 1, &length), USHER_OK);
+        lists = strstr(script, "local to_read = ");
+        assert_non_null(lists);
+        for (const char *at = script; (at = strstr(at, begin)) != NULL;) {
+            char word[24] = "";
+
+            at += sizeof begin - 1;
+            (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, "'"), at);
+            if (strcmp(word, "INFO") != 0 && strstr(lists, word) == NULL)
+                fail_msg("%s: %s is called, but not asked for", nouns[i], word);
+        }
+        free(script);
+    }
+}
+
 static void a_user_cannot_reach_other_keys(void **state)
 {
     char url[128];
@@ -490,6 +883,15 @@ int main(int argc, char **argv)
         cmocka_unit_test(the_documented_rights_of_each_noun_are_enough),
         cmocka_unit_test(each_noun_needs_its_own_right),
         cmocka_unit_test(a_user_who_cannot_load_a_script_is_told_at_once),
+        cmocka_unit_test(a_right_that_is_missing_is_named_and_nothing_is_written),
+        cmocka_unit_test(a_key_that_is_missing_is_named_and_nothing_is_written),
+        cmocka_unit_test(who_may_only_read_reads),
+        cmocka_unit_test(what_reads_is_answered_beside_what_may_not_write),
+        cmocka_unit_test(a_right_that_is_given_is_noticed_at_once),
+        cmocka_unit_test(rights_are_asked_once_and_cost_no_call),
+        cmocka_unit_test(whoever_types_is_asked_as_well),
+        cmocka_unit_test(a_server_that_cannot_be_asked_is_not),
+        cmocka_unit_test(every_command_of_the_scripts_is_asked_for),
         cmocka_unit_test(a_user_cannot_reach_other_keys),
     };
     static const struct redis_server_options options;

@@ -216,8 +216,13 @@ end
 
 -- Write what has been collected.  The index at once, for walks look there; what goes into
 -- the hash is kept for the end of the call, for find() looks at that first.  Nothing can fail
--- behind the first write (but for a user without the right to, who gets UNKNOWN).
+-- behind the first write (but for a user who loses a right meanwhile, who gets UNKNOWN).
 function S.apply()
+    if S.lacks then
+        local why = S.lacks()
+        if why then error(why, 0) end
+        S.lacks = nil
+    end
     local cache, dirty, pf = S.cache, S.dirty, S.pf
     if not S.exists then
         S.exists = true

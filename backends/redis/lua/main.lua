@@ -100,6 +100,7 @@ if by_hand then
 else
     all = {munpack(ARGV[1])}
 end
+--@rights
 
 -- ---- the header, with the records that commands begin with --------------------------------
 

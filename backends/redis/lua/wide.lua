@@ -55,5 +55,5 @@ end
 -- knows may be a moment old.
 function S.server()
     --@identity
-    return id > 0 and id or error('the user may not ask for INFO replication', 0)
+    return id > 0 and id or error('NOPERM the user lacks the right to INFO', 0)
 end

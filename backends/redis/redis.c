@@ -973,6 +973,7 @@ static const struct usher_store_ops ops = {
     .scan = usher__redis_scan,
     .close = close_redis, /* only the descriptors: the server is told nothing */
     .forget = close_redis,
+    .mend = usher__redis_mend,
 };
 
 static bool decimal(const char *text, size_t size, int64_t max, int64_t *ret)

@@ -3,6 +3,10 @@
  * scan(): for the audit and the digest.  Finds the scopes with SCAN, reads the hash and the
  * sorted sets of each in pages, and again if the header changed meanwhile, so that what is
  * shown is one moment; then shows the hash as records, the sorted sets as entries.
+ *
+ * mend(): keeps others out by a mark behind the header (lua/mend.lua), reads a scope in the same
+ * way, and puts into the sorted sets what the records should have there and takes out the rest, in
+ * steps.
  */
 #include "config.h"
 
@@ -13,8 +17,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/random.h>
+
 #include <hiredis/hiredis.h>
 
+#include "lua_text.h"
 #include "script.h"
 
 struct names {
@@ -92,26 +99,33 @@ static enum usher_status ask(struct usher__redis *r, struct redisReply **ret_rep
     return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
 }
 
-/* The scope that @key is the hash of: prefix{scope}:noun. */
+/* The scope that @key is one of the keys of: prefix{scope}:noun, and :index or :held. */
 static bool scope_of(const struct usher__redis *r, enum usher_noun noun,
                      const struct redisReply *key, struct usher_text *ret)
 {
-    char tail[24];
-    size_t before = strlen(r->prefix) + 1;
-    size_t after = (size_t)snprintf(tail, sizeof tail, "}:%s", usher_noun_word(noun));
-    size_t size;
+    static const char *const suffixes[] = { "", ":index", ":held" };
+    size_t before = strlen(r->prefix) + 1, size = 0;
 
-    if (key->type != REDIS_REPLY_STRING || (size_t)key->len <= before + after ||
-        memcmp(key->str, r->prefix, before - 1) != 0 || key->str[before - 1] != '{' ||
-        memcmp(key->str + key->len - after, tail, after) != 0)
+    if (key->type != REDIS_REPLY_STRING || (size_t)key->len <= before ||
+        memcmp(key->str, r->prefix, before - 1) != 0 || key->str[before - 1] != '{')
         return false;
-    size = (size_t)key->len - before - after;
+    for (size_t i = 0; i < 3 && size == 0; i++) {
+        char tail[32];
+        size_t after =
+            (size_t)snprintf(tail, sizeof tail, "}:%s%s", usher_noun_word(noun), suffixes[i]);
+
+        if ((size_t)key->len > before + after &&
+            memcmp(key->str + key->len - after, tail, after) == 0)
+            size = (size_t)key->len - before - after;
+    }
+    if (size == 0)
+        return false;
     ret->data = key->str + before;
     ret->size = size;
     return size <= USHER_NAME_MAX && memchr(ret->data, '}', size) == NULL;
 }
 
-/* prefix{*}:noun, the prefix taken as it stands. */
+/* prefix{*}:noun*, the prefix taken as it stands. */
 static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *to, size_t size)
 {
     size_t n = 0;
@@ -121,7 +135,7 @@ static size_t pattern(const struct usher__redis *r, enum usher_noun noun, char *
             to[n++] = '\\';
         to[n++] = *p;
     }
-    return n + (size_t)snprintf(to + n, size - n, "{*}:%s", usher_noun_word(noun));
+    return n + (size_t)snprintf(to + n, size - n, "{*}:%s*", usher_noun_word(noun));
 }
 
 static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun noun,
@@ -249,6 +263,15 @@ static bool ints_read(struct usher_text *text, int64_t *to, size_t n)
     return true;
 }
 
+/* A header is MARK bytes longer while the scope is being mended. */
+#define HEAD 157
+#define MARK 16
+
+static bool is_marked(const struct usher_text *head)
+{
+    return head->size == HEAD + MARK;
+}
+
 /* @known: the format. */
 static bool head_read(struct usher_text text, int64_t known, struct usher_scope *s)
 {
@@ -256,6 +279,8 @@ static bool head_read(struct usher_text text, int64_t known, struct usher_scope 
     uint64_t format, clock;
     int64_t due;
 
+    if (is_marked(&text))
+        text.size = HEAD;
     if (!take_number(&text, 1, &format) || (int64_t)format != known || text.size < 16)
         return false;
     epoch.data = text.data;
@@ -716,10 +741,17 @@ static bool ids_next(struct ids *ids, const struct usher_text *member)
     return member->data[0] == '0' + r->kind && compare_text(&r->id, &id) == 0;
 }
 
-/* The members of one sorted set: of lists from @least to @most, and a permanent one. */
-static enum usher_status show_set(const struct pages *pages, unsigned least, unsigned most,
-                                  const char *permanent, struct ids *ids, usher_scan_fn *fn,
-                                  void *payload)
+static enum usher_status wrong(const char *what, usher_scan_fn *fn, void *payload)
+{
+    const struct usher_item item = { .kind = USHER_ITEM_FAULT, .fault = what };
+
+    return fn(payload, &item);
+}
+
+/* The members of one sorted set, @name: of lists from @least to @most, and a permanent one. */
+static enum usher_status show_set(const char *name, const struct pages *pages, unsigned least,
+                                  unsigned most, const char *permanent, struct ids *ids,
+                                  usher_scan_fn *fn, void *payload)
 {
     enum usher_status status = USHER_OK;
     bool there = false, same = true;
@@ -744,6 +776,12 @@ static enum usher_status show_set(const struct pages *pages, unsigned least, uns
     }
     if (ids != NULL)
         ids_skip(ids);
+    if (status == USHER_OK && pages->n == 0) {
+        char what[64];
+
+        (void)snprintf(what, sizeof what, "its key :%s is gone", name);
+        return wrong(what, fn, payload);
+    }
     if (status == USHER_OK && (!there || !same || (ids != NULL && ids->at != ids->records->n)))
         status = strange(fn, payload);
     return status;
@@ -756,51 +794,444 @@ static enum usher_status not_understood(const struct dump *d, const char *what, 
     return USHER_INVALID;
 }
 
-static enum usher_status show_scope(struct usher__redis *r, const struct dump *d, usher_scan_fn *fn,
-                                    void *payload, char message[192])
+/* What a scope is read with, and what was read. */
+struct reading {
+    struct usher_scope scope;
+    struct records records;
+    char listed[USHER__REDIS_CONSTANT_MAX], permanent[USHER__REDIS_CONSTANT_MAX];
+};
+
+/* With OK there are records to be given back. */
+static enum usher_status reading_make(const struct usher__redis *r, const struct dump *d,
+                                      struct reading *to, char message[192])
 {
-    struct usher_scope scope = { .noun = (uint8_t)d->noun, .name = *d->name };
-    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &scope };
     struct usher_text head = text_of(d->header.page[0]->element[0]);
     struct usher_text settings = text_of(d->header.page[0]->element[1]);
     struct usher_text gaps = text_of(d->header.page[0]->element[2]);
     char format[USHER__REDIS_CONSTANT_MAX], defaults[USHER__REDIS_CONSTANT_MAX];
-    char listed[USHER__REDIS_CONSTANT_MAX], words[USHER__REDIS_CONSTANT_MAX];
-    char permanent[USHER__REDIS_CONSTANT_MAX];
-    struct records all;
-    struct ids ids = { &all, listed, 0 };
-    enum usher_status status;
+    char words[USHER__REDIS_CONSTANT_MAX];
+    const char *noun = usher_noun_word(d->noun);
 
-    if (!usher__redis_constant(usher_noun_word(d->noun), "FORMAT", format) ||
-        !usher__redis_constant(usher_noun_word(d->noun), "PERMANENT", permanent) ||
-        !usher__redis_constant(usher_noun_word(d->noun), "WORDS", words) ||
+    memset(&to->scope, 0, sizeof to->scope);
+    to->scope.noun = (uint8_t)d->noun;
+    to->scope.name = *d->name;
+    if (!usher__redis_constant(noun, "FORMAT", format) ||
+        !usher__redis_constant(noun, "PERMANENT", to->permanent) ||
+        !usher__redis_constant(noun, "WORDS", words) ||
         strlen(words) != (size_t)(USHER_KINDS - 1) * STATES * WORD ||
-        !usher__redis_constant(usher_noun_word(d->noun), "DEFAULTS", defaults) ||
-        !usher__redis_constant(usher_noun_word(d->noun), "LISTED", listed))
+        !usher__redis_constant(noun, "DEFAULTS", defaults) ||
+        !usher__redis_constant(noun, "LISTED", to->listed))
         return not_understood(d, "its tables are not known", message);
-    if (!head_read(head, strtoll(format, NULL, 10), &scope))
+    if (!head_read(head, strtoll(format, NULL, 10), &to->scope))
         return not_understood(d, "its header is not understood", message);
-    if (settings.data != NULL ? !settings_read(settings, &scope) : !defaults_read(defaults, &scope))
+    if (settings.data != NULL ? !settings_read(settings, &to->scope)
+                              : !defaults_read(defaults, &to->scope))
         return not_understood(d, "its settings are not understood", message);
-    if (!gaps_read(gaps, &scope))
+    if (!gaps_read(gaps, &to->scope))
         return not_understood(d, "its gaps are not understood", message);
-    if (!records_make(r, d, words, &all))
-        return USHER_NOMEM;
-    status = fn(payload, &item);
-    for (size_t i = 0; i < all.n && status == USHER_OK; i++) {
-        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = all.sorted[i] };
+    return records_make(r, d, words, &to->records) ? USHER_OK : USHER_NOMEM;
+}
+
+static enum usher_status show_records(const struct reading *from, usher_scan_fn *fn, void *payload)
+{
+    struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &from->scope };
+    enum usher_status status = fn(payload, &item);
+
+    for (size_t i = 0; i < from->records.n && status == USHER_OK; i++) {
+        struct usher_item shown = { .kind = USHER_ITEM_RECORD, .record = from->records.sorted[i] };
 
         status = fn(payload, &shown);
     }
-    while (all.odd-- > 0 && status == USHER_OK)
-        status = strange(fn, payload);
-    if (status == USHER_OK)
-        status = show_set(&d->index, 0, 0, "!", &ids, fn, payload);
-    if (status == USHER_OK)
-        status = show_set(&d->held, 1, 2, permanent, NULL, fn, payload);
-    records_done(r, &all);
     return status;
 }
+
+static enum usher_status show_scope(struct usher__redis *r, const struct dump *d, usher_scan_fn *fn,
+                                    void *payload, char message[192])
+{
+    struct usher_text head = text_of(d->header.page[0]->element[0]);
+    struct reading from;
+    struct ids ids = { &from.records, from.listed, 0 };
+    enum usher_status status = reading_make(r, d, &from, message);
+
+    if (status != USHER_OK)
+        return status;
+    status = show_records(&from, fn, payload);
+    if (status == USHER_OK && is_marked(&head))
+        status = wrong("it is being mended, or that was broken off", fn, payload);
+    while (from.records.odd-- > 0 && status == USHER_OK)
+        status = strange(fn, payload);
+    if (status == USHER_OK)
+        status = show_set("index", &d->index, 0, 0, "!", &ids, fn, payload);
+    if (status == USHER_OK)
+        status = show_set("held", &d->held, 1, 2, from.permanent, NULL, fn, payload);
+    records_done(r, &from.records);
+    return status;
+}
+
+/* ---- mending ------------------------------------------------------------------------ */
+
+/* A step of lua/mend.lua: begun here, to be followed by @more arguments. */
+static void step_begin(struct usher__redis *r, const char sha[41], const struct dump *d,
+                       const char *op, const char *mark, unsigned more)
+{
+    static const char *const suffixes[] = { "", ":index", ":held" };
+
+    usher__redis_conn_begin(r->conn, 8 + more);
+    usher__redis_conn_arg_str(r->conn, "EVALSHA");
+    usher__redis_conn_arg(r->conn, sha, 40);
+    usher__redis_conn_arg_str(r->conn, "3");
+    for (int i = 0; i < 3; i++) {
+        char key[USHER__REDIS_KEY_MAX];
+        size_t size = usher__redis_key(r, d->noun, d->name, suffixes[i], key);
+
+        usher__redis_conn_arg(r->conn, key, size);
+    }
+    usher__redis_conn_arg_str(r->conn, op);
+    usher__redis_conn_arg(r->conn, mark, MARK);
+}
+
+/* Its answer: @n integers, the others 0. */
+static enum usher_status step_end(struct usher__redis *r, long long *ret, size_t n,
+                                  char message[192])
+{
+    struct redisReply *reply;
+    enum usher_status status = ask(r, &reply, message);
+
+    if (status != USHER_OK)
+        return status;
+    for (size_t i = 0; i < n; i++)
+        ret[i] = i < reply->elements && reply->element[i]->type == REDIS_REPLY_INTEGER
+                     ? reply->element[i]->integer
+                     : 0;
+    freeReplyObject(reply);
+    return USHER_OK;
+}
+
+/* Have the server know lua/mend.lua. */
+static enum usher_status load_steps(struct usher__redis *r, char sha[41], char message[192])
+{
+    const struct usher__redis_lua_text *t = usher__redis_lua_texts;
+    struct redisReply *reply;
+    enum usher_status status;
+
+    while (strcmp(t->name, "mend") != 0)
+        t++;
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "SCRIPT");
+    usher__redis_conn_arg_str(r->conn, "LOAD");
+    usher__redis_conn_arg_str(r->conn, t->text);
+    status = usher__redis_conn_flush(r->conn);
+    if (status == USHER_OK)
+        status = usher__redis_conn_read(r->conn, usher__redis_clock_ms() + r->patience_ms, &reply);
+    if (status != USHER_OK) {
+        (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
+        return status == USHER_NOMEM ? status : USHER_UNAVAILABLE;
+    }
+    if (reply->type == REDIS_REPLY_STRING && reply->len == 40) {
+        memcpy(sha, reply->str, 41);
+    } else {
+        (void)snprintf(message, 192, "%s", usher__redis_conn_explain(r->conn, reply));
+        status = USHER_UNAVAILABLE;
+    }
+    freeReplyObject(reply);
+    return status;
+}
+
+static const char no_mark[] = "................";
+
+/* There is no header.  Asked by a script: for one moment of all three keys. */
+static enum usher_status show_rest(struct usher__redis *r, const struct dump *d, usher_scan_fn *fn,
+                                   void *payload, char message[192])
+{
+    const struct usher_scope scope = { .noun = (uint8_t)d->noun, .name = *d->name };
+    struct usher_item item = { .kind = USHER_ITEM_FAULT, .scope = &scope };
+    long long there[4];
+    char sha[41];
+    enum usher_status status = load_steps(r, sha, message);
+
+    if (status == USHER_OK) {
+        step_begin(r, sha, d, "look", no_mark, 0);
+        status = step_end(r, there, 4, message);
+    }
+    if (status != USHER_OK || there[3] != 0 || there[0] + there[1] + there[2] == 0)
+        return status;
+    item.fault = there[0] != 0 ? "its header is gone"
+                               : "its hash is gone, with all that was in it; lists are left";
+    return fn(payload, &item);
+}
+
+/* Members of a sorted set, each with bytes of its own. */
+static void number_put(char **at, uint64_t value)
+{
+    for (int i = NUMBER - 1; i >= 0; i--)
+        *(*at)++ = (char)(value >> (8 * i) & 0xff);
+}
+
+static bool member_add(const struct usher__redis *r, struct names *set, unsigned kind, char list,
+                       const struct usher_text *by, const uint64_t *place, size_t places,
+                       const struct usher_text *id)
+{
+    char bytes[USHER__REDIS_MEMBER_MAX], *at = bytes;
+    struct usher_text member = { bytes, 0 };
+
+    *at++ = (char)('0' + kind);
+    *at++ = list;
+    if (by != NULL) {
+        memcpy(at, by->data, by->size);
+        at += by->size;
+        *at++ = '\0';
+    }
+    for (size_t i = 0; i < places; i++)
+        number_put(&at, place[i]);
+    memcpy(at, id->data, id->size);
+    member.size = (size_t)(at - bytes) + id->size;
+    return names_add(r->alloc, set, &member);
+}
+
+/* Where @m stands in slot @slot: in the list of all, and in that of its text. */
+static bool members_of_slot(const struct usher__redis *r, struct names *set,
+                            const struct usher_record *m, unsigned slot)
+{
+    const struct usher_text *by = slot == 2 ? &m->owner : &m->group;
+    const uint64_t place[] = { slot == 0 ? m->rank : (uint64_t)m->until_ms, m->order };
+    const uint64_t *from = slot == 2 ? place + 1 : place;
+    size_t n = slot == 2 ? 1 : 2;
+
+    if ((m->slots >> slot & 1u) == 0)
+        return true;
+    return member_add(r, set, m->kind, (char)('0' + slot), NULL, from, n, &m->id) &&
+           (by->size == 0 || member_add(r, set, m->kind, (char)('a' + slot), by, from, n, &m->id));
+}
+
+/* What should be in the two sorted sets. */
+static bool members_make(const struct usher__redis *r, const struct reading *from,
+                         struct names sets[2])
+{
+    struct usher_text mark = { "!", 1 }, permanent = { from->permanent, strlen(from->permanent) };
+    bool good = names_add(r->alloc, &sets[0], &mark) && names_add(r->alloc, &sets[1], &permanent);
+
+    for (size_t i = 0; i < from->records.n && good; i++) {
+        const struct usher_record *m = from->records.sorted[i];
+
+        good = members_of_slot(r, &sets[0], m, 0) && members_of_slot(r, &sets[1], m, 1) &&
+               members_of_slot(r, &sets[1], m, 2) &&
+               (strchr(from->listed, '0' + m->kind) == NULL ||
+                member_add(r, &sets[0], m->kind, 'n', NULL, NULL, 0, &m->id));
+    }
+    for (int i = 0; i < 2 && good; i++)
+        qsort(sets[i].text, sets[i].n, sizeof *sets[i].text, compare_names);
+    return good;
+}
+
+/* What is there; the texts are those of the pages. */
+static bool members_there(const struct usher__redis *r, const struct pages *pages,
+                          struct usher_text **ret, size_t *ret_n)
+{
+    size_t n = 0;
+
+    for (size_t p = 0; p < pages->n; p++)
+        n += pages->page[p]->elements;
+    *ret_n = n;
+    *ret = resize(r->alloc, NULL, 0, (n + 1) * sizeof **ret);
+    if (*ret == NULL)
+        return false;
+    n = 0;
+    for (size_t p = 0; p < pages->n; p++)
+        for (size_t i = 0; i < pages->page[p]->elements; i++)
+            (*ret)[n++] = text_of(pages->page[p]->element[i]);
+    if (n > 1)
+        qsort(*ret, n, sizeof **ret, compare_names);
+    return true;
+}
+
+/* One who mends a scope. */
+struct mend {
+    struct usher__redis *r;
+    const struct dump *d;
+    const char *sha, *mark;
+    unsigned long long in, out; /* members */
+    char *message;
+};
+
+#define STEP_MAX 1000
+
+/* ZADD or ZREM those of @text. */
+static enum usher_status put_step(struct mend *m, int set, bool add, const struct usher_text *text,
+                                  size_t n)
+{
+    struct usher__redis *r = m->r;
+    long long done = 0;
+    enum usher_status status;
+
+    if (n == 0)
+        return USHER_OK;
+    step_begin(r, m->sha, m->d, "put", m->mark, (unsigned)(2 + (add ? 2 : 1) * n));
+    usher__redis_conn_arg_str(r->conn, set == 0 ? "2" : "3");
+    usher__redis_conn_arg_str(r->conn, add ? "ZADD" : "ZREM");
+    for (size_t i = 0; i < n; i++) {
+        if (add)
+            usher__redis_conn_arg_str(r->conn, "0");
+        usher__redis_conn_arg(r->conn, text[i].data, text[i].size);
+    }
+    status = step_end(r, &done, 1, m->message);
+    if (status == USHER_OK && done == 0) {
+        (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
+        return USHER_UNAVAILABLE;
+    }
+    return status;
+}
+
+/* Make what is @there what should be: both in order. */
+static enum usher_status put_right(struct mend *m, int set, const struct names *should,
+                                   const struct usher_text *there, size_t n)
+{
+    struct usher_text in[STEP_MAX], out[STEP_MAX];
+    size_t i = 0, k = 0, n_in = 0, n_out = 0;
+    enum usher_status status = USHER_OK;
+
+    while (status == USHER_OK && (i < should->n || k < n)) {
+        int order = i == should->n ? 1 : k == n ? -1 : compare_text(&should->text[i], &there[k]);
+
+        if (order < 0)
+            in[n_in++] = should->text[i];
+        else if (order > 0)
+            out[n_out++] = there[k];
+        i += order <= 0;
+        k += order >= 0;
+        m->in += order < 0;
+        m->out += order > 0;
+        if (n_in == STEP_MAX) {
+            status = put_step(m, set, true, in, n_in);
+            n_in = 0;
+        }
+        if (n_out == STEP_MAX && status == USHER_OK) {
+            status = put_step(m, set, false, out, n_out);
+            n_out = 0;
+        }
+    }
+    if (status == USHER_OK)
+        status = put_step(m, set, true, in, n_in);
+    return status == USHER_OK ? put_step(m, set, false, out, n_out) : status;
+}
+
+/* The header of before with the counts and the due time of @s, and without a mark. */
+static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
+{
+    struct usher_text head = text_of(m->d->header.page[0]->element[0]);
+    char bytes[HEAD], *at = bytes + 1 + 16 + 2 * NUMBER;
+    long long done = 0;
+    enum usher_status status;
+
+    memcpy(bytes, head.data, HEAD);
+    number_put(&at, s->due_ms == INT64_MAX ? UINT64_MAX : (uint64_t)s->due_ms);
+    at += NUMBER; /* the writer */
+    for (size_t i = 0; i < USHER_COUNTS; i++)
+        number_put(&at, (uint64_t)s->counts[i]);
+    step_begin(m->r, m->sha, m->d, "end", m->mark, 1);
+    usher__redis_conn_arg(m->r->conn, bytes, HEAD);
+    status = step_end(m->r, &done, 1, m->message);
+    if (status == USHER_OK && done == 0) {
+        (void)snprintf(m->message, 192, "others have mended or torn it meanwhile");
+        return USHER_UNAVAILABLE;
+    }
+    return status;
+}
+
+/* Behind the mark: read it all, and put it right. */
+static enum usher_status mend_marked(struct mend *m, struct dump *d, usher_scan_fn *fn,
+                                     usher_mend_fn *header, void *payload, int64_t deadline_ms)
+{
+    struct names should[2] = { { NULL, 0, 0 }, { NULL, 0, 0 } };
+    struct reading from;
+    enum usher_status status = read_scope(m->r, d, deadline_ms, m->message);
+
+    if (status == USHER_MISSING) {
+        (void)snprintf(m->message, 192, "it is gone");
+        return USHER_UNAVAILABLE;
+    }
+    if (status == USHER_OK)
+        status = reading_make(m->r, d, &from, m->message);
+    if (status != USHER_OK)
+        return status;
+    status = show_records(&from, fn, payload);
+    if (status == USHER_OK) {
+        header(payload, &from.scope);
+        if (!members_make(m->r, &from, should))
+            status = USHER_NOMEM;
+    }
+    for (int i = 0; i < 2 && status == USHER_OK; i++) {
+        struct usher_text *there;
+        size_t n;
+
+        if (!members_there(m->r, i == 0 ? &d->index : &d->held, &there, &n)) {
+            status = USHER_NOMEM;
+            break;
+        }
+        status = put_right(m, i, &should[i], there, n);
+        (void)resize(m->r->alloc, there, (n + 1) * sizeof *there, 0);
+    }
+    if (status == USHER_OK)
+        status = put_header(m, &from.scope);
+    names_done(m->r->alloc, &should[0]);
+    names_done(m->r->alloc, &should[1]);
+    records_done(m->r, &from.records);
+    return status;
+}
+
+static enum usher_status drop_rest(struct mend *m)
+{
+    long long gone = 0;
+    enum usher_status status;
+
+    step_begin(m->r, m->sha, m->d, "drop", no_mark, 0);
+    status = step_end(m->r, &gone, 1, m->message);
+    if (status == USHER_OK && gone == 0) {
+        (void)snprintf(m->message, 192, "it has no header that is understood");
+        return USHER_UNAVAILABLE;
+    }
+    if (status == USHER_OK)
+        (void)snprintf(m->message, 192,
+                       "the scope is lost: its hash is gone, and what was left of its lists was "
+                       "removed");
+    return status;
+}
+
+static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, usher_mend_fn *header, void *payload,
+                              char message[192])
+{
+    struct dump d = { .noun = noun, .name = scope };
+    char sha[41], mark[MARK + 1], permanent[USHER__REDIS_CONSTANT_MAX];
+    struct mend m = { .r = r, .d = &d, .sha = sha, .mark = mark, .message = message };
+    uint64_t random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)&d;
+    long long was[4];
+    enum usher_status status = load_steps(r, sha, message);
+
+    if (status != USHER_OK)
+        return status;
+    if (getrandom(&random, sizeof random, GRND_NONBLOCK) != (ssize_t)sizeof random)
+        random *= UINT64_C(0x9e3779b97f4a7c15);
+    (void)snprintf(mark, sizeof mark, "%016" PRIx64, random);
+    if (!usher__redis_constant(usher_noun_word(noun), "PERMANENT", permanent))
+        return not_understood(&d, "its tables are not known", message);
+    step_begin(r, sha, &d, "begin", mark, 1);
+    usher__redis_conn_arg_str(r->conn, permanent);
+    status = step_end(r, was, 4, message);
+    if (status == USHER_OK && was[0] == 0)
+        return drop_rest(&m);
+    if (status == USHER_OK)
+        status = mend_marked(&m, &d, fn, header, payload, deadline_ms);
+    dump_done(r, &d);
+    if (status == USHER_OK)
+        (void)snprintf(message, 192, "mended%s%s: %llu entries put into the lists, %llu taken out",
+                       was[1] == 0 ? ", :index was gone" : "",
+                       was[2] == 0 ? ", :held was gone" : "", m.in + (unsigned long long)was[3],
+                       m.out);
+    return status;
+}
+
+/* ---- many ---------------------------------------------------------------------------- */
 
 static enum usher_status scan_scope(struct usher__redis *r, enum usher_noun noun,
                                     const struct usher_text *name, int64_t deadline_ms,
@@ -811,8 +1242,8 @@ static enum usher_status scan_scope(struct usher__redis *r, enum usher_noun noun
 
     if (status == USHER_OK)
         status = show_scope(r, &d, fn, payload, message);
-    else if (status == USHER_MISSING)
-        status = USHER_OK; /* gone meanwhile, or never there */
+    else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
+        status = show_rest(r, &d, fn, payload, message);
     dump_done(r, &d);
     return status;
 }
@@ -831,37 +1262,9 @@ static enum usher_status scan_noun(struct usher__redis *r, enum usher_noun noun,
     return status;
 }
 
-static enum usher_status scan(struct usher__redis *r, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
-                              usher_scan_fn *fn, void *payload, char message[192])
-{
-    enum usher_status status;
-
-    for (unsigned tries = 0;; tries++) {
-        status = usher__redis_ready(r, deadline_ms);
-        if (status == USHER_OK || !usher__redis_pause(r, tries, deadline_ms))
-            break;
-    }
-    if (status != USHER_OK) {
-        (void)snprintf(message, 192, "%s", usher__redis_conn_message(r->conn));
-        return status;
-    }
-    for (unsigned n = 1; n < USHER__REDIS_NOUNS && status == USHER_OK; n++) {
-        if (((unsigned)noun != 0 && n != (unsigned)noun) ||
-            usher_noun_word((enum usher_noun)n)[0] == '?')
-            continue;
-        if (scope != NULL)
-            status = scan_scope(r, (enum usher_noun)n, scope, deadline_ms, fn, payload, message);
-        else
-            status = scan_noun(r, (enum usher_noun)n, deadline_ms, fn, payload, message);
-    }
-    return status;
-}
-
-/* Others go on executing commands meanwhile: a scan has a connection of its own. */
-enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, int64_t deadline_ms,
-                                    usher_scan_fn *fn, void *payload, char message[192])
+/* A connection of its own: others go on executing commands meanwhile. */
+static enum usher_status own_open(struct usher_store *s, int64_t deadline_ms,
+                                  struct usher__redis **ret, char message[192])
 {
     const struct usher__redis *r = ((const struct usher__redis_store *)s)->lane[0];
     struct usher__redis *own = resize(r->alloc, NULL, 0, sizeof *own);
@@ -875,10 +1278,59 @@ enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
     own->patience_ms = deadline_ms - usher__redis_clock_ms();
     memcpy(own->prefix, r->prefix, sizeof own->prefix);
     status = usher__redis_conn_open(own->alloc, &r->options, &own->conn);
-    if (status == USHER_OK) {
-        status = scan(own, noun, scope, deadline_ms, fn, payload, message);
-        usher__redis_conn_close(own->conn);
+    if (status != USHER_OK) {
+        (void)resize(r->alloc, own, sizeof *own, 0);
+        return status;
     }
-    (void)resize(r->alloc, own, sizeof *own, 0);
+    for (unsigned tries = 0;; tries++) {
+        status = usher__redis_ready(own, deadline_ms);
+        if (status == USHER_OK || !usher__redis_pause(own, tries, deadline_ms))
+            break;
+    }
+    if (status != USHER_OK)
+        (void)snprintf(message, 192, "%s", usher__redis_conn_message(own->conn));
+    *ret = own;
+    return status;
+}
+
+static void own_close(struct usher__redis *own)
+{
+    if (own == NULL)
+        return;
+    usher__redis_conn_close(own->conn);
+    (void)resize(own->alloc, own, sizeof *own, 0);
+}
+
+enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, void *payload, char message[192])
+{
+    struct usher__redis *r = NULL;
+    enum usher_status status = own_open(s, deadline_ms, &r, message);
+
+    for (unsigned n = 1; n < USHER__REDIS_NOUNS && status == USHER_OK; n++) {
+        if (((unsigned)noun != 0 && n != (unsigned)noun) ||
+            usher_noun_word((enum usher_noun)n)[0] == '?')
+            continue;
+        if (scope != NULL)
+            status = scan_scope(r, (enum usher_noun)n, scope, deadline_ms, fn, payload, message);
+        else
+            status = scan_noun(r, (enum usher_noun)n, deadline_ms, fn, payload, message);
+    }
+    own_close(r);
+    return status;
+}
+
+enum usher_status usher__redis_mend(struct usher_store *s, enum usher_noun noun,
+                                    const struct usher_text *scope, int64_t deadline_ms,
+                                    usher_scan_fn *fn, usher_mend_fn *header, void *payload,
+                                    char message[192])
+{
+    struct usher__redis *r = NULL;
+    enum usher_status status = own_open(s, deadline_ms, &r, message);
+
+    if (status == USHER_OK)
+        status = mend(r, noun, scope, deadline_ms, fn, header, payload, message);
+    own_close(r);
     return status;
 }

@@ -74,7 +74,8 @@ enum usher_item_kind {
     USHER_ITEM_SCOPE,  /* a scope; its records and entries follow */
     USHER_ITEM_RECORD, /* a record of the last scope, in order of (kind, id) */
     USHER_ITEM_ENTRY,  /* an entry of an ordered list of the last scope, any order */
-    USHER_ITEM_FAULT   /* what the store itself finds wrong with the last scope: for the audit */
+    USHER_ITEM_FAULT   /* what the store itself finds wrong with the last scope: for the audit.
+                        * With `scope`: with that one, of which there is nothing else to show */
 };
 struct usher_entry {
     uint8_t kind, slot;
@@ -91,6 +92,8 @@ struct usher_item {
 };
 /* Texts live during the call only.  A status other than USHER_OK stops the scan. */
 typedef enum usher_status usher_scan_fn(void *payload, const struct usher_item *item);
+/* Put right in @scope, all records of which were shown, what follows from them: counts, due_ms. */
+typedef void usher_mend_fn(void *payload, struct usher_scope *scope);
 
 struct usher_store_ops {
     size_t size;      /* sizeof(struct usher_store_ops) of the author's compiler */
@@ -120,6 +123,16 @@ struct usher_store_ops {
     enum usher_status (*visits)(struct usher_store *s, const struct usher_history_query *query,
                                 int64_t deadline_ms, usher_history_fn *fn, void *payload,
                                 char message[192]);
+    /* May, where lists are stored apart from the records and may be torn from them.  Make those of
+     * the one scope anew from its records, which are shown to @fn (without entries), then ask
+     * @header for the rest; neither version nor epoch changes.  Nobody else changes the scope
+     * meanwhile, and whoever tries is answered UNAVAILABLE; one that was interrupted is done again
+     * by the next call.  What is left of a scope without its records goes.  OK: @message says
+     * what was done; else it says why not.  The deadline is for waiting. */
+    enum usher_status (*mend)(struct usher_store *s, enum usher_noun noun,
+                              const struct usher_text *scope, int64_t deadline_ms,
+                              usher_scan_fn *fn, usher_mend_fn *header, void *payload,
+                              char message[192]);
 };
 
 /* A store's own struct begins with this one. */

@@ -6,6 +6,9 @@
  * a record should have is hashed into one, each entry found into the other.  Equal sums
  * and counts mean equal sets (but for one chance in 2^64); so the audit needs no memory
  * for the entries and does not mind their order.
+ *
+ * A scope whose lists or counts are not what its records say is torn: the store may know how to
+ * mend it (mend() of store.h; those of memory and SQLite have nothing that could be torn).
  */
 #include "config.h"
 
@@ -41,8 +44,20 @@ struct names {
     size_t size, room, n;
 };
 
+/* A scope with faults that mending can put right. */
+struct torn {
+    enum usher_noun noun;
+    uint64_t faults; /* all that it has */
+    bool mended;
+    char name[USHER_NAME_MAX + 1];
+};
+
 struct audit {
     struct usher_engine *e;
+    struct torn *torn;
+    size_t n_torn, torn_room;
+    uint64_t before;             /* faults before the scope that is looked at */
+    bool is_torn;                /* it is */
     struct names rooms, entries; /* that there are, and that the index has */
     struct usher_check_result found;
     int64_t deadline_ms;
@@ -103,9 +118,41 @@ static enum usher_status names_add(const struct audit *a, struct names *names,
     return USHER_OK;
 }
 
-static void names_done(const struct audit *a, struct names *names)
+/* The scope that was looked at has been seen. */
+static enum usher_status torn_add(struct audit *a)
+{
+    struct torn *t;
+
+    if (!a->is_torn)
+        return USHER_OK;
+    a->is_torn = false;
+    if (a->n_torn == a->torn_room) {
+        size_t room = 2 * a->torn_room + 4;
+
+        t = usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *t, room * sizeof *t);
+        if (t == NULL)
+            return USHER_NOMEM;
+        a->torn = t;
+        a->torn_room = room;
+    }
+    t = &a->torn[a->n_torn++];
+    t->noun = (enum usher_noun)a->scope.noun;
+    t->faults = a->found.faults - a->before;
+    t->mended = false;
+    memcpy(t->name, a->name, sizeof t->name);
+    return USHER_OK;
+}
+
+static void names_done(const struct audit *a, const struct names *names)
 {
     (void)usher__resize(a->e->opt.alloc, names->bytes, names->room, 0);
+}
+
+static void audit_done(const struct audit *a)
+{
+    names_done(a, &a->rooms);
+    names_done(a, &a->entries);
+    (void)usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *a->torn, 0);
 }
 
 static uint64_t entry_hash(const struct usher_entry *e)
@@ -130,13 +177,10 @@ static void tally_add(struct tally *t, const struct usher_entry *e)
 
 static const char *const slot_words[USHER_SLOTS] = { "ready", "due", "held" };
 
-static void audit_close(struct audit *a)
+static void audit_sums(struct audit *a)
 {
-    if (!a->open)
-        return;
-    a->open = false;
-    if (a->steps == NULL)
-        return;
+    uint64_t before = a->found.faults;
+
     for (unsigned k = 1; k < USHER_KINDS; k++)
         for (unsigned s = 0; s < USHER_SLOTS; s++)
             for (unsigned by = 0; by < 2; by++)
@@ -151,10 +195,30 @@ static void audit_close(struct audit *a)
         if ((a->steps->counted >> i & 1u) != 0 && a->tally.counts[i] != a->scope.counts[i])
             fault(a, "count %d is %" PRId64 ", but there are %" PRId64, i, a->scope.counts[i],
                   a->tally.counts[i]);
+    a->is_torn = a->is_torn || a->found.faults > before;
     for (int i = 0; i < 8; i++)
         if (a->tally.sum[i] != a->tally.sums[i])
             fault(a, "parts of sum %d add up to %" PRId64 ", but there are %" PRId64, i,
                   a->tally.sums[i], a->tally.sum[i]);
+}
+
+static enum usher_status audit_close(struct audit *a)
+{
+    if (!a->open)
+        return USHER_OK;
+    a->open = false;
+    if (a->steps != NULL)
+        audit_sums(a);
+    return torn_add(a);
+}
+
+/* From now on it is about @noun @name. */
+static void audit_name(struct audit *a, unsigned noun, const struct usher_text *name)
+{
+    a->before = a->found.faults;
+    a->scope.noun = (uint8_t)noun;
+    memcpy(a->name, name->data, name->size);
+    a->name[name->size] = '\0';
 }
 
 /* An authority never falls, so what the store had when it was read is below it now. */
@@ -191,7 +255,10 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
 
 static enum usher_status audit_scope(struct audit *a, const struct usher_scope *s)
 {
-    audit_close(a);
+    enum usher_status status = audit_close(a);
+
+    if (status != USHER_OK)
+        return status;
     a->found.scopes++;
     memset(&a->tally, 0, sizeof a->tally);
     a->steps = usher__steps(s->noun);
@@ -202,8 +269,7 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
     a->last_size = 0;
     a->scope = *s;
     a->tally.scope = &a->scope;
-    memcpy(a->name, s->name.data, s->name.size);
-    a->name[s->name.size] = '\0';
+    audit_name(a, s->noun, &s->name);
     if (a->steps == NULL)
         fault(a, "is of no known noun: %u", (unsigned)s->noun);
     else if (a->steps->scope_fault(s) != NULL)
@@ -265,9 +331,11 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         e.by = *by;
         if (by->size != 0)
             tally_add(&a->should[r->kind][s][1], &e);
-        if (s == 1 && r->until_ms < a->scope.due_ms)
+        if (s == 1 && r->until_ms < a->scope.due_ms) {
             fault(a, "%s %.*s is due before the scope's next due time", a->steps->kinds[r->kind],
                   (int)r->id.size, r->id.data);
+            a->is_torn = true;
+        }
     }
     a->steps->tally(&a->tally, r);
     if (what == NULL)
@@ -275,6 +343,24 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
     return a->scope.noun == USHER_ROOMS && r->state == USHER_ROOMS_OPEN
                ? names_add(a, &a->entries, &r->id)
                : USHER_OK;
+}
+
+/* What a store finds wrong with itself: also with a scope of which nothing else can be shown. */
+static enum usher_status audit_fault(struct audit *a, const struct usher_item *item)
+{
+    enum usher_status status = USHER_OK;
+
+    if (item->scope == NULL) {
+        fault(a, "%s", item->fault);
+        a->is_torn = true;
+        return USHER_OK;
+    }
+    status = audit_close(a);
+    a->found.scopes++;
+    audit_name(a, item->scope->noun, &item->scope->name);
+    fault(a, "%s", item->fault);
+    a->is_torn = true;
+    return status == USHER_OK ? torn_add(a) : status;
 }
 
 static enum usher_status audit_item(void *payload, const struct usher_item *item)
@@ -287,16 +373,17 @@ static enum usher_status audit_item(void *payload, const struct usher_item *item
     case USHER_ITEM_RECORD:
         return audit_record(a, item->record);
     case USHER_ITEM_FAULT:
-        fault(a, "%s", item->fault);
-        break;
+        return audit_fault(a, item);
     default: {
         const struct usher_entry *e = item->entry;
 
         if (e->kind == 0 || e->kind >= USHER_KINDS || e->slot >= USHER_SLOTS ||
-            e->by.size > USHER_NAME_MAX || e->id.size > USHER_NAME_MAX)
+            e->by.size > USHER_NAME_MAX || e->id.size > USHER_NAME_MAX) {
             fault(a, "there is an entry of no known list");
-        else
+            a->is_torn = true;
+        } else {
             tally_add(&a->is[e->kind][e->slot][e->by.size != 0], e);
+        }
         break;
     }
     }
@@ -314,6 +401,81 @@ static enum usher_status scan(struct usher_engine *e, const char *verb, enum ush
         usher__message_set("%s: %s: %s", verb, e->store->ops->name,
                            why[0] != '\0' ? why : usher_status_text(status));
     return status;
+}
+
+/* ---- mending ------------------------------------------------------------------------- */
+
+static enum usher_status tally_item(void *payload, const struct usher_item *item)
+{
+    struct audit *a = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        memset(&a->tally, 0, sizeof a->tally);
+        a->steps = usher__steps(item->scope->noun);
+        a->scope.due_ms = INT64_MAX;
+    } else if (item->kind == USHER_ITEM_RECORD && a->steps != NULL) {
+        const struct usher_record *r = item->record;
+
+        a->steps->tally(&a->tally, r);
+        if ((r->slots & 2u) != 0 && r->until_ms < a->scope.due_ms)
+            a->scope.due_ms = r->until_ms;
+    }
+    return USHER_OK;
+}
+
+static void tally_header(void *payload, struct usher_scope *scope)
+{
+    const struct audit *a = payload;
+
+    for (int i = 0; i < USHER_COUNTS && a->steps != NULL; i++)
+        if ((a->steps->counted >> i & 1u) != 0)
+            scope->counts[i] = a->tally.counts[i];
+    if (a->scope.due_ms < scope->due_ms)
+        scope->due_ms = a->scope.due_ms;
+}
+
+/* A scope that was torn is mended, and looked at again: what it does not have any more of its
+ * faults is repaired. */
+static enum usher_status mend(struct audit *a, struct torn *t)
+{
+    const struct usher_store_ops *ops = a->e->store->ops;
+    struct usher_text name = { t->name, strlen(t->name) };
+    struct audit again;
+    char why[192] = "", line[512];
+    enum usher_status status =
+        ops->mend(a->e->store, t->noun, &name, usher__monotonic_ms() + a->e->timeout_ms, tally_item,
+                  tally_header, a, why);
+
+    if (status == USHER_NOMEM)
+        return status;
+    if (a->fn != NULL) {
+        (void)snprintf(line, sizeof line, "%s/%s: %s%s", usher_noun_word(t->noun), t->name,
+                       status != USHER_OK ? "could not be mended: " : "",
+                       why[0] != '\0' ? why : usher_status_text(status));
+        a->fn(a->payload, line);
+    }
+    if (status != USHER_OK)
+        return USHER_OK;
+    memset(&again, 0, sizeof again);
+    again.e = a->e;
+    again.deadline_ms = usher__monotonic_ms() + a->e->timeout_ms;
+    status = scan(a->e, "audit", t->noun, &name, audit_item, &again);
+    if (status == USHER_OK)
+        status = audit_close(&again);
+    if (status == USHER_OK && again.found.faults < t->faults)
+        a->found.repaired += t->faults - again.found.faults;
+    t->mended = again.n_torn == 0;
+    audit_done(&again);
+    return status;
+}
+
+static bool is_torn(const struct audit *a, enum usher_noun noun, const char *name, size_t size)
+{
+    for (size_t i = 0; i < a->n_torn; i++)
+        if (a->torn[i].noun == noun && !a->torn[i].mended && strlen(a->torn[i].name) == size &&
+            memcmp(a->torn[i].name, name, size) == 0)
+            return true;
+    return false;
 }
 
 /* ---- what no scope can say of itself ------------------------------------------------- */
@@ -341,10 +503,17 @@ static void names_list(const struct names *names, const unsigned char **to)
 static enum usher_status check_room(struct audit *a, const unsigned char *name, bool repair)
 {
     struct usher_text text = { (const char *)name + 1, *name };
+    char partition[USHER__ROOM_PARTITION];
     const char *what;
     bool repaired;
-    enum usher_status status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
+    enum usher_status status;
 
+    /* who is torn does not answer, and has been told of */
+    usher__room_partition(&text, partition);
+    if (is_torn(a, USHER_ROOM, text.data, text.size) ||
+        is_torn(a, USHER_ROOMS, partition, strlen(partition)))
+        return USHER_OK;
+    status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
     if (status != USHER_OK || what == NULL)
         return status;
     a->scope.noun = USHER_ROOM;
@@ -415,14 +584,18 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
     if (status == USHER_OK)
         status = a.status;
+    if (status == USHER_OK)
+        status = audit_close(&a);
+    for (size_t i = 0; i < a.n_torn && status == USHER_OK && (flags & USHER_CHECK_REPAIR) != 0 &&
+                       e->store->ops->mend != NULL;
+         i++)
+        status = mend(&a, &a.torn[i]);
     if (status == USHER_OK) {
-        audit_close(&a);
         status = check_rooms(&a, (flags & USHER_CHECK_REPAIR) != 0);
         if (status != USHER_OK)
             usher__message_set("audit: rooms: %s", usher_status_text(status));
     }
-    names_done(&a, &a.rooms);
-    names_done(&a, &a.entries);
+    audit_done(&a);
     if (status == USHER_OK)
         *ret_result = a.found;
     return status;

@@ -54,6 +54,11 @@ static unsigned partition_of(const struct usher_text *room)
     return (hash ^ hash >> 16) % PARTITIONS;
 }
 
+void usher__room_partition(const struct usher_text *room, char name[USHER__ROOM_PARTITION])
+{
+    (void)snprintf(name, USHER__ROOM_PARTITION, "p%02u", partition_of(room) % PARTITIONS);
+}
+
 /* The time is that of the command of the application, if it named one. */
 static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
                   const struct usher_command *of)

@@ -27,6 +27,10 @@ void usher__room_reopen(struct usher_engine *e, const struct usher_command *comm
 void usher__room_give_way(const struct usher_command *commands, const struct usher_reply *replies,
                           size_t n, int64_t took_ns);
 
+/* The part of the index, a scope of the noun `rooms`, that @room stands in. */
+#define USHER__ROOM_PARTITION 8
+void usher__room_partition(const struct usher_text *room, char name[USHER__ROOM_PARTITION]);
+
 /*
  * Do the index and the room called @room agree?  Asked of the store as it is now, so that nobody
  * who opens or closes it meanwhile is taken for a fault.  *@ret_fault: NULL, or what is wrong; with

@@ -2974,6 +2974,7 @@ static const char *const rights[] = {
     "+evalsha", "+script|load", "+time",           "+hget",           "+hmget",
     "+hset",    "+hdel",        "+zadd",           "+zrem",           "+scan",
     "+hscan",   "+zrangebylex", "+zrevrangebylex", "+client|setname", "+config|get",
+    "+exists",
 };
 #define RIGHTS (sizeof rights / sizeof *rights)
 

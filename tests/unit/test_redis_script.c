@@ -202,7 +202,7 @@ static void it_can_be_called_by_hand(void **state)
 static const char *const rights[] = { "+evalsha",       "+script|load", "+time", "+hget",
                                       "+hmget",         "+hset",        "+hdel", "+hscan",
                                       "+zadd",          "+zrem",        "+scan", "+zrangebylex",
-                                      "+zrevrangebylex" };
+                                      "+zrevrangebylex", "+exists" };
 #define RIGHTS (sizeof rights / sizeof *rights)
 
 /* User "desk", for pools under the prefix "t:", with all rights but number @without. */

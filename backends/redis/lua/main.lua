@@ -128,19 +128,30 @@ local own, writer, time = all[6], 0, nil
 -- where the server is another one than that which wrote the scope: the version that the scope has,
 -- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
 local last, first, gaps
+local wrong
 if head then
     local format
     format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', head)
     if format ~= K.FORMAT or #head ~= 157 then
-        local answer = {K.INVALID, 'the scope has a format that this library does not know'}
-        if by_hand then return {'status', 'invalid', 'message', answer[2]} end
-        local out = {}
-        for i = 1, n_commands do out[i] = mpack(answer) end
-        return out[2] and out or out[1]
+        wrong = {K.INVALID, 'the scope has a format that this library does not know'}
+        if format == K.FORMAT and #head == 173 then
+            wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
+        end
+    else
+        count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 46)}
     end
-    count = {sunpack('>i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7i7', head, 46)}
 else
     count = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
+end
+--@torn
+if wrong then
+    if by_hand then
+        local word = string.match(sub(K.STATUSES, wrong[1] * 12 + 1, wrong[1] * 12 + 12), '^%S+')
+        return {'status', word, 'message', wrong[2]}
+    end
+    local out = {}
+    for i = 1, n_commands do out[i] = mpack(wrong) end
+    return out[2] and out or out[1]
 end
 if own ~= writer and own ~= 0 and (head or own < 0) then
     -- the client's knowledge may be old, and whoever types has none

@@ -498,6 +498,16 @@ mutant 'script: an unknown format is used' backends/redis/lua/main.lua 's/if for
     tests/fault/test_redis_faults 'a_format*'
 mutant 'script: a failed command spoils the call' backends/redis/lua/main.lua 's/        local good, why = pcall(S.run)/        local good, why = true; S.run()/' \
     tests/fault/test_redis_faults 'a_damaged_record*'
+mutant 'script: nobody asks whether all keys are there' backends/redis/lua/torn.lua 's/if not wrong and call(.* then$/if false then/' \
+    tests/fault/test_torn 'no_verb*'
+mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/torn.lua "s/(head and 2 or 0)/(head and 2 or call('EXISTS', INDEX, HELD))/" \
+    tests/fault/test_torn 'no_verb*'
+mutant 'script: a mark of who mends is any format' backends/redis/lua/main.lua 's/if format == K.FORMAT and #head == 173 then/if false then/' \
+    tests/fault/test_torn 'what_was_broken_off*'
+mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/scan.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
+    tests/fault/test_torn 'lists_that*'
+mutant 'check: counts are not mended' src/engine/audit.c 's/^            scope->counts\[i\] = a->tally.counts\[i\];/            (void)scope;/' \
+    tests/fault/test_torn 'lists_that*'
 
 # ---- the door ----
 mutant 'open: what came with a URL that is wrong is kept' src/engine/engine.c 's/^        usher_history_close(history);/        (void)history;/' \

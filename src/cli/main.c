@@ -35,7 +35,7 @@ const struct cli_program usher__cli_programs[] = {
     { "shell", shell_words, "[-e]",
       "one command a line from standard input; -e: stop at the first that is not ok" },
     { "check", usher__cli_check, "[--repair]",
-      "look for broken invariants in the whole store; --repair: mend the index of rooms" },
+      "look for broken invariants in the whole store; --repair: mend what can be mended" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
       "the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },

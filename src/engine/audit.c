@@ -653,6 +653,8 @@ static enum usher_status digest_item(void *payload, const struct usher_item *ite
         usher__hash_text(h, &r->owner);
         usher__hash_text(h, &r->group);
         usher__hash_text(h, &r->data);
+    } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
+        return USHER_UNAVAILABLE; /* it is there, but not to be read: no digest of nothing */
     }
     return USHER_OK;
 }

@@ -550,6 +550,11 @@ static enum usher_status rules_item(void *payload, const struct usher_item *item
         r->name[item->scope->name.size] = '\0';
     } else if (item->kind == USHER_ITEM_RECORD && item->record->kind == 1) {
         r->fn(r->payload, r->name); /* one whose rule was deleted has no such record */
+    } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
+        /* of which nothing can be read: whoever asks for it is told so */
+        memcpy(r->name, item->scope->name.data, item->scope->name.size);
+        r->name[item->scope->name.size] = '\0';
+        r->fn(r->payload, r->name);
     }
     return USHER_OK;
 }

@@ -361,7 +361,7 @@ static void no_verb_answers_by_what_is_left(void **state)
     (void)state;
     for (const struct noun *n = nouns; n < nouns + NOUNS; n++) {
         struct keys k;
-        char digest[33];
+        char digest[33], now[33];
 
         make(n, &k, digest);
         keys_save(&k);
@@ -377,6 +377,9 @@ static void no_verb_answers_by_what_is_left(void **state)
             for (size_t v = 0; v < 3; v++)
                 is_damage(n->verbs[v], parts[i]);
             usher_unwatch(engine, watch);
+            assert_int_equal(usher_digest(engine, n->noun, n->scope, now),
+                             i == 0 ? USHER_UNAVAILABLE : USHER_OK);
+            assert_true(i == 0 || strcmp(now, digest) == 0);
             /* nothing was written */
             assert_false(is_there(k.name[i]));
             key_restore(&k, i);

@@ -134,6 +134,7 @@ if head then
     format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', head)
     if format ~= K.FORMAT or #head ~= 157 then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
+        -- mend.lua
         if format == K.FORMAT and #head == 173 then
             wrong = {K.UNAVAILABLE, 'the store is damaged: `usher check --repair` has begun to mend the scope'}
         end

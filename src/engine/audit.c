@@ -48,7 +48,7 @@ struct names {
 struct torn {
     enum usher_noun noun;
     uint64_t faults; /* all that it has */
-    bool mended;
+    size_t size;
     char name[USHER_NAME_MAX + 1];
 };
 
@@ -138,7 +138,7 @@ static enum usher_status torn_add(struct audit *a)
     t = &a->torn[a->n_torn++];
     t->noun = (enum usher_noun)a->scope.noun;
     t->faults = a->found.faults - a->before;
-    t->mended = false;
+    t->size = a->scope.name.size;
     memcpy(t->name, a->name, sizeof t->name);
     return USHER_OK;
 }
@@ -217,6 +217,7 @@ static void audit_name(struct audit *a, unsigned noun, const struct usher_text *
 {
     a->before = a->found.faults;
     a->scope.noun = (uint8_t)noun;
+    a->scope.name.size = name->size;
     memcpy(a->name, name->data, name->size);
     a->name[name->size] = '\0';
 }
@@ -436,10 +437,10 @@ static void tally_header(void *payload, struct usher_scope *scope)
 
 /* A scope that was torn is mended, and looked at again: what it does not have any more of its
  * faults is repaired. */
-static enum usher_status mend(struct audit *a, struct torn *t)
+static enum usher_status mend(struct audit *a, const struct torn *t)
 {
     const struct usher_store_ops *ops = a->e->store->ops;
-    struct usher_text name = { t->name, strlen(t->name) };
+    struct usher_text name = { t->name, t->size };
     struct audit again;
     char why[192] = "", line[512];
     enum usher_status status =
@@ -464,7 +465,6 @@ static enum usher_status mend(struct audit *a, struct torn *t)
         status = audit_close(&again);
     if (status == USHER_OK && again.found.faults < t->faults)
         a->found.repaired += t->faults - again.found.faults;
-    t->mended = again.n_torn == 0;
     audit_done(&again);
     return status;
 }
@@ -472,7 +472,7 @@ static enum usher_status mend(struct audit *a, struct torn *t)
 static bool is_torn(const struct audit *a, enum usher_noun noun, const char *name, size_t size)
 {
     for (size_t i = 0; i < a->n_torn; i++)
-        if (a->torn[i].noun == noun && !a->torn[i].mended && strlen(a->torn[i].name) == size &&
+        if (a->torn[i].noun == noun && a->torn[i].size == size &&
             memcmp(a->torn[i].name, name, size) == 0)
             return true;
     return false;
@@ -506,14 +506,13 @@ static enum usher_status check_room(struct audit *a, const unsigned char *name, 
     char partition[USHER__ROOM_PARTITION];
     const char *what;
     bool repaired;
-    enum usher_status status;
+    enum usher_status status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
 
-    /* who is torn does not answer, and has been told of */
+    /* what is torn does not answer, and has been told of */
     usher__room_partition(&text, partition);
-    if (is_torn(a, USHER_ROOM, text.data, text.size) ||
-        is_torn(a, USHER_ROOMS, partition, strlen(partition)))
+    if (status == USHER_UNAVAILABLE && (is_torn(a, USHER_ROOM, text.data, text.size) ||
+                                        is_torn(a, USHER_ROOMS, partition, strlen(partition))))
         return USHER_OK;
-    status = usher__room_index_check(a->e, &text, repair, &what, &repaired);
     if (status != USHER_OK || what == NULL)
         return status;
     a->scope.noun = USHER_ROOM;

@@ -265,6 +265,7 @@ static bool ints_read(struct usher_text *text, int64_t *to, size_t n)
 
 /* A header is MARK bytes longer while the scope is being mended. */
 #define HEAD 157
+#define HEAD_DUE (1u + 16 + 2 * NUMBER)
 #define MARK 16
 
 static bool is_marked(const struct usher_text *head)
@@ -945,7 +946,7 @@ static enum usher_status show_rest(struct usher__redis *r, const struct dump *d,
 {
     const struct usher_scope scope = { .noun = (uint8_t)d->noun, .name = *d->name };
     struct usher_item item = { .kind = USHER_ITEM_FAULT, .scope = &scope };
-    long long there[4];
+    long long there[4] = { 0 };
     char sha[41];
     enum usher_status status = load_steps(r, sha, message);
 
@@ -1118,10 +1119,12 @@ static enum usher_status put_right(struct mend *m, int set, const struct names *
 static enum usher_status put_header(struct mend *m, const struct usher_scope *s)
 {
     struct usher_text head = text_of(m->d->header.page[0]->element[0]);
-    char bytes[HEAD], *at = bytes + 1 + 16 + 2 * NUMBER;
+    char bytes[HEAD], *at = bytes + HEAD_DUE;
     long long done = 0;
     enum usher_status status;
 
+    if (head.data == NULL || head.size < HEAD)
+        return not_understood(m->d, "its header is not understood", m->message);
     memcpy(bytes, head.data, HEAD);
     number_put(&at, s->due_ms == INT64_MAX ? UINT64_MAX : (uint64_t)s->due_ms);
     at += NUMBER; /* the writer */
@@ -1205,7 +1208,7 @@ static enum usher_status mend(struct usher__redis *r, enum usher_noun noun,
     char sha[41], mark[MARK + 1], permanent[USHER__REDIS_CONSTANT_MAX];
     struct mend m = { .r = r, .d = &d, .sha = sha, .mark = mark, .message = message };
     uint64_t random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)&d;
-    long long was[4];
+    long long was[4] = { 0 };
     enum usher_status status = load_steps(r, sha, message);
 
     if (status != USHER_OK)

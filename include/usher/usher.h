@@ -783,10 +783,10 @@ struct usher_check_result {
 
 /**
  * The same, and more to know of it.  @flags: 0, or USHER_CHECK_REPAIR.  What can be mended: the
- * index of rooms (a room that is not in it is put in, an entry without a room is dropped); on Redis,
- * the lists and counts of a scope, from its records, and what is left of one whose records are gone is
- * removed.  @fn gets a line for each scope that this was done to, too.
- * USHER_OK, however many faults were found, and left.
+ * index of rooms (a room that is not in it is put in, an entry without a room is dropped); on
+ * Redis, the lists and counts of a scope, from its records, and what is left of one whose records
+ * are gone is removed.  @fn gets a line for each scope that this was done to, too. USHER_OK,
+ * however many faults were found, and left.
  */
 USHER_API enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
                                         void *payload, struct usher_check_result *ret_result);

@@ -2971,10 +2971,9 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
 /* As documented in backends/redis/README.md. */
 #define RIGHTS_KEYS "~{*}:number ~{*}:number:index ~{*}:number:held"
 static const char *const rights[] = {
-    "+evalsha", "+script|load", "+time",           "+hget",           "+hmget",
-    "+hset",    "+hdel",        "+zadd",           "+zrem",           "+scan",
-    "+hscan",   "+zrangebylex", "+zrevrangebylex", "+client|setname", "+config|get",
-    "+exists",
+    "+evalsha",        "+script|load",    "+time",       "+hget",   "+hmget", "+hset",
+    "+hdel",           "+zadd",           "+zrem",       "+scan",   "+hscan", "+zrangebylex",
+    "+zrevrangebylex", "+client|setname", "+config|get", "+exists",
 };
 #define RIGHTS (sizeof rights / sizeof *rights)
 

@@ -199,9 +199,9 @@ static void it_can_be_called_by_hand(void **state)
 
 /* ---- rights ---- */
 
-static const char *const rights[] = { "+evalsha",       "+script|load", "+time", "+hget",
-                                      "+hmget",         "+hset",        "+hdel", "+hscan",
-                                      "+zadd",          "+zrem",        "+scan", "+zrangebylex",
+static const char *const rights[] = { "+evalsha",        "+script|load", "+time", "+hget",
+                                      "+hmget",          "+hset",        "+hdel", "+hscan",
+                                      "+zadd",           "+zrem",        "+scan", "+zrangebylex",
                                       "+zrevrangebylex", "+exists" };
 #define RIGHTS (sizeof rights / sizeof *rights)
 

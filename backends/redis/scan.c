@@ -765,8 +765,9 @@ static enum usher_status show_set(const char *name, const struct pages *pages, u
             struct usher_entry e;
             struct usher_item item = { .kind = USHER_ITEM_ENTRY, .entry = &e };
 
-            if (text.data != NULL && text.size == strlen(permanent) &&
-                memcmp(text.data, permanent, text.size) == 0)
+            if (text.data == NULL)
+                status = strange(fn, payload);
+            else if (text.size == strlen(permanent) && memcmp(text.data, permanent, text.size) == 0)
                 there = true;
             else if (ids != NULL && text.size > 2 && text.data[1] == 'n')
                 same = ids_next(ids, &text) && same;

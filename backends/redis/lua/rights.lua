@@ -6,7 +6,7 @@
 -- and for the rest when something is to be written (S.apply()).  Redis 6.2 cannot be asked.
 local asked = by_hand and 'read' or ARGV[2]
 if asked and redis.acl_check_cmd then
-    local keys = {D = {HASH, INDEX, HELD}, H = {HASH}, T = {''}, Z = {INDEX, HELD}}
+    local keys = {D = {HASH, INDEX, HELD}, E = {INDEX, HELD}, H = {HASH}, T = {''}, Z = {INDEX, HELD}}
     local function lacks(commands)
         for word in string.gmatch(commands, '%u+') do
             for _, key in ipairs(keys[sub(word, 1, 1)]) do
@@ -16,7 +16,7 @@ if asked and redis.acl_check_cmd then
             end
         end
     end
-    local to_read = 'HGET HMGET TIME ZRANGEBYLEX ZREVRANGEBYLEX' .. (K.NOUN == 'queue' and ' ZLEXCOUNT' or '')
+    local to_read = 'EXISTS HGET HMGET TIME ZRANGEBYLEX ZREVRANGEBYLEX' .. (K.NOUN == 'queue' and ' ZLEXCOUNT' or '')
     local to_write = 'HDEL HSET ZADD ZREM' .. ((K.NOUN == 'room' or K.NOUN == 'rooms') and ' DEL' or '')
     local why = lacks(to_read) or asked == 'write' and lacks(to_write)
     if why then return {err = why} end

@@ -1,0 +1,722 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The oracle of loss: clients of a store that goes back in time, and of one that does not.
+ *
+ * Four clients, each with an engine of its own, take numbers, serials, ids and agents and change
+ * a room, and note what they were given with the version that it was given at.  Then something
+ * happens to the store, and each client shows what it has.  How far the store still knows its
+ * scopes is read from it before anything else is written, so the oracle is exact:
+ *
+ *   lost      what was given behind that is told as lost, before the next write and after many
+ *   kept      what was given up to there is not, nor is what is given afterwards
+ *   once      of a number that several believe to have, at most one may renew it
+ *   sound     the store has no fault
+ *
+ * The ways to lose something: a replica that lags is promoted; two masters; those, and back again;
+ * everysec and kill -9; an older dump; an older file.  Those that lose nothing, after which nobody
+ * may be told that he did: the first replica, a freed backlog, a failover with everything, a
+ * restart by SIGTERM and by SIGKILL, a copy of a file in its place.
+ *
+ * USHER_ROUNDS (3; make check-long: 200) of each; a round has the seed USHER_SEED + its number.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/share.h"
+#ifdef USHER_WITH_REDIS
+#include "lib/servers.h"
+#endif
+
+#define CLIENTS 4
+#define THINGS_MAX 512
+#define LINE 256
+
+enum kind { NUMBER, BILL, IDS, ROOM, LOGIN, KINDS };
+
+/* What answers with the version of each kind's scope. */
+static const char *const looks[KINDS] = { "number stats p", "serial show bill", "id show ids",
+                                          "room show lobby", "queue stats desk" };
+
+struct thing {
+    enum kind kind;
+    unsigned client, branch;
+    bool over; /* given back */
+    char id[32];
+    uint64_t token; /* = the version that it was given at */
+};
+
+struct world {
+    uint64_t seed, random;
+    const char *what;
+    char url[256];
+    struct usher_engine *client[CLIENTS];
+    unsigned first, last; /* those that play */
+    unsigned branch;      /* that they are on: 0, and 1 once there are two */
+    struct thing thing[THINGS_MAX];
+    size_t n;
+    unsigned agents;
+    bool looked;
+    uint64_t survived[KINDS]; /* of branch 0 */
+    uint64_t lost, kept;
+};
+
+static uint64_t rnd(struct world *w, uint64_t below)
+{
+    uint64_t z = (w->random += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (z ^ (z >> 31)) % below;
+}
+
+#define wrong(w, ...)                                                                     \
+    do {                                                                                  \
+        print_error("%s, USHER_SEED=%" PRIu64 " USHER_ROUNDS=1: ", (w)->what, (w)->seed); \
+        print_error(__VA_ARGS__);                                                         \
+        fail_msg(" ");                                                                    \
+    } while (0)
+
+/* ---- commands ---------------------------------------------------------------------------- */
+
+static enum usher_status execute(struct usher_engine *e, struct usher_reply *r, const char *format,
+                                 ...) __attribute__((format(printf, 3, 4)));
+static enum usher_status execute(struct usher_engine *e, struct usher_reply *r, const char *format,
+                                 ...)
+{
+    char text[LINE];
+    struct line l;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    line_read(&l, text);
+    (void)usher_execute(e, &l.c, r, 1);
+    line_done(&l);
+    return r->status;
+}
+
+static void must(struct world *w, struct usher_engine *e, const char *text)
+{
+    struct usher_reply r;
+
+    if (execute(e, &r, "%s", text) > USHER_SAME)
+        wrong(w, "%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+static struct usher_engine *opened(struct world *w)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    options.timeout_ms = 30000;
+    if (usher_open(w->url, &options, &e) != USHER_OK)
+        wrong(w, "%s: %s\n", w->url, usher_message(NULL));
+    return e;
+}
+
+static void open_clients(struct world *w, unsigned first, unsigned last)
+{
+    for (unsigned i = first; i <= last; i++)
+        w->client[i] = opened(w);
+}
+
+static void close_clients(struct world *w)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        usher_close(w->client[i]);
+        w->client[i] = NULL;
+    }
+}
+
+/* A connection that died shows it to the next command. */
+static void wake_clients(struct world *w)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        enum usher_status status;
+        struct usher_reply r;
+        int tries = 0;
+
+        do {
+            status = execute(w->client[i], &r, "number stats p");
+            usher_reply_done(&r);
+        } while (status != USHER_OK && ++tries < 20);
+        if (status != USHER_OK)
+            wrong(w, "client %u finds no store\n", i);
+    }
+}
+
+static void begin(struct world *w)
+{
+    char text[64];
+
+    open_clients(w, 0, CLIENTS - 1);
+    w->first = 0;
+    w->last = CLIENTS - 1;
+    for (int i = 0; i < 40; i++) {
+        (void)snprintf(text, sizeof text, "number add p %d", 100 + i);
+        must(w, w->client[0], text);
+        (void)snprintf(text, sizeof text, "number reg p %d", 100 + i);
+        must(w, w->client[0], text);
+    }
+    must(w, w->client[0], "queue set desk ttl=0");
+    must(w, w->client[0], "serial rule bill prefix=B width=6 mode=gapfree");
+    must(w, w->client[0], "id create ids");
+    must(w, w->client[0], "room open lobby log=10000");
+}
+
+/* How far the store knows its scopes; nothing was written there since it became what it is. */
+static void look(struct world *w)
+{
+    struct usher_engine *e = opened(w);
+
+    for (unsigned k = 0; k < KINDS; k++) {
+        struct usher_reply r;
+
+        if (execute(e, &r, "%s", looks[k]) != USHER_OK)
+            wrong(w, "%s: %s (%s)\n", looks[k], usher_status_word(r.status), r.message);
+        w->survived[k] = r.version;
+        usher_reply_done(&r);
+    }
+    w->looked = true;
+    usher_close(e);
+}
+
+/* ---- what clients do --------------------------------------------------------------------- */
+
+static void note(struct world *w, unsigned client, enum kind kind, uint64_t token, const char *id)
+{
+    struct thing *t = &w->thing[w->n++];
+
+    assert_true(w->n < THINGS_MAX);
+    memset(t, 0, sizeof *t);
+    t->kind = kind;
+    t->client = client;
+    t->branch = w->branch;
+    t->token = token;
+    (void)snprintf(t->id, sizeof t->id, "%s", id);
+}
+
+static void take(struct world *w, unsigned i)
+{
+    struct usher_engine *e = w->client[i];
+    enum kind kind = (enum kind)rnd(w, KINDS);
+    struct usher_reply r;
+    enum usher_status status;
+    char id[32];
+
+    switch (kind) {
+    case NUMBER:
+        status = execute(e, &r, "number call p owner=c%u-%u", i, w->agents++);
+        if (status == USHER_OK)
+            note(w, i, kind, r.of.number.token, r.of.number.number);
+        break;
+    case BILL:
+        status = execute(e, &r, "serial reserve bill owner=c%u-%u lease=36000000", i, w->agents++);
+        if (status == USHER_OK) {
+            (void)snprintf(id, sizeof id, "B%06" PRId64, r.of.serial.rows[0].first);
+            note(w, i, kind, r.of.serial.token, id);
+        }
+        break;
+    case IDS:
+        status = execute(e, &r, "id next ids n=3");
+        if (status == USHER_OK) {
+            (void)snprintf(id, sizeof id, "%" PRId64, r.of.id.first);
+            note(w, i, kind, r.of.id.token, id);
+        }
+        break;
+    case ROOM:
+        status = execute(e, &r, "room set lobby f %" PRIu64, rnd(w, UINT64_C(1) << 40));
+        if (status == USHER_OK)
+            note(w, i, kind, r.version, "");
+        break;
+    default:
+        (void)snprintf(id, sizeof id, "b%u-%u", w->branch, w->agents++);
+        status = execute(e, &r, "queue login desk %s", id);
+        if (status == USHER_OK) {
+            note(w, i, LOGIN, r.version, "");
+            (void)snprintf(w->thing[w->n - 1].id, sizeof w->thing->id, "%" PRIu64 ".1",
+                           r.of.queue.login);
+            usher_reply_done(&r);
+            status = execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
+            /* the room is there from then on */
+            w->thing[w->n - 1].token = r.version;
+        }
+        break;
+    }
+    if (status != USHER_OK && status != USHER_EMPTY)
+        wrong(w, "client %u: %s (%s)\n", i, usher_status_word(status), r.message);
+    usher_reply_done(&r);
+}
+
+/* Show @t.  @again: so that it can be shown again; MISSING: it cannot. */
+static enum usher_status show(struct world *w, const struct thing *t, bool again)
+{
+    struct usher_engine *e = w->client[t->client];
+    enum usher_status status = USHER_MISSING;
+    struct usher_reply r;
+
+    memset(&r, 0, sizeof r);
+    if (t->kind == ROOM)
+        status = execute(e, &r, "room changes lobby since=%" PRIu64 " max=1", t->token);
+    else if (t->kind == NUMBER)
+        status =
+            execute(e, &r, "number renew p %s token=%" PRIu64 " lease=36000000", t->id, t->token);
+    else if (again)
+        return USHER_MISSING;
+    else if (t->kind == BILL)
+        status = execute(e, &r, "serial confirm bill %s token=%" PRIu64, t->id, t->token);
+    else if (t->kind == IDS)
+        status = execute(e, &r, "id return ids %s 3 token=%" PRIu64, t->id, t->token);
+    else
+        status = execute(e, &r, "queue finish desk %s", t->id);
+    if (status >= USHER_INVALID && status != USHER_LOST)
+        wrong(w, "%s is shown: %s (%s)\n", t->id, usher_status_word(status), r.message);
+    usher_reply_done(&r);
+    return status;
+}
+
+static void give_back(struct world *w, struct thing *t)
+{
+    struct usher_reply r;
+    enum usher_status status;
+
+    if (t->kind == NUMBER) {
+        status =
+            execute(w->client[t->client], &r, "number hangup p %s token=%" PRIu64, t->id, t->token);
+        if (status != USHER_OK)
+            wrong(w, "%s is hung up: %s (%s)\n", t->id, usher_status_word(status), r.message);
+        usher_reply_done(&r);
+    } else if (t->kind == BILL) {
+        if (show(w, t, false) != USHER_OK)
+            wrong(w, "%s is not confirmed\n", t->id);
+    } else {
+        return;
+    }
+    t->over = true;
+}
+
+/* @n things are taken, and now and then one of those that were taken since @from is given back. */
+static void play(struct world *w, unsigned n, size_t from)
+{
+    while (n-- > 0) {
+        unsigned i = w->first + (unsigned)rnd(w, w->last - w->first + 1);
+
+        take(w, i);
+        if (rnd(w, 3) == 0 && w->n > from) {
+            struct thing *t = &w->thing[from + rnd(w, w->n - from)];
+
+            if (!t->over && t->branch == w->branch)
+                give_back(w, t);
+        }
+    }
+}
+
+/* ---- the oracle -------------------------------------------------------------------------- */
+
+static void judge(struct world *w, struct thing *t, enum usher_status status)
+{
+    bool lost = w->looked && t->branch == 0 && t->token > w->survived[t->kind];
+
+    if (lost != (status == USHER_LOST))
+        wrong(w, "%s %s given at version %" PRIu64 " (branch %u; the store has %" PRIu64 "): %s\n",
+              looks[t->kind], t->id, t->token, t->branch, w->survived[t->kind],
+              usher_status_word(status));
+    w->lost += lost;
+    w->kept += !lost;
+}
+
+static void show_all(struct world *w, bool again)
+{
+    size_t begin_at = (size_t)rnd(w, w->n);
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct thing *t = &w->thing[(begin_at + i) % w->n];
+        enum usher_status status;
+
+        if (t->over || (again && rnd(w, 2) == 0))
+            continue;
+        status = show(w, t, again);
+        if (status != USHER_MISSING || !again)
+            judge(w, t, status);
+        if (t->kind == NUMBER && (status == USHER_OK || status == USHER_SAME))
+            for (size_t k = 0; k < w->n; k++)
+                if (&w->thing[k] != t && !w->thing[k].over && w->thing[k].kind == NUMBER &&
+                    strcmp(w->thing[k].id, t->id) == 0 && show(w, &w->thing[k], true) <= USHER_SAME)
+                    wrong(w, "%s is held twice\n", t->id);
+    }
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+/* The store is what it will be, and the clients are on it. */
+static void end(struct world *w, size_t mine)
+{
+    uint64_t faults = 1;
+
+    w->first = 0;
+    w->last = CLIENTS - 1;
+    show_all(w, true);
+    play(w, 30, w->n);
+    show_all(w, true);
+    (void)mine;
+    show_all(w, false);
+    assert_int_equal(usher_audit(w->client[0], print_fault, NULL, &faults), USHER_OK);
+    if (faults != 0)
+        wrong(w, "%" PRIu64 " faults\n", faults);
+    close_clients(w);
+}
+
+/* ---- rounds ------------------------------------------------------------------------------ */
+
+static void rounds(const char *what, void (*one)(struct world *), bool loses)
+{
+    static struct world w;
+    uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0;
+    uint64_t n = number_from("USHER_ROUNDS", share_long() ? 200 : 3);
+
+    for (uint64_t i = 0; i < n; i++) {
+        memset(&w, 0, sizeof w);
+        w.seed = w.random = seed + i;
+        w.what = what;
+        one(&w);
+        lost += w.lost;
+        kept += w.kept;
+    }
+    print_message("%s: %" PRIu64 " rounds, %" PRIu64 " told that it is lost, %" PRIu64 " not\n",
+                  what, n, lost, kept);
+    assert_true(kept > 0);
+    if (!loses)
+        assert_true(lost == 0);
+}
+
+#ifdef USHER_WITH_SQLITE
+static char dir[64];
+
+static int make_dir(void **state)
+{
+    (void)state;
+    (void)snprintf(dir, sizeof dir, "/tmp/usher-loss.XXXXXX");
+    return mkdtemp(dir) != NULL ? 0 : -1;
+}
+
+static int remove_dir(void **state)
+{
+    char command[128];
+
+    (void)state;
+    (void)snprintf(command, sizeof command, "rm -rf %s", dir);
+    return system(command);
+}
+
+static void in_dir(const char *command)
+{
+    char text[256];
+
+    (void)snprintf(text, sizeof text, "cd %s && %s", dir, command);
+    assert_int_equal(system(text), 0);
+}
+
+static void file_begin(struct world *w)
+{
+    in_dir("rm -f s.db* copy");
+    (void)snprintf(w->url, sizeof w->url, "sqlite:%s/s.db", dir);
+    begin(w);
+    play(w, 30, 0);
+    close_clients(w);
+    in_dir("cp s.db copy");
+    open_clients(w, 0, CLIENTS - 1);
+}
+
+static void older_file(struct world *w)
+{
+    file_begin(w);
+    play(w, 30, w->n);
+    close_clients(w);
+    in_dir("mv copy s.db");
+    look(w);
+    open_clients(w, 0, CLIENTS - 1);
+    end(w, 0);
+}
+
+static void whole_file(struct world *w)
+{
+    file_begin(w);
+    play(w, 30, w->n);
+    close_clients(w);
+    in_dir("cp s.db copy && mv copy s.db");
+    open_clients(w, 0, CLIENTS - 1);
+    end(w, 0);
+}
+
+static void an_older_file(void **state)
+{
+    (void)state;
+    rounds("an older file", older_file, true);
+}
+
+static void a_copy_with_everything(void **state)
+{
+    (void)state;
+    rounds("a copy with everything", whole_file, false);
+}
+#endif
+
+#ifdef USHER_WITH_REDIS
+static struct redis_server *a, *b;
+
+static void server_begin(struct world *w, enum redis_aof aof, bool two)
+{
+    /* a replica is made at once */
+    static const char *const config[] = { "repl-diskless-sync-delay 0", NULL };
+    struct redis_server_options options = { .aof = aof, .config = config };
+
+    a = redis_server_start(&options);
+    b = two ? redis_server_start(&options) : NULL;
+    assert_true(a != NULL && (b != NULL) == two);
+    (void)snprintf(w->url, sizeof w->url, "redis://127.0.0.1:%d", redis_server_port(a));
+    begin(w);
+    play(w, 30, 0);
+}
+
+static void server_end(void)
+{
+    redis_server_stop(a);
+    redis_server_stop(b);
+    a = b = NULL;
+}
+
+static void replicate(struct redis_server *to, struct redis_server *from)
+{
+    char port[16];
+
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(from));
+    assert_true(redis_do_ok(to, "REPLICAOF", "127.0.0.1", port, NULL));
+    assert_true(redis_server_wait_info(to, "replication", "master_link_status:up", 60000));
+}
+
+/* What was written up to now is at the replica. */
+static void caught_up(struct redis_server *from)
+{
+    redisReply *r;
+
+    assert_true(redis_do_ok(from, "SET", "marker", "1", NULL));
+    r = redis_do(from, "WAIT", "1", "60000", NULL);
+    assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER && r->integer == 1);
+    freeReplyObject(r);
+}
+
+static void promote(struct redis_server *s)
+{
+    assert_true(redis_do_ok(s, "REPLICAOF", "NO", "ONE", NULL));
+}
+
+static void move_to(struct world *w, const struct redis_server *s)
+{
+    (void)snprintf(w->url, sizeof w->url, "redis://127.0.0.1:%d", redis_server_port(s));
+}
+
+static void lagging_replica(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, true);
+    replicate(b, a);
+    play(w, 10, w->n);
+    caught_up(a);
+    assert_int_equal(redis_server_kill(b, SIGSTOP), 0);
+    assert_true(redis_do_ok(a, "CLIENT", "KILL", "TYPE", "replica", NULL));
+    play(w, 20, w->n);
+    assert_int_equal(redis_server_kill(a, SIGKILL), 0);
+    assert_int_equal(redis_server_kill(b, SIGCONT), 0);
+    promote(b);
+    close_clients(w);
+    move_to(w, b);
+    look(w);
+    open_clients(w, 0, CLIENTS - 1);
+    end(w, 0);
+    server_end();
+}
+
+/* Both serve: clients 0 and 1 here, 2 and 3 there. */
+static void split(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, true);
+    replicate(b, a);
+    caught_up(a);
+    promote(b);
+    move_to(w, b);
+    look(w);
+    for (unsigned i = 2; i < CLIENTS; i++) {
+        usher_close(w->client[i]);
+        w->client[i] = opened(w);
+    }
+    for (int i = 0; i < 6; i++) {
+        w->branch = i % 2 == 0 ? 0 : 1;
+        w->first = w->branch * 2;
+        w->last = w->first + 1;
+        play(w, 6, w->n);
+    }
+    w->branch = 1;
+}
+
+static void two_masters(struct world *w)
+{
+    split(w);
+    replicate(a, b); /* what is left of it is thrown away */
+    for (unsigned i = 0; i < 2; i++) {
+        usher_close(w->client[i]);
+        w->client[i] = opened(w);
+    }
+    end(w, 0);
+    server_end();
+}
+
+static void there_and_back(struct world *w)
+{
+    split(w);
+    replicate(a, b);
+    caught_up(b);
+    promote(a);
+    assert_int_equal(redis_server_kill(b, SIGKILL), 0);
+    for (unsigned i = 2; i < CLIENTS; i++)
+        usher_close(w->client[i]);
+    move_to(w, a);
+    open_clients(w, 2, CLIENTS - 1); /* the others stayed with their connections */
+    wake_clients(w);
+    end(w, 0);
+    server_end();
+}
+
+static void everysec_killed(struct world *w)
+{
+    server_begin(w, REDIS_AOF_EVERYSEC, false);
+    play(w, 40, w->n);
+    assert_int_equal(redis_server_kill(a, SIGKILL), 0);
+    assert_true(redis_server_restart(a));
+    look(w);
+    wake_clients(w);
+    end(w, 0);
+    server_end();
+}
+
+static void older_dump(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, false);
+    assert_true(redis_do_ok(a, "SAVE", NULL));
+    play(w, 20, w->n);
+    assert_int_equal(redis_server_kill(a, SIGKILL), 0);
+    assert_true(redis_server_restart(a));
+    look(w);
+    wake_clients(w);
+    end(w, 0);
+    server_end();
+}
+
+static void first_replica(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, true);
+    replicate(b, a);
+    end(w, 0);
+    server_end();
+}
+
+static void freed_backlog(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, true);
+    assert_true(redis_do_ok(a, "CONFIG", "SET", "repl-backlog-ttl", "1", NULL));
+    replicate(b, a);
+    play(w, 10, w->n);
+    promote(b);
+    assert_true(redis_server_wait_info(a, "replication", "repl_backlog_active:0", 60000));
+    end(w, 0);
+    server_end();
+}
+
+static void clean_failover(struct world *w)
+{
+    server_begin(w, REDIS_AOF_OFF, true);
+    replicate(b, a);
+    play(w, 20, w->n);
+    caught_up(a);
+    promote(b);
+    assert_int_equal(redis_server_kill(a, rnd(w, 2) == 0 ? SIGKILL : SIGTERM), 0);
+    close_clients(w);
+    move_to(w, b);
+    open_clients(w, 0, CLIENTS - 1);
+    end(w, 0);
+    server_end();
+}
+
+static void restart(struct world *w)
+{
+    bool kill9 = rnd(w, 2) == 0;
+
+    server_begin(w, kill9 ? REDIS_AOF_ALWAYS : REDIS_AOF_EVERYSEC, false);
+    assert_int_equal(redis_server_kill(a, kill9 ? SIGKILL : SIGTERM), 0);
+    assert_true(redis_server_restart(a));
+    wake_clients(w);
+    end(w, 0);
+    server_end();
+}
+
+#define ROUNDS_OF(name, one, text, loses) \
+    static void name(void **state)        \
+    {                                     \
+        (void)state;                      \
+        rounds(text, one, loses);         \
+    }
+
+ROUNDS_OF(a_lagging_replica_is_promoted, lagging_replica, "a lagging replica is promoted", true)
+ROUNDS_OF(two_masters_serve, two_masters, "two masters", true)
+ROUNDS_OF(two_masters_and_back_again, there_and_back, "two masters and back again", true)
+ROUNDS_OF(everysec_and_kill, everysec_killed, "everysec and kill -9", true)
+ROUNDS_OF(an_older_dump, older_dump, "an older dump", true)
+ROUNDS_OF(the_first_replica, first_replica, "the first replica", false)
+ROUNDS_OF(a_freed_backlog, freed_backlog, "a freed backlog", false)
+ROUNDS_OF(a_failover_with_everything, clean_failover, "a failover with everything", false)
+ROUNDS_OF(a_restart_with_everything, restart, "a restart with everything", false)
+#endif
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+#ifdef USHER_WITH_SQLITE
+        cmocka_unit_test_setup_teardown(an_older_file, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(a_copy_with_everything, make_dir, remove_dir),
+#endif
+#ifdef USHER_WITH_REDIS
+        cmocka_unit_test(a_lagging_replica_is_promoted),
+        cmocka_unit_test(two_masters_serve),
+        cmocka_unit_test(two_masters_and_back_again),
+        cmocka_unit_test(everysec_and_kill),
+        cmocka_unit_test(an_older_dump),
+        cmocka_unit_test(the_first_replica),
+        cmocka_unit_test(a_freed_backlog),
+        cmocka_unit_test(a_failover_with_everything),
+        cmocka_unit_test(a_restart_with_everything),
+#endif
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -425,10 +425,10 @@ mutant 'a room forgets since when its log has all' src/steps/room.c \
     '/counts\[COUNT_SINCE\] = (int64_t)old.order;/d' \
     tests/model/test_replica_random 'replicas_follow*'
 mutant 'a room has what it lost' src/steps/room.c \
-    '/^static enum usher_status add_changes/,/^}/s/if (usher__scope_gap(w, since))/if (false)/' \
+    '/^static enum usher_status add_changes/,/^}/s/if (room_lost(w, since))/if (false)/' \
     tests/fault/test_lost 'an_older_copy*'
 mutant 'if-version of what was lost is stale' src/steps/room.c \
-    's/usher__scope_gap(w, (uint64_t)args(w)->if_version))/false)/' \
+    's/room_lost(w, (uint64_t)args(w)->if_version))/false)/' \
     tests/fault/test_lost 'an_older_copy*'
 mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
     's/>= USHER__JUMP/> UINT64_MAX - 1/' \

@@ -225,9 +225,9 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
 /*
  * Statuses common to all room functions: as for numbers (usher.h), and USHER_MISSING: there is
  * no such room, or it is being closed; USHER_LOST: the version in `if_version` or `since` is of
- * what the store has lost, so whoever has it has a copy of what never was.  (A version above the
- * room's is USHER_STALE, for it may be of a room of the name that was closed.)  Each function names
- * the others.
+ * what the store has lost, so whoever has it has a copy of what is no more.  (A version above the
+ * room's is USHER_STALE where the store has not changed hands since the room was opened: it is of a
+ * room of the name that was closed.)  Each function names the others.
  */
 
 /** Open @room.  @settings (NULL: all default) are those of a new room.

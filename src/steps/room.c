@@ -104,6 +104,15 @@ static bool behind(const work *w)
            (uint64_t)args(w)->if_version != usher__scope_shown(w);
 }
 
+/*
+ * Has the store lost @version?  One above may be of a room of the name that was closed, for the next
+ * one begins at 1; that is `stale`, where the store is what it was when this one was opened.
+ */
+static bool room_lost(const work *w, uint64_t version)
+{
+    return w->scope.n_gaps > 0 && usher__scope_lost(w, version);
+}
+
 /* ---- the room as a whole ---------------------------------------------------------- */
 
 static unsigned state_of(const work *w)
@@ -1730,7 +1739,7 @@ static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t
     struct usher_record r;
     enum usher_status status;
 
-    if (usher__scope_gap(w, since))
+    if (room_lost(w, since))
         return usher__say_lost(w, "version");
     if (since < (uint64_t)w->scope.counts[COUNT_SINCE] || since > usher__scope_shown(w)) {
         w->reply->status = USHER_STALE;
@@ -1854,9 +1863,8 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
-    /* one above may be of a room that was closed, and opened again: that is `stale` */
     if (given(w, USHER_GIVEN_ROOM_IF_VERSION) && w->scope.ref != NULL &&
-        usher__scope_gap(w, (uint64_t)args(w)->if_version))
+        room_lost(w, (uint64_t)args(w)->if_version))
         return usher__say_lost(w, "version");
     status = USHER_OK;
     if (state_of(w) == USHER_ROOM_CLOSING) {

@@ -13,20 +13,25 @@
 
 /* What the time of day is as a version, so that those of two stores that took the same scope over
  * one after the other differ: units of 8 µs, for links of queues have sixteen places a version, and
- * must stay below 2^53. */
+ * must stay below 2^53.  Of two that do so at the same time each goes on at a place of its own, up to
+ * 2^34 (a day and a half) further; who has done that so often that it is years ahead, up to 2^20. */
 #define UNITS_A_SECOND 125000
 #define UNIT_NS 8000
+#define FAR_AHEAD (UINT64_C(1) << 45)
 
 static void take_over(struct usher__work *w)
 {
     struct usher_scope *s = &w->scope;
-    uint64_t first = s->version + USHER__JUMP, today;
+    uint64_t first = s->version, today, place;
     struct timespec ts;
 
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     today = (uint64_t)ts.tv_sec * UNITS_A_SECOND + (uint64_t)ts.tv_nsec / UNIT_NS;
-    if (first < today)
-        first = today;
+    place = w->identity + (uint64_t)ts.tv_nsec * UINT64_C(0x9e3779b97f4a7c15);
+    place = (place ^ (place >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    place = (place ^ (place >> 27)) * UINT64_C(0x94d049bb133111eb);
+    place >>= first < today || first - today < FAR_AHEAD ? 30 : 44;
+    first = (first < today ? today : first) + USHER__JUMP + place;
     if (s->n_gaps == USHER_GAPS) { /* the oldest two as one: what is in between is told as lost */
         s->gaps[0].first = s->gaps[1].first;
         memmove(&s->gaps[1], &s->gaps[2], (USHER_GAPS - 2) * sizeof *s->gaps);
@@ -46,19 +51,14 @@ void usher__scope_loaded(struct usher__work *w)
         take_over(w);
 }
 
-bool usher__scope_gap(const struct usher__work *w, uint64_t version)
+bool usher__scope_lost(const struct usher__work *w, uint64_t version)
 {
     const struct usher_scope *s = &w->scope;
 
     for (unsigned i = 0; i < s->n_gaps; i++)
         if (version > s->gaps[i].last && version <= s->gaps[i].first)
             return true;
-    return false;
-}
-
-bool usher__scope_lost(const struct usher__work *w, uint64_t version)
-{
-    return usher__scope_gap(w, version) || version > w->scope.version;
+    return version > s->version;
 }
 
 enum usher_status usher__say_lost(struct usher__work *w, const char *what)

@@ -133,9 +133,6 @@ static inline uint64_t usher__scope_shown(const struct usher__work *w)
 /* How far versions jump, at least. */
 #define USHER__JUMP (UINT64_C(1) << 20)
 
-/* Is @version of a gap: one that a store gave out and lost, or nobody ever gave out? */
-bool usher__scope_gap(const struct usher__work *w, uint64_t version);
-
 /* Was @version, which a client has from this scope, given out by a store that lost it? */
 bool usher__scope_lost(const struct usher__work *w, uint64_t version);
 

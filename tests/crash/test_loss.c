@@ -66,7 +66,7 @@ struct world {
     char url[256];
     struct usher_engine *client[CLIENTS];
     unsigned first, last; /* those that play */
-    unsigned branch;      /* that they are on: 0, and 1 once there are two */
+    unsigned branch;      /* that they are on: 0, and 1 behind what happened */
     struct thing thing[THINGS_MAX];
     size_t n;
     unsigned agents;
@@ -376,6 +376,7 @@ static void end(struct world *w, size_t mine)
 
     w->first = 0;
     w->last = CLIENTS - 1;
+    w->branch = 1;
     show_all(w, true);
     play(w, 30, w->n);
     show_all(w, true);

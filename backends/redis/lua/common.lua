@@ -260,17 +260,15 @@ function S.before(v) return v - 1 == S.jump_to and S.jump_from or v - 1 end
 
 function S.shown() return S.version == S.jump_to and S.jump_from or S.version end
 
--- See usher__scope_gap(), usher__scope_lost() and usher__say_lost().
-function S.in_gap(v)
+-- See usher__scope_lost() and usher__say_lost().
+function S.of_lost(v)
     local gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
     for i = 1, #gaps, 14 do
         local last, first = sunpack('>I7I7', gaps, i)
         if v > last and v <= first then return true end
     end
-    return false
+    return v > S.version
 end
-
-function S.of_lost(v) return S.in_gap(v) or v > S.version end
 
 function S.say_lost(what) S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost'} end
 

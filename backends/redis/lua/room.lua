@@ -100,6 +100,12 @@ function S.behind()
     return v and v ~= S.shown()
 end
 
+-- Has the store lost @v?  See room_lost().
+function S.room_lost(v)
+    S.gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
+    return S.gaps ~= '' and S.of_lost(v)
+end
+
 -- An empty room closes by itself: see linger().
 function S.linger()
     local span = (S.pset or S.set)[K.SET_LINGER + 1]
@@ -881,7 +887,7 @@ end
 -- Notices of what is behind @since: how many bytes they are.  See add_changes().
 function S.add_changes(since, max, page)
     local bytes = 0
-    if S.in_gap(since) then
+    if S.room_lost(since) then
         S.say_lost('version')
         return bytes
     end
@@ -953,7 +959,7 @@ function S.run()
         if S.answer then return end
     end
     local v = S.a[K.ARG_IF_VERSION]
-    if v and S.exists and S.in_gap(v) then return S.say_lost('version') end
+    if v and S.exists and S.room_lost(v) then return S.say_lost('version') end
     if S.exists and S.count[K.COUNT_STATE + 1] == K.ROOM_CLOSING then
         if not S.close_step then S.make_close() end
         if verb ~= K.V_CLOSE then S.close_step() end

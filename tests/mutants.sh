@@ -424,6 +424,9 @@ mutant 'a replica takes no change behind a jump' src/replica/replica.c \
 mutant 'a room forgets since when its log has all' src/steps/room.c \
     '/counts\[COUNT_SINCE\] = (int64_t)old.order;/d' \
     tests/model/test_replica_random 'replicas_follow*'
+mutant 'two that take a scope over go on at one place' src/steps/work.c \
+    's/USHER__JUMP + place;/USHER__JUMP;/' \
+    tests/fault/test_lost 'who_takes_over*'
 mutant 'a room has what it lost' src/steps/room.c \
     '/^static enum usher_status add_changes/,/^}/s/if (room_lost(w, since))/if (false)/' \
     tests/fault/test_lost 'an_older_copy*'

@@ -370,6 +370,34 @@ static void what_waits_to_be_told_may_be_lost(void **state)
     usher_replica_close(lost.r);
 }
 
+/* The same scope by several at the same time: none comes to the tokens of another. */
+static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    struct fickle_copy *copy;
+    uint64_t version[4];
+
+    (void)state;
+    options.drivers = &fickle_driver;
+    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    must(e, USHER_OK, "number add p 1");
+    copy = fickle_copy();
+    assert_non_null(copy);
+    for (int i = 0; i < 4; i++) {
+        struct usher_reply r;
+
+        fickle_back(copy);
+        execute(e, &r, "number add p 2");
+        version[i] = r.version;
+        usher_reply_done(&r);
+        for (int k = 0; k < i; k++) /* as many tokens as may be given out meanwhile */
+            assert_true(version[i] > version[k] + 10000 || version[k] > version[i] + 10000);
+    }
+    fickle_free(copy);
+    usher_close(e);
+}
+
 #ifdef USHER_WITH_SQLITE
 static char dir[64];
 
@@ -680,6 +708,7 @@ int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_to_be_told_may_be_lost),
+        cmocka_unit_test(who_takes_over_at_the_same_time_goes_on_elsewhere),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,

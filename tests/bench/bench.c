@@ -47,7 +47,7 @@ static const struct row {
     {"P13", NULL, "Redis"},
 #endif
     { "P14", bench_replay, NULL },        { "P15", bench_start, NULL },
-    { "P18", bench_copy, NULL },
+    { "P18", bench_copy, NULL },          { "P20", bench_closing, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)
 

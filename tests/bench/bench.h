@@ -153,10 +153,11 @@ void bench_sqlite_places(struct bench *b); /* P10 */
 void bench_redis_one(struct bench *b);     /* P7 */
 void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
-void bench_queue(struct bench *b); /* P10 */
-void bench_room(struct bench *b);  /* P11 */
-void bench_copy(struct bench *b);  /* P18 */
-void bench_ids(struct bench *b);   /* P12 */
+void bench_queue(struct bench *b);   /* P10 */
+void bench_room(struct bench *b);    /* P11 */
+void bench_copy(struct bench *b);    /* P18 */
+void bench_closing(struct bench *b); /* P20 */
+void bench_ids(struct bench *b);     /* P12 */
 void bench_serials(struct bench *b);
 void bench_redis_serials(struct bench *b);
 void bench_replay(struct bench *b); /* P14 */

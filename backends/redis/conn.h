@@ -137,8 +137,8 @@ enum usher__redis_class {
 /*
  * Goes by the text, at the places where Redis 6.2 and 7 and Valkey put the code; what may be of a
  * command inside of a script is SCRIPT_ERROR when in doubt.  Scripts must raise the errors of
- * redis.call(), not return those of redis.pcall() once they have written: a returned one looks like a
- * refusal at the door.
+ * redis.call(), not return those of redis.pcall() once they have written: a returned one looks like
+ * a refusal at the door.
  */
 enum usher__redis_class usher__redis_classify(const struct redisReply *reply);
 

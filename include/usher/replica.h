@@ -25,7 +25,8 @@
  *    follows, and a heartbeat agrees only if its mark does.  So whatever is lost, a replica that
  *    has heard the last notice or a heartbeat and says that it is current is the room.
  *  - Where a store changed hands versions jump, and a notice says which version it follows on
- *    (`before`; 0: the one below): a replica of that version goes on, and one of what was lost pulls.
+ *    (`before`; 0: the one below): a replica of that version goes on, and one of what was lost
+ * pulls.
  *  - Changes that were told together (usher_room_presence()) are taken one by one.
  *  - An answer settles doubts that were there when it was asked for, and no later ones: it may
  *    have been made before.  Answers to an older question are ignored.

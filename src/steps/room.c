@@ -105,8 +105,8 @@ static bool behind(const work *w)
 }
 
 /*
- * Has the store lost @version?  One above may be of a room of the name that was closed, for the next
- * one begins at 1; that is `stale`, where the store is what it was when this one was opened.
+ * Has the store lost @version?  One above may be of a room of the name that was closed, for the
+ * next one begins at 1; that is `stale`, where the store is what it was when this one was opened.
  */
 static bool room_lost(const work *w, uint64_t version)
 {

@@ -13,8 +13,9 @@
 
 /* What the time of day is as a version, so that those of two stores that took the same scope over
  * one after the other differ: units of 8 µs, for links of queues have sixteen places a version, and
- * must stay below 2^53.  Of two that do so at the same time each goes on at a place of its own, up to
- * 2^34 (a day and a half) further; who has done that so often that it is years ahead, up to 2^20. */
+ * must stay below 2^53.  Of two that do so at the same time each goes on at a place of its own, up
+ * to 2^34 (a day and a half) further; who has done that so often that it is years ahead, up to
+ * 2^20. */
 #define UNITS_A_SECOND 125000
 #define UNIT_NS 8000
 #define FAR_AHEAD (UINT64_C(1) << 45)

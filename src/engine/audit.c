@@ -413,7 +413,9 @@ static enum usher_status tally_item(void *payload, const struct usher_item *item
     if (item->kind == USHER_ITEM_SCOPE) {
         memset(&a->tally, 0, sizeof a->tally);
         a->steps = usher__steps(item->scope->noun);
+        a->scope = *item->scope;
         a->scope.due_ms = INT64_MAX;
+        a->tally.scope = &a->scope;
     } else if (item->kind == USHER_ITEM_RECORD && a->steps != NULL) {
         const struct usher_record *r = item->record;
 

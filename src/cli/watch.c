@@ -220,6 +220,11 @@ static void begin(const struct watching *w, struct followed *f, const struct ush
 /* One answer of the log.  False: there is nothing more for now. */
 static bool follow(struct watching *w, struct followed *f, struct usher_reply *reply)
 {
+    if (reply->status == USHER_LOST && f->version != 0) { /* since when nobody says: all again */
+        remark(w, f, USHER_LOST, reply);
+        f->version = 0;
+        return true;
+    }
     switch (reply->status) {
     case USHER_MISSING:
         if (f->there || !f->begun)
@@ -228,10 +233,6 @@ static bool follow(struct watching *w, struct followed *f, struct usher_reply *r
         f->there = false;
         f->version = 0; /* of the next room of this name everything is news */
         return false;
-    case USHER_LOST: /* since when nobody says: all again */
-        remark(w, f, USHER_LOST, reply);
-        f->version = 0;
-        return true;
     case USHER_OK:
     case USHER_STALE:
         break;
@@ -270,8 +271,8 @@ static void poll_one(struct watching *w, struct followed *f)
         struct usher_reply reply;
 
         memset(&reply, 0, sizeof reply);
-        (void)usher_room_changes(w->cli->engine, f->room, f->begun ? f->version : USHER_EXACT_MAX,
-                                 PAGE, &reply);
+        (void)usher_room_changes(w->cli->engine, f->room, f->begun ? f->version : 0,
+                                 f->begun ? PAGE : 1, &reply);
         more = follow(w, f, &reply);
         usher_reply_done(&reply);
     }

@@ -510,7 +510,7 @@ static void put_back(struct world *w)
     for (unsigned i = 0; i < REPLICAS; i++)
         channel_clear(w, i);
     memset(&reply, 0, sizeof reply);
-    (void)usher_room_changes(w->e, ROOM, USHER_EXACT_MAX, 1, &reply);
+    (void)usher_room_changes(w->e, ROOM, 0, 1, &reply);
     w->noted = reply.epoch != 0 ? reply.version : 0;
     w->missing = reply.epoch == 0;
     sum.failovers++;

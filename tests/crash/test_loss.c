@@ -44,7 +44,6 @@
 
 #define CLIENTS 4
 #define THINGS_MAX 512
-#define LINE 256
 
 enum kind { NUMBER, BILL, IDS, ROOM, LOGIN, KINDS };
 
@@ -93,29 +92,11 @@ static uint64_t rnd(struct world *w, uint64_t below)
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
-static enum usher_status execute(struct usher_engine *e, struct usher_reply *r, const char *format,
-                                 ...) __attribute__((format(printf, 3, 4)));
-static enum usher_status execute(struct usher_engine *e, struct usher_reply *r, const char *format,
-                                 ...)
-{
-    char text[LINE];
-    struct line l;
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    line_read(&l, text);
-    (void)usher_execute(e, &l.c, r, 1);
-    line_done(&l);
-    return r->status;
-}
-
 static void must(struct world *w, struct usher_engine *e, const char *text)
 {
     struct usher_reply r;
 
-    if (execute(e, &r, "%s", text) > USHER_SAME)
+    if (line_execute(e, &r, "%s", text) > USHER_SAME)
         wrong(w, "%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
     usher_reply_done(&r);
 }
@@ -154,7 +135,7 @@ static void wake_clients(struct world *w)
         int tries = 0;
 
         do {
-            status = execute(w->client[i], &r, "number stats p");
+            status = line_execute(w->client[i], &r, "number stats p");
             usher_reply_done(&r);
         } while (status != USHER_OK && ++tries < 20);
         if (status != USHER_OK)
@@ -189,7 +170,7 @@ static void look(struct world *w)
     for (unsigned k = 0; k < KINDS; k++) {
         struct usher_reply r;
 
-        if (execute(e, &r, "%s", looks[k]) != USHER_OK)
+        if (line_execute(e, &r, "%s", looks[k]) != USHER_OK)
             wrong(w, "%s: %s (%s)\n", looks[k], usher_status_word(r.status), r.message);
         w->survived[k] = r.version;
         usher_reply_done(&r);
@@ -223,38 +204,40 @@ static void take(struct world *w, unsigned i)
 
     switch (kind) {
     case NUMBER:
-        status = execute(e, &r, "number call p owner=c%u-%u", i, w->agents++);
+        status = line_execute(e, &r, "number call p owner=c%u-%u", i, w->agents++);
         if (status == USHER_OK)
             note(w, i, kind, r.of.number.token, r.of.number.number);
         break;
     case BILL:
-        status = execute(e, &r, "serial reserve bill owner=c%u-%u lease=36000000", i, w->agents++);
+        status =
+            line_execute(e, &r, "serial reserve bill owner=c%u-%u lease=36000000", i, w->agents++);
         if (status == USHER_OK) {
             (void)snprintf(id, sizeof id, "B%06" PRId64, r.of.serial.rows[0].first);
             note(w, i, kind, r.of.serial.token, id);
         }
         break;
     case IDS:
-        status = execute(e, &r, "id next ids n=3");
+        status = line_execute(e, &r, "id next ids n=3");
         if (status == USHER_OK) {
             (void)snprintf(id, sizeof id, "%" PRId64, r.of.id.first);
             note(w, i, kind, r.of.id.token, id);
         }
         break;
     case ROOM:
-        status = execute(e, &r, "room set lobby f %" PRIu64, rnd(w, UINT64_C(1) << 40));
+        status = line_execute(e, &r, "room set lobby f %" PRIu64, rnd(w, UINT64_C(1) << 40));
         if (status == USHER_OK)
             note(w, i, kind, r.version, "");
         break;
     default:
         (void)snprintf(id, sizeof id, "b%u-%u", w->branch, w->agents++);
-        status = execute(e, &r, "queue login desk %s", id);
+        status = line_execute(e, &r, "queue login desk %s", id);
         if (status == USHER_OK) {
             note(w, i, LOGIN, r.version, "");
             (void)snprintf(w->thing[w->n - 1].id, sizeof w->thing->id, "%" PRIu64 ".1",
                            r.of.queue.login);
             usher_reply_done(&r);
-            status = execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
+            status =
+                line_execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
             /* the room is there from then on */
             w->thing[w->n - 1].token = r.version;
         }
@@ -274,18 +257,18 @@ static enum usher_status show(struct world *w, const struct thing *t, bool again
 
     memset(&r, 0, sizeof r);
     if (t->kind == ROOM)
-        status = execute(e, &r, "room changes lobby since=%" PRIu64 " max=1", t->token);
+        status = line_execute(e, &r, "room changes lobby since=%" PRIu64 " max=1", t->token);
     else if (t->kind == NUMBER)
-        status =
-            execute(e, &r, "number renew p %s token=%" PRIu64 " lease=36000000", t->id, t->token);
+        status = line_execute(e, &r, "number renew p %s token=%" PRIu64 " lease=36000000", t->id,
+                              t->token);
     else if (again)
         return USHER_MISSING;
     else if (t->kind == BILL)
-        status = execute(e, &r, "serial confirm bill %s token=%" PRIu64, t->id, t->token);
+        status = line_execute(e, &r, "serial confirm bill %s token=%" PRIu64, t->id, t->token);
     else if (t->kind == IDS)
-        status = execute(e, &r, "id return ids %s 3 token=%" PRIu64, t->id, t->token);
+        status = line_execute(e, &r, "id return ids %s 3 token=%" PRIu64, t->id, t->token);
     else
-        status = execute(e, &r, "queue finish desk %s", t->id);
+        status = line_execute(e, &r, "queue finish desk %s", t->id);
     if (status >= USHER_INVALID && status != USHER_LOST)
         wrong(w, "%s is shown: %s (%s)\n", t->id, usher_status_word(status), r.message);
     usher_reply_done(&r);
@@ -298,8 +281,8 @@ static void give_back(struct world *w, struct thing *t)
     enum usher_status status;
 
     if (t->kind == NUMBER) {
-        status =
-            execute(w->client[t->client], &r, "number hangup p %s token=%" PRIu64, t->id, t->token);
+        status = line_execute(w->client[t->client], &r, "number hangup p %s token=%" PRIu64, t->id,
+                              t->token);
         if (status != USHER_OK)
             wrong(w, "%s is hung up: %s (%s)\n", t->id, usher_status_word(status), r.message);
         usher_reply_done(&r);
@@ -606,10 +589,10 @@ static void there_and_back(struct world *w)
     server_end();
 }
 
-static void everysec_killed(struct world *w)
+/* The server goes on, and comes back with what it has written. */
+static void killed(struct world *w)
 {
-    server_begin(w, REDIS_AOF_EVERYSEC, false);
-    play(w, 40, w->n);
+    play(w, 30, w->n);
     assert_int_equal(redis_server_kill(a, SIGKILL), 0);
     assert_true(redis_server_restart(a));
     look(w);
@@ -618,17 +601,17 @@ static void everysec_killed(struct world *w)
     server_end();
 }
 
+static void everysec_killed(struct world *w)
+{
+    server_begin(w, REDIS_AOF_EVERYSEC, false);
+    killed(w);
+}
+
 static void older_dump(struct world *w)
 {
     server_begin(w, REDIS_AOF_OFF, false);
     assert_true(redis_do_ok(a, "SAVE", NULL));
-    play(w, 20, w->n);
-    assert_int_equal(redis_server_kill(a, SIGKILL), 0);
-    assert_true(redis_server_restart(a));
-    look(w);
-    wake_clients(w);
-    end(w);
-    server_end();
+    killed(w);
 }
 
 static void first_replica(struct world *w)

@@ -29,8 +29,6 @@
 #include "lib/servers.h"
 #endif
 
-#define LINE 256
-
 /* One thing of each noun, as it was given to somebody. */
 struct given {
     char number[16];
@@ -43,29 +41,11 @@ struct given {
     uint64_t room; /* the version that it brought about */
 };
 
-static void execute(struct usher_engine *e, struct usher_reply *r, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-static void execute(struct usher_engine *e, struct usher_reply *r, const char *format, ...)
-{
-    char text[LINE];
-    struct line l;
-    enum usher_status status;
-    va_list args;
-
-    va_start(args, format);
-    (void)vsnprintf(text, sizeof text, format, args);
-    va_end(args);
-    line_read(&l, text);
-    status = usher_execute(e, &l.c, r, 1);
-    assert_true(status == USHER_OK || status == r->status);
-    line_done(&l);
-}
-
 #define must(e, want, ...)                                                                     \
     do {                                                                                       \
         struct usher_reply must_r;                                                             \
                                                                                                \
-        execute(e, &must_r, __VA_ARGS__);                                                      \
+        line_execute(e, &must_r, __VA_ARGS__);                                                 \
         if (must_r.status != (want)) {                                                         \
             print_error(__VA_ARGS__);                                                          \
             fail_msg(": %s (%s), wanted %s", usher_status_word(must_r.status), must_r.message, \
@@ -100,27 +80,27 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     static unsigned sets;
     struct usher_reply r;
 
-    execute(e, &r, "number call p owner=%s", who);
+    line_execute(e, &r, "number call p owner=%s", who);
     assert_int_equal(r.status, USHER_OK);
     (void)snprintf(g->number, sizeof g->number, "%.15s", r.of.number.number);
     g->token = r.of.number.token;
     usher_reply_done(&r);
-    execute(e, &r, "queue login desk %s", who);
+    line_execute(e, &r, "queue login desk %s", who);
     assert_int_equal(r.status, USHER_OK);
     g->login = r.of.queue.login;
     usher_reply_done(&r);
     must(e, USHER_OK, "queue apply desk caller-of-%s", who);
-    execute(e, &r, "serial reserve bill owner=%s lease=3600000", who);
+    line_execute(e, &r, "serial reserve bill owner=%s lease=3600000", who);
     assert_int_equal(r.status, USHER_OK);
     g->bill = r.of.serial.rows[0].first;
     g->bill_token = r.of.serial.token;
     usher_reply_done(&r);
-    execute(e, &r, "id next ids n=5");
+    line_execute(e, &r, "id next ids n=5");
     assert_int_equal(r.status, USHER_OK);
     g->id = r.of.id.first;
     g->id_token = r.of.id.token;
     usher_reply_done(&r);
-    execute(e, &r, "room set lobby last %s-%u", who, ++sets);
+    line_execute(e, &r, "room set lobby last %s-%u", who, ++sets);
     assert_int_equal(r.status, USHER_OK);
     g->room = r.version;
     usher_reply_done(&r);
@@ -224,7 +204,7 @@ static void copy_heartbeat(struct usher_engine *e, struct copy *c)
 {
     struct usher_reply r;
 
-    execute(e, &r, "room alive lobby ann");
+    line_execute(e, &r, "room alive lobby ann");
     assert_int_equal(r.status, USHER_OK);
     (void)usher_replica_heartbeat(c->r, r.epoch, r.of.room.since, r.of.room.mark);
     usher_reply_done(&r);
@@ -295,7 +275,7 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     struct given dora;
 
     all_lost(e, bob); /* before anything is written as well */
-    execute(e, &r, "number stats p");
+    line_execute(e, &r, "number stats p");
     chain.version = r.version;
     usher_reply_done(&r);
     assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, &chain, &watch), USHER_OK);
@@ -388,7 +368,7 @@ static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
         struct usher_reply r;
 
         fickle_back(copy);
-        execute(e, &r, "number add p 2");
+        line_execute(e, &r, "number add p 2");
         version[i] = r.version;
         usher_reply_done(&r);
         for (int k = 0; k < i; k++) /* as many tokens as may be given out meanwhile */
@@ -503,7 +483,7 @@ static void a_copy_that_has_all_loses_nothing(void **state)
         {
             struct usher_reply r;
 
-            execute(e, &r, "number show p %s", ann.number);
+            line_execute(e, &r, "number show p %s", ann.number);
             ann.token = r.of.number.rows[0].token;
             usher_reply_done(&r);
         }
@@ -628,6 +608,40 @@ static void an_older_dump_is_noticed(void **state)
     usher_close(e);
 }
 
+/* Both at once: what is mended has its gaps still, before the jump is stored and behind it. */
+static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state)
+{
+    static const char *const keys[] = { "{p}:number:index", "{p}:number:held", "{lobby}:room:index",
+                                        "{lobby}:room:held" };
+    struct usher_check_result found;
+    struct usher_engine *e;
+    struct given ann, bob, dora;
+
+    (void)state;
+    e = opened(url_of(second));
+    begin(e);
+    give(e, "ann", &ann);
+    assert_true(redis_do_ok(second, "SAVE", NULL));
+    give(e, "bob", &bob);
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+    for (int i = 0; i < 2; i++) {
+        for (size_t k = 0; k < sizeof keys / sizeof *keys; k++)
+            assert_true(redis_do_ok(second, "DEL", keys[k], NULL));
+        must(e, USHER_UNAVAILABLE, "number hangup p %s token=%" PRIu64, bob.number, bob.token);
+        must(e, USHER_UNAVAILABLE, "room changes lobby since=%" PRIu64, bob.room);
+        assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+        assert_true(found.faults > 0 && found.repaired == found.faults);
+        all_lost(e, &bob);
+        if (i == 0)
+            give(e, "dora", &dora); /* from now on the jump is stored */
+    }
+    all_there(e, &ann);
+    all_there(e, &dora);
+    sound(e);
+    usher_close(e);
+}
+
 /* A restart with everything, the first replica, a failover behind which nothing was written. */
 static void who_lost_nothing_is_told_nothing(void **state)
 {
@@ -645,8 +659,8 @@ static void who_lost_nothing_is_told_nothing(void **state)
 
         assert_int_equal(redis_server_kill(first, SIGKILL), 0);
         assert_true(redis_server_restart(first));
-        execute(a, &r, "number renew p %s token=%" PRIu64 " lease=%d", ann.number, ann.token,
-                100000 + i);
+        line_execute(a, &r, "number renew p %s token=%" PRIu64 " lease=%d", ann.number, ann.token,
+                     100000 + i);
         assert_int_equal(r.status, USHER_OK);
         assert_true(r.version > 1000000);
         nobodys = i == 0 ? r.version - 100 : nobodys;
@@ -720,6 +734,8 @@ int main(int argc, char **argv)
                                         two_servers, no_servers),
         cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_server_lost, two_servers,
                                         no_servers),
+        cmocka_unit_test_setup_teardown(what_is_torn_and_went_back_is_mended_and_tells_the_loss,
+                                        two_servers, no_servers),
         cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
         cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),
         cmocka_unit_test_setup_teardown(by_hand_as_well, two_servers, no_servers),

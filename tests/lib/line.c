@@ -5,6 +5,7 @@
 #include "lib/line.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,6 +34,22 @@ void line_done(struct line *l)
 {
     usher__words_done(&l->words);
     free(l->block);
+}
+
+enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_reply,
+                               const char *format, ...)
+{
+    char text[1024];
+    struct line l;
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    line_read(&l, text);
+    (void)usher_execute(e, &l.c, ret_reply, 1);
+    line_done(&l);
+    return ret_reply->status;
 }
 
 char *line_answer(const struct usher_command *c, const struct usher_reply *r)

@@ -24,6 +24,10 @@ struct line {
 void line_read(struct line *l, const char *text);
 void line_done(struct line *l);
 
+/* Read it and give it to @e.  Returns the status of the reply, which is the caller's. */
+enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_reply,
+                               const char *format, ...) __attribute__((format(printf, 3, 4)));
+
 /* The answer, but for the epoch and for whether it was kept, in JSON; the caller frees it. */
 char *line_answer(const struct usher_command *c, const struct usher_reply *r);
 

@@ -102,6 +102,7 @@ end
 
 -- Has the store lost @v?  See room_lost().
 function S.room_lost(v)
+    if v == S.shown() then return false end
     S.gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
     return S.gaps ~= '' and S.of_lost(v)
 end

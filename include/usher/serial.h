@@ -83,7 +83,7 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_LOST = 3,      /* the same: the store may have gone back in time */
     USHER_SERIAL_WHY_KEPT = 4,      /* base, step, radix, mode and whether there is a check digit
                                      * stay once numbers were made */
-    USHER_SERIAL_WHY_ROOM = 5,      /* numbers already made are beyond max or width */
+    USHER_SERIAL_WHY_ROOM = 5,      /* numbers made, or start, are beyond max or width */
     USHER_SERIAL_WHY_MODE = 6,      /* the verb is for rules of the other mode */
     USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
     USHER_SERIAL_WHY_FILLS = 8,     /* USHER_SERIAL_FILLS_MAX fills wait to be taken */

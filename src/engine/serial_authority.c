@@ -182,8 +182,8 @@ static enum usher_status restore(ask *a)
     usher__ask_run(a, &c, &reply);
     status = reply.status == USHER_SAME ? USHER_OK : reply.status;
     if (status != USHER_OK)
-        (void)snprintf(a->why, sizeof a->why, "the rule cannot be made again: %.120s",
-                       reply.message);
+        (void)snprintf(a->why, sizeof a->why, "the rule cannot be made again: %s: %.120s",
+                       usher_status_word(reply.status), reply.message);
     usher_reply_done(&reply);
     return status == USHER_OK ? status : USHER_UNAVAILABLE;
 }

@@ -609,7 +609,7 @@ static enum usher_status grant(work *w)
     }
     top = s.granted > s.cur ? s.granted : s.cur;
     known = a->from <= top ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
-                           : s.taken == s.limit && s.granted <= s.limit && s.debt == 0;
+                           : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
     if (known) {
         answer(w, USHER_SAME, &s);
         return USHER_OK;
@@ -1297,7 +1297,7 @@ static enum usher_status rule(work *w)
         s.taken = s.cur = start - 1;
     }
     s.limit = usher__serial_limit(&f, pair(set + SET_MAX), set[SET_MODE], set[SET_RESET]);
-    if (s.limit < s.cur || (set[SET_RESET] != USHER_RESET_NONE && s.limit < start - 1))
+    if (s.limit < s.cur || s.limit < start - 1)
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_ROOM, &s);
     set_pair(set + SET_LIMIT, s.limit);
     if (!exists || set[SET_RESET] != old[SET_RESET] || set[SET_ZONE] != old[SET_ZONE]) {

@@ -13,6 +13,9 @@
 struct usher_engine *suite_open(const struct backend *b, const char *url, const int64_t *now,
                                 const struct usher_options *also);
 
+/* *@e is NULL, so that nobody closes it again if what follows fails. */
+void suite_close(struct usher_engine **e);
+
 /* The audit finds nothing. */
 void audit(struct usher_engine *e);
 

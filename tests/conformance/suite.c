@@ -3033,7 +3033,7 @@ static void what_was_answered_is_there_after_opening_again(void **state)
     ok(f, "call desk owner=bob lease=0");
     empty(f, "call desk group=c");
     digest(f, "desk", before);
-    usher_close(f->e);
+    suite_close(&f->e);
     f->e = engine_open(f, f->url);
     digest(f, "desk", after);
     assert_string_equal(before, after);

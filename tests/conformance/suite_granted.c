@@ -269,7 +269,7 @@ static void nothing_comes_twice_whatever_is_lost(void **state)
         if (f->away ? below(f, 8) == 0 : below(f, 150) == 0) {
             f->away = !f->away;
             atomic_store(&f->notary.answer, f->away ? USHER_UNAVAILABLE : USHER_OK);
-            usher_close(f->e); /* a short deadline while it is away */
+            suite_close(&f->e); /* a short deadline while it is away */
             {
                 struct usher_options opt = USHER_OPTIONS_INIT;
 
@@ -279,7 +279,7 @@ static void nothing_comes_twice_whatever_is_lost(void **state)
             }
         }
         if (below(f, 120) == 0 && !f->away) {
-            usher_close(f->e);
+            suite_close(&f->e);
             if (below(f, 3) != 0) {
                 assert_true(backend->fresh(f->url));
                 lost++;
@@ -295,6 +295,8 @@ static void nothing_comes_twice_whatever_is_lost(void **state)
                           f->r.message);
         if (f->away)
             continue; /* nobody can compare */
+        if (f->r.status == USHER_UNAVAILABLE || f->r.status == USHER_UNKNOWN)
+            fail_msg("step %" PRIu64 ": %s: %s", i, line, f->r.message);
         assert_int_equal(usher_audit(f->e, NULL, NULL, &faults), USHER_OK);
         if (faults != 0) {
             print_error("step %" PRIu64 ": %s\n", i, line);

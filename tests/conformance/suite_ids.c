@@ -725,7 +725,7 @@ static void ids_end_with_a_fork(void **state)
 /* f->e again, on a store that knows nothing, with f->notary. */
 static void begin_with_notary(struct fixture *f, int64_t timeout_ms)
 {
-    usher_close(f->e);
+    suite_close(&f->e);
     assert_true(backend->fresh(f->url));
     if (f->notary == NULL) {
         f->notary = malloc(sizeof *f->notary);
@@ -1162,7 +1162,7 @@ static void no_two_processes_get_one_id(void **state)
     assert_true(all != MAP_FAILED);
     create(f, "strict", 0, SET(0));
     create(f, "process", 0, SET(0));
-    usher_close(f->e);
+    suite_close(&f->e);
     for (int i = 0; i < PROCESSES; i++) {
         pids[i] = fork();
         if (pids[i] == 0) {

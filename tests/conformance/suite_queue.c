@@ -1386,7 +1386,7 @@ static void pause_wrap_up_and_places_are_there_after_opening_again(void **state)
           { "login bob", "ok idle" }, { "pause bob", "ok paused" }, { "apply a", "ok room ann" },
           { "apply b", "ok queue 0" }, { "apply c priority=1", "ok queue 0" },
           { "finish ann.1", "ok a ann" });
-    usher_close(f->e);
+    suite_close(&f->e);
     f->e = engine_open(f, f->url);
     STORY(f, { "agents", "ok ann:wrapup bob:paused" }, { "list", "ok c b" }, { "+60000", 0 },
           { "where c", "ok room ann" }, { "ready bob", "ok busy" }, { "where b", "ok room bob" });
@@ -1397,7 +1397,7 @@ static void a_restart_frees_nobody_who_is_in_a_room(void **state)
     struct fixture *f = *state;
 
     STORY(f, { "login ann", "ok idle" }, { "apply a", "ok room ann" });
-    usher_close(f->e);
+    suite_close(&f->e);
     f->e = engine_open(f, f->url);
     STORY(f, { "login ann", "same busy" }, { "room ann", "ok busy a" }, { "apply b", "ok queue 0" },
           { "finish ann.1", "ok a ann" }, { "where b", "ok room ann" });
@@ -1414,7 +1414,7 @@ static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
           { "apply d", "ok queue 0" }, { "stats", "ok" });
     before = f->r.of.queue.of.stats;
     for (int i = 0; i < 3; i++) {
-        usher_close(f->e);
+        suite_close(&f->e);
         f->e = engine_open(f, f->url);
     }
     STORY(f, { "stats", "ok" });
@@ -1547,7 +1547,7 @@ static void with_history(struct fixture *f, struct kept *k)
 
     usher_close(f->twin);
     f->twin = NULL;
-    usher_close(f->e);
+    suite_close(&f->e);
     opt.history = &k->base;
     f->e = suite_open(f->b, f->url, &f->now, &opt);
 }
@@ -1607,8 +1607,7 @@ static void a_history_has_each_visit_once_whatever_fails(void **state)
     assert_string_equal(f->said, "ok d:seated …");
     /* what is left is moved as the engine is closed */
     STORY(f, { "apply f", "ok room ann" }, { "leave f", "ok f ann" });
-    usher_close(f->e);
-    f->e = NULL;
+    suite_close(&f->e);
     assert_int_equal(k.n, 6);
     assert_string_equal(k.visits[5].user, "f");
     assert_string_equal(k.visits[5].agent, "ann");
@@ -1638,7 +1637,7 @@ static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **st
     k.mode = WELL;
     assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
     STORY(f, { "apply b", "ok room ann" });
-    usher_close(f->e);
+    suite_close(&f->e);
     f->e = engine_open(f, f->url);
     assert_true(k.n >= 10 && k.n <= 11);
 }
@@ -1663,7 +1662,7 @@ static void engines_share_a_history(void **state)
     assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
     assert_int_equal(k.n, 5);
     usher_close(plain);
-    usher_close(f->e);
+    suite_close(&f->e);
     f->e = engine_open(f, f->url);
 }
 

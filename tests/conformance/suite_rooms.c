@@ -1372,7 +1372,7 @@ static void whoever_comes_finishes_a_closing_room(void **state)
             digests(f, "r");
             if (f->b->shared) { /* nothing was kept in the engine */
                 usher_reply_done(&f->r);
-                usher_close(f->e);
+                suite_close(&f->e);
                 f->e = engine_open(f, f->url, true);
             }
         }
@@ -1474,7 +1474,7 @@ static void the_closer_may_die_at_any_step(void **state)
         }
         if (f->b->shared) { /* nothing was kept in the engine */
             usher_reply_done(&f->r);
-            usher_close(f->e);
+            suite_close(&f->e);
             f->e = engine_open(f, f->url, false);
         }
         for (; items(f) > 0 && steps < 100; steps++) {

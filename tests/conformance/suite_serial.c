@@ -1191,6 +1191,18 @@ static void a_grant_beyond_the_limit_uses_up_the_rule(void **state)
     assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_ROOM);
     f->now += DAY;
     ok(f, "take d");
+    /* without periods neither: such a rule could not be made again after a loss */
+    ok(f, "rule e max=10");
+    ok(f, "take e");
+    refused(f, "rule e start=1000");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_ROOM);
+    /* used up without a grant, by hand: nobody has to ask for what cannot be */
+    ok(f, "rule h max=100 authority=1 batch=5");
+    ok(f, "grant h 0 10");
+    ok(f, "setmaxcur h 100");
+    ok(f, "grant h 3000 3000");
+    empty(f, "take h");
+    assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_EXHAUSTED);
 }
 
 static void in_debt_a_rule_without_a_maximum_goes_on(void **state)

@@ -39,8 +39,7 @@ static void engine_open(struct fixture *f, const char *more, bool own_clock)
     struct usher_options opt = USHER_OPTIONS_INIT;
     char url[BACKEND_URL_MAX + 64];
 
-    usher_close(f->e);
-    f->e = NULL;
+    suite_close(&f->e);
     opt.timeout_ms = 60000;
     opt.drivers = f->b->drivers;
     opt.now_ms = own_clock ? clock_of : NULL;

@@ -508,7 +508,7 @@ function S.make_rules()
             s.cur, s.taken = before, before
         end
         s.limit = S.limit(f, S.get(set, K.SET_MAX), mode, reset)
-        if S.less(s.limit, s.cur) or reset ~= 0 and S.less(s.limit, before) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
+        if S.less(s.limit, s.cur) or S.less(s.limit, before) then return S.turned_down(K.REFUSED, K.WHY_ROOM, s) end
         set[K.SET_LIMIT + 1], set[K.SET_LIMIT + 2] = s.limit[1], s.limit[2]
         if not exists or reset ~= old[K.SET_RESET + 1] or zone ~= zone_was then
             local period = S.period_of(reset, S.now, zone)
@@ -623,7 +623,7 @@ function S.make_rules()
         local lost, bump = s.rule.n5 ~= server, false
         local behind, free = S.less(top, from), s.debt[1] == 0 and s.debt[2] == 0
         local known = not behind and not S.less(s.granted, to) and (free or S.less(to, s.debt))
-            or behind and not S.less(s.taken, s.limit) and not S.less(s.limit, s.granted) and free
+            or behind and free and not S.less(s.taken, s.limit) and s.granted[1] == s.limit[1] and s.granted[2] == s.limit[2]
         if known and not lost then return S.tell(K.SAME, s) end
         local beyond = false
         if lost or behind then

@@ -199,6 +199,26 @@ static void print_fault(void *payload, const char *line)
     print_error("audit: %s\n", line);
 }
 
+/* Close the room at the time @at says, and go on until nothing is left of it. */
+static void close_whole(struct usher_engine *e, unsigned scope, const char *at)
+{
+    char text[128];
+    struct line line;
+    struct usher_reply reply;
+    bool closing = true;
+
+    for (unsigned i = 0; closing; i++) {
+        (void)snprintf(text, sizeof text, "room %s %s %.*s", i == 0 ? "close" : "sweep",
+                       chatter_scopes[scope].name, (int)strcspn(at, " "), at);
+        line_read(&line, text);
+        if (usher_execute(e, &line.c, &reply, 1) != USHER_OK || i == 10000)
+            fail_msg("%s: %s", text, reply.message);
+        closing = reply.of.room.state == USHER_ROOM_CLOSING;
+        usher_reply_done(&reply);
+        line_done(&line);
+    }
+}
+
 /*
  * Opening and closing a room are several steps of the store, each whole.  Whoever is killed between
  * two of them leaves a room that is neither as before nor as it would have been: one that is
@@ -208,9 +228,6 @@ static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsi
                          const struct diary *d, unsigned from, unsigned to)
 {
     const char *at = NULL;
-    char line[128];
-    enum usher_status status;
-    uint64_t version;
 
     for (unsigned i = from; i < to; i++)
         if (d->notes[i].scope == scope && (strncmp(d->notes[i].line, "room open ", 10) == 0 ||
@@ -218,11 +235,41 @@ static bool closes_alike(struct usher_engine *e, struct usher_engine *twin, unsi
             at = strstr(d->notes[i].line, "now=");
     if (at == NULL)
         return false;
-    (void)snprintf(line, sizeof line, "room close %s %.*s", chatter_scopes[scope].name,
-                   (int)strcspn(at, " "), at);
-    tell(e, line, &status, &version);
-    tell(twin, line, &status, &version);
+    close_whole(e, scope, at);
+    close_whole(twin, scope, at);
     return alike(e, twin, scope);
+}
+
+/* What a look at it says, for whoever has to find out why they differ. */
+static void describe(const char *which, struct usher_engine *e, unsigned scope)
+{
+    static const char *const looks[] = { [USHER_NUMBER] = "stats",
+                                         [USHER_QUEUE] = "stats",
+                                         [USHER_ROOM] = "snapshot",
+                                         [USHER_SERIAL] = "show",
+                                         [USHER_ID] = "show" };
+    enum usher_noun noun = chatter_scopes[scope].noun;
+    char text[128], digest[33];
+    struct usher_reply reply;
+    struct line line;
+
+    (void)snprintf(text, sizeof text, "%s %s %s", usher_noun_word(noun), looks[noun],
+                   chatter_scopes[scope].name);
+    line_read(&line, text);
+    (void)usher_execute(e, &line.c, &reply, 1);
+    print_error("%s: %s: %s, version %" PRIu64 ", epoch %" PRIx64, which, text,
+                usher_status_word(reply.status), reply.version, reply.epoch);
+    if (noun == USHER_ROOM) {
+        print_error(", state %d, %zu rows:", (int)reply.of.room.state, reply.of.room.n_rows);
+        for (size_t i = 0; i < reply.of.room.n_rows; i++)
+            print_error(" %d:%.*s", (int)reply.of.room.rows[i].kind,
+                        (int)reply.of.room.rows[i].id.size, reply.of.room.rows[i].id.data);
+    }
+    print_error("\n");
+    usher_reply_done(&reply);
+    line_done(&line);
+    digest_of(e, scope, digest);
+    print_error("digest %s\n", digest);
 }
 
 /* Of what was under way, over a run. */
@@ -266,6 +313,8 @@ static void settle(const char *url, struct usher_engine *twin, struct diary *d)
             if (d->notes[i].scope == k)
                 print_error("%s %s\n", i < acknowledged ? "acknowledged" : "under way",
                             d->notes[i].line);
+        describe("the store", e, k);
+        describe("the twin", twin, k);
         fail_msg("%s %s is not as the dead had it", usher_noun_word(chatter_scopes[k].noun),
                  chatter_scopes[k].name);
     }

@@ -1427,6 +1427,26 @@ static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
     assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
 }
 
+/* As many as are not put back at once stand in front of it, and the cap keeps them. */
+static void one_of_another_day_is_found_behind_a_thousand_capped_ones(void **state)
+{
+    static const char *const last[] = { "f", NULL };
+    struct fixture *f = *state;
+
+    a_thousand_used(f, "", last);
+    ok(f, "set desk daily=1");
+    ok(f, "call desk number=f");
+    ok(f, "hangup desk f");
+    empty(f, "call desk"); /* all have been put aside */
+    ok(f, "set desk zone=1440");
+    ok(f, "call desk number=f"); /* tomorrow's */
+    ok(f, "hangup desk f");
+    ok(f, "set desk zone=0");
+    assert_given(f, "desk owner=ann", "f");
+    empty(f, "call desk");
+    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+}
+
 static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
 {
     static const char *const last[] = { "f group=a", "h group=b", NULL };
@@ -3212,6 +3232,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(of_several_capped_a_higher_cap_frees_those_below_it),
         TEST(another_zone_frees_whose_day_is_another_one),
         TEST(a_fresh_number_is_given_behind_a_thousand_capped_ones),
+        TEST(one_of_another_day_is_found_behind_a_thousand_capped_ones),
         TEST(a_fresh_number_of_a_group_goes_before_those_of_others),
         TEST(due_holds_of_other_groups_hide_no_number),
         TEST(what_is_due_and_frees_none_is_told_of_truly),

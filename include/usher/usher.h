@@ -542,9 +542,10 @@ USHER_API const char *usher_requeue_word(enum usher_requeue requeue);
 
 /* One number held for one call. */
 struct usher_hold {
-    /* Fencing token: larger for every later hold of the pool, whatever its store has lost
-     * meanwhile; one of a store that has no identity (memory) as long as the pool is not made anew.
-     */
+    /* Fencing token: another one for each hold of the pool, whatever its store has lost meanwhile,
+     * and larger for every later one, but where two servers were masters at the same time: those of
+     * the one that is given up may be larger than those of the other.  One of a store that has no
+     * identity (memory) as long as the pool is not made anew. */
     uint64_t token;
     int64_t until_ms; /* 0: until hangup */
     uint64_t epoch, version;
@@ -635,6 +636,19 @@ USHER_API enum usher_status usher_number_hangup(struct usher_engine *e, const ch
 USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const char *pool,
                                                const char *number, uint64_t token, int64_t lease_ms,
                                                int64_t *ret_until_ms);
+
+/**
+ * As usher_number_renew() of @hold->number and @hold->token, by @owner, who takes the number back
+ * if the store has lost that it was given out and nobody else has it: though it is not registered,
+ * rests, or has had its calls of the day.  @hold is then a new one, with a larger token; asked
+ * again, it is the same.  It ends with the call: do not call usher_number_call() as well. USHER_OK,
+ * USHER_SAME: *@hold is written; USHER_LOST: somebody else has the number, or it is not in the pool
+ * any more; USHER_STALE, USHER_REFUSED, USHER_MISSING as for hangup.  O(log n).  Since 0.1. Table:
+ * events `renew`, `retake`.
+ */
+USHER_API enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool,
+                                                  const char *owner, int64_t lease_ms,
+                                                  struct usher_hold *hold);
 
 /**
  * For operators: end the rest of @number, however long it was to be.  Its calls of the day stay: if

@@ -14,7 +14,7 @@
 enum usher__number_event {
 #define E(name, code, word, text) USHER__NUMBER_##name = code,
 #include "number.def"
-    USHER__NUMBER_EVENTS = 10
+    USHER__NUMBER_EVENTS = 11
 };
 
 enum usher__claim {

@@ -101,6 +101,17 @@ static void lease_of(struct usher_command *c, int64_t lease_ms)
     c->arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
 }
 
+static void hold_write(const struct usher_reply *reply, struct usher_hold *ret)
+{
+    const struct usher_number_reply *n = &reply->of.number;
+
+    ret->token = n->token;
+    ret->until_ms = n->until_ms;
+    ret->epoch = reply->epoch;
+    ret->version = reply->version;
+    memcpy(ret->number, n->number, n->number_size + 1);
+}
+
 enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
                                     const struct usher_call_options *opt,
                                     struct usher_hold *ret_hold)
@@ -127,15 +138,8 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
         lease_of(&c, opt->lease_ms);
     }
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME) {
-        const struct usher_number_reply *n = &reply.of.number;
-
-        ret_hold->token = n->token;
-        ret_hold->until_ms = n->until_ms;
-        ret_hold->epoch = reply.epoch;
-        ret_hold->version = reply.version;
-        memcpy(ret_hold->number, n->number, n->number_size + 1);
-    }
+    if (status == USHER_OK || status == USHER_SAME)
+        hold_write(&reply, ret_hold);
     return status;
 }
 
@@ -171,6 +175,28 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
     status = execute(e, &c, &reply);
     if (ret_until_ms != NULL && (status == USHER_OK || status == USHER_SAME))
         *ret_until_ms = reply.of.number.until_ms;
+    return status;
+}
+
+enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
+                                        int64_t lease_ms, struct usher_hold *hold)
+{
+    struct usher_command c;
+    struct usher_reply reply;
+    enum usher_status status;
+
+    if (owner == NULL || hold == NULL) {
+        usher__message_set("number renew: %s is NULL", owner == NULL ? "owner" : "hold");
+        return USHER_INVALID;
+    }
+    command_init(&c, USHER_NUMBER_RENEW, pool, hold->number);
+    c.given |= USHER_GIVEN_TOKEN;
+    c.arg.number.token = hold->token;
+    c.arg.number.owner = text(owner);
+    lease_of(&c, lease_ms);
+    status = execute(e, &c, &reply);
+    if (status == USHER_OK || status == USHER_SAME)
+        hold_write(&reply, hold);
     return status;
 }
 

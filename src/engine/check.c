@@ -80,6 +80,8 @@ static const char *conflict(const struct usher_command *command)
             return a->after.data != NULL ? "after goes with node" : NULL;
         if ((command->given & USHER_GIVEN_TOKEN) != 0)
             return "token goes with a number";
+        if (a->owner.data != NULL)
+            return "owner goes with a number";
         return a->after.data != NULL && !usher__text_token(&a->after, &token)
                    ? "after is not a token"
                    : NULL;

@@ -727,7 +727,7 @@ static enum usher_status stick(work *w, change *c, const struct usher_text *numb
                                   set[USHER__SET_STICKY_MAX]);
 }
 
-/* Give the number, which is free, to this call. */
+/* Give the number, which is free, to this call, which begins or takes it back. */
 static enum usher_status take(work *w, move *m)
 {
     const struct usher_number_args *a = &w->command->arg.number;
@@ -737,10 +737,12 @@ static enum usher_status take(work *w, move *m)
     int64_t lease =
         (w->command->given & USHER_GIVEN_LEASE) != 0 ? a->lease_ms : set[USHER__SET_LEASE];
     int64_t *counts = w->scope.counts;
+    unsigned event =
+        w->command->verb == USHER_NUMBER_RENEW ? USHER__NUMBER_RETAKE : USHER__NUMBER_CALL;
     enum usher_status status;
 
     begin(w, m);
-    settle(w, r, usher__number_move(r->state, USHER__NUMBER_CALL, USHER__CLAIM_NONE).to,
+    settle(w, r, usher__number_move(r->state, event, USHER__CLAIM_NONE).to,
            lease > 0 ? w->now + lease : 0, w->scope.version);
     r->token = r->order = w->scope.version;
     r->n[USHER__N_CALLS] = calls_on(&w->scope, r, w->now) + 1;
@@ -1076,12 +1078,22 @@ static enum usher_status renew(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
     struct usher__number_move to;
+    bool again = false;
     move m;
     struct usher_record *r = mine(&m);
     enum usher_status status = load(w, &a->number, &m);
 
-    if (token_lost(w, status, r))
-        return usher__say_lost(w, "token");
+    if (token_lost(w, status, r)) {
+        /* who has taken it back already may ask again */
+        again = status == USHER_OK && a->owner.data != NULL && busy(r->state) &&
+                usher__text_equal(&a->owner, &r->owner);
+        if (!again && status == USHER_OK && a->owner.data != NULL &&
+            usher__number_move(r->state, USHER__NUMBER_RETAKE, USHER__CLAIM_NONE).status ==
+                USHER_OK)
+            return take(w, &m);
+        if (!again)
+            return usher__say_lost(w, "token");
+    }
     if (status == USHER_MISSING) {
         answer_nodata(w, USHER_MISSING);
         return USHER_OK;
@@ -1089,7 +1101,8 @@ static enum usher_status renew(work *w)
     if (status != USHER_OK)
         return status;
     to = usher__number_move(r->state, USHER__NUMBER_RENEW,
-                            a->token == r->token ? USHER__CLAIM_HOLDER : USHER__CLAIM_OTHER);
+                            again || a->token == r->token ? USHER__CLAIM_HOLDER
+                                                          : USHER__CLAIM_OTHER);
     if (to.status == USHER_OK) {
         status = extend(w, &m);
         if (status == USHER_OK)

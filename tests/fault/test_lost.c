@@ -135,6 +135,35 @@ static void all_there(struct usher_engine *e, const struct given *g)
     must(e, USHER_OK, "room changes lobby since=%" PRIu64, g->room);
 }
 
+/* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
+static void taken_back(struct usher_engine *e, const struct given *bob)
+{
+    struct usher_hold hold = { .token = bob->token }, again;
+    struct usher_reply r;
+
+    (void)snprintf(hold.number, sizeof hold.number, "%s", bob->number);
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", 3600000, &hold), USHER_OK);
+    assert_string_equal(hold.number, bob->number);
+    assert_true(hold.token != bob->token && hold.until_ms > 0);
+    line_execute(e, &r, "number show p %s", bob->number);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_true(r.of.number.token == hold.token);
+    usher_reply_done(&r);
+    /* the answer was lost as well: asked again by what he had before */
+    again = hold;
+    again.token = bob->token;
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", 3600001, &again), USHER_OK);
+    assert_true(again.token == hold.token);
+    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob->number, bob->token);
+    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, bob->number, bob->token);
+    must(e, USHER_SAME, "number call p owner=bob");
+    must(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob->number, hold.token);
+    must(e, USHER_LOST, "number renew p none token=%" PRIu64 " owner=bob", bob->token);
+    assert_int_equal(usher_number_renew_as(e, "p", NULL, 0, &hold), USHER_INVALID);
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", 0, NULL), USHER_INVALID);
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", 0, &hold), USHER_REFUSED); /* is over */
+}
+
 static void print_fault(void *payload, const char *line)
 {
     (void)payload;
@@ -285,9 +314,11 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     assert_true(dora.token != bob->token && dora.login != bob->login &&
                 dora.bill_token != bob->bill_token && dora.id_token != bob->id_token);
     all_lost(e, bob); /* … are not his */
+    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=bob", bob->number, bob->token);
     all_there(e, ann);
     all_there(e, &dora);
     all_lost(e, bob);
+    taken_back(e, bob);
     usher_unwatch(e, watch);
     assert_true(chain.n >= 5 && chain.jumps == 1);
     sound(e);
@@ -375,6 +406,58 @@ static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
             assert_true(version[i] > version[k] + 10000 || version[k] > version[i] + 10000);
     }
     fickle_free(copy);
+    usher_close(e);
+}
+
+/* What keeps a number from callers does not keep it from a call that is under way. */
+static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
+{
+    static const char *const then[] = { "number unreg p 1",     /* not registered */
+                                        "number set p daily=1", /* has had its calls */
+                                        "number hangup p 1 rest=100000" /* rests */ };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct fickle_copy *copy;
+    struct usher_engine *e;
+    struct usher_hold bob;
+    struct usher_reply r;
+
+    (void)state;
+    options.drivers = &fickle_driver;
+    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    must(e, USHER_OK, "number add p 1 group=g");
+    must(e, USHER_OK, "number reg p 1");
+    for (size_t i = 0; i < sizeof then / sizeof *then; i++) {
+        must(e, i < 2 ? USHER_SAME : USHER_OK, "number set p daily=0");
+        must(e, USHER_OK, "number call p owner=ann");
+        if (i < 2)
+            must(e, USHER_OK, "number hangup p 1 rest=0");
+        must(e, USHER_OK, "%s", then[i]);
+        copy = fickle_copy();
+        assert_non_null(copy);
+        if (i == 0)
+            must(e, USHER_OK, "number reg p 1");
+        must(e, USHER_OK, "number set p daily=9");
+        (void)usher_number_lift(e, "p", "1");
+        assert_int_equal(usher_number_call(e, "p", "bob", NULL, &bob), USHER_OK);
+        fickle_back(copy);
+        fickle_free(copy);
+        line_execute(e, &r, "number call p owner=eve");
+        assert_int_equal(r.status, USHER_EMPTY);
+        usher_reply_done(&r);
+        must(e, USHER_OK, "number renew p 1 token=%" PRIu64 " owner=bob lease=5000", bob.token);
+        line_execute(e, &r, "number show p 1");
+        assert_int_equal(r.of.number.state, i == 0 ? USHER_NUMBER_BUSY_DOWN : USHER_NUMBER_BUSY_UP);
+        usher_reply_done(&r);
+        sound(e);
+        must(e, USHER_OK, "number hangup p 1 rest=0");
+        must(e, i == 0 ? USHER_OK : USHER_SAME, "number reg p 1");
+        sound(e);
+    }
+    must(e, USHER_OK, "number del p 1");
+    must(e, USHER_LOST, "number renew p 1 token=%" PRIu64 " owner=bob", bob.token);
+    line_execute(e, &r, "number renew p owner=bob node=n");
+    assert_int_equal(r.status, USHER_INVALID);
+    usher_reply_done(&r);
     usher_close(e);
 }
 
@@ -723,6 +806,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_waits_to_be_told_may_be_lost),
         cmocka_unit_test(who_takes_over_at_the_same_time_goes_on_elsewhere),
+        cmocka_unit_test(a_call_goes_on_with_a_number_that_is_not_offered),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,

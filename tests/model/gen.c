@@ -629,6 +629,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         } else if (rng_chance(r, 97)) {
             give_token(g, ret);
         }
+        if (rng_chance(r, a->number.data != NULL ? g->owner / 2 : 2))
+            a->owner = any(g, &g->owners);
         if (rng_chance(r, 50)) {
             c->given |= USHER_GIVEN_LEASE;
             a->lease_ms = span(g);

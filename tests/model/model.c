@@ -121,7 +121,7 @@ static bool arguments_right(const struct usher_command *c)
         may = USHER_GIVEN_TOKEN | USHER_GIVEN_REST;
         break;
     case USHER_NUMBER_RENEW:
-        texts = a->number.data != NULL ? "n" : "da";
+        texts = a->number.data != NULL ? "no" : "da";
         may = USHER_GIVEN_LEASE | (a->number.data != NULL ? USHER_GIVEN_TOKEN : 0);
         if (a->number.data != NULL
                 ? (c->given & USHER_GIVEN_TOKEN) == 0
@@ -587,6 +587,7 @@ static enum usher_status take(struct work *w, struct model_number *n)
     struct model_pool *p = w->p;
     int64_t today = day_of(p, w->now);
     int64_t lease = w->c->given & USHER_GIVEN_LEASE ? w->a->lease_ms : p->set.lease_ms;
+    enum usher_number_state from = model_state(n);
 
     n->busy = true;
     p->begun++;
@@ -601,7 +602,7 @@ static enum usher_status take(struct work *w, struct model_number *n)
     p->calls = p->calls_day == today ? p->calls + 1 : 1;
     p->calls_day = today;
     remember_peer(w, n);
-    changed(w, w->c->verb, USHER_NUMBER_IDLE_UP, USHER_NUMBER_BUSY_UP, n);
+    changed(w, w->c->verb, from, model_state(n), n);
     return tell(w, USHER_OK, n);
 }
 
@@ -974,8 +975,15 @@ static enum usher_status verb_renew(struct work *w, struct model_number *n)
 {
     if (w->a->node.data != NULL)
         return renew_node(w);
-    if (from_nowhere(w, n))
-        return USHER_LOST;
+    if (from_nowhere(w, n)) {
+        if (n == NULL || w->a->owner.data == NULL)
+            return USHER_LOST;
+        if (!n->busy)
+            return take(w, n);
+        if (!is(&n->owner, w->a->owner.data, w->a->owner.size))
+            return USHER_LOST;
+        return tell(w, extended(w, n) ? USHER_OK : USHER_SAME, n);
+    }
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
     if (!n->busy)

@@ -40,7 +40,7 @@ static void every_state_event_and_claim_has_a_row(void **state)
                     fail_msg("no row for %s, %s, %s", usher_number_state_word(from),
                              usher__number_event_word(event), usher__claim_word(claim));
                 assert_true(move.to < USHER__NUMBER_STATES);
-                assert_true(move.status <= USHER_STALE);
+                assert_true(move.status <= USHER_STALE || move.status == USHER_LOST);
             }
 }
 
@@ -72,7 +72,7 @@ static void the_rows_printed_are_the_rows_followed(void **state)
 }
 
 enum { NODATA, IDLE_DOWN, IDLE_UP, BUSY_DOWN, BUSY_UP };
-enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, LIFT };
+enum { ADD, DEL, REG, UNREG, CALL, HANGUP, RENEW, EXPIRE, FREE, LIFT, RETAKE };
 
 struct cell {
     int from, event, to, status;
@@ -157,16 +157,31 @@ static void only_these_claims_make_a_difference(void **state)
 static void the_events_of_our_own_do_what_they_are_for(void **state)
 {
     static const struct cell cells[] = {
-        { NODATA, RENEW, NODATA, USHER_MISSING },   { NODATA, EXPIRE, NODATA, USHER_MISSING },
-        { NODATA, FREE, NODATA, USHER_MISSING },    { NODATA, LIFT, NODATA, USHER_MISSING },
-        { IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED }, { IDLE_DOWN, RENEW, IDLE_DOWN, USHER_REFUSED },
-        { BUSY_UP, RENEW, BUSY_UP, USHER_STALE },   { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_STALE },
-        { IDLE_UP, EXPIRE, IDLE_UP, USHER_OK },     { IDLE_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
-        { BUSY_UP, EXPIRE, IDLE_UP, USHER_OK },     { BUSY_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
-        { IDLE_UP, FREE, IDLE_UP, USHER_SAME },     { IDLE_DOWN, FREE, IDLE_DOWN, USHER_SAME },
-        { BUSY_UP, FREE, IDLE_UP, USHER_OK },       { BUSY_DOWN, FREE, IDLE_DOWN, USHER_OK },
-        { IDLE_UP, LIFT, IDLE_UP, USHER_SAME },     { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_SAME },
-        { BUSY_UP, LIFT, BUSY_UP, USHER_SAME },     { BUSY_DOWN, LIFT, BUSY_DOWN, USHER_SAME },
+        { NODATA, RENEW, NODATA, USHER_MISSING },
+        { NODATA, EXPIRE, NODATA, USHER_MISSING },
+        { NODATA, FREE, NODATA, USHER_MISSING },
+        { NODATA, LIFT, NODATA, USHER_MISSING },
+        { IDLE_UP, RENEW, IDLE_UP, USHER_REFUSED },
+        { IDLE_DOWN, RENEW, IDLE_DOWN, USHER_REFUSED },
+        { BUSY_UP, RENEW, BUSY_UP, USHER_STALE },
+        { BUSY_DOWN, RENEW, BUSY_DOWN, USHER_STALE },
+        { IDLE_UP, EXPIRE, IDLE_UP, USHER_OK },
+        { IDLE_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
+        { BUSY_UP, EXPIRE, IDLE_UP, USHER_OK },
+        { BUSY_DOWN, EXPIRE, IDLE_DOWN, USHER_OK },
+        { IDLE_UP, FREE, IDLE_UP, USHER_SAME },
+        { IDLE_DOWN, FREE, IDLE_DOWN, USHER_SAME },
+        { BUSY_UP, FREE, IDLE_UP, USHER_OK },
+        { BUSY_DOWN, FREE, IDLE_DOWN, USHER_OK },
+        { IDLE_UP, LIFT, IDLE_UP, USHER_SAME },
+        { IDLE_DOWN, LIFT, IDLE_DOWN, USHER_SAME },
+        { BUSY_UP, LIFT, BUSY_UP, USHER_SAME },
+        { BUSY_DOWN, LIFT, BUSY_DOWN, USHER_SAME },
+        { NODATA, RETAKE, NODATA, USHER_LOST },
+        { IDLE_DOWN, RETAKE, BUSY_DOWN, USHER_OK },
+        { IDLE_UP, RETAKE, BUSY_UP, USHER_OK },
+        { BUSY_UP, RETAKE, BUSY_UP, USHER_LOST },
+        { BUSY_DOWN, RETAKE, BUSY_DOWN, USHER_LOST },
     };
 
     (void)state;
@@ -183,22 +198,22 @@ static void words_are_those_of_the_specification(void **state)
 {
     static const char *const states[] = { "nodata", "idle+down", "idle+up", "busy+down",
                                           "busy+up" };
-    static const char *const events[] = { "add",    "del",   "reg",    "unreg", "call",
-                                          "hangup", "renew", "expire", "free",  "lift" };
+    static const char *const events[] = { "add",   "del",    "reg",  "unreg", "call",  "hangup",
+                                          "renew", "expire", "free", "lift",  "retake" };
 
     (void)state;
     for (unsigned i = 0; i < 5; i++) {
         assert_string_equal(usher_number_state_word(i), states[i]);
         assert_true(strlen(usher__number_state_text(i)) > 0);
     }
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 11; i++) {
         assert_string_equal(usher__number_event_word(i), events[i]);
         assert_true(strlen(usher__number_event_text(i)) > 0);
     }
     assert_string_equal(usher_number_state_word(5), "?");
     assert_string_equal(usher__number_state_text(5), "?");
-    assert_string_equal(usher__number_event_word(10), "?");
-    assert_string_equal(usher__number_event_text(10), "?");
+    assert_string_equal(usher__number_event_word(11), "?");
+    assert_string_equal(usher__number_event_text(11), "?");
     assert_string_equal(usher__claim_word(USHER__CLAIMS), "any");
     assert_string_equal(usher__claim_word(USHER__CLAIMS + 1), "?");
     assert_string_equal(usher_number_why_word(USHER_WHY_RESTING), "resting");

@@ -293,7 +293,7 @@ function S.take(r)
     local a, set, v, today, ends = S.a, S.set, S.version + 1, S.day_of(S.now), r.ends
     local state, lease = r.state, a[K.ARG_LEASE] or set[K.SET_LEASE + 1]
     local calls = r.n1 == today and r.n0 or 0
-    S.settle(r, (S.move(state, K.CALL, K.NONE)), lease > 0 and S.now + lease or 0, v)
+    S.settle(r, (S.move(state, S.verb == K.V_RENEW and K.RETAKE or K.CALL, K.NONE)), lease > 0 and S.now + lease or 0, v)
     r.token, r.order = v, v
     r.n0, r.n1, r.n2, r.n3, r.owner = calls + 1, today, S.now, lease, a[K.ARG_OWNER] or ''
     if S.count[K.COUNT_CALLS_DAY + 1] ~= today then
@@ -572,9 +572,19 @@ end
 function S.renew()
     local a = S.a
     local r = S.load(a[K.ARG_NUMBER])
-    if S.token_gone(r) then return S.say_lost('token') end
+    local again, _, what
+    if S.token_gone(r) then
+        -- who has taken it back already may ask again
+        local owner = r and a[K.ARG_OWNER]
+        again = owner and r.state >= K.BUSY_DOWN and r.owner == owner
+        if not again then
+            if owner then _, what = S.move(r.state, K.RETAKE, K.NONE) end
+            if what == K.OK then return S.take(r) end
+            return S.say_lost('token')
+        end
+    end
     if not r then return S.nodata(K.MISSING) end
-    local _, what = S.move(r.state, K.RENEW, a[K.ARG_TOKEN] == r.token and K.HOLDER or K.OTHER)
+    _, what = S.move(r.state, K.RENEW, (again or a[K.ARG_TOKEN] == r.token) and K.HOLDER or K.OTHER)
     if what ~= K.OK then return S.say(what, r) end
     if not S.extend(r, true) then S.say(K.SAME, r) end
 end

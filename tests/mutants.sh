@@ -463,8 +463,14 @@ mutant 'script: a record does not join the list of its group' backends/redis/lua
     $redis 'groups*'
 mutant 'script: a token is used twice' backends/redis/lua/number.lua 's/    r.token, r.order = v, v/    r.token, r.order = v - v % 2, v/' \
     $redis 'tokens_only_grow'
+mutant 'number: who is somebody else takes it back' src/steps/number.c 's/again = told && busy(r->state) && .*/again = told \&\& busy(r->state);/' \
+    tests/fault/test_lost 'an_older_copy*'
+mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/again = owner and r.state >= K.BUSY_DOWN and r.owner == owner/again = owner and r.state >= K.BUSY_DOWN/' \
+    tests/fault/test_lost 'of_two_masters*'
+mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
+    tests/fault/test_lost 'a_call_goes_on*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
-    $redis 'another_zone*'
+    $redis 'one_of_another_day*'
 mutant 'script: any key is taken by hand' backends/redis/lua/main.lua 's/if not string.find(KEYS\[1\], .*then/if false then/' \
     tests/fault/test_redis_faults '*by_hand*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
@@ -568,7 +574,7 @@ mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     tests/fault/test_edited 'an_edit*'
 mutant 'SQLite: a blob is a name' backends/sqlite/sqlite.c 's/(size != 0 \&\& !is)/(size != 0 \&\& !is \&\& i != 12)/' \
     tests/fault/test_edited 'an_edit*'
-mutant 'serial: settings of a file are taken' src/steps/serial.c 's/    if (set\[SET_STAMP\] < USHER_STAMP_TAKE/    if (false \&\& set[SET_STAMP] < USHER_STAMP_TAKE/' \
+mutant 'serial: settings of a file are taken' src/steps/serial.c 's/return "a setting";/return NULL;/' \
     tests/fault/test_edited 'an_edit*'
 mutant 'time: any time is taken' src/engine/local.c \
     's/if (w->now > w->latest) {/if (false) {/' \

@@ -294,6 +294,7 @@ const struct help_topic usher__help_topics[] = {
 "  usher number reg desk 5550100            and now it can be given out\n"
 "  usher number call desk owner=ann lease=60000\n"
 "  usher number renew desk 5550100 token=3\n"
+"  usher number renew desk 5550100 token=3 owner=ann    and if the store has lost that ann has it\n"
 "  usher number hangup desk 5550100 token=3\n"
 "  usher number import desk numbers.txt up=1 group=berlin\n"
 "  usher number call desk owner=bob group=berlin,*\n"

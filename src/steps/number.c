@@ -1084,13 +1084,13 @@ static enum usher_status renew(work *w)
     enum usher_status status = load(w, &a->number, &m);
 
     if (token_lost(w, status, r)) {
-        /* who has taken it back already may ask again */
-        again = status == USHER_OK && a->owner.data != NULL && busy(r->state) &&
-                usher__text_equal(&a->owner, &r->owner);
-        if (!again && status == USHER_OK && a->owner.data != NULL &&
-            usher__number_move(r->state, USHER__NUMBER_RETAKE, USHER__CLAIM_NONE).status ==
-                USHER_OK)
+        bool told = status == USHER_OK && a->owner.data != NULL;
+
+        if (told && usher__number_move(r->state, USHER__NUMBER_RETAKE, USHER__CLAIM_NONE).status ==
+                        USHER_OK)
             return take(w, &m);
+        /* who has taken it back may ask again */
+        again = told && busy(r->state) && usher__text_equal(&a->owner, &r->owner);
         if (!again)
             return usher__say_lost(w, "token");
     }

@@ -148,6 +148,20 @@ static void a_replica_is_refused_at_once(void **state)
         fail_msg("%s", usher_message(NULL));
 }
 
+/* How often the server has turned writes down as a replica. */
+static long turned_down(struct redis_server *s)
+{
+    redisReply *reply = redis_do(s, "INFO", "errorstats", NULL);
+    const char *at;
+    long n;
+
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_STRING);
+    at = strstr(reply->str, "errorstat_READONLY:count=");
+    n = at != NULL ? strtol(at + strlen("errorstat_READONLY:count="), NULL, 10) : 0;
+    freeReplyObject(reply);
+    return n;
+}
+
 /* A write finds out; the answer comes from the other one, within the deadline of the command. */
 static void a_name_that_leads_elsewhere_is_followed(void **state)
 {
@@ -163,6 +177,7 @@ static void a_name_that_leads_elsewhere_is_followed(void **state)
     proxy_set_target(name, redis_server_port(second));
     must(e, "number call p owner=ann", USHER_OK);
     must(e, "number call p number=1 owner=ann", USHER_SAME);
+    assert_int_equal(turned_down(first), 1); /* then nobody asked it again */
     usher_close(e);
     /* of the first and of the second, once each */
     assert_int_equal(told("appendfsync everysec"), 1);

@@ -574,14 +574,12 @@ function S.renew()
     local r = S.load(a[K.ARG_NUMBER])
     local again, _, what
     if S.token_gone(r) then
-        -- who has taken it back already may ask again
         local owner = r and a[K.ARG_OWNER]
+        if owner then _, what = S.move(r.state, K.RETAKE, K.NONE) end
+        if what == K.OK then return S.take(r) end
+        -- who has taken it back may ask again
         again = owner and r.state >= K.BUSY_DOWN and r.owner == owner
-        if not again then
-            if owner then _, what = S.move(r.state, K.RETAKE, K.NONE) end
-            if what == K.OK then return S.take(r) end
-            return S.say_lost('token')
-        end
+        if not again then return S.say_lost('token') end
     end
     if not r then return S.nodata(K.MISSING) end
     _, what = S.move(r.state, K.RENEW, (again or a[K.ARG_TOKEN] == r.token) and K.HOLDER or K.OTHER)

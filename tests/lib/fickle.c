@@ -68,7 +68,7 @@ void fickle_free(struct fickle_copy *copy)
     free(copy);
 }
 
-void fickle_back(const struct fickle_copy *copy)
+void fickle_be(const struct fickle_copy *copy, uint64_t which)
 {
     struct table table;
 
@@ -76,5 +76,10 @@ void fickle_back(const struct fickle_copy *copy)
         abort();
     table_done(&latest->table);
     latest->table = table;
-    identity++;
+    identity = which;
+}
+
+void fickle_back(const struct fickle_copy *copy)
+{
+    fickle_be(copy, identity + 1);
 }

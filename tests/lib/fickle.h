@@ -21,4 +21,7 @@ void fickle_free(struct fickle_copy *copy);
 /* It has what @copy has, and is another store.  Not while a command runs. */
 void fickle_back(const struct fickle_copy *copy);
 
+/* The same, and which store it is: for who keeps several that are asked in turn. */
+void fickle_be(const struct fickle_copy *copy, uint64_t which);
+
 #endif

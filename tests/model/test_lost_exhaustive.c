@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Every way in which two servers can change hands, up to a depth: a replica catches up or does not,
+ * is promoted while its master goes on or is gone, the one that is given up becomes a replica of
+ * the other and is promoted in its turn (A, B, A); on each master calls begin and end and a room is
+ * written to, and who has lost a number takes it back.  A store that changes hands (lib/fickle.h)
+ * stands for both servers in turn.
+ *
+ * Behind each step, what was ever given out is shown to each master.  What is in its history it
+ * knows: the hold is current or stale.  What is not, is `lost`; and no two holds, whosever, have
+ * one token.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/store.h>
+#include <usher/usher.h>
+
+#include "lib/fickle.h"
+#include "lib/line.h"
+#include "lib/share.h"
+
+#define GRANTS 16
+
+/* What was given to somebody: a number, and a version of the room. */
+struct grant {
+    struct usher_hold hold;
+    unsigned owner;
+    uint64_t room;
+};
+
+struct server {
+    struct fickle_copy *has;
+    uint64_t which;
+    bool master;
+    uint32_t history, live; /* of the grants */
+};
+
+struct world {
+    struct server servers[2];
+    struct grant grants[GRANTS];
+    unsigned n, owners;
+};
+
+static struct usher_engine *e;
+static uint64_t identities;
+static char path[64];
+static uint64_t nodes, lost, retaken, not_retaken;
+
+enum step { CALL, HANGUP, RETAKE, CATCH_UP, PROMOTE, DEMOTE, STEPS };
+static const char letters[] = "chrupd";
+
+static void be(const struct server *s)
+{
+    fickle_be(s->has, s->which);
+}
+
+/* What the store is now is what @s has. */
+static void keep(struct server *s)
+{
+    s->has = fickle_copy();
+    assert_non_null(s->has);
+}
+
+static void add(struct world *w, struct server *s, const struct usher_hold *hold, unsigned owner)
+{
+    struct grant *g = &w->grants[w->n];
+    char name[16], value[16];
+    struct usher_reply r;
+
+    assert_true(w->n < GRANTS);
+    for (unsigned i = 0; i < w->n; i++)
+        if (w->grants[i].hold.token == hold->token)
+            fail_msg("%s: one token is given twice", path);
+    g->hold = *hold;
+    g->owner = owner;
+    (void)snprintf(name, sizeof name, "f%u", w->n % 3);
+    (void)snprintf(value, sizeof value, "%u", w->n);
+    line_execute(e, &r, "room set r %s %s", name, value);
+    if (r.status != USHER_OK)
+        fail_msg("%s: room set: %s", path, r.message);
+    g->room = r.version;
+    usher_reply_done(&r);
+    s->history |= 1u << w->n;
+    s->live |= 1u << w->n++;
+}
+
+static const char *owner_name(unsigned owner, char name[16])
+{
+    (void)snprintf(name, 16, "o%u", owner);
+    return name;
+}
+
+/* The newest of @grants; GRANTS: none. */
+static unsigned newest(uint32_t grants)
+{
+    for (unsigned i = GRANTS; i-- > 0;)
+        if ((grants & 1u << i) != 0)
+            return i;
+    return GRANTS;
+}
+
+static bool call(struct world *w, struct server *s)
+{
+    struct usher_hold hold;
+    char name[16];
+    enum usher_status status;
+
+    be(s);
+    status = usher_number_call(e, "p", owner_name(w->owners, name), NULL, &hold);
+    if (status == USHER_EMPTY)
+        return false;
+    assert_int_equal(status, USHER_OK);
+    add(w, s, &hold, w->owners++);
+    keep(s);
+    return true;
+}
+
+static bool hang_up(struct world *w, struct server *s)
+{
+    unsigned i = newest(s->live);
+
+    if (i == GRANTS)
+        return false;
+    be(s);
+    assert_int_equal(
+        usher_number_hangup(e, "p", w->grants[i].hold.number, w->grants[i].hold.token, -1),
+        USHER_OK);
+    s->live &= ~(1u << i);
+    keep(s);
+    return true;
+}
+
+/* The newest one that @s has lost is taken back there. */
+static bool take_back(struct world *w, struct server *s)
+{
+    unsigned i = newest(~s->history & ((1u << w->n) - 1)), by = GRANTS;
+    struct usher_hold hold;
+    char name[16];
+    enum usher_status status;
+
+    if (i == GRANTS)
+        return false;
+    for (unsigned k = 0; k < w->n; k++)
+        if ((s->live & 1u << k) != 0 &&
+            strcmp(w->grants[k].hold.number, w->grants[i].hold.number) == 0)
+            by = k;
+    be(s);
+    hold = w->grants[i].hold;
+    status = usher_number_renew_as(e, "p", owner_name(w->grants[i].owner, name), -1, &hold);
+    if (by == GRANTS) {
+        if (status != USHER_OK)
+            fail_msg("%s: what is free is not taken back: %s", path, usher_status_word(status));
+        add(w, s, &hold, w->grants[i].owner);
+        retaken++;
+    } else if (w->grants[by].owner == w->grants[i].owner) { /* it has been, by him */
+        assert_int_equal(status, USHER_SAME);
+        assert_true(hold.token == w->grants[by].hold.token);
+    } else {
+        assert_int_equal(status, USHER_LOST);
+        not_retaken++;
+    }
+    keep(s);
+    return true;
+}
+
+/* False: it cannot be, or changes nothing that matters. */
+static bool take(struct world *w, enum step step, unsigned k)
+{
+    struct server *s = &w->servers[k], *other = &w->servers[1 - k];
+
+    switch (step) {
+    case CALL:
+        return s->master && call(w, s);
+    case HANGUP:
+        return s->master && hang_up(w, s);
+    case RETAKE:
+        return s->master && take_back(w, s);
+    case PROMOTE:
+        if (s->master)
+            return false;
+        s->master = true;
+        s->which = ++identities;
+        return true;
+    default: /* it has all that the other has, which is its master from now on */
+        if ((step == DEMOTE) != s->master || !other->master)
+            return false;
+        s->master = false;
+        s->has = other->has;
+        s->history = other->history;
+        s->live = other->live;
+        return true;
+    }
+}
+
+static void look(const struct world *w)
+{
+    for (unsigned k = 0; k < 2; k++) {
+        const struct server *s = &w->servers[k];
+
+        if (!s->master)
+            continue;
+        be(s);
+        for (unsigned i = 0; i < w->n; i++) {
+            const struct grant *g = &w->grants[i];
+            bool known = (s->history & 1u << i) != 0;
+            struct usher_reply r;
+            enum usher_status status =
+                usher_number_renew(e, "p", g->hold.number, g->hold.token, -1, NULL);
+
+            if (known ? (s->live & 1u << i) != 0 ? status != USHER_SAME
+                                                 : status != USHER_STALE && status != USHER_REFUSED
+                      : status != USHER_LOST)
+                fail_msg("%s: %c says %s of the %u. hold", path, 'a' + (int)k,
+                         usher_status_word(status), i + 1);
+            (void)usher_room_changes(e, "r", g->room, 0, &r);
+            /* before any change of hands a version from elsewhere may be of a room of before, too
+             */
+            if (known ? r.status > USHER_SAME
+                      : r.status != USHER_LOST && (s->which != 1 || r.status != USHER_STALE))
+                fail_msg("%s: %c says %s of the %u. version", path, 'a' + (int)k,
+                         usher_status_word(r.status), i + 1);
+            usher_reply_done(&r);
+            lost += !known;
+        }
+    }
+}
+
+static void go_on(const struct world *from, unsigned depth, unsigned left)
+{
+    for (int step = 0; step < STEPS; step++)
+        for (unsigned k = 0; k < 2; k++) {
+            struct world w = *from;
+
+            path[2 * depth] = letters[step];
+            path[2 * depth + 1] = (char)('a' + k);
+            path[2 * depth + 2] = '\0';
+            if (take(&w, (enum step)step, k)) {
+                nodes++;
+                look(&w);
+                if (left > 1)
+                    go_on(&w, depth + 1, left - 1);
+            }
+            for (unsigned i = 0; i < 2; i++)
+                if (w.servers[i].has != from->servers[0].has &&
+                    w.servers[i].has != from->servers[1].has)
+                    fickle_free(w.servers[i].has);
+        }
+}
+
+static void whatever_changes_hands_loss_is_told_and_nothing_else(void **state)
+{
+    static const char *const begin[] = { "number add p 1", "number reg p 1", "number add p 2",
+                                         "number reg p 2", "room open r" };
+    struct usher_options options = USHER_OPTIONS_INIT;
+    uint64_t depth = number_from("USHER_DEPTH", share_long() ? 10 : share_slow() ? 6 : 8);
+    struct world w;
+
+    (void)state;
+    options.drivers = &fickle_driver;
+    assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
+    for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
+        struct usher_reply r;
+
+        line_execute(e, &r, "%s", begin[i]);
+        assert_int_equal(r.status, USHER_OK);
+        usher_reply_done(&r);
+    }
+    memset(&w, 0, sizeof w);
+    w.servers[0].master = true;
+    w.servers[0].which = identities = 1;
+    keep(&w.servers[0]);
+    w.servers[1] = w.servers[0];
+    w.servers[1].master = false;
+    go_on(&w, 0, (unsigned)depth);
+    fickle_free(w.servers[0].has);
+    usher_close(e);
+    print_message("%" PRIu64 " steps to a depth of %" PRIu64 ", %" PRIu64
+                  " times lost; taken back %" PRIu64 ", not any more %" PRIu64 "\n",
+                  nodes, depth, lost, retaken, not_retaken);
+    assert_true(lost > 0 && retaken > 0 && not_retaken > 0);
+}
+
+int main(void)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(whatever_changes_hands_loss_is_told_and_nothing_else),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

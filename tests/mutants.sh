@@ -418,6 +418,15 @@ mutant 'nine gaps: the oldest is forgotten' src/steps/work.c \
 mutant 'the first notice behind a loss tells no gap' src/steps/work.c \
     's/last->first + 1 == version ? last->last/false ? last->last/' \
     tests/fault/test_lost 'an_older_copy*'
+mutant 'who has the last version before a jump has lost it' src/steps/work.c \
+    's/version > s->gaps\[i\].last/version >= s->gaps[i].last/' \
+    tests/model/test_lost_exhaustive
+mutant 'no version is beyond what the store has' src/steps/work.c \
+    's/    return version > s->version;/    return false;/' \
+    tests/model/test_lost_exhaustive
+mutant 'audit: gaps that cannot be' src/engine/audit.c \
+    's/    if (!gaps_are_sane(s))/    if (false)/' \
+    tests/fault/test_edited 'gaps*'
 mutant 'a replica takes no change behind a jump' src/replica/replica.c \
     's/return n->before != 0 ? n->before : n->version - 1;/return n->version - 1;/' \
     tests/model/test_replica_random 'without_loss*'

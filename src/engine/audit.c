@@ -254,6 +254,16 @@ static void audit_granted(struct audit *a, const struct usher_record *r)
               granted, entry.max);
 }
 
+/* In order, apart, and of versions that are past: what is in one is told as lost. */
+static bool gaps_are_sane(const struct usher_scope *s)
+{
+    for (unsigned i = 0; i < s->n_gaps; i++)
+        if (s->gaps[i].last >= s->gaps[i].first || s->gaps[i].first > s->version ||
+            (i > 0 && s->gaps[i].last < s->gaps[i - 1].first))
+            return false;
+    return true;
+}
+
 static enum usher_status audit_scope(struct audit *a, const struct usher_scope *s)
 {
     enum usher_status status = audit_close(a);
@@ -279,6 +289,8 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
         fault(a, "has no epoch");
     if (s->version == 0 || s->version >= UINT64_C(1) << 53)
         fault(a, "has version %" PRIu64, s->version);
+    if (!gaps_are_sane(s))
+        fault(a, "its gaps of lost versions do not follow each other");
     if (usher__scope_fault(s->name.data, s->name.size) != NULL)
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else

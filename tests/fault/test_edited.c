@@ -569,6 +569,14 @@ static void an_edit_is_named_as_damage(void **state)
         { "UPDATE scope SET s11 = 7 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s0 = 7 WHERE noun = 1 AND name = 'p'", "number call p", "an order" },
         { "UPDATE scope SET s2 = 7 WHERE noun = 2 AND name = 'q'", "queue stats q", "a setting" },
+        /* gaps: what is in one would be told as lost to those who have it; the audit says so */
+        { "UPDATE scope SET gaps = x'00000000000000020000000000000001' WHERE noun = 1",
+          "number stats p", NULL },
+        { "UPDATE scope SET gaps = x'00000000000000010000000000999999' WHERE noun = 1",
+          "number stats p", NULL },
+        { "UPDATE scope SET gaps = x'0000000000000001000000000000000500000000000000030000000000000006'"
+          " WHERE noun = 1",
+          "number stats p", NULL },
     };
     char url[STORE_URL_MAX], path[STORE_URL_MAX], *base;
     size_t size;
@@ -792,6 +800,47 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
     }
 }
 
+/* What is in a gap would be told as lost to those who have it. */
+static void gaps_of_a_key_that_cannot_be_are_found(void **state)
+{
+    static const struct {
+        const char *gaps; /* pairs of seven bytes: the last version before, the first behind */
+        size_t size;
+        bool sound;
+    } edits[] = {
+        { "\0\0\0\0\0\0\1\0\0\0\0\0\0\2", 14, true },
+        { "\0\0\0\0\0\0\2\0\0\0\0\0\0\1", 14, false },
+        { "\0\0\0\0\0\0\1\0\0\0\0\7\7\7", 14, false },
+        { "\0\0\0\0\0\0\1\0\0\0\0\0\0\5\0\0\0\0\0\0\3\0\0\0\0\0\0\6", 28, false },
+    };
+    const struct test_store *store = stores_named("redis");
+    char url[STORE_URL_MAX];
+    int port = 0;
+
+    (void)state;
+    if (store == NULL) {
+        stores_skip("redis");
+        return;
+    }
+    assert_true(store->fresh(url));
+    assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
+    base_make(url);
+    redis = redisConnect("127.0.0.1", port);
+    assert_true(redis != NULL && redis->err == 0);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        struct usher_engine *e = engine_open(url, PATIENCE_MS);
+        uint64_t faults = 99;
+
+        assert_non_null(e);
+        freeReplyObject(asked("HSET {p}:number gaps %b", edits[i].gaps, edits[i].size));
+        assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
+        assert_int_equal(faults, edits[i].sound ? 0 : 1);
+        usher_close(e);
+    }
+    redisFree(redis);
+    redis = NULL;
+}
+
 static void keys_that_were_edited_are_answered_from(void **state)
 {
     const struct test_store *store = stores_named("redis");
@@ -857,6 +906,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_file_with_a_wrong_byte_is_answered_from),
 #ifdef USHER_WITH_REDIS
         cmocka_unit_test(a_number_in_a_key_that_cannot_be_is_damage),
+        cmocka_unit_test(gaps_of_a_key_that_cannot_be_are_found),
         cmocka_unit_test(keys_that_were_edited_are_answered_from),
 #endif
     };

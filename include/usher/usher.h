@@ -640,11 +640,16 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
 /**
  * As usher_number_renew() of @hold->number and @hold->token, by @owner, who takes the number back
  * if the store has lost that it was given out and nobody else has it: though it is not registered,
- * rests, or has had its calls of the day.  @hold is then a new one, with a larger token; asked
- * again, it is the same.  It ends with the call: do not call usher_number_call() as well. USHER_OK,
- * USHER_SAME: *@hold is written; USHER_LOST: somebody else has the number, or it is not in the pool
- * any more; USHER_STALE, USHER_REFUSED, USHER_MISSING as for hangup.  O(log n).  Since 0.1. Table:
- * events `renew`, `retake`.
+ * rests, or has had its calls of the day.  @hold is then a new one, with another token; asked
+ * again, it is the same.  The store has lost the rest as well: the new hold is of no node (renew it
+ * by itself), and with @lease_ms 0 its lease is the pool's.  It ends with the call: do not call
+ * usher_number_call() besides.
+ *
+ * USHER_OK, USHER_SAME  *@hold is written
+ * USHER_LOST            somebody else has the number, or it is not in the pool any more
+ * USHER_STALE, USHER_REFUSED, USHER_MISSING  as for hangup
+ *
+ * Cost: O(log n).  Threads: any.  Since 0.1.  Table: events `renew`, `retake`.
  */
 USHER_API enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool,
                                                   const char *owner, int64_t lease_ms,

@@ -95,6 +95,8 @@ static enum usher_status find(struct shop *s, enum usher_noun noun, const struct
     if (rc == SQLITE_ROW) {
         entry->max = sqlite3_column_int64(st, 0);
         entry->data_size = (size_t)sqlite3_column_bytes(st, 1);
+        if (entry->data_size > sizeof entry->data) /* not what usher has given us */
+            entry->data_size = 0;
         if (entry->data_size > 0)
             memcpy(entry->data, sqlite3_column_blob(st, 1), entry->data_size);
         status = USHER_OK;

@@ -403,6 +403,35 @@ mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/    
     tests/unit/test_redis_script 'whoever_types*'
 mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/conn.c 's/           holds_one_of(t, ours, .*;/           true;/' \
     tests/unit/test_redis_conn 'classes_hold*'
+mutant 'TLS: any certificate will do' backends/redis/tls.c \
+    's/SSL_VERIFY_PEER, look/SSL_VERIFY_NONE, look/' tests/fault/test_redis_tls 'a_wrong_server*'
+mutant 'TLS: a certificate may be for anybody' backends/redis/tls.c \
+    's/return SSL_set1_host(ssl, name) == 1 \&\& /return /' tests/fault/test_redis_tls 'a_wrong_certificate*'
+mutant 'TLS: a server is not told its name' backends/redis/tls.c \
+    's/ \&\& SSL_set_tlsext_host_name(ssl, name) == 1//' tests/fault/test_redis_tls 'the_name*'
+mutant 'TLS: files are read once' backends/redis/tls.c \
+    's/t->context == NULL || memcmp(.*) {/t->context == NULL) {/' tests/fault/test_redis_tls 'files_that_change*'
+mutant 'TLS: a key asks for its pass phrase' backends/redis/tls.c \
+    's/    t->locked = true;//' tests/fault/test_redis_tls 'a_file*'
+mutant 'TLS: what it holds is waited for' backends/redis/tls.c \
+    's/return SSL_has_pending(t->ssl) == 1 .*;/return false;/' tests/fault/test_redis_tls 'what_tls_holds*'
+mutant 'TLS: records without data are read without end' backends/redis/tls.c \
+    's/    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);//' tests/fault/test_redis_tls 'a_read_takes*'
+mutant 'TLS: the handshake has a deadline of its own' backends/redis/conn.c \
+    's/usher__redis_tls_events(TLS(c), false), deadline)/usher__redis_tls_events(TLS(c), false), deadline + 20000)/' \
+    tests/fault/test_redis_tls 'no_handshake*'
+mutant 'TLS: bytes count when OpenSSL has them' backends/redis/tls.c \
+    's/^    if (t->owing > 0)$/    if (false)/' tests/fault/test_redis_tls 'unsent*'
+mutant 'TLS: OpenSSL has half a record to write' backends/redis/tls.c \
+    's/    if (rest > HELD_SIZE - t->n_held) {/    if (rest > 0) {/' tests/fault/test_redis_tls 'keys*'
+mutant 'TLS: a server that is gone raises a signal' backends/redis/tls.c \
+    's/send(t->fd, p, size, MSG_NOSIGNAL)/send(t->fd, p, size, 0)/' tests/fault/test_redis_tls 'a_write_to_nobody*'
+mutant 'TLS: errors of others are ours' backends/redis/tls.c \
+    '/^static void attempt(/,/^}/s/    ERR_clear_error();//' tests/fault/test_redis_tls 'errors_of*'
+mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
+    's/^    SSL_free(t->ssl);/    if (t->ssl != NULL) (void)SSL_shutdown(t->ssl);\n&/' tests/fault/test_redis_tls 'a_child*'
+mutant 'TLS: options of `rediss:` are taken by all' backends/redis/redis.c \
+    's/} else if (o->over_tls \&\& is_tls/} else if (is_tls/' tests/fault/test_redis_tls 'options*'
 mutant 'what a store has lost is called stale' src/steps/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_lost 'an_older_copy*'
@@ -446,8 +475,20 @@ mutant 'a heartbeat tells of what waits and was lost' src/engine/watch.c \
     's/>= USHER__JUMP/> UINT64_MAX - 1/' \
     tests/fault/test_lost 'what_waits*'
 mutant 'on Redis what is lost is called stale' backends/redis/lua/common.lua \
-    's/if v > last and v <= first then return true end/if v > last and v <= first then return false end/' \
+    's/if v > last and v <= first then/if false then/' \
     tests/fault/test_lost 'an_older_dump*'
+mutant 'numbers that a lost store gave out are a hole' src/steps/serial.c \
+    's/if (queued(w) || last <= s->cur)/if (queued(w) || last >= s->cur)/' \
+    tests/conformance/on_memory 'what_a_lost*'
+mutant 'any token settles a number that is lost' src/steps/serial.c \
+    's/if (!of_lost && a->token != all.token)/if (!of_lost \&\& a->token > w->scope.version)/' \
+    tests/conformance/on_memory 'what_a_lost*'
+mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/lua/serial.lua \
+    's/if S.less(s.cur, cur) and not S.queued() then/if S.less(cur, s.cur) then/' \
+    tests/conformance/on_redis 'what_a_lost*'
+mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua \
+    's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
+    tests/fault/test_lost 'what_a_server*'
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
     tests/fault/test_lost 'of_two_masters*'
@@ -457,11 +498,31 @@ mutant 'on Redis gaps are not kept' backends/redis/lua/main.lua \
 mutant 'on Redis nobody asks for whoever types' backends/redis/lua/main.lua \
     's/^    own = id$/    own = own < 0 and writer or id/' \
     tests/fault/test_lost 'by_hand*'
+mutant 'on Redis who has the last version before a jump has lost it' backends/redis/lua/common.lua \
+    's/if v > last and v <= first then/if v >= last and v <= first then/' \
+    tests/crash/test_loss 'slots_move*'
+mutant 'on Redis a jump is within what the other one may reach' backends/redis/lua/main.lua \
+    's/^        last, first = version, math.max(version, today) + 1048576 + place/        last, first = version, version + 1/' \
+    tests/crash/test_loss 'a_master_is_cut_off'
+mutant 'on Redis the first notice behind a loss tells no gap' backends/redis/lua/common.lua \
+    's/^function S.told(v) return .*/function S.told(v) return v end/' \
+    tests/fault/test_lost_together 'watchers*'
+mutant 'Redis: who comes back is taken for the server of before' backends/redis/redis.c \
+    's/^        r->server = server_of/        r->server = r->server != 0 ? r->server : server_of/' \
+    tests/fault/test_lost_together 'callers*'
+mutant 'script: a scope that is being mended is served' backends/redis/lua/main.lua \
+    's/#head ~= 157 then/#head < 157 then/' \
+    tests/fault/test_lost_together 'what_is_being*'
 mutant 'presence is told by who stood before it in the batch' src/engine/watch.c \
     's/(\*at)->all.epoch != reply->epoch || reply->version < (\*at)->all.token/false/' \
     $memory 'what_stood_before*'
 mutant 'Redis: numbers of a scope are not audited by id' backends/redis/scan.c 's/(!there || !same ||/(!there ||/; s/ids->at != ids->records->n))/false))/' \
     tests/fault/test_redis_faults 'a_damaged_index*'
+
+mutant 'Redis: who is far away has a wrong clock' backends/redis/clock.c 's/behind = sent_us - server_us/behind = received_us - server_us/' \
+    tests/fault/test_redis_roles 'a_server_that_is_far*'
+mutant 'Redis: a clock is told of with each connection' backends/redis/redis.c 's/    return other ? look/    return other || r->tells ? look/' \
+    tests/fault/test_redis_roles 'a_clock_that_is_ahead*'
 
 # ---- Redis: the scripts ----
 mutant 'script: rooms of an agent as many as its record says' backends/redis/lua/queue_act.lua 's/    if d\[1\] > #d or r.n0 > #d then S.damaged() end//' \
@@ -476,12 +537,30 @@ mutant 'number: who is somebody else takes it back' src/steps/number.c 's/again 
     tests/fault/test_lost 'an_older_copy*'
 mutant 'script: who is somebody else takes it back' backends/redis/lua/number.lua 's/again = owner and r.state >= K.BUSY_DOWN and r.owner == owner/again = owner and r.state >= K.BUSY_DOWN/' \
     tests/fault/test_lost 'of_two_masters*'
+mutant 'script: who has taken it back may not ask again' backends/redis/lua/number.lua 's/again = owner and r.state >= .*/again = false/' \
+    tests/fault/test_lost_together 'a_repeat*'
+mutant 'script: what somebody else has is taken back all the same' backends/redis/lua/number.lua 's/if what == K.OK then return S.take(r) end/if owner then return S.take(r) end/' \
+    tests/fault/test_lost_together 'of_two*'
 mutant 'number: a number that is not registered is not taken back' src/core/number.def 's/^T(IDLE_DOWN, RETAKE, ANY,     BUSY_DOWN, OK, /T(IDLE_DOWN, RETAKE, ANY,     IDLE_DOWN, LOST, /' \
     tests/fault/test_lost 'a_call_goes_on*'
+mutant 'number: what is taken back is not in the list of its node' src/steps/number.c 's/status == USHER_OK && a->node.data != NULL)/status == USHER_OK \&\& a->node.data != NULL \&\& w->command->verb == USHER_NUMBER_CALL)/' \
+    tests/model/test_lost_exhaustive
+mutant 'number: a hold that is there gets the node of who renews it' src/steps/number.c 's/^        status = extend(w, &m);$/        status = extend(w, \&m), r->data = a->node.size != 0 ? a->node : r->data;/' \
+    $memory 'a_number_that_is_taken*'
+mutant 'number: all of the node that one is renewed for' src/steps/number.c 's/number.number.data != NULL ? renew(w) : renew_node(w)/number.node.data == NULL ? renew(w) : renew_node(w)/' \
+    $memory 'a_number_that_is_taken*'
+mutant 'script: what is taken back is of no node' backends/redis/lua/number.lua 's/^    if a\[K.ARG_NODE\] then$/    if a[K.ARG_NODE] and S.verb == K.V_CALL then/' \
+    $redis 'a_number_that_is_taken*'
 mutant 'script: those of another day hide behind the capped' backends/redis/lua/number.lua 's/(r.n1 + 9)/(r.n1 + 99)/' \
     $redis 'one_of_another_day*'
-mutant 'script: any key is taken by hand' backends/redis/lua/main.lua 's/if not string.find(KEYS\[1\], .*then/if false then/' \
-    tests/fault/test_redis_faults '*by_hand*'
+mutant 'script: any keys are taken by hand' backends/redis/lua/main.lua 's/if KEYS\[i\] ~= keys\[i\] then/if false then/' \
+    tests/cluster/test_by_hand 'keys_that*'
+mutant 'script: one key is taken on a cluster' backends/redis/lua/main.lua 's/^if one_key then/if false then/' \
+    tests/cluster/test_by_hand 'while_a_slot*'
+mutant 'script: whoever may not use keys of two slots is on a cluster' backends/redis/lua/main.lua "s/redis.pcall('INFO', 'cluster')/nil/" \
+    tests/cluster/test_by_hand 'a_cluster_is*'
+mutant 'script: what is no verb is the first one' backends/redis/lua/main.lua "s/(word or '%?')/(word or '?')/" \
+    tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
 mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if ends > 0 and (due < 0 or ends < due) then due = ends end//' \
@@ -522,7 +601,7 @@ mutant 'script: a pool is made upon the lists of a lost one' backends/redis/lua/
     tests/fault/test_torn 'no_verb*'
 mutant 'script: a mark of who mends is any format' backends/redis/lua/main.lua 's/if format == K.FORMAT and #head == 173 then/if false then/' \
     tests/fault/test_torn 'what_was_broken_off*'
-mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/scan.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
+mutant 'Redis: what no record stands for stays when lists are mended' backends/redis/mend.c 's/out\[n_out++\] = there\[k\];/(void)0;/' \
     tests/fault/test_torn 'lists_that*'
 mutant 'check: counts are not mended' src/engine/audit.c 's/^            scope->counts\[i\] = a->tally.counts\[i\];/            (void)scope;/' \
     tests/fault/test_torn 'lists_that*'
@@ -540,7 +619,7 @@ mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h '
 # ---- authorities ----
 mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return id > 0 and id or error.*/    return 1/' \
     tests/fault/test_authority 'no_id*'
-mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_SERVER + 1\] ~= server or by ~= 1/if by ~= 1/' \
+mutant 'authority: another server goes on with the segment' backends/redis/lua/id.lua 's/if S.count\[K.COUNT_STORE + 1\] ~= server or by ~= 1/if by ~= 1/' \
     tests/fault/test_authority 'no_id*'
 mutant 'serial: another zone makes a day come twice' src/steps/serial.c 's/(made || used) \&\& day_goes_back/false \&\& day_goes_back/' \
     $memory 'no_day_comes_twice*'
@@ -564,7 +643,7 @@ mutant 'authority: a lost rule changes its period unseen' src/engine/serial_auth
     's/        status = usher__ask_verify(a, \&asks, true);/        status = USHER_OK;/' \
     tests/fault/test_authority 'a_lost_rule_is_compared*'
 mutant 'serial: a grant makes more than the limit' src/steps/serial.c \
-    's/a->from < s.limit ? a->from : s.limit/a->from/' \
+    's/top < s.limit ? top : s.limit/top/' \
     $memory 'a_grant_beyond*'
 mutant 'serial: a number is printed as the rule prints now' src/steps/serial.c \
     's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
@@ -576,7 +655,7 @@ mutant 'id: another by leaves the class of start' src/steps/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \
     $memory 'sites_never*'
 mutant 'journal: a repeat is another event' backends/sqlite/authority.c \
-    's/WHERE NOT ?12 OR NOT EXISTS/WHERE ?12 >= 0 OR NOT EXISTS/' \
+    's/epoch = ?6 OR ?7)/epoch = ?6 OR ?7 > 1)/' \
     tests/fault/test_authority 'the_journal_is*'
 mutant 'guard: a state out of a file is not looked at' src/engine/guard.c \
     's/^    return what == NULL ? USHER_OK : damaged(g, scope, r, what);/    return (void)what, USHER_OK;/' \
@@ -597,8 +676,36 @@ mutant 'script: the short way takes any time' backends/redis/lua/number_fast.lua
 mutant 'rooms: who looks moves the clock' src/steps/room.c \
     's/bool reads = w->command->verb == USHER_ROOM_SNAPSHOT;/bool reads = false;/' \
     $memory 'who_looks*'
-mutant 'authority: the audit does not ask it' src/engine/audit.c 's/    if (granted > entry.max)/    if (granted < 0)/' \
+mutant 'authority: the audit does not ask it' src/engine/audit.c 's/ \&\& granted > entry.max)/ \&\& granted < 0)/' \
     tests/fault/test_authority 'an_audit*'
+twice=tests/fault/test_twice
+mutant 'serial: a copy goes on with the grant' src/steps/serial.c \
+    's/return w->identity != 0 \&\& s->rule.n\[N_STORE\].*/return w->identity == 1 \&\& s->debt < 0;/' \
+    $twice 'a_store_put*'
+mutant 'id: a copy goes on with the segment' src/steps/id.c \
+    's/(status == USHER_EMPTY || is_another(w))/status == USHER_EMPTY/' $twice 'a_store_put*'
+mutant 'journal: the same version is the same issue' backends/sqlite/authority.c \
+    's/(now_ms = ?8 OR NOT ?9)/(?8 <> 0 OR NOT ?9)/' $twice 'what_a_store_repeats*'
+mutant 'journal: nothing was issued before' backends/sqlite/authority.c \
+    's/    if (!is_issue(event) || !b->there /    if (event->n > 0 || !b->there /' $twice 'what_a_store_repeats*'
+mutant 'journal: a range hides the one that it is in' backends/sqlite/authority.c \
+    's/        reach = b->reach;/        reach = last_of(event);/' $twice 'a_journal*'
+mutant 'journal: a range does not cover those in it' backends/sqlite/authority.c \
+    's/if (b->there \&\& b->first > event->first)/if (b->there \&\& b->first > INT64_MAX - 1)/' $twice 'both_journals*'
+mutant 'journal: what is over has to be told' backends/sqlite/authority.c \
+    's/? b->until_ms > event->now_ms/? b->until_ms > 0/' $twice 'what_is_right*'
+mutant 'journal: a late end changes nothing' backends/sqlite/authority.c \
+    's/SET twice = 0 WHERE/SET twice = 1 WHERE/' $twice 'an_end*'
+mutant 'journal: a number of yesterday is of today' src/engine/serial_authority.c \
+    's/period_of(a, n, \&n->rows\[k\])/n->period + 0 * period_of(a, n, \&n->rows[k])/' $twice 'what_is_right*'
+mutant 'journal: a second issue is not logged' src/engine/serial_authority.c \
+    's/        if (events\[i\].twice)/        if (events[i].twice \&\& events[i].n == 0)/' $twice 'what_a_store_repeats*'
+mutant 'authority: another form is not told' src/engine/audit.c \
+    's/^        tell(a, "is not as the authority/        tell(a, "is as the authority/' $twice 'a_check*'
+mutant 'authority: a form that was changed without it stays' src/engine/serial_authority.c \
+    's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
+mutant 'authority: what the store has lost is not told' src/engine/audit.c \
+    's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
 
 if [ "$wanted" != --planted ]; then
     echo

@@ -17,7 +17,8 @@
  *
  * Memory: the connection, its output and the table of requests come from the allocator.
  * hiredis' reader and its replies come from malloc, or from what the process told hiredis 1.x
- * to use; at most the limits of conn.h, about twice over.  getaddrinfo() uses malloc.
+ * to use; at most the limits of conn.h, about twice over.  getaddrinfo() uses malloc, and OpenSSL
+ * what the process told it to use.
  *
  * A socket is closed, never shut down: after fork() the parent may go on using it.
  */
@@ -53,9 +54,12 @@
 #define BACKOFF_FIRST 10 /* ms */
 #define BACKOFF_MAX 500
 
-/* What io_read() and io_write() say besides a number of bytes; the end of the stream is 0. */
-#define IO_AGAIN ((ssize_t)-1)
-#define IO_FAILED ((ssize_t)-2) /* see io_errno */
+/* The layer between, NULL: none.  A constant where it is not built in, so that nothing calls it. */
+#ifdef USHER_WITH_TLS
+#define TLS(c) ((c)->tls)
+#else
+#define TLS(c) ((struct usher__redis_tls *)NULL)
+#endif
 
 enum frame { FRAME_MORE, FRAME_DONE, FRAME_BAD };
 
@@ -81,7 +85,8 @@ enum batch {
 struct usher__redis_conn {
     const struct usher_allocator *alloc;
     struct usher__redis_conn_options opt;
-    int fd; /* -1: not connected */
+    struct usher__redis_tls *tls; /* NULL: none */
+    int fd;                       /* -1: not connected */
     int io_errno;
     redisReader *reader; /* NULL: made when needed */
     size_t reader_peak;  /* longest reply it has held */
@@ -92,13 +97,13 @@ struct usher__redis_conn {
     size_t args_left;         /* of the request being appended */
     char *out;
     size_t out_len, out_size;
-    size_t sent;      /* bytes handed to the kernel */
+    size_t sent;      /* bytes handed to the kernel; with TLS, in whole records */
     bool send_failed; /* no more can be sent; what was answered can still be read */
     size_t *start;    /* where in @out each request begins */
     size_t requests, requests_size;
     size_t answered;
 
-    bool more; /* the last read filled @in: try again before waiting */
+    bool more; /* the last read filled @in, or TLS holds some: try again before waiting */
     size_t in_pos, in_len;
     char in[INPUT_SIZE];
     char message[USHER__REDIS_MESSAGE_SIZE];
@@ -316,15 +321,20 @@ static size_t size_for(size_t size, size_t first, size_t used, size_t need)
 
 /* ---- socket ------------------------------------------------------------------------ */
 
-/* These two are all that touches the stream.  A layer between (TLS) that holds bytes back
- * has to keep `more` set, too. */
+/* These three are all that touches the stream. */
 static ssize_t io_read(struct usher__redis_conn *c, void *p, size_t size)
 {
     ssize_t n;
 
+    if (TLS(c) != NULL) {
+        n = usher__redis_tls_read(TLS(c), p, size);
+        c->more = n == (ssize_t)size || (n != IO_FAILED && usher__redis_tls_holds(TLS(c)));
+        return n;
+    }
     do
         n = recv(c->fd, p, size, 0);
     while (n < 0 && errno == EINTR);
+    c->more = n == (ssize_t)size;
     if (n >= 0)
         return n;
     if (errno == EAGAIN || errno == EWOULDBLOCK)
@@ -337,6 +347,8 @@ static ssize_t io_write(struct usher__redis_conn *c, const void *p, size_t size)
 {
     ssize_t n;
 
+    if (TLS(c) != NULL)
+        return usher__redis_tls_write(TLS(c), p, size);
     do
         n = send(c->fd, p, size, MSG_NOSIGNAL);
     while (n < 0 && errno == EINTR);
@@ -348,6 +360,32 @@ static ssize_t io_write(struct usher__redis_conn *c, const void *p, size_t size)
     return IO_FAILED;
 }
 
+/* Waits until reading may go on, or writing if there is something @to_send: as wait_for(). */
+static int io_wait(struct usher__redis_conn *c, bool to_send, int64_t deadline)
+{
+    short reading = POLLIN, writing = POLLOUT;
+    int ready;
+
+    if (TLS(c) != NULL) {
+        reading = usher__redis_tls_events(TLS(c), false);
+        writing = usher__redis_tls_events(TLS(c), true);
+    }
+    ready = wait_for(c->fd, to_send ? (short)(reading | writing) : reading, deadline);
+    /* Under TLS each may have waited for what the other one waits for: both are tried. */
+    return ready > 0 && TLS(c) != NULL ? POLLIN | POLLOUT : ready;
+}
+
+/* The message of an IO_FAILED. */
+static void io_say(struct usher__redis_conn *c)
+{
+    const char *why = TLS(c) != NULL ? usher__redis_tls_text(TLS(c), &c->io_errno) : "";
+
+    if (why[0] != '\0')
+        say(c, why, "");
+    else
+        say_errno(c, "", c->io_errno);
+}
+
 bool usher__redis_conn_is_connected(const struct usher__redis_conn *c)
 {
     return c->fd >= 0;
@@ -355,6 +393,8 @@ bool usher__redis_conn_is_connected(const struct usher__redis_conn *c)
 
 void usher__redis_conn_discard(struct usher__redis_conn *c)
 {
+    if (TLS(c) != NULL)
+        usher__redis_tls_end(TLS(c));
     if (c->fd >= 0)
         close(c->fd);
     c->fd = -1;
@@ -472,6 +512,37 @@ static enum usher_status connect_tcp(struct usher__redis_conn *c, int64_t deadli
     freeaddrinfo(list);
     return c->fd >= 0 ? USHER_OK : USHER_UNAVAILABLE;
 }
+
+#ifdef USHER_WITH_TLS
+/* The handshake of TLS: what follows is said to the right server only. */
+static enum usher_status secure(struct usher__redis_conn *c, int64_t deadline)
+{
+    enum usher_status status = usher__redis_tls_begin(TLS(c), c->fd);
+    ssize_t n;
+
+    if (status != USHER_OK) {
+        io_say(c);
+        return status;
+    }
+    while ((n = usher__redis_tls_handshake(TLS(c))) == IO_AGAIN) {
+        int ready = wait_for(c->fd, usher__redis_tls_events(TLS(c), false), deadline);
+
+        if (ready == 0 || usher__redis_clock_ms() >= deadline) {
+            say(c, "TLS: no handshake in time: does the server speak TLS at this port?", "");
+            return USHER_UNAVAILABLE;
+        }
+        if (ready < 0) {
+            say_errno(c, "", errno);
+            return USHER_UNAVAILABLE;
+        }
+    }
+    if (n == 0)
+        say(c, "TLS: connection closed by the server in the handshake", "");
+    else if (n == IO_FAILED)
+        io_say(c);
+    return n > 0 ? USHER_OK : USHER_UNAVAILABLE;
+}
+#endif
 
 /* ---- frames ------------------------------------------------------------------------ */
 
@@ -619,7 +690,11 @@ static enum frame take(struct usher__redis_conn *c, redisReply **ret_reply)
         enum frame is = frame_scan(&c->scan, p, c->in_len - c->in_pos, &used);
 
         if (is == FRAME_BAD) {
-            say(c, "protocol error: not an answer of Redis, or too big", "");
+            /* an alert of a server that was greeted without TLS */
+            say(c,
+                c->scan.type == 0x15 ? "protocol error: the server speaks TLS: use `rediss:`"
+                                     : "protocol error: not an answer of Redis, or too big",
+                "");
             return FRAME_BAD;
         }
         c->in_pos += used;
@@ -646,13 +721,12 @@ static bool fill(struct usher__redis_conn *c)
 {
     ssize_t n = io_read(c, c->in, sizeof c->in);
 
-    c->more = n == (ssize_t)sizeof c->in;
     c->in_pos = 0;
     c->in_len = n > 0 ? (size_t)n : 0;
     if (n == 0)
         say(c, "connection closed by the server", "");
     else if (n == IO_FAILED)
-        say_errno(c, "", c->io_errno);
+        io_say(c);
     return n > 0 || n == IO_AGAIN;
 }
 
@@ -850,7 +924,7 @@ enum usher_status usher__redis_conn_flush(struct usher__redis_conn *c)
             return USHER_OK;
         }
         if (is_quiet(c))
-            say_errno(c, "", c->io_errno);
+            io_say(c);
     }
     usher__redis_conn_discard(c);
     return USHER_UNAVAILABLE;
@@ -938,12 +1012,12 @@ enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t de
         if (!c->more) {
             bool to_send = c->sent < c->out_len && !c->send_failed;
 
-            ready = wait_for(c->fd, to_send ? POLLIN | POLLOUT : POLLIN, deadline_ms);
+            ready = io_wait(c, to_send, deadline_ms);
             if (ready < 0) {
                 say_errno(c, "", errno);
                 return lose(c);
             }
-            if ((ready & POLLOUT) != 0)
+            if ((ready & POLLOUT) != 0 && to_send)
                 send_some(c);
         }
         if ((ready & ~POLLOUT) != 0 && !fill(c))
@@ -1059,8 +1133,14 @@ enum usher_status usher__redis_conn_connect(struct usher__redis_conn *c, int64_t
     usher__redis_conn_discard(c);
     batch_reset(c);
     status = c->opt.unix_path != NULL ? connect_unix(c, deadline_ms) : connect_tcp(c, deadline_ms);
-    if (status != USHER_OK)
+#ifdef USHER_WITH_TLS
+    if (status == USHER_OK && TLS(c) != NULL)
+        status = secure(c, deadline_ms);
+#endif
+    if (status != USHER_OK) {
+        usher__redis_conn_discard(c);
         return status;
+    }
     for (;;) {
         again = false;
         status = handshake(c, deadline_ms, &again);
@@ -1091,6 +1171,15 @@ enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
     }
     if ((opt->user != NULL && opt->password == NULL) || opt->db < 0)
         return USHER_INVALID;
+#ifndef USHER_WITH_TLS
+    if (opt->over_tls)
+        return USHER_INVALID;
+#endif
+    /* OpenSSL takes a name with a dot in front for any one that ends so. */
+    if (opt->over_tls &&
+        (opt->unix_path != NULL || opt->tls.name == NULL || opt->tls.name[0] == '\0' ||
+         opt->tls.name[0] == '.' || (opt->tls.key != NULL && opt->tls.cert == NULL)))
+        return USHER_INVALID;
     c = alloc->resize(alloc->payload, NULL, 0, sizeof *c);
     if (c == NULL)
         return USHER_NOMEM;
@@ -1098,6 +1187,12 @@ enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
     c->alloc = alloc;
     c->opt = *opt;
     c->fd = -1;
+#ifdef USHER_WITH_TLS
+    if (opt->over_tls && (c->tls = usher__redis_tls_open(alloc, &opt->tls)) == NULL) {
+        c->alloc->resize(c->alloc->payload, c, sizeof *c, 0);
+        return USHER_NOMEM;
+    }
+#endif
     *ret_conn = c;
     return USHER_OK;
 }
@@ -1111,6 +1206,8 @@ void usher__redis_conn_close(struct usher__redis_conn *c)
         resize(c, c->out, c->out_size, 0);
     if (c->start != NULL)
         resize(c, c->start, c->requests_size * sizeof *c->start, 0);
+    if (TLS(c) != NULL)
+        usher__redis_tls_close(TLS(c));
     c->alloc->resize(c->alloc->payload, c, sizeof *c, 0);
 }
 

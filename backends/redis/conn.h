@@ -18,6 +18,8 @@
 
 #include <usher/usher.h>
 
+#include "tls.h"
+
 struct redisReply; /* <hiredis/hiredis.h> */
 struct usher__redis_conn;
 
@@ -38,6 +40,8 @@ struct usher__redis_conn_options {
     const char *client_name; /* NULL: none; a server that dislikes it is not an error */
     int64_t db;              /* SELECT if not 0 */
     uint16_t port;
+    bool over_tls; /* not over a socket file */
+    struct usher__redis_tls_options tls;
 };
 
 int64_t usher__redis_clock_ms(void); /* CLOCK_MONOTONIC */
@@ -45,7 +49,8 @@ int64_t usher__redis_clock_ms(void); /* CLOCK_MONOTONIC */
 /*
  * Makes an unconnected connection.  @alloc and what @opt points to must outlive it.
  * USHER_OK, USHER_NOMEM, or USHER_INVALID: no host, no port, a path too long for a socket,
- * a user without password, db < 0.
+ * a user without password, db < 0; over TLS no name, one that begins with a dot, a key without
+ * certificate, or TLS is not built in.
  */
 enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
                                          const struct usher__redis_conn_options *opt,
@@ -53,9 +58,9 @@ enum usher_status usher__redis_conn_open(const struct usher_allocator *alloc,
 void usher__redis_conn_close(struct usher__redis_conn *c); /* takes NULL */
 
 /*
- * Closes what was open, drops what was appended, connects, and sends AUTH, SELECT, CLIENT
- * SETNAME and PING in one write.  While the server answers LOADING or BUSY it is asked again
- * until the deadline.
+ * Closes what was open, drops what was appended, connects, over TLS makes sure of the server, and
+ * sends AUTH, SELECT, CLIENT SETNAME and PING in one write.  While the server answers LOADING or
+ * BUSY it is asked again until the deadline.
  * USHER_OK, USHER_UNAVAILABLE or USHER_NOMEM.
  *
  * No call waits past its deadline, except that getaddrinfo() takes its time for a name;
@@ -104,8 +109,9 @@ enum usher_status usher__redis_conn_read(struct usher__redis_conn *c, int64_t de
 
 /*
  * About the batch, until the next begin or connect: how many requests it has, how many were
- * answered, and the first of which no byte was handed to the kernel (if there is none: the
- * number of requests).  Those in answered <= k < unsent_from may have been applied.
+ * answered, and the first of which no byte was handed to the kernel, over TLS not in a whole
+ * record, without which the server can make nothing of it (if there is none: the number of
+ * requests).  Those in answered <= k < unsent_from may have been applied.
  */
 size_t usher__redis_conn_requests(const struct usher__redis_conn *c);
 size_t usher__redis_conn_answered(const struct usher__redis_conn *c);

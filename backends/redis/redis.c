@@ -18,10 +18,12 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <time.h>
 
 #include <hiredis/hiredis.h>
 
 #include "brief.h"
+#include "clock.h"
 #include "script.h"
 #include "store.h"
 
@@ -175,11 +177,49 @@ static void ask(struct usher__redis *r, const char *command, const char *what)
     usher__redis_conn_arg_str(r->conn, what);
 }
 
-/* The settings of a master that was not asked before; what cannot be read is passed over. */
+static int64_t wall_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+/* Of at most @size digits; -1: it is none. */
+static int64_t natural(const struct redisReply *reply, size_t size)
+{
+    int64_t value = 0;
+
+    if (reply->type != REDIS_REPLY_STRING || reply->len == 0 || reply->len > size)
+        return -1;
+    for (size_t i = 0; i < reply->len; i++) {
+        if (reply->str[i] < '0' || reply->str[i] > '9')
+            return -1;
+        value = value * 10 + (reply->str[i] - '0');
+    }
+    return value;
+}
+
+/* The answer to TIME, which the scripts take theirs from, in microseconds; -1: it is none. */
+static int64_t time_of(const struct redisReply *reply)
+{
+    int64_t s, us;
+
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
+        return -1;
+    s = natural(reply->element[0], 12);
+    us = natural(reply->element[1], 6);
+    return s < 0 || us < 0 ? -1 : s * 1000000 + us;
+}
+
+/* The settings and the time of a master that was not asked before; what cannot be read is passed
+ * over. */
 static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
 {
-    struct redisReply *replies[3];
+    struct redisReply *replies[4];
     enum usher_status status;
+    int64_t sent, received, time;
+    char line[USHER__REDIS_CLOCK_LINE];
 
     ask(r, "INFO", "persistence");
     ask(r, "INFO", "memory");
@@ -187,11 +227,18 @@ static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
     usher__redis_conn_arg_str(r->conn, "CONFIG");
     usher__redis_conn_arg_str(r->conn, "GET");
     usher__redis_conn_arg_str(r->conn, "appendfsync");
-    status = asked(r, deadline_ms, replies, 3);
+    usher__redis_conn_begin(r->conn, 1);
+    usher__redis_conn_arg_str(r->conn, "TIME");
+    sent = wall_us();
+    status = asked(r, deadline_ms, replies, 4);
+    received = wall_us();
     if (status != USHER_OK)
         return status;
     describe(r, replies[0], replies[1], replies[2]);
-    for (size_t i = 0; i < 3; i++)
+    time = time_of(replies[3]);
+    if (time >= 0 && usher__redis_clock_line(sent, received, time, line))
+        log_line(r, USHER_LOG_WARNING, line);
+    for (size_t i = 0; i < 4; i++)
         freeReplyObject(replies[i]);
     return USHER_OK;
 }
@@ -907,6 +954,10 @@ static struct usher__redis *lane_like(const struct usher__redis *from)
     r->options.user = moved(from->options.user, from, r);
     r->options.password = moved(from->options.password, from, r);
     r->options.client_name = moved(from->options.client_name, from, r);
+    r->options.tls.ca = moved(from->options.tls.ca, from, r);
+    r->options.tls.cert = moved(from->options.tls.cert, from, r);
+    r->options.tls.key = moved(from->options.tls.key, from, r);
+    r->options.tls.name = moved(from->options.tls.name, from, r);
     if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
         lane_free(r);
         return NULL;
@@ -1058,12 +1109,50 @@ static const char *authority(struct usher__redis *r, const char *text, size_t si
     return NULL;
 }
 
-/* What in the URL is wrong, or NULL. */
-static const char *parse(struct usher__redis *r, struct usher_url *url,
-                         struct usher__redis_conn_options *o)
+static bool is_file_option(const char *key)
 {
+    return strcmp(key, "ca") == 0 || strcmp(key, "cert") == 0 || strcmp(key, "key") == 0;
+}
+
+static bool is_tls_option(const char *key)
+{
+    return is_file_option(key) || strcmp(key, "tls-name") == 0;
+}
+
+/* Of `rediss:` only.  What is wrong, or NULL. */
+static const char *tls_option(struct usher__redis *r, const struct usher_url_option *option,
+                              struct usher__redis_conn_options *o)
+{
+    size_t size = strlen(option->value);
+    bool is_ca = strcmp(option->key, "ca") == 0, is_cert = strcmp(option->key, "cert") == 0;
+    char *file = is_ca ? r->ca : is_cert ? r->cert : r->key;
+
+    if (is_file_option(option->key)) {
+        if (size == 0 || size >= USHER__REDIS_FILE_MAX)
+            return is_ca ? "file of ca=" : is_cert ? "file of cert=" : "file of key=";
+        memcpy(file, option->value, size + 1);
+        *(is_ca ? &o->tls.ca : is_cert ? &o->tls.cert : &o->tls.key) = file;
+        return NULL;
+    }
+    for (const char *p = option->value; *p != '\0'; p++)
+        if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') && !(*p >= '0' && *p <= '9') &&
+            strchr(".-_:", *p) == NULL)
+            return "name in tls-name=";
+    if (size == 0 || size >= sizeof r->tls_name || option->value[0] == '.')
+        return "name in tls-name=";
+    memcpy(r->tls_name, option->value, size + 1);
+    o->tls.name = r->tls_name;
+    return NULL;
+}
+
+const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
+{
+    struct usher__redis_conn_options *o = &r->options;
     const char *rest = url->rest, *slash, *fault;
 
+    memcpy(r->client_name, "usher", 6);
+    o->client_name = r->client_name;
+    o->over_tls = strcmp(url->scheme, "rediss") == 0;
     if (strncmp(rest, "//", 2) != 0)
         return "URL (no // after the scheme)";
     rest += 2;
@@ -1110,11 +1199,20 @@ static const char *parse(struct usher__redis *r, struct usher_url *url,
             if (size == 0 || size >= sizeof r->client_name)
                 return "name";
             memcpy(r->client_name, option->value, size + 1);
+        } else if (o->over_tls && is_tls_option(option->key)) {
+            fault = tls_option(r, option, o);
+            if (fault != NULL)
+                return fault;
         } else if (strcmp(option->key, "timeout") != 0) {
             option->used = false;
         }
     }
-    o->client_name = r->client_name;
+    if (o->over_tls && o->tls.key != NULL && o->tls.cert == NULL)
+        return "option key= without cert=";
+    if (o->over_tls && o->tls.name == NULL)
+        o->tls.name = o->host;
+    if (o->over_tls && o->tls.name[0] == '.')
+        return "host";
     return NULL;
 }
 
@@ -1147,13 +1245,15 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     }
     r->log = opt->log;
     r->log_payload = opt->payload;
-    memcpy(r->client_name, "usher", 6);
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)r;
-    fault = parse(r, url, &r->options);
+    fault = usher__redis_parse(r, url);
     for (size_t i = 0; i < url->n_options && fault == NULL; i++) {
         if (!url->options[i].used) {
-            say(message, USHER_INVALID, "redis: has no option `%.40s`", url->options[i].key);
+            say(message, USHER_INVALID,
+                is_tls_option(url->options[i].key) ? "redis: the option `%.40s` is for `rediss:`"
+                                                   : "redis: has no option `%.40s`",
+                url->options[i].key);
             close_redis(&s->base);
             return USHER_INVALID;
         }

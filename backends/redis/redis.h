@@ -4,7 +4,7 @@
 
 #include <usher/store.h>
 
-/* The driver of `redis:` and `redis+unix:`.  Connects. */
+/* The driver of `redis:`, `rediss:` and `redis+unix:`.  Connects. */
 enum usher_status usher__redis_open(void *payload, struct usher_url *url,
                                     const struct usher_options *opt, int64_t deadline_ms,
                                     struct usher_store **ret_store, char message[192]);

@@ -17,6 +17,7 @@
 /* KIND, list, text, NUL, position, id; and some */
 #define USHER__REDIS_MEMBER_MAX (2 * USHER_NAME_MAX + 32)
 #define USHER__REDIS_NOUNS 8
+#define USHER__REDIS_FILE_MAX 1024 /* a path in the URL, with its end */
 
 /* The script of a noun, and what the server calls it. */
 struct usher__redis_script {
@@ -53,6 +54,8 @@ struct usher__redis {
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
     /* of the connection */
     char host[256], user[256], password[512], client_name[256];
+    char ca[USHER__REDIS_FILE_MAX], cert[USHER__REDIS_FILE_MAX], key[USHER__REDIS_FILE_MAX];
+    char tls_name[256];
 };
 
 /* The store: two of them, so that the server has one batch while the other one is made. */
@@ -69,6 +72,10 @@ struct usher__redis_store {
     _Atomic unsigned demotions;
 };
 
+/* What the URL says goes into @r, which is all zero, and its options.  NULL, or what in it is
+ * wrong; options that are not known stay unused. */
+const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url);
+
 /* A key of @scope; "", ":index" or ":held" is @suffix.  Returns its size. */
 size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
@@ -81,7 +88,7 @@ enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms
 /* Wait a little before trying again, longer each time; false when the deadline is near. */
 bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline_ms);
 
-/* scan.c */
+/* scan.c, mend.c */
 enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
                                     const struct usher_text *scope, int64_t deadline_ms,
                                     usher_scan_fn *fn, void *payload, char message[192]);

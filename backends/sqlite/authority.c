@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* One table of maxima and one of events. */
+/*
+ * One table of maxima and one of events.
+ *
+ * Was a number journalled before?  Ranges do not overlap unless something is wrong, so the one that
+ * begins last up to the end of a new range tells; and `reach` tells it where there are such as do.
+ */
 #include "config.h"
 
 #include "authority.h"
@@ -11,6 +16,8 @@
 struct authority {
     struct usher_authority base;
     struct usher__sqlite_side side;
+    /* Of the journal, for each take: preparing them takes longer than what they do. */
+    sqlite3_stmt *looks, *adds;
 };
 
 /* clang-format off */
@@ -25,29 +32,48 @@ static const char schema[] =
     " row INTEGER PRIMARY KEY,"
     " noun INTEGER NOT NULL,"
     " name BLOB NOT NULL,"
-    " version INTEGER NOT NULL,"
-    " first INTEGER NOT NULL,"
-    " epoch INTEGER NOT NULL,"
     " period INTEGER NOT NULL,"
+    " first INTEGER NOT NULL,"
     " n INTEGER NOT NULL,"
     " verb INTEGER NOT NULL,"
     " now_ms INTEGER NOT NULL,"
+    " until_ms INTEGER NOT NULL,"
+    " version INTEGER NOT NULL,"
+    " epoch INTEGER NOT NULL,"
     " owner BLOB NOT NULL,"
     " serial BLOB NOT NULL,"
-    " UNIQUE (noun, name, version, first, epoch));"
-    "CREATE INDEX journal_of ON journal(noun, name);"; /* in order of rows */
+    " reach INTEGER NOT NULL," /* the last number of this and of all that begin before it */
+    " twice INTEGER NOT NULL);"
+    "CREATE INDEX journal_of ON journal(noun, name);" /* in order of rows */
+    "CREATE INDEX journal_issue ON journal(noun, name, version, first);"
+    "CREATE INDEX journal_number ON journal(noun, name, period, first);"
+    "CREATE INDEX journal_twice ON journal(row) WHERE twice <> 0;";
 /* clang-format on */
 
 static const struct usher__sqlite_side_kind kind = {
     .what = "an authority",
     .application = 0x75736861, /* "usha" */
-    .format = 2,
+    .format = 3,
     .schema = schema,
 };
 
 static void bind_text(sqlite3_stmt *st, int i, const struct usher_text *text)
 {
     (void)sqlite3_bind_blob64(st, i, text->size != 0 ? text->data : "", text->size, SQLITE_STATIC);
+}
+
+/* Of max and data. */
+static void read_columns(sqlite3_stmt *st, struct usher_authority_entry *entry)
+{
+    const void *data = sqlite3_column_blob(st, 1);
+    int size = sqlite3_column_bytes(st, 1);
+
+    entry->max = sqlite3_column_int64(st, 0);
+    entry->data_size = 0;
+    if (data != NULL && size > 0 && (size_t)size <= sizeof entry->data) {
+        entry->data_size = (size_t)size;
+        memcpy(entry->data, data, (size_t)size);
+    }
 }
 
 /* The maximum of a name.  MISSING. */
@@ -69,17 +95,8 @@ static enum usher_status find(struct usher__sqlite_side *a, enum usher_noun noun
     if (rc == SQLITE_ROW) {
         there = true;
         *ret_max = sqlite3_column_int64(st, 0);
-        if (entry != NULL) {
-            const void *data = sqlite3_column_blob(st, 1);
-            int size = sqlite3_column_bytes(st, 1);
-
-            entry->max = *ret_max;
-            entry->data_size = 0;
-            if (data != NULL && size > 0 && (size_t)size <= sizeof entry->data) {
-                entry->data_size = (size_t)size;
-                memcpy(entry->data, data, (size_t)size);
-            }
-        }
+        if (entry != NULL)
+            read_columns(st, entry);
     }
     status = usher__sqlite_side_finish(a, st, rc, message);
     return status == USHER_OK && !there ? USHER_MISSING : status;
@@ -168,44 +185,196 @@ static enum usher_status release(struct usher_authority *base, enum usher_noun n
     return usher__sqlite_side_end(a, status, message);
 }
 
-static enum usher_status journal(struct usher_authority *base,
-                                 const struct usher_authority_event *events, size_t n,
-                                 int64_t deadline_ms, char message[192])
+/* ---- the journal ------------------------------------------------------------------- */
+
+/* Is ?1 … there (known), and of the rows that begin up to ?11, the last one of those that begin
+ * last. */
+static const char look[] =
+    "SELECT known, first, row, verb, n, now_ms, until_ms, version, reach, twice FROM"
+    " (SELECT EXISTS (SELECT 1 FROM journal WHERE noun = ?1 AND name = ?2 AND version = ?3"
+    " AND first = ?4 AND verb = ?5 AND (epoch = ?6 OR ?7) AND (now_ms = ?8 OR NOT ?9)) AS known)"
+    " LEFT JOIN (SELECT * FROM journal WHERE noun = ?1 AND name = ?2 AND period = ?10"
+    " AND first <= ?11 ORDER BY first DESC, row DESC LIMIT 1)";
+
+static const char add[] =
+    "INSERT INTO journal (noun, name, version, first, verb, epoch, period, n, now_ms, until_ms,"
+    " owner, serial, reach, twice) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13,"
+    " ?14)";
+
+/* What look says of the row before. */
+struct before {
+    bool known, there, twice;
+    int64_t first, row, n, now_ms, until_ms, version, reach;
+    enum usher_verb verb;
+};
+
+static bool is_issue(const struct usher_authority_event *event)
 {
-    struct usher__sqlite_side *a = &((struct authority *)base)->side;
-    sqlite3_stmt *st = NULL;
+    return event->verb == USHER_SERIAL_TAKE || event->verb == USHER_SERIAL_RESERVE;
+}
+
+static int64_t last_of(const struct usher_authority_event *event)
+{
+    return event->n > INT64_MAX - event->first ? INT64_MAX : event->first + (event->n - 1);
+}
+
+/* ?1 to ?6 of look and add. */
+static void bind_event(sqlite3_stmt *st, const struct usher_authority_event *event)
+{
+    (void)sqlite3_bind_int(st, 1, (int)event->noun);
+    bind_text(st, 2, &event->name);
+    (void)sqlite3_bind_int64(st, 3, (int64_t)event->version);
+    (void)sqlite3_bind_int64(st, 4, event->first);
+    (void)sqlite3_bind_int(st, 5, (int)event->verb);
+    (void)sqlite3_bind_int64(st, 6, (int64_t)event->epoch);
+}
+
+static int look_before(sqlite3_stmt *st, const struct usher_authority_event *event,
+                       struct before *ret)
+{
+    int rc;
+
+    memset(ret, 0, sizeof *ret);
+    bind_event(st, event);
+    (void)sqlite3_bind_int(st, 7, event->again);
+    (void)sqlite3_bind_int64(st, 8, event->now_ms);
+    (void)sqlite3_bind_int(st, 9, is_issue(event));
+    (void)sqlite3_bind_int64(st, 10, event->period);
+    (void)sqlite3_bind_int64(st, 11, last_of(event));
+    rc = sqlite3_step(st);
+    if (rc != SQLITE_ROW)
+        return rc;
+    ret->known = sqlite3_column_int(st, 0) != 0;
+    ret->there = sqlite3_column_type(st, 2) != SQLITE_NULL;
+    ret->first = sqlite3_column_int64(st, 1);
+    ret->row = sqlite3_column_int64(st, 2);
+    ret->verb = (enum usher_verb)sqlite3_column_int(st, 3);
+    ret->n = sqlite3_column_int64(st, 4);
+    ret->now_ms = sqlite3_column_int64(st, 5);
+    ret->until_ms = sqlite3_column_int64(st, 6);
+    ret->version = sqlite3_column_int64(st, 7);
+    ret->reach = sqlite3_column_int64(st, 8);
+    ret->twice = sqlite3_column_int(st, 9) != 0;
+    (void)sqlite3_reset(st);
+    return SQLITE_DONE;
+}
+
+static bool is_twice(const struct usher_authority_event *event, const struct before *b)
+{
+    if (!is_issue(event) || !b->there || b->reach < event->first)
+        return false;
+    /* a repeated answer, under another epoch, was faster than the first one */
+    if (b->first == event->first && b->n == event->n && b->now_ms == event->now_ms &&
+        (uint64_t)b->version == event->version)
+        return false;
+    if (event->verb == USHER_SERIAL_TAKE || b->first != event->first || b->reach > last_of(event))
+        return true;
+    return b->verb == USHER_SERIAL_RESERVE
+               ? b->until_ms > event->now_ms
+               : b->verb != USHER_SERIAL_RETURN && b->verb != USHER_SERIAL_EXPIRE;
+}
+
+static int update(sqlite3 *db, const char *sql, int64_t value,
+                  const struct usher_authority_event *event)
+{
+    sqlite3_stmt *st;
+    int rc = sqlite3_prepare_v2(db, sql, -1, &st, NULL);
+
+    if (rc != SQLITE_OK)
+        return rc;
+    (void)sqlite3_bind_int64(st, 1, value);
+    (void)sqlite3_bind_int(st, 2, (int)event->noun);
+    bind_text(st, 3, &event->name);
+    (void)sqlite3_bind_int64(st, 4, event->period);
+    (void)sqlite3_bind_int64(st, 5, event->first);
+    (void)sqlite3_bind_int64(st, 6, last_of(event));
+    rc = sqlite3_step(st);
+    (void)sqlite3_finalize(st);
+    return rc;
+}
+
+static int add_event(sqlite3 *db, sqlite3_stmt *st, struct usher_authority_event *event,
+                     const struct before *b)
+{
+    int64_t reach = last_of(event);
+    int rc;
+
+    event->twice = is_twice(event, b);
+    if (b->there && b->reach > reach)
+        reach = b->reach;
+    (void)sqlite3_reset(st);
+    bind_event(st, event);
+    (void)sqlite3_bind_int64(st, 7, event->period);
+    (void)sqlite3_bind_int64(st, 8, event->n);
+    (void)sqlite3_bind_int64(st, 9, event->now_ms);
+    (void)sqlite3_bind_int64(st, 10, event->until_ms);
+    bind_text(st, 11, &event->owner);
+    bind_text(st, 12, &event->text);
+    (void)sqlite3_bind_int64(st, 13, reach);
+    (void)sqlite3_bind_int(st, 14, event->twice);
+    rc = sqlite3_step(st);
+    if (rc != SQLITE_DONE)
+        return rc;
+    event->row = (uint64_t)sqlite3_last_insert_rowid(db);
+    if (b->there && b->first > event->first) /* it covers others */
+        rc = update(db,
+                    "UPDATE journal SET reach = max(reach, ?6) WHERE row <> ?1 AND noun = ?2"
+                    " AND name = ?3 AND period = ?4 AND first BETWEEN ?5 AND ?6",
+                    (int64_t)event->row, event);
+    /* an end that is late: it was followed by a reserve */
+    if (rc == SQLITE_DONE && b->there && (uint64_t)b->version > event->version &&
+        (event->verb == USHER_SERIAL_RETURN || event->verb == USHER_SERIAL_EXPIRE))
+        rc = update(db,
+                    "UPDATE journal SET twice = 0 WHERE row = (SELECT row FROM journal"
+                    " WHERE noun = ?2 AND name = ?3 AND period = ?4 AND first = ?5 AND twice <> 0"
+                    " AND n = 1 AND version > ?1 ORDER BY version, row LIMIT 1) AND ?6 = ?5",
+                    (int64_t)event->version, event);
+    return rc;
+}
+
+static void forget_statements(struct authority *own)
+{
+    (void)sqlite3_finalize(own->looks);
+    (void)sqlite3_finalize(own->adds);
+    own->looks = own->adds = NULL;
+}
+
+/* Unless they are there, of the file as it is open now: one that was closed stays until they go. */
+static enum usher_status prepare(struct authority *own, char message[192])
+{
+    enum usher_status status;
+
+    if (own->adds != NULL && sqlite3_db_handle(own->adds) == own->side.db)
+        return USHER_OK;
+    forget_statements(own);
+    status = usher__sqlite_side_prepare(&own->side, look, &own->looks, message);
+    return status == USHER_OK ? usher__sqlite_side_prepare(&own->side, add, &own->adds, message)
+                              : status;
+}
+
+static enum usher_status journal(struct usher_authority *base, struct usher_authority_event *events,
+                                 size_t n, int64_t deadline_ms, char message[192])
+{
+    struct authority *own = (struct authority *)base;
+    struct usher__sqlite_side *a = &own->side;
     int rc = SQLITE_DONE;
     enum usher_status status = usher__sqlite_side_begin(a, true, deadline_ms, message);
 
     if (status == USHER_OK)
-        status = usher__sqlite_side_prepare(
-            a,
-            "INSERT OR IGNORE INTO journal (noun, name, version, first, n, verb,"
-            " now_ms, owner, serial, epoch, period)"
-            " SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11 WHERE NOT ?12 OR NOT EXISTS"
-            " (SELECT 1 FROM journal WHERE noun = ?1 AND name = ?2 AND version = ?3"
-            " AND first = ?4 AND verb = ?6)",
-            &st, message);
+        status = prepare(own, message);
     for (size_t i = 0; i < n && status == USHER_OK && rc == SQLITE_DONE; i++) {
-        const struct usher_authority_event *event = &events[i];
+        struct before b;
 
-        (void)sqlite3_reset(st);
-        (void)sqlite3_bind_int(st, 1, (int)event->noun);
-        bind_text(st, 2, &event->name);
-        (void)sqlite3_bind_int64(st, 3, (int64_t)event->version);
-        (void)sqlite3_bind_int64(st, 4, event->first);
-        (void)sqlite3_bind_int64(st, 5, event->n);
-        (void)sqlite3_bind_int(st, 6, (int)event->verb);
-        (void)sqlite3_bind_int64(st, 7, event->now_ms);
-        bind_text(st, 8, &event->owner);
-        bind_text(st, 9, &event->text);
-        (void)sqlite3_bind_int64(st, 10, (int64_t)event->epoch);
-        (void)sqlite3_bind_int64(st, 11, event->period);
-        (void)sqlite3_bind_int(st, 12, event->again);
-        rc = sqlite3_step(st);
+        events[i].row = 0;
+        events[i].twice = false;
+        rc = look_before(own->looks, &events[i], &b);
+        if (rc == SQLITE_DONE && !b.known)
+            rc = add_event(a->db, own->adds, &events[i], &b);
     }
-    if (status == USHER_OK)
-        status = usher__sqlite_side_finish(a, st, rc, message);
+    if (rc != SQLITE_DONE)
+        status = usher__sqlite_failed(a->db, rc, message);
+    (void)sqlite3_reset(own->looks);
+    (void)sqlite3_reset(own->adds);
     return usher__sqlite_side_end(a, status, message);
 }
 
@@ -214,6 +383,32 @@ static struct usher_text column(sqlite3_stmt *st, int i)
     struct usher_text text = { sqlite3_column_blob(st, i), (size_t)sqlite3_column_bytes(st, i) };
 
     return text;
+}
+
+#define EVENT                                                                                    \
+    "SELECT name, verb, first, n, now_ms, version, owner, serial, epoch, period, row, until_ms," \
+    " twice, noun FROM journal "
+
+static void tell(sqlite3_stmt *st, usher_authority_event_fn *fn, void *payload)
+{
+    struct usher_authority_event event;
+
+    memset(&event, 0, sizeof event);
+    event.name = column(st, 0);
+    event.verb = (enum usher_verb)sqlite3_column_int(st, 1);
+    event.first = sqlite3_column_int64(st, 2);
+    event.n = sqlite3_column_int64(st, 3);
+    event.now_ms = sqlite3_column_int64(st, 4);
+    event.version = (uint64_t)sqlite3_column_int64(st, 5);
+    event.owner = column(st, 6);
+    event.text = column(st, 7);
+    event.epoch = (uint64_t)sqlite3_column_int64(st, 8);
+    event.period = sqlite3_column_int64(st, 9);
+    event.row = (uint64_t)sqlite3_column_int64(st, 10);
+    event.until_ms = sqlite3_column_int64(st, 11);
+    event.twice = sqlite3_column_int(st, 12) != 0;
+    event.noun = (enum usher_noun)sqlite3_column_int(st, 13);
+    fn(payload, &event);
 }
 
 static enum usher_status events(struct usher_authority *base, enum usher_noun noun,
@@ -228,32 +423,58 @@ static enum usher_status events(struct usher_authority *base, enum usher_noun no
 
     if (status == USHER_OK)
         status = usher__sqlite_side_prepare(
-            a,
-            "SELECT verb, first, n, now_ms, version, owner, serial, epoch, period, row FROM journal"
-            " WHERE noun = ?1 AND name = ?2 AND row > ?3 ORDER BY row LIMIT ?4",
-            &st, message);
+            a, EVENT "WHERE noun = ?1 AND name = ?2 AND row > ?3 ORDER BY row LIMIT ?4", &st,
+            message);
     if (status == USHER_OK) {
         (void)sqlite3_bind_int(st, 1, (int)noun);
         bind_text(st, 2, name);
         (void)sqlite3_bind_int64(st, 3, row < INT64_MAX ? (int64_t)row : INT64_MAX);
         (void)sqlite3_bind_int64(st, 4, max < INT64_MAX ? (int64_t)max : INT64_MAX);
-        while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
-            struct usher_authority_event event;
+        while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+            tell(st, fn, payload);
+        status = usher__sqlite_side_finish(a, st, rc, message);
+    }
+    return usher__sqlite_side_end(a, status, message);
+}
 
-            memset(&event, 0, sizeof event);
-            event.noun = noun;
-            event.name = *name;
-            event.verb = (enum usher_verb)sqlite3_column_int(st, 0);
-            event.first = sqlite3_column_int64(st, 1);
-            event.n = sqlite3_column_int64(st, 2);
-            event.now_ms = sqlite3_column_int64(st, 3);
-            event.version = (uint64_t)sqlite3_column_int64(st, 4);
-            event.owner = column(st, 5);
-            event.text = column(st, 6);
-            event.epoch = (uint64_t)sqlite3_column_int64(st, 7);
-            event.period = sqlite3_column_int64(st, 8);
-            event.row = (uint64_t)sqlite3_column_int64(st, 9);
-            fn(payload, &event);
+static enum usher_status twice(struct usher_authority *base, int64_t deadline_ms,
+                               usher_authority_event_fn *fn, void *payload, char message[192])
+{
+    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    sqlite3_stmt *st = NULL;
+    int rc = SQLITE_DONE;
+    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+
+    if (status == USHER_OK)
+        status = usher__sqlite_side_prepare(a, EVENT "WHERE twice <> 0 ORDER BY row", &st, message);
+    if (status == USHER_OK) {
+        while ((rc = sqlite3_step(st)) == SQLITE_ROW)
+            tell(st, fn, payload);
+        status = usher__sqlite_side_finish(a, st, rc, message);
+    }
+    return usher__sqlite_side_end(a, status, message);
+}
+
+static enum usher_status entries(struct usher_authority *base, enum usher_noun noun,
+                                 int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
+                                 char message[192])
+{
+    struct usher__sqlite_side *a = &((struct authority *)base)->side;
+    struct usher_authority_entry entry;
+    sqlite3_stmt *st = NULL;
+    int rc = SQLITE_DONE;
+    enum usher_status status = usher__sqlite_side_begin(a, false, deadline_ms, message);
+
+    if (status == USHER_OK)
+        status = usher__sqlite_side_prepare(
+            a, "SELECT max, data, name FROM maximum WHERE noun = ?1 AND data <> x''", &st, message);
+    if (status == USHER_OK) {
+        (void)sqlite3_bind_int(st, 1, (int)noun);
+        while ((rc = sqlite3_step(st)) == SQLITE_ROW) {
+            struct usher_text name = column(st, 2);
+
+            read_columns(st, &entry);
+            fn(payload, &name, &entry);
         }
         status = usher__sqlite_side_finish(a, st, rc, message);
     }
@@ -264,6 +485,7 @@ static void close_authority(struct usher_authority *base)
 {
     struct authority *a = (struct authority *)base;
 
+    forget_statements(a);
     usher__sqlite_side_close(&a->side, a, sizeof *a, false);
 }
 
@@ -271,6 +493,7 @@ static void forget_authority(struct usher_authority *base)
 {
     struct authority *a = (struct authority *)base;
 
+    forget_statements(a);
     usher__sqlite_side_close(&a->side, a, sizeof *a, true);
 }
 
@@ -284,6 +507,8 @@ static const struct usher_authority_ops ops = {
     .close = close_authority,
     .forget = forget_authority,
     .events = events,
+    .twice = twice,
+    .entries = entries,
 };
 
 enum usher_status usher__sqlite_authority(const char *path, const struct usher_allocator *alloc,

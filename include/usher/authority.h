@@ -79,16 +79,22 @@ struct usher_authority_event {
     int64_t period;         /* in which numbers begin anew; 0: there are none */
     int64_t first, n;       /* numbers first … first + n - 1 */
     int64_t now_ms;
+    int64_t until_ms;        /* reserve: then it ends by itself; else 0 */
     uint64_t epoch, version; /* of the scope: a lost one begins at version 1 again, with another
                               * epoch */
     struct usher_text owner; /* size 0: nobody */
     struct usher_text text;  /* the (first) serial as it was printed; size 0: an expiry */
     bool again;   /* the answer to a repeat: it may be there, under an older epoch, too */
-    uint64_t row; /* told, not taken: its place, larger for all that were added later */
+    bool twice;   /* told: an issue of numbers of which one had been issued before */
+    uint64_t row; /* told: its place, larger for all that were added later */
 };
 
 /* Texts of @event live during the call. */
 typedef void usher_authority_event_fn(void *payload, const struct usher_authority_event *event);
+
+/* @name and @entry live during the call. */
+typedef void usher_authority_entry_fn(void *payload, const struct usher_text *name,
+                                      const struct usher_authority_entry *entry);
 
 struct usher_authority_ops {
     size_t size;      /* sizeof(struct usher_authority_ops) of the author's compiler */
@@ -118,14 +124,25 @@ struct usher_authority_ops {
                                  const struct usher_text *name, int64_t from, int64_t to,
                                  int64_t deadline_ms, char message[192]);
     /*
-     * May; NULL: keeps no journal.  Append @n events, all or none.  An event with (noun,
-     * name, epoch, version, first) that is there already is not added again, and one that is
-     * `again` not if it is there under any epoch.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN,
-     * USHER_NOMEM.
+     * May; NULL: keeps no journal.  Append @n events in one transaction, all or none, and set `row`
+     * and `twice` of each.
+     *
+     * The same event is not added again; its row stays 0.  It is the same if (noun, name, verb,
+     * first, version, epoch) are, and, of an issue (take, reserve), now_ms as well: a store put
+     * back from a copy goes on with the versions that it had.  The epoch of one that is `again`
+     * does not matter.
+     *
+     * `twice`: a number of an issue was issued before, by another one, in the same noun, name and
+     * period; it is added all the same.  Looked at is what was added last of each number: after a
+     * return or an expire it may be issued again, and after a reserve when that is over (until_ms
+     * <= now_ms), but not after a take, a confirm or a void.  Engines may add what they did in
+     * another order: a return or expire whose version is less than that of what was added last of
+     * its number makes that reserve of it right which is `twice` and has the next version.
+     *
+     * USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
      */
-    enum usher_status (*journal)(struct usher_authority *a,
-                                 const struct usher_authority_event *events, size_t n,
-                                 int64_t deadline_ms, char message[192]);
+    enum usher_status (*journal)(struct usher_authority *a, struct usher_authority_event *events,
+                                 size_t n, int64_t deadline_ms, char message[192]);
     /* Must.  Frees @a.  Cannot fail. */
     void (*close)(struct usher_authority *a);
     /* May.  Close @a in a child of fork(), as usher_store_ops.forget. */
@@ -137,6 +154,16 @@ struct usher_authority_ops {
                                 const struct usher_text *name, uint64_t row, size_t max,
                                 int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
                                 char message[192]);
+    /* May; NULL: usher_check() cannot tell.  Tell @fn of the events of all names that are `twice`,
+     * in the order in which they were added.  It takes as long as there are such, not events.
+     * USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM. */
+    enum usher_status (*twice)(struct usher_authority *a, int64_t deadline_ms,
+                               usher_authority_event_fn *fn, void *payload, char message[192]);
+    /* May; NULL: usher_check() cannot tell.  Tell @fn of each name with which data is kept, in any
+     * order.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM. */
+    enum usher_status (*entries)(struct usher_authority *a, enum usher_noun noun,
+                                 int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
+                                 char message[192]);
 };
 
 /* An authority's own struct begins with this one. */

@@ -13,8 +13,9 @@
  * segment, and what was left of the one before is a gap, `step` ids at most.  Redis is asked in
  * each `next` whether it is still the server that the segment was put on (one that gets its
  * first replica takes itself for another one, too); a dispenser that is gone is made again; and
- * each engine compares authority and store once.  A file of SQLite that was put back from a copy is
- * noticed if segments were granted since.
+ * each engine compares authority and store once.  So it is with a file of SQLite: one that was put
+ * in its place is another one, and so is any after a start of the system.  A copy that was written
+ * over the file is noticed only if segments were granted since.
  *
  * While the authority is away, ids are given out up to the end of the segment; from then on
  * USHER_UNAVAILABLE.  Its numbers are from 1: a dispenser with start 0 begins at `by` there.

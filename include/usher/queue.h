@@ -328,7 +328,9 @@ struct usher_apply_options {
 
 /**
  * @user asks for an agent: a room at once, an offer, or a place in its lane.  @opt may be NULL.
- * Again, it is a sign of life and changes neither place nor index (USHER_SAME).
+ * Again, it is a sign of life and changes neither place nor index (USHER_SAME).  So who repeats it
+ * in place of usher_queue_alive(), with the since_ms of the first time, until seated, has the old
+ * place even if the store has lost it.
  * USHER_OK, USHER_SAME  *@ret_seat is written
  * USHER_EMPTY           nobody is logged in who serves the lane, and the user does not wait
  * USHER_FULL            a limit is reached, and the user does not wait

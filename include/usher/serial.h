@@ -70,9 +70,12 @@ enum usher_serial_state {
     USHER_SERIAL_RETURNED = 2,  /* goes out before all higher ones */
     USHER_SERIAL_CONFIRMED = 3, /* these two for good */
     USHER_SERIAL_VOIDED = 4,
+    /* A store that is lost may have given it out: it is not given out again, and stands in `holds`
+     * until it is confirmed or voided, under the token shown there or that of who had it. */
+    USHER_SERIAL_LOST = 5,
     /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
      * the rule remembers (the last `requests` numbers). */
-    USHER_SERIAL_PAST = 5
+    USHER_SERIAL_PAST = 6
 };
 
 /* Why nothing was given. */
@@ -131,7 +134,7 @@ struct usher_serial_args {
     int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
 };
 
-/* Numbers in a row, or one of a gap-free rule. */
+/* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
 struct usher_serial_row {
     int64_t first, n; /* first … first + n - 1, all printed with the date of at_ms */
     int64_t at_ms;
@@ -323,7 +326,13 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
  *  reserved, whatever has become of prefix, suffix, date and width since.  USHER_OK; USHER_SAME: it
  *  was done before under @token; USHER_STALE: @token is not the hold of @serial any more, and
  *  nothing is changed; usher_serial_number() says what is; USHER_LOST: the store has lost that it
- *  gave it out under @token, and may give it to others. */
+ *  gave it out under @token, and somebody else has it.
+ *
+ *  If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
+ *  does not go out again then, nor when it is returned.  The numbers before it that are lost as
+ * well become USHER_SERIAL_LOST, as do those that an authority has granted beyond what the store
+ * knows: they stand in `holds` until somebody settles them, by a token of his own that was lost or
+ * by the one that is shown there (a command may settle `n` of them at once). */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token);
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
@@ -339,8 +348,9 @@ USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const ch
 
 /** Tell the journal of @rule that the engine's authority keeps (journal=1) to @fn: at most @max
  * events (0: all) behind @row (0: from the beginning), in the order in which it was written: after
- * a loss versions begin anew, with another epoch.  See usher/authority.h.  USHER_OK; USHER_INVALID:
- * there is no authority, or none whose journal can be read. */
+ * a loss versions begin anew, with another epoch.  An issue of numbers of which one had been issued
+ * before is `twice`; when that is entered an error is logged.  See usher/authority.h.  USHER_OK;
+ * USHER_INVALID: there is no authority, or none whose journal can be read. */
 struct usher_authority_event;
 USHER_API enum usher_status usher_serial_journal(
     struct usher_engine *e, const char *rule, uint64_t row, size_t max,

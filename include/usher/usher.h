@@ -159,12 +159,15 @@ struct usher_engine;
  *   memory:                                    this process only
  *   sqlite:PATH[?sync=full|normal|off]         one file, any number of processes
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
+ *   rediss://...                               the same over TLS
  *   redis+unix://[user[:password]@]/path       the same over a socket file
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
  * all, `sync=` and `create=0|1` for SQLite (0: a file that is not there is not made),
- * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis.  In a URL, bytes may be written %XX.
+ * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis; over TLS `ca=FILE` (whose certificates are
+ * trusted), `cert=FILE` and `key=FILE` (our own) and `tls-name=NAME` (whom the server's is for; the
+ * host).  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
  * USHER_MISSING      create=0, and there is no such file
@@ -308,6 +311,8 @@ enum usher_verb {
     USHER_SERIAL_GRANT,
     USHER_SERIAL_EXPIRE, /* in notices only: a hold ended by itself */
     USHER_SERIAL_RESET,  /* in notices only: a new period has begun */
+
+    USHER_NOTICE_LOST = 0x701, /* in notices only, of any noun: a command was answered USHER_LOST */
 
     USHER_ROOMS_PUT = 0x601, /* the index of rooms: the engine's own */
     USHER_ROOMS_DROP,
@@ -488,7 +493,7 @@ struct usher_reply {
     enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
     bool repeated;        /* the kept answer of an earlier command with this request id */
     uint64_t epoch;       /* 0: the scope does not exist */
-    uint64_t version;     /* after the command */
+    uint64_t version;     /* after the command; of USHER_LOST: the last one known not to be lost */
     union {
         struct usher_number_reply number;
         struct usher_id_reply id;
@@ -641,9 +646,13 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  * As usher_number_renew() of @hold->number and @hold->token, by @owner, who takes the number back
  * if the store has lost that it was given out and nobody else has it: though it is not registered,
  * rests, or has had its calls of the day.  @hold is then a new one, with another token; asked
- * again, it is the same.  The store has lost the rest as well: the new hold is of no node (renew it
- * by itself), and with @lease_ms 0 its lease is the pool's.  It ends with the call: do not call
+ * again, it is the same, so no request id is needed.  It ends with the call: do not call
  * usher_number_call() besides.
+ *
+ * @opt may be NULL, or that of the call.  lease_ms: it ends so long from now (0: as long as its
+ * last lease, one taken back as long as the pool's; < 0: at hangup).  node: of one that is taken
+ * back; one that is there keeps the node, or none, that it began with, as it does when
+ * usher_number_call() is asked again.  What else is in *@opt is not looked at.
  *
  * USHER_OK, USHER_SAME  *@hold is written
  * USHER_LOST            somebody else has the number, or it is not in the pool any more
@@ -652,7 +661,8 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  * Cost: O(log n).  Threads: any.  Since 0.1.  Table: events `renew`, `retake`.
  */
 USHER_API enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool,
-                                                  const char *owner, int64_t lease_ms,
+                                                  const char *owner,
+                                                  const struct usher_call_options *opt,
                                                   struct usher_hold *hold);
 
 /**
@@ -739,7 +749,10 @@ USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher
 /* ---- notices ---------------------------------------------------------------------- */
 
 /* One change of one scope.  Each follows on the version that it says it does (`before`): so a
- * listener sees what it has missed, and that nothing is missing where a store changed hands. */
+ * listener sees what it has missed, and that nothing is missing where a store changed hands.
+ * USHER_NOTICE_LOST is no change: somebody was told USHER_LOST.  It says of what (`subject`, and
+ * `token` where one was shown); `version` and `before` are the last version known not to be lost.
+ * It is told behind the changes of its batch. */
 struct usher_notice {
     enum usher_noun noun;
     struct usher_text scope;
@@ -770,9 +783,9 @@ struct usher_watch;
 /**
  * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
  * scope), in order of version, after the change is durable and on a thread that uses the
- * engine.  @fn may use the engine; its changes are told afterwards.  A notice that cannot be
- * kept for lack of memory is dropped and logged: `before` of the next one shows it.
- * USHER_OK, USHER_INVALID, USHER_NOMEM.
+ * engine; and for each command of this engine on such a scope that is answered USHER_LOST.  @fn may
+ * use the engine; its changes are told afterwards.  A notice that cannot be kept for lack of memory
+ * is dropped and logged: `before` of the next one shows it. USHER_OK, USHER_INVALID, USHER_NOMEM.
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
                                         const char *scope, usher_watch_fn *fn, void *payload,
@@ -784,7 +797,9 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 /* ---- looking inside --------------------------------------------------------------- */
 
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
- *  count).  With an authority: also that nothing may be given out that it has not granted.
+ *  count).  With an authority: also that nothing may be given out that it has not granted, that it
+ *  keeps rules and dispensers as they are in the store, and that no serial in its journal was
+ * issued twice; @fn is told, too, what it keeps and the store does not have, which is no fault.
  *  USHER_OK even when faults were found; *@ret_faults counts them.  O(records): the engine's
  *  timeout is for the single answer of a server, not for all of it. */
 typedef void usher_audit_fn(void *payload, const char *line);

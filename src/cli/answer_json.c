@@ -22,6 +22,13 @@ bool usher__answer_failed(enum usher_status status)
     }
 }
 
+bool usher__answer_has_token(const struct usher_command *command, const struct usher_reply *reply)
+{
+    return reply->status == USHER_STALE ||
+           ((reply->status == USHER_OK || reply->status == USHER_SAME) &&
+            command->arg.number.owner.data != NULL);
+}
+
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version)
 {
     putc('{', j->out);
@@ -155,7 +162,7 @@ static void number(struct json *j, const struct usher_command *command,
         break;
     case USHER_NUMBER_HANGUP:
     case USHER_NUMBER_RENEW:
-        if (command->arg.number.node.data != NULL) {
+        if (command->arg.number.number.data == NULL) {
             struct usher_text next = { n->number, n->more ? n->number_size : 0 };
 
             usher__json_uint(j, "renewed", n->count);
@@ -165,7 +172,7 @@ static void number(struct json *j, const struct usher_command *command,
         }
         key_state(j, n->state);
         usher__json_int(j, "until", n->until_ms);
-        if (reply->status == USHER_STALE)
+        if (usher__answer_has_token(command, reply))
             key_token(j, n->token);
         break;
     case USHER_NUMBER_FREE:
@@ -209,6 +216,8 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
         usher__json_text(&j, "message",
                          reply->message[0] != '\0' ? reply->message
                                                    : usher_status_text(reply->status));
+        if (reply->status == USHER_LOST)
+            usher__json_uint(&j, "from", reply->version);
     } else {
         usher__answer_begin(&j, reply->status, reply->epoch, reply->version);
         if (reply->noun == USHER_ID)

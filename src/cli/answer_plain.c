@@ -170,7 +170,7 @@ static void number(FILE *out, const struct usher_command *command, const struct 
                     set->sticky_max, set->requests);
         break;
     case USHER_NUMBER_RENEW:
-        if (command->arg.number.node.data != NULL) {
+        if (command->arg.number.number.data == NULL) {
             if (there)
                 fprintf(out, ": %" PRIu64 " renewed", n->count);
             if (n->more)
@@ -181,7 +181,7 @@ static void number(FILE *out, const struct usher_command *command, const struct 
     default: /* add, del, reg, unreg, hangup, renew, lift */
         name(out, ": ", &command->arg.number.number);
         fprintf(out, " is %s", usher_number_state_word(n->state));
-        if (reply->status == USHER_STALE)
+        if (usher__answer_has_token(command, reply))
             fprintf(out, " under token %" PRIu64, n->token);
         if (command->verb == USHER_NUMBER_HANGUP && reply->status == USHER_REFUSED &&
             busy(n->state) && (command->given & USHER_GIVEN_TOKEN) == 0)

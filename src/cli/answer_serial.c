@@ -154,11 +154,15 @@ static void json_holds(struct json *j, const struct usher_reply *reply)
     const struct usher_serial_reply *n = &reply->of.serial;
     char text[USHER_SERIAL_MAX + 1];
 
+    uint64_t at = 0;
+
     usher__json_key(j, "holds");
     putc('[', j->out);
     for (size_t i = 0; i < n->n_rows; i++) {
         const struct usher_serial_row *r = &n->rows[i];
-        struct usher_text serial = serial_at(reply, i, text);
+        struct usher_text serial = serial_at(reply, at, text);
+
+        at += (uint64_t)r->n;
 
         fputs(i > 0 ? ",{" : "{", j->out);
         j->comma = false;
@@ -168,6 +172,8 @@ static void json_holds(struct json *j, const struct usher_reply *reply)
         usher__json_int(j, "number", r->first);
         usher__json_text(j, "state", usher_serial_state_word(r->state));
         usher__json_name(j, "owner", &r->owner);
+        if (r->state == USHER_SERIAL_LOST)
+            usher__json_int(j, "n", r->n);
         putc('}', j->out);
     }
     putc(']', j->out);
@@ -293,11 +299,21 @@ static void plain_number(FILE *out, const char *before, const struct usher_reply
 static void plain_holds(FILE *out, const struct usher_reply *reply)
 {
     const struct usher_serial_reply *n = &reply->of.serial;
+    int64_t numbers = 0;
+    uint64_t at = 0;
 
-    fprintf(out, ": %zu number%s", n->n_rows, n->n_rows == 1 ? "" : "s");
-    for (size_t i = 0; i < n->n_rows; i++) {
-        plain_serial(out, "; ", reply, i);
-        fprintf(out, " is %s", usher_serial_state_word(n->rows[i].state));
+    for (size_t i = 0; i < n->n_rows; i++)
+        numbers += n->rows[i].n;
+    fprintf(out, ": %" PRId64 " number%s", numbers, numbers == 1 ? "" : "s");
+    for (size_t i = 0; i < n->n_rows; at += (uint64_t)n->rows[i++].n) {
+        plain_serial(out, "; ", reply, at);
+        if (n->rows[i].n > 1)
+            fprintf(out, " and the %" PRId64 " behind it are", n->rows[i].n - 1);
+        else
+            fputs(" is", out);
+        fprintf(out, " %s", usher_serial_state_word(n->rows[i].state));
+        if (n->rows[i].state == USHER_SERIAL_LOST)
+            fprintf(out, " under token %" PRIu64, n->rows[i].token);
         if (n->rows[i].owner.size != 0) {
             fputs(" by ", out);
             usher__plain_text(out, n->rows[i].owner.data, n->rows[i].owner.size);

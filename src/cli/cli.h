@@ -73,7 +73,7 @@ struct cli_program {
     const char *word;
     int (*run)(struct cli *cli, char *const *words, size_t n);
     const char *usage; /* behind the word */
-    const char *help;
+    const char *help;  /* help of itself has more lines behind the first */
 };
 extern const struct cli_program usher__cli_programs[]; /* ends with word NULL */
 

@@ -255,14 +255,14 @@ static void usage(FILE *out, const struct usher__noun *noun, const struct usher_
 
 /* ---- one verb --------------------------------------------------------------------- */
 
-/* The rows of the transition table for the event that is called like the verb. */
-static void moves(FILE *out, const char *verb)
+/* The rows of the transition table for the event @word.  False: there is no such event. */
+static bool moves(FILE *out, const char *word)
 {
     struct usher__number_row row;
     bool first = true;
 
     for (unsigned i = 0; usher__number_row(i, &row); i++) {
-        if (strcmp(usher__number_event_word(row.event), verb) != 0)
+        if (strcmp(usher__number_event_word(row.event), word) != 0)
             continue;
         if (first)
             fprintf(out, "\n  %-10s %-8s %-10s %s\n", "from", "given", "to", "answer");
@@ -274,11 +274,25 @@ static void moves(FILE *out, const char *verb)
                 usher_status_word((enum usher_status)row.status));
         fprintf(out, row.why[0] != '\0' ? " (%s)\n" : "%s\n", row.why);
     }
-    if (!first)
+    return !first;
+}
+
+/* What happens to a number in each state. */
+static void help_moves(FILE *out, const struct usher__verb *verb)
+{
+    if (moves(out, verb->word))
         fputs(
             "\n  given: the owner or token of the hold (holder), another one (other), none, none\n"
             "  though the pool is strict (strict), or anything while the number rests\n",
             out);
+    if (verb->verb != USHER_NUMBER_RENEW)
+        return;
+    fputs(
+        "\nIf the store has lost that the number was given out (`lost`), owner= takes it back unless\n"
+        "somebody else has it: a new hold with a new token, for lease= and of node=.  Whose hold is\n"
+        "still there keeps its token and its node.\n",
+        out);
+    (void)moves(out, usher__number_event_word(USHER__NUMBER_RETAKE));
 }
 
 static void help_verb(FILE *out, const struct usher__noun *noun, const struct usher__verb *verb)
@@ -306,7 +320,7 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         putc('\n', out);
     }
     if (noun->noun == USHER_NUMBER)
-        moves(out, verb->word);
+        help_moves(out, verb);
 }
 
 /* ---- overview --------------------------------------------------------------------- */
@@ -346,7 +360,7 @@ static void overview(FILE *out)
     }
     fputs("\nOther commands:\n\n", out);
     for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++)
-        fprintf(out, "  %-8s %s\n", p->word, p->help);
+        fprintf(out, "  %-8s %.*s\n", p->word, (int)strcspn(p->help, "\n"), p->help);
     fputs("\nOptions:\n\n"
           "  -s, --store STORE  memory:, sqlite:PATH, redis://HOST (or $USHER_STORE)\n"
           "  --json             one object a line instead of words for people\n"
@@ -415,8 +429,10 @@ static bool topic(FILE *out, const char *word, const char *verb)
     }
     for (const struct cli_program *p = usher__cli_programs; p->word != NULL; p++) {
         if (strcmp(p->word, word) == 0) {
-            fprintf(out, "usher %s%s%s\n\n%s.\n", p->word, *p->usage != '\0' ? " " : "", p->usage,
-                    p->help);
+            int line = (int)strcspn(p->help, "\n");
+
+            fprintf(out, "usher %s%s%s\n\n%.*s.\n%s", p->word, *p->usage != '\0' ? " " : "",
+                    p->usage, line, p->help, p->help[line] != '\0' ? p->help + line + 1 : "");
             return true;
         }
     }

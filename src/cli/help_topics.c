@@ -16,7 +16,7 @@ const struct help_topic usher__help_topics[] = {
 "                                 that writes (?create=0: by none)\n"
 "  redis://[USER[:PASSWORD]@]HOST[:PORT][/DB]\n"
 "  redis+unix://[USER[:PASSWORD]@]/PATH\n"
-"                                 one server, any number of machines\n"
+"                                 one server, any number of machines; rediss:// is over TLS\n"
 "\n"
 "Options follow a ? and are joined by &, as in sqlite:a.db?sync=normal&timeout=2000.  Odd\n"
 "bytes are written %XX.\n"
@@ -29,6 +29,9 @@ const struct help_topic usher__help_topics[] = {
 "  journal=1               with an authority: it keeps the life of each serial\n"
 "  history=sqlite:PATH     where ended visits of queues go\n"
 "  prefix=TEXT, name=TEXT  Redis: in front of all keys; the name of the connection\n"
+"  ca=FILE                 rediss: whose certificates are trusted (the system's CAs)\n"
+"  cert=FILE, key=FILE     rediss: our own certificate, if the server wants one\n"
+"  tls-name=NAME           rediss: whom the server's certificate is for (the host)\n"
 "\n"
 "A password on the command line can be seen by others on the machine: use $USHER_STORE.\n"
 "All stores give the same answers.\n" },
@@ -49,7 +52,8 @@ const struct help_topic usher__help_topics[] = {
 "that, and has to be read from the room.  \"repeated\":true at the end marks the kept answer\n"
 "to a request id.\n"
 "When nothing came of it (invalid, unavailable, unknown, lost, nomem), there are only\n"
-"status and message.  New keys may come, behind the old ones.\n" },
+"status and message; of lost also from, the last version that is known not to be lost.  New keys\n"
+"may come, behind the old ones.\n" },
 
     { "exit", "status words and exit codes",
 "  0  ok           done\n"
@@ -246,6 +250,8 @@ const struct help_topic usher__help_topics[] = {
 "\n"
 "A number stays as it was reserved, whatever prefix, suffix, date and width become meanwhile.\n"
 "Asked again, `confirm`, `return` and `void` are `same`; `stale` tells how the number stands.\n"
+"What a store that is lost may have given out is `lost` in `usher serial holds`, and does not go\n"
+"out again: confirm or void it under the token shown there, n=N of them at once.\n"
 "\n"
 "With ?authority=sqlite:PATH behind the URL of the store nothing is given out before that file\n"
 "has granted it: a store that was lost or put back goes on above, also above what it gave out\n"
@@ -260,7 +266,9 @@ const struct help_topic usher__help_topics[] = {
 "store.  While it cannot be reached, what was granted is given out; with debt=1 more can be, by\n"
 "hand (`usher help serial setmax`).\n"
 "\n"
-"With journal=1 as well it keeps the life of each serial.  See `usher help serials`.\n" },
+"With journal=1 as well it keeps the life of each serial, and an error is logged when one is issued\n"
+"a second time.  `usher check` counts these, compares the rules and dispensers of the store with what\n"
+"the file keeps of them, and tells which of them the store has lost.  See `usher help serials`.\n" },
 
     { "lanes", "kinds of work in a queue",
 "A user waits in one lane (`queue apply Q USER lane=sales`; \"default\" if none is named).  An agent\n"
@@ -302,6 +310,7 @@ const struct help_topic usher__help_topics[] = {
 "  usher --json number list desk state=busy\n"
 "  usher number call desk owner=call-17 node=pbx1\n"
 "  usher number renew desk node=pbx1        all calls of a machine go on\n"
+"  usher number renew desk 5550100 token=3 owner=call-17 node=pbx1    one, even if it was lost\n"
 "  usher number list desk node=pbx1         which they are, oldest first\n"
 "  usher number free desk node=pbx1         the machine is gone, and its calls with it\n"
 "  usher number lift desk 5550100           a rest that was too long is over\n"

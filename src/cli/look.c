@@ -182,6 +182,9 @@ static const char *const stores[] = {
 #ifdef USHER_WITH_REDIS
     "redis",
 #endif
+#ifdef USHER_WITH_TLS
+    "rediss",
+#endif
 };
 
 int usher__cli_version(struct cli *cli, char *const *words, size_t n)

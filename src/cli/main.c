@@ -38,7 +38,17 @@ const struct cli_program usher__cli_programs[] = {
       "look for broken invariants in the whole store; --repair: mend what can be mended" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
       "the transition table of a noun" },
-    { "lua", usher__cli_lua, "NOUN", "the Redis script of a noun, for SCRIPT LOAD" },
+    { "lua", usher__cli_lua, "NOUN",
+      "the Redis script of a noun, for SCRIPT LOAD\n"
+      "By hand, from any client of Redis, with the three keys of the scope in this order:\n\n"
+      "  EVALSHA sha 3 {desk}:number {desk}:number:index {desk}:number:held call owner ann\n"
+      "  EVALSHA sha 3 {desk}:queue {desk}:queue:index {desk}:queue:held apply zoe lane sales\n"
+      "  EVALSHA sha 3 {hall}:room {hall}:room:index {hall}:room:held join ann\n"
+      "  EVALSHA sha 3 {inv}:serial {inv}:serial:index {inv}:serial:held take n 3\n"
+      "  EVALSHA sha 3 {orders}:id {orders}:id:index {orders}:id:held next n 5\n\n"
+      "sha is what SCRIPT LOAD has answered; before each key stands the prefix= of the store.  Behind\n"
+      "the verb stand the arguments that it must have, then pairs of a key and a value.  On a server\n"
+      "that is no node of a cluster one key will do: EVALSHA sha 1 {desk} call owner ann\n" },
     { "replay", usher__cli_replay,
       "FILE [--format=technion|csv] [--agents=N|recorded] [--report=text|json] [--pool=NAME] "
       "[--batch=N] [--zone=MIN] [--strict]",

@@ -48,7 +48,7 @@ bool usher__run_has_steps(const struct usher_command *command)
     if (command->verb == USHER_ROOM_CLOSE)
         return true;
     if (command->verb == USHER_NUMBER_RENEW)
-        return command->arg.number.node.data != NULL && command->request.data == NULL;
+        return command->arg.number.number.data == NULL && command->request.data == NULL;
     return (command->verb == USHER_NUMBER_FREE || command->verb == USHER_NUMBER_SWEEP) &&
            (command->given & USHER_GIVEN_MAX) == 0 && command->request.data == NULL;
 }

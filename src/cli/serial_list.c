@@ -117,6 +117,7 @@ static void event_json(struct journal *to, const struct usher_authority_event *e
     usher__json_int(j, "period", event->period);
     usher__json_text(j, "epoch", epoch);
     usher__json_uint(j, "version", event->version);
+    usher__json_bool(j, "twice", event->twice);
     putchar('}');
 }
 
@@ -137,6 +138,8 @@ static void event_plain(const struct usher_authority_event *event)
         usher__plain_text(stdout, event->owner.data, event->owner.size);
     }
     printf(", version %" PRIu64 " of epoch %016" PRIx64, event->version, event->epoch);
+    if (event->twice)
+        fputs(", a second time", stdout);
 }
 
 static void journal_add(void *payload, const struct usher_authority_event *event)

@@ -46,7 +46,7 @@ struct watching {
 /* NULL: the change is of nothing that has a state. */
 static const char *state_word(const struct usher_notice *n, unsigned state)
 {
-    if (n->subject.size == 0)
+    if (n->subject.size == 0 || n->verb == USHER_NOTICE_LOST)
         return NULL;
     if (n->noun == USHER_NUMBER)
         return usher_number_state_word((enum usher_number_state)state);
@@ -191,6 +191,8 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     usher__json_text(&j, "scope", f->scope);
     if (status == USHER_STALE)
         usher__json_uint(&j, "from", reply->of.room.since);
+    else if (status == USHER_LOST)
+        usher__json_uint(&j, "from", reply->version);
     puts("}");
 }
 

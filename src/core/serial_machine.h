@@ -8,7 +8,7 @@
 enum usher__serial_event {
 #define E(name, code, word, text) USHER__SERIAL_E_##name = code,
 #include "serial.def"
-    USHER__SERIAL_EVENTS = 5
+    USHER__SERIAL_EVENTS = 6
 };
 
 extern const struct usher__machine usher__serial_machine;

@@ -199,6 +199,8 @@ const char *usher_verb_word(enum usher_verb verb)
         return "reset";
     if (verb == USHER_QUEUE_EXPIRE)
         return "expire";
+    if (verb == USHER_NOTICE_LOST)
+        return "lost";
     if (verb == USHER_QUEUE_REQUEUE)
         return "requeue";
     return v != NULL ? v->word : "?";

@@ -65,6 +65,10 @@ void usher__serial_execute(struct usher__ask *a, struct usher_reply *reply);
 bool usher__id_asks(enum usher_verb verb);
 void usher__id_execute(struct usher__ask *a, struct usher_reply *reply);
 
+/* Can a rule, a dispenser be made again from what an authority keeps of it? */
+bool usher__serial_form_reads(const char *data, size_t size);
+bool usher__id_form_reads(const char *data, size_t size);
+
 /* The name of a scope at the authority, without a NUL; its size.  A serial rule has a maximum
  * for each of its @period; 0: that of the scope itself. */
 size_t usher__authority_name(char to[USHER_AUTHORITY_NAME_MAX + 1], const struct usher_text *scope,

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,8 +60,10 @@ struct audit {
     uint64_t before;             /* faults before the scope that is looked at */
     bool is_torn;                /* it is */
     struct names rooms, entries; /* that there are, and that the index has */
+    struct names rules[2];       /* and dispensers, that there are */
+    struct names doubted[2];     /* those for which it is not the one that the store has */
+    bool settled;                /* they are looked at again */
     struct usher_check_result found;
-    int64_t deadline_ms;
     enum usher_status status; /* of the authority: why the audit cannot go on */
     usher_audit_fn *fn;
     void *payload;
@@ -75,28 +78,48 @@ struct audit {
     char last[USHER_NAME_MAX];
 };
 
-static void fault(struct audit *a, const char *format, ...)
 #ifdef __GNUC__
-    __attribute__((format(printf, 2, 3)))
+#define LIKE_PRINTF __attribute__((format(printf, 2, 3)))
+#define LIKE_VPRINTF __attribute__((format(printf, 2, 0)))
+#else
+#define LIKE_PRINTF
+#define LIKE_VPRINTF
 #endif
-    ;
 
-#include <stdarg.h>
-static void fault(struct audit *a, const char *format, ...)
+static void tell_list(const struct audit *a, const char *format, va_list ap) LIKE_VPRINTF;
+static void tell_list(const struct audit *a, const char *format, va_list ap)
 {
     char line[1024];
     int n;
-    va_list ap;
 
-    a->found.faults++;
     if (a->fn == NULL)
         return;
     n = snprintf(line, sizeof line, "%s/%s: ", usher_noun_word((enum usher_noun)a->scope.noun),
                  a->name);
-    va_start(ap, format);
     (void)vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
-    va_end(ap);
     a->fn(a->payload, line);
+}
+
+static void fault(struct audit *a, const char *format, ...) LIKE_PRINTF;
+static void fault(struct audit *a, const char *format, ...)
+{
+    va_list ap;
+
+    a->found.faults++;
+    va_start(ap, format);
+    tell_list(a, format, ap);
+    va_end(ap);
+}
+
+/* Of what is no fault. */
+static void tell(const struct audit *a, const char *format, ...) LIKE_PRINTF;
+static void tell(const struct audit *a, const char *format, ...)
+{
+    va_list ap;
+
+    va_start(ap, format);
+    tell_list(a, format, ap);
+    va_end(ap);
 }
 
 static enum usher_status names_add(const struct audit *a, struct names *names,
@@ -152,6 +175,10 @@ static void audit_done(const struct audit *a)
 {
     names_done(a, &a->rooms);
     names_done(a, &a->entries);
+    for (int i = 0; i < 2; i++) {
+        names_done(a, &a->rules[i]);
+        names_done(a, &a->doubted[i]);
+    }
     (void)usher__resize(a->e->opt.alloc, a->torn, a->torn_room * sizeof *a->torn, 0);
 }
 
@@ -222,36 +249,85 @@ static void audit_name(struct audit *a, unsigned noun, const struct usher_text *
     a->name[name->size] = '\0';
 }
 
+static void authority_failed(struct audit *a, enum usher_status status, const char *why)
+{
+    usher__message_set("audit: authority: %s", why[0] != '\0' ? why : usher_status_text(status));
+    a->status = status;
+}
+
+/* What the authority says of @name; of one that it does not know, nothing.  False: it failed. */
+static bool entry_of(struct audit *a, enum usher_noun noun, const struct usher_text *name,
+                     struct usher_authority_entry *ret)
+{
+    struct usher_authority *authority = a->e->authority;
+    char why[192] = "";
+    enum usher_status status = authority->ops->read(
+        authority, noun, name, usher__monotonic_ms() + a->e->timeout_ms, ret, why);
+
+    if (status == USHER_MISSING) {
+        ret->max = 0;
+        ret->data_size = 0;
+    } else if (status != USHER_OK) {
+        authority_failed(a, status, why);
+        return false;
+    }
+    return true;
+}
+
 /* An authority never falls, so what the store had when it was read is below it now. */
 static void audit_granted(struct audit *a, const struct usher_record *r)
 {
-    struct usher_authority *authority = a->e->authority;
     enum usher_noun noun = (enum usher_noun)a->scope.noun;
-    char name[USHER_AUTHORITY_NAME_MAX + 1], why[192] = "";
+    char name[USHER_AUTHORITY_NAME_MAX + 1];
     struct usher_text text = { name, 0 }, scope = { a->name, strlen(a->name) };
     struct usher_authority_entry entry;
     int64_t period = 0, granted;
-    enum usher_status status;
 
-    if (authority == NULL || a->steps == NULL || a->steps->granted == NULL || a->status != USHER_OK)
+    if (a->e->authority == NULL || a->steps == NULL || a->steps->granted == NULL ||
+        a->status != USHER_OK)
         return;
     granted = a->steps->granted(&a->scope, r, &period);
     if (granted < 0)
         return;
     text.size = usher__authority_name(name, &scope, period);
-    status = authority->ops->read(authority, noun, &text, a->deadline_ms, &entry, why);
-    if (status == USHER_MISSING)
-        entry.max = 0;
-    else if (status != USHER_OK) {
-        usher__message_set("audit: authority: %s",
-                           why[0] != '\0' ? why : usher_status_text(status));
-        a->status = status;
-        return;
-    }
-    if (granted > entry.max)
+    if (entry_of(a, noun, &text, &entry) && granted > entry.max)
         fault(a,
               "numbers up to %" PRId64 " may be given out, but the authority's maximum is %" PRId64,
               granted, entry.max);
+}
+
+/* The rule or dispenser as the authority keeps it.  It is told after the store, so where the two
+ * differ they are looked at again. */
+static enum usher_status audit_kept(struct audit *a, const struct usher_record *r)
+{
+    unsigned char form[USHER__FORM_MAX];
+    struct usher_text name = { a->name, strlen(a->name) };
+    struct usher_authority_entry entry;
+    int of = a->scope.noun == USHER_ID;
+    size_t size;
+    enum usher_status status = USHER_OK;
+
+    if (a->e->authority == NULL || a->steps == NULL || a->steps->kept == NULL ||
+        a->status != USHER_OK)
+        return USHER_OK;
+    if (!a->steps->kept(&a->scope, r, form, &size))
+        return USHER_OK;
+    if (!a->settled)
+        status = names_add(a, &a->rules[of], &name);
+    if (status != USHER_OK || size == 0 ||
+        !entry_of(a, (enum usher_noun)a->scope.noun, &name, &entry) ||
+        (size <= sizeof form && entry.data_size == size && memcmp(entry.data, form, size) == 0))
+        return status;
+    if (!a->settled)
+        return names_add(a, &a->doubted[of], &name);
+    if (entry.data_size == 0)
+        tell(a, "the authority does not keep it yet: it will when it is next used");
+    else if (of == 0 ? !usher__serial_form_reads(entry.data, entry.data_size)
+                     : !usher__id_form_reads(entry.data, entry.data_size))
+        fault(a, "what the authority keeps of it cannot be read: it could not be made again");
+    else
+        tell(a, "is not as the authority keeps it, which will hear of it when it is next used");
+    return USHER_OK;
 }
 
 /* In order, apart, and of versions that are past: what is in one is told as lost. */
@@ -295,7 +371,9 @@ static enum usher_status audit_scope(struct audit *a, const struct usher_scope *
         fault(a, "its name %s", usher__scope_fault(s->name.data, s->name.size));
     else
         audit_granted(a, NULL);
-    return s->noun == USHER_ROOM ? names_add(a, &a->rooms, &s->name) : USHER_OK;
+    if (s->noun == USHER_ROOM)
+        status = names_add(a, &a->rooms, &s->name);
+    return status == USHER_OK ? audit_kept(a, NULL) : status;
 }
 
 static void audit_order(struct audit *a, const struct usher_record *r)
@@ -351,8 +429,14 @@ static enum usher_status audit_record(struct audit *a, const struct usher_record
         }
     }
     a->steps->tally(&a->tally, r);
-    if (what == NULL)
+    if (what == NULL) {
+        enum usher_status status;
+
         audit_granted(a, r);
+        status = audit_kept(a, r);
+        if (status != USHER_OK)
+            return status;
+    }
     return a->scope.noun == USHER_ROOMS && r->state == USHER_ROOMS_OPEN
                ? names_add(a, &a->entries, &r->id)
                : USHER_OK;
@@ -473,7 +557,6 @@ static enum usher_status mend(struct audit *a, const struct torn *t)
         return USHER_OK;
     memset(&again, 0, sizeof again);
     again.e = a->e;
-    again.deadline_ms = usher__monotonic_ms() + a->e->timeout_ms;
     status = scan(a->e, "audit", t->noun, &name, audit_item, &again);
     if (status == USHER_OK)
         status = audit_close(&again);
@@ -576,6 +659,148 @@ static enum usher_status check_rooms(struct audit *a, bool repair)
     return status;
 }
 
+/* ---- what the authority says --------------------------------------------------------- */
+
+static const enum usher_noun of_authority[2] = { USHER_SERIAL, USHER_ID };
+
+static enum usher_status kept_item(void *payload, const struct usher_item *item)
+{
+    struct audit *a = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        a->scope = *item->scope;
+        a->steps = usher__steps(item->scope->noun);
+        audit_name(a, item->scope->noun, &item->scope->name);
+        return audit_kept(a, NULL);
+    }
+    return item->kind == USHER_ITEM_RECORD ? audit_kept(a, item->record) : USHER_OK;
+}
+
+/* Those that differ from what it keeps: once more, for it may just have been told. */
+static enum usher_status check_doubted(struct audit *a)
+{
+    const struct timespec settle = { 0, SETTLE_NS };
+    enum usher_status status = USHER_OK;
+
+    if (a->doubted[0].n + a->doubted[1].n == 0)
+        return USHER_OK;
+    (void)nanosleep(&settle, NULL);
+    a->settled = true;
+    for (int of = 0; of < 2; of++) {
+        const unsigned char *at = a->doubted[of].bytes;
+
+        for (size_t i = 0; i < a->doubted[of].n && status == USHER_OK; i++, at += 1 + *at) {
+            struct usher_text name = { (const char *)at + 1, *at };
+
+            status = scan(a->e, "audit", of_authority[of], &name, kept_item, a);
+            if (status == USHER_OK)
+                status = a->status;
+        }
+    }
+    return status;
+}
+
+/* Whether a name that the authority tells is one.  It is that of what follows then. */
+static bool is_name(struct audit *a, enum usher_noun noun, const struct usher_text *name)
+{
+    const char *what =
+        name->size > USHER_NAME_MAX ? "is too long" : usher__scope_fault(name->data, name->size);
+    struct usher_text none = { "?", 1 };
+
+    audit_name(a, noun, what == NULL ? name : &none);
+    if (what != NULL)
+        fault(a, "a name of the authority %s", what);
+    return what == NULL;
+}
+
+static void twice_event(void *payload, const struct usher_authority_event *event)
+{
+    struct audit *a = payload;
+
+    if (!is_name(a, USHER_SERIAL, &event->name))
+        return;
+    if (event->n > 1)
+        fault(a,
+              "of numbers %" PRId64 " to %" PRId64 " some were issued a second time: row %" PRIu64
+              " of the journal",
+              event->first, (int64_t)((uint64_t)event->first + (uint64_t)event->n - 1), event->row);
+    else
+        fault(a, "number %" PRId64 " was issued a second time: row %" PRIu64 " of the journal",
+              event->first, event->row);
+}
+
+struct lookup {
+    struct audit *a;
+    const unsigned char **names;
+    size_t n;
+    enum usher_noun noun;
+};
+
+/* Not in the store: it is made again with its next use, and goes on above the maximum.  So that is
+ * no fault; and stores that share an authority do not have each other's. */
+static void kept_entry(void *payload, const struct usher_text *name,
+                       const struct usher_authority_entry *entry)
+{
+    const struct lookup *l = payload;
+    unsigned char key[1 + USHER_NAME_MAX];
+    const unsigned char *at = key;
+
+    if (!is_name(l->a, l->noun, name))
+        return;
+    key[0] = (unsigned char)name->size;
+    memcpy(key + 1, name->data, name->size);
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    if ((l->n == 0 || bsearch(&at, l->names, l->n, sizeof *l->names, by_name) == NULL) &&
+        !is_torn(l->a, l->noun, name->data, name->size))
+        tell(l->a,
+             "the authority keeps it and the store does not have it: it is made again when it is "
+             "next used, above %" PRId64,
+             entry->max);
+}
+
+static enum usher_status check_entries(struct audit *a, int of)
+{
+    struct usher_authority *authority = a->e->authority;
+    struct lookup l = { a, NULL, a->rules[of].n, of_authority[of] };
+    /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
+    size_t size = l.n * sizeof *l.names;
+    char why[192] = "";
+    enum usher_status status;
+
+    if (l.n > 0) {
+        l.names = usher__resize(a->e->opt.alloc, NULL, 0, size);
+        if (l.names == NULL)
+            return USHER_NOMEM;
+        names_list(&a->rules[of], l.names);
+    }
+    status = authority->ops->entries(authority, l.noun, usher__monotonic_ms() + a->e->timeout_ms,
+                                     kept_entry, &l, why);
+    if (status != USHER_OK)
+        authority_failed(a, status, why);
+    (void)usher__resize(a->e->opt.alloc, l.names, size, 0);
+    return status;
+}
+
+static enum usher_status check_authority(struct audit *a)
+{
+    struct usher_authority *authority = a->e->authority;
+    char why[192] = "";
+    enum usher_status status;
+
+    if (authority == NULL)
+        return USHER_OK;
+    status = check_doubted(a);
+    for (int of = 0; of < 2 && status == USHER_OK && authority->ops->entries != NULL; of++)
+        status = check_entries(a, of);
+    if (status != USHER_OK || authority->ops->twice == NULL)
+        return status;
+    status = authority->ops->twice(authority, usher__monotonic_ms() + a->e->timeout_ms, twice_event,
+                                   a, why);
+    if (status != USHER_OK)
+        authority_failed(a, status, why);
+    return status;
+}
+
 enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
                               void *payload, struct usher_check_result *ret_result)
 {
@@ -591,7 +816,6 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     }
     memset(&a, 0, sizeof a);
     a.e = e;
-    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
     a.fn = fn;
     a.payload = payload;
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
@@ -608,6 +832,8 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
         if (status != USHER_OK)
             usher__message_set("audit: rooms: %s", usher_status_text(status));
     }
+    if (status == USHER_OK)
+        status = check_authority(&a);
     audit_done(&a);
     if (status == USHER_OK)
         *ret_result = a.found;

@@ -112,19 +112,25 @@ static void hold_write(const struct usher_reply *reply, struct usher_hold *ret)
     memcpy(ret->number, n->number, n->number_size + 1);
 }
 
+static const char *options_fault(const struct usher_call_options *opt)
+{
+    return opt != NULL && opt->size != sizeof *opt
+               ? "options.size is not set by USHER_CALL_OPTIONS_INIT"
+               : NULL;
+}
+
 enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
                                     const struct usher_call_options *opt,
                                     struct usher_hold *ret_hold)
 {
     struct usher_command c;
     struct usher_number_args *a = &c.arg.number;
+    const char *fault = ret_hold == NULL ? "ret_hold is NULL" : options_fault(opt);
     struct usher_reply reply;
     enum usher_status status;
 
-    if (ret_hold == NULL || (opt != NULL && opt->size != sizeof *opt)) {
-        usher__message_set("number call: %s", ret_hold == NULL ? "ret_hold is NULL"
-                                                               : "options.size is not set by "
-                                                                 "USHER_CALL_OPTIONS_INIT");
+    if (fault != NULL) {
+        usher__message_set("number call: %s", fault);
         return USHER_INVALID;
     }
     command_init(&c, USHER_NUMBER_CALL, pool, NULL);
@@ -179,21 +185,28 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
 }
 
 enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
-                                        int64_t lease_ms, struct usher_hold *hold)
+                                        const struct usher_call_options *opt,
+                                        struct usher_hold *hold)
 {
+    const char *fault = owner == NULL  ? "owner is NULL"
+                        : hold == NULL ? "hold is NULL"
+                                       : options_fault(opt);
     struct usher_command c;
     struct usher_reply reply;
     enum usher_status status;
 
-    if (owner == NULL || hold == NULL) {
-        usher__message_set("number renew: %s is NULL", owner == NULL ? "owner" : "hold");
+    if (fault != NULL) {
+        usher__message_set("number renew: %s", fault);
         return USHER_INVALID;
     }
     command_init(&c, USHER_NUMBER_RENEW, pool, hold->number);
     c.given |= USHER_GIVEN_TOKEN;
     c.arg.number.token = hold->token;
     c.arg.number.owner = text(owner);
-    lease_of(&c, lease_ms);
+    if (opt != NULL) {
+        c.arg.number.node = text(opt->node);
+        lease_of(&c, opt->lease_ms);
+    }
     status = execute(e, &c, &reply);
     if (status == USHER_OK || status == USHER_SAME)
         hold_write(&reply, hold);

@@ -74,10 +74,14 @@ static const char *conflict(const struct usher_command *command)
             return "number and group exclude each other";
         return NULL;
     case USHER_NUMBER_RENEW:
-        if ((a->number.data == NULL) == (a->node.data == NULL))
-            return "either a number or node is to be given";
-        if (a->number.data != NULL)
-            return a->after.data != NULL ? "after goes with node" : NULL;
+        if (a->number.data != NULL && a->after.data != NULL)
+            return "after goes without a number";
+        if (a->number.data != NULL) /* the node of a hold that is taken back */
+            return a->node.data != NULL && a->owner.data == NULL
+                       ? "node with a number goes with owner"
+                       : NULL;
+        if (a->node.data == NULL)
+            return "number or node is missing";
         if ((command->given & USHER_GIVEN_TOKEN) != 0)
             return "token goes with a number";
         if (a->owner.data != NULL)

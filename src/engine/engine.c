@@ -298,16 +298,21 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     return status;
 }
 
+/* clang-format off */
 static const struct usher_driver builtin[] = {
 #ifdef USHER_WITH_REDIS
     { "redis", usher__redis_open, NULL, NULL },
     { "redis+unix", usher__redis_open, NULL, NULL },
+#ifdef USHER_WITH_TLS
+    { "rediss", usher__redis_open, NULL, NULL },
+#endif
 #endif
 #ifdef USHER_WITH_SQLITE
     { "sqlite", usher__sqlite_open, NULL, NULL },
 #endif
     { "memory", usher__memory_open, NULL, NULL },
 };
+/* clang-format on */
 
 static const struct usher_driver *driver_of(const char *scheme, const struct usher_options *opt)
 {
@@ -332,8 +337,10 @@ static void no_driver(const char *scheme)
 #ifndef USHER_WITH_REDIS
         { "redis", "this is built without Redis" },
         { "redis+unix", "this is built without Redis" },
+        { "rediss", "this is built without Redis" },
+#elif !defined USHER_WITH_TLS
+        { "rediss", "this is built without TLS" },
 #endif
-        { "rediss", "Redis over TLS is not in this version: use `redis:`" },
         { "redis+cluster", "Redis Cluster is not in this version: use `redis:` with one server" },
     };
 
@@ -811,8 +818,7 @@ static int badness(enum usher_status status)
 }
 
 /* The worse of @worst and what @replies say. */
-static enum usher_status replies_look(const struct usher_engine *e,
-                                      const struct usher_command *commands,
+static enum usher_status replies_look(struct usher_engine *e, const struct usher_command *commands,
                                       const struct usher_reply *replies, size_t n,
                                       enum usher_status worst)
 {
@@ -821,6 +827,8 @@ static enum usher_status replies_look(const struct usher_engine *e,
             worst = replies[i].status;
             usher__message_set("%s", replies[i].message);
         }
+        if (replies[i].status == USHER_LOST && watched(e))
+            usher__watches_lost(&e->watches, &commands[i], &replies[i]);
         if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
             struct usher__inside here;
 

@@ -6,9 +6,9 @@
  * Its maximum of a name counts integers, not ids: a segment of n ids is n * by integers wide, so
  * that every segment begins on the grid of start and by.
  *
- * A managed dispenser answers `empty` when its segment is used up, and on Redis when it is on
- * another server than that which the segment was put on.  `install` compares: a segment that
- * does not follow on the present one shows that the store is behind, and what is left there is
+ * A managed dispenser answers `empty` when its segment is used up, and when it is on
+ * another server or file than that which the segment was put on.  `install` compares: a segment
+ * that does not follow on the present one shows that the store is behind, and what is left there is
  * not given out.
  */
 #include "config.h"
@@ -23,6 +23,7 @@
 #include "core/text.h"
 #include "engine/ask.h"
 #include "engine/reply.h"
+#include "steps/work.h"
 
 /* ---- as a manager ------------------------------------------------------------------- */
 
@@ -116,7 +117,6 @@ struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_authority 
 
 /* ---- for a dispenser of a store ------------------------------------------------------ */
 
-#define DATA_FORMAT 1
 /* What a dispenser is made with. */
 #define SETTINGS                                                                             \
     (USHER_GIVEN_ID_START | USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY | USHER_GIVEN_ID_LIMIT | \
@@ -139,20 +139,6 @@ bool usher__id_asks(enum usher_verb verb)
     }
 }
 
-/* NOLINTNEXTLINE(readability-non-const-parameter) */
-static size_t settings_pack(const struct usher_id_settings *s, unsigned char *to, size_t size)
-{
-    const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
-                               s->step_max, s->life_ms, s->managed, s->requests };
-    struct usher__packer p = { to, size, 0 };
-
-    usher__pack_array(&p, 1 + sizeof values / sizeof *values);
-    usher__pack_uint(&p, DATA_FORMAT);
-    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
-        usher__pack_int(&p, values[i]);
-    return p.n;
-}
-
 /* As the arguments of `create`. */
 static bool settings_unpack(const char *data, size_t size, struct usher_command *c)
 {
@@ -164,13 +150,21 @@ static bool settings_unpack(const char *data, size_t size, struct usher_command 
     size_t n;
 
     if (!usher_unpack_array(&u, &n) || n != 1 + sizeof values / sizeof *values ||
-        !usher_unpack_uint(&u, &format) || format != DATA_FORMAT)
+        !usher_unpack_uint(&u, &format) || format != USHER__ID_FORM)
         return false;
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         if (!usher_unpack_int(&u, values[i]))
             return false;
     c->given |= SETTINGS;
     return true;
+}
+
+bool usher__id_form_reads(const char *data, size_t size)
+{
+    struct usher_command c;
+
+    memset(&c, 0, sizeof c);
+    return settings_unpack(data, size, &c);
 }
 
 static enum usher_status restore(ask *a)
@@ -285,12 +279,40 @@ static enum usher_status keep(ask *a, const struct usher_reply *reply)
 {
     const struct usher_id_settings *s = &reply->of.id.of.settings;
     int64_t next = reply->of.id.next;
-    unsigned char packed[128];
-    struct usher_text data = { (const char *)packed, settings_pack(s, packed, sizeof packed) };
+    unsigned char packed[USHER__FORM_MAX];
+    struct usher_text data = { (const char *)packed, usher__id_form_pack(s, packed) };
 
     if (s->managed == 0)
         return USHER_OK;
     return usher__ask_keep(a, next < 0 ? s->limit : next > 0 ? next - 1 : 0, &data);
+}
+
+/* Have it keep the dispenser as the store has it: one that was made or changed without it, it does
+ * not. */
+static enum usher_status keep_if_other(ask *a, const struct usher_authority_entry *entry)
+{
+    struct usher_command set = usher__ask_another(a, USHER_ID_SET);
+    unsigned char packed[USHER__FORM_MAX];
+    struct usher_reply reply;
+    enum usher_status status = USHER_OK;
+    size_t size;
+
+    usher__ask_run(a, &set, &reply);
+    if (reply.status == USHER_OK) {
+        size = usher__id_form_pack(&reply.of.id.of.settings, packed);
+        if (size != entry->data_size || memcmp(packed, entry->data, size) != 0) {
+            status = keep(a, &reply);
+            if (status == USHER_OK && entry->data_size != 0) {
+                (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
+                               a->command->scope.data);
+                usher__ask_log(a, USHER_LOG_WARNING,
+                               "the authority kept another form of a dispenser, and keeps the "
+                               "store's now");
+            }
+        }
+    }
+    usher_reply_done(&reply);
+    return status;
 }
 
 static enum usher_status verify(ask *a)
@@ -301,6 +323,7 @@ static enum usher_status verify(ask *a)
     struct usher_authority_range range;
     struct usher_authority_want want;
     struct usher_id_row row;
+    bool behind;
     uint64_t epoch;
     enum usher_status status = look(a, &row, &epoch);
 
@@ -311,18 +334,13 @@ static enum usher_status verify(ask *a)
     entry.max = 0;
     entry.data_size = 0;
     status = ops->read(a->e->authority, USHER_ID, &name, a->deadline_ms, &entry, a->why);
-    if (entry.data_size == 0 && (status == USHER_OK || status == USHER_MISSING)) {
-        /* made without it */
-        struct usher_command set = usher__ask_another(a, USHER_ID_SET);
-        struct usher_reply reply;
-
-        usher__ask_run(a, &set, &reply);
-        status = reply.status == USHER_OK ? keep(a, &reply) : USHER_OK;
-        usher_reply_done(&reply);
-    }
-    if (status != USHER_OK && status != USHER_MISSING)
+    behind = row.max >= 0 && row.max < entry.max - (row.by - 1);
+    /* what it keeps while the store is behind may be the newer one */
+    if ((status == USHER_OK || status == USHER_MISSING) && (!behind || entry.data_size == 0))
+        status = keep_if_other(a, &entry);
+    if (status != USHER_OK)
         return status;
-    if (row.max < 0 || row.max >= entry.max - (row.by - 1)) {
+    if (!behind) {
         if (row.max <= entry.max)
             return USHER_OK;
         memset(&want, 0, sizeof want);

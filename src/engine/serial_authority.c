@@ -3,15 +3,16 @@
  * Serials with an authority: see ask.h.
  *
  * A command that needs more than was granted is answered `empty` with WHY_GRANT, or WHY_LOST
- * where the store sees itself that it may be behind (Redis: another server than the one grants
+ * where the store sees itself that it may be behind (another server or file than the one grants
  * were installed on).  `grant` tells the store, which compares: a range that begins above what it
  * knows of shows that it is behind, and it goes on above.
  *
- * Once for each rule an engine compares the authority with the store by itself: a file that was
- * restored from a copy looks the same to SQLite.
+ * Once for each rule an engine compares the authority with the store by itself: a copy that was
+ * written over a file looks the same.
  */
 #include "config.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -21,6 +22,7 @@
 #include "core/text.h"
 #include "engine/ask.h"
 #include "engine/reply.h"
+#include "steps/work.h"
 
 /* Numbers reserved in advance, besides those that are asked for: what one commit of the
  * authority is good for, and what is lost with a store at most. */
@@ -59,28 +61,11 @@ static bool issues(enum usher_verb verb)
 
 /* ---- the rule at the authority ------------------------------------------------------ */
 
-#define DATA_FORMAT 1
-
-/* NOLINTNEXTLINE(readability-non-const-parameter) */
-static size_t form_pack(const struct usher_reply *reply, unsigned char to[512])
+static size_t form_pack(const struct usher_reply *reply, unsigned char to[USHER__FORM_MAX])
 {
-    const struct usher_serial_settings *set = &reply->of.serial.of.settings;
-    const struct usher_text *format = &reply->of.serial.rows->format;
-    struct usher__packer p = { to, 512, 0 };
+    const struct usher_serial_reply *n = &reply->of.serial;
 
-    usher__pack_array(&p, 11);
-    usher__pack_uint(&p, DATA_FORMAT);
-    usher__pack_text(&p, format->data, format->size);
-    usher__pack_wide(&p, set->start);
-    usher__pack_wide(&p, reply->of.serial.max);
-    usher__pack_int(&p, set->critical);
-    usher__pack_int(&p, set->batch);
-    usher__pack_int(&p, set->reset);
-    usher__pack_int(&p, set->stamp);
-    usher__pack_int(&p, set->mode);
-    usher__pack_int(&p, set->lease_ms);
-    usher__pack_int(&p, set->requests);
-    return p.n;
+    return usher__serial_form_pack(&n->of.settings, n->max, &n->rows->format, to);
 }
 
 static bool unpack_big(struct usher_unpacker *u, int64_t *ret)
@@ -101,7 +86,7 @@ static bool form_unpack(const char *data, size_t size, struct usher_command *c)
     size_t n;
 
     if (!usher_unpack_array(&u, &n) || n != 11 || !usher_unpack_uint(&u, &version) ||
-        version != DATA_FORMAT || !usher_unpack_text(&u, &format) ||
+        version != USHER__SERIAL_FORM || !usher_unpack_text(&u, &format) ||
         !usher__serial_unpack(&format, &f) || !unpack_big(&u, &s->start) ||
         !unpack_big(&u, &s->max) || !usher_unpack_int(&u, &s->critical) ||
         !usher_unpack_int(&u, &s->batch) || !usher_unpack_int(&u, &s->reset) ||
@@ -128,6 +113,14 @@ static bool form_unpack(const char *data, size_t size, struct usher_command *c)
     return true;
 }
 
+bool usher__serial_form_reads(const char *data, size_t size)
+{
+    struct usher_command c;
+
+    memset(&c, 0, sizeof c);
+    return form_unpack(data, size, &c);
+}
+
 /* What was given out, or may be, so far: with or without an authority. */
 static int64_t issued(const struct usher_serial_reply *store)
 {
@@ -142,7 +135,7 @@ static enum usher_status keep_rule(ask *a, int64_t floor)
 {
     struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_reply reply;
-    unsigned char packed[512];
+    unsigned char packed[USHER__FORM_MAX];
     struct usher_text data = { (const char *)packed, 0 };
     enum usher_status status = USHER_OK;
 
@@ -206,6 +199,9 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     else
         status = USHER_OK;
+    if (reply.status == USHER_OK && reply.of.serial.count > 0)
+        usher__ask_log(a, USHER_LOG_WARNING,
+                       "the store is behind: numbers of a gap-free rule are lost (see `holds`)");
     usher_reply_done(&reply);
     return status;
 }
@@ -263,16 +259,40 @@ static enum usher_status look(ask *a, struct usher_serial_reply *ret)
 /* Another process that has been granted a range tells the store in less than this. */
 #define ON_ITS_WAY_MS 20
 
-/* Does it keep the rule?  One that was made without it, it does not. */
-static enum usher_status is_kept(ask *a, bool *ret)
+/* Have it keep the rule as the store has it: one that was made or changed without it, it does not.
+ * What it keeps while the store is @behind may be the newer one. */
+static enum usher_status keep_if_other(ask *a, bool behind)
 {
+    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_text name = usher__ask_name(a, 0);
+    unsigned char packed[USHER__FORM_MAX];
     struct usher_authority_entry entry;
+    struct usher_reply reply;
+    size_t size = 0;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name,
                                                           a->deadline_ms, &entry, a->why);
 
-    *ret = status == USHER_OK && entry.data_size != 0;
-    return status == USHER_MISSING ? USHER_OK : status;
+    if (status == USHER_MISSING)
+        entry.data_size = 0;
+    else if (status != USHER_OK)
+        return status;
+    if (behind && entry.data_size != 0)
+        return USHER_OK;
+    usher__ask_run(a, &c, &reply);
+    if (reply.status == USHER_OK && reply.of.serial.n_rows == 1)
+        size = form_pack(&reply, packed);
+    usher_reply_done(&reply);
+    if (size == 0 || size > sizeof packed ||
+        (size == entry.data_size && memcmp(packed, entry.data, size) == 0))
+        return USHER_OK;
+    status = keep_rule(a, 0);
+    if (status == USHER_OK && entry.data_size != 0) {
+        (void)snprintf(a->why, sizeof a->why, "%.*s", (int)a->command->scope.size,
+                       a->command->scope.data);
+        usher__ask_log(a, USHER_LOG_WARNING,
+                       "the authority kept another form of a rule, and keeps the store's now");
+    }
+    return status;
 }
 
 /* Is the store behind the authority, or the authority behind the store (a debt)? */
@@ -285,34 +305,31 @@ static enum usher_status verify(ask *a)
     struct usher_serial_reply store;
     struct usher_text name;
     int64_t seen = -1;
-    bool kept;
+    enum usher_status status;
 
     for (;;) {
-        enum usher_status status = look(a, &store);
-
+        status = look(a, &store);
         if (status == USHER_MISSING)
             return USHER_OK;
-        status = is_kept(a, &kept);
-        if (status == USHER_OK && !kept)
-            status = keep_rule(a, 0);
-        if (status != USHER_OK)
-            return status;
         name = usher__ask_name(a, store.period);
         entry.max = 0;
         status = ops->read(a->e->authority, USHER_SERIAL, &name, a->deadline_ms, &entry, a->why);
         if (status != USHER_OK && status != USHER_MISSING)
             return status;
-        if (entry.max < issued(&store))
-            return raise_by(a, &store, 0);
+        if (entry.max < issued(&store)) {
+            status = raise_by(a, &store, 0);
+            return status == USHER_OK ? keep_if_other(a, false) : status;
+        }
         if (entry.max <= store.granted || entry.max <= store.cur)
-            return USHER_OK;
+            return keep_if_other(a, false);
         if (entry.max == seen)
             break; /* it stays behind: it has lost something */
         seen = entry.max;
         (void)nanosleep(&pause, NULL);
     }
     range.from = range.to = entry.max;
-    return install(a, &range, store.period);
+    status = keep_if_other(a, true);
+    return status == USHER_OK ? install(a, &range, store.period) : status;
 }
 
 /* ---- the journal -------------------------------------------------------------------- */
@@ -330,6 +347,73 @@ static int64_t time_of(const ask *a)
         return a->e->opt.now_ms(a->e->opt.payload);
     (void)clock_gettime(CLOCK_REALTIME, &ts);
     return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+/* Of the number of @row: one that was returned in a period that is over keeps it, and its date. */
+static int64_t period_of(ask *a, const struct usher_serial_reply *n,
+                         const struct usher_serial_row *row)
+{
+    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    int64_t period = n->period;
+    struct usher__serial_format f;
+    struct usher_reply reply;
+
+    if (period == 0 || a->command->verb == USHER_SERIAL_TAKE ||
+        !usher__serial_unpack(&row->format, &f))
+        return period;
+    for (int64_t reset = USHER_RESET_DAY; reset <= USHER_RESET_YEAR; reset++)
+        if (usher__serial_period(reset, row->at_ms, f.zone_min) == period)
+            return period;
+    usher__ask_run(a, &c, &reply); /* which of them it is */
+    if (reply.status == USHER_OK)
+        period = usher__serial_period(reply.of.serial.of.settings.reset, row->at_ms, f.zone_min);
+    usher_reply_done(&reply);
+    return period;
+}
+
+#define TWICE_LOOKS 10
+
+static void see(void *payload, const struct usher_authority_event *event)
+{
+    bool *twice = payload;
+
+    *twice = event->twice;
+}
+
+/* It was issued before: an error, unless the end of the reservation before is on its way here from
+ * another engine. */
+static void tell_twice(ask *a, const struct usher_authority_event *event)
+{
+    static const struct timespec pause = { 0, ON_ITS_WAY_MS * 1000000L };
+    const struct usher_authority_ops *ops = a->e->authority->ops;
+    bool twice = true;
+
+    if (event->verb == USHER_SERIAL_RESERVE && ops->events != NULL) {
+        for (int i = 0; i < TWICE_LOOKS && twice; i++) {
+            (void)nanosleep(&pause, NULL);
+            if (ops->events(a->e->authority, USHER_SERIAL, &event->name, event->row - 1, 1,
+                            a->deadline_ms, see, &twice, a->why) != USHER_OK)
+                break;
+        }
+    }
+    if (!twice)
+        return;
+    (void)snprintf(a->why, sizeof a->why, "number %" PRId64, event->first);
+    if (event->n > 1)
+        (void)snprintf(a->why, sizeof a->why, "of numbers %" PRId64 " to %" PRId64, event->first,
+                       event->first + (event->n - 1));
+    if (event->period != 0)
+        (void)snprintf(a->why + strlen(a->why), sizeof a->why - strlen(a->why),
+                       " of period %" PRId64, event->period);
+    (void)snprintf(a->why + strlen(a->why), sizeof a->why - strlen(a->why),
+                   ", row %" PRIu64 " of the journal", event->row);
+    {
+        char line[128 + USHER_NAME_MAX];
+
+        (void)snprintf(line, sizeof line, "serial/%.*s: issued a second time",
+                       (int)event->name.size, event->name.data);
+        usher__ask_log(a, USHER_LOG_ERROR, line);
+    }
 }
 
 static void journal(ask *a, const struct usher_reply *reply)
@@ -352,12 +436,13 @@ static void journal(ask *a, const struct usher_reply *reply)
         event->noun = USHER_SERIAL;
         event->verb = a->command->verb;
         event->name = a->command->scope;
-        event->period = n->period;
+        event->period = period_of(a, n, &n->rows[k]);
         event->epoch = reply->epoch;
         event->again = reply->repeated;
         event->first = n->rows[k].first;
         event->n = n->rows[k].n;
         event->now_ms = settles ? now : n->rows[k].at_ms;
+        event->until_ms = event->verb == USHER_SERIAL_RESERVE ? n->rows[k].until_ms : 0;
         event->version = reply->version;
         event->owner = n->rows[k].owner;
         event->text.data = texts[k];
@@ -365,8 +450,15 @@ static void journal(ask *a, const struct usher_reply *reply)
         before += (uint64_t)n->rows[k].n;
     }
     usher__asked_journal(a->e); /* what ended before it */
-    if (k > 0 && ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK)
+    if (k == 0)
+        return;
+    if (ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK) {
         usher__ask_log(a, USHER_LOG_ERROR, "serials were given out that are not in the journal");
+        return;
+    }
+    for (size_t i = 0; i < k; i++)
+        if (events[i].twice)
+            tell_twice(a, &events[i]);
 }
 
 /* ---- commands ----------------------------------------------------------------------- */

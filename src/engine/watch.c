@@ -7,6 +7,7 @@
 
 #include "core/pack.h"
 #include "core/text.h"
+#include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "steps/kept.h"
@@ -278,6 +279,41 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
     if (!gathers || !gather(w, n))
         enqueue(w, n);
     (void)pthread_mutex_unlock(&w->lock);
+}
+
+/* What @command is about: the first name that it must have, or may have and is called as its noun:
+ * `renew` may do without a number. */
+static struct usher_text subject_of(const struct usher__noun *noun, const struct usher__verb *verb,
+                                    const struct usher_command *command)
+{
+    struct usher_text name = { NULL, 0 };
+
+    for (unsigned i = 0; i < noun->n_args && name.data == NULL; i++)
+        if (noun->args[i].type == USHER__ARG_NAME &&
+            ((verb->order >> i & 1u) != 0 || strcmp(noun->args[i].word, noun->word) == 0))
+            memcpy(&name, (const char *)command + noun->args[i].offset, sizeof name);
+    return name;
+}
+
+void usher__watches_lost(struct usher__watches *w, const struct usher_command *command,
+                         const struct usher_reply *reply)
+{
+    const struct usher__noun *noun = usher__noun(reply->noun);
+    const struct usher__verb *verb = usher__verb((unsigned)command->verb);
+    struct usher_notice n;
+
+    memset(&n, 0, sizeof n);
+    n.noun = reply->noun;
+    n.scope = command->scope;
+    n.epoch = reply->epoch;
+    n.version = n.before = reply->version;
+    n.now_ms = (command->given & USHER_GIVEN_NOW) != 0 ? command->now_ms : 0;
+    n.verb = USHER_NOTICE_LOST;
+    n.subject = subject_of(noun, verb, command);
+    for (unsigned i = 0; i < noun->n_args; i++)
+        if (noun->token == 1u << i && (command->given & noun->args[i].given) != 0)
+            memcpy(&n.token, (const char *)command + noun->args[i].offset, sizeof n.token);
+    usher__watches_queue(w, &n);
 }
 
 void usher__watches_meet(struct usher__watches *w, const struct usher_command *command,

@@ -44,6 +44,10 @@ void usher__watches_done(struct usher__watches *w);
 /* For usher_context.notify; @payload is the struct usher__watches. */
 void usher__watches_queue(void *payload, const struct usher_notice *notice);
 
+/* @command was answered USHER_LOST: queue that. */
+void usher__watches_lost(struct usher__watches *w, const struct usher_command *command,
+                         const struct usher_reply *reply);
+
 /*
  * @command was answered, at @now_ms (0: nobody has said when).  If it is of a room of which
  * something is gathered, queue that when its time has come, or when this is a command of another

@@ -160,17 +160,22 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
 {
     char line[sizeof reply->message];
     struct usher_text digits;
-    uint64_t epoch;
+    uint64_t epoch = 0, version = 0;
 
-    if ((n != 2 && n != 4) || !message_read(u, reply))
+    if ((n != 2 && n != 4 && n != 5) || (n == 5) != (status == USHER_LOST) ||
+        !message_read(u, reply))
         return USHER_INVALID;
-    if (n == 4 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
-                   !notices_read(u, command, epoch, context)))
+    if (n > 2 && (!usher_unpack_text(u, &digits) || !hex_read(&digits, &epoch) ||
+                  !notices_read(u, command, epoch, context)))
         return USHER_INVALID;
-    if (u->at != u->end)
+    if ((n == 5 && !usher_unpack_uint(u, &version)) || u->at != u->end)
         return USHER_INVALID;
     memcpy(line, reply->message, sizeof line);
     usher_reply_fail(reply, status, line);
+    if (status == USHER_LOST) {
+        reply->epoch = epoch;
+        reply->version = version;
+    }
     return USHER_OK;
 }
 
@@ -185,7 +190,8 @@ static bool counts_are_sound(const struct usher_command *command, const struct u
     if (reply->noun != USHER_SERIAL)
         return true;
     for (size_t i = 0; i < s->n_rows; i++) {
-        if (s->rows[i].n < 0 || s->rows[i].n > USHER_SERIAL_TAKE_MAX)
+        if (s->rows[i].n < 0 || s->rows[i].n > INT64_MAX - n ||
+            (s->rows[i].n > USHER_SERIAL_TAKE_MAX && s->rows[i].state != USHER_SERIAL_LOST))
             return false;
         n += s->rows[i].n;
     }

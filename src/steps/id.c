@@ -14,6 +14,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/segment.h"
 
 typedef struct usher__work work;
@@ -46,6 +47,13 @@ static struct usher__segment segment(const struct usher_scope *s)
                                 (uint64_t)s->settings[USHER__SET_ID_BY] };
 
     return g;
+}
+
+/* The segment was put on another store than this: on a copy of it, what was given out since is not
+ * known here. */
+static bool is_another(const work *w)
+{
+    return w->identity != 0 && w->scope.counts[USHER__COUNT_ID_STORE] != (int64_t)w->identity;
 }
 
 /* -1: there is no segment yet. */
@@ -265,7 +273,7 @@ static enum usher_status next(work *w)
         a->n = (int64_t)usher__segment_rest(&g, n);
         return answer(w, USHER_FULL);
     }
-    if (status == USHER_EMPTY && w->scope.settings[USHER__SET_ID_MANAGED] != 0)
+    if (w->scope.settings[USHER__SET_ID_MANAGED] != 0 && (status == USHER_EMPTY || is_another(w)))
         return answer(w, USHER_EMPTY);
     usher__change_begin(w, &c);
     if (status == USHER_EMPTY) {
@@ -349,8 +357,10 @@ static enum usher_status install(work *w)
     usher__change_begin(w, &c);
     renew(w);
     /* what is left of the old one goes first, if the new one goes on from it */
-    if (g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end)
+    if (is_another(w) || g.by != 1 || g.next >= g.end || (uint64_t)args->first != g.end)
         g.next = (uint64_t)args->first;
+    if (w->identity != 0)
+        counts[USHER__COUNT_ID_STORE] = (int64_t)w->identity;
     g.end = (uint64_t)args->first + ((uint64_t)args->n - 1) * g.by + 1;
     usher__wide_set(&counts[USHER__COUNT_ID_NEXT], g.next);
     usher__wide_set(&counts[USHER__COUNT_ID_END], g.end);
@@ -465,6 +475,36 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
     return r == NULL && scope->settings[USHER__SET_ID_MANAGED] != 0 ? max_of(&g) : -1;
 }
 
+size_t usher__id_form_pack(const struct usher_id_settings *s, unsigned char to[USHER__FORM_MAX])
+{
+    const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
+                               s->step_max, s->life_ms, s->managed, s->requests };
+    struct usher__packer p;
+
+    p.to = to;
+    p.size = USHER__FORM_MAX;
+    p.n = 0;
+    usher__pack_array(&p, 1 + sizeof values / sizeof *values);
+    usher__pack_uint(&p, USHER__ID_FORM);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        usher__pack_int(&p, values[i]);
+    return p.n;
+}
+
+static bool kept(const struct usher_scope *scope, const struct usher_record *r,
+                 unsigned char to[USHER__FORM_MAX], size_t *ret_size)
+{
+    struct usher_id_settings s;
+
+    *ret_size = 0;
+    if (r != NULL || scope->counts[USHER__COUNT_ID_THERE] == 0)
+        return false;
+    settings_from(scope->settings, &s);
+    if (s.managed != 0)
+        *ret_size = usher__id_form_pack(&s, to);
+    return true;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?", "?", "?", "?", "request", "?", "?", "?" };
 
 static const struct usher__constant constants[] = {
@@ -480,6 +520,7 @@ const struct usher__steps usher__id_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .granted = granted,
+    .kept = kept,
     .kinds = kinds,
     .state_word = state_word,
     .first = "0:",
@@ -495,7 +536,7 @@ const struct usher__steps usher__id_steps = {
         [USHER__COUNT_ID_SEGMENTS] = "SEGMENTS",
         [USHER__COUNT_ID_BEGAN] = "BEGAN",
         [USHER__COUNT_ID_LASTED] = "LASTED",
-        [USHER__COUNT_ID_SERVER] = "SERVER",
+        [USHER__COUNT_ID_STORE] = "STORE",
     },
     .setting_names = {
         [USHER__SET_ID_START] = "START",
@@ -511,5 +552,5 @@ const struct usher__steps usher__id_steps = {
     .requests = USHER__COUNT_ID_REQUESTS,
     .requests_max = USHER__SET_ID_REQUESTS,
     .counted = 1u << USHER__COUNT_ID_REQUESTS,
-    .statistics = 1u << USHER__COUNT_ID_SERVER,
+    .statistics = 1u << USHER__COUNT_ID_STORE,
 };

@@ -975,7 +975,7 @@ static enum usher_status call(work *w)
 
 /* Is the token that the command shows one of what the store has lost?  @r: the number, MISSING
  * if there is none. */
-static bool token_lost(const work *w, enum usher_status status, const struct usher_record *r)
+static bool token_lost(work *w, enum usher_status status, const struct usher_record *r)
 {
     uint64_t token = w->command->arg.number.token;
 
@@ -1534,7 +1534,7 @@ static enum usher_status run(work *w)
     case USHER_NUMBER_HANGUP:
         return hangup(w);
     case USHER_NUMBER_RENEW:
-        return w->command->arg.number.node.data != NULL ? renew_node(w) : renew(w);
+        return w->command->arg.number.number.data != NULL ? renew(w) : renew_node(w);
     case USHER_NUMBER_LIFT:
         return lift(w);
     case USHER_NUMBER_FREE:

@@ -108,7 +108,7 @@ static bool behind(const work *w)
  * Has the store lost @version?  One above may be of a room of the name that was closed, for the
  * next one begins at 1; that is `stale`, where the store is what it was when this one was opened.
  */
-static bool room_lost(const work *w, uint64_t version)
+static bool room_lost(work *w, uint64_t version)
 {
     return w->scope.n_gaps > 0 && usher__scope_lost(w, version);
 }

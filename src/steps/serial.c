@@ -3,7 +3,8 @@
  * The verbs of a serial rule as steps on a record store.
  *
  * Records: RULE (id "rule"; data = the packed format, n = granted, debt, the version at which the
- * store was found to be behind, and on Redis the server that grants were installed on), FILL
+ * store was found to be behind, and the store that grants were installed on, if it has an
+ * identity), FILL
  * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
  * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
  * was reserved under), END (how the last hold of a number ended, with its format and in order of
@@ -21,6 +22,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/pack.h"
 #include "core/serial.h"
 #include "core/serial_machine.h"
 #include "core/text.h"
@@ -31,7 +33,7 @@ typedef struct usher__change change;
 #define LEASE_MS INT64_C(300000)
 #define BATCH 1000
 
-enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3, KIND_END = 5 };
+enum kind { KIND_RULE = 1, KIND_FILL = 2, KIND_HOLD = 3, KIND_END = 5, KIND_LOST = 6 };
 
 enum count {
     COUNT_TAKEN, /* and the low part behind it */
@@ -67,9 +69,11 @@ enum past {
 };
 
 /* record.n of the rule, of a fill, of a hold. */
-enum n { N_GRANT = 0, N_DEBT = 2, N_LOST = 4 };
+enum n { N_GRANT = 0, N_DEBT = 2, N_LOST = 4, N_STORE };
 enum n_fill { N_LAST = 0, N_AT = 2 };
 enum n_hold { N_NUMBER = 0, N_PERIOD = 2, N_STAMP };
+/* Of numbers that are lost: up to here.  Of the end of one: the token that it was claimed by. */
+enum n_lost { N_UPTO = 4, N_CLAIM = 4 };
 
 enum slot { READY, DUE, HELD };
 
@@ -124,6 +128,18 @@ static int64_t room(const work *w, const struct state *s)
 static bool must_ask(const work *w, const struct state *s)
 {
     return ceiling(w, s) < s->limit;
+}
+
+/* What was granted was put on another store than this: on a copy of it, what was given out since is
+ * not known here. */
+static bool is_another(const work *w, const struct state *s)
+{
+    return w->identity != 0 && s->rule.n[N_STORE] != (int64_t)w->identity;
+}
+
+static bool lost(const work *w, const struct state *s)
+{
+    return w->scope.settings[SET_AUTHORITY] != 0 && is_another(w, s);
 }
 
 static enum usher_status damaged(work *w)
@@ -368,6 +384,8 @@ static enum usher_status fill(work *w)
         return status;
     if (!queued(w))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (lost(w, &s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     return make_some(w, &s, w->command->arg.serial.n);
 }
 
@@ -395,6 +413,8 @@ static enum usher_status tick(work *w)
         return status;
     if (!queued(w))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (lost(w, &s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     (void)use_now(w, use, &recent, &longterm);
     want = usher__serial_target(set[SET_CRITICAL], recent, longterm);
     if (want <= s.cur - s.taken) {
@@ -454,6 +474,8 @@ static enum usher_status take(work *w)
         return status;
     if (!queued(w))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (lost(w, &s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     stock = s.cur - s.taken < n ? s.cur - s.taken : n;
     made = n - stock < room(w, &s) ? n - stock : room(w, &s);
     /* debt: the authority is away, and what it granted before is all there is */
@@ -579,16 +601,86 @@ static enum usher_status setmaxcur(work *w)
     return finish(w, &c, NULL, 0, 0);
 }
 
+static int64_t rank_of(const work *w, int64_t period, int64_t number)
+{
+    return w->scope.settings[SET_RESET] != USHER_RESET_NONE
+               ? (period << USHER__GAPFREE_BITS) + number
+               : number;
+}
+
+#define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
+
+/* Make @r those from @first to @last of its period.  @id is needed until it is written. */
+static void range_set(const work *w, struct usher_record *r, int64_t first, int64_t last,
+                      char id[ID_SIZE])
+{
+    r->rank = (uint64_t)rank_of(w, r->n[N_PERIOD], first);
+    r->id.data = id;
+    r->id.size = (size_t)snprintf(id, ID_SIZE, "%" PRIu64, r->rank);
+    set_pair(r->n + N_NUMBER, first);
+    set_pair(r->n + N_UPTO, last);
+}
+
+/* Nobody knows what became of those behind s->cur up to @last: that is kept, or it would be a hole
+ * that nobody sees.  Says how many they are. */
+static int64_t lose(const work *w, change *c, const struct state *s, int64_t last, char id[ID_SIZE])
+{
+    struct usher_record r;
+
+    if (queued(w) || last <= s->cur)
+        return 0;
+    memset(&r, 0, sizeof r);
+    r.kind = KIND_LOST;
+    r.state = (uint8_t)usher__machine_move(&usher__serial_machine, USHER_SERIAL_FREE,
+                                           USHER__SERIAL_E_LOSE)
+                  .to;
+    r.slots = 1u << READY;
+    r.token = r.order = c->scope->version;
+    r.n[N_PERIOD] = s->period;
+    r.n[N_STAMP] = w->now;
+    r.data = s->rule.data;
+    range_set(w, &r, s->cur + 1, last, id);
+    usher__change_save(c, &r);
+    return last - s->cur;
+}
+
+/* Those that are lost and have number @k of @period among them.  MISSING. */
+static enum usher_status lost_with(work *w, int64_t k, int64_t period, struct usher_record *r)
+{
+    enum usher_status status =
+        w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, (uint64_t)rank_of(w, period, k),
+                     (uint64_t)USHER_EXACT_MAX + 1, true, r);
+
+    return status == USHER_OK && (r->n[N_PERIOD] != period || pair(r->n + N_NUMBER) > k ||
+                                  pair(r->n + N_UPTO) < k)
+               ? USHER_MISSING
+               : status;
+}
+
+/* Is any lost? */
+static enum usher_status lost_any(work *w, bool *ret_any)
+{
+    struct usher_record r;
+    enum usher_status status =
+        queued(w) ? USHER_MISSING
+                  : w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, 0, 0, false, &r);
+
+    *ret_any = status == USHER_OK;
+    return status == USHER_MISSING ? USHER_OK : status;
+}
+
 /*
  * The authority has raised the maximum from a->from to a->to for whoever sends this.  Where the
  * store knows of fewer than a->from, it is behind: it goes on above that (where the limit allows
- * it), and what it had in stock may have been given out before.
+ * it), and what it had in stock may have been given out before.  So it may on another store than
+ * that which the last grant was put on.  `count`: so many gap-free numbers are lost.
  */
 static enum usher_status grant(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
-    int64_t top;
-    bool known;
+    int64_t top, n_lost = 0;
+    char id[ID_SIZE];
+    bool known, behind, another;
     struct state s;
     change c;
     enum usher_status status = load(w, &s);
@@ -608,16 +700,23 @@ static enum usher_status grant(work *w)
         return USHER_OK;
     }
     top = s.granted > s.cur ? s.granted : s.cur;
-    known = a->from <= top ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
-                           : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
-    if (known) {
+    behind = a->from > top;
+    another = is_another(w, &s);
+    known = !behind ? a->to <= s.granted && (s.debt == 0 || a->to < s.debt)
+                    : s.taken == s.limit && s.granted == s.limit && s.debt == 0;
+    if (known && !another) {
         answer(w, USHER_SAME, &s);
         return USHER_OK;
     }
     usher__change_begin(w, &c);
-    if (a->from > top) {
+    if (behind)
+        top = a->from;
+    if (behind || another) {
+        int64_t cur = top < s.limit ? top : s.limit;
+
         bump_epoch(&c);
-        s.taken = s.cur = a->from < s.limit ? a->from : s.limit;
+        n_lost = lose(w, &c, &s, cur, id);
+        s.taken = s.cur = cur;
         s.rule.n[N_LOST] = (int64_t)c.scope->version;
         put_counters(&c, &s);
         status = drop_fills(w, &c);
@@ -625,24 +724,20 @@ static enum usher_status grant(work *w)
             return status;
     }
     /* Between the limit and a->from all is others': a higher limit has to ask again. */
-    if (a->from > top && a->from > s.limit)
+    if ((behind || another) && top > s.limit)
         s.granted = s.limit;
     else if (a->to > s.granted)
         s.granted = a->to;
     s.debt = 0;
+    if (w->identity != 0)
+        s.rule.n[N_STORE] = (int64_t)w->identity;
     put_rule(&c, &s);
     answer(w, USHER_OK, &s);
+    w->reply->of.serial.count = n_lost;
     return finish(w, &c, NULL, 0, 0);
 }
 
 /* ---- gap-free ----------------------------------------------------------------------- */
-
-static int64_t rank_of(const work *w, int64_t period, int64_t number)
-{
-    return w->scope.settings[SET_RESET] != USHER_RESET_NONE
-               ? (period << USHER__GAPFREE_BITS) + number
-               : number;
-}
 
 /* Put @r into state @to: what has to follow from it follows here. */
 static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
@@ -668,8 +763,6 @@ static void count(int64_t *counts, unsigned state, int64_t by)
     else if (state == USHER_SERIAL_RETURNED)
         counts[COUNT_RETURNED] += by;
 }
-
-#define ID_SIZE 24 /* bytes of the id of a hold or an end, with a NUL */
 
 /* How the hold @r has ended, into @c. */
 static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
@@ -796,9 +889,9 @@ static enum usher_status add_hold(work *w, const struct state *s, const struct u
 
     memset(&row, 0, sizeof row);
     row.first = pair(r->n + N_NUMBER);
-    row.n = 1;
+    row.n = r->kind == KIND_LOST ? pair(r->n + N_UPTO) - row.first + 1 : 1;
     row.at_ms = r->n[N_STAMP];
-    row.token = r->state == USHER_SERIAL_HELD ? r->token : 0;
+    row.token = r->state == USHER_SERIAL_HELD || r->state == USHER_SERIAL_LOST ? r->token : 0;
     row.until_ms = r->until_ms;
     row.state = (enum usher_serial_state)r->state;
     row.owner = r->owner;
@@ -852,6 +945,8 @@ static enum usher_status reserve(work *w)
         return status;
     if (queued(w))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_MODE, &s);
+    if (lost(w, &s))
+        return turned_down(w, USHER_EMPTY, USHER_SERIAL_WHY_LOST, &s);
     if (a->owner.data != NULL) {
         status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, HELD, &a->owner, 0, 0, false, &r);
         while (status == USHER_OK && due(&r, w->now)) {
@@ -967,6 +1062,11 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
              r->state == USHER_SERIAL_RETURNED)) /* and again since then, and lost */
             status = USHER_MISSING;
     }
+    if (status == USHER_MISSING && !queued(w)) {
+        status = lost_with(w, k, period, r);
+        set_pair(r->n + N_NUMBER, k);
+        set_pair(r->n + N_UPTO, k);
+    }
     if (status != USHER_MISSING)
         return status;
     memset(r, 0, sizeof *r);
@@ -990,6 +1090,98 @@ static enum usher_status stale(work *w, const struct state *s, int64_t k, int64_
     w->reply->of.serial.token = r.state == USHER_SERIAL_RETURNED ? 0 : r.token;
     w->reply->of.serial.until_ms = r.until_ms;
     return add_hold(w, s, &r);
+}
+
+/* How many numbers may be lost for one that was given out: more than a store gives out in the time
+ * in which it can lose something, and few enough to see a mistyped one. */
+#define LOST_MOST (INT64_C(1) << 20)
+
+/*
+ * confirm, return, void of number @k of @period, which no hold and no end here has.  It was lost if
+ * it is among those that are, or if it is still to come and its token shows the loss (@of_lost):
+ * then those before it are lost as well (not where no store has gone before: a mistyped token shows
+ * nothing there).  Whoever has a token of what is lost settles his number, whoever has the token of
+ * the lost ones any of them.  MISSING: it is not so.
+ */
+static enum usher_status settle_lost(work *w, struct state *s, unsigned event, int64_t k,
+                                     int64_t period, bool of_lost)
+{
+    const struct usher_serial_args *a = &w->command->arg.serial;
+    int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0;
+    /* as Redis gets it: store.h */
+    int64_t claim = a->token <= USHER_EXACT_MAX ? (int64_t)a->token : USHER_EXACT_MAX + 1;
+    char ids[4][ID_SIZE];
+    struct usher_record all, behind, one;
+    struct usher_text name = { ids[0], 0 };
+    change c;
+    unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_LOST, event).to;
+    enum usher_status status;
+
+    name.size = (size_t)snprintf(ids[0], ID_SIZE, "%" PRId64, k % w->scope.settings[SET_REQUESTS]);
+    status = w->ops->find(w->txn, &w->scope, KIND_END, &name, &one);
+    if (status == USHER_OK && pair(one.n + N_NUMBER) == k && one.n[N_PERIOD] == period &&
+        one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
+        return one.state == to ? answer_hold(w, USHER_SAME, s, &one) : USHER_MISSING;
+    if (status == USHER_OK || status == USHER_MISSING)
+        status = lost_with(w, k, period, &all);
+    if (status == USHER_OK) {
+        last = pair(all.n + N_UPTO);
+        if (!of_lost && a->token != all.token)
+            return USHER_MISSING;
+        if (n > last - k + 1) {
+            usher_reply_fail(w->reply, USHER_INVALID, "n is more than are lost from there on");
+            return USHER_OK;
+        }
+    } else if (status != USHER_MISSING || !of_lost || w->scope.n_gaps == 0 || n > 1 ||
+               period != s->period || k <= s->cur || k > s->limit || k - s->cur > LOST_MOST) {
+        return status;
+    }
+    usher__change_begin(w, &c);
+    memset(&one, 0, sizeof one);
+    one.token = c.scope->version;
+    one.id.data = ids[3];
+    one.id.size = (size_t)snprintf(ids[3], ID_SIZE, "%" PRId64, rank_of(w, period, k));
+    set_pair(one.n + N_NUMBER, k);
+    one.n[N_PERIOD] = period;
+    one.n[N_STAMP] = w->now;
+    one.n[N_CLAIM] = claim;
+    one.data = s->rule.data;
+    if (status == USHER_OK) {
+        one.n[N_STAMP] = all.n[N_STAMP];
+        one.data = all.data;
+    }
+    {
+        enum usher_status kept = keep_end(w, &c, &one, to, ids[0]);
+
+        if (kept != USHER_OK)
+            return kept;
+    }
+    if (status == USHER_MISSING) {
+        (void)lose(w, &c, s, k - 1, ids[1]);
+        s->taken = s->cur = k;
+        put_counters(&c, s);
+    } else {
+        int64_t first = pair(all.n + N_NUMBER);
+
+        if (k + n - 1 < last) {
+            behind = all;
+            behind.ref = NULL;
+            behind.order = c.scope->version;
+            range_set(w, &behind, k + n, last, ids[2]);
+            usher__change_save(&c, &behind);
+        }
+        if (first < k) {
+            set_pair(all.n + N_UPTO, k - 1);
+            usher__change_save(&c, &all);
+        } else {
+            usher__change_erase(&c, &all);
+        }
+    }
+    one.kind = KIND_LOST; /* of several: so many */
+    set_pair(one.n + N_UPTO, k + n - 1);
+    one.state = (uint8_t)to;
+    status = answer_hold(w, USHER_OK, s, &one);
+    return status == USHER_OK ? finish(w, &c, &one, USHER_SERIAL_LOST, to) : status;
 }
 
 /* confirm, return, void: the token names the hold, and the serial has to be its. */
@@ -1018,6 +1210,10 @@ static enum usher_status settle_hold(work *w, unsigned event)
         if (status == USHER_OK)
             status = USHER_MISSING;
     }
+    if (status == USHER_OK && tells(&r, &a->serial) && given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
+        usher_reply_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
+        return USHER_OK;
+    }
     if (status == USHER_OK && tells(&r, &a->serial)) {
         format = r.data;
         from = r.state;
@@ -1039,6 +1235,8 @@ static enum usher_status settle_hold(work *w, unsigned event)
             return answer_hold(w, USHER_SAME, &s, &r);
         return stale(w, &s, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
     }
+    if (status == USHER_OK && r.kind == KIND_END)
+        status = USHER_MISSING; /* that of others which were lost with it */
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
     if (!usher__serial_unpack(&s.rule.data, &f))
@@ -1047,8 +1245,15 @@ static enum usher_status settle_hold(work *w, unsigned event)
         usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
         return USHER_OK;
     }
-    if (status == USHER_MISSING && usher__scope_lost(w, a->token))
-        return usher__say_lost(w, "token");
+    if (status == USHER_MISSING) {
+        bool of_lost = usher__scope_lost(w, a->token);
+
+        status = settle_lost(w, &s, event, number, period, of_lost);
+        if (status != USHER_MISSING)
+            return status;
+        if (of_lost)
+            return usher__say_lost(w, "token");
+    }
     return stale(w, &s, number, period);
 }
 
@@ -1076,12 +1281,8 @@ static enum usher_status sweep(work *w)
 
 /* ---- the rule ----------------------------------------------------------------------- */
 
-static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
+static void settings_of(const int64_t *set, struct usher_serial_settings *n)
 {
-    struct usher_serial_settings *n = &w->reply->of.serial.of.settings;
-
-    answer(w, what, s);
-    w->reply->of.serial.max = pair(set + SET_MAX);
     n->start = pair(set + SET_START);
     n->critical = set[SET_CRITICAL];
     n->batch = set[SET_BATCH];
@@ -1091,6 +1292,13 @@ static void say_rule(work *w, enum usher_status what, const int64_t *set, const 
     n->lease_ms = set[SET_LEASE];
     n->requests = set[SET_REQUESTS];
     n->authority = set[SET_AUTHORITY];
+}
+
+static void say_rule(work *w, enum usher_status what, const int64_t *set, const struct state *s)
+{
+    answer(w, what, s);
+    w->reply->of.serial.max = pair(set + SET_MAX);
+    settings_of(set, &w->reply->of.serial.of.settings);
 }
 
 static enum usher_status answer_rule(work *w, enum usher_status what, const int64_t *set,
@@ -1284,9 +1492,15 @@ static enum usher_status rule(work *w)
          (f.check != USHER_CHECK_NONE) != (was.check != USHER_CHECK_NONE) ||
          set[SET_MODE] != old[SET_MODE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
-    if ((set[SET_RESET] != old[SET_RESET] || moved) &&
-        w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
-        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    if (exists && (set[SET_RESET] != old[SET_RESET] || moved)) {
+        bool any;
+
+        status = lost_any(w, &any);
+        if (status != USHER_OK)
+            return status;
+        if (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+            return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
+    }
     if (moved && (made || used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_BACK, &s);
     if (!exists) {
@@ -1335,6 +1549,7 @@ static enum usher_status delete_rule(work *w)
 {
     struct usher_scope fresh;
     struct state s;
+    bool any;
     change c;
     enum usher_status status;
 
@@ -1345,7 +1560,10 @@ static enum usher_status delete_rule(work *w)
     status = load(w, &s);
     if (status != USHER_OK)
         return status;
-    if (w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
+    status = lost_any(w, &any);
+    if (status != USHER_OK)
+        return status;
+    if (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
     usher__change_begin(w, &c);
     status = drop_fills(w, &c);
@@ -1419,17 +1637,20 @@ static enum usher_status holds(work *w)
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     struct state s;
-    bool held = true;
+    static const struct {
+        uint8_t kind, slot;
+    } lists[] = { { KIND_HOLD, HELD }, { KIND_HOLD, READY }, { KIND_LOST, READY } };
+    unsigned i = 0;
     enum usher_status status = load(w, &s);
 
     if (status != USHER_OK)
         return status;
     answer(w, USHER_OK, &s);
     for (;;) {
-        status = w->ops->walk(w->txn, &w->scope, KIND_HOLD, held ? HELD : READY,
+        status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
                               a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
-        if (status == USHER_MISSING && held && a->owner.data == NULL) {
-            held = false;
+        if (status == USHER_MISSING && i < 2 && a->owner.data == NULL) {
+            i++;
             hi = order = 0;
             continue;
         }
@@ -1439,7 +1660,7 @@ static enum usher_status holds(work *w)
             n->more = true;
             return USHER_OK;
         }
-        hi = held ? 0 : r.rank;
+        hi = i == 0 ? 0 : r.rank;
         order = r.order;
         if (due(&r, w->now)) { /* as it is once that has happened */
             r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
@@ -1543,6 +1764,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = SET_CRITICAL; i <= SET_REQUESTS; i++)
         if (i != SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
             return "a setting";
+    if (set[SET_REQUESTS] < 1) /* ends are kept by what is left of a division by it */
+        return "a setting";
     return NULL;
 }
 
@@ -1594,6 +1817,17 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         if (r->state < USHER_SERIAL_RETURNED || r->state > USHER_SERIAL_VOIDED)
             return "has no known state";
         return r->order != r->token ? "does not stand in order of its token" : NULL;
+    case KIND_LOST:
+        if (r->state != USHER_SERIAL_LOST || r->slots != 1u << READY)
+            return "has no known state, or stands in lists that do not follow from it";
+        if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX) ||
+            !usher__wide_sound(r->n + N_UPTO, USHER__GAPFREE_MAX) || pair(r->n + N_NUMBER) < 1 ||
+            pair(r->n + N_NUMBER) > pair(r->n + N_UPTO))
+            return "has numbers out of range";
+        if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
+            pair(r->n + N_UPTO) > pair(scope->counts + COUNT_CUR))
+            return "is of numbers that were not made yet";
+        return NULL;
     case USHER_KIND_REQUEST:
         return NULL;
     default:
@@ -1613,6 +1847,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         count(t->counts, r->state, 1);
         break;
     case KIND_END:
+    case KIND_LOST:
         break;
     default:
         t->counts[COUNT_REQUESTS]++;
@@ -1622,7 +1857,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == KIND_HOLD || kind == KIND_END
+    return kind == KIND_HOLD || kind == KIND_END || kind == KIND_LOST
                ? usher_serial_state_word((enum usher_serial_state)state)
                : NULL;
 }
@@ -1638,8 +1873,46 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
                : -1;
 }
 
+size_t usher__serial_form_pack(const struct usher_serial_settings *set, int64_t max,
+                               const struct usher_text *format, unsigned char to[USHER__FORM_MAX])
+{
+    struct usher__packer p;
+
+    p.to = to;
+    p.size = USHER__FORM_MAX;
+    p.n = 0;
+    usher__pack_array(&p, 11);
+    usher__pack_uint(&p, USHER__SERIAL_FORM);
+    usher__pack_text(&p, format->data, format->size);
+    usher__pack_wide(&p, set->start);
+    usher__pack_wide(&p, max);
+    usher__pack_int(&p, set->critical);
+    usher__pack_int(&p, set->batch);
+    usher__pack_int(&p, set->reset);
+    usher__pack_int(&p, set->stamp);
+    usher__pack_int(&p, set->mode);
+    usher__pack_int(&p, set->lease_ms);
+    usher__pack_int(&p, set->requests);
+    return p.n;
+}
+
+static bool kept(const struct usher_scope *scope, const struct usher_record *r,
+                 unsigned char to[USHER__FORM_MAX], size_t *ret_size)
+{
+    struct usher_serial_settings set;
+
+    *ret_size = 0;
+    if (r == NULL || r->kind != KIND_RULE)
+        return false;
+    memset(&set, 0, sizeof set);
+    settings_of(scope->settings, &set);
+    if (set.authority != 0)
+        *ret_size = usher__serial_form_pack(&set, pair(scope->settings + SET_MAX), &r->data, to);
+    return true;
+}
+
 static const char *const kinds[USHER_KINDS] = { "?",       "rule", "fill", "hold",
-                                                "request", "end",  "?",    "?" };
+                                                "request", "end",  "lost", "?" };
 
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_SERIAL_EXPIRE },
@@ -1673,6 +1946,7 @@ const struct usher__steps usher__serial_steps = {
     .record_fault = record_fault,
     .tally = tally,
     .granted = granted,
+    .kept = kept,
     .kinds = kinds,
     .state_word = state_word,
     .first = "3:",

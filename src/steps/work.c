@@ -52,13 +52,16 @@ void usher__scope_loaded(struct usher__work *w)
         take_over(w);
 }
 
-bool usher__scope_lost(const struct usher__work *w, uint64_t version)
+bool usher__scope_lost(struct usher__work *w, uint64_t version)
 {
     const struct usher_scope *s = &w->scope;
 
     for (unsigned i = 0; i < s->n_gaps; i++)
-        if (version > s->gaps[i].last && version <= s->gaps[i].first)
+        if (version > s->gaps[i].last && version <= s->gaps[i].first) {
+            w->lost_behind = s->gaps[i].last;
             return true;
+        }
+    w->lost_behind = usher__scope_shown(w);
     return version > s->version;
 }
 
@@ -68,6 +71,8 @@ enum usher_status usher__say_lost(struct usher__work *w, const char *what)
 
     (void)snprintf(line, sizeof line, "the %s is of what the store has lost", what);
     usher_reply_fail(w->reply, USHER_LOST, line);
+    w->reply->epoch = w->scope.epoch;
+    w->reply->version = w->lost_behind;
     return USHER_OK;
 }
 

@@ -25,6 +25,7 @@ struct usher__work {
     uint64_t stored;                  /* 0, or the version that `scope` has in the store, while what
                                        * it has here is the last one that nobody may be given: see
                                        * usher__scope_loaded() */
+    uint64_t lost_behind;             /* see usher__scope_lost() */
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
     int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
@@ -133,13 +134,14 @@ static inline uint64_t usher__scope_shown(const struct usher__work *w)
 /* How far versions jump, at least. */
 #define USHER__JUMP (UINT64_C(1) << 20)
 
-/* Was @version, which a client has from this scope, given out by a store that lost it? */
-bool usher__scope_lost(const struct usher__work *w, uint64_t version);
+/* Was @version, which a client has from this scope, given out by a store that lost it?  If so,
+ * w->lost_behind is the last version that is known not to be lost. */
+bool usher__scope_lost(struct usher__work *w, uint64_t version);
 
 /* The version of @s before @version. */
 uint64_t usher__version_before(const struct usher_scope *s, uint64_t version);
 
-/* The answer where that is so; @what: that which shows it, in a word. */
+/* The answer where that has just been so; @what: that which shows it, in a word. */
 enum usher_status usher__say_lost(struct usher__work *w, const char *what);
 
 /* Buffer @i of @w with room for @size bytes, what it holds kept.  NULL: no memory.  They stay
@@ -259,6 +261,15 @@ struct usher__constant {
     int64_t value;
 };
 
+/* What an authority keeps of a rule or a dispenser (engine/ask.h), packed.  Returns its size, or
+ * more than there is room for. */
+#define USHER__FORM_MAX 512
+#define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
+#define USHER__ID_FORM 1
+size_t usher__serial_form_pack(const struct usher_serial_settings *set, int64_t max,
+                               const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
+size_t usher__id_form_pack(const struct usher_id_settings *set, unsigned char to[USHER__FORM_MAX]);
+
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {
     /* Counts and settings of a scope that does not exist yet. */
@@ -278,6 +289,10 @@ struct usher__steps {
      * has granted, and under which period of the name; -1: it says nothing of the kind. */
     int64_t (*granted)(const struct usher_scope *scope, const struct usher_record *r,
                        int64_t *ret_period);
+    /* May be NULL.  True: @r (NULL: the scope itself) is what tells of a rule or dispenser that
+     * there is one; *@ret_size: of what an authority keeps of it, packed; 0: none keeps it. */
+    bool (*kept)(const struct usher_scope *scope, const struct usher_record *r,
+                 unsigned char to[USHER__FORM_MAX], size_t *ret_size);
     const char *const *kinds; /* words, by kind */
     /* The word of a record's state; NULL: those of this kind have none. */
     const char *(*state_word)(unsigned kind, unsigned state);
@@ -366,7 +381,7 @@ enum usher__id_count {
     USHER__COUNT_ID_SEGMENTS,
     USHER__COUNT_ID_BEGAN,
     USHER__COUNT_ID_LASTED,
-    USHER__COUNT_ID_SERVER /* on Redis: the one that the last segment was put on */
+    USHER__COUNT_ID_STORE /* identity of the one that the last segment was put on */
 };
 
 /* The order of scope.settings. */

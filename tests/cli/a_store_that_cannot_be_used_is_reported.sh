@@ -35,16 +35,15 @@ fails 2 'memory:?timeout=x' number stats p
 fails 2 'memory:?timeout' number stats p
 
 # What is a store elsewhere is not called unknown.
-for scheme in rediss redis+cluster; do
-    fails 2 "$scheme://127.0.0.1:1" number stats p
-    "$USHER" -s "$scheme://127.0.0.1:1" number stats p 2>err.txt
-    holds err.txt "open: $scheme: Redis "
-    holds err.txt 'is not in this version'
-done
+fails 2 redis+cluster://127.0.0.1:1 number stats p
+"$USHER" -s redis+cluster://127.0.0.1:1 number stats p 2>err.txt
+holds err.txt 'open: redis+cluster: Redis Cluster is not in this version'
 "$USHER" -s oracle:x number stats p 2>err.txt
 holds err.txt 'no store of the kind `oracle:` is known here'
+without=TLS
+[ "${WITH_REDIS:-yes}" = yes ] || without=Redis
 for pair in sqlite:SQLite:${WITH_SQLITE:-yes} redis:Redis:${WITH_REDIS:-yes} \
-    redis+unix:Redis:${WITH_REDIS:-yes}; do
+    redis+unix:Redis:${WITH_REDIS:-yes} rediss:$without:${WITH_TLS:-yes}; do
     scheme=${pair%%:*}
     case $pair in
     *:yes) continue ;;
@@ -110,5 +109,6 @@ if [ "${WITH_REDIS:-yes}" = yes ]; then
     fails 3 redis+unix:///nowhere/socket number stats p
     fails 2 redis://127.0.0.1:99999 number stats p
     fails 2 'redis://127.0.0.1:1?speed=9' number stats p
+    fails 2 'redis://127.0.0.1:1?ca=x' number stats p
 fi
 finish

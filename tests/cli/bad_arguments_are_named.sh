@@ -82,6 +82,16 @@ for store in $STORES; do
 {"status":"invalid","message":"token is not a number from 0 to 18446744073709551615"}
 > number renew p 100
 {"status":"invalid","message":"token is missing"}
+> number renew p 100 token=1 node=m
+{"status":"invalid","message":"node with a number goes with owner"}
+> number renew p 100 token=1 owner=a after=1
+{"status":"invalid","message":"after goes without a number"}
+> number renew p owner=a node=m
+{"status":"invalid","message":"owner goes with a number"}
+> number renew p token=1 node=m
+{"status":"invalid","message":"token goes with a number"}
+> number renew p owner=a
+{"status":"invalid","message":"number or node is missing"}
 > number set p zone=-1441
 {"status":"invalid","message":"zone is not a number from -1440 to 1440"}
 > number set p strict=2

@@ -123,8 +123,18 @@ cat >wanted_talk <<'EOF'
 {"status":"missing","epoch":"E","version":14,"number":"200","state":"nodata"}
 > number stats p now=6000
 {"status":"ok","epoch":"E","version":14,"total":2,"idle_up":1,"idle_down":1,"busy_up":0,"busy_down":0,"resting":1,"calls_today":2,"refused_today":6,"longest_hold":0,"capped":0}
+> number renew p 300 token=4503599627370496 now=6000
+{"status":"lost","message":"the token is of what the store has lost","from":14}
+> number renew p 300 token=4503599627370496 owner=a node=m lease=9000 now=6000
+{"status":"ok","epoch":"E","version":15,"state":"busy+down","until":15000,"token":"15"}
+> number renew p 300 token=4503599627370496 owner=a node=n lease=9000 now=6000
+{"status":"same","epoch":"E","version":15,"state":"busy+down","until":15000,"token":"15"}
+> number renew p node=m lease=9500 now=6000
+{"status":"ok","epoch":"E","version":16,"renewed":1,"more":false,"next":null}
+> number list p node=m now=6000
+{"status":"ok","epoch":"E","version":16,"numbers":[{"number":"300","state":"busy+down","group":"A","owner":"a","token":"15","until":15500,"calls_today":1,"used":6000,"resting":false,"capped":false,"age":0,"node":"m"}],"next":null}
 > number digest p
-{"status":"ok","epoch":"E","version":14,"digest":"D"}
+{"status":"ok","epoch":"E","version":16,"digest":"D"}
 > number digest q
 {"status":"missing","epoch":"0","version":0,"digest":"D"}
 EOF

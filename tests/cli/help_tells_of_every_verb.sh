@@ -56,6 +56,10 @@ for key in since max once every for; do
     grep -q "^  --$key" out.txt || wrong "watch says what --$key does"
 done
 
+lines 0 "$USHER" lua --help
+for noun in number queue room serial id; do
+    grep -qE "^  EVALSHA sha 3 (\{[a-z]+\}:$noun) \1:index \1:held [a-z]+ " out.txt || wrong "keys of $noun by hand"
+done
 lines 0 "$USHER" help serial take
 holds out.txt '(1 to 1000000)'
 
@@ -74,6 +78,10 @@ for key in order lease rest daily zone strict sticky sticky-max requests; do
     # what it does, not its word once more
     grep -q "^  $key  *[a-z0-9].* .* " out.txt || wrong "set says what $key does"
 done
+lines 0 "$USHER" help number renew
+holds out.txt '  busy+up    holder   busy+up    ok       (the hold is extended)'
+holds out.txt 'owner= takes it back'
+holds out.txt '  idle+down  any      busy+down  ok       (taken back: the call goes on)'
 lines 0 "$USHER" help call
 holds out.txt '  busy+up    none     busy+up    refused  (two calls never share a number)'
 for file in overview number out.txt; do

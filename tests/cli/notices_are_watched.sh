@@ -172,7 +172,7 @@ if [ "${WITH_SQLITE:-yes}" = yes ]; then
     [ $? = 3 ] || wrong 'a watch ends with 3 where something was lost'
     cut -d , -f 1-2,4- got.txt | mask | sed 's/,"subject.*//' >cut.txt
     cat >wanted.txt <<'EOF2'
-{"status":"lost","scope":"room/B"}
+{"status":"lost","scope":"room/B"
 {"scope":"room/B","epoch":"E","verb":"open"
 {"scope":"room/B","epoch":"E","verb":"set"
 EOF2

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 # What `usher lua number` prints is complete: loaded by hand, it takes the events of a number
-# with the pool's name as the only key, and `usher' sees the same pool.
+# with the keys of the pool, or with its name as the only one, and `usher' sees the same pool.
 . "$(dirname "$0")/lib.sh"
 [ "${WITH_REDIS:-yes}" = yes ] || {
     echo 'the program is built without Redis'
@@ -25,12 +25,14 @@ event() {
     status=$1
     state=$2
     shift 2
-    got=$(cli EVALSHA "$sha" 1 '{numpool}' "$@" | tr '\n' ' ')
+    # $keys is several words
+    got=$(cli EVALSHA "$sha" $keys "$@" | tr '\n' ' ')
     case "$got" in
     "status $status epoch "*" state $state "*) ;;
     *) wrong "$* is answered with $status and $state, not: $got" ;;
     esac
 }
+keys='3 {numpool}:number {numpool}:number:index {numpool}:number:held'
 event missing nodata reg 123456
 event ok idle+down add 123456
 event same idle+down add 123456
@@ -38,6 +40,7 @@ event refused idle+down call 123456
 event ok idle+up reg 123456
 event ok busy+up call 123456
 event refused busy+up call 123456
+keys='1 {numpool}'
 event ok busy+down unreg 123456
 event ok idle+down hangup 123456
 event refused idle+down hangup 123456

@@ -1002,6 +1002,118 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     assert_int_equal(usher_number_free_node(f->e, "desk", NULL, &count), USHER_INVALID);
 }
 
+/* A token that no store of these tests gives out: what it was given for is lost. */
+#define LOST_TOKEN (UINT64_C(1) << 52)
+
+static void assert_node(struct fixture *f, const char *number, const char *node)
+{
+    ok(f, "show desk %s", number);
+    assert_text(f->r.of.number.rows[0].node, node);
+}
+
+static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state)
+{
+    struct fixture *f = *state;
+    const struct usher_number_reply *r = &f->r.of.number;
+    char after[USHER_NAME_MAX + 1];
+    uint64_t token;
+
+    numbers(f, 5);
+    ok(f, "set desk lease=1000");
+    ok(f, "unreg desk n2");
+    lost(f, "renew desk n1 token=%" PRIu64 " lease=5000", LOST_TOKEN);
+    ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m1 lease=5000", LOST_TOKEN);
+    token = r->token;
+    assert_true(token == f->r.version);
+    assert_int_equal(r->state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r->until_ms, f->now + 5000);
+    ok(f, "renew desk n2 token=%" PRIu64 " owner=bob node=m1", LOST_TOKEN);
+    assert_int_equal(r->state, USHER_NUMBER_BUSY_DOWN);
+    assert_int_equal(r->until_ms, f->now + 1000); /* the pool's */
+    ok(f, "renew desk n3 token=%" PRIu64 " owner=carl lease=0", LOST_TOKEN);
+    assert_int_equal(r->until_ms, 0);
+    assert_node(f, "n3", "");
+    /* a hold that is there keeps its node, whoever asks with which token, and as for `call` */
+    same(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=5000", LOST_TOKEN);
+    assert_true(r->token == token);
+    ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=6000", LOST_TOKEN);
+    assert_true(r->token == token);
+    ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m2 lease=7000", token);
+    ok(f, "renew desk n3 token=%" PRIu64 " owner=carl node=m2 lease=7000", LOST_TOKEN);
+    assert_node(f, "n3", "");
+    same(f, "call desk owner=ann node=m2");
+    same(f, "call desk number=n1 owner=ann node=m2");
+    lost(f, "renew desk n1 token=%" PRIu64 " owner=eve node=m2", LOST_TOKEN);
+    assert_node(f, "n1", "m1");
+    ok(f, "list desk node=m2");
+    assert_int_equal(r->n_rows, 0);
+    /* they are among those of the node */
+    assert_given(f, "desk owner=dora node=m1", "n4");
+    ok(f, "list desk node=m1 max=2");
+    assert_int_equal(r->n_rows, 2);
+    assert_text(r->rows[0].number, "n1");
+    assert_text(r->rows[0].owner, "ann");
+    assert_text(r->rows[1].number, "n2");
+    assert_true(r->more);
+    (void)snprintf(after, sizeof after, "%s", r->number);
+    ok(f, "list desk node=m1 after=%s", after);
+    assert_int_equal(r->n_rows, 1);
+    assert_text(r->rows[0].number, "n4");
+    ok(f, "renew desk node=m1 lease=9000");
+    assert_int_equal(r->count, 3);
+    f->now += 8000;
+    same(f, "add desk n1"); /* n3 is over, these are not */
+    ok(f, "list desk state=busy");
+    assert_int_equal(r->n_rows, 3);
+    /* and leave it */
+    ok(f, "hangup desk n1 token=%" PRIu64, token);
+    ok(f, "list desk node=m1");
+    assert_int_equal(r->n_rows, 2);
+    ok(f, "free desk node=m1");
+    assert_int_equal(r->count, 2);
+    same(f, "free desk node=m1");
+}
+
+/* Whoever has the options of its call at hand may give them. */
+static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
+{
+    struct fixture *f = *state;
+    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_hold hold, again;
+
+    no_twin(f);
+    numbers(f, 2);
+    opt.number = "n1";
+    opt.sticky = "peer";
+    opt.request = "request";
+    opt.node = "m1";
+    opt.lease_ms = 5000;
+    assert_int_equal(usher_number_call(f->e, "desk", "ann", &opt, &hold), USHER_OK);
+    again = hold;
+    f->now += 1000;
+    assert_int_equal(usher_number_renew_as(f->e, "desk", "ann", &opt, &again), USHER_OK);
+    assert_true(again.token == hold.token && again.version == hold.version + 1);
+    assert_int_equal(again.until_ms, f->now + 5000);
+    assert_int_equal(usher_number_renew_as(f->e, "desk", "ann", NULL, &again), USHER_SAME);
+    opt.lease_ms = -1;
+    again.token = LOST_TOKEN;
+    (void)snprintf(again.number, sizeof again.number, "n2");
+    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_OK);
+    assert_string_equal(again.number, "n2");
+    assert_true(again.token == again.version && again.version > hold.version);
+    assert_int_equal(again.until_ms, 0);
+    assert_node(f, "n2", "m1");
+    ok(f, "renew desk node=m1 lease=1");
+    assert_int_equal(f->r.of.number.count, 2);
+    opt.size--;
+    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "options.size"));
+    assert_int_equal(usher_number_renew_as(f->e, "desk", NULL, NULL, &again), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "owner"));
+    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", NULL, NULL), USHER_INVALID);
+    assert_non_null(strstr(usher_message(f->e), "hold"));
+}
+
 /* ---- N7: order --------------------------------------------------------------------- */
 
 static void the_longest_idle_number_comes_first(void **state)
@@ -2195,13 +2307,19 @@ static void each_change_is_told_in_order(void **state)
     assert_int_equal(h.n, 16);
     empty(f, "call desk"); /* it has had its call */
     assert_heard(f, &h, 17, "rest", "n1", IDLE_UP, IDLE_UP);
+    ok(f, "renew desk n1 token=%" PRIu64 " owner=bob node=m lease=1000", LOST_TOKEN);
+    assert_heard(f, &h, 18, "renew", "n1", IDLE_UP, BUSY_UP); /* taken back all the same */
+    assert_string_equal(h.owner, "bob");
+    assert_true(h.last.token == f->r.of.number.token);
+    assert_int_equal(h.last.until_ms, f->now + 1000);
+    same(f, "renew desk n1 token=%" PRIu64 " owner=bob node=x lease=1000", LOST_TOKEN);
     ok(f, "del desk n1");
-    assert_heard(f, &h, 18, "del", "n1", IDLE_UP, NODATA);
+    assert_heard(f, &h, 19, "del", "n1", BUSY_UP, NODATA);
     ok(f, "add other n1"); /* is not watched */
-    assert_int_equal(h.n, 18);
+    assert_int_equal(h.n, 19);
     usher_unwatch(f->e, watch);
     ok(f, "add desk n1");
-    assert_int_equal(h.n, 18);
+    assert_int_equal(h.n, 19);
 }
 
 static void a_watcher_may_watch_all_and_use_the_engine(void **state)
@@ -2306,6 +2424,15 @@ static void every_verb_that_changes_keeps_its_answer(void **state)
         assert_int_equal(f->r.repeated, repeat);
         assert_int_equal(f->r.of.number.count, 1);
     }
+    for (int repeat = 0; repeat < 2; repeat++) { /* taken back */
+        ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m lease=9 req=back", LOST_TOKEN);
+        assert_int_equal(f->r.repeated, repeat);
+        assert_int_equal(f->r.of.number.until_ms, f->now + 9);
+        assert_true(f->r.of.number.token == f->r.version);
+    }
+    assert_node(f, "n1", "m");
+    invalid(f, "renew desk n1 token=%" PRIu64 " owner=ann node=x lease=9 req=back", LOST_TOKEN);
+    ok(f, "hangup desk n1");
     f->now += 77;
     for (int repeat = 0; repeat < 2; repeat++) {
         ok(f, "sweep desk req=sweep");
@@ -2618,6 +2745,16 @@ static void wrong_arguments_are_named(void **state)
         { C(RENEW, .arg.number.after = text("1")), "node" },
         { C(RENEW, N, .arg.number.node = text("a")), "token" },
         { C(RENEW, N, INT(TOKEN, token, 1), .arg.number.after = text("1")), "after" },
+        { C(RENEW, N, INT(TOKEN, token, 1), .arg.number.node = text("a")), "node" },
+        { C(RENEW, N, .arg.number.node = text("a"), .arg.number.owner = text("b")), "token" },
+        { C(RENEW, N, INT(TOKEN, token, 1), .arg.number.node = text("a"),
+            .arg.number.owner = text("b"), .arg.number.after = text("1")),
+          "after" },
+        { C(RENEW, N, INT(TOKEN, token, 1), .arg.number.node = { "", 0 },
+            .arg.number.owner = text("b")),
+          "node" },
+        { C(RENEW, .arg.number.node = text("a"), .arg.number.owner = text("b")), "owner" },
+        { C(RENEW, .arg.number.owner = text("b")), "number" },
         { C(RENEW, INT(TOKEN, token, 1), .arg.number.node = text("a")), "token" },
         { C(RENEW, .arg.number.node = text("a"), .arg.number.after = text("x")), "after" },
         { C(FREE, ), "all=1" },
@@ -3216,6 +3353,8 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(calls_are_listed_oldest_first_and_in_pages),
         TEST(a_call_among_many_numbers_is_on_the_first_page),
         TEST(a_node_with_many_calls_is_renewed_in_pages),
+        TEST(a_number_that_is_taken_back_is_of_the_node_that_is_said),
+        TEST(who_renews_as_an_owner_gives_the_options_of_the_call),
         TEST(the_longest_idle_number_comes_first),
         TEST(the_most_recent_number_comes_first),
         TEST(numbers_idle_before_the_order_became_random_go_first),

@@ -9,13 +9,17 @@
  *
  *   lost      what was given behind that is told as lost, before the next write and after many
  *   kept      what was given up to there is not, nor is what is given afterwards
+ *   new       no token was given to anybody before
  *   once      of a number that several believe to have, at most one may renew it
+ *   back      who lost a number that nobody has since takes it back, and no one else; all those are
+ *             calls of the node that they name; and confirms a bill that nobody has since
  *   sound     the store has no fault
  *
  * The ways to lose something: a replica that lags is promoted; two masters; those, and back again;
- * everysec and kill -9; an older dump; an older file.  Those that lose nothing, after which nobody
- * may be told that he did: the first replica, a freed backlog, a failover with everything, a
- * restart by SIGTERM and by SIGKILL, a copy of a file in its place.
+ * a cluster whose master is cut off (cable.h) and goes on until it notices; everysec and kill -9;
+ * an older dump; an older file.  Those that lose nothing, after which nobody may be told that he
+ * did: the first replica, a freed backlog, a failover with everything, slots of a cluster that move
+ * to another master and back, a restart by SIGTERM and by SIGKILL, a copy of a file in its place.
  *
  * USHER_ROUNDS (3; make check-long: 200) of each; a round has the seed USHER_SEED + its number.
  */
@@ -39,6 +43,7 @@
 #include "lib/line.h"
 #include "lib/share.h"
 #ifdef USHER_WITH_REDIS
+#include "lib/cable.h"
 #include "lib/servers.h"
 #endif
 
@@ -54,9 +59,9 @@ static const char *const looks[KINDS] = { "number stats p", "serial show bill", 
 struct thing {
     enum kind kind;
     unsigned client, branch;
-    bool over; /* given back */
-    char id[32];
-    uint64_t token; /* = the version that it was given at */
+    bool over;              /* given back */
+    char id[32], owner[32]; /* of a number */
+    uint64_t token;         /* = the version that it was given at */
 };
 
 struct world {
@@ -69,9 +74,12 @@ struct world {
     struct thing thing[THINGS_MAX];
     size_t n;
     unsigned agents;
+    bool apart;  /* clients 0 and 1 are at one end of the cable, 2 and 3 at the other */
+    bool may_go; /* the store may become unavailable, and */
+    bool gone;   /* has */
     bool looked;
     uint64_t survived[KINDS]; /* of branch 0 */
-    uint64_t lost, kept;
+    uint64_t lost, kept, back;
 };
 
 static uint64_t rnd(struct world *w, uint64_t below)
@@ -89,6 +97,35 @@ static uint64_t rnd(struct world *w, uint64_t below)
         print_error(__VA_ARGS__);                                                         \
         fail_msg(" ");                                                                    \
     } while (0)
+
+#ifdef USHER_WITH_REDIS
+static struct cable cable;
+#endif
+
+/* What client @i does is done where it is. */
+static void be_at(const struct world *w, unsigned i)
+{
+#ifdef USHER_WITH_REDIS
+    if (w->apart)
+        cable_enter(&cable, i < CLIENTS / 2 ? 0 : 1);
+#else
+    (void)w;
+    (void)i;
+#endif
+}
+
+static struct usher_engine *client(const struct world *w, unsigned i)
+{
+    be_at(w, i);
+    return w->client[i];
+}
+
+/* Is @status an answer of a store that is cut off and has noticed it?  Nothing was given then. */
+static bool is_gone(struct world *w, enum usher_status status)
+{
+    w->gone = w->gone || (w->may_go && (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN));
+    return w->gone;
+}
 
 /* ---- commands ---------------------------------------------------------------------------- */
 
@@ -114,8 +151,10 @@ static struct usher_engine *opened(struct world *w)
 
 static void open_clients(struct world *w, unsigned first, unsigned last)
 {
-    for (unsigned i = first; i <= last; i++)
+    for (unsigned i = first; i <= last; i++) {
+        be_at(w, i);
         w->client[i] = opened(w);
+    }
 }
 
 static void close_clients(struct world *w)
@@ -135,7 +174,7 @@ static void wake_clients(struct world *w)
         int tries = 0;
 
         do {
-            status = line_execute(w->client[i], &r, "number stats p");
+            status = line_execute(client(w, i), &r, "number stats p");
             usher_reply_done(&r);
         } while (status != USHER_OK && ++tries < 20);
         if (status != USHER_OK)
@@ -152,14 +191,14 @@ static void begin(struct world *w)
     w->last = CLIENTS - 1;
     for (int i = 0; i < 40; i++) {
         (void)snprintf(text, sizeof text, "number add p %d", 100 + i);
-        must(w, w->client[0], text);
+        must(w, client(w, 0), text);
         (void)snprintf(text, sizeof text, "number reg p %d", 100 + i);
-        must(w, w->client[0], text);
+        must(w, client(w, 0), text);
     }
-    must(w, w->client[0], "queue set desk ttl=0");
-    must(w, w->client[0], "serial rule bill prefix=B width=6 mode=gapfree");
-    must(w, w->client[0], "id create ids");
-    must(w, w->client[0], "room open lobby log=10000");
+    must(w, client(w, 0), "queue set desk ttl=0");
+    must(w, client(w, 0), "serial rule bill prefix=B width=6 mode=gapfree");
+    must(w, client(w, 0), "id create ids");
+    must(w, client(w, 0), "room open lobby log=10000");
 }
 
 /* How far the store knows its scopes; nothing was written there since it became what it is. */
@@ -192,11 +231,14 @@ static void note(struct world *w, unsigned client, enum kind kind, uint64_t toke
     t->branch = w->branch;
     t->token = token;
     (void)snprintf(t->id, sizeof t->id, "%s", id);
+    for (const struct thing *o = w->thing; o < t; o++)
+        if (o->kind == kind && o->token == token)
+            wrong(w, "%s and %s have the token %" PRIu64 "\n", o->id, id, token);
 }
 
 static void take(struct world *w, unsigned i)
 {
-    struct usher_engine *e = w->client[i];
+    struct usher_engine *e = client(w, i);
     enum kind kind = (enum kind)rnd(w, KINDS);
     struct usher_reply r;
     enum usher_status status;
@@ -204,9 +246,12 @@ static void take(struct world *w, unsigned i)
 
     switch (kind) {
     case NUMBER:
-        status = line_execute(e, &r, "number call p owner=c%u-%u", i, w->agents++);
-        if (status == USHER_OK)
+        (void)snprintf(id, sizeof id, "c%u-%u", i, w->agents++);
+        status = line_execute(e, &r, "number call p owner=%s", id);
+        if (status == USHER_OK) {
             note(w, i, kind, r.of.number.token, r.of.number.number);
+            (void)snprintf(w->thing[w->n - 1].owner, sizeof w->thing->owner, "%s", id);
+        }
         break;
     case BILL:
         status =
@@ -240,10 +285,12 @@ static void take(struct world *w, unsigned i)
                 line_execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
             /* the room is there from then on */
             w->thing[w->n - 1].token = r.version;
+            if (status != USHER_OK)
+                w->n--;
         }
         break;
     }
-    if (status != USHER_OK && status != USHER_EMPTY)
+    if (status != USHER_OK && status != USHER_EMPTY && !is_gone(w, status))
         wrong(w, "client %u: %s (%s)\n", i, usher_status_word(status), r.message);
     usher_reply_done(&r);
 }
@@ -251,7 +298,7 @@ static void take(struct world *w, unsigned i)
 /* Show @t.  @again: so that it can be shown again; MISSING: it cannot. */
 static enum usher_status show(struct world *w, const struct thing *t, bool again)
 {
-    struct usher_engine *e = w->client[t->client];
+    struct usher_engine *e = client(w, t->client);
     enum usher_status status = USHER_MISSING;
     struct usher_reply r;
 
@@ -269,7 +316,7 @@ static enum usher_status show(struct world *w, const struct thing *t, bool again
         status = line_execute(e, &r, "id return ids %s 3 token=%" PRIu64, t->id, t->token);
     else
         status = line_execute(e, &r, "queue finish desk %s", t->id);
-    if (status >= USHER_INVALID && status != USHER_LOST)
+    if (status >= USHER_INVALID && status != USHER_LOST && !is_gone(w, status))
         wrong(w, "%s is shown: %s (%s)\n", t->id, usher_status_word(status), r.message);
     usher_reply_done(&r);
     return status;
@@ -281,24 +328,24 @@ static void give_back(struct world *w, struct thing *t)
     enum usher_status status;
 
     if (t->kind == NUMBER) {
-        status = line_execute(w->client[t->client], &r, "number hangup p %s token=%" PRIu64, t->id,
+        status = line_execute(client(w, t->client), &r, "number hangup p %s token=%" PRIu64, t->id,
                               t->token);
-        if (status != USHER_OK)
+        if (status != USHER_OK && !is_gone(w, status))
             wrong(w, "%s is hung up: %s (%s)\n", t->id, usher_status_word(status), r.message);
         usher_reply_done(&r);
     } else if (t->kind == BILL) {
-        if (show(w, t, false) != USHER_OK)
+        if (show(w, t, false) != USHER_OK && !w->gone)
             wrong(w, "%s is not confirmed\n", t->id);
     } else {
         return;
     }
-    t->over = true;
+    t->over = !w->gone;
 }
 
 /* @n things are taken, and now and then one of those that were taken since @from is given back. */
 static void play(struct world *w, unsigned n, size_t from)
 {
-    while (n-- > 0) {
+    while (n-- > 0 && !w->gone) {
         unsigned i = w->first + (unsigned)rnd(w, w->last - w->first + 1);
 
         take(w, i);
@@ -313,15 +360,36 @@ static void play(struct world *w, unsigned n, size_t from)
 
 /* ---- the oracle -------------------------------------------------------------------------- */
 
+static bool is_lost(const struct world *w, const struct thing *t)
+{
+    return w->looked && t->branch == 0 && t->token > w->survived[t->kind];
+}
+
+/* Whether somebody has what was lost of @t: its number for a call, or its bill, and be it settled.
+ */
+static bool is_taken(const struct world *w, const struct thing *t)
+{
+    for (size_t k = 0; k < w->n; k++) {
+        const struct thing *other = &w->thing[k];
+
+        if (other->kind == t->kind && (t->kind == BILL || !other->over) &&
+            strcmp(other->id, t->id) == 0 && !is_lost(w, other))
+            return true;
+    }
+    return false;
+}
+
+/* A bill that nobody else has is confirmed all the same. */
 static void judge(struct world *w, struct thing *t, enum usher_status status)
 {
-    bool lost = w->looked && t->branch == 0 && t->token > w->survived[t->kind];
+    bool lost = is_lost(w, t), settled = lost && t->kind == BILL && !is_taken(w, t);
 
-    if (lost != (status == USHER_LOST))
+    if (settled ? status != USHER_OK : lost != (status == USHER_LOST))
         wrong(w, "%s %s given at version %" PRIu64 " (branch %u; the store has %" PRIu64 "): %s\n",
               looks[t->kind], t->id, t->token, t->branch, w->survived[t->kind],
               usher_status_word(status));
-    w->lost += lost;
+    w->lost += lost && !settled;
+    w->back += settled;
     w->kept += !lost;
 }
 
@@ -352,6 +420,38 @@ static void print_fault(void *payload, const char *line)
     print_error("audit: %s\n", line);
 }
 
+/* Each number that is lost, from anywhere on. */
+static void take_back(struct world *w)
+{
+    struct usher_engine *e = w->client[0];
+    size_t begin_at = (size_t)rnd(w, w->n), n = 0;
+    struct usher_reply r;
+
+    for (size_t i = 0; i < w->n; i++) {
+        struct thing *t = &w->thing[(begin_at + i) % w->n];
+        enum usher_status status, want;
+
+        if (t->kind != NUMBER || t->over || !is_lost(w, t))
+            continue;
+        want = is_taken(w, t) ? USHER_LOST : USHER_OK;
+        status = line_execute(w->client[t->client], &r,
+                              "number renew p %s token=%" PRIu64 " owner=%s node=m lease=36000000",
+                              t->id, t->token, t->owner);
+        if (status != want)
+            wrong(w, "%s is taken back: %s (%s)\n", t->id, usher_status_word(status), r.message);
+        if (status == USHER_OK) {
+            t->token = r.of.number.token;
+            t->branch = 1;
+            n++;
+        }
+        usher_reply_done(&r);
+    }
+    if (line_execute(e, &r, "number list p node=m") != USHER_OK || r.of.number.n_rows != n)
+        wrong(w, "of %zu numbers taken back %zu are of their node\n", n, r.of.number.n_rows);
+    usher_reply_done(&r);
+    w->back += n;
+}
+
 /* The store is what it will be, and the clients are on it. */
 static void end(struct world *w)
 {
@@ -363,8 +463,9 @@ static void end(struct world *w)
     show_all(w, true);
     play(w, 30, w->n);
     show_all(w, true);
+    take_back(w);
     show_all(w, false);
-    assert_int_equal(usher_audit(w->client[0], print_fault, NULL, &faults), USHER_OK);
+    assert_int_equal(usher_audit(client(w, 0), print_fault, NULL, &faults), USHER_OK);
     if (faults != 0)
         wrong(w, "%" PRIu64 " faults\n", faults);
     close_clients(w);
@@ -372,11 +473,13 @@ static void end(struct world *w)
 
 /* ---- rounds ------------------------------------------------------------------------------ */
 
-static void rounds(const char *what, void (*one)(struct world *), bool loses)
+/* Returns how often somebody was told that it is lost. */
+static uint64_t rounds(const char *what, void (*one)(struct world *), bool loses)
 {
     static struct world w;
-    uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0;
-    uint64_t n = number_from("USHER_ROUNDS", share_long() ? 200 : 3);
+    uint64_t seed = number_from("USHER_SEED", 20261122), lost = 0, kept = 0, back = 0;
+    /* what all of check-long gets is meant for rounds that take no seconds */
+    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 3);
 
     for (uint64_t i = 0; i < n; i++) {
         memset(&w, 0, sizeof w);
@@ -385,12 +488,15 @@ static void rounds(const char *what, void (*one)(struct world *), bool loses)
         one(&w);
         lost += w.lost;
         kept += w.kept;
+        back += w.back;
     }
-    print_message("%s: %" PRIu64 " rounds, %" PRIu64 " told that it is lost, %" PRIu64 " not\n",
-                  what, n, lost, kept);
+    print_message("%s: %" PRIu64 " rounds, %" PRIu64 " told that it is lost, %" PRIu64
+                  " not; %" PRIu64 " numbers and bills taken back\n",
+                  what, n, lost, kept, back);
     assert_true(kept > 0);
     if (!loses)
         assert_true(lost == 0);
+    return lost;
 }
 
 #ifdef USHER_WITH_SQLITE
@@ -455,13 +561,13 @@ static void whole_file(struct world *w)
 static void an_older_file(void **state)
 {
     (void)state;
-    rounds("an older file", older_file, true);
+    (void)rounds("an older file", older_file, true);
 }
 
 static void a_copy_with_everything(void **state)
 {
     (void)state;
-    rounds("a copy with everything", whole_file, false);
+    (void)rounds("a copy with everything", whole_file, false);
 }
 #endif
 
@@ -661,11 +767,255 @@ static void restart(struct world *w)
     server_end();
 }
 
+/* ---- a cluster ---------------------------------------------------------------------------- */
+
+/* Three masters, of which the first has all slots but two, so that who asks it alone is served: the
+ * library is no client of clusters. */
+#define MASTERS 3
+#define CLUSTER_SLOTS 16384
+
+static struct redis_cluster *cluster;
+
+static void serve(struct world *w, const struct redis_server *s)
+{
+    char url[REDIS_URL_MAX];
+
+    (void)snprintf(w->url, sizeof w->url, "%s", redis_server_url(s, url));
+}
+
+static void clients_go_to(struct world *w, const struct redis_server *s)
+{
+    close_clients(w);
+    serve(w, s);
+    open_clients(w, 0, CLIENTS - 1);
+}
+
+static void cluster_begin(struct world *w, struct redis_server **node, int replicas)
+{
+    cluster = redis_cluster_of(MASTERS, replicas, node);
+    if (cluster == NULL)
+        fail_msg("%s", redis_reason());
+    serve(w, cluster->node[0]);
+    begin(w);
+    play(w, 30, 0);
+}
+
+static int cluster_end(void **state)
+{
+    (void)state;
+    redis_cluster_stop(cluster);
+    cluster = NULL;
+    return 0;
+}
+
+/* Client @i is told that there is nothing to be had.  Now and then the deadline comes between a
+ * question and its answer, which is unknown then. */
+static void nothing_to_be_had(struct world *w, unsigned i)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    enum usher_status status = USHER_UNKNOWN;
+
+    be_at(w, i);
+    options.timeout_ms = 500;
+    for (int tries = 0; tries < 20 && status == USHER_UNKNOWN; tries++) {
+        struct usher_engine *e = NULL;
+        struct usher_reply r;
+
+        status = usher_open(w->url, &options, &e);
+        if (status == USHER_OK) {
+            status = line_execute(e, &r, "number call p owner=nobody");
+            usher_reply_done(&r);
+        }
+        usher_close(e);
+    }
+    if (status != USHER_UNAVAILABLE)
+        wrong(w, "cut off: %s\n", usher_status_word(status));
+}
+
+/* With everything: the master waits for its replica. */
+static void hand_over(struct redis_server *from, struct redis_server *to)
+{
+    bool done = false;
+
+    assert_true(redis_cluster_wait_whole(cluster, 60000));
+    /* one that takes 5 s is given up */
+    for (int tries = 0; tries < 10 && !done; tries++) {
+        freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
+        done = redis_server_wait_info(to, "replication", "role:master", 6000);
+    }
+    assert_true(done);
+    assert_true(redis_server_wait_info(from, "replication", "role:slave", 60000));
+    assert_true(redis_node_wait_info(to, "cluster_state:ok", 60000));
+}
+
+/* The master is cut off from everybody but clients 0 and 1, and serves them until it notices; its
+ * replica is elected by the other masters and serves 2 and 3.  Then they all meet again. */
+static void cut_off(struct world *w)
+{
+    /* nobody takes over before it is cut off, however slow the machine is */
+    static const char *const config[] = { "cluster-node-timeout 2000",
+                                          "cluster-replica-no-failover yes", NULL };
+    struct redis_server_options options = { .cluster = true, .config = config };
+    struct redis_server *node[MASTERS + 1], *master, *heir;
+
+    for (int i = 0; i < MASTERS + 1; i++) {
+        options.address = cable_address[i > 0];
+        options.netns = cable.end[i > 0];
+        node[i] = redis_server_start(&options);
+    }
+    w->apart = true;
+    cluster_begin(w, node, 1);
+    master = cluster->node[0];
+    heir = cluster->node[MASTERS];
+
+    assert_true(cable_pull(&cable));
+    assert_true(redis_do_ok(heir, "CONFIG", "SET", "cluster-replica-no-failover", "no", NULL));
+    w->last = 1;
+    w->may_go = true;
+    play(w, 24, w->n);
+    w->may_go = w->gone = false;
+    assert_true(redis_node_wait_info(master, "cluster_state:fail", 60000));
+    nothing_to_be_had(w, 0);
+
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", 60000));
+    assert_true(redis_node_wait_info(heir, "cluster_state:ok", 60000));
+    serve(w, heir);
+    be_at(w, 2);
+    look(w);
+    w->branch = 1;
+    w->first = 2;
+    w->last = 3;
+    for (unsigned i = w->first; i <= w->last; i++) {
+        usher_close(w->client[i]);
+        w->client[i] = opened(w);
+    }
+    play(w, 24, w->n);
+
+    assert_true(cable_plug(&cable));
+    assert_true(redis_server_wait_info(master, "replication", "role:slave", 60000));
+    assert_true(redis_server_wait_info(master, "replication", "master_link_status:up", 60000));
+    serve(w, master);
+    nothing_to_be_had(w, 0);
+    clients_go_to(w, heir);
+    show_all(w, true);
+    w->first = 0;
+    play(w, 12, w->n);
+    /* and what is left of it is handed over to the one that was cut off */
+    hand_over(heir, master);
+    clients_go_to(w, master);
+    end(w);
+    (void)cluster_end(NULL);
+}
+
+static void a_master_is_cut_off(void **state)
+{
+    (void)state;
+    if (!cable_lay(&cable)) {
+        const char *no_skip = getenv("USHER_NO_SKIP");
+
+        print_error("skip: nobody can be cut off: %s\n", cable_reason());
+        if (no_skip != NULL && strcmp(no_skip, "1") == 0)
+            fail_msg("nothing may be skipped");
+        skip();
+    }
+    assert_true(rounds("a master is cut off", cut_off, true) > 0);
+}
+
+static int cable_end(void **state)
+{
+    (void)cluster_end(state);
+    cable_done(&cable);
+    return 0;
+}
+
+/* What is moved with one slot, and from where to where. */
+struct move {
+    struct redis_server *source, *target;
+    char source_id[41], target_id[41], port[16];
+};
+
+static void set_slot(struct redis_server *s, const char *slot, const char *what, const char *id)
+{
+    assert_true(redis_do_ok(s, "CLUSTER", "SETSLOT", slot, what, id, NULL));
+}
+
+static void slot_begins(struct move *m, const char *slot)
+{
+    set_slot(m->target, slot, "IMPORTING", m->source_id);
+    set_slot(m->source, slot, "MIGRATING", m->target_id);
+}
+
+static void slot_ends(struct move *m, const char *slot)
+{
+    redisReply *keys = redis_do(m->source, "CLUSTER", "GETKEYSINSLOT", slot, "100", NULL);
+
+    assert_true(keys != NULL && keys->type == REDIS_REPLY_ARRAY);
+    for (size_t i = 0; i < keys->elements; i++)
+        assert_true(redis_do_ok(m->source, "MIGRATE", "127.0.0.1", m->port, keys->element[i]->str,
+                                "0", "60000", NULL));
+    freeReplyObject(keys);
+    set_slot(m->target, slot, "NODE", m->target_id);
+    for (int i = 0; i < MASTERS; i++)
+        set_slot(cluster->node[i], slot, "NODE", m->target_id);
+}
+
+/* Every slot in which there is something goes to @target; meanwhile the source serves. */
+static void slots_go_to(struct world *w, struct redis_server *source, struct redis_server *target)
+{
+    struct move m = { .source = source, .target = target };
+    redisReply *keys = redis_do(source, "KEYS", "*", NULL);
+    bool moves[CLUSTER_SLOTS] = { false };
+    char slot[16];
+
+    assert_true(keys != NULL && keys->type == REDIS_REPLY_ARRAY && keys->elements > 0);
+    assert_true(redis_node_id(source, m.source_id) && redis_node_id(target, m.target_id));
+    (void)snprintf(m.port, sizeof m.port, "%d", redis_server_port(target));
+    for (size_t i = 0; i < keys->elements; i++) {
+        redisReply *r = redis_do(source, "CLUSTER", "KEYSLOT", keys->element[i]->str, NULL);
+
+        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+        moves[r->integer] = true;
+        freeReplyObject(r);
+    }
+    freeReplyObject(keys);
+    for (int i = 0; i < CLUSTER_SLOTS; i++) {
+        (void)snprintf(slot, sizeof slot, "%d", i);
+        if (moves[i])
+            slot_begins(&m, slot);
+    }
+    play(w, 6, 0);
+    for (int i = 0; i < CLUSTER_SLOTS; i++) {
+        (void)snprintf(slot, sizeof slot, "%d", i);
+        if (moves[i])
+            slot_ends(&m, slot);
+    }
+    nothing_to_be_had(w, 0);
+    clients_go_to(w, target);
+}
+
+static void migrated(struct world *w)
+{
+    struct redis_server_options options = { .cluster = true };
+    struct redis_server *node[MASTERS];
+
+    for (int i = 0; i < MASTERS; i++)
+        node[i] = redis_server_start(&options);
+    cluster_begin(w, node, 0);
+    for (int i = 0; i < 3; i++) {
+        slots_go_to(w, cluster->node[i % 2], cluster->node[1 - i % 2]);
+        show_all(w, true);
+        if (i > 0)
+            play(w, 6, 0);
+    }
+    end(w);
+    (void)cluster_end(NULL);
+}
+
 #define ROUNDS_OF(name, one, text, loses) \
     static void name(void **state)        \
     {                                     \
         (void)state;                      \
-        rounds(text, one, loses);         \
+        (void)rounds(text, one, loses);   \
     }
 
 ROUNDS_OF(a_lagging_replica_is_promoted, lagging_replica, "a lagging replica is promoted", true)
@@ -676,6 +1026,7 @@ ROUNDS_OF(an_older_dump, older_dump, "an older dump", true)
 ROUNDS_OF(the_first_replica, first_replica, "the first replica", false)
 ROUNDS_OF(a_freed_backlog, freed_backlog, "a freed backlog", false)
 ROUNDS_OF(a_failover_with_everything, clean_failover, "a failover with everything", false)
+ROUNDS_OF(slots_move_and_come_back, migrated, "slots move and come back", false)
 ROUNDS_OF(a_restart_with_everything, restart, "a restart with everything", false)
 #endif
 
@@ -690,11 +1041,13 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_lagging_replica_is_promoted),
         cmocka_unit_test(two_masters_serve),
         cmocka_unit_test(two_masters_and_back_again),
+        cmocka_unit_test_teardown(a_master_is_cut_off, cable_end),
         cmocka_unit_test(everysec_and_kill),
         cmocka_unit_test(an_older_dump),
         cmocka_unit_test(the_first_replica),
         cmocka_unit_test(a_freed_backlog),
         cmocka_unit_test(a_failover_with_everything),
+        cmocka_unit_test_teardown(slots_move_and_come_back, cluster_end),
         cmocka_unit_test(a_restart_with_everything),
 #endif
     };

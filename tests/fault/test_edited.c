@@ -567,6 +567,7 @@ static void an_edit_is_named_as_damage(void **state)
         { "UPDATE record SET id = x'dcffff' WHERE id = '3'", "number list p", "a record" },
         { "UPDATE scope SET s10 = 99 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s11 = 7 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
+        { "UPDATE scope SET s13 = 0 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s0 = 7 WHERE noun = 1 AND name = 'p'", "number call p", "an order" },
         { "UPDATE scope SET s2 = 7 WHERE noun = 2 AND name = 'q'", "queue stats q", "a setting" },
         /* gaps: what is in one would be told as lost to those who have it; the audit says so */
@@ -646,6 +647,25 @@ static void a_file_with_a_wrong_byte_is_answered_from(void **state)
 /* ---- Redis -------------------------------------------------------------------------- */
 
 #ifdef USHER_WITH_REDIS
+
+/* A fresh store with a bit of everything, and `redis`, a connection to it.  False: there is none.
+ */
+static bool redis_begin(char url[STORE_URL_MAX])
+{
+    const struct test_store *store = stores_named("redis");
+    int port = 0;
+
+    if (store == NULL) {
+        stores_skip("redis");
+        return false;
+    }
+    assert_true(store->fresh(url));
+    assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
+    redis = redisConnect("127.0.0.1", port);
+    assert_true(redis != NULL && redis->err == 0);
+    base_make(url);
+    return true;
+}
 
 /* Another text instead of @text, in @to. */
 static size_t bent(const char *text, size_t size, char *to, size_t room)
@@ -757,15 +777,9 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         { "1:ann", 40, "queue logout q ann" },
         { "1:ann", 47, "queue free q ann" },
     };
-    const struct test_store *store = stores_named("redis");
     char url[STORE_URL_MAX];
-    int port = 0;
 
     (void)state;
-    if (store == NULL) {
-        stores_skip("redis");
-        return;
-    }
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e;
         struct usher_reply r;
@@ -773,11 +787,8 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         redisReply *record;
         char line[128];
 
-        assert_true(store->fresh(url));
-        assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
-        redis = redisConnect("127.0.0.1", port);
-        assert_true(redis != NULL && redis->err == 0);
-        base_make(url);
+        if (!redis_begin(url))
+            return;
         record = asked("HGET {q}:queue %s", edits[i].field);
         assert_int_equal(record->type, REDIS_REPLY_STRING);
         assert_true(record->len > edits[i].at + 7);
@@ -813,20 +824,11 @@ static void gaps_of_a_key_that_cannot_be_are_found(void **state)
         { "\0\0\0\0\0\0\1\0\0\0\0\7\7\7", 14, false },
         { "\0\0\0\0\0\0\1\0\0\0\0\0\0\5\0\0\0\0\0\0\3\0\0\0\0\0\0\6", 28, false },
     };
-    const struct test_store *store = stores_named("redis");
     char url[STORE_URL_MAX];
-    int port = 0;
 
     (void)state;
-    if (store == NULL) {
-        stores_skip("redis");
+    if (!redis_begin(url))
         return;
-    }
-    assert_true(store->fresh(url));
-    assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
-    base_make(url);
-    redis = redisConnect("127.0.0.1", port);
-    assert_true(redis != NULL && redis->err == 0);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e = engine_open(url, PATIENCE_MS);
         uint64_t faults = 99;
@@ -843,24 +845,15 @@ static void gaps_of_a_key_that_cannot_be_are_found(void **state)
 
 static void keys_that_were_edited_are_answered_from(void **state)
 {
-    const struct test_store *store = stores_named("redis");
     char url[STORE_URL_MAX];
     uint64_t first, n;
     redisReply *keys;
     char **dump;
     size_t *sizes;
-    int port = 0;
 
     (void)state;
-    if (store == NULL) {
-        stores_skip("redis");
+    if (!redis_begin(url))
         return;
-    }
-    assert_true(store->fresh(url));
-    assert_int_equal(sscanf(url, "redis://127.0.0.1:%d", &port), 1);
-    redis = redisConnect("127.0.0.1", port);
-    assert_true(redis != NULL && redis->err == 0);
-    base_make(url);
     keys = asked("KEYS *");
     dump = calloc(keys->elements, sizeof *dump);
     sizes = calloc(keys->elements, sizeof *sizes);

@@ -1538,7 +1538,7 @@ static void an_open_that_fails_gives_all_of_it_back(void **state)
         { "authority=sqlite:", "/a.db&journal=2" },
         { "authority=sqlite:", "/a.db&history=nosuch:h" },
     };
-    static const char *const none[] = { "nosuch:", "rediss://h", "redis+cluster://h" };
+    static const char *const none[] = { "nosuch:", "rediss://h?key=k", "redis+cluster://h" };
     const struct place *p = *state;
     struct counted counted = { 0, 0 };
     struct usher_allocator alloc = { counted_resize, &counted };
@@ -1776,7 +1776,7 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     struct usher_engine *e = open_url(p->url, NULL);
     struct usher_call_options o = USHER_CALL_OPTIONS_INIT;
     struct usher_number_settings set = { 0 };
-    struct usher_hold hold;
+    struct usher_hold hold = { .token = 1, .number = "n1" };
     struct usher_command c;
     struct usher_reply reply;
     struct usher_watch *watch;
@@ -1816,6 +1816,15 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     WRONG(usher_number_call(e, "p", NULL, &o, &hold));
     WRONG(usher_number_hangup(e, "p", "n1", 1, INT64_MAX));
     WRONG(usher_number_renew(e, "p", "n1", 1, INT64_MAX, NULL));
+    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold)); /* its lease, too */
+    o.lease_ms = 0;
+    o.node = "";
+    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold));
+    o.node = NULL;
+    WRONG(usher_number_renew_as(e, "p", NULL, &o, &hold));
+    WRONG(usher_number_renew_as(e, "p", "ann", &o, NULL));
+    o.size = 3;
+    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold));
     WRONG(usher_number_show(e, "p", "n1", NULL));
     WRONG(usher_number_list(e, "p", 9, NULL, NULL, 0, &reply));
     WRONG(usher_number_list(e, "p", -1, NULL, NULL, SIZE_MAX, &reply));

@@ -106,20 +106,79 @@ static void give(struct usher_engine *e, const char *who, struct given *g)
     usher_reply_done(&r);
 }
 
-static void all_lost(struct usher_engine *e, const struct given *g)
+struct last_heard {
+    unsigned n;
+    struct usher_notice notice;
+    char subject[32];
+};
+
+static void hear_last(void *payload, const struct usher_notice *n)
 {
-    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " lease=5000", g->number, g->token);
-    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, g->number, g->token);
-    must(e, USHER_LOST, "queue finish desk %" PRIu64 ".1", g->login);
-    must(e, USHER_LOST, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
-         g->bill_token);
-    must(e, USHER_LOST, "id return ids %" PRId64 " 5 token=%" PRIu64, g->id, g->id_token);
-    must(e, USHER_LOST, "room set lobby last nobody if-version=%" PRIu64, g->room);
-    must(e, USHER_LOST, "room join lobby zoe if-version=%" PRIu64, g->room);
-    must(e, USHER_LOST, "room close lobby if-version=%" PRIu64, g->room);
-    must(e, USHER_LOST, "room snapshot lobby if-version=%" PRIu64, g->room);
-    must(e, USHER_LOST, "room snapshot lobby since=%" PRIu64, g->room);
-    must(e, USHER_LOST, "room changes lobby since=%" PRIu64, g->room);
+    struct last_heard *h = payload;
+
+    h->n++;
+    h->notice = *n;
+    (void)snprintf(h->subject, sizeof h->subject, "%.*s", (int)n->subject.size,
+                   n->subject.size != 0 ? n->subject.data : "");
+}
+
+/* @version was lost: so the answer is, whatever else is asked for, and all that watch hear of it.
+ */
+static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t version,
+                      const char *subject, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t version,
+                      const char *subject, const char *format, ...)
+{
+    const unsigned n = h->n;
+    struct usher_reply r;
+    char line[256];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(line, sizeof line, format, ap);
+    va_end(ap);
+    line_execute(e, &r, "%s", line);
+    if (r.status != USHER_LOST)
+        fail_msg("%s: %s (%s)", line, usher_status_word(r.status), r.message);
+    assert_true(r.version > 0 && r.version < version && r.epoch != 0);
+    assert_int_equal(h->n, n + 1);
+    assert_int_equal(h->notice.verb, USHER_NOTICE_LOST);
+    assert_string_equal(usher_verb_word(h->notice.verb), "lost");
+    assert_int_equal(h->notice.noun, r.noun);
+    assert_true(h->notice.epoch == r.epoch && h->notice.version == r.version);
+    assert_true(h->notice.before == r.version);
+    assert_true(h->notice.token == (strstr(line, "token=") != NULL ? version : 0));
+    assert_string_equal(h->subject, subject);
+    usher_reply_done(&r);
+}
+
+/* @bill_is_anothers: else its serial would be taken back. */
+static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is_anothers)
+{
+    struct last_heard h = { 0 };
+    struct usher_watch *watch;
+    char room[32], bill[32];
+    static const char *const versions[] = { "set lobby last nobody if-version",
+                                            "close lobby if-version", "snapshot lobby if-version",
+                                            "snapshot lobby since", "changes lobby since" };
+
+    (void)snprintf(room, sizeof room, "%" PRIu64 ".1", g->login);
+    (void)snprintf(bill, sizeof bill, "B%06" PRId64, g->bill);
+    assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, hear_last, &h, &watch), USHER_OK);
+    told_lost(e, &h, g->token, g->number, "number renew p %s token=%" PRIu64 " lease=5000",
+              g->number, g->token);
+    told_lost(e, &h, g->token, g->number, "number hangup p %s token=%" PRIu64, g->number, g->token);
+    told_lost(e, &h, g->login, room, "queue finish desk %s", room);
+    if (bill_is_anothers)
+        told_lost(e, &h, g->bill_token, bill, "serial confirm bill %s token=%" PRIu64, bill,
+                  g->bill_token);
+    told_lost(e, &h, g->id_token, "", "id return ids %" PRId64 " 5 token=%" PRIu64, g->id,
+              g->id_token);
+    told_lost(e, &h, g->room, "zoe", "room join lobby zoe if-version=%" PRIu64, g->room);
+    for (size_t i = 0; i < sizeof versions / sizeof *versions; i++)
+        told_lost(e, &h, g->room, i == 0 ? "last" : "", "room %s=%" PRIu64, versions[i], g->room);
+    usher_unwatch(e, watch);
 }
 
 /* And over. */
@@ -133,35 +192,6 @@ static void all_there(struct usher_engine *e, const struct given *g)
     must(e, USHER_SAME, "serial confirm bill B%06" PRId64 " token=%" PRIu64, g->bill,
          g->bill_token);
     must(e, USHER_OK, "room changes lobby since=%" PRIu64, g->room);
-}
-
-/* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
-static void taken_back(struct usher_engine *e, const struct given *bob)
-{
-    struct usher_hold hold = { .token = bob->token }, again;
-    struct usher_reply r;
-
-    (void)snprintf(hold.number, sizeof hold.number, "%s", bob->number);
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", 3600000, &hold), USHER_OK);
-    assert_string_equal(hold.number, bob->number);
-    assert_true(hold.token != bob->token && hold.until_ms > 0);
-    line_execute(e, &r, "number show p %s", bob->number);
-    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
-    assert_true(r.of.number.token == hold.token);
-    usher_reply_done(&r);
-    /* the answer was lost as well: asked again by what he had before */
-    again = hold;
-    again.token = bob->token;
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", 3600001, &again), USHER_OK);
-    assert_true(again.token == hold.token);
-    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob->number, bob->token);
-    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, bob->number, bob->token);
-    must(e, USHER_SAME, "number call p owner=bob");
-    must(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob->number, hold.token);
-    must(e, USHER_LOST, "number renew p none token=%" PRIu64 " owner=bob", bob->token);
-    assert_int_equal(usher_number_renew_as(e, "p", NULL, 0, &hold), USHER_INVALID);
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", 0, NULL), USHER_INVALID);
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", 0, &hold), USHER_REFUSED); /* is over */
 }
 
 static void print_fault(void *payload, const char *line)
@@ -178,6 +208,50 @@ static void sound(struct usher_engine *e)
     assert_true(faults == 0);
 }
 
+/* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
+static void taken_back(struct usher_engine *e, const struct given *bob)
+{
+    struct usher_hold hold = { .token = bob->token }, again;
+    struct usher_call_options options = USHER_CALL_OPTIONS_INIT;
+    struct usher_reply r;
+    uint64_t n;
+
+    (void)snprintf(hold.number, sizeof hold.number, "%s", bob->number);
+    options.node = "pbx1";
+    options.lease_ms = 3600000;
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", &options, &hold), USHER_OK);
+    assert_string_equal(hold.number, bob->number);
+    assert_true(hold.token != bob->token && hold.until_ms > 0);
+    line_execute(e, &r, "number show p %s", bob->number);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_true(r.of.number.token == hold.token);
+    usher_reply_done(&r);
+    /* the answer was lost as well: asked again by what he had before */
+    again = hold;
+    again.token = bob->token;
+    options.node = "pbx2";
+    options.lease_ms++;
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", &options, &again), USHER_OK);
+    assert_true(again.token == hold.token);
+    assert_int_equal(usher_number_list_node(e, "p", "pbx1", NULL, 0, &r), USHER_OK);
+    assert_int_equal(r.of.number.n_rows, 1);
+    assert_true(r.of.number.rows[0].token == hold.token);
+    usher_reply_done(&r);
+    assert_int_equal(usher_number_renew_node(e, "p", "pbx2", 5000, &n), USHER_SAME);
+    assert_int_equal(usher_number_renew_node(e, "p", "pbx1", 5000, &n), USHER_OK);
+    assert_true(n == 1);
+    sound(e);
+    must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob->number, bob->token);
+    must(e, USHER_LOST, "number hangup p %s token=%" PRIu64, bob->number, bob->token);
+    must(e, USHER_SAME, "number call p owner=bob");
+    must(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob->number, hold.token);
+    must(e, USHER_LOST, "number renew p none token=%" PRIu64 " owner=bob", bob->token);
+    assert_int_equal(usher_number_renew_as(e, "p", NULL, NULL, &hold), USHER_INVALID);
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_number_renew_as(e, "p", "bob", NULL, &hold),
+                     USHER_REFUSED); /* is over */
+}
+
 /* Notices of a scope follow each other by `before`, gap or not. */
 struct chain {
     uint64_t version;
@@ -188,6 +262,8 @@ static void hear(void *payload, const struct usher_notice *n)
 {
     struct chain *c = payload;
 
+    if (n->verb == USHER_NOTICE_LOST) /* is no change */
+        return;
     if (n->before != c->version)
         fail_msg("`%s` of version %" PRIu64 " says it is behind %" PRIu64 ", not %" PRIu64,
                  usher_verb_word(n->verb), n->version, n->before, c->version);
@@ -303,7 +379,7 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     struct chain chain = { 0, 0, 0 };
     struct given dora;
 
-    all_lost(e, bob); /* before anything is written as well */
+    all_lost(e, bob, false); /* before anything is written as well */
     line_execute(e, &r, "number stats p");
     chain.version = r.version;
     usher_reply_done(&r);
@@ -313,15 +389,91 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
     assert_true(dora.bill == bob->bill && dora.id == bob->id);
     assert_true(dora.token != bob->token && dora.login != bob->login &&
                 dora.bill_token != bob->bill_token && dora.id_token != bob->id_token);
-    all_lost(e, bob); /* … are not his */
+    all_lost(e, bob, true); /* … are not his */
     must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=bob", bob->number, bob->token);
     all_there(e, ann);
     all_there(e, &dora);
-    all_lost(e, bob);
+    all_lost(e, bob, true);
     taken_back(e, bob);
     usher_unwatch(e, watch);
     assert_true(chain.n >= 5 && chain.jumps == 1);
     sound(e);
+}
+
+/* Three numbers of a gap-free rule are lost: whoever has them settles them, and what nobody asks
+ * for is seen, until somebody says what became of it. */
+static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
+{
+    struct usher_reply r;
+    uint64_t of_lost;
+
+    must(e, USHER_OK, "serial confirm inv I4 token=%" PRIu64, token[3]); /* the highest first */
+    must(e, USHER_SAME, "serial confirm inv I4 token=%" PRIu64, token[3]);
+    must(e, USHER_STALE, "serial void inv I4 token=%" PRIu64, token[0]);
+    line_execute(e, &r, "serial holds inv");
+    assert_int_equal(r.of.serial.n_rows, 2); /* the first is held, 2 and 3 are lost */
+    assert_int_equal(r.of.serial.rows[1].state, USHER_SERIAL_LOST);
+    assert_true(r.of.serial.rows[1].first == 2 && r.of.serial.rows[1].n == 2);
+    of_lost = r.of.serial.rows[1].token;
+    usher_reply_done(&r);
+    line_execute(e, &r, "serial reserve inv");
+    assert_true(r.of.serial.rows[0].first == 5);
+    usher_reply_done(&r);
+    must(e, USHER_OK, "serial return inv I3 token=%" PRIu64, token[2]);
+    must(e, USHER_SAME, "serial return inv I3 token=%" PRIu64, token[2]);
+    must(e, USHER_REFUSED, "serial delete inv");
+    must(e, USHER_STALE, "serial void inv I2 token=%" PRIu64, token[0]);
+    must(e, USHER_OK, "serial void inv I2 token=%" PRIu64, of_lost);
+    line_execute(e, &r, "serial holds inv");
+    assert_int_equal(r.of.serial.n_rows, 2);
+    usher_reply_done(&r);
+    must(e, USHER_OK, "serial confirm inv I1 token=%" PRIu64, token[0]);
+    /* of one that went further than this one has jumped */
+    must(e, USHER_OK, "serial confirm inv I7 token=%" PRIu64, UINT64_C(1) << 52);
+    must(e, USHER_SAME, "serial confirm inv I7 token=%" PRIu64, UINT64_C(1) << 52);
+    line_execute(e, &r, "serial holds inv");
+    assert_int_equal(r.of.serial.n_rows, 2);
+    assert_true(r.of.serial.rows[1].first == 6 && r.of.serial.rows[1].n == 1);
+    usher_reply_done(&r);
+    sound(e);
+}
+
+static void line_begin(struct usher_engine *e)
+{
+    must(e, USHER_OK, "queue set line ttl=60000");
+    must(e, USHER_OK, "queue login line ann");
+    must(e, USHER_OK, "queue apply line seated");
+}
+
+/* Whoever asks again and again with the arrival of the first time is in the old place again, when
+ * the store has lost that, too. */
+static void line_lost(struct usher_engine *e)
+{
+    static const char *const users[] = { "u1", "u2", "later" };
+
+    must(e, USHER_MISSING, "queue where line u1");
+    must(e, USHER_OK, "queue apply line later since=5000");
+    must(e, USHER_OK, "queue apply line u2 since=2000");
+    must(e, USHER_OK, "queue apply line u1 since=1000");
+    must(e, USHER_SAME, "queue apply line u2 since=2000");
+    for (int i = 0; i < 3; i++) {
+        struct usher_reply r;
+
+        line_execute(e, &r, "queue where line %s", users[i]);
+        assert_int_equal(r.of.queue.index, i);
+        usher_reply_done(&r);
+    }
+    sound(e);
+}
+
+static void reserve(struct usher_engine *e, uint64_t *token)
+{
+    struct usher_reply r;
+
+    line_execute(e, &r, "serial reserve inv lease=3600000");
+    assert_int_equal(r.status, USHER_OK);
+    *token = r.of.serial.token;
+    usher_reply_done(&r);
 }
 
 struct hearer {
@@ -511,6 +663,33 @@ static void an_older_copy_of_a_file_is_noticed(void **state)
     usher_close(e);
 }
 
+static void what_a_file_lost_leaves_no_hole_and_no_other_place(void **state)
+{
+    struct usher_engine *e;
+    uint64_t token[4];
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "sqlite:%s/s.db", dir);
+    e = opened(url);
+    must(e, USHER_OK, "serial rule inv prefix=I mode=gapfree");
+    line_begin(e);
+    reserve(e, &token[0]);
+    usher_close(e);
+    in_dir("cp s.db copy");
+    e = opened(url);
+    for (int i = 1; i < 4; i++)
+        reserve(e, &token[i]);
+    must(e, USHER_OK, "queue apply line u1 since=1000");
+    must(e, USHER_OK, "queue apply line u2 since=2000");
+    usher_close(e);
+    in_dir("mv copy s.db");
+    e = opened(url);
+    no_hole_is_silent(e, token);
+    line_lost(e);
+    usher_close(e);
+}
+
 static void who_follows_a_room_hears_of_what_a_file_lost(void **state)
 {
     struct copy old, lost;
@@ -648,9 +827,9 @@ static void of_two_masters_neither_takes_what_the_other_gave(void **state)
      * the second, which is promoted once more */
     replicate(first, second);
     promote(first);
-    all_lost(a, &bob);
+    all_lost(a, &bob, true);
     must(a, USHER_OK, "number call p owner=emil");
-    all_lost(a, &bob);
+    all_lost(a, &bob, true);
     sound(a);
     usher_close(a);
     usher_close(b);
@@ -691,6 +870,28 @@ static void an_older_dump_is_noticed(void **state)
     usher_close(e);
 }
 
+static void what_a_server_lost_leaves_no_hole_and_no_other_place(void **state)
+{
+    struct usher_engine *e;
+    uint64_t token[4];
+
+    (void)state;
+    e = opened(url_of(second));
+    must(e, USHER_OK, "serial rule inv prefix=I mode=gapfree");
+    line_begin(e);
+    reserve(e, &token[0]);
+    assert_true(redis_do_ok(second, "SAVE", NULL));
+    for (int i = 1; i < 4; i++)
+        reserve(e, &token[i]);
+    must(e, USHER_OK, "queue apply line u1 since=1000");
+    must(e, USHER_OK, "queue apply line u2 since=2000");
+    assert_int_equal(redis_server_kill(second, SIGKILL), 0);
+    assert_true(redis_server_restart(second));
+    no_hole_is_silent(e, token);
+    line_lost(e);
+    usher_close(e);
+}
+
 /* Both at once: what is mended has its gaps still, before the jump is stored and behind it. */
 static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state)
 {
@@ -715,7 +916,7 @@ static void what_is_torn_and_went_back_is_mended_and_tells_the_loss(void **state
         must(e, USHER_UNAVAILABLE, "room changes lobby since=%" PRIu64, bob.room);
         assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
         assert_true(found.faults > 0 && found.repaired == found.faults);
-        all_lost(e, &bob);
+        all_lost(e, &bob, i > 0);
         if (i == 0)
             give(e, "dora", &dora); /* from now on the jump is stored */
     }
@@ -789,6 +990,10 @@ static void by_hand_as_well(void **state)
     reply = redis_do(second, "EVAL", text, "1", "{p}", "hangup", bob.number, "token", token, NULL);
     assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2);
     assert_string_equal(reply->element[1]->str, "lost");
+    assert_true(reply->elements == 6);
+    assert_string_equal(reply->element[4]->str, "from");
+    assert_true(strtoull(reply->element[5]->str, NULL, 10) < bob.token &&
+                strtoull(reply->element[5]->str, NULL, 10) >= ann.token);
     freeReplyObject(reply);
     reply = redis_do(second, "EVAL", text, "1", "{p}", "call", "owner", "dora", NULL);
     assert_true(reply != NULL && reply->type == REDIS_REPLY_ARRAY && reply->elements >= 2);
@@ -809,6 +1014,8 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_call_goes_on_with_a_number_that_is_not_offered),
 #ifdef USHER_WITH_SQLITE
         cmocka_unit_test_setup_teardown(an_older_copy_of_a_file_is_noticed, make_dir, remove_dir),
+        cmocka_unit_test_setup_teardown(what_a_file_lost_leaves_no_hole_and_no_other_place,
+                                        make_dir, remove_dir),
         cmocka_unit_test_setup_teardown(who_follows_a_room_hears_of_what_a_file_lost, make_dir,
                                         remove_dir),
         cmocka_unit_test_setup_teardown(a_copy_that_has_all_loses_nothing, make_dir, remove_dir),
@@ -821,6 +1028,8 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(what_is_torn_and_went_back_is_mended_and_tells_the_loss,
                                         two_servers, no_servers),
         cmocka_unit_test_setup_teardown(an_older_dump_is_noticed, two_servers, no_servers),
+        cmocka_unit_test_setup_teardown(what_a_server_lost_leaves_no_hole_and_no_other_place,
+                                        two_servers, no_servers),
         cmocka_unit_test_setup_teardown(who_lost_nothing_is_told_nothing, two_servers, no_servers),
         cmocka_unit_test_setup_teardown(by_hand_as_well, two_servers, no_servers),
 #endif

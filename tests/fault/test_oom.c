@@ -159,6 +159,16 @@ static enum usher_status do_hangup(struct world *w)
     return usher_number_hangup(w->e, "p", w->hold.number, w->hold.token, 1000);
 }
 
+/* What the store has lost: with a record in the list of its node. */
+static enum usher_status do_take_back(struct world *w)
+{
+    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
+
+    opt.node = "a node with a long name: longer than small";
+    return usher_number_renew_as(w->e, "p", "carl", &opt, &hold);
+}
+
 static enum usher_status do_free(struct world *w)
 {
     return usher_number_free(w->e, "p", "bob", NULL, NULL);
@@ -207,6 +217,7 @@ static const struct {
     { "list", do_list, true },
     { "stats", do_stats, true },
     { "hangup", do_hangup, true },
+    { "taken back", do_take_back, true },
     { "free", do_free, false },
     { "sweep", do_sweep, false },
     { "bulk", do_bulk, false },

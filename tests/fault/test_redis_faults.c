@@ -291,6 +291,13 @@ static const struct usher_command targets[] = {
     LINE(RENEW, 20, USHER_GIVEN_TOKEN, ARGS(N("n3"), .token = 11)),
     LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
          ARGS(N("n3"), .token = 11, .lease_ms = 5000), REQ("r")),
+    /* what the store has lost is taken back */
+    LINE(RENEW, 20, USHER_GIVEN_TOKEN | USHER_GIVEN_LEASE,
+         ARGS(N("n2"), .token = UINT64_C(1) << 52, .owner = TEXT("bob"), .node = TEXT("m1"),
+              .lease_ms = 5000)),
+    LINE(RENEW, 20, USHER_GIVEN_TOKEN,
+         ARGS(N("n5"), .token = UINT64_C(1) << 52, .owner = TEXT("bob"), .node = TEXT("m1")),
+         REQ("r")),
     LINE(CALL, 20, USHER_GIVEN_LEASE,
          ARGS(.owner = TEXT("dora"), .node = TEXT("m1"), .lease_ms = 500)),
     LINE(RENEW, 20, USHER_GIVEN_LEASE, ARGS(.node = TEXT("m1"), .lease_ms = 700)),
@@ -3188,6 +3195,11 @@ static void a_person_can_use_the_script_by_hand(void **state)
     struct usher_engine *e = open_direct(), *twin = open_twin();
     struct usher_number_row row;
     redisReply *reply;
+    static const char *const renewals[][5] = { { "1", "token", "9", "node", "m" },
+                                               { "1", "token", "9", "after", "5" },
+                                               { "node", "m", "token", "9" },
+                                               { "node", "m", "owner", "a" },
+                                               { "owner", "a" } };
     static const char *const slips[][2] = { { "now", "soon" }, { "now", "-1" },  { "req", "" },
                                             { "req", "a\nb" }, { "token", "1" }, { "group", "" } };
 
@@ -3231,6 +3243,11 @@ static void a_person_can_use_the_script_by_hand(void **state)
                   "invalid");
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "renew", NULL)),
                   "invalid");
+    for (size_t i = 0; i < sizeof renewals / sizeof *renewals; i++)
+        assert_answer(
+            must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "renew", renewals[i][0],
+                          renewals[i][1], renewals[i][2], renewals[i][3], renewals[i][4], NULL)),
+            "invalid");
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "free", NULL)),
                   "invalid");
     assert_answer(must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "list", "owner", "a",

@@ -234,6 +234,115 @@ static void what_is_no_danger_is_no_warning(void **state)
     assert_int_equal(told("may not be asked"), 1);
 }
 
+/* ---- the clock of a master ---- */
+
+#define TIME "*1\r\n$4\r\nTIME\r\n"
+
+/* The server behind the name is @seconds ahead from now on. */
+static void time_goes(int64_t seconds)
+{
+    char reply[64], digits[24];
+    struct timespec ts;
+    int n;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    n = snprintf(digits, sizeof digits, "%lld", (long long)ts.tv_sec + seconds);
+    (void)snprintf(reply, sizeof reply, "*2\r\n$%d\r\n%s\r\n$6\r\n%06ld\r\n", n, digits,
+                   ts.tv_nsec / 1000);
+    proxy_arm(name, &(struct proxy_fault){
+                        .kind = PROXY_ANSWER, .match = TIME, .times = 100, .reply = reply });
+}
+
+/* Of each master that is new, once: not of a connection that is. */
+static void a_clock_that_is_ahead_is_told_of_each_master_once(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    time_goes(3600);
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    assert_int_equal(proxy_fired(name), 1);
+    assert_int_equal(told("2 redis: the server's clock is ahead of this machine's by 3"), 1);
+    assert_int_equal(told("leases end early"), 1);
+    must(e, "number add p 1", USHER_OK);
+    proxy_drop(name);
+    must(e, "number show p 1", USHER_OK);
+    assert_int_equal(told("clock"), 1);
+
+    be_replica_of(second, first);
+    assert_true(redis_do_ok(second, "REPLICAOF", "NO", "ONE", NULL));
+    time_goes(-60);
+    proxy_set_target(name, redis_server_port(second));
+    proxy_drop(name);
+    must(e, "number show p 1", USHER_OK);
+    assert_int_equal(told("2 redis: the server's clock is behind this machine's by "), 1);
+    assert_int_equal(told("leases end late"), 1);
+    assert_int_equal(told("clock"), 2);
+    usher_close(e);
+}
+
+/* Who may not ask for INFO is told as well. */
+static void a_clock_is_looked_at_without_further_rights(void **state)
+{
+    struct usher_engine *e = NULL;
+
+    (void)state;
+    assert_true(redis_do_ok(first, "ACL", "SETUSER", "default", "-info", NULL));
+    time_goes(3);
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    assert_int_equal(told("clock is ahead"), 1);
+    usher_close(e);
+}
+
+static void what_is_no_time_is_passed_over(void **state)
+{
+    static const char *const answers[] = {
+        "-NOPERM this user has no permissions to run the 'time' command\r\n",
+        "$-1\r\n",
+        ":1\r\n",
+        "*0\r\n",
+        "*-1\r\n",
+        "*1\r\n$10\r\n9999999999\r\n",
+        "*3\r\n$1\r\n1\r\n$1\r\n1\r\n$1\r\n1\r\n",
+        "*2\r\n:9999999999\r\n:1\r\n",
+        "*2\r\n$0\r\n\r\n$1\r\n0\r\n",
+        "*2\r\n$10\r\n999999999x\r\n$1\r\n0\r\n",
+        "*2\r\n$2\r\n-1\r\n$1\r\n0\r\n",
+        "*2\r\n$13\r\n9999999999999\r\n$1\r\n0\r\n",
+        "*2\r\n$10\r\n9999999999\r\n$7\r\n1000000\r\n",
+        "*2\r\n$10\r\n9999999999\r\n*0\r\n",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++) {
+        struct usher_engine *e = NULL;
+
+        logged[0] = '\0';
+        proxy_arm(name, &(struct proxy_fault){
+                            .kind = PROXY_ANSWER, .match = TIME, .reply = answers[i] });
+        assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+        assert_int_equal(proxy_fired(name), 1);
+        must(e, "number stats p", USHER_MISSING);
+        if (told("clock") > 0)
+            fail_msg("answer %zu: %s", i, logged);
+        usher_close(e);
+    }
+}
+
+/* What takes long is not held against the server: the round trip is. */
+static void a_server_that_is_far_away_is_not_wrong(void **state)
+{
+    struct usher_engine *e = NULL;
+    int64_t began = clock_ms();
+
+    (void)state;
+    proxy_set_drip(name, 1000); /* what is asked with the time has some thousand bytes */
+    assert_int_equal(engine_open(url_of(proxy_port(name)), PATIENCE_MS, &e), USHER_OK);
+    assert_true(clock_ms() - began > 1500);
+    assert_int_equal(told("clock"), 0);
+    usher_close(e);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, two_servers, no_servers)
 
 int main(int argc, char **argv)
@@ -243,6 +352,10 @@ int main(int argc, char **argv)
         TEST(a_name_that_leads_elsewhere_is_followed),
         TEST(a_demoted_master_is_not_read_from),
         TEST(what_is_no_danger_is_no_warning),
+        TEST(a_clock_that_is_ahead_is_told_of_each_master_once),
+        TEST(a_clock_is_looked_at_without_further_rights),
+        TEST(what_is_no_time_is_passed_over),
+        TEST(a_server_that_is_far_away_is_not_wrong),
     };
     struct redis_server_options options = { 0 };
     struct redis_server *any = redis_server_start(&options);

@@ -186,6 +186,7 @@ static const struct noun {
         "number unreg p 103",
         "number renew p 101 token=1 lease=5000",
         "number renew p node=here lease=5000",
+        "number renew p 103 token=4503599627370496 owner=carl node=here",
         "number free p owner=ann",
         "number free p all=1",
         "number show p 101",

@@ -8,10 +8,17 @@
  *   parts    the parts add up to the URL: rest and options have no NUL, `?' or `&' in the
  *            wrong place
  *   shorter  unescaping never makes a text longer, and keeps what has no % in it
+ *   redis    what Redis takes of it, read as `redis:`, `rediss:` and `redis+unix:` without
+ *            connecting, is within its bounds, and TLS always has a name to ask for
  */
 #include "config.h"
 
 #include <usher/store.h>
+
+#ifdef USHER_WITH_REDIS
+#include "engine/url.h"
+#include "store.h"
+#endif
 
 #include <stdbool.h>
 #include <stdio.h>
@@ -87,6 +94,47 @@ static void try_to_open(const char *url)
     must_hold(strchr(usher_message(NULL), '\n') == NULL, "word: one line");
 }
 
+#ifdef USHER_WITH_REDIS
+static void within(const char *text, size_t size)
+{
+    must_hold(text == NULL || strlen(text) < size, "redis: bounds");
+}
+
+static void read_as_redis(const char *scheme, const char *rest, size_t size)
+{
+    struct usher__redis *r = calloc(1, sizeof *r);
+    struct usher__url *u = calloc(1, sizeof *u);
+    char *text = malloc(strlen(scheme) + size + 1), message[192];
+    const struct usher__redis_conn_options *o = &r->options;
+
+    if (r == NULL || u == NULL || text == NULL)
+        abort();
+    memcpy(text, scheme, strlen(scheme));
+    memcpy(text + strlen(scheme), rest, size + 1);
+    if (usher__url_parse(text, u, message) == USHER_OK && usher__redis_parse(r, &u->url) == NULL) {
+        bool over_tls = strcmp(scheme, "rediss:") == 0;
+
+        must_hold((o->unix_path != NULL) != (o->host != NULL), "redis: one place");
+        within(o->host, sizeof r->host);
+        within(o->user, sizeof r->user);
+        within(o->password, sizeof r->password);
+        within(o->tls.ca, sizeof r->ca);
+        within(o->tls.cert, sizeof r->cert);
+        within(o->tls.key, sizeof r->key);
+        must_hold(o->over_tls == over_tls, "redis: TLS by its scheme");
+        must_hold((o->tls.name != NULL) == over_tls, "redis: TLS has a name");
+        must_hold(!over_tls || (o->tls.name[0] != '\0' && o->tls.name[0] != '.'),
+                  "redis: the name is one");
+        must_hold(over_tls || (o->tls.ca == NULL && o->tls.cert == NULL),
+                  "redis: no TLS, no files");
+        must_hold(o->tls.key == NULL || o->tls.cert != NULL, "redis: a key has a certificate");
+    }
+    free(text);
+    free(u);
+    free(r);
+}
+#endif
+
 static bool reaches_out(const char *url)
 {
     return strncasecmp(url, "redis", 5) == 0 || strncasecmp(url, "sqlite", 6) == 0;
@@ -105,6 +153,16 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     try_to_open(url);
     if (!reaches_out(url + 5))
         try_to_open(url + 5);
+#ifdef USHER_WITH_REDIS
+    {
+        const char *rest = strstr(url + 5, "//"); /* behind a scheme, if there is one */
+
+        rest = rest != NULL ? rest : url + 5;
+        read_as_redis("redis:", rest, strlen(rest));
+        read_as_redis("rediss:", rest, strlen(rest));
+        read_as_redis("redis+unix:", rest, strlen(rest));
+    }
+#endif
     free(url);
     return 0;
 }

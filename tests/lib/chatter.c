@@ -46,8 +46,11 @@ static void number_line(char to[CHATTER_LINE], const struct chatter *c, uint64_t
     else if (k < 14)
         chatter_put(to, "number hangup p n%u token=%" PRIu64 " rest=%u", i, c->number[i],
                     chatter_below(random, 3) * 500);
-    else if (k < 16)
+    else if (k < 16 && chatter_below(random, 4) != 0)
         chatter_put(to, "number renew p n%u token=%" PRIu64, i, c->number[i]);
+    else if (k < 16) /* a token of what was lost, above all versions: taken back */
+        chatter_put(to, "number renew p n%u token=%" PRIu64 " owner=o%u node=m%u lease=2000", i,
+                    UINT64_MAX, chatter_below(random, 9), i % 2);
     else if (k < 17)
         chatter_put(to, "number %s p n%u", chatter_below(random, 2) == 0 ? "unreg" : "del", i);
     else if (k < 18)
@@ -222,6 +225,7 @@ void chatter_learn(struct chatter *c, const struct usher_command *command,
         return;
     switch (command->verb) {
     case USHER_NUMBER_CALL:
+    case USHER_NUMBER_RENEW:
         c->number[atoi(r->of.number.number + 1) % CHATTER_NAMES] = r->of.number.token;
         break;
     case USHER_QUEUE_LOGIN:

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* An authority in the memory of a test, which can be made slow, or fail. */
+/* An authority in the memory of a test, which can be made slow, or fail.  Its journal has room for
+ * NOTARY_EVENTS. */
 #ifndef USHER_TESTS_NOTARY_H
 #define USHER_TESTS_NOTARY_H
 
@@ -9,6 +10,7 @@
 #include <stdatomic.h>
 
 #define NOTARY_NAMES 1024
+#define NOTARY_EVENTS 256
 
 struct notary {
     struct usher_authority base; /* for usher_options.authority */
@@ -20,6 +22,11 @@ struct notary {
         struct usher_authority_entry entry;
     } of[NOTARY_NAMES];
     int n;
+    struct notary_event {
+        struct usher_authority_event event; /* its texts are these: */
+        char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_MAX];
+    } * events; /* the journal */
+    size_t n_events;
     atomic_int answer;    /* enum usher_status: what reserve() says instead; OK: what is right */
     atomic_int delay_ms;  /* that reserve() takes */
     atomic_uint requests; /* reserve() for numbers, not for data alone */

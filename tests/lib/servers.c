@@ -27,6 +27,7 @@
 #include <time.h>
 #include <unistd.h>
 #ifdef __linux__
+#include <sched.h>
 #include <sys/prctl.h>
 #endif
 
@@ -50,14 +51,19 @@
 /* Fits sun_path together with a file name. */
 #define DIR_MAX 80
 
+/* An IPv4 address. */
+#define ADDRESS_MAX 16
+
 struct redis_server {
     pid_t pid;      /* 0: not running */
     bool is_paused; /* by SIGSTOP */
     int port;
+    int netns; /* 0: the one in which we are */
     int version;
     bool own_dir;
     bool harness_user;
     char *password; /* NULL: none */
+    char address[ADDRESS_MAX];
     char dir[DIR_MAX];
     char socket[DIR_MAX + 16];
     char program[4096];
@@ -316,10 +322,13 @@ static bool write_config(const struct redis_server *s, const struct redis_server
         fail("%s: %s", path, strerror(errno));
         return false;
     }
-    fprintf(f, "bind 127.0.0.1\nport %d\nsave \"\"\nlogfile \"\"\n", s->port);
+    fprintf(f, "bind %s\nport %d\nsave \"\"\nlogfile \"\"\n", s->address, s->port);
     /* CLUSTER SLOTS hides a replica until it has received something: a ping, here. */
     fprintf(f, "repl-diskless-sync yes\nrepl-diskless-sync-delay 0\n"
                "repl-ping-replica-period 1\n");
+    /* Redis trusts nobody but who comes from 127.0.0.1. */
+    if (s->netns != 0)
+        fprintf(f, "protected-mode no\n");
     if (s->version >= 70000)
         fprintf(f, "enable-debug-command local\nshutdown-timeout 0\n");
     fprintf(f, "appendonly %s\nappendfsync %s\n", opt->aof == REDIS_AOF_OFF ? "no" : "yes",
@@ -339,7 +348,7 @@ static bool write_config(const struct redis_server *s, const struct redis_server
         fprintf(f, "cluster-enabled yes\ncluster-config-file nodes.conf\n"
                    "cluster-node-timeout 1000\ncluster-allow-replica-migration no\n");
     if (master != NULL) {
-        fprintf(f, "replicaof 127.0.0.1 %d\n", master->port);
+        fprintf(f, "replicaof %s %d\n", master->address, master->port);
         if (master->harness_user)
             fprintf(f, "masteruser " HARNESS_USER "\nmasterauth any\n");
         else if (master->password != NULL)
@@ -357,18 +366,53 @@ static bool write_config(const struct redis_server *s, const struct redis_server
 
 /* ---- the process ---- */
 
+/* A socket stays where it was made.  Returns where to go back to, -1: nowhere. */
+static int enter_netns(int netns)
+{
+    int home = -1;
+
+#ifdef __linux__
+    if (netns == 0)
+        return -1;
+    home = open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+    if (home < 0 || setns(netns, CLONE_NEWNET) != 0) {
+        perror("servers: network namespace");
+        abort();
+    }
+#else
+    (void)netns;
+#endif
+    return home;
+}
+
+static void leave_netns(int home)
+{
+    if (home < 0)
+        return;
+#ifdef __linux__
+    if (setns(home, CLONE_NEWNET) != 0) {
+        perror("servers: network namespace");
+        abort();
+    }
+#endif
+    close(home);
+}
+
 static bool spawn(struct redis_server *s)
 {
     char config[DIR_MAX + 16], log[DIR_MAX + 16];
     const char *name = run_name(s->program);
     pid_t parent = getpid(), pid;
     struct stat st;
-    int fd;
+    int fd, home;
 
     snprintf(config, sizeof config, "%s/redis.conf", s->dir);
     snprintf(log, sizeof log, "%s/redis.log", s->dir);
     s->log_begin = stat(log, &st) == 0 ? (long)st.st_size : 0;
+    home = enter_netns(s->netns);
     pid = fork();
+    if (pid != 0)
+        leave_netns(home);
     if (pid < 0) {
         fail("fork: %s", strerror(errno));
         return false;
@@ -528,6 +572,9 @@ struct redis_server *redis_server_start(const struct redis_server_options *opt)
 
     opt = opt != NULL ? opt : &none;
     s->harness_user = opt->users != NULL;
+    s->netns = opt->netns;
+    snprintf(s->address, sizeof s->address, "%s",
+             opt->address != NULL ? opt->address : "127.0.0.1");
     if (opt->password != NULL)
         s->password = checked(strdup(opt->password));
     if (find_server(s->program, sizeof s->program) && make_dir(s, opt->dir)) {
@@ -670,7 +717,7 @@ const char *redis_server_url(const struct redis_server *s, char buf[REDIS_URL_MA
     char user[REDIS_URL_MAX / 2];
 
     put_user_info(s, user, sizeof user);
-    snprintf(buf, REDIS_URL_MAX, "redis://%s127.0.0.1:%d", user, s->port);
+    snprintf(buf, REDIS_URL_MAX, "redis://%s%s:%d", user, s->address, s->port);
     return buf;
 }
 
@@ -679,10 +726,12 @@ const char *redis_server_url(const struct redis_server *s, char buf[REDIS_URL_MA
 redisContext *redis_server_connect(const struct redis_server *s)
 {
     struct timeval limit = { REPLY_S, 0 };
-    redisContext *c = redisConnectWithTimeout("127.0.0.1", s->port, limit);
+    int home = enter_netns(s->netns);
+    redisContext *c = redisConnectWithTimeout(s->address, s->port, limit);
     redisReply *r;
     bool good;
 
+    leave_netns(home);
     if (c == NULL || c->err != 0) {
         fail("connect: %s", c != NULL ? c->errstr : "no memory");
         if (c != NULL)
@@ -780,6 +829,16 @@ static bool text_contains(redisReply *r, const char *text)
     return has;
 }
 
+size_t redis_server_keys(struct redis_server *s)
+{
+    redisReply *reply = redis_do(s, "DBSIZE", NULL);
+    size_t n =
+        reply != NULL && reply->type == REDIS_REPLY_INTEGER ? (size_t)reply->integer : SIZE_MAX;
+
+    freeReplyObject(reply);
+    return n;
+}
+
 bool redis_server_wait_info(struct redis_server *s, const char *section, const char *text,
                             int timeout_ms)
 {
@@ -796,6 +855,20 @@ bool redis_server_wait_info(struct redis_server *s, const char *section, const c
 }
 
 /* ---- clusters ---- */
+
+bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_ms)
+{
+    int64_t until = now_ms() + timeout_ms;
+
+    while (!text_contains(redis_do(s, "CLUSTER", "INFO", NULL), text)) {
+        if (now_ms() > until) {
+            fail("CLUSTER INFO never had %s", text);
+            return told(false);
+        }
+        pause_briefly();
+    }
+    return true;
+}
 
 bool redis_node_id(struct redis_server *s, char id[41])
 {
@@ -873,7 +946,15 @@ static bool is_formed(struct redis_cluster *c, int i)
     return text_contains(r, "master_link_status:up");
 }
 
-static bool cluster_form(struct redis_cluster *c)
+/* The first slot of primary @i; that of the one behind the last is behind the last. */
+static int first_slot(const struct redis_cluster *c, int i, bool lopsided)
+{
+    if (lopsided && i > 0)
+        return SLOTS - (c->primaries - i);
+    return SLOTS * i / c->primaries;
+}
+
+static bool cluster_form(struct redis_cluster *c, bool lopsided)
 {
     int64_t until = now_ms() + START_MS;
     char text[16];
@@ -885,11 +966,11 @@ static bool cluster_form(struct redis_cluster *c)
     }
     for (int i = 1; i < c->nodes; i++) {
         snprintf(text, sizeof text, "%d", c->node[i]->port);
-        if (!redis_do_ok(c->node[0], "CLUSTER", "MEET", "127.0.0.1", text, NULL))
+        if (!redis_do_ok(c->node[0], "CLUSTER", "MEET", c->node[i]->address, text, NULL))
             return false;
     }
     for (int i = 0; i < c->primaries; i++)
-        if (!add_slots(c->node[i], SLOTS * i / c->primaries, SLOTS * (i + 1) / c->primaries - 1))
+        if (!add_slots(c->node[i], first_slot(c, i, lopsided), first_slot(c, i + 1, lopsided) - 1))
             return false;
     for (int i = c->primaries; i < c->nodes; i++)
         if (!replicate(c->node[i], c->node[i % c->primaries], until))
@@ -926,11 +1007,29 @@ struct redis_cluster *redis_cluster_start(int primaries, int replicas,
         c->node[i] = redis_server_start(&node);
         good = c->node[i] != NULL;
     }
-    if (!good || !cluster_form(c)) {
+    if (!good || !cluster_form(c, false)) {
         redis_cluster_stop(c);
         return NULL;
     }
     return c;
+}
+
+struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node)
+{
+    struct redis_cluster *c = checked(calloc(1, sizeof *c));
+    bool good = true;
+
+    c->primaries = primaries;
+    c->nodes = primaries + replicas;
+    c->node = checked(calloc((size_t)c->nodes, sizeof(struct redis_server *)));
+    for (int i = 0; i < c->nodes; i++) {
+        c->node[i] = node[i];
+        good = good && node[i] != NULL;
+    }
+    if (good && cluster_form(c, true))
+        return c;
+    redis_cluster_stop(c);
+    return NULL;
 }
 
 void redis_cluster_stop(struct redis_cluster *c)
@@ -952,6 +1051,22 @@ bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms)
             if (now_ms() > until) {
                 fail("node %d does not say cluster_state:ok after %d ms", i, timeout_ms);
                 return false;
+            }
+            pause_briefly();
+        }
+    }
+    return true;
+}
+
+bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms)
+{
+    int64_t until = now_ms() + timeout_ms;
+
+    for (int i = 0; i < c->nodes; i++) {
+        while (!says_ok(c->node[i]) || count_shown(c->node[i]) != c->nodes) {
+            if (now_ms() > until) {
+                fail("node %d does not see the whole cluster after %d ms", i, timeout_ms);
+                return told(false);
             }
             pause_briefly();
         }
@@ -994,7 +1109,7 @@ const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_
     put_user_info(c->node[0], user, sizeof user);
     n = (size_t)snprintf(buf, REDIS_URL_MAX, "redis+cluster://%s", user);
     for (int i = 0; i < c->nodes && n < REDIS_URL_MAX; i++)
-        n += (size_t)snprintf(buf + n, REDIS_URL_MAX - n, "%s127.0.0.1:%d", i > 0 ? "," : "",
-                              c->node[i]->port);
+        n += (size_t)snprintf(buf + n, REDIS_URL_MAX - n, "%s%s:%d", i > 0 ? "," : "",
+                              c->node[i]->address, c->node[i]->port);
     return buf;
 }

@@ -2,10 +2,11 @@
 /*
  * servers -- real Redis servers for tests.
  *
- * Each server gets a free port of 127.0.0.1 and a directory of its own under $TMPDIR; both
- * are gone after redis_server_stop().  The executable is $USHER_REDIS_SERVER, else
- * redis-server in PATH, else redis-check-rdb in PATH: that is the same program, which
- * looks at the name it is run by, and on Debian it comes without the daemon's package.
+ * Each server gets a free port of 127.0.0.1 (or of an address of a network namespace,
+ * cable.h) and a directory of its own under $TMPDIR; both are gone after redis_server_stop().  The
+ * executable is $USHER_REDIS_SERVER, else redis-server in PATH, else redis-check-rdb in PATH: that
+ * is the same program, which looks at the name it is run by, and on Debian it comes without the
+ * daemon's package.
  *
  * Whoever starts a server owns it and stops it.  A server dies with the *thread* that
  * started it, so start servers from the main thread.  Nothing here is thread-safe for one
@@ -40,6 +41,8 @@ struct redis_server_options {
     const char *const *config; /* further redis.conf lines, ends with NULL */
     const char *dir;           /* use this directory, which stays the caller's */
     int port;                  /* use this port */
+    const char *address;       /* instead of 127.0.0.1 */
+    int netns; /* run in this network namespace, a descriptor that stays open; 0: in ours */
 };
 
 /* Room for every URL made here, of clusters up to 16 nodes. */
@@ -78,7 +81,7 @@ pid_t redis_server_pid(const struct redis_server *s); /* 0: not running */
 const char *redis_server_dir(const struct redis_server *s);
 const char *redis_server_socket(const struct redis_server *s); /* NULL: none */
 
-/* redis://[:password@]127.0.0.1:port; returns @buf. */
+/* redis://[:password@]address:port; returns @buf. */
 const char *redis_server_url(const struct redis_server *s, char buf[REDIS_URL_MAX]);
 
 /* 70015 for 7.0.15. */
@@ -97,6 +100,9 @@ redisReply *redis_do_argv(struct redis_server *s, int argc, const char **argv, c
 /* As redis_do(), but for commands of which only success matters: any error reply is a
  * failure. */
 bool redis_do_ok(struct redis_server *s, ...) __attribute__((sentinel));
+
+/* How many keys it has; SIZE_MAX: it does not say. */
+size_t redis_server_keys(struct redis_server *s);
 
 /* Waits until INFO @section contains @text. */
 bool redis_server_wait_info(struct redis_server *s, const char *section, const char *text,
@@ -118,17 +124,28 @@ struct redis_cluster *redis_cluster_start(int primaries, int replicas,
                                           const struct redis_server_options *opt);
 void redis_cluster_stop(struct redis_cluster *c); /* takes NULL */
 
+/* The same of servers that run, each a cluster node that knows no other, primaries first, and
+ * that are its own from then on, even if it fails.  The first primary has all slots but the
+ * last few, one for each of the others: what the others have is their vote. */
+struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node);
+
 /* Waits until every node that runs and is not paused by SIGSTOP says cluster_state:ok. */
 bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms);
+
+/* Waits until every node, all of which run, says so and shows every primary and replica. */
+bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms);
 
 /* The node that serves @slot in the eyes of @asked; NULL: nobody does. */
 struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
                                          int slot);
 
+/* Waits until CLUSTER INFO of one node contains @text. */
+bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_ms);
+
 /* A node's name in the cluster, 40 digits. */
 bool redis_node_id(struct redis_server *s, char id[41]);
 
-/* redis+cluster://[:password@]127.0.0.1:port,127.0.0.1:port...; returns @buf. */
+/* redis+cluster://[:password@]address:port,address:port...; returns @buf. */
 const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_MAX]);
 
 #endif

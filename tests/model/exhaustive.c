@@ -304,6 +304,8 @@ static void hear_in_order(void *payload, const struct usher_notice *n)
     struct runner *r = payload;
     unsigned i = 0; /* of a scope "p7" */
 
+    if (n->verb == USHER_NOTICE_LOST) /* is no change */
+        return;
     for (size_t k = 1; k < n->scope.size; k++)
         i = i * 10 + (unsigned)(n->scope.data[k] - '0');
     assert_true(i < SCOPES_OPEN);

@@ -631,6 +631,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         }
         if (rng_chance(r, a->number.data != NULL ? g->owner / 2 : 2))
             a->owner = any(g, &g->owners);
+        if (a->number.data != NULL && rng_chance(r, a->owner.data != NULL ? g->node : 1))
+            a->node = any(g, &g->nodes);
         if (rng_chance(r, 50)) {
             c->given |= USHER_GIVEN_LEASE;
             a->lease_ms = span(g);

@@ -43,6 +43,7 @@ struct heard {
 struct hearing {
     struct heard *all;
     size_t n, room;
+    size_t lost; /* notices of what was answered USHER_LOST: in no order with the others */
 };
 
 static void keep(struct usher_text *t, char to[USHER_NAME_MAX])
@@ -62,6 +63,10 @@ static void hear(void *payload, const struct usher_notice *notice)
     if (notice->verb == USHER_ROOM_PRESENCE) {
         while (usher_room_presence(notice, &from, &one))
             hear(payload, &one);
+        return;
+    }
+    if (notice->verb == USHER_NOTICE_LOST) {
+        h->lost++;
         return;
     }
     if (h->n == h->room) {
@@ -213,6 +218,11 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
 static bool same_notices(const struct world *w, const struct target *t, const struct hearing *model,
                          bool *ret_waiting, FILE *f)
 {
+    if (t->heard.lost != model->lost) {
+        say(f, "%s tells %zu times that something is lost, and the model %zu times\n",
+            t->store->name, t->heard.lost, model->lost);
+        return false;
+    }
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
         size_t i = 0, j = 0;
 
@@ -380,7 +390,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
     static struct usher_command commands[BATCH_MAX];
     static struct usher_reply model[BATCH_MAX];
     struct target targets[STORES_MAX];
-    struct hearing heard = { NULL, 0, 0 };
+    struct hearing heard = { NULL, 0, 0, 0 };
     void *m = noun->model->open(w->watched ? hear : NULL, &heard);
     size_t bad = n, batches = 0;
 
@@ -398,6 +408,7 @@ static size_t run(const struct world *w, char *list, size_t n, size_t batch, FIL
 
             commands[i] = noun->model->resolve(m, command_at(list, at + i));
             noun->model->execute(m, &commands[i], &model[i]);
+            heard.lost += model[i].status == USHER_LOST;
             fault = noun->model->fault(m);
             if (fault != NULL && bad == n) {
                 say(f, "the model is wrong, for %s\n", fault);

@@ -121,7 +121,7 @@ static bool arguments_right(const struct usher_command *c)
         may = USHER_GIVEN_TOKEN | USHER_GIVEN_REST;
         break;
     case USHER_NUMBER_RENEW:
-        texts = a->number.data != NULL ? "no" : "da";
+        texts = a->number.data == NULL ? "da" : a->owner.data != NULL ? "nod" : "n";
         may = USHER_GIVEN_LEASE | (a->number.data != NULL ? USHER_GIVEN_TOKEN : 0);
         if (a->number.data != NULL
                 ? (c->given & USHER_GIVEN_TOKEN) == 0
@@ -973,7 +973,7 @@ static enum usher_status renew_node(struct work *w)
 
 static enum usher_status verb_renew(struct work *w, struct model_number *n)
 {
-    if (w->a->node.data != NULL)
+    if (w->a->number.data == NULL)
         return renew_node(w);
     if (from_nowhere(w, n)) {
         if (n == NULL || w->a->owner.data == NULL)
@@ -1281,8 +1281,8 @@ static void execute(struct work *w)
         expire(w, EXPIRE_MOST);
     version = w->p->version;
     r->status = answer(w);
-    r->version = r->status != USHER_LOST ? w->p->version : 0;
-    r->epoch = r->status != USHER_LOST && w->p->exists;
+    r->version = w->p->version;
+    r->epoch = w->p->exists;
     if (r->status == USHER_OK && w->p->version > version)
         remember_request(w);
 }

@@ -2252,8 +2252,8 @@ static void execute(struct work *w)
 
         r->of.queue.state = a != NULL ? told(a) : USHER_AGENT_GONE;
     }
-    r->version = r->status != USHER_LOST ? w->q->version : 0;
-    r->epoch = r->status != USHER_LOST && w->q->exists;
+    r->version = w->q->version;
+    r->epoch = w->q->exists;
     if (r->status == USHER_OK && w->q->version > version)
         remember_request(w);
 }

@@ -3,12 +3,12 @@
  * Every way in which two servers can change hands, up to a depth: a replica catches up or does not,
  * is promoted while its master goes on or is gone, the one that is given up becomes a replica of
  * the other and is promoted in its turn (A, B, A); on each master calls begin and end and a room is
- * written to, and who has lost a number takes it back.  A store that changes hands (lib/fickle.h)
- * stands for both servers in turn.
+ * written to, and who has lost a number takes it back, for the node "m".  A store that changes
+ * hands (lib/fickle.h) stands for both servers in turn.
  *
  * Behind each step, what was ever given out is shown to each master.  What is in its history it
  * knows: the hold is current or stale.  What is not, is `lost`; and no two holds, whosever, have
- * one token.
+ * one token.  Those that were taken back, and no others, are the calls of their node.
  */
 #include "config.h"
 
@@ -37,6 +37,7 @@ struct grant {
     struct usher_hold hold;
     unsigned owner;
     uint64_t room;
+    bool back; /* it is one that was lost before */
 };
 
 struct server {
@@ -72,7 +73,8 @@ static void keep(struct server *s)
     assert_non_null(s->has);
 }
 
-static void add(struct world *w, struct server *s, const struct usher_hold *hold, unsigned owner)
+static void add(struct world *w, struct server *s, const struct usher_hold *hold, unsigned owner,
+                bool back)
 {
     struct grant *g = &w->grants[w->n];
     char name[16], value[16];
@@ -84,6 +86,7 @@ static void add(struct world *w, struct server *s, const struct usher_hold *hold
             fail_msg("%s: one token is given twice", path);
     g->hold = *hold;
     g->owner = owner;
+    g->back = back;
     (void)snprintf(name, sizeof name, "f%u", w->n % 3);
     (void)snprintf(value, sizeof value, "%u", w->n);
     line_execute(e, &r, "room set r %s %s", name, value);
@@ -121,7 +124,7 @@ static bool call(struct world *w, struct server *s)
     if (status == USHER_EMPTY)
         return false;
     assert_int_equal(status, USHER_OK);
-    add(w, s, &hold, w->owners++);
+    add(w, s, &hold, w->owners++, false);
     keep(s);
     return true;
 }
@@ -145,6 +148,7 @@ static bool hang_up(struct world *w, struct server *s)
 static bool take_back(struct world *w, struct server *s)
 {
     unsigned i = newest(~s->history & ((1u << w->n) - 1)), by = GRANTS;
+    struct usher_call_options options = USHER_CALL_OPTIONS_INIT;
     struct usher_hold hold;
     char name[16];
     enum usher_status status;
@@ -157,11 +161,13 @@ static bool take_back(struct world *w, struct server *s)
             by = k;
     be(s);
     hold = w->grants[i].hold;
-    status = usher_number_renew_as(e, "p", owner_name(w->grants[i].owner, name), -1, &hold);
+    options.node = "m";
+    options.lease_ms = -1;
+    status = usher_number_renew_as(e, "p", owner_name(w->grants[i].owner, name), &options, &hold);
     if (by == GRANTS) {
         if (status != USHER_OK)
             fail_msg("%s: what is free is not taken back: %s", path, usher_status_word(status));
-        add(w, s, &hold, w->grants[i].owner);
+        add(w, s, &hold, w->grants[i].owner, true);
         retaken++;
     } else if (w->grants[by].owner == w->grants[i].owner) { /* it has been, by him */
         assert_int_equal(status, USHER_SAME);
@@ -203,6 +209,28 @@ static bool take(struct world *w, enum step step, unsigned k)
     }
 }
 
+/* The calls of the node are those that were taken back. */
+static void look_at_node(const struct world *w, const struct server *s)
+{
+    struct usher_reply r;
+    size_t n = 0;
+
+    assert_int_equal(usher_number_list_node(e, "p", "m", NULL, 0, &r), USHER_OK);
+    for (unsigned i = 0; i < w->n; i++)
+        if ((s->live & 1u << i) != 0 && w->grants[i].back) {
+            bool found = false;
+
+            for (size_t k = 0; k < r.of.number.n_rows; k++)
+                found |= r.of.number.rows[k].token == w->grants[i].hold.token;
+            if (!found)
+                fail_msg("%s: the %u. hold is not of the node", path, i + 1);
+            n++;
+        }
+    if (r.of.number.n_rows != n)
+        fail_msg("%s: the node has %zu calls more", path, r.of.number.n_rows - n);
+    usher_reply_done(&r);
+}
+
 static void look(const struct world *w)
 {
     for (unsigned k = 0; k < 2; k++) {
@@ -211,6 +239,7 @@ static void look(const struct world *w)
         if (!s->master)
             continue;
         be(s);
+        look_at_node(w, s);
         for (unsigned i = 0; i < w->n; i++) {
             const struct grant *g = &w->grants[i];
             bool known = (s->history & 1u << i) != 0;

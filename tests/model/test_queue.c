@@ -117,6 +117,8 @@ static bool before(const struct user *a, const struct user *b)
 static void hear(void *payload, const struct usher_notice *n)
 {
     (void)payload;
+    if (n->verb == USHER_NOTICE_LOST) /* is no change */
+        return;
     if (n->version != w.version + 1)
         w.fault = "a notice is missing";
     w.version = n->version;

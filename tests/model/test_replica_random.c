@@ -258,9 +258,13 @@ static void note(struct world *w, uint64_t epoch, uint64_t version)
 static void told(void *payload, const struct usher_notice *n)
 {
     struct world *w = payload;
-    struct message *m =
-        message_new(NOTICE, n->scope.size + n->subject.size + n->owner.size + n->data.size);
-    char *at = m->bytes;
+    struct message *m;
+    char *at;
+
+    if (n->verb == USHER_NOTICE_LOST) /* is no change */
+        return;
+    m = message_new(NOTICE, n->scope.size + n->subject.size + n->owner.size + n->data.size);
+    at = m->bytes;
 
     m->notice = *n;
     m->notice.epoch = shown(w, n->epoch);

@@ -59,6 +59,7 @@ struct target {
     struct usher_engine *e;
     struct usher_watch *watch;
     struct babble_ear ear;
+    uint64_t lost; /* notices of what was answered USHER_LOST */
     struct told told[NOUNS][BABBLE_SCOPES];
 };
 
@@ -73,6 +74,10 @@ static void hear(void *payload, const struct usher_notice *n)
 {
     struct target *t = payload;
 
+    if (n->verb == USHER_NOTICE_LOST) { /* in no order with the changes of its batch */
+        t->lost++;
+        return;
+    }
     for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
         const char *scope = babble_scope(n->noun, i);
         FILE *f = t->told[n->noun][i].f;
@@ -153,6 +158,11 @@ static bool targets_open(struct target *targets, FILE *f)
 
 static bool notices_same(struct target *targets, unsigned with, FILE *f)
 {
+    if (targets[0].lost != targets[with].lost) {
+        say(f, "%s tells %" PRIu64 " times that something is lost, %s %" PRIu64 " times\n",
+            targets[0].store->name, targets[0].lost, targets[with].store->name, targets[with].lost);
+        return false;
+    }
     for (unsigned noun = 1; noun < NOUNS; noun++) {
         for (unsigned k = 0; k < BABBLE_SCOPES; k++) {
             struct told *a = &targets[0].told[noun][k], *b = &targets[with].told[noun][k];
@@ -232,6 +242,17 @@ static bool batch_run(struct target *t, struct babbled **list, size_t n,
     return true;
 }
 
+/* In a batch: up to where watchers have been told, which a heartbeat says, depends on how many
+ * commands behind it the engine gives to the store with it. */
+static void heartbeat_cut(const struct usher_command *c, size_t n, const struct usher_reply *first,
+                          struct usher_reply *other)
+{
+    if (c->verb != USHER_ROOM_ALIVE || n == 1 || other->of.room.since > other->version)
+        return;
+    other->of.room.since = first->of.room.since;
+    other->of.room.mark = first->of.room.mark;
+}
+
 static unsigned answered[NOUNS][64][USHER_NOMEM + 1]; /* by verb and status, by the first store */
 
 /* The index of the command at which something was wrong, or @n. */
@@ -263,6 +284,7 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
                 const struct usher_command *c = &list[at + i]->c;
 
                 queue_history_cut(stores[s].name, c->verb, &first[i], &replies[i]);
+                heartbeat_cut(c, k, &first[i], &replies[i]);
                 if (bad == n && !babble_same(c, &first[i], &replies[i], NULL)) {
                     bad = at + i;
                     say(f, "%s and %s answer otherwise:\n", stores[0].name, stores[s].name);

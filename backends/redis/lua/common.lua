@@ -258,19 +258,27 @@ function S.told(v) return v - 1 == S.jump_to and {v, S.jump_from} or v end
 -- See usher__version_before() and usher__scope_shown().
 function S.before(v) return v - 1 == S.jump_to and S.jump_from or v - 1 end
 
-function S.shown() return S.version == S.jump_to and S.jump_from or S.version end
+function S.version_shown() return S.version == S.jump_to and S.jump_from or S.version end
 
 -- See usher__scope_lost() and usher__say_lost().
+function S.all_gaps() return S.gaps or call('HGET', HASH, 'gaps') or '' end
+
 function S.of_lost(v)
-    local gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
+    local gaps = S.all_gaps()
     for i = 1, #gaps, 14 do
         local last, first = sunpack('>I7I7', gaps, i)
-        if v > last and v <= first then return true end
+        if v > last and v <= first then
+            S.lost_behind = last
+            return true
+        end
     end
+    S.lost_behind = S.version_shown()
     return v > S.version
 end
 
-function S.say_lost(what) S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost'} end
+function S.say_lost(what)
+    S.answer = {K.LOST, 'the ' .. what .. ' is of what the store has lost', S.epoch, {}, S.lost_behind}
+end
 
 -- Commit the change with a version of its own, and tell of it: see usher__change_commit().
 function S.commit(verb, from, to, r, data)

@@ -110,7 +110,7 @@ function S.next_ids()
         return S.say(K.FULL)
     end
     local managed = set[K.SET_MANAGED + 1] ~= 0
-    if managed and (not S.less(last, stop) or c[K.COUNT_SERVER + 1] ~= S.server()) then return S.say(K.EMPTY) end
+    if managed and (not S.less(last, stop) or c[K.COUNT_STORE + 1] ~= S.server()) then return S.say(K.EMPTY) end
     if not S.less(last, stop) then
         S.renew(set)
         -- see usher__segment_extend()
@@ -265,10 +265,10 @@ function S.make_steps()
         local server = S.server()
         S.renew(set)
         -- on another server, what is left may have been given out by the one before
-        if S.count[K.COUNT_SERVER + 1] ~= server or by ~= 1 or not S.less(next, stop) or S.less(stop, first) then
+        if S.count[K.COUNT_STORE + 1] ~= server or by ~= 1 or not S.less(next, stop) or S.less(stop, first) then
             next = first
         end
-        S.put_count(K.COUNT_SERVER, server)
+        S.put_count(K.COUNT_STORE, server)
         S.put_pair(K.COUNT_NEXT, next)
         S.put_pair(K.COUNT_END, S.plus(first, (n - 1) * by + 1))
         S.say(K.OK)

@@ -3,23 +3,46 @@
 -- The end of every script: read the header, run each command, write the hash.
 end -- of make()
 
-local all, by_hand = nil, not INDEX
+-- A call of the library says where the names of fields are (pack_call()), and the first is the header.
+-- What is typed unpacks to numbers, if it is as long as that at all.
+local packed = ARGV[1] or ''
+local all = HELD and #packed > 38 and {munpack(packed)} or {}
+local by_hand, one_key = all[all[4]] ~= 'head', nil
 if by_hand then
-    -- EVALSHA sha 1 {scope} verb …
-    HASH = HASH .. ':' .. K.NOUN
-    INDEX, HELD = HASH .. ':index', HASH .. ':held'
+    -- EVALSHA sha 3 {scope}:noun {scope}:noun:index {scope}:noun:held verb …
+    -- or, where no slot can move away from below it, EVALSHA sha 1 {scope} verb …
+    local stem = string.match(KEYS[1] or '', '^[^{}]*{[^{}]+}')
+    local hash = (stem or '{desk}') .. ':' .. K.NOUN
+    local keys = {hash, hash .. ':index', hash .. ':held'}
+    local form = 'EVALSHA sha 3 ' .. table.concat(keys, ' ') .. ' ' .. (ARGV[1] or 'verb')
+
+    -- No byte that UTF-8 has not: \255 ends the lists of the index.
+    local function is_name(value, size)
+        return #value > 0 and #value <= size and not string.find(value, '[%c\192\193\245-\255]')
+    end
+
+    -- What is wrong with the keys.  Those of several scopes would be mixed, and without braces they
+    -- would lie in several slots, and nobody would find them.
+    local function wrong_keys()
+        if KEYS[1] and not stem then return 'key 1 has no name in braces, as in ' .. hash .. ': ' .. KEYS[1] end
+        if stem and not is_name(string.match(stem, '{(.*)}'), 255) then return 'what is in braces is not a name' end
+        if #KEYS == 1 and KEYS[1] == stem then
+            one_key = 'one key is enough only where the server is known to be no node of a cluster: ' .. form
+            return
+        end
+        if #KEYS ~= 3 then return 'a scope has 3 keys, not ' .. #KEYS .. ': ' .. table.concat(keys, ' ') end
+        for i = 1, 3 do
+            if KEYS[i] ~= keys[i] then return 'key ' .. i .. ' is ' .. KEYS[i] .. ', not ' .. keys[i] end
+        end
+    end
 
     -- verb, the arguments that it must have in their order (or the noun's first one, where the
     -- verb takes it), then pairs of key and value
     local function read()
-        local code, order, keys = string.match(K.VERBS, ' '
-            .. (string.match(ARGV[1] or '', '^[%l-]+$') or '?') .. '=(%d+):([%d,]*):([%d,]*)')
+        local word = string.match(ARGV[1] or '', '^%l+$') -- nothing that means something in a pattern
+        local code, order, keys = string.match(K.VERBS, ' ' .. (word or '%?') .. '=(%d+):([%d,]*):([%d,]*)')
         if not code then return nil, 'the verb is not known' end
         local a, at = {tonumber(code)}, 2
-        -- No byte that UTF-8 has not: \255 ends the lists of the index.
-        local function is_name(value, size)
-            return #value > 0 and #value <= size and not string.find(value, '[%c\192\193\245-\255]')
-        end
         local function is_number(value, min, max)
             return string.find(value, '^%-?%d+$') and tonumber(value) >= tonumber(min)
                 and tonumber(value) <= tonumber(max)
@@ -88,19 +111,27 @@ if by_hand then
         return a
     end
 
-    local typed, fault = read()
-    -- or the keys of a scope would lie in several slots, and nobody would find it
-    if not string.find(KEYS[1], '^[^{}]*{[^{}]+}$') then
-        typed, fault = nil, 'the key is not a name in braces, as {desk}'
-    end
+    local typed, fault = nil, wrong_keys()
+    if not fault then typed, fault = read() end
     if not typed then return {'status', 'invalid', 'message', fault} end
+    HASH, INDEX, HELD = keys[1], keys[2], keys[3]
     -- behind one another, as they come packed
     all = {1, 0, 0, 48, K.SKEW_DEFAULT, -1, 40, unpack(typed, 1, 40)}
     all[48], all[49] = 'head', 'settings'
-else
-    all = {munpack(ARGV[1])}
 end
 --@rights
+if one_key then
+    -- While a slot moves, a key that is nowhere leads to the node where it goes, and a second scope would
+    -- begin there.  A node of a cluster runs no command on keys of two slots, whatever the user may do; of
+    -- one who may not use these keys INFO tells.
+    local stem = string.match(KEYS[1], '^[^{]*')
+    if type(redis.pcall('EXISTS', stem .. '{0}:' .. K.NOUN, stem .. '{1}:' .. K.NOUN)) ~= 'number' then
+        local info = redis.pcall('INFO', 'cluster')
+        if type(info) ~= 'string' or not string.find(info, 'cluster_enabled:0', 1, true) then
+            return {'status', 'invalid', 'message', one_key}
+        end
+    end
+end
 
 -- ---- the header, with the records that commands begin with --------------------------------
 
@@ -242,6 +273,7 @@ for i = 1, n_commands do
             local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')
             if answer[1] >= K.INVALID then
                 out = {'status', word, 'message', answer[2]}
+                if answer[5] then out[5], out[6] = 'from', string.format('%.0f', answer[5]) end
             else
                 out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3])}
                 S.hand(out, answer)

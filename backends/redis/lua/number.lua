@@ -571,6 +571,10 @@ end
 
 function S.renew()
     local a = S.a
+    -- by hand: see renew_node()
+    local fault = a[K.ARG_AFTER] and 'after goes without a number'
+        or a[K.ARG_NODE] and not a[K.ARG_OWNER] and 'node with a number goes with owner'
+    if fault then S.answer = {K.INVALID, fault} return end
     local r = S.load(a[K.ARG_NUMBER])
     local again, _, what
     if S.token_gone(r) then
@@ -633,10 +637,9 @@ function S.make_steps()
         local a = S.a
         local n, looked, order = 0, 0, S.as_token(a[K.ARG_AFTER] or '0')
         -- the library has seen to these; not so by hand
-        if not a[K.ARG_NODE] or not order then
-            S.answer = {K.INVALID, order and 'either a number or node is to be given' or 'after is not a token'}
-            return
-        end
+        local fault = not a[K.ARG_NODE] and 'number or node is missing' or not order and 'after is not a token'
+            or a[K.ARG_TOKEN] and 'token goes with a number' or a[K.ARG_OWNER] and 'owner goes with a number'
+        if fault then S.answer = {K.INVALID, fault} return end
         while true do
             local r = S.walk_held(nil, a[K.ARG_NODE], order)
             if not r then break end

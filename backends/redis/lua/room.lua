@@ -97,12 +97,12 @@ end
 -- `if-version=`: is the version another one?  See behind().
 function S.behind()
     local v = S.a[K.ARG_IF_VERSION]
-    return v and v ~= S.shown()
+    return v and v ~= S.version_shown()
 end
 
 -- Has the store lost @v?  See room_lost().
 function S.room_lost(v)
-    if v == S.shown() then return false end
+    if v == S.version_shown() then return false end
     S.gaps = S.gaps or call('HGET', HASH, 'gaps') or ''
     return S.gaps ~= '' and S.of_lost(v)
 end
@@ -642,7 +642,7 @@ end
 
 -- What a replica should have; behind the change that it tells of.
 function S.say_point()
-    S.since, S.extra = S.shown(), {S.count[K.COUNT_MARK + 1]}
+    S.since, S.extra = S.version_shown(), {S.count[K.COUNT_MARK + 1]}
 end
 
 function S.alive()
@@ -892,9 +892,9 @@ function S.add_changes(since, max, page)
         S.say_lost('version')
         return bytes
     end
-    if since < S.count[K.COUNT_SINCE + 1] or since > S.shown() then
+    if since < S.count[K.COUNT_SINCE + 1] or since > S.version_shown() then
         S.status = K.STALE
-        if since > S.shown() then S.because = 'the room has no such version' end
+        if since > S.version_shown() then S.because = 'the room has no such version' end
         return bytes
     end
     for n = 0, max do

@@ -197,6 +197,8 @@ end
 
 function S.queued() return S.set[K.SET_MODE + 1] == 0 end
 
+function S.lost_any() return not S.queued() and S.walk('6', '0') ~= nil end
+
 -- ---- fill, tick, take -----------------------------------------------------------------------
 
 function S.make(s, n)
@@ -493,7 +495,7 @@ function S.make_rules()
             (f[8] ~= 0) ~= (was[8] ~= 0) or mode ~= old[K.SET_MODE + 1]) then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
         end
-        if (reset ~= old[K.SET_RESET + 1] or moved) and records > 0 then
+        if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (records > 0 or S.lost_any()) then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
         -- the same number may be printed in each period: so no day may come twice
@@ -536,7 +538,7 @@ function S.make_rules()
         end
         local s = S.load()
         if not s then return end
-        if S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0 then
+        if S.counting(K.COUNT_HELD) + S.counting(K.COUNT_RETURNED) > 0 or S.lost_any() then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
         S.drop_fills()
@@ -628,9 +630,14 @@ function S.make_rules()
         local beyond = false
         if lost or behind then
             -- what this server has in stock may have been given out by the one before
-            s.cur = behind and from or top
-            beyond = S.less(s.limit, s.cur)
-            if beyond then s.cur = s.limit end
+            local cur = behind and from or top
+            beyond = S.less(s.limit, cur)
+            if beyond then cur = s.limit end
+            if S.less(s.cur, cur) and not S.queued() then
+                if not S.lose then S.make_holds() end
+                S.counted = S.lose(s, cur)
+            end
+            s.cur = cur
             s.taken, s.rule.n4, bump = s.cur, S.version + 1, true
             S.put_counters(s)
             S.drop_fills()
@@ -654,6 +661,32 @@ function S.make_holds()
         return S.set[K.SET_RESET + 1] ~= 0 and period * K.RANK_BIT + n or n
     end
 
+    -- how many are behind @a up to @b: both of a gap-free rule, so below 2^53
+    function S.many(a, b) return (b[1] - a[1]) * 1000000000 + b[2] - a[2] end
+
+    -- see range_set()
+    function S.range_of(rank, period, first, last)
+        local r = S.fresh('6', format('%.0f', rank))
+        r.slots, r.rank, r.state = 1, rank, K.SERIAL_LOST
+        r.n0, r.n1, r.n2, r.n4, r.n5 = first[1], first[2], period, last[1], last[2]
+        return r
+    end
+
+    -- see lose(): as digits, how many they are
+    function S.lose(s, last)
+        local first = S.plus(s.cur, 1)
+        local r = S.range_of(S.rank(s.period, first), s.period, first, last)
+        r.token, r.order, r.n3, r.data = S.version + 1, S.version + 1, S.now, s.rule.data
+        S.save(r)
+        return S.many(s.cur, last)
+    end
+
+    -- see lost_with()
+    function S.lost_with(k, period)
+        local r = S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
+        return r and r.n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
+    end
+
     function S.move(from, event)
         return string.byte(K.SERIAL_MOVES, (from * K.SERIAL_EVENTS + event) * 2 + 1) - 48
     end
@@ -675,7 +708,7 @@ function S.make_holds()
         local id = S.end_id({r.n0, r.n1})
         local e = S.find('5', id) or S.fresh('5', id)
         e.slots, e.rank, e.state, e.token, e.order, e.data = 1, 0, to, r.token, r.token, r.data
-        e.n0, e.n1, e.n2, e.n3 = r.n0, r.n1, r.n2, r.n3
+        e.n0, e.n1, e.n2, e.n3, e.n4 = r.n0, r.n1, r.n2, r.n3, r.n4
         S.save(e)
     end
 
@@ -727,8 +760,9 @@ function S.make_holds()
 
     function S.add_hold(s, r)
         S.rows = S.rows or {}
-        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), 1, r.n3, r.state == HELD and r.token or 0, r.ends,
-            r.state, r.owner, r.data ~= '' and r.data or s.rule.data}
+        local n = r.kind == '6' and S.many({r.n0, r.n1}, {r.n4, r.n5}) + 1 or 1
+        S.rows[#S.rows + 1] = {S.digits({r.n0, r.n1}), n, r.n3, (r.state == HELD or r.state == K.SERIAL_LOST)
+            and r.token or 0, r.ends, r.state, r.owner, r.data ~= '' and r.data or s.rule.data}
     end
 
     function S.say_hold(what, s, r)
@@ -898,6 +932,10 @@ function S.make_holds()
                 r = S.find('5', S.end_id(k))
                 if r and (r.n0 ~= k[1] or r.n1 ~= k[2] or r.n2 ~= period or r.state == RETURNED) then r = nil end
             end
+            if not r then
+                r = S.lost_with(k, period)
+                if r then r.n0, r.n1, r.n4, r.n5 = k[1], k[2], k[1], k[2] end
+            end
         end
         if r then return r end
         local past = period < s.period or period == s.period and not S.less(s.taken, k)
@@ -912,6 +950,62 @@ function S.make_holds()
         S.add_hold(s, r)
     end
 
+    -- see settle_lost(); true: it is answered
+    function S.settle_lost(s, event, k, period, of_lost)
+        local a = S.a
+        local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], S.move(K.SERIAL_LOST, event)
+        local ended = S.find('5', S.end_id(k))
+        if ended and ended.n0 == k[1] and ended.n1 == k[2] and ended.n2 == period and ended.n4 ~= 0
+            and ended.n4 == token then
+            if ended.state ~= to then return false end
+            S.say_hold(K.SAME, s, ended)
+            return true
+        end
+        local all, last = S.lost_with(k, period), nil
+        if all then
+            last = {all.n4, all.n5}
+            if not of_lost and token ~= all.token then return false end
+            if n > S.many(k, last) + 1 then
+                S.answer = {K.INVALID, 'n is more than are lost from there on'}
+                return true
+            end
+        elseif not of_lost or S.all_gaps() == '' or n > 1 or period ~= s.period or not S.less(s.cur, k)
+            or S.less(s.limit, k) or S.many(s.cur, k) > 1048576 then
+            return false
+        end
+        local one, v = S.fresh('6', format('%.0f', S.rank(period, k))), S.version + 1
+        one.token, one.n0, one.n1, one.n2, one.n3, one.n4 = v, k[1], k[2], period, all and all.n3 or S.now, token
+        one.data = all and all.data or s.rule.data
+        S.keep_end(one, to)
+        if not all then
+            local before = S.plus(k, -1)
+            if S.less(s.cur, before) then S.lose(s, before) end
+            s.taken, s.cur = k, k
+            S.put_counters(s)
+        else
+            local first, up_to = {all.n0, all.n1}, S.plus(k, n - 1)
+            if S.less(up_to, last) then
+                local next = S.plus(up_to, 1)
+                local behind = S.range_of(S.rank(period, next), period, next, last)
+                behind.token, behind.order, behind.n3, behind.data = all.token, v, all.n3, all.data
+                S.save(behind)
+            end
+            if S.less(first, k) then
+                local before = S.plus(k, -1)
+                all.n4, all.n5 = before[1], before[2]
+                S.save(all)
+            else
+                S.erase(all)
+            end
+        end
+        local up_to = S.plus(k, n - 1)
+        one.n4, one.n5, one.state = up_to[1], up_to[2], to
+        S.say_hold(K.OK, s, one)
+        one.data = ''
+        S.finish(one, K.SERIAL_LOST, to)
+        return true
+    end
+
     function S.settle_hold(event)
         local a = S.a
         local s = S.load()
@@ -922,6 +1016,10 @@ function S.make_holds()
         if r and S.due_now(r) then
             S.expire_one(s, r)
             s, r = S.load(), nil
+        end
+        if r and S.tells(r, serial) and (a[K.ARG_N] or 1) > 1 then
+            S.answer = {K.INVALID, 'n is of numbers that are lost'}
+            return
         end
         if r and S.tells(r, serial) then
             local from, to, data = r.state, S.leads(s, r, event), r.data
@@ -941,7 +1039,11 @@ function S.make_holds()
             S.answer = {K.INVALID, 'serial is not of this rule'}
             return
         end
-        if not r and not ended and S.of_lost(token) then return S.say_lost('token') end
+        if not r then -- nor an end, but perhaps of others which were lost with it
+            local of_lost = S.of_lost(token)
+            if S.settle_lost(s, event, number, period, of_lost) then return end
+            if of_lost then return S.say_lost('token') end
+        end
         S.stale(s, number, period)
     end
 
@@ -984,22 +1086,22 @@ function S.make_holds()
     end
 
     function S.holds()
-        local a, held = S.a, true
+        local a, list, lists = S.a, 1, {'32', '30', '60'}
         local owner, max, hi, order = a[K.ARG_OWNER] or nil, a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
         local s, n = S.load(), 0
         if not s then return end
         S.tell(K.OK, s)
         while true do
-            local r = S.walk('3', held and '2' or '0', owner, hi, order)
+            local r = S.walk(sub(lists[list], 1, 1), sub(lists[list], 2), owner, hi, order)
             if not r then
-                if not held or owner then return end
-                held, hi, order = false, 0, nil
+                if list == 3 or owner then return end
+                list, hi, order = list + 1, 0, nil
             else
                 if n == max then
                     S.more = 1
                     return
                 end
-                hi, order = held and 0 or r.rank, r.order
+                hi, order = list == 1 and 0 or r.rank, r.order
                 if S.due_now(r) then
                     r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
                 end

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "clock.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool usher__redis_clock_line(int64_t sent_us, int64_t received_us, int64_t server_us,
+                             char line[USHER__REDIS_CLOCK_LINE])
+{
+    int64_t ahead = server_us - received_us, behind = sent_us - server_us;
+    int64_t off = ahead > behind ? ahead : behind;
+
+    line[0] = '\0';
+    /* this machine's clock was set meanwhile: nothing can be said */
+    if (received_us < sent_us || off <= USHER__REDIS_CLOCK_US)
+        return false;
+    (void)snprintf(line, USHER__REDIS_CLOCK_LINE,
+                   "redis: the server's clock is %s this machine's by %" PRId64 ".%" PRId64
+                   " s: commands without now= take their time from it, so leases end %s",
+                   ahead > behind ? "ahead of" : "behind", off / 1000000, off / 100000 % 10,
+                   ahead > behind ? "early" : "late");
+    return true;
+}

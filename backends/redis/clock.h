@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT */
+/* Does a server have the time that this machine has? */
+#ifndef USHER_REDIS_CLOCK_H
+#define USHER_REDIS_CLOCK_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* From where on it is said. */
+#define USHER__REDIS_CLOCK_US INT64_C(1000000)
+#define USHER__REDIS_CLOCK_LINE 192
+
+/*
+ * What is to be said of a server that was asked for its time at @sent_us, answered @server_us,
+ * and was heard at @received_us: microseconds since 1970, none below 0, the first and the
+ * last by this machine's clock.  When it looked is not known, so the round trip counts in its
+ * favour.  False: nothing is to be said, and @line is "".
+ */
+bool usher__redis_clock_line(int64_t sent_us, int64_t received_us, int64_t server_us,
+                             char line[USHER__REDIS_CLOCK_LINE]);
+
+#endif

@@ -1,0 +1,528 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Scripts called by hand, with the keys of the scope declared, on a single server and on a node
+ * of a cluster: rule 16 of the specification of the Redis store.
+ *
+ * With the one key {scope} a script finds the three keys by itself, and while the slot moves that
+ * key, which is nowhere, leads to the node where the slot goes: there a second scope would begin.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/servers.h"
+
+static struct redis_server *single;
+static struct redis_cluster *cluster;
+
+/* What a person types of each noun, and the status of the answer.  No time is asked for. */
+static const struct typed {
+    const char *noun;
+    struct {
+        const char *words, *status;
+    } line[10];
+} nouns[] = {
+    { "number",
+      { { "add 101 now 1000", "ok" },
+        { "add 101 now 1000", "same" },
+        { "reg 101 now 1000", "ok" },
+        { "call owner ann lease 60000 now 2000 req r1", "ok" },
+        { "call owner ann lease 60000 now 2000 req r1", "ok" },
+        { "stats now 2000", "ok" },
+        { "hangup 101 token 3 now 3000", "ok" },
+        { "call 101 now 3000", "ok" },
+        { "fly 101", "invalid" } } },
+    { "queue",
+      { { "set limit 10 now 1000", "ok" },
+        { "login ann now 1000", "ok" },
+        { "apply zoe now 2000", "ok" },
+        { "apply pia lane x now 2000", "ok" },
+        { "where zoe now 2000", "ok" },
+        { "leave zoe now 3000", "ok" },
+        { "logout ann now 3000", "ok" } } },
+    { "room",
+      { { "open log 10 now 1000", "ok" },
+        { "join ann now 1000", "ok" },
+        { "set title x now 1000", "ok" },
+        { "show now 1000", "ok" },
+        { "leave ann now 2000", "ok" } } },
+    { "rooms",
+      { { "put hall now 1000", "ok" },
+        { "put hall created 1000 now 1000", "ok" },
+        { "find hall now 1000", "ok" },
+        { "find none now 1000", "missing" } } },
+    { "serial",
+      { { "rule width 4 mode 1 now 1000", "ok" },
+        { "reserve owner ann now 1000", "ok" },
+        { "confirm 0001 token 2 now 2000", "ok" },
+        { "holds now 2000", "ok" } } },
+    { "id",
+      { { "create step 10 now 1000", "ok" },
+        { "next n 5 now 1000", "ok" },
+        { "show now 1000", "ok" } } },
+};
+#define NOUNS (sizeof nouns / sizeof *nouns)
+
+static const char scope[] = "p";
+
+/* ---- calls ----------------------------------------------------------------------------- */
+
+/* The script of @noun, known to @s by @sha. */
+static void load(struct redis_server *s, const char *noun, char sha[41])
+{
+    size_t size;
+    char *text;
+    redisReply *reply;
+
+    assert_int_equal(usher_lua(noun, NULL, 0, &size), USHER_OK);
+    text = malloc(size + 1);
+    assert_non_null(text);
+    assert_int_equal(usher_lua(noun, text, size + 1, &size), USHER_OK);
+    reply = redis_do(s, "SCRIPT", "LOAD", text, NULL);
+    assert_non_null(reply);
+    if (reply->type != REDIS_REPLY_STRING || reply->len != 40)
+        fail_msg("%s: %s", noun, reply->str != NULL ? reply->str : "no name");
+    memcpy(sha, reply->str, 41);
+    freeReplyObject(reply);
+    free(text);
+}
+
+/* EVALSHA and what is in @text, word by word. */
+static redisReply *type(redisContext *c, const char *sha, const char *text)
+{
+    const char *words[32] = { "EVALSHA", sha };
+    char copy[512], *rest = copy;
+    redisReply *reply;
+    int n = 2;
+
+    (void)snprintf(copy, sizeof copy, "%s", text);
+    for (char *word = strtok_r(copy, " ", &rest); word != NULL; word = strtok_r(NULL, " ", &rest)) {
+        assert_true(n < 32);
+        words[n++] = word;
+    }
+    reply = redisCommandArgv(c, n, words, NULL);
+    assert_non_null(reply);
+    return reply;
+}
+
+/* "3 t:{tag}:noun t:{tag}:noun:index t:{tag}:noun:held WORDS" */
+static const char *declared(const char *prefix, const char *tag, const char *noun,
+                            const char *words)
+{
+    static char text[512];
+
+    (void)snprintf(text, sizeof text, "3 %s{%s}:%s %s{%s}:%s:index %s{%s}:%s:held %s", prefix, tag,
+                   noun, prefix, tag, noun, prefix, tag, noun, words);
+    return text;
+}
+
+static const char *one_key(const char *prefix, const char *tag, const char *words)
+{
+    static char text[512];
+
+    (void)snprintf(text, sizeof text, "1 %s{%s} %s", prefix, tag, words);
+    return text;
+}
+
+/* Of the names and values that an answer begins with; rows of a list stand behind them. */
+static const char *value_of(const redisReply *reply, const char *name)
+{
+    if (reply->type != REDIS_REPLY_ARRAY)
+        fail_msg("no answer of the script: %s", reply->str != NULL ? reply->str : "a number");
+    assert_true(reply->elements >= 4);
+    for (size_t i = 0; i + 1 < reply->elements; i += 2)
+        if (reply->element[i]->type == REDIS_REPLY_STRING &&
+            strcmp(reply->element[i]->str, name) == 0)
+            return reply->element[i + 1]->str;
+    return "";
+}
+
+/* Is it @status, and are @words in its message?  Takes over @reply. */
+static void assert_answer(redisReply *reply, const char *what, const char *status,
+                          const char *words)
+{
+    if (strcmp(value_of(reply, "status"), status) != 0 ||
+        strstr(value_of(reply, "message"), words) == NULL)
+        fail_msg("%s: %s (%s), not %s (%s)", what, value_of(reply, "status"),
+                 value_of(reply, "message"), status, words);
+    freeReplyObject(reply);
+}
+
+/* Takes over @reply. */
+static void assert_error(redisReply *reply, const char *words)
+{
+    if (reply->type != REDIS_REPLY_ERROR || strstr(reply->str, words) == NULL)
+        fail_msg("expected an error with \"%s\", got type %d: %s", words, reply->type,
+                 reply->str != NULL ? reply->str : "-");
+    freeReplyObject(reply);
+}
+
+/* All but the epoch, which is drawn; names of rooms begin with it. */
+static void write_down(const redisReply *reply, char *to, size_t size)
+{
+    bool drawn = strcmp(reply->element[2]->str, "epoch") == 0;
+    const char *epoch = reply->element[3]->str;
+    size_t n = strlen(to);
+
+    for (size_t i = 0; i < reply->elements; i++) {
+        const redisReply *e = reply->element[i];
+
+        if (e->type == REDIS_REPLY_INTEGER)
+            n += (size_t)snprintf(to + n, size - n, "%lld ", e->integer);
+        else if (e->type == REDIS_REPLY_STRING)
+            n += (size_t)snprintf(to + n, size - n, "%s ",
+                                  e->str + (drawn && strncmp(e->str, epoch, 16) == 0 ? 16 : 0));
+        else
+            fail_msg("value %zu is of type %d", i, e->type);
+        assert_true(n < size);
+    }
+    (void)snprintf(to + n, size - n, "\n");
+}
+
+/* ---- a server, or the node of a cluster that has the slot ------------------------------ */
+
+static int slot_of(const char *tag)
+{
+    redisReply *reply = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", tag, NULL);
+    int slot;
+
+    assert_non_null(reply);
+    assert_int_equal(reply->type, REDIS_REPLY_INTEGER);
+    slot = (int)reply->integer;
+    freeReplyObject(reply);
+    return slot;
+}
+
+static struct redis_server *owner_of(const char *tag)
+{
+    struct redis_server *s = redis_cluster_owner(cluster, cluster->node[0], slot_of(tag));
+
+    assert_non_null(s);
+    return s;
+}
+
+static redisContext *connected(struct redis_server *s)
+{
+    redisContext *c = redis_server_connect(s);
+
+    assert_non_null(c);
+    return c;
+}
+
+/* ---- tests ----------------------------------------------------------------------------- */
+
+/* Say the lines of a noun; @told is what was answered, @digest what the library finds then. */
+static void say_all(struct redis_server *s, const struct typed *noun, bool by_one, char *told,
+                    size_t size, char digest[33])
+{
+    redisContext *c = connected(s);
+    char sha[41], url[REDIS_URL_MAX];
+    struct usher_engine *e;
+    enum usher_noun code = USHER_NUMBER;
+
+    assert_true(redis_do_ok(s, "FLUSHALL", NULL));
+    load(s, noun->noun, sha);
+    told[0] = '\0';
+    for (size_t i = 0; noun->line[i].words != NULL; i++) {
+        const char *words = noun->line[i].words;
+        redisReply *reply = type(
+            c, sha, by_one ? one_key("", scope, words) : declared("", scope, noun->noun, words));
+
+        if (strcmp(value_of(reply, "status"), noun->line[i].status) != 0)
+            fail_msg("%s %s: %s %s", noun->noun, words, value_of(reply, "status"),
+                     value_of(reply, "message"));
+        write_down(reply, told, size);
+        freeReplyObject(reply);
+    }
+    assert_int_equal(redis_server_keys(s), 3);
+    redisFree(c);
+
+    while (strcmp(usher_noun_word(code), noun->noun) != 0)
+        code = (enum usher_noun)((int)code + 1);
+    if (usher_open(redis_server_url(s, url), NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    assert_int_equal(usher_digest(e, code, scope, digest), USHER_OK);
+    usher_close(e);
+}
+
+static void each_noun_is_spoken_by_hand_with_its_keys(void **state)
+{
+    (void)state;
+    for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
+        char one[8192], three[8192], node[8192];
+        char of_one[33], of_three[33], of_node[33];
+
+        say_all(single, noun, true, one, sizeof one, of_one);
+        say_all(single, noun, false, three, sizeof three, of_three);
+        say_all(owner_of(scope), noun, false, node, sizeof node, of_node);
+        assert_string_equal(three, one);
+        assert_string_equal(node, one);
+        assert_string_equal(of_three, of_one);
+        assert_string_equal(of_node, of_one);
+    }
+}
+
+/* Whoever types, the right form is told, and nothing is written. */
+static void one_key_is_refused_by_a_node_of_a_cluster(void **state)
+{
+    struct redis_server *node = owner_of(scope);
+
+    (void)state;
+    assert_true(redis_do_ok(node, "FLUSHALL", NULL));
+    for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
+        redisContext *c = connected(node);
+        char sha[41], form[256];
+
+        load(node, noun->noun, sha);
+        for (size_t i = 0; noun->line[i].words != NULL; i++) {
+            const char *words = noun->line[i].words;
+
+            if (strcmp(noun->line[i].status, "invalid") == 0)
+                continue;
+            (void)snprintf(form, sizeof form,
+                           ": EVALSHA sha 3 t:{p}:%s t:{p}:%s:index t:{p}:%s:held %.*s", noun->noun,
+                           noun->noun, noun->noun, (int)strcspn(words, " "), words);
+            assert_answer(type(c, sha, one_key("t:", scope, words)), words, "invalid", form);
+        }
+        redisFree(c);
+    }
+    assert_int_equal(redis_server_keys(node), 0);
+}
+
+#define DO \
+    "+evalsha +exists +hget +hmget +hset +hdel +zadd +zrem +zrangebylex +zrevrangebylex +time"
+
+/* The server is known by what each user may do: by a command on two slots, or by INFO. */
+static void a_cluster_is_known_whatever_the_user_may_do(void **state)
+{
+    static const struct {
+        const char *keys, *more;
+        bool on_single;
+    } users[] = {
+        { "~* ", "+info", true },
+        /* as documented: any scope, no INFO */
+        { "~t:{*} ~t:{*}:number ~t:{*}:number:index ~t:{*}:number:held ", "", true },
+        /* one scope only */
+        { "~t:{p} ~t:{p}:number ~t:{p}:number:index ~t:{p}:number:held ", "+info", true },
+        { "~t:{p} ~t:{p}:number ~t:{p}:number:index ~t:{p}:number:held ", "", false },
+    };
+    struct redis_server *servers[] = { single, owner_of(scope) };
+
+    (void)state;
+    for (size_t k = 0; k < 2; k++) {
+        char sha[41];
+
+        load(servers[k], "number", sha);
+        for (size_t i = 0; i < sizeof users / sizeof *users; i++) {
+            redisContext *c = connected(servers[k]);
+            bool goes = k == 0 && users[i].on_single;
+            char rule[512];
+            redisReply *reply;
+
+            assert_true(redis_do_ok(servers[k], "FLUSHALL", NULL));
+            (void)snprintf(rule, sizeof rule, "ACL SETUSER desk reset on >secret %s%s %s",
+                           users[i].keys, DO, users[i].more);
+            reply = redisCommand(c, rule);
+            assert_true(reply != NULL && reply->type == REDIS_REPLY_STATUS);
+            freeReplyObject(reply);
+            freeReplyObject(redisCommand(c, "AUTH desk secret"));
+            assert_answer(type(c, sha, one_key("t:", scope, "add 1")), rule,
+                          goes ? "ok" : "invalid", goes ? "" : "EVALSHA sha 3 t:{p}:number ");
+            assert_int_equal(redis_server_keys(servers[k]), goes ? 3 : 0);
+            /* the whole form needs no more rights than the library does */
+            assert_answer(type(c, sha, declared("t:", scope, "number", "add 2")), rule, "ok", "");
+            assert_int_equal(redis_server_keys(servers[k]), 3);
+            redisFree(c);
+        }
+    }
+}
+
+static void keys_that_are_no_scope_are_told_and_nothing_is_written(void **state)
+{
+    static const struct {
+        const char *text, *words;
+    } slips[] = {
+        { "0 add 1", "a scope has 3 keys, not 0: {desk}:number {desk}:number:index" },
+        { "1 p add 1", "key 1 has no name in braces, as in {desk}:number: p" },
+        { "1 {} add 1", "key 1 has no name in braces" },
+        { "1 {p add 1", "key 1 has no name in braces" },
+        { "1 }p{ add 1", "key 1 has no name in braces" },
+        { "1 {p}x add 1",
+          "a scope has 3 keys, not 1: {p}:number {p}:number:index {p}:number:held" },
+        { "1 {p}:number add 1", "a scope has 3 keys, not 1" },
+        { "1 {p}{q} add 1", "a scope has 3 keys, not 1" },
+        { "1 {p}:number {p}:number:index {p}:number:held add 1", "a scope has 3 keys, not 1" },
+        { "2 {p}:number {p}:number:index add 1", "a scope has 3 keys, not 2" },
+        { "2 {p}:number {p}:number:index {p}:number:held add 1", "a scope has 3 keys, not 2" },
+        { "4 {p}:number {p}:number:index {p}:number:held {p}:x add 1", "3 keys, not 4" },
+        { "3 {p}:number {p}:number:index add 1", "key 3 is add, not {p}:number:held" },
+        { "3 {p}:number {p}:number:held {p}:number:index add 1",
+          "key 2 is {p}:number:held, not {p}:number:index" },
+        { "3 {p}:number:index {p}:number {p}:number:held add 1",
+          "key 1 is {p}:number:index, not {p}:number" },
+        { "3 {p}:number {q}:number:index {p}:number:held add 1",
+          "key 2 is {q}:number:index, not {p}:number:index" },
+        { "3 {p}:number {p}:number:index {q}:number:held add 1",
+          "key 3 is {q}:number:held, not {p}:number:held" },
+        { "3 {p}:queue {p}:queue:index {p}:queue:held add 1",
+          "key 1 is {p}:queue, not {p}:number" },
+        { "3 {p}:number {p}:queue:index {p}:number:held add 1", "key 2 is {p}:queue:index" },
+        { "3 t:{p}:number {p}:number:index {p}:number:held add 1",
+          "key 2 is {p}:number:index, not t:{p}:number:index" },
+        { "3 p:number p:number:index p:number:held add 1", "key 1 has no name in braces" },
+        { "3 {p} {p}:index {p}:held add 1", "key 1 is {p}, not {p}:number" },
+        { "3 {p\1}:number {p\1}:number:index {p\1}:number:held add 1", "is not a name" },
+        { "3 {p}:number {p}:number:index {p}:number:held", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held ADD 1", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held ad-d 1", "the verb is not known" },
+        { "1 {p} HANGUP 1", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held add", "number is missing" },
+        /* no call of the library, though it is as long as one, or looks so */
+        { "3 {p}:number {p}:number:index {p}:number:held "
+          "abcdefghijklmnopqrstuvwxyzabcdefghijklmnopqrstuvwxyz",
+          "the verb is not known" },
+        { "3 {p}:number {p}:number:index add 1234567890123456789012345678901234567890 group g",
+          "key 3 is add" },
+        { "3 {p}:number {p}:number:index {p}:number:held a\1\1\315\1", "the verb is not known" },
+        { "3 {p}:number {p}:number:index {p}:number:held \1", "the verb is not known" },
+    };
+    redisContext *c = connected(single);
+    char sha[41], text[512];
+
+    (void)state;
+    assert_true(redis_do_ok(single, "FLUSHALL", NULL));
+    load(single, "number", sha);
+    for (size_t i = 0; i < sizeof slips / sizeof *slips; i++)
+        assert_answer(type(c, sha, slips[i].text), slips[i].text, "invalid", slips[i].words);
+    /* of the others as well */
+    for (const struct typed *noun = nouns; noun < nouns + NOUNS; noun++) {
+        const char *other = noun->noun[0] == 'i' ? "number" : "id";
+
+        load(single, noun->noun, sha);
+        (void)snprintf(text, sizeof text, "key 1 is {p}:%s, not {p}:%s", other, noun->noun);
+        assert_answer(type(c, sha, declared("", scope, other, noun->line[0].words)), noun->noun,
+                      "invalid", text);
+    }
+    assert_int_equal(redis_server_keys(single), 0);
+    redisFree(c);
+}
+
+static redisReply *asking(redisContext *c, const char *sha, const char *text)
+{
+    redisReply *reply = redisCommand(c, "ASKING");
+
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_STATUS);
+    freeReplyObject(reply);
+    return type(c, sha, text);
+}
+
+static const char move[] = "{moving}:number";
+
+static void migrate(struct redis_server *from, struct redis_server *to, const char *suffix)
+{
+    char port[8], key[64];
+    redisReply *reply;
+
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(to));
+    (void)snprintf(key, sizeof key, "%s%s", move, suffix);
+    reply = redis_do(from, "MIGRATE", "127.0.0.1", port, key, "0", "5000", NULL);
+    assert_true(reply != NULL && reply->type == REDIS_REPLY_STATUS);
+    assert_string_equal(reply->str, "OK"); /* not NOKEY, and no BUSYKEY */
+    freeReplyObject(reply);
+}
+
+/* At each stage, both forms at both nodes as a client does that is told ASK: one scope. */
+static void while_a_slot_moves_no_second_scope_begins(void **state)
+{
+    struct redis_server *source = owner_of("moving"),
+                        *target = cluster->node[source == cluster->node[0] ? 1 : 0];
+    redisContext *from = connected(source), *to = connected(target);
+    char of_source[41], of_target[41], sha[41], slot[8], epoch[24];
+    redisReply *reply;
+
+    (void)state;
+    assert_true(redis_do_ok(source, "FLUSHALL", NULL));
+    assert_true(redis_do_ok(target, "FLUSHALL", NULL));
+    load(source, "number", sha);
+    load(target, "number", sha);
+    reply = type(from, sha, declared("", "moving", "number", "add 5551"));
+    (void)snprintf(epoch, sizeof epoch, "%s", value_of(reply, "epoch"));
+    assert_answer(reply, "add", "ok", "");
+    (void)snprintf(slot, sizeof slot, "%d", slot_of("moving"));
+    assert_true(redis_node_id(source, of_source));
+    assert_true(redis_node_id(target, of_target));
+    assert_true(redis_do_ok(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", of_source, NULL));
+    assert_true(redis_do_ok(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", of_target, NULL));
+
+    /* all three still at the source: the one key is nowhere, so it leads to the target */
+    assert_error(type(from, sha, one_key("", "moving", "add 7777")), "ASK ");
+    assert_answer(asking(to, sha, one_key("", "moving", "add 7777")), "add", "invalid",
+                  "EVALSHA sha 3 {moving}:number ");
+    assert_error(asking(to, sha, declared("", "moving", "number", "add 7777")), "TRYAGAIN");
+    assert_int_equal(redis_server_keys(target), 0);
+    assert_answer(type(from, sha, declared("", "moving", "number", "reg 5551")), "reg", "ok", "");
+
+    /* one after the other: refused, wherever it is said */
+    migrate(source, target, "");
+    assert_error(type(from, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
+    assert_error(asking(to, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
+    migrate(source, target, ":index");
+    assert_error(type(from, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
+    assert_error(asking(to, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
+    assert_answer(asking(to, sha, one_key("", "moving", "call")), "call", "invalid", "EVALSHA");
+    migrate(source, target, ":held");
+    assert_error(type(from, sha, declared("", "moving", "number", "call")), "ASK ");
+    reply = asking(to, sha, declared("", "moving", "number", "call"));
+    assert_string_equal(value_of(reply, "epoch"), epoch);
+    assert_string_equal(value_of(reply, "number"), "5551");
+    assert_answer(reply, "call", "ok", "");
+
+    assert_true(redis_do_ok(target, "CLUSTER", "SETSLOT", slot, "NODE", of_target, NULL));
+    assert_true(redis_do_ok(source, "CLUSTER", "SETSLOT", slot, "NODE", of_target, NULL));
+    assert_error(type(from, sha, declared("", "moving", "number", "hangup 5551")), "MOVED ");
+    reply = type(to, sha, declared("", "moving", "number", "hangup 5551"));
+    assert_string_equal(value_of(reply, "epoch"), epoch);
+    assert_answer(reply, "hangup", "ok", "");
+    assert_int_equal(redis_server_keys(source), 0);
+    assert_int_equal(redis_server_keys(target), 3);
+    redisFree(from);
+    redisFree(to);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_noun_is_spoken_by_hand_with_its_keys),
+        cmocka_unit_test(one_key_is_refused_by_a_node_of_a_cluster),
+        cmocka_unit_test(a_cluster_is_known_whatever_the_user_may_do),
+        cmocka_unit_test(keys_that_are_no_scope_are_told_and_nothing_is_written),
+        cmocka_unit_test(while_a_slot_moves_no_second_scope_begins),
+    };
+    static const struct redis_server_options options;
+    int rc = 1;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    single = redis_server_start(&options);
+    if (single == NULL)
+        return redis_skip();
+    cluster = redis_cluster_start(2, 0, NULL);
+    if (cluster != NULL)
+        rc = cmocka_run_group_tests_name("by_hand", tests, NULL, NULL);
+    else
+        rc = redis_skip();
+    redis_cluster_stop(cluster);
+    redis_server_stop(single);
+    return rc;
+}

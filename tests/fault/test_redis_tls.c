@@ -1,0 +1,1468 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Redis over TLS: whom a connection trusts, what it says of whom it does not, and that deadlines,
+ * big pipelines and the knowledge of what was sent are as they are without.
+ *
+ * The servers are a real one, whose certificate each test chooses, and a peer of ours, which does
+ * what no good server does.  All certificates are made here.
+ */
+#include "config.h"
+
+#include <errno.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+
+#include <openssl/err.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+
+#include <usher/usher.h>
+
+#include "conn.h"
+#include "lib/certs.h"
+#include "lib/servers.h"
+#include "lib/share.h"
+
+#define DAY 86400L
+#define LONG 60000 /* ms; a test that gets there has failed */
+#define SHORT 80   /* ms; of waits that must end by their deadline */
+#define SLACK 5000 /* ms; how late a loaded machine may be */
+
+#define GREETING "*1\r\n$4\r\nPING\r\n"
+#define GET "*2\r\n$3\r\nGET\r\n$1\r\nk\r\n"
+
+static char dir[64];
+static struct redis_server *server;
+static int tls_port;
+static struct cert ca, other_ca, good, client;
+
+/* ---- memory that is counted and can fail ---- */
+
+struct counted {
+    size_t bytes, calls, fails_at; /* from 1; 0: never */
+};
+
+static void *counted_resize(void *payload, void *p, size_t old, size_t size)
+{
+    struct counted *counted = payload;
+
+    if (size == 0) {
+        counted->bytes -= old;
+        free(p);
+        return NULL;
+    }
+    if (++counted->calls == counted->fails_at)
+        return NULL;
+    counted->bytes += size - old;
+    return realloc(p, size);
+}
+
+static void *plain_resize(void *payload, void *p, size_t old, size_t size)
+{
+    (void)payload;
+    (void)old;
+    if (size != 0)
+        return realloc(p, size);
+    free(p);
+    return NULL;
+}
+
+static const struct usher_allocator plain_memory = { plain_resize, NULL };
+
+/* ---- the server and its certificates ---- */
+
+/* A file of the directory; four of them at a time. */
+static const char *file(const char *name)
+{
+    static char path[4][128];
+    static unsigned next;
+    char *p = path[next++ % 4];
+
+    (void)snprintf(p, sizeof path[0], "%s/%s", dir, name);
+    return p;
+}
+
+static int64_t clock_ms(void)
+{
+    return usher__redis_clock_ms();
+}
+
+/* The real server shows @c from now on. */
+static void present(const struct cert *c)
+{
+    cert_write_both(c, file("server.pem"));
+    assert_true(redis_do_ok(server, "CONFIG", "SET", "tls-cert-file", file("server.pem"), NULL));
+}
+
+static void set(const char *name, const char *value)
+{
+    assert_true(redis_do_ok(server, "CONFIG", "SET", name, value, NULL));
+}
+
+/* One URL at a time. */
+static const char *url(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *url(const char *format, ...)
+{
+    static char text[1024];
+    int n = snprintf(text, sizeof text, "rediss://127.0.0.1:%d?timeout=%d&", tls_port, LONG);
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text + n, sizeof text - (size_t)n, format, args);
+    va_end(args);
+    return text;
+}
+
+static const char *trusting(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static const char *trusting(const char *format, ...)
+{
+    char more[512];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(more, sizeof more, format, args);
+    va_end(args);
+    return url("ca=%s%s", file("ca.pem"), more);
+}
+
+static struct usher_engine *opens(const char *where)
+{
+    struct usher_engine *e = NULL;
+
+    if (usher_open(where, NULL, &e) != USHER_OK)
+        fail_msg("%s: %s", where, usher_message(NULL));
+    assert_int_equal(ERR_peek_error(), 0);
+    return e;
+}
+
+static void opens_once(const char *where)
+{
+    struct usher_engine *e = opens(where);
+
+    assert_true(usher_number_add(e, "once", "1", NULL) <= USHER_SAME);
+    usher_close(e);
+}
+
+/* Not opened, for this reason. */
+static void refuses(const char *where, enum usher_status status, const char *why)
+{
+    struct usher_engine *e = NULL;
+    enum usher_status is = usher_open(where, NULL, &e);
+    const char *said = usher_message(NULL);
+
+    assert_null(e);
+    if (is != status || strstr(said, why) == NULL || strstr(said, "s3cret") != NULL)
+        fail_msg("%s: %s: %s (not: %s)", where, usher_status_word(is), said, why);
+    for (const char *p = said; *p != '\0'; p++)
+        assert_true(*p >= 0x20 && *p < 0x7f);
+    assert_int_equal(ERR_peek_error(), 0);
+}
+
+static void unavailable(const char *where, const char *why)
+{
+    refuses(where, USHER_UNAVAILABLE, why);
+}
+
+/* ---- whom it trusts ----------------------------------------------------------------------- */
+
+static void a_server_is_known_by_its_ca_and_its_name(void **state)
+{
+    char name[64], link[80];
+
+    (void)state;
+    present(&good);
+    opens_once(trusting("%s", ""));
+    opens_once(trusting("&tls-name=redis.test"));
+    opens_once(trusting("&tls-name=127.0.0.1"));
+    opens_once(trusting("&tls-name=sub.wild.test"));
+    unavailable(trusting("&tls-name=a.b.wild.test"), "not for a.b.wild.test");
+    /* a directory as `openssl rehash` makes it */
+    assert_int_equal(mkdir(file("cas"), 0700), 0);
+    unavailable(url("ca=%s", file("cas")), "not from the CA in ca=");
+    (void)snprintf(name, sizeof name, "cas/%08lx.0", X509_subject_name_hash(ca.x509));
+    (void)snprintf(link, sizeof link, "%s/ca.pem", dir);
+    assert_int_equal(symlink(link, file(name)), 0);
+    opens_once(url("ca=%s", file("cas")));
+    assert_int_equal(unlink(file(name)) + rmdir(file("cas")), 0);
+    /* the system's */
+    unavailable(url("db=1"), "from no CA known here: give it as ca=");
+    assert_int_equal(setenv("SSL_CERT_FILE", file("ca.pem"), 1), 0);
+    opens_once(url("db=1"));
+    assert_int_equal(unsetenv("SSL_CERT_FILE"), 0);
+}
+
+/* A certificate and what is said of it. */
+static void shows(struct cert c, const char *options, const char *why)
+{
+    present(&c);
+    if (why == NULL)
+        opens_once(trusting("%s", options));
+    else
+        unavailable(trusting("%s", options), why);
+    cert_free(&c);
+}
+
+static void a_wrong_certificate_is_refused_and_it_is_said_why(void **state)
+{
+    struct cert old_ca = cert_make("the CA", NULL, NULL, -9 * DAY, -DAY);
+
+    (void)state;
+    shows(cert_make("x", &other_ca, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
+    shows(cert_make("x", NULL, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
+    shows(cert_make("x", &good, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
+    shows(cert_make("x", &ca, "IP:127.0.0.1", -9 * DAY, -60), "",
+          "the server's certificate has expired");
+    shows(cert_make("x", &ca, "IP:127.0.0.1", DAY, 9 * DAY), "", "not valid yet");
+    shows(cert_make("x", &ca, "DNS:a.test,IP:10.0.0.1", -60, DAY), "",
+          "the certificate is for a.test, 10.0.0.1, not for 127.0.0.1 (tls-name=");
+    shows(cert_make("x", &ca, "DNS:127.0.0.1", -60, DAY), "", "not for 127.0.0.1");
+    /* an address of one byte is none */
+    shows(cert_make("x", &ca, "DER:30:03:87:01:0A", -60, DAY), "", "is for x, not for 127.0.0.1");
+    shows(cert_make("x", &ca, "DNS:a.test", -60, DAY), "&tls-name=b.test", "not for b.test");
+    shows(cert_make("x", &ca, "DNS:a.test", -60, DAY), "&tls-name=a.test", NULL);
+    shows(cert_make("x", &ca, "DNS:a*.test", -60, DAY), "&tls-name=ab.test", "not for ab.test");
+    shows(cert_make("by.name", &ca, NULL, -60, DAY), "", "is for by.name, not for");
+    shows(cert_make("by.name", &ca, NULL, -60, DAY), "&tls-name=by.name", NULL);
+    shows(cert_make("x", &ca, "IP:::1", -60, DAY), "&tls-name=::1", NULL);
+    shows(cert_make("x\x1b[2J\ny", &ca, NULL, -60, DAY), "", "is for x?[2J y, not for");
+    /* a CA that is over */
+    cert_write(&old_ca, file("old.pem"));
+    present(&good);
+    shows(cert_make("x", &old_ca, "IP:127.0.0.1", -60, DAY), "", "not from the CA in ca=");
+    {
+        struct cert c = cert_make("x", &old_ca, "IP:127.0.0.1", -60, DAY);
+
+        present(&c);
+        unavailable(url("ca=%s", file("old.pem")), "a CA has expired");
+        cert_free(&c);
+    }
+    cert_free(&old_ca);
+    present(&good);
+}
+
+static void a_server_may_want_a_certificate(void **state)
+{
+    struct cert stranger = cert_make("stranger", &other_ca, NULL, -60, DAY);
+
+    (void)state;
+    present(&good);
+    set("tls-auth-clients", "yes");
+    for (int old = 0; old < 2; old++) {
+        set("tls-protocols", old != 0 ? "TLSv1.2" : "TLSv1.2 TLSv1.3");
+        unavailable(trusting("%s", ""), "wants a certificate");
+        cert_write(&client, file("c.pem"));
+        cert_write_key(&client, file("k.pem"));
+        opens_once(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")));
+        cert_write_both(&client, file("c.pem"));
+        opens_once(trusting("&cert=%s", file("c.pem")));
+        cert_write_both(&stranger, file("c.pem"));
+        unavailable(trusting("&cert=%s", file("c.pem")),
+                    "does not know the CA of the certificate in cert=");
+    }
+    set("tls-protocols", "");
+    set("tls-auth-clients", "no");
+    cert_free(&stranger);
+}
+
+static void a_file_that_cannot_be_used_is_named(void **state)
+{
+    struct cert rsa = cert_make("rsa", &ca, NULL, -60, DAY);
+
+    (void)state;
+    present(&good);
+    unavailable(url("ca=%s", file("nosuch")), "nosuch: no such file");
+    unavailable(url("ca=/dev/zero"), "ca=/dev/zero: no file");
+    assert_int_equal(mkfifo(file("fifo"), 0600), 0);
+    unavailable(url("ca=%s", file("fifo")), "fifo: no file");
+    unavailable(trusting("&cert=%s", dir), ": no file");
+    assert_int_equal(unlink(file("fifo")), 0);
+    fclose(fopen(file("c.pem"), "w"));
+    unavailable(url("ca=%s", file("c.pem")), "c.pem: has not what is needed, in PEM");
+    unavailable(trusting("&cert=%s", file("c.pem")), "has not what is needed, in PEM");
+    cert_write(&client, file("c.pem"));
+    unavailable(trusting("&cert=%s", file("c.pem")), "key=");
+    cert_write_key(&good, file("k.pem"));
+    unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
+                "is not the key of the certificate in cert=");
+    EVP_PKEY_free(rsa.key);
+    rsa.key = EVP_RSA_gen(2048);
+    cert_write_key(&rsa, file("k.pem"));
+    unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
+                "is not the key of the certificate in cert=");
+    /* which would be asked for at the terminal */
+    cert_write_locked_key(&client, file("k.pem"));
+    unavailable(trusting("&cert=%s&key=%s", file("c.pem"), file("k.pem")),
+                "is locked with a pass phrase");
+    cert_free(&rsa);
+}
+
+static void options_that_are_wrong_are_invalid(void **state)
+{
+    static const char *const wrong[][2] = {
+        { "redis://h?ca=/x", "option `ca` is for `rediss:`" },
+        { "redis://h?tls-name=x", "option `tls-name` is for `rediss:`" },
+        { "redis+unix:///x?cert=/x", "option `cert` is for `rediss:`" },
+        { "rediss://h?key=/x", "key= without cert=" },
+        { "rediss://h?ca=", "ca=" },
+        { "rediss://h?cert=", "cert=" },
+        { "rediss://h?cert=/x&key=", "key=" },
+        { "rediss://h?tls-name=", "tls-name=" },
+        { "rediss://h?tls-name=.test", "tls-name=" },
+        { "rediss://h?tls-name=a%20b", "tls-name=" },
+        { "rediss://.test", "host" },
+        { "rediss:h", "//" },
+        { "rediss://h?verify=no", "has no option `verify`" },
+    };
+    char path[1200] = "rediss://h?ca=";
+
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
+        refuses(wrong[i][0], USHER_INVALID, wrong[i][1]);
+    memset(path + strlen(path), 'x', 1100);
+    refuses(path, USHER_INVALID, "ca=");
+}
+
+/* ---- rotation ------------------------------------------------------------------------------ */
+
+static enum usher_status call_and_end(struct usher_engine *e)
+{
+    struct usher_hold hold;
+    enum usher_status status = usher_number_call(e, "p", "ann", NULL, &hold);
+
+    if (status != USHER_OK)
+        return status;
+    return usher_number_hangup(e, "p", hold.number, hold.token, 0);
+}
+
+static void must_call(struct usher_engine *e)
+{
+    enum usher_status status = call_and_end(e);
+
+    if (status != USHER_OK)
+        fail_msg("%s: %s", usher_status_word(status), usher_message(e));
+}
+
+static struct usher_engine *with_a_number(const char *where)
+{
+    struct usher_engine *e;
+
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    e = opens(where);
+    assert_int_equal(usher_number_add(e, "p", "100", NULL), USHER_OK);
+    assert_int_equal(usher_number_reg(e, "p", "100"), USHER_OK);
+    return e;
+}
+
+/* All connections but the test's own. */
+static void hang_up(void)
+{
+    assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL));
+}
+
+/* Nobody restarts for them. */
+static void files_that_change_are_read_again(void **state)
+{
+    struct cert newer = cert_make("newer", &other_ca, "IP:127.0.0.1", -60, DAY);
+    struct cert stranger = cert_make("stranger", &other_ca, NULL, -60, DAY);
+    struct usher_engine *e;
+    char where[512];
+    FILE *f;
+
+    (void)state;
+    present(&good);
+    cert_write(&ca, file("turn.pem"));
+    cert_write_both(&client, file("c.pem"));
+    set("tls-auth-clients", "yes");
+    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=300&ca=%s&cert=%s", tls_port,
+                   file("ca.pem"), file("c.pem"));
+    e = with_a_number(url("ca=%s&cert=%s", file("turn.pem"), file("c.pem")));
+    must_call(e);
+    /* the server's CA: what is connected stays, what connects needs the new file */
+    present(&newer);
+    must_call(e);
+    cert_write(&other_ca, file("turn.pem"));
+    hang_up();
+    must_call(e);
+    /* back again, in place and not by another file */
+    present(&good);
+    f = fopen(file("turn.pem"), "w");
+    assert_non_null(f);
+    assert_int_equal(PEM_write_X509(f, ca.x509), 1);
+    assert_int_equal(fclose(f), 0);
+    hang_up();
+    must_call(e);
+    usher_close(e);
+    /* the client's certificate: a wrong one does harm, a right one mends it */
+    e = opens(where);
+    must_call(e);
+    cert_write_both(&stranger, file("c.pem"));
+    hang_up();
+    assert_int_equal(call_and_end(e), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), "does not know the CA"));
+    cert_write_both(&client, file("c.pem"));
+    must_call(e);
+    assert_int_equal(unlink(file("c.pem")), 0);
+    must_call(e);
+    hang_up();
+    assert_int_equal(call_and_end(e), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), "c.pem: no such file"));
+    usher_close(e);
+    set("tls-auth-clients", "no");
+    cert_free(&newer);
+    cert_free(&stranger);
+}
+
+/* ---- the real server, at work -------------------------------------------------------------- */
+
+static void a_server_that_is_killed_is_told_of_and_found_again(void **state)
+{
+    struct usher_engine *e;
+    char where[512];
+
+    (void)state;
+    present(&good);
+    (void)snprintf(where, sizeof where, "rediss://127.0.0.1:%d?timeout=300&ca=%s", tls_port,
+                   file("ca.pem"));
+    e = with_a_number(where);
+    must_call(e);
+    assert_int_equal(redis_server_kill(server, SIGKILL), 0);
+    assert_int_equal(call_and_end(e), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), "connection refused"));
+    assert_true(redis_server_restart(server));
+    assert_int_equal(usher_number_add(e, "p", "100", NULL), USHER_OK);
+    /* one that stands still has perhaps done it */
+    assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
+    assert_int_equal(usher_number_reg(e, "p", "100"), USHER_UNKNOWN);
+    assert_int_equal(redis_server_kill(server, SIGCONT), 0);
+    usher_close(e);
+}
+
+#define CALLERS 64
+#define CALLS 6
+#define ROWS 500
+
+static void *calls_and_lists(void *payload)
+{
+    struct usher_engine *e = payload;
+    char owner[32];
+
+    (void)snprintf(owner, sizeof owner, "t%p", (void *)owner);
+    for (int i = 0; i < CALLS; i++) {
+        struct usher_reply reply;
+        struct usher_hold hold;
+        enum usher_status status = usher_number_call(e, "p", owner, NULL, &hold);
+
+        if (status == USHER_OK)
+            status = usher_number_hangup(e, "p", hold.number, hold.token, 0);
+        if (status != USHER_OK)
+            return (void *)usher_status_word(status);
+        /* more than a record */
+        status = usher_number_list(e, "p", -1, NULL, NULL, ROWS, &reply);
+        if (status != USHER_OK || reply.of.number.n_rows != ROWS)
+            return (void *)"a list that is not whole";
+        usher_reply_done(&reply);
+    }
+    return NULL;
+}
+
+static void many_callers_and_long_answers(void **state)
+{
+    struct usher_engine *e;
+    pthread_t thread[CALLERS];
+    char number[64];
+
+    (void)state;
+    present(&good);
+    e = with_a_number(trusting("%s", ""));
+    for (int i = 0; i < ROWS; i++) {
+        (void)snprintf(number, sizeof number, "number-%026d", i);
+        assert_int_equal(usher_number_add(e, "p", number, NULL), USHER_OK);
+        if (i < CALLERS)
+            assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
+    }
+    for (int i = 0; i < CALLERS; i++)
+        assert_int_equal(pthread_create(&thread[i], NULL, calls_and_lists, e), 0);
+    for (int i = 0; i < CALLERS; i++) {
+        void *fault;
+
+        assert_int_equal(pthread_join(thread[i], &fault), 0);
+        if (fault != NULL)
+            fail_msg("%s", (const char *)fault);
+    }
+    usher_close(e);
+}
+
+static struct usher__redis_conn *conn_to(int port, const char *name)
+{
+    static char ca_path[128];
+    struct usher__redis_conn_options options = { .host = "127.0.0.1", .over_tls = true };
+    struct usher__redis_conn *c = NULL;
+
+    (void)snprintf(ca_path, sizeof ca_path, "%s", file("ca.pem"));
+    options.port = (uint16_t)port;
+    options.tls.ca = ca_path;
+    options.tls.name = name;
+    assert_int_equal(usher__redis_conn_open(&plain_memory, &options, &c), USHER_OK);
+    return c;
+}
+
+static void connects(struct usher__redis_conn *c)
+{
+    if (usher__redis_conn_connect(c, clock_ms() + LONG) != USHER_OK)
+        fail_msg("%s", usher__redis_conn_message(c));
+}
+
+static void add_echo(struct usher__redis_conn *c, const char *text, size_t size)
+{
+    usher__redis_conn_begin(c, 2);
+    usher__redis_conn_arg_str(c, "ECHO");
+    usher__redis_conn_arg(c, text, size);
+}
+
+/* More than both sockets take, and answers of any length about that of a record. */
+static void big_pipelines_go_both_ways(void **state)
+{
+    static const size_t sizes[] = { 0,     1,     16300, 16360, 16384, 16385,  32760,
+                                    32768, 40000, 65536, 99999, 7,     1000000 };
+    enum { ROUNDS = 12, N = sizeof sizes / sizeof *sizes };
+    struct usher__redis_conn *c;
+    char *text = malloc(1000000);
+
+    (void)state;
+    assert_non_null(text);
+    for (size_t i = 0; i < 1000000; i++)
+        text[i] = (char)(i * 31 + i / 251);
+    present(&good);
+    c = conn_to(tls_port, "127.0.0.1");
+    connects(c);
+    for (int round = 0; round < 2; round++) {
+        for (size_t i = 0; i < ROUNDS * N; i++)
+            add_echo(c, text + i, i + sizes[i % N] > 1000000 ? 1000000 - i : sizes[i % N]);
+        assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+        for (size_t i = 0; i < ROUNDS * N; i++) {
+            size_t size = i + sizes[i % N] > 1000000 ? 1000000 - i : sizes[i % N];
+            redisReply *reply = NULL;
+
+            if (usher__redis_conn_read(c, clock_ms() + LONG, &reply) != USHER_OK)
+                fail_msg("%zu: %s", i, usher__redis_conn_message(c));
+            assert_int_equal(reply->type, REDIS_REPLY_STRING);
+            assert_int_equal(reply->len, size);
+            assert_memory_equal(reply->str, text + i, size);
+            freeReplyObject(reply);
+        }
+    }
+    usher__redis_conn_close(c);
+    free(text);
+}
+
+/* What a child closes is its own copy: the server hears nothing of it. */
+static void a_child_ends_nothing_of_its_parents(void **state)
+{
+    struct usher_engine *e;
+    redisReply *before, *after;
+    int status = 0;
+    pid_t pid;
+
+    (void)state;
+    present(&good);
+    e = with_a_number(trusting("%s", ""));
+    must_call(e);
+    before = redis_do(server, "CLIENT", "LIST", "TYPE", "normal", NULL);
+    pid = fork();
+    assert_true(pid >= 0);
+    if (pid == 0) {
+        usher_close(e);
+        _exit(0);
+    }
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    must_call(e);
+    after = redis_do(server, "CLIENT", "LIST", "TYPE", "normal", NULL);
+    assert_true(before != NULL && after != NULL);
+    /* "id=7 addr=...", of the harness and of the engine */
+    for (char *line = strtok(before->str, "\n"); line != NULL; line = strtok(NULL, "\n")) {
+        char id[32];
+
+        assert_int_equal(sscanf(line, "%31s", id), 1);
+        if (strstr(after->str, id) == NULL)
+            fail_msg("%s is gone", id);
+    }
+    freeReplyObject(before);
+    freeReplyObject(after);
+    usher_close(e);
+}
+
+/* What the application left in OpenSSL's queue is not taken for ours. */
+static void errors_of_the_application_are_not_ours(void **state)
+{
+    struct usher__redis_conn *c = conn_to(tls_port, "127.0.0.1");
+
+    (void)state;
+    present(&good);
+    ERR_raise(ERR_LIB_USER, 1);
+    connects(c);
+    for (int i = 0; i < 3; i++) {
+        redisReply *reply = NULL;
+
+        add_echo(c, "x", 1);
+        ERR_raise(ERR_LIB_USER, 1);
+        assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+        ERR_raise(ERR_LIB_USER, 1);
+        assert_int_equal(usher__redis_conn_read(c, clock_ms() + LONG, &reply), USHER_OK);
+        assert_int_equal(ERR_peek_error(), 0);
+        freeReplyObject(reply);
+    }
+    usher__redis_conn_close(c);
+}
+
+/* ---- a peer of ours ------------------------------------------------------------------------ */
+
+struct peer {
+    void (*play)(struct peer *p);
+    const struct cert *shows;
+    int version; /* no other; 0: any */
+    bool slowly; /* a byte at a time */
+    int listener, port;
+    int fd; /* given, or 0: who connects */
+    pthread_t thread;
+    SSL *ssl; /* its bytes are carried by hand */
+    BIO *in, *out;
+    int go[2];
+    size_t received;
+    bool trusted; /* the handshake was done */
+    char server_name[64];
+    char problem[96];
+};
+
+static void problem(struct peer *p, const char *what)
+{
+    if (p->problem[0] == '\0')
+        (void)snprintf(p->problem, sizeof p->problem, "%s", what);
+}
+
+static bool put(struct peer *p, const void *from, size_t n)
+{
+    const char *text = from;
+
+    for (size_t i = 0; i < n;) {
+        ssize_t done = send(p->fd, text + i, p->slowly ? 1 : n - i, MSG_NOSIGNAL);
+
+        if (done <= 0)
+            return false;
+        i += (size_t)done;
+    }
+    return true;
+}
+
+/* What TLS has to say goes out.  false: nobody is there. */
+static bool carry_out(struct peer *p)
+{
+    char buf[4096];
+    int n;
+
+    while ((n = BIO_read(p->out, buf, sizeof buf)) > 0)
+        if (!put(p, buf, (size_t)n))
+            return false;
+    return true;
+}
+
+/* A call of TLS that returned @n has to wait: brings what it waits for.  false: it is over. */
+static bool carry_in(struct peer *p, int n)
+{
+    char buf[4096];
+    ssize_t got;
+
+    if (!carry_out(p) || SSL_get_error(p->ssl, n) != SSL_ERROR_WANT_READ)
+        return false;
+    got = recv(p->fd, buf, sizeof buf, 0);
+    return got > 0 && BIO_write(p->in, buf, (int)got) == (int)got;
+}
+
+static bool peer_accept(struct peer *p)
+{
+    const char *name;
+    int n;
+
+    while ((n = SSL_accept(p->ssl)) != 1)
+        if (!carry_in(p, n))
+            return false;
+    p->trusted = true;
+    name = SSL_get_servername(p->ssl, TLSEXT_NAMETYPE_host_name);
+    (void)snprintf(p->server_name, sizeof p->server_name, "%s", name != NULL ? name : "");
+    return carry_out(p);
+}
+
+static bool peer_say(struct peer *p, const char *text)
+{
+    int size = (int)strlen(text);
+
+    return SSL_write(p->ssl, text, size) == size && carry_out(p);
+}
+
+/* Bytes come in, up to @most; how many. */
+static int peer_hear(struct peer *p, char *buf, int most)
+{
+    int n;
+
+    while ((n = SSL_read(p->ssl, buf, most)) <= 0)
+        if (!carry_in(p, n))
+            return 0;
+    return n;
+}
+
+static bool peer_expect(struct peer *p, const char *text)
+{
+    size_t size = strlen(text), got = 0;
+    char buf[256];
+
+    while (got < size) {
+        int n = peer_hear(p, buf, (int)(size - got < sizeof buf ? size - got : sizeof buf));
+
+        if (n <= 0 || memcmp(buf, text + got, (size_t)n) != 0) {
+            problem(p, "not what should come");
+            return false;
+        }
+        got += (size_t)n;
+    }
+    return true;
+}
+
+static bool peer_greet(struct peer *p)
+{
+    return peer_accept(p) && peer_expect(p, GREETING) && peer_say(p, "+PONG\r\n");
+}
+
+/* Until the test says so. */
+static void peer_wait(struct peer *p)
+{
+    char byte;
+
+    if (read(p->go[0], &byte, 1) != 1)
+        problem(p, "nobody let it go on");
+}
+
+static void peer_go(struct peer *p)
+{
+    assert_int_equal(write(p->go[1], "", 1), 1);
+}
+
+static void *peer_run(void *payload)
+{
+    struct peer *p = payload;
+    SSL_CTX *context = SSL_CTX_new(TLS_server_method());
+    int one = 1;
+
+    if (p->fd == 0)
+        p->fd = accept(p->listener, NULL, NULL);
+    (void)setsockopt(p->fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+    if (p->version != 0) {
+        SSL_CTX_set_security_level(context, 0);
+        SSL_CTX_set_min_proto_version(context, p->version);
+        SSL_CTX_set_max_proto_version(context, p->version);
+    }
+    if (SSL_CTX_use_certificate(context, p->shows->x509) != 1 ||
+        SSL_CTX_use_PrivateKey(context, p->shows->key) != 1)
+        problem(p, "its certificate");
+    p->ssl = SSL_new(context);
+    p->in = BIO_new(BIO_s_mem());
+    p->out = BIO_new(BIO_s_mem());
+    SSL_set_bio(p->ssl, p->in, p->out);
+    if (p->fd >= 0)
+        p->play(p);
+    if (p->fd >= 0)
+        (void)close(p->fd);
+    SSL_free(p->ssl);
+    SSL_CTX_free(context);
+    ERR_clear_error();
+    return NULL;
+}
+
+static void peer_start(struct peer *p, void (*play)(struct peer *p))
+{
+    struct sockaddr_in at = { .sin_family = AF_INET };
+    socklen_t size = sizeof at;
+    int few = 4096;
+
+    at.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    p->play = play;
+    if (p->shows == NULL)
+        p->shows = &good;
+    p->listener = socket(AF_INET, SOCK_STREAM, 0);
+    (void)setsockopt(p->listener, SOL_SOCKET, SO_RCVBUF, &few, sizeof few);
+    assert_int_equal(bind(p->listener, (struct sockaddr *)&at, sizeof at), 0);
+    assert_int_equal(listen(p->listener, 1), 0);
+    assert_int_equal(getsockname(p->listener, (struct sockaddr *)&at, &size), 0);
+    p->port = ntohs(at.sin_port);
+    assert_int_equal(pipe(p->go), 0);
+    assert_int_equal(pthread_create(&p->thread, NULL, peer_run, p), 0);
+}
+
+static void peer_stop(struct peer *p)
+{
+    assert_int_equal(pthread_join(p->thread, NULL), 0);
+    (void)close(p->listener);
+    (void)close(p->go[0]);
+    (void)close(p->go[1]);
+    if (p->problem[0] != '\0')
+        fail_msg("the peer: %s", p->problem);
+}
+
+/* What opening says of a peer that is this way. */
+static void unavailable_at(struct peer *p, void (*play)(struct peer *p), const char *name,
+                           const char *why)
+{
+    bool is_late = strstr(why, "in time") != NULL;
+    struct usher__redis_conn *c;
+    enum usher_status status;
+    int64_t began;
+
+    peer_start(p, play);
+    c = conn_to(p->port, name);
+    began = clock_ms();
+    status = usher__redis_conn_connect(c, began + (is_late ? SHORT : LONG));
+    if (status != USHER_UNAVAILABLE || strstr(usher__redis_conn_message(c), why) == NULL)
+        fail_msg("%s: %s (not: %s)", usher_status_word(status), usher__redis_conn_message(c), why);
+    assert_true(!is_late || clock_ms() - began < SHORT + SLACK);
+    assert_false(usher__redis_conn_is_connected(c));
+    assert_int_equal(ERR_peek_error(), 0);
+    usher__redis_conn_close(c);
+    peer_go(p);
+    peer_stop(p);
+}
+
+static void play_greet(struct peer *p)
+{
+    if (!peer_greet(p))
+        problem(p, "no greeting");
+}
+
+static void the_name_is_told_to_the_server_an_address_is_not(void **state)
+{
+    static const char *const names[][2] = { { "redis.test", "redis.test" }, { "127.0.0.1", "" } };
+
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        for (size_t i = 0; i < 2; i++) {
+            struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
+            struct usher__redis_conn *c;
+
+            peer_start(&p, play_greet);
+            c = conn_to(p.port, names[i][0]);
+            connects(c);
+            usher__redis_conn_close(c);
+            peer_stop(&p);
+            assert_string_equal(p.server_name, names[i][1]);
+        }
+    }
+}
+
+static void play_accept(struct peer *p)
+{
+    if (peer_accept(p))
+        p->received = (size_t)peer_hear(p, (char[16]){ 0 }, 16);
+}
+
+static void a_wrong_server_hears_nothing(void **state)
+{
+    struct cert wrong = cert_make("x", &other_ca, "IP:127.0.0.1", -60, DAY);
+
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION, .shows = &wrong };
+
+        unavailable_at(&p, play_accept, "127.0.0.1", "not from the CA in ca=");
+        assert_false(p.trusted);
+        assert_int_equal(p.received, 0);
+    }
+    cert_free(&wrong);
+}
+
+static void play_silence(struct peer *p)
+{
+    peer_wait(p);
+}
+
+static void play_half_a_handshake(struct peer *p)
+{
+    char buf[4096];
+    ssize_t n = recv(p->fd, buf, sizeof buf, 0);
+
+    if (n <= 0 || BIO_write(p->in, buf, (int)n) != n || SSL_accept(p->ssl) == 1) {
+        problem(p, "no hello");
+        return;
+    }
+    n = BIO_read(p->out, buf, sizeof buf);
+    (void)put(p, buf, n > 0 ? (size_t)n / 2 : 0);
+    peer_wait(p);
+}
+
+/* A record that is never whole, a byte every millisecond. */
+static void play_drip(struct peer *p)
+{
+    static const char header[] = { 0x16, 3, 3, 0x3f, 0x00 };
+    const struct timespec pause = { 0, 1000000 };
+
+    for (int i = 0; i < 20000 && send(p->fd, header + (i < 5 ? i : 0), 1, MSG_NOSIGNAL) == 1; i++)
+        (void)nanosleep(&pause, NULL);
+}
+
+static void play_hang_up(struct peer *p)
+{
+    char byte;
+
+    (void)recv(p->fd, &byte, 1, MSG_PEEK);
+    while (recv(p->fd, (char[4096]){ 0 }, 4096, MSG_DONTWAIT) > 0)
+        ;
+}
+
+static const char *says;
+static size_t says_size;
+
+static void play_text(struct peer *p)
+{
+    (void)put(p, says, says_size);
+    (void)recv(p->fd, (char[4096]){ 0 }, 4096, 0);
+    peer_wait(p);
+}
+
+static void no_handshake_outlasts_the_deadline(void **state)
+{
+    (void)state;
+    unavailable_at(&(struct peer){ 0 }, play_silence, "x", "TLS: no handshake in time");
+    unavailable_at(&(struct peer){ 0 }, play_half_a_handshake, "x", "TLS: no handshake in time");
+    unavailable_at(&(struct peer){ 0 }, play_drip, "x", "TLS: no handshake in time");
+    unavailable_at(&(struct peer){ 0 }, play_hang_up, "x", "closed by the server in the handshake");
+}
+
+static void what_is_no_tls_is_said_so(void **state)
+{
+#define SAYS(string) string, sizeof string - 1
+    static const struct {
+        const char *text;
+        size_t size;
+        const char *why;
+    } texts[] = {
+        { SAYS("HTTP/1.1 400 Bad Request\r\n\r\n"), "is no TLS: is it the right port?" },
+        { SAYS("-ERR unknown command\r\n"), "is no TLS: is it the right port?" },
+        { SAYS("SSH-2.0-OpenSSH_9.2\r\n"), "is no TLS: is it the right port?" },
+        { SAYS("\0\0\0\0\0\0\0\0\0\0\0\0"), "is no TLS: is it the right port?" },
+        { SAYS("\x15\x03\x03\x00\x02\x02\x28"), "perhaps it wants a certificate" },
+        { SAYS("\x15\x03\x01\x00\x02\x02\x46"), "no TLS 1.2 or later" },
+        { SAYS("\x16\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },
+        { SAYS("\x17\x03\x03\x00\x04\xff\xff\xff\xff"), "TLS: " },
+    };
+    struct peer p = { 0 };
+    char where[128];
+
+    (void)state;
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        says = texts[i].text;
+        says_size = texts[i].size;
+        unavailable_at(&(struct peer){ 0 }, play_text, "x", texts[i].why);
+    }
+    unavailable_at(&(struct peer){ .version = TLS1_1_VERSION }, play_accept, "127.0.0.1",
+                   "no TLS 1.2 or later");
+    /* a server's other port, both ways */
+    present(&good);
+    (void)snprintf(where, sizeof where, "rediss://u:s3cret@127.0.0.1:%d?timeout=%d",
+                   redis_server_port(server), 4 * SHORT);
+    unavailable(where, "no handshake in time: does the server speak TLS at this port?");
+    (void)snprintf(where, sizeof where, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", tls_port, LONG);
+    unavailable(where, "");
+    says = texts[5].text;
+    says_size = texts[5].size;
+    peer_start(&p, play_text);
+    (void)snprintf(where, sizeof where, "redis://u:s3cret@127.0.0.1:%d?timeout=%d", p.port, LONG);
+    unavailable(where, "the server speaks TLS: use `rediss:`");
+    peer_go(&p);
+    peer_stop(&p);
+}
+
+/* Records that have no data, without an end. */
+static void play_tickets(struct peer *p)
+{
+    if (!peer_greet(p) || !peer_expect(p, GET))
+        return;
+    while (SSL_new_session_ticket(p->ssl) == 1 && SSL_do_handshake(p->ssl) == 1 && carry_out(p))
+        ;
+}
+
+static void records_without_data_do_not_move_the_deadline(void **state)
+{
+    struct peer p = { .version = TLS1_3_VERSION };
+    struct usher__redis_conn *c;
+    redisReply *reply = NULL;
+    int64_t began;
+
+    (void)state;
+    peer_start(&p, play_tickets);
+    c = conn_to(p.port, "redis.test");
+    connects(c);
+    usher__redis_conn_begin(c, 2);
+    usher__redis_conn_arg_str(c, "GET");
+    usher__redis_conn_arg_str(c, "k");
+    assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+    began = clock_ms();
+    assert_int_equal(usher__redis_conn_read(c, began + SHORT, &reply), USHER_UNKNOWN);
+    assert_true(clock_ms() - began < SHORT + SLACK);
+    usher__redis_conn_close(c);
+    peer_stop(&p);
+}
+
+enum { TICKETS = 20 };
+
+static void play_some_tickets(struct peer *p)
+{
+    if (!peer_accept(p))
+        return;
+    for (int i = 0; i < TICKETS; i++)
+        if (SSL_new_session_ticket(p->ssl) != 1 || SSL_do_handshake(p->ssl) != 1)
+            problem(p, "no tickets");
+    (void)peer_say(p, "+OK\r\n");
+    peer_wait(p);
+}
+
+/* A stream to the peer, which plays at the other end of a pair of sockets. */
+static struct usher__redis_tls *pair_with(struct peer *p, void (*play)(struct peer *p), int *ret_fd)
+{
+    struct usher__redis_tls_options options = { .ca = file("ca.pem"), .name = "redis.test" };
+    struct usher__redis_tls *t = usher__redis_tls_open(&plain_memory, &options);
+    int fd[2];
+
+    assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM, 0, fd), 0);
+    p->fd = fd[1];
+    peer_start(p, play);
+    assert_non_null(t);
+    assert_int_equal(usher__redis_tls_begin(t, fd[0]), USHER_OK);
+    assert_int_equal(usher__redis_tls_handshake(t), 1); /* the socket waits by itself */
+    *ret_fd = fd[0];
+    return t;
+}
+
+/* A call of OpenSSL comes back behind each, for only we look at the clock. */
+static void a_read_takes_one_record(void **state)
+{
+    struct peer p = { .version = TLS1_3_VERSION };
+    struct usher__redis_tls *t;
+    unsigned without = 0;
+    char buf[64];
+    ssize_t n;
+    int fd;
+
+    (void)state;
+    t = pair_with(&p, play_some_tickets, &fd);
+    while ((n = usher__redis_tls_read(t, buf, sizeof buf)) == IO_AGAIN) {
+        assert_true(usher__redis_tls_holds(t));
+        without++;
+    }
+    assert_int_equal(n, 5);
+    assert_in_range(without, TICKETS, TICKETS + 2); /* two come with every handshake */
+    usher__redis_tls_close(t);
+    (void)close(fd);
+    peer_go(&p);
+    peer_stop(&p);
+}
+
+static void play_accept_and_go(struct peer *p)
+{
+    if (!peer_accept(p))
+        problem(p, "no handshake");
+}
+
+static void a_write_to_nobody_raises_no_signal(void **state)
+{
+    struct peer p = { .version = TLS1_3_VERSION };
+    struct usher__redis_tls *t;
+    int fd, e = 0;
+
+    (void)state;
+    t = pair_with(&p, play_accept_and_go, &fd);
+    peer_stop(&p);
+    assert_int_equal(usher__redis_tls_write(t, "x", 1), IO_FAILED);
+    assert_string_equal(usher__redis_tls_text(t, &e), "");
+    assert_int_equal(e, EPIPE);
+    assert_int_equal(ERR_peek_error(), 0);
+    usher__redis_tls_close(t);
+    (void)close(fd);
+}
+
+/* New keys with each answer, every byte by itself; the client has to send some of its own. */
+static void play_new_keys(struct peer *p)
+{
+    if (!peer_greet(p))
+        return;
+    for (int i = 0; i < 50; i++) {
+        if (!peer_expect(p, GET))
+            return;
+        if (SSL_version(p->ssl) == TLS1_3_VERSION &&
+            (SSL_key_update(p->ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
+             SSL_do_handshake(p->ssl) != 1))
+            problem(p, "no new keys");
+        if (!peer_say(p, "$1\r\nv\r\n"))
+            return;
+    }
+}
+
+static void keys_change_and_bytes_come_one_by_one(void **state)
+{
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION, .slowly = true };
+        struct usher__redis_conn *c;
+
+        peer_start(&p, play_new_keys);
+        c = conn_to(p.port, "redis.test");
+        connects(c);
+        for (int i = 0; i < 50; i++) {
+            redisReply *reply = NULL;
+
+            usher__redis_conn_begin(c, 2);
+            usher__redis_conn_arg_str(c, "GET");
+            usher__redis_conn_arg_str(c, "k");
+            assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+            if (usher__redis_conn_read(c, clock_ms() + LONG, &reply) != USHER_OK)
+                fail_msg("%d: %s", i, usher__redis_conn_message(c));
+            assert_string_equal(reply->str, "v");
+            freeReplyObject(reply);
+        }
+        usher__redis_conn_close(c);
+        peer_stop(&p);
+    }
+}
+
+enum { PILED = 200, PILED_TEXT = 40000 };
+
+/* Nothing is read while there are new keys, which the client has to answer. */
+static void play_new_keys_unread(struct peer *p)
+{
+    const size_t request = strlen("*2\r\n$4\r\nECHO\r\n$40000\r\n") + PILED_TEXT + 2;
+    char buf[16384];
+    int n = 1;
+
+    if (!peer_greet(p))
+        return;
+    peer_wait(p);
+    for (int i = 0; i < PILED; i++) {
+        while (i == 10 && p->received < PILED * request && n > 0) {
+            n = peer_hear(p, buf, sizeof buf);
+            p->received += (size_t)n;
+        }
+        if (SSL_key_update(p->ssl, SSL_KEY_UPDATE_REQUESTED) != 1 ||
+            SSL_do_handshake(p->ssl) != 1 || !peer_say(p, "+OK\r\n"))
+            problem(p, "no new keys");
+    }
+    if (p->received != PILED * request)
+        problem(p, "not all came");
+    peer_wait(p); /* with answers unread it would break the connection off */
+}
+
+static void keys_change_while_the_socket_is_full(void **state)
+{
+    struct peer p = { .version = TLS1_3_VERSION };
+    char *text = calloc(1, PILED_TEXT);
+    struct usher__redis_conn *c;
+
+    (void)state;
+    peer_start(&p, play_new_keys_unread);
+    c = conn_to(p.port, "redis.test");
+    connects(c);
+    for (int i = 0; i < PILED; i++)
+        add_echo(c, text, PILED_TEXT);
+    assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+    assert_in_range(usher__redis_conn_unsent_from(c), 10, PILED - 1);
+    peer_go(&p);
+    for (int i = 0; i < PILED; i++) {
+        redisReply *reply = NULL;
+
+        if (usher__redis_conn_read(c, clock_ms() + LONG, &reply) != USHER_OK)
+            fail_msg("%d: %s", i, usher__redis_conn_message(c));
+        assert_string_equal(reply->str, "OK");
+        freeReplyObject(reply);
+    }
+    usher__redis_conn_close(c);
+    peer_go(&p);
+    peer_stop(&p);
+    free(text);
+}
+
+/* Two records that come together, and a part of a third. */
+static void play_answers_together(struct peer *p)
+{
+    char buf[256];
+    int n;
+
+    if (!peer_greet(p) || !peer_expect(p, GET GET GET))
+        return;
+    for (const char *answer = "abc"; *answer != '\0'; answer++) {
+        (void)snprintf(buf, sizeof buf, "$1\r\n%c\r\n", *answer);
+        (void)SSL_write(p->ssl, buf, 7);
+    }
+    n = BIO_read(p->out, buf, sizeof buf);
+    (void)put(p, buf, (size_t)n - 5);
+    peer_wait(p);
+    (void)put(p, buf + n - 5, 5);
+    peer_wait(p);
+}
+
+/* The second is not waited for: there is nothing in the socket any more. */
+static void what_tls_holds_is_not_waited_for(void **state)
+{
+    struct peer p = { .version = TLS1_3_VERSION };
+    struct usher__redis_conn *c;
+    redisReply *reply = NULL;
+
+    (void)state;
+    peer_start(&p, play_answers_together);
+    c = conn_to(p.port, "redis.test");
+    connects(c);
+    for (int i = 0; i < 3; i++) {
+        usher__redis_conn_begin(c, 2);
+        usher__redis_conn_arg_str(c, "GET");
+        usher__redis_conn_arg_str(c, "k");
+    }
+    assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+    for (int i = 0; i < 3; i++) {
+        if (i == 2)
+            peer_go(&p);
+        assert_int_equal(usher__redis_conn_read(c, clock_ms() + LONG, &reply), USHER_OK);
+        assert_int_equal(reply->str[0], 'a' + i);
+        freeReplyObject(reply);
+    }
+    usher__redis_conn_close(c);
+    peer_go(&p);
+    peer_stop(&p);
+}
+
+static void play_read_after_the_client_left(struct peer *p)
+{
+    char buf[16384];
+    int n;
+
+    if (!peer_greet(p))
+        return;
+    peer_wait(p);
+    while ((n = peer_hear(p, buf, sizeof buf)) > 0)
+        p->received += (size_t)n;
+}
+
+/* The server can read exactly the requests before unsent_from, the last one perhaps in part. */
+static void unsent_requests_are_told_to_the_byte(void **state)
+{
+    enum { REQUESTS = 4000, TEXT = 4000 };
+    size_t request = strlen("*2\r\n$4\r\nECHO\r\n$4000\r\n") + TEXT + 2;
+    char *text = calloc(1, TEXT);
+
+    (void)state;
+    for (int old = 0; old < 2; old++) {
+        struct peer p = { .version = old != 0 ? TLS1_2_VERSION : TLS1_3_VERSION };
+        struct usher__redis_conn *c;
+        redisReply *reply = NULL;
+        size_t unsent;
+
+        peer_start(&p, play_read_after_the_client_left);
+        c = conn_to(p.port, "redis.test");
+        connects(c);
+        for (int i = 0; i < REQUESTS; i++)
+            add_echo(c, text, TEXT);
+        assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+        assert_int_equal(usher__redis_conn_read(c, clock_ms() + SHORT, &reply), USHER_UNKNOWN);
+        unsent = usher__redis_conn_unsent_from(c);
+        assert_true(unsent > 0 && unsent < REQUESTS);
+        assert_false(usher__redis_conn_is_connected(c));
+        peer_go(&p);
+        peer_stop(&p);
+        assert_int_equal((p.received + request - 1) / request, unsent);
+        usher__redis_conn_close(c);
+    }
+    free(text);
+}
+
+static void play_greet_and_reset(struct peer *p)
+{
+    struct linger now = { 1, 0 };
+
+    if (!peer_greet(p))
+        return;
+    (void)setsockopt(p->fd, SOL_SOCKET, SO_LINGER, &now, sizeof now);
+    (void)close(p->fd);
+    p->fd = -1;
+}
+
+/* Nothing was sent, so nothing is unknown; and no signal ends the process. */
+static void a_server_that_is_gone_kills_nobody(void **state)
+{
+    struct sigaction before, after;
+
+    (void)state;
+    assert_int_equal(sigaction(SIGPIPE, NULL, &before), 0);
+    assert_true(before.sa_handler == SIG_DFL);
+    for (int i = 0; i < 5; i++) {
+        struct peer p = { 0 };
+        struct usher__redis_conn *c;
+
+        peer_start(&p, play_greet_and_reset);
+        c = conn_to(p.port, "redis.test");
+        connects(c);
+        peer_stop(&p);
+        add_echo(c, "x", 1);
+        assert_int_equal(usher__redis_conn_flush(c), USHER_UNAVAILABLE);
+        assert_false(usher__redis_conn_is_connected(c));
+        assert_non_null(strstr(usher__redis_conn_message(c), "reset"));
+        usher__redis_conn_close(c);
+    }
+    assert_int_equal(sigaction(SIGPIPE, NULL, &after), 0);
+    assert_true(after.sa_handler == before.sa_handler);
+}
+
+/* Of a batch that stands half-way in the socket when the server goes. */
+static void play_greet_wait_and_go(struct peer *p)
+{
+    if (peer_greet(p))
+        peer_wait(p);
+}
+
+static void a_server_that_goes_while_it_is_sent_to_kills_nobody(void **state)
+{
+    char *text = calloc(1, 1 << 20);
+    struct usher__redis_conn *c;
+    struct peer p = { 0 };
+    redisReply *reply = NULL;
+
+    (void)state;
+    peer_start(&p, play_greet_wait_and_go);
+    c = conn_to(p.port, "redis.test");
+    connects(c);
+    for (int i = 0; i < 8; i++)
+        add_echo(c, text, 1 << 20);
+    assert_int_equal(usher__redis_conn_flush(c), USHER_OK);
+    peer_go(&p);
+    assert_int_equal(usher__redis_conn_read(c, clock_ms() + LONG, &reply), USHER_UNKNOWN);
+    assert_true(usher__redis_conn_unsent_from(c) < 8);
+    usher__redis_conn_close(c);
+    peer_stop(&p);
+    free(text);
+}
+
+/* ---- memory -------------------------------------------------------------------------------- */
+
+static void memory_that_is_not_there_is_nomem(void **state)
+{
+    struct usher__redis_conn_options options = { .host = "h", .port = 1, .over_tls = true };
+    struct usher__redis_conn *c = NULL;
+
+    (void)state;
+    options.tls.name = "h";
+    for (size_t at = 1; at <= 2; at++) {
+        struct counted counted = { 0, 0, at };
+        struct usher_allocator alloc = { counted_resize, &counted };
+
+        assert_int_equal(usher__redis_conn_open(&alloc, &options, &c), USHER_NOMEM);
+        assert_int_equal(counted.bytes, 0);
+    }
+    options.tls.name = ".h";
+    assert_int_equal(usher__redis_conn_open(&plain_memory, &options, &c), USHER_INVALID);
+    options.tls.name = "h";
+    options.tls.key = "k";
+    assert_int_equal(usher__redis_conn_open(&plain_memory, &options, &c), USHER_INVALID);
+    assert_null(c);
+}
+
+/* ---- all of them --------------------------------------------------------------------------- */
+
+static bool begin(void)
+{
+    char port[32], cert[160], key[160], of[160];
+    const char *const config[] = { port, cert, key, of, "tls-auth-clients no", NULL };
+    struct redis_server_options options = { .config = config };
+    const char *tmp = getenv("TMPDIR");
+
+    (void)snprintf(dir, sizeof dir, "%.40s/usher-tls-XXXXXX", tmp != NULL ? tmp : "/tmp");
+    if (mkdtemp(dir) == NULL)
+        return false;
+    ca = cert_make("the CA", NULL, NULL, -60, DAY);
+    other_ca = cert_make("another CA", NULL, NULL, -60, DAY);
+    good = cert_make("good", &ca, "DNS:redis.test,DNS:*.wild.test,IP:127.0.0.1", -60, DAY);
+    client = cert_make("client", &ca, NULL, -60, DAY);
+    cert_write(&ca, file("ca.pem"));
+    cert_write_both(&good, file("server.pem"));
+    tls_port = redis_free_port();
+    (void)snprintf(port, sizeof port, "tls-port %d", tls_port);
+    (void)snprintf(cert, sizeof cert, "tls-cert-file %s", file("server.pem"));
+    (void)snprintf(key, sizeof key, "tls-key-file %s", file("server.pem"));
+    (void)snprintf(of, sizeof of, "tls-ca-cert-file %s", file("ca.pem"));
+    server = redis_server_start(&options);
+    return server != NULL;
+}
+
+static void end(void)
+{
+    static const char *const files[] = { "ca.pem",     "old.pem", "turn.pem",
+                                         "server.pem", "c.pem",   "k.pem" };
+
+    redis_server_stop(server);
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        (void)unlink(file(files[i]));
+    (void)rmdir(dir);
+    cert_free(&ca);
+    cert_free(&other_ca);
+    cert_free(&good);
+    cert_free(&client);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_server_is_known_by_its_ca_and_its_name),
+        cmocka_unit_test(a_wrong_certificate_is_refused_and_it_is_said_why),
+        cmocka_unit_test(a_server_may_want_a_certificate),
+        cmocka_unit_test(a_file_that_cannot_be_used_is_named),
+        cmocka_unit_test(options_that_are_wrong_are_invalid),
+        cmocka_unit_test(files_that_change_are_read_again),
+        cmocka_unit_test(a_server_that_is_killed_is_told_of_and_found_again),
+        cmocka_unit_test(many_callers_and_long_answers),
+        cmocka_unit_test(big_pipelines_go_both_ways),
+        cmocka_unit_test(a_child_ends_nothing_of_its_parents),
+        cmocka_unit_test(errors_of_the_application_are_not_ours),
+        cmocka_unit_test(the_name_is_told_to_the_server_an_address_is_not),
+        cmocka_unit_test(a_wrong_server_hears_nothing),
+        cmocka_unit_test(no_handshake_outlasts_the_deadline),
+        cmocka_unit_test(what_is_no_tls_is_said_so),
+        cmocka_unit_test(records_without_data_do_not_move_the_deadline),
+        cmocka_unit_test(a_read_takes_one_record),
+        cmocka_unit_test(a_write_to_nobody_raises_no_signal),
+        cmocka_unit_test(keys_change_and_bytes_come_one_by_one),
+        cmocka_unit_test(keys_change_while_the_socket_is_full),
+        cmocka_unit_test(what_tls_holds_is_not_waited_for),
+        cmocka_unit_test(unsent_requests_are_told_to_the_byte),
+        cmocka_unit_test(a_server_that_is_gone_kills_nobody),
+        cmocka_unit_test(a_server_that_goes_while_it_is_sent_to_kills_nobody),
+        cmocka_unit_test(memory_that_is_not_there_is_nomem),
+    };
+    int rc;
+
+    if (!begin()) {
+        end();
+        return redis_skip();
+    }
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    rc = cmocka_run_group_tests(tests, NULL, NULL);
+    end();
+    return rc;
+}

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: MIT */
+/* See cable.h. */
+#include "config.h"
+
+#include "lib/cable.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef __linux__
+#include <sched.h>
+#endif
+
+const char *const cable_address[CABLE_ENDS] = { "192.0.2.1", "192.0.2.2" };
+
+static char reason[256] = "no failure";
+
+const char *cable_reason(void)
+{
+    return reason;
+}
+
+#ifdef __linux__
+static int here(void)
+{
+    return open("/proc/thread-self/ns/net", O_RDONLY | O_CLOEXEC);
+}
+
+static void be_in(int netns)
+{
+    if (setns(netns, CLONE_NEWNET) != 0) {
+        perror("cable: setns");
+        abort();
+    }
+}
+
+static bool ip(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static bool ip(const char *format, ...)
+{
+    char words[160], command[200];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(words, sizeof words, format, args);
+    va_end(args);
+    (void)snprintf(command, sizeof command, "ip %s", words);
+    if (system(command) == 0)
+        return true;
+    (void)snprintf(reason, sizeof reason, "`%s` fails", command);
+    return false;
+}
+
+static bool plug_in(int end)
+{
+    return ip("link set lo up") && ip("address add %s/24 dev cable", cable_address[end]) &&
+           ip("link set cable up");
+}
+
+bool cable_lay(struct cable *c)
+{
+    bool good;
+
+    memset(c, 0, sizeof *c);
+    c->home = here();
+    good = c->home > 0;
+    for (int i = 0; i < CABLE_ENDS && good; i++)
+        good = unshare(CLONE_NEWNET) == 0 && (c->end[i] = here()) > 0;
+    if (!good)
+        (void)snprintf(reason, sizeof reason, "network namespaces: %s", strerror(errno));
+    /* in the last one */
+    good = good &&
+           ip("link add cable type veth peer name cable netns /proc/%ld/fd/%d", (long)getpid(),
+              c->end[0]) &&
+           plug_in(1);
+    if (good) {
+        be_in(c->end[0]);
+        good = plug_in(0);
+    }
+    if (c->end[0] > 0) /* or it could not leave */
+        be_in(c->home);
+    if (!good)
+        cable_done(c);
+    return good;
+}
+
+void cable_enter(const struct cable *c, int end)
+{
+    be_in(c->end[end]);
+}
+
+/* The other end stays up, without a carrier: so addresses there are there still. */
+static bool set(const struct cable *c, const char *to)
+{
+    bool good;
+
+    be_in(c->end[1]);
+    good = ip("link set cable %s", to);
+    be_in(c->home);
+    return good;
+}
+
+bool cable_pull(const struct cable *c)
+{
+    return set(c, "down");
+}
+
+bool cable_plug(const struct cable *c)
+{
+    return set(c, "up");
+}
+
+void cable_done(struct cable *c)
+{
+    if (c->home <= 0)
+        return;
+    if (c->end[0] > 0)
+        be_in(c->home);
+    for (int i = 0; i < CABLE_ENDS; i++)
+        if (c->end[i] > 0)
+            (void)close(c->end[i]);
+    (void)close(c->home);
+    memset(c, 0, sizeof *c);
+}
+#else
+bool cable_lay(struct cable *c)
+{
+    (void)c;
+    (void)snprintf(reason, sizeof reason, "no network namespaces on this system");
+    return false;
+}
+
+void cable_done(struct cable *c)
+{
+    (void)c;
+}
+
+void cable_enter(const struct cable *c, int end)
+{
+    (void)c;
+    (void)end;
+}
+
+bool cable_pull(const struct cable *c)
+{
+    (void)c;
+    return false;
+}
+
+bool cable_plug(const struct cable *c)
+{
+    (void)c;
+    return false;
+}
+#endif

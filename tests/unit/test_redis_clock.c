@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT */
+/* What is said of a server whose clock is another one, from when it was asked and answered. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../backends/redis/clock.h"
+
+#define S INT64_C(1000000)
+#define T (INT64_C(1790000000) * S) /* some time */
+
+static void said(int64_t sent, int64_t received, int64_t server, const char *words)
+{
+    char line[USHER__REDIS_CLOCK_LINE] = "before";
+
+    assert_int_equal(usher__redis_clock_line(sent, received, server, line), words != NULL);
+    assert_true(memchr(line, '\0', sizeof line) != NULL);
+    if (words == NULL)
+        assert_string_equal(line, "");
+    else if (strstr(line, words) == NULL)
+        fail_msg("%s: not %s", line, words);
+}
+
+static void a_clock_that_is_right_is_not_spoken_of(void **state)
+{
+    (void)state;
+    said(T, T, T, NULL);
+    said(T, T + 300, T + 100, NULL);
+    said(T, T, T + S, NULL);
+    said(T, T, T - S, NULL);
+}
+
+static void one_that_is_off_by_more_than_a_second_is_told(void **state)
+{
+    (void)state;
+    said(T, T, T + S + 1, "is ahead of this machine's by 1.0 s");
+    said(T, T, T - S - 1, "is behind this machine's by 1.0 s");
+    said(T, T, T + 2 * S + S / 2, "ahead of this machine's by 2.5 s");
+    said(T, T, T + 3600 * S, "so leases end early");
+    said(T, T, T - 3600 * S, "so leases end late");
+    said(T, T, 0, "behind this machine's by 1790000000.0 s");
+    said(0, 0, INT64_C(999999999999999999), "ahead of this machine's by 999999999999.9 s");
+}
+
+/* It looked at any moment between: whatever may be the way there or back is not held against it. */
+static void the_round_trip_is_in_its_favour(void **state)
+{
+    (void)state;
+    for (int64_t way = 0; way <= 20 * S; way += S / 4) {
+        said(T, T + way, T + way + S, NULL);
+        said(T, T + way, T - S, NULL);
+        said(T, T + way, T + way + S + 1, "ahead of this machine's by 1.0 s");
+        said(T, T + way, T - S - 1, "behind this machine's by 1.0 s");
+    }
+}
+
+static void nothing_is_known_if_ones_own_clock_was_set_meanwhile(void **state)
+{
+    (void)state;
+    said(T, T - 1, T + 3600 * S, NULL);
+    said(T + 3600 * S, T, T, NULL);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_clock_that_is_right_is_not_spoken_of),
+        cmocka_unit_test(one_that_is_off_by_more_than_a_second_is_told),
+        cmocka_unit_test(the_round_trip_is_in_its_favour),
+        cmocka_unit_test(nothing_is_known_if_ones_own_clock_was_set_meanwhile),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

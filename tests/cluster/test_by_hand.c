@@ -427,28 +427,14 @@ static redisReply *asking(redisContext *c, const char *sha, const char *text)
     return type(c, sha, text);
 }
 
-static const char move[] = "{moving}:number";
-
-static void migrate(struct redis_server *from, struct redis_server *to, const char *suffix)
-{
-    char port[8], key[64];
-    redisReply *reply;
-
-    (void)snprintf(port, sizeof port, "%d", redis_server_port(to));
-    (void)snprintf(key, sizeof key, "%s%s", move, suffix);
-    reply = redis_do(from, "MIGRATE", "127.0.0.1", port, key, "0", "5000", NULL);
-    assert_true(reply != NULL && reply->type == REDIS_REPLY_STATUS);
-    assert_string_equal(reply->str, "OK"); /* not NOKEY, and no BUSYKEY */
-    freeReplyObject(reply);
-}
-
 /* At each stage, both forms at both nodes as a client does that is told ASK: one scope. */
 static void while_a_slot_moves_no_second_scope_begins(void **state)
 {
     struct redis_server *source = owner_of("moving"),
                         *target = cluster->node[source == cluster->node[0] ? 1 : 0];
     redisContext *from = connected(source), *to = connected(target);
-    char of_source[41], of_target[41], sha[41], slot[8], epoch[24];
+    struct redis_move move = { cluster, source, target, slot_of("moving"), "", "" };
+    char sha[41], epoch[24];
     redisReply *reply;
 
     (void)state;
@@ -459,11 +445,7 @@ static void while_a_slot_moves_no_second_scope_begins(void **state)
     reply = type(from, sha, declared("", "moving", "number", "add 5551"));
     (void)snprintf(epoch, sizeof epoch, "%s", value_of(reply, "epoch"));
     assert_answer(reply, "add", "ok", "");
-    (void)snprintf(slot, sizeof slot, "%d", slot_of("moving"));
-    assert_true(redis_node_id(source, of_source));
-    assert_true(redis_node_id(target, of_target));
-    assert_true(redis_do_ok(target, "CLUSTER", "SETSLOT", slot, "IMPORTING", of_source, NULL));
-    assert_true(redis_do_ok(source, "CLUSTER", "SETSLOT", slot, "MIGRATING", of_target, NULL));
+    assert_true(redis_move_begin(&move));
 
     /* all three still at the source: the one key is nowhere, so it leads to the target */
     assert_error(type(from, sha, one_key("", "moving", "add 7777")), "ASK ");
@@ -474,22 +456,21 @@ static void while_a_slot_moves_no_second_scope_begins(void **state)
     assert_answer(type(from, sha, declared("", "moving", "number", "reg 5551")), "reg", "ok", "");
 
     /* one after the other: refused, wherever it is said */
-    migrate(source, target, "");
+    assert_true(redis_move_key(&move, "{moving}:number"));
     assert_error(type(from, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
     assert_error(asking(to, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
-    migrate(source, target, ":index");
+    assert_true(redis_move_key(&move, "{moving}:number:index"));
     assert_error(type(from, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
     assert_error(asking(to, sha, declared("", "moving", "number", "call")), "TRYAGAIN");
     assert_answer(asking(to, sha, one_key("", "moving", "call")), "call", "invalid", "EVALSHA");
-    migrate(source, target, ":held");
+    assert_true(redis_move_key(&move, "{moving}:number:held"));
     assert_error(type(from, sha, declared("", "moving", "number", "call")), "ASK ");
     reply = asking(to, sha, declared("", "moving", "number", "call"));
     assert_string_equal(value_of(reply, "epoch"), epoch);
     assert_string_equal(value_of(reply, "number"), "5551");
     assert_answer(reply, "call", "ok", "");
 
-    assert_true(redis_do_ok(target, "CLUSTER", "SETSLOT", slot, "NODE", of_target, NULL));
-    assert_true(redis_do_ok(source, "CLUSTER", "SETSLOT", slot, "NODE", of_target, NULL));
+    assert_true(redis_move_end(&move));
     assert_error(type(from, sha, declared("", "moving", "number", "hangup 5551")), "MOVED ");
     reply = type(to, sha, declared("", "moving", "number", "hangup 5551"));
     assert_string_equal(value_of(reply, "epoch"), epoch);

@@ -54,9 +54,9 @@ static struct redis_cluster *cluster;
 
 /* A slot with a hash and a sorted set in it, about to move. */
 struct move {
+    struct redis_move of;
     struct redis_server *source, *target;
-    char source_id[41], target_id[41];
-    char slot[8], hash[32], zset[32];
+    char hash[32], zset[32];
 };
 
 /* Takes over @r. */
@@ -111,48 +111,27 @@ static void move_init(struct move *m, const char *tag)
     r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", m->hash, NULL);
     assert_non_null(r);
     assert_int_equal(r->type, REDIS_REPLY_INTEGER);
-    snprintf(m->slot, sizeof m->slot, "%d", (int)r->integer);
     m->source = redis_cluster_owner(cluster, cluster->node[0], (int)r->integer);
-    freeReplyObject(r);
     assert_non_null(m->source);
     m->target = cluster->node[m->source == cluster->node[0] ? 1 : 0];
-    assert_true(redis_node_id(m->source, m->source_id));
-    assert_true(redis_node_id(m->target, m->target_id));
+    m->of = (struct redis_move){ cluster, m->source, m->target, (int)r->integer, "", "" };
+    freeReplyObject(r);
 }
 
-static void move_begin(const struct move *m)
+static void move_begin(struct move *m)
 {
-    assert_true(
-        redis_do_ok(m->target, "CLUSTER", "SETSLOT", m->slot, "IMPORTING", m->source_id, NULL));
-    assert_true(
-        redis_do_ok(m->source, "CLUSTER", "SETSLOT", m->slot, "MIGRATING", m->target_id, NULL));
+    assert_true(redis_move_begin(&m->of));
 }
 
 static void move_key(const struct move *m, const char *key)
 {
-    char port[8];
-    redisReply *r;
-
-    snprintf(port, sizeof port, "%d", redis_server_port(m->target));
-    r = redis_do(m->source, "MIGRATE", "127.0.0.1", port, key, "0", "5000", NULL);
-    assert_non_null(r);
-    assert_int_equal(r->type, REDIS_REPLY_STATUS);
-    assert_string_equal(r->str, "OK"); /* not NOKEY */
-    freeReplyObject(r);
+    assert_true(redis_move_key(&m->of, key));
 }
 
 /* Moves what is left: a slot cannot be given away with keys in it. */
 static void move_end(const struct move *m)
 {
-    redisReply *r = redis_do(m->source, "CLUSTER", "GETKEYSINSLOT", m->slot, "10", NULL);
-
-    assert_non_null(r);
-    assert_int_equal(r->type, REDIS_REPLY_ARRAY);
-    for (size_t i = 0; i < r->elements; i++)
-        move_key(m, r->element[i]->str);
-    freeReplyObject(r);
-    assert_true(redis_do_ok(m->target, "CLUSTER", "SETSLOT", m->slot, "NODE", m->target_id, NULL));
-    assert_true(redis_do_ok(m->source, "CLUSTER", "SETSLOT", m->slot, "NODE", m->target_id, NULL));
+    assert_true(redis_move_end(&m->of));
 }
 
 /* A command with one key is answered wherever that key is. */

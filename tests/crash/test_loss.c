@@ -773,6 +773,7 @@ static void restart(struct world *w)
  * library is no client of clusters. */
 #define MASTERS 3
 #define CLUSTER_SLOTS 16384
+#define SLOTS_MOVED_MAX 64
 
 static struct redis_cluster *cluster;
 
@@ -928,67 +929,32 @@ static int cable_end(void **state)
     return 0;
 }
 
-/* What is moved with one slot, and from where to where. */
-struct move {
-    struct redis_server *source, *target;
-    char source_id[41], target_id[41], port[16];
-};
-
-static void set_slot(struct redis_server *s, const char *slot, const char *what, const char *id)
-{
-    assert_true(redis_do_ok(s, "CLUSTER", "SETSLOT", slot, what, id, NULL));
-}
-
-static void slot_begins(struct move *m, const char *slot)
-{
-    set_slot(m->target, slot, "IMPORTING", m->source_id);
-    set_slot(m->source, slot, "MIGRATING", m->target_id);
-}
-
-static void slot_ends(struct move *m, const char *slot)
-{
-    redisReply *keys = redis_do(m->source, "CLUSTER", "GETKEYSINSLOT", slot, "100", NULL);
-
-    assert_true(keys != NULL && keys->type == REDIS_REPLY_ARRAY);
-    for (size_t i = 0; i < keys->elements; i++)
-        assert_true(redis_do_ok(m->source, "MIGRATE", "127.0.0.1", m->port, keys->element[i]->str,
-                                "0", "60000", NULL));
-    freeReplyObject(keys);
-    set_slot(m->target, slot, "NODE", m->target_id);
-    for (int i = 0; i < MASTERS; i++)
-        set_slot(cluster->node[i], slot, "NODE", m->target_id);
-}
-
 /* Every slot in which there is something goes to @target; meanwhile the source serves. */
 static void slots_go_to(struct world *w, struct redis_server *source, struct redis_server *target)
 {
-    struct move m = { .source = source, .target = target };
+    struct redis_move move[SLOTS_MOVED_MAX];
     redisReply *keys = redis_do(source, "KEYS", "*", NULL);
     bool moves[CLUSTER_SLOTS] = { false };
-    char slot[16];
+    size_t n = 0;
 
     assert_true(keys != NULL && keys->type == REDIS_REPLY_ARRAY && keys->elements > 0);
-    assert_true(redis_node_id(source, m.source_id) && redis_node_id(target, m.target_id));
-    (void)snprintf(m.port, sizeof m.port, "%d", redis_server_port(target));
     for (size_t i = 0; i < keys->elements; i++) {
         redisReply *r = redis_do(source, "CLUSTER", "KEYSLOT", keys->element[i]->str, NULL);
 
         assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+        if (!moves[r->integer]) {
+            assert_true(n < SLOTS_MOVED_MAX);
+            move[n++] = (struct redis_move){ cluster, source, target, (int)r->integer, "", "" };
+        }
         moves[r->integer] = true;
         freeReplyObject(r);
     }
     freeReplyObject(keys);
-    for (int i = 0; i < CLUSTER_SLOTS; i++) {
-        (void)snprintf(slot, sizeof slot, "%d", i);
-        if (moves[i])
-            slot_begins(&m, slot);
-    }
+    for (size_t i = 0; i < n; i++)
+        assert_true(redis_move_begin(&move[i]));
     play(w, 6, 0);
-    for (int i = 0; i < CLUSTER_SLOTS; i++) {
-        (void)snprintf(slot, sizeof slot, "%d", i);
-        if (moves[i])
-            slot_ends(&m, slot);
-    }
+    for (size_t i = 0; i < n; i++)
+        assert_true(redis_move_end(&move[i]));
     nothing_to_be_had(w, 0);
     clients_go_to(w, target);
 }

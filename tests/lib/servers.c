@@ -1074,6 +1074,67 @@ bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms)
     return true;
 }
 
+static int compare_lines(const void *a, const void *b)
+{
+    return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* Who has which slots since which epoch as @s sees it: a line for each node, sorted.  The
+ * caller's to free; NULL: it does not say. */
+static char *view_of(struct redis_server *s)
+{
+    enum { FIELD_EPOCH = 6, FIELD_SLOTS = 8, LINES_MAX = 64 };
+    redisReply *r = redis_do(s, "CLUSTER", "NODES", NULL);
+    char *line[LINES_MAX], *rest, *view = NULL;
+    size_t n = 0, len = 0;
+
+    if (r != NULL && r->type == REDIS_REPLY_STRING) {
+        view = checked(calloc(r->len + 2, 1));
+        for (char *l = strtok_r(r->str, "\n", &rest); l != NULL && n < LINES_MAX;
+             l = strtok_r(NULL, "\n", &rest))
+            line[n++] = l;
+        qsort(line, n, sizeof line[0], compare_lines);
+    }
+    for (size_t i = 0; i < n; i++) {
+        char *inner;
+        int field = 0;
+
+        for (char *word = strtok_r(line[i], " ", &inner); word != NULL;
+             word = strtok_r(NULL, " ", &inner), field++)
+            if (field == 0 || field == FIELD_EPOCH || (field >= FIELD_SLOTS && word[0] != '['))
+                len += (size_t)sprintf(view + len, "%s ", word);
+        view[len - 1] = '\n';
+    }
+    freeReplyObject(r);
+    return view;
+}
+
+bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms)
+{
+    int64_t until = now_ms() + timeout_ms;
+    bool agreed;
+
+    do {
+        char *first = view_of(c->node[0]);
+
+        agreed = first != NULL;
+        for (int i = 1; agreed && i < c->nodes; i++) {
+            char *view = view_of(c->node[i]);
+
+            agreed = view != NULL && strcmp(first, view) == 0;
+            free(view);
+        }
+        free(first);
+        if (!agreed && now_ms() > until) {
+            fail("the nodes do not agree on their slots after %d ms", timeout_ms);
+            return told(false);
+        }
+        if (!agreed)
+            pause_briefly();
+    } while (!agreed);
+    return true;
+}
+
 static struct redis_server *node_at(struct redis_cluster *c, long long port)
 {
     for (int i = 0; i < c->nodes; i++)
@@ -1099,6 +1160,58 @@ struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_s
     if (owner == NULL)
         fail("nobody serves slot %d", slot);
     return owner;
+}
+
+/* ---- slots that move ---- */
+
+static bool set_slot(struct redis_server *s, const struct redis_move *m, const char *what,
+                     const char *id)
+{
+    char slot[12];
+
+    snprintf(slot, sizeof slot, "%d", m->slot);
+    return redis_do_ok(s, "CLUSTER", "SETSLOT", slot, what, id, NULL);
+}
+
+bool redis_move_begin(struct redis_move *m)
+{
+    return redis_cluster_wait_agreed(m->cluster, START_MS) &&
+           redis_node_id(m->source, m->source_id) && redis_node_id(m->target, m->target_id) &&
+           set_slot(m->target, m, "IMPORTING", m->source_id) &&
+           set_slot(m->source, m, "MIGRATING", m->target_id);
+}
+
+bool redis_move_key(const struct redis_move *m, const char *key)
+{
+    char port[12];
+    redisReply *r;
+    bool moved;
+
+    snprintf(port, sizeof port, "%d", m->target->port);
+    r = redis_do(m->source, "MIGRATE", m->target->address, port, key, "0", "60000", NULL);
+    moved = r != NULL && r->type == REDIS_REPLY_STATUS && strcmp(r->str, "OK") == 0;
+    if (!moved)
+        fail("MIGRATE %s: %s", key, r != NULL && r->str != NULL ? r->str : "no answer");
+    freeReplyObject(r);
+    return told(moved);
+}
+
+bool redis_move_end(const struct redis_move *m)
+{
+    char slot[12];
+    redisReply *r;
+    bool good;
+
+    snprintf(slot, sizeof slot, "%d", m->slot);
+    r = redis_do(m->source, "CLUSTER", "GETKEYSINSLOT", slot, "1000", NULL);
+    good = r != NULL && r->type == REDIS_REPLY_ARRAY;
+    for (size_t i = 0; good && i < r->elements; i++)
+        good = redis_move_key(m, r->element[i]->str);
+    freeReplyObject(r);
+    good = good && set_slot(m->target, m, "NODE", m->target_id);
+    for (int i = 0; good && i < m->cluster->primaries; i++)
+        good = set_slot(m->cluster->node[i], m, "NODE", m->target_id);
+    return told(good);
 }
 
 const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_MAX])

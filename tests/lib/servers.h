@@ -135,6 +135,10 @@ bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms);
 /* Waits until every node, all of which run, says so and shows every primary and replica. */
 bool redis_cluster_wait_whole(struct redis_cluster *c, int timeout_ms);
 
+/* Waits until all nodes, all of which run, say the same of whose each slot is, and since which
+ * epoch. */
+bool redis_cluster_wait_agreed(struct redis_cluster *c, int timeout_ms);
+
 /* The node that serves @slot in the eyes of @asked; NULL: nobody does. */
 struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_server *asked,
                                          int slot);
@@ -144,6 +148,20 @@ bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_
 
 /* A node's name in the cluster, 40 digits. */
 bool redis_node_id(struct redis_server *s, char id[41]);
+
+/* A slot on its way from one primary to another. */
+struct redis_move {
+    struct redis_cluster *cluster;
+    struct redis_server *source, *target;
+    int slot;
+    char source_id[41], target_id[41];
+};
+
+/* Waits until the nodes agree: who does not know the greatest epoch takes one that another has,
+ * too, and then the slot is either's. */
+bool redis_move_begin(struct redis_move *m);
+bool redis_move_key(const struct redis_move *m, const char *key);
+bool redis_move_end(const struct redis_move *m); /* with the keys that are left */
 
 /* redis+cluster://[:password@]address:port,address:port...; returns @buf. */
 const char *redis_cluster_url(const struct redis_cluster *c, char buf[REDIS_URL_MAX]);

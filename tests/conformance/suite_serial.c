@@ -778,7 +778,7 @@ static void numbers_that_come_back_go_out_first_and_in_order(void **state)
 static void what_a_lost_store_gave_out_is_seen(void **state)
 {
     struct fixture *f = *state;
-    uint64_t mine, held, of_lost;
+    uint64_t mine, held, of_lost, ended;
 
     if (backend->durable)
         no_twin(f); /* a store that has an identity notes it down with a grant */
@@ -802,6 +802,18 @@ static void what_a_lost_store_gave_out_is_seen(void **state)
     held = f->r.of.serial.token;
     stale(f, "confirm i I5 token=%" PRIu64, mine);
     assert_stands(f, "lost", of_lost);
+    /* nor do tokens which no hold has: that of a change of the rule, that of a hold which ended */
+    stale(f, "confirm i I5 token=1");
+    assert_stands(f, "lost", of_lost);
+    ok(f, "reserve i");
+    ended = f->r.of.serial.token;
+    ok(f, "void i I11 token=%" PRIu64, ended);
+    for (int i = 0; i < 3; i++) {
+        static const char *const verbs[] = { "confirm", "return", "void" };
+
+        stale(f, "%s i I5 token=%" PRIu64, verbs[i], ended);
+        assert_stands(f, "lost", of_lost);
+    }
     ok(f, "confirm i I5 token=%" PRIu64, of_lost);
     assert_stands(f, "confirmed", f->r.version);
     same(f, "confirm i I5 token=%" PRIu64, of_lost);
@@ -835,8 +847,8 @@ static void what_a_lost_store_gave_out_is_seen(void **state)
     ok(f, "holds i");
     assert_int_equal(f->r.of.serial.n_rows, 0);
     ok(f, "reserve i");
-    assert_string_equal(serial(f, 0), "I11");
-    ok(f, "void i I11 token=%" PRIu64, f->r.of.serial.token);
+    assert_string_equal(serial(f, 0), "I12");
+    ok(f, "void i I12 token=%" PRIu64, f->r.of.serial.token);
     ok(f, "delete i");
 }
 

@@ -608,6 +608,15 @@ static int64_t rank_of(const work *w, int64_t period, int64_t number)
                : number;
 }
 
+/* May a gap-free rule have number @k?  One beyond those that it may has no rank of its own, but
+ * that of a number of a later period, or none at all. */
+static bool has_rank(const work *w, int64_t k)
+{
+    return k <= (w->scope.settings[SET_RESET] != USHER_RESET_NONE
+                     ? (INT64_C(1) << USHER__GAPFREE_BITS) - 1
+                     : USHER__GAPFREE_MAX);
+}
+
 #define ID_SIZE 24 /* bytes of the id of a hold, an end or a range, with a NUL */
 
 /* Make @r those from @first to @last of its period.  @id is needed until it is written. */
@@ -647,10 +656,12 @@ static int64_t lose(const work *w, change *c, const struct state *s, int64_t las
 /* Those that are lost and have number @k of @period among them.  MISSING. */
 static enum usher_status lost_with(work *w, int64_t k, int64_t period, struct usher_record *r)
 {
-    enum usher_status status =
-        w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, (uint64_t)rank_of(w, period, k),
-                     (uint64_t)USHER_EXACT_MAX + 1, true, r);
+    enum usher_status status = USHER_MISSING;
 
+    if (has_rank(w, k))
+        status =
+            w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, (uint64_t)rank_of(w, period, k),
+                         (uint64_t)USHER_EXACT_MAX + 1, true, r);
     return status == USHER_OK && (r->n[N_PERIOD] != period || pair(r->n + N_NUMBER) > k ||
                                   pair(r->n + N_UPTO) < k)
                ? USHER_MISSING
@@ -1045,9 +1056,10 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
     struct usher_text name = { id, 0 };
     enum usher_status status = USHER_MISSING;
 
-    name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
-    if (!queued(w))
+    if (!queued(w) && has_rank(w, k)) {
+        name.size = (size_t)snprintf(id, sizeof id, "%" PRId64, rank_of(w, period, k));
         status = w->ops->find(w->txn, &w->scope, KIND_HOLD, &name, r);
+    }
     if (status == USHER_OK && due(r, w->now)) {
         r->state = (uint8_t)leads(s, r, USHER__SERIAL_E_EXPIRE);
         r->until_ms = 0;
@@ -1439,6 +1451,7 @@ static enum usher_status rule(work *w)
     const struct usher_serial_args *a = &w->command->arg.serial;
     const int64_t *old = w->scope.settings;
     bool exists = w->scope.ref != NULL && old[SET_RULE] != 0, made, used, restamped, moved;
+    bool any = false; /* lost */
     struct usher__serial_format f, was;
     struct usher__packer p;
     unsigned char packed[USHER__SERIAL_FORMAT_MAX];
@@ -1487,20 +1500,19 @@ static enum usher_status rule(work *w)
         usher_reply_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
-    if (exists && made &&
+    if (exists)
+        status = lost_any(w, &any);
+    if (status != USHER_OK)
+        return status;
+    /* nor while numbers of a period that is over are lost: whoever has one has to name it still */
+    if (exists && (made || any) &&
         (f.base != was.base || f.step != was.step || f.radix != was.radix ||
          (f.check != USHER_CHECK_NONE) != (was.check != USHER_CHECK_NONE) ||
          set[SET_MODE] != old[SET_MODE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
-    if (exists && (set[SET_RESET] != old[SET_RESET] || moved)) {
-        bool any;
-
-        status = lost_any(w, &any);
-        if (status != USHER_OK)
-            return status;
-        if (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0)
-            return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
-    }
+    if (exists && (set[SET_RESET] != old[SET_RESET] || moved) &&
+        (any || w->scope.counts[COUNT_HELD] + w->scope.counts[COUNT_RETURNED] > 0))
+        return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_HELD, &s);
     if (moved && (made || used) && day_goes_back(w, old[SET_ZONE], set[SET_ZONE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_BACK, &s);
     if (!exists) {

@@ -852,6 +852,67 @@ static void what_a_lost_store_gave_out_is_seen(void **state)
     ok(f, "delete i");
 }
 
+/* Whoever had one of them still has to be able to name it. */
+static void a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost(void **state)
+{
+    static const char *const others[] = { "base=100", "step=7", "radix=16", "check=luhn",
+                                          "mode=queue" };
+    struct fixture *f = *state;
+    uint64_t of_lost;
+
+    if (backend->durable)
+        no_twin(f);
+    ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree authority=1");
+    ok(f, "grant i 9 12");
+    assert_int_equal(f->r.of.serial.count, 9);
+    of_lost = f->r.version;
+    f->now += DAY;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        refused(f, "rule i %s", others[i]);
+        assert_int_equal(f->r.of.serial.why, USHER_SERIAL_WHY_KEPT);
+    }
+    ok(f, "rule i critical=5"); /* what no number depends on */
+    refused(f, "delete i");
+    ok(f, "confirm i 20231114-5 token=%" PRIu64, of_lost);
+    ok(f, "void i 20231114-1 token=%" PRIu64 " n=4", of_lost);
+    refused(f, "rule i base=100");
+    ok(f, "void i 20231114-6 token=%" PRIu64 " n=4", of_lost);
+    ok(f, "rule i base=100 mode=queue");
+    ok(f, "delete i");
+}
+
+/* Numbers of two periods stand in one order, in which there is no place for it. */
+static void a_number_beyond_those_of_a_period_is_not_one_of_the_next(void **state)
+{
+    static const char *const beyond[] = { "20231113-2147483649", "20231113-2147483653",
+                                          "20231113-9223372036854775807" };
+    struct fixture *f = *state;
+    uint64_t token, of_lost;
+
+    if (backend->durable)
+        no_twin(f);
+    ok(f, "rule i date=%%Y%%m%%d- reset=day mode=gapfree authority=1");
+    ok(f, "grant i 0 3");
+    ok(f, "reserve i lease=60000");
+    assert_string_equal(serial(f, 0), "20231114-1");
+    token = f->r.of.serial.token;
+    ok(f, "grant i 9 12");
+    of_lost = f->r.version;
+    for (size_t i = 0; i < sizeof beyond / sizeof *beyond; i++) {
+        ok(f, "show i serial=%s", beyond[i]);
+        assert_stands(f, "past", (uint64_t)0);
+        assert_true(f->r.of.serial.rows->first > INT32_MAX);
+        stale(f, "confirm i %s token=%" PRIu64, beyond[i], token);
+        assert_stands(f, "past", (uint64_t)0);
+        stale(f, "void i %s token=%" PRIu64, beyond[i], of_lost);
+        assert_stands(f, "past", (uint64_t)0);
+    }
+    ok(f, "show i serial=20231114-5");
+    assert_stands(f, "lost", of_lost);
+    ok(f, "show i serial=20231114-1");
+    assert_stands(f, "held", token);
+}
+
 /* Somebody has printed it on an invoice. */
 static void a_number_keeps_the_format_it_was_reserved_under(void **state)
 {
@@ -1552,6 +1613,8 @@ int suite_serial(const struct backend *b)
         TEST(a_repeat_gets_the_first_serials),
         TEST(numbers_that_come_back_go_out_first_and_in_order),
         TEST(what_a_lost_store_gave_out_is_seen),
+        TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),
+        TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next),
         TEST(a_number_keeps_the_format_it_was_reserved_under),
         TEST(what_was_settled_says_so_when_asked_again),
         TEST(one_number_is_shown),

@@ -491,11 +491,12 @@ function S.make_rules()
         local mode, reset = set[K.SET_MODE + 1], set[K.SET_RESET + 1]
         local zone, zone_was = set[K.SET_ZONE + 1], old[K.SET_ZONE + 1]
         local moved = zone ~= zone_was and f[3] ~= ''
-        if exists and made and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
+        local lost = exists and S.lost_any()
+        if exists and (made or lost) and (f[4] ~= was[4] or f[5] ~= was[5] or f[7] ~= was[7] or
             (f[8] ~= 0) ~= (was[8] ~= 0) or mode ~= old[K.SET_MODE + 1]) then
             return S.turned_down(K.REFUSED, K.WHY_KEPT, s)
         end
-        if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (records > 0 or S.lost_any()) then
+        if exists and (reset ~= old[K.SET_RESET + 1] or moved) and (records > 0 or lost) then
             return S.turned_down(K.REFUSED, K.WHY_HELD, s)
         end
         -- the same number may be printed in each period: so no day may come twice
@@ -661,6 +662,11 @@ function S.make_holds()
         return S.set[K.SET_RESET + 1] ~= 0 and period * K.RANK_BIT + n or n
     end
 
+    -- see has_rank()
+    function S.has_rank(k)
+        return not S.less(S.set[K.SET_RESET + 1] ~= 0 and {2, 147483647} or {9007199, 254740991}, k)
+    end
+
     -- how many are behind @a up to @b: both of a gap-free rule, so below 2^53
     function S.many(a, b) return (b[1] - a[1]) * 1000000000 + b[2] - a[2] end
 
@@ -683,7 +689,7 @@ function S.make_holds()
 
     -- see lost_with()
     function S.lost_with(k, period)
-        local r = S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
+        local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
         return r and r.n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
     end
 
@@ -924,7 +930,7 @@ function S.make_holds()
     function S.standing(s, k, period)
         local r
         if not S.queued() then
-            r = S.find('3', format('%.0f', S.rank(period, k)))
+            r = S.has_rank(k) and S.find('3', format('%.0f', S.rank(period, k)))
             if r and S.due_now(r) then
                 r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
             end

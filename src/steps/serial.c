@@ -1781,6 +1781,28 @@ static const char *scope_fault(const struct usher_scope *scope)
     return NULL;
 }
 
+/* Numbers that are lost are found by where they stand, and never twice if the id follows from that.
+ * @scope may be NULL. */
+static bool stands_by_its_first(const struct usher_scope *scope, const struct usher_record *r)
+{
+    char id[ID_SIZE];
+    size_t size = (size_t)snprintf(id, sizeof id, "%" PRIu64, r->rank);
+    uint64_t rank = (uint64_t)pair(r->n + N_NUMBER);
+
+    if (r->id.size != size || memcmp(r->id.data, id, size) != 0)
+        return false;
+    if (scope == NULL)
+        return true;
+    if (scope->settings[SET_RESET] != USHER_RESET_NONE) {
+        if (pair(r->n + N_UPTO) >> USHER__GAPFREE_BITS != 0)
+            return false;
+        rank += (uint64_t)r->n[N_PERIOD] << USHER__GAPFREE_BITS;
+    } else if (r->n[N_PERIOD] != 0) {
+        return false;
+    }
+    return r->rank == rank;
+}
+
 static const char *record_fault(const struct usher_scope *scope, const struct usher_record *r)
 {
     struct usher__serial_format f;
@@ -1839,6 +1861,8 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         if (scope != NULL && r->n[N_PERIOD] == scope->counts[COUNT_PERIOD] &&
             pair(r->n + N_UPTO) > pair(scope->counts + COUNT_CUR))
             return "is of numbers that were not made yet";
+        if (!stands_by_its_first(scope, r))
+            return "does not stand where its first number is";
         return NULL;
     case USHER_KIND_REQUEST:
         return NULL;

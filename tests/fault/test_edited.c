@@ -87,6 +87,8 @@ static const char *const before[] = {
     "serial reserve g owner=o1",
     "serial reserve g owner=o2",
     "serial reserve g owner=o3",
+    "serial rule g authority=1",
+    "serial grant g 9 12", /* 4 to 9 are lost */
     "id create i step=10 limit=1000",
     "id next i n=3 req=q1",
 };
@@ -173,6 +175,22 @@ static const char *const after[] = {
     "serial confirm g G1 token=2",
     "serial return g G2 token=3",
     "serial void g G3 token=4",
+    "serial show g G5",
+    "serial holds g",
+    "serial holds g n=1",
+    "serial confirm g G5 token=6",
+    "serial confirm g G5 token=6",
+    "serial void g G7 token=6 n=2",
+    "serial return g G9 token=6 req=q1",
+    "serial void g G6 token=6 n=9",
+    "serial confirm g G15 token=4503599627370496", /* 10 to 14 are lost as well */
+    "serial void g G12 token=4503599627370496 n=2",
+    "serial show g G9223372036854775807",
+    "serial grant g 20 25",
+    "serial reserve g owner=o9",
+    "serial holds g",
+    "serial rule g reset=year date=%Y",
+    "serial delete g",
     "serial sweep g",
     "serial delete s",
     "id show i",
@@ -570,6 +588,27 @@ static void an_edit_is_named_as_damage(void **state)
         { "UPDATE scope SET s13 = 0 WHERE noun = 4 AND name = 's'", "serial show s", "a setting" },
         { "UPDATE scope SET s0 = 7 WHERE noun = 1 AND name = 'p'", "number call p", "an order" },
         { "UPDATE scope SET s2 = 7 WHERE noun = 2 AND name = 'q'", "queue stats q", "a setting" },
+        /* 4 to 9 of g are lost */
+        { "UPDATE record SET state = 3 WHERE id = '4' AND list % 8 = 6", "serial show g G5",
+          "lost 4 has no known state" },
+        { "UPDATE record SET n1 = 0 WHERE id = '4' AND list % 8 = 6", "serial confirm g G5 token=6",
+          "lost 4 has numbers out of range" },
+        { "UPDATE record SET n5 = 3 WHERE id = '4' AND list % 8 = 6", "serial confirm g G5 token=6",
+          "lost 4 has numbers out of range" },
+        { "UPDATE record SET n4 = 9007200 WHERE id = '4' AND list % 8 = 6",
+          "serial void g G5 token=6 n=5", "lost 4 has numbers out of range" },
+        { "UPDATE record SET n4 = 9007199, n5 = 254740992 WHERE id = '4' AND list % 8 = 6",
+          "serial holds g", "lost 4 has numbers out of range" },
+        { "UPDATE record SET n5 = -1 WHERE id = '4' AND list % 8 = 6", "serial holds g",
+          "lost 4 has numbers out of range" },
+        { "UPDATE record SET rank = 3 WHERE id = '4' AND list % 8 = 6", "serial holds g",
+          "lost 4 does not stand where" },
+        { "UPDATE record SET id = '5' WHERE id = '4' AND list % 8 = 6", "serial holds g",
+          "lost 5 does not stand where" },
+        /* what the audit alone can see */
+        { "UPDATE record SET n1 = 5 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
+        { "UPDATE record SET n2 = 7 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
+        { "UPDATE record SET n5 = 10 WHERE id = '4' AND list % 8 = 6", "serial holds g", NULL },
         /* gaps: what is in one would be told as lost to those who have it; the audit says so */
         { "UPDATE scope SET gaps = x'00000000000000020000000000000001' WHERE noun = 1",
           "number stats p", NULL },
@@ -764,18 +803,34 @@ static void key_edit(void)
 }
 
 /* Numbers of a record by which a script counts, and where they stand in its bytes: none of them
- * makes it run on. */
+ * makes it run on, and nothing is done by what cannot be. */
 static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
 {
     static const struct {
-        const char *field;
-        size_t at; /* of its seven bytes */
-        const char *line;
+        const char *key, *field;
+        size_t at; /* of its bytes */
+        const char *line, *bytes;
+        size_t size;
     } edits[] = {
-        { "1:ann", 40, "queue agents q" },
-        { "1:ann", 40, "queue room q ann" },
-        { "1:ann", 40, "queue logout q ann" },
-        { "1:ann", 47, "queue free q ann" },
+#define HUGE_BYTES "\x3f\x3f\x3f\x3f\x3f\x3f\x3f", 7
+        { "{q}:queue", "1:ann", 40, "queue agents q", HUGE_BYTES },
+        { "{q}:queue", "1:ann", 40, "queue room q ann", HUGE_BYTES },
+        { "{q}:queue", "1:ann", 40, "queue logout q ann", HUGE_BYTES },
+        { "{q}:queue", "1:ann", 47, "queue free q ann", HUGE_BYTES },
+        /* 4 to 9 of g are lost: its state, rank, first, period, last */
+        { "{g}:serial", "6:4", 10, "serial confirm g G5 token=6", "\3", 1 },
+        { "{g}:serial", "6:4", 40, "serial confirm g G5 token=6", HUGE_BYTES },
+        { "{g}:serial", "6:4", 40, "serial holds g", "\377\377\377\377\377\377\377", 7 },
+        { "{g}:serial", "6:4", 47, "serial confirm g G5 token=6", "\0\0\0\0\0\0\0", 7 },
+        { "{g}:serial", "6:4", 47, "serial return g G5 token=6", "\0\0\0\0\0\0\5", 7 },
+        { "{g}:serial", "6:4", 47, "serial void g G5 token=6 n=2", HUGE_BYTES },
+        { "{g}:serial", "6:4", 54, "serial show g G5", "\0\0\0\0\0\0\7", 7 },
+        { "{g}:serial", "6:4", 68, "serial confirm g G5 token=6", HUGE_BYTES },
+        { "{g}:serial", "6:4", 68, "serial holds g", HUGE_BYTES },
+        { "{g}:serial", "6:4", 75, "serial confirm g G5 token=6", HUGE_BYTES },
+        { "{g}:serial", "6:4", 75, "serial show g G5", "\0\0\0\0\0\0\3", 7 },
+        { "{g}:serial", "6:4", 75, "serial holds g", "\377\377\377\377\377\377\377", 7 },
+#undef HUGE_BYTES
     };
     char url[STORE_URL_MAX];
 
@@ -784,27 +839,36 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         struct usher_engine *e;
         struct usher_reply r;
         struct line l;
-        redisReply *record;
+        redisReply *record, *after_it;
         char line[128];
+        uint64_t faults = 0;
 
         if (!redis_begin(url))
             return;
-        record = asked("HGET {q}:queue %s", edits[i].field);
+        record = asked("HGET %s %s", edits[i].key, edits[i].field);
         assert_int_equal(record->type, REDIS_REPLY_STRING);
-        assert_true(record->len > edits[i].at + 7);
-        memset(record->str + edits[i].at, 0x3f, 7);
-        freeReplyObject(asked("HSET {q}:queue %s %b", edits[i].field, record->str, record->len));
-        freeReplyObject(record);
+        assert_true(record->len > edits[i].at + edits[i].size);
+        memcpy(record->str + edits[i].at, edits[i].bytes, edits[i].size);
+        freeReplyObject(
+            asked("HSET %s %s %b", edits[i].key, edits[i].field, record->str, record->len));
         e = engine_open(url, PATIENCE_MS);
         assert_non_null(e);
         (void)snprintf(line, sizeof line, "%s now=" NOW, edits[i].line);
         line_read(&l, line);
         (void)usher_execute(e, &l.c, &r, 1);
         if (r.status < USHER_UNAVAILABLE || strstr(r.message, "damaged") == NULL)
-            fail_msg("%s: %s, %s", line, usher_status_word(r.status), r.message);
+            fail_msg("%s, %s at %zu: %s, %s", line, edits[i].field, edits[i].at,
+                     usher_status_word(r.status), r.message);
         nothing_runs_on(line);
         usher_reply_done(&r);
         line_done(&l);
+        after_it = asked("HGET %s %s", edits[i].key, edits[i].field);
+        assert_int_equal(after_it->len, record->len);
+        assert_memory_equal(after_it->str, record->str, record->len);
+        freeReplyObject(after_it);
+        freeReplyObject(record);
+        if (usher_audit(e, NULL, NULL, &faults) == USHER_OK)
+            assert_true(faults > 0);
         usher_close(e);
         redisFree(redis);
         redis = NULL;

@@ -687,10 +687,21 @@ function S.make_holds()
         return S.many(s.cur, last)
     end
 
+    -- a range as lose() leaves it, or the store is damaged: see record_fault()
+    function S.sound_range(r)
+        local first, last = {r.n0, r.n1}, {r.n4, r.n5}
+        if r.state ~= K.SERIAL_LOST or r.n0 < 0 or r.n1 < 0 or r.n1 > 999999999 or r.n5 < 0 or r.n5 > 999999999
+            or r.n0 + r.n1 < 1 or S.less(last, first) or not S.has_rank(last) or r.rank ~= S.rank(r.n2, first)
+            or r.id ~= format('%.0f', r.rank) or S.set[K.SET_RESET + 1] == 0 and r.n2 ~= 0 then
+            S.damaged()
+        end
+        return r
+    end
+
     -- see lost_with()
     function S.lost_with(k, period)
         local r = S.has_rank(k) and S.walk('6', '0', nil, S.rank(period, k), 9007199254740992, true)
-        return r and r.n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
+        return r and S.sound_range(r).n2 == period and not S.less({r.n4, r.n5}, k) and r or nil
     end
 
     function S.move(from, event)
@@ -1111,6 +1122,7 @@ function S.make_holds()
                 if S.due_now(r) then
                     r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
                 end
+                if list == 3 then S.sound_range(r) end
                 S.add_hold(s, r)
                 n = n + 1
             end

@@ -1104,6 +1104,52 @@ static enum usher_status stale(work *w, const struct state *s, int64_t k, int64_
     return add_hold(w, s, &r);
 }
 
+/* The number that @serial told when it was lost: the format may be another one by now.  One that
+ * was settled since then by token @claim is found as well, for who asks again.  MISSING. */
+static enum usher_status lost_by_format(work *w, const struct usher_text *serial, int64_t claim,
+                                        int64_t *ret_k, int64_t *ret_period)
+{
+    struct usher__serial_format f;
+    struct usher_record r;
+    uint64_t hi = 0, order = 0;
+    enum usher_status status = USHER_OK;
+
+    for (int i = 0; i < USHER__STEP_MAX; i++) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_LOST, READY, NULL, hi, order, false, &r);
+        if (status != USHER_OK)
+            break;
+        if (usher__serial_unpack(&r.data, &f) &&
+            usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period) &&
+            *ret_period == r.n[N_PERIOD] && *ret_k >= pair(r.n + N_NUMBER) &&
+            *ret_k <= pair(r.n + N_UPTO))
+            return USHER_OK;
+        hi = r.rank;
+        order = r.order;
+    }
+    if (status != USHER_OK && status != USHER_MISSING)
+        return status;
+    hi = order = UINT64_MAX;
+    for (int i = 0; i < USHER__STEP_MAX && claim != 0; i++) {
+        status = w->ops->walk(w->txn, &w->scope, KIND_END, READY, NULL, hi, order, true, &r);
+        if (status != USHER_OK)
+            return status;
+        if (r.n[N_CLAIM] == claim && tells(&r, serial)) {
+            *ret_k = pair(r.n + N_NUMBER);
+            *ret_period = r.n[N_PERIOD];
+            return USHER_OK;
+        }
+        hi = 0;
+        order = r.order;
+    }
+    return USHER_MISSING;
+}
+
+/* A token as Redis gets it: store.h. */
+static int64_t claim_of(uint64_t token)
+{
+    return token <= USHER_EXACT_MAX ? (int64_t)token : USHER_EXACT_MAX + 1;
+}
+
 /* How many numbers may be lost for one that was given out: more than a store gives out in the time
  * in which it can lose something, and few enough to see a mistyped one. */
 #define LOST_MOST (INT64_C(1) << 20)
@@ -1119,9 +1165,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
                                      int64_t period, bool of_lost)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
-    int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0;
-    /* as Redis gets it: store.h */
-    int64_t claim = a->token <= USHER_EXACT_MAX ? (int64_t)a->token : USHER_EXACT_MAX + 1;
+    int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0, claim = claim_of(a->token);
     char ids[4][ID_SIZE];
     struct usher_record all, behind, one;
     struct usher_text name = { ids[0], 0 };
@@ -1254,8 +1298,15 @@ static enum usher_status settle_hold(work *w, unsigned event)
     if (!usher__serial_unpack(&s.rule.data, &f))
         return damaged(w);
     if (!usher__serial_place(&f, &a->serial, w->scope.settings[SET_RESET], &number, &period)) {
-        usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
-        return USHER_OK;
+        enum usher_status found =
+            lost_by_format(w, &a->serial, claim_of(a->token), &number, &period);
+
+        if (found == USHER_MISSING) {
+            usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+            return USHER_OK;
+        }
+        if (found != USHER_OK)
+            return found;
     }
     if (status == USHER_MISSING) {
         bool of_lost = usher__scope_lost(w, a->token);
@@ -1356,12 +1407,16 @@ static enum usher_status show_number(work *w, const struct state *s)
         return damaged(w);
     if (!usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period)) {
         status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
+        if (status == USHER_OK) {
+            number = pair(r.n + N_NUMBER);
+            period = r.n[N_PERIOD];
+        } else if (status == USHER_MISSING && !queued(w)) {
+            status = lost_by_format(w, serial, 0, &number, &period);
+        }
         if (status == USHER_MISSING) {
             usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
             return USHER_OK;
         }
-        number = pair(r.n + N_NUMBER);
-        period = r.n[N_PERIOD];
     }
     if (status == USHER_OK)
         status = standing(w, s, number, period, &r);

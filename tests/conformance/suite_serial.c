@@ -881,6 +881,41 @@ static void a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_l
     ok(f, "delete i");
 }
 
+/* It was printed by then, and `holds` tells it so. */
+static void a_number_that_is_lost_keeps_the_format_it_was_lost_under(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t of_lost;
+
+    if (backend->durable)
+        no_twin(f);
+    ok(f, "rule i prefix=G mode=gapfree authority=1");
+    ok(f, "grant i 9 12");
+    of_lost = f->r.version;
+    ok(f, "rule i prefix=H width=4");
+    ok(f, "grant i 19 22"); /* of these, and of those */
+    ok(f, "show i serial=G5");
+    assert_string_equal(serial(f, 0), "G5");
+    assert_stands(f, "lost", of_lost);
+    invalid(f, "show i serial=G11"); /* it is H0011 */
+    invalid(f, "confirm i G11 token=%" PRIu64, of_lost);
+    invalid(f, "confirm i X5 token=%" PRIu64, of_lost);
+    stale(f, "confirm i G5 token=1");
+    assert_stands(f, "lost", of_lost);
+    ok(f, "confirm i G5 token=%" PRIu64, of_lost);
+    assert_string_equal(serial(f, 0), "G5");
+    same(f, "confirm i G5 token=%" PRIu64, of_lost);
+    stale(f, "void i G5 token=%" PRIu64, of_lost);
+    ok(f, "void i G6 token=%" PRIu64 " n=4", of_lost);
+    ok(f, "void i G1 token=%" PRIu64 " n=4", of_lost);
+    same(f, "void i G1 token=%" PRIu64 " n=4", of_lost); /* nothing of that format is lost now */
+    ok(f, "show i serial=G1");
+    assert_stands(f, "voided", f->r.of.serial.token);
+    ok(f, "void i H0010 token=%" PRIu64 " n=10", of_lost + 2);
+    ok(f, "holds i");
+    assert_int_equal(f->r.of.serial.n_rows, 0);
+}
+
 /* Numbers of two periods stand in one order, in which there is no place for it. */
 static void a_number_beyond_those_of_a_period_is_not_one_of_the_next(void **state)
 {
@@ -1614,6 +1649,7 @@ int suite_serial(const struct backend *b)
         TEST(numbers_that_come_back_go_out_first_and_in_order),
         TEST(what_a_lost_store_gave_out_is_seen),
         TEST(a_rule_stays_what_it_is_while_numbers_of_a_period_that_is_over_are_lost),
+        TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under),
         TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next),
         TEST(a_number_keeps_the_format_it_was_reserved_under),
         TEST(what_was_settled_says_so_when_asked_again),

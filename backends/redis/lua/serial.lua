@@ -967,6 +967,27 @@ function S.make_holds()
         S.add_hold(s, r)
     end
 
+    -- see lost_by_format()
+    function S.lost_by_format(serial, claim)
+        local hi, order = 0, nil
+        for _ = 1, K.STEP_MAX do
+            local r = S.walk('6', '0', nil, hi, order)
+            if not r then break end
+            local k, period = S.place(munpack(S.sound_range(r).data), serial)
+            if k and period == r.n2 and not S.less(k, {r.n0, r.n1}) and not S.less({r.n4, r.n5}, k) then
+                return k, period
+            end
+            hi, order = r.rank, r.order
+        end
+        order = nil
+        for _ = 1, claim and K.STEP_MAX or 0 do
+            local r = S.walk('5', '0', nil, 0, order, true)
+            if not r then break end
+            if r.n4 ~= 0 and r.n4 == claim and S.tells(r, serial) then return {r.n0, r.n1}, r.n2 end
+            order = r.order
+        end
+    end
+
     -- see settle_lost(); true: it is answered
     function S.settle_lost(s, event, k, period, of_lost)
         local a = S.a
@@ -1052,6 +1073,7 @@ function S.make_holds()
             return S.stale(s, {ended.n0, ended.n1}, ended.n2)
         end
         local number, period = S.place(munpack(s.rule.data), serial)
+        if not number then number, period = S.lost_by_format(serial, token) end
         if not number then
             S.answer = {K.INVALID, 'serial is not of this rule'}
             return
@@ -1082,11 +1104,15 @@ function S.make_holds()
         local number, period = S.place(munpack(s.rule.data), serial)
         if not number then
             local r = not S.queued() and S.by_older_format(serial)
-            if not r then
+            if r then
+                number, period = {r.n0, r.n1}, r.n2
+            elseif not S.queued() then
+                number, period = S.lost_by_format(serial)
+            end
+            if not number then
                 S.answer = {K.INVALID, 'serial is not of this rule'}
                 return
             end
-            number, period = {r.n0, r.n1}, r.n2
         end
         local r = S.standing(s, number, period)
         S.token, S.ends = r.token, r.ends

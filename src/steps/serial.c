@@ -9,7 +9,8 @@
  * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
  * was reserved under), END (how the last hold of a number ended, with its format and in order of
  * tokens; the id is the number modulo how many are remembered, so that they replace each other),
- * REQUEST.
+ * LOST (numbers of one period that a lost store may have given out; id = rank = period and first
+ * number; its data is the format that they were lost under), REQUEST.
  *
  * The counters are in the counts of the scope, as pairs (core/wide.h): taken is the last one
  * given out, cur the last one made.  The stock is what lies between.

@@ -4,7 +4,8 @@
 -- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
 -- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
--- ended (as a hold; its id is the number modulo how many are remembered).
+-- ended (as a hold; its id is the number modulo how many are remembered; n4 the token that it was
+-- claimed by, if it was lost), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
 --
 -- Dates are not printed here: rows tell numbers and times, and the client prints.
 --@wide

@@ -385,7 +385,7 @@ mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/        if (passed) {/        if (false) {/' \
     tests/fault/test_redis_faults 'a_command_refused*'
-mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/            atomic_fetch_add(r->demotions, 1);/            atomic_fetch_add(r->demotions, 0);/' \
+mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
     tests/fault/test_redis_roles 'a_name*'
 mutant 'Redis: replicas are read from' backends/redis/redis.c 's/    if (role.size > 0 \&\& !is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
@@ -402,7 +402,9 @@ mutant 'script: nobody asks for the right to take out of a list' backends/redis/
 mutant 'script: nobody asks whoever types' backends/redis/lua/common.lua 's/        if why then error(why, 0) end//' \
     tests/unit/test_redis_script 'whoever_types*'
 mutant 'Redis: what is not permitted inside of a script was refused at the door' backends/redis/conn.c 's/           holds_one_of(t, ours, .*;/           true;/' \
-    tests/unit/test_redis_conn 'classes_hold*'
+    tests/unit/test_redis_texts 'classes_hold*'
+mutant 'Redis: 6.2 cannot have failed to flush its file in the middle of a script' backends/redis/conn.c 's/? raised_62(&t)/? classify_62(\&t)/' \
+    tests/unit/test_redis_texts 'classes_hold*'
 mutant 'TLS: any certificate will do' backends/redis/tls.c \
     's/SSL_VERIFY_PEER, look/SSL_VERIFY_NONE, look/' tests/fault/test_redis_tls 'a_wrong_server*'
 mutant 'TLS: a certificate may be for anybody' backends/redis/tls.c \
@@ -430,8 +432,29 @@ mutant 'TLS: errors of others are ours' backends/redis/tls.c \
     '/^static void attempt(/,/^}/s/    ERR_clear_error();//' tests/fault/test_redis_tls 'errors_of*'
 mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
     's/^    SSL_free(t->ssl);/    if (t->ssl != NULL) (void)SSL_shutdown(t->ssl);\n&/' tests/fault/test_redis_tls 'a_child*'
-mutant 'TLS: options of `rediss:` are taken by all' backends/redis/redis.c \
-    's/} else if (o->over_tls \&\& is_tls/} else if (is_tls/' tests/fault/test_redis_tls 'options*'
+mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
+    's/} else if (o->over_tls \&\& usher__redis_is_tls/} else if (usher__redis_is_tls/' tests/fault/test_redis_tls 'options*'
+mutant 'cluster: ASKING is left out' backends/redis/redis.c \
+    's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
+mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \
+    tests/cluster/test_cluster_cases 'moved_is_followed*'
+mutant 'cluster: ASK is remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (true)/' \
+    tests/cluster/test_cluster_cases 'ask_sends*'
+mutant 'cluster: the map is asked for with each redirect' backends/redis/cluster.c \
+    's/ now_ms + LOOK_MS + .*/ now_ms);/' tests/cluster/test_cluster_cases 'a_storm*'
+mutant 'cluster: whoever has the address is the node' backends/redis/redis.c \
+    's/ \&\& strcmp(reply->str, r->expects) != 0) {/ \&\& r->expects[0] == 0) {/' \
+    tests/cluster/test_cluster_cases 'another_cluster*'
+mutant 'cluster: a node that says nothing has all the time' backends/redis/redis.c \
+    's/now_ms + left \/ (int64_t)n_left/now_ms + left/' tests/cluster/test_cluster_cases 'a_node_that_says*'
+mutant 'engine: what was refused is sent behind what came after it' src/engine/engine.c \
+    's/if (tasks\[i\].again != 0 \&\& passed(tasks, i, n))/if (false)/' \
+    tests/cluster/test_cluster_cases 'what_was_refused*'
+mutant 'engine: who tries again does not wait' src/engine/engine.c 's/    if (later || tries > 2)$/    if (false)/' \
+    tests/cluster/test_cluster_cases 'two_that_name*'
+mutant 'engine: one lane for all nodes' src/engine/engine.c \
+    's/ combine(e, &e->lanes\[tasks\[0\].lane\], tasks/ combine(e, \&e->lanes[0], tasks/' \
+    tests/cluster/test_cluster_apart
 mutant 'what a store has lost is called stale' src/steps/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_lost 'an_older_copy*'

@@ -1283,7 +1283,8 @@ static bool holds_one_of(const struct text *t, const char *const *list, size_t n
 
 /* The state of the server, which redis.call() of a write looks at before the first write of
  * a script only: READONLY, OOM, MISCONF and NOREPLICAS in Redis 7; OOM in 6.2, where the
- * others are looked at each time but cannot change while a script runs. */
+ * others are looked at each time but cannot change while a script runs, except for one: see
+ * raised_62(). */
 static enum usher__redis_class classify_inside(const struct text *t)
 {
     if (word_in(t, " NOREPLICAS "))
@@ -1297,6 +1298,14 @@ static enum usher__redis_class classify_62(struct text *t)
     return skip(t, "@user_script: ") && skip_number(t) && skip(t, ": -")
                ? classify_inside(t)
                : USHER__REDIS_SCRIPT_ERROR;
+}
+
+/* The same as redis.call() raised it, at any place of the script.  The file of commands is flushed
+ * by another thread of the server, which may fail between two writes. */
+static enum usher__redis_class raised_62(struct text *t)
+{
+    return holds(t, "-MISCONF Errors writing to the AOF file") ? USHER__REDIS_SCRIPT_ERROR
+                                                               : classify_62(t);
 }
 
 /*
@@ -1355,7 +1364,7 @@ enum usher__redis_class usher__redis_classify(const struct redisReply *reply)
         t.n -= (size_t)(colon - t.p);
         t.p = colon;
         return skip(&t, "): @user_script:") && skip_number(&t) && skip(&t, ": ")
-                   ? classify_62(&t)
+                   ? raised_62(&t)
                    : USHER__REDIS_SCRIPT_ERROR;
     }
     if (holds(&t, "@user_script")) /* lua/main.lua hands it on, having written nothing */

@@ -391,10 +391,13 @@ enum usher_status usher__redis_mend(struct usher_store *s, enum usher_noun noun,
                                     char message[192])
 {
     struct usher__redis *r = NULL;
-    enum usher_status status = usher__redis_own_open(s, deadline_ms, &r, message);
+    struct usher__redis_store *store = (struct usher__redis_store *)s;
+    unsigned number = usher__redis_number_of(store, scope);
+    enum usher_status status =
+        usher__redis_own_open(store, store->node[number], deadline_ms, &r, message);
 
     if (status == USHER_OK)
         status = mend(r, noun, scope, deadline_ms, fn, header, payload, message);
-    usher__redis_own_close(r);
+    usher__redis_free(r);
     return status;
 }

@@ -57,25 +57,17 @@ int usher__redis_compare_names(const void *a, const void *b)
     return usher__redis_compare_text(a, b);
 }
 
-enum usher_status usher__redis_own_open(struct usher_store *s, int64_t deadline_ms,
+enum usher_status usher__redis_own_open(struct usher__redis_store *s,
+                                        struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192])
 {
-    const struct usher__redis *r = ((const struct usher__redis_store *)s)->lane[0];
-    struct usher__redis *own = usher__redis_resize(r->alloc, NULL, 0, sizeof *own);
+    struct usher__redis *own = usher__redis_new(s, node);
     enum usher_status status;
 
     if (own == NULL)
         return USHER_NOMEM;
-    memset(own, 0, sizeof *own);
-    own->alloc = r->alloc;
-    own->random = (uint64_t)deadline_ms;
     own->patience_ms = deadline_ms - usher__redis_clock_ms();
-    memcpy(own->prefix, r->prefix, sizeof own->prefix);
-    status = usher__redis_conn_open(own->alloc, &r->options, &own->conn);
-    if (status != USHER_OK) {
-        (void)usher__redis_resize(r->alloc, own, sizeof *own, 0);
-        return status;
-    }
+    *ret = own;
     for (unsigned tries = 0;; tries++) {
         status = usher__redis_ready(own, deadline_ms);
         if (status == USHER_OK || !usher__redis_pause(own, tries, deadline_ms))
@@ -83,16 +75,7 @@ enum usher_status usher__redis_own_open(struct usher_store *s, int64_t deadline_
     }
     if (status != USHER_OK)
         (void)snprintf(message, 192, "%s", usher__redis_conn_message(own->conn));
-    *ret = own;
     return status;
-}
-
-void usher__redis_own_close(struct usher__redis *own)
-{
-    if (own == NULL)
-        return;
-    usher__redis_conn_close(own->conn);
-    (void)usher__redis_resize(own->alloc, own, sizeof *own, 0);
 }
 
 enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **ret_reply,
@@ -107,6 +90,13 @@ enum usher_status usher__redis_ask(struct usher__redis *r, struct redisReply **r
         if ((*ret_reply)->type == REDIS_REPLY_ARRAY)
             return USHER_OK;
         (void)snprintf(message, 192, "%s", usher__redis_conn_explain(r->conn, *ret_reply));
+        if (r->store->map != NULL) {
+            enum usher__redis_class class = usher__redis_classify(*ret_reply);
+
+            if (class == USHER__REDIS_MOVED)
+                (void)usher__redis_redirected(r, *ret_reply, false);
+            usher__redis_conn_discard(r->conn); /* and what else was asked */
+        }
         freeReplyObject(*ret_reply);
         return USHER_UNAVAILABLE;
     }

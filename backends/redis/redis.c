@@ -30,11 +30,8 @@
 enum progress { TO_SEND, DONE };
 
 #define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
-
-static void *resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
-{
-    return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
-}
+/* A node of a cluster that cannot be talked to for so long: somebody else may have its slots. */
+#define CONNECT_MS 1000
 
 static enum usher_status say(char message[192], enum usher_status status, const char *format, ...)
 #ifdef __GNUC__
@@ -98,7 +95,7 @@ size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
 
 /* ---- the connection ---------------------------------------------------------------- */
 
-static void log_line(const struct usher__redis *r, enum usher_log_level level, const char *line)
+void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line)
 {
     if (r->log != NULL)
         r->log(r->log_payload, level, line);
@@ -143,15 +140,19 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
     }
     /* volatile-*: keys with a time to live, which ours have not */
     if (policy.size > 7 && memcmp(policy.data, "allkeys", 7) == 0)
-        log_line(r, USHER_LOG_WARNING, "redis: maxmemory-policy is allkeys-*: scopes may vanish");
+        usher__redis_log(r, USHER_LOG_WARNING,
+                         "redis: maxmemory-policy is allkeys-*: scopes may vanish");
     if (is(&aof, "0"))
-        log_line(r, USHER_LOG_WARNING, "redis: appendonly is off: a restart loses commands");
+        usher__redis_log(r, USHER_LOG_WARNING,
+                         "redis: appendonly is off: a restart loses commands");
     else if (is(&when, "no"))
-        log_line(r, USHER_LOG_INFO, "redis: appendfsync no: a power cut loses half a minute");
+        usher__redis_log(r, USHER_LOG_INFO,
+                         "redis: appendfsync no: a power cut loses half a minute");
     else if (is(&when, "everysec"))
-        log_line(r, USHER_LOG_INFO, "redis: appendfsync everysec: a power cut loses a second");
+        usher__redis_log(r, USHER_LOG_INFO,
+                         "redis: appendfsync everysec: a power cut loses a second");
     else if (is(&when, "always"))
-        log_line(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
+        usher__redis_log(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
 }
 
 /* Send what has been begun and read the @n answers. */
@@ -237,7 +238,7 @@ static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
     describe(r, replies[0], replies[1], replies[2]);
     time = time_of(replies[3]);
     if (time >= 0 && usher__redis_clock_line(sent, received, time, line))
-        log_line(r, USHER_LOG_WARNING, line);
+        usher__redis_log(r, USHER_LOG_WARNING, line);
     for (size_t i = 0; i < 4; i++)
         freeReplyObject(replies[i]);
     return USHER_OK;
@@ -250,6 +251,25 @@ static uint64_t server_of(const char *identity)
 
     (void)snprintf(digits, sizeof digits, "%.12s", identity);
     return strtoull(digits, NULL, 16);
+}
+
+/* Is it the node of the cluster that it is taken for?  Another may have its address by now. */
+static enum usher_status ask_node(struct usher__redis *r, int64_t deadline_ms)
+{
+    struct redisReply *reply;
+    enum usher_status status;
+
+    ask(r, "CLUSTER", "MYID");
+    status = asked(r, deadline_ms, &reply, 1);
+    if (status != USHER_OK)
+        return status;
+    /* who may not ask goes without */
+    if (reply->type == REDIS_REPLY_STRING && strcmp(reply->str, r->expects) != 0) {
+        usher__redis_conn_refuse(r->conn, "another node has this address now");
+        status = USHER_UNAVAILABLE;
+    }
+    freeReplyObject(reply);
+    return status;
 }
 
 /*
@@ -270,7 +290,7 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
         return status;
     role = info_field(reply, "role");
     if (role.size == 0 && r->tells && r->asked_ms == 0)
-        log_line(
+        usher__redis_log(
             r, USHER_LOG_WARNING,
             "redis: the server may not be asked for INFO: whether it is a master is not known");
     if (role.size > 0 && !is(&role, "master")) {
@@ -298,15 +318,15 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
     return other ? look(r, deadline_ms) : USHER_OK;
 }
 
-enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
+static enum usher_status ready(struct usher__redis *r, int64_t deadline_ms)
 {
-    unsigned demotions = r->demotions != NULL ? atomic_load(r->demotions) : 0;
+    unsigned demotions = atomic_load(&r->node->demotions);
     enum usher_status status = USHER_OK;
     bool fresh;
 
-    if (demotions != r->demotions_seen)
+    if (demotions != r->demotions)
         usher__redis_conn_discard(r->conn);
-    r->demotions_seen = demotions;
+    r->demotions = demotions;
     fresh = !usher__redis_conn_is_connected(r->conn);
     if (fresh) {
         status = usher__redis_conn_connect(r->conn, deadline_ms);
@@ -315,12 +335,34 @@ enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms
             r->script[i].may = USHER__REDIS_MAY_NOTHING;
         }
     }
+    if (status == USHER_OK && fresh && r->expects[0] != '\0')
+        status = ask_node(r, deadline_ms);
     if (status == USHER_OK && (fresh || usher__redis_clock_ms() - r->asked_ms >= ROLE_MS))
         status = ask_role(r, deadline_ms);
     if (status == USHER_UNKNOWN)
         status = USHER_UNAVAILABLE; /* nothing was touched */
     if (status != USHER_OK)
         usher__redis_conn_discard(r->conn);
+    return status;
+}
+
+/* Of several hosts the one that it had last comes first; each has its share of the time. */
+enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms)
+{
+    bool several = r->n_hosts > 1 && !usher__redis_conn_is_connected(r->conn);
+    enum usher_status status = USHER_UNAVAILABLE;
+    int64_t latest_ms = usher__redis_clock_ms() + CONNECT_MS;
+
+    if (r->store->map != NULL && latest_ms < deadline_ms)
+        deadline_ms = latest_ms;
+
+    for (size_t n = several ? r->n_hosts : 1; n > 0 && status == USHER_UNAVAILABLE; n--) {
+        int64_t left = deadline_ms - usher__redis_clock_ms();
+
+        status = several && n < r->n_hosts ? usher__redis_next_host(r) : USHER_OK;
+        if (status == USHER_OK)
+            status = ready(r, left > 0 ? deadline_ms - left + left / (int64_t)n : deadline_ms);
+    }
     return status;
 }
 
@@ -348,7 +390,7 @@ static enum usher_status make_script(struct usher__redis *r, enum usher_noun nou
     status = usher__redis_script(usher_noun_word(noun), NULL, 0, &size);
     if (status != USHER_OK)
         return status;
-    script->text = resize(r->alloc, NULL, 0, size + 1);
+    script->text = usher__redis_resize(r->alloc, NULL, 0, size + 1);
     if (script->text == NULL)
         return USHER_NOMEM;
     script->size = size;
@@ -374,6 +416,7 @@ struct batch {
     struct usher_task *tasks;
     enum progress *progress;
     bool *doubt; /* sent and not answered, some time */
+    bool *asks;  /* the call of that number begins with ASKING */
     /* Tasks on one scope that are sent as one call of its script: each names the next one,
      * and NONE ends the row.  first[k] begins the one that is sent as number k. */
     uint16_t *next, *first;
@@ -431,6 +474,23 @@ static const char *refused_because(struct usher__redis *r, const struct usher_co
     return usher__redis_conn_message(r->conn);
 }
 
+/* Whoever waits for task @i sends it to where @reply says. */
+static void redirected(struct usher__redis *r, struct batch *b, size_t i,
+                       const struct redisReply *reply, bool asks)
+{
+    struct usher_task *task = &b->tasks[i];
+    unsigned number = usher__redis_redirected(r, reply, asks);
+
+    fail(task, &b->progress[i], b->doubt[i] ? USHER_UNKNOWN : USHER_UNAVAILABLE,
+         usher__redis_conn_explain(r->conn, reply));
+    task->again = number < USHER__REDIS_NODES_MAX ? USHER_AGAIN_NOW : USHER_AGAIN_LATER;
+    task->state = b->doubt[i] ? USHER__REDIS_DOUBT : 0;
+    if (asks && number < USHER__REDIS_NODES_MAX) {
+        task->state |= USHER__REDIS_ASKING;
+        task->lane = (uint16_t)number;
+    }
+}
+
 /* The server's answer to the call of task @i alone or with others (@reply is then one of
  * several): which may be that it is to be sent again. */
 static void answered(struct usher__redis *r, struct batch *b, size_t i,
@@ -447,21 +507,28 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
         break;
     case USHER__REDIS_RETRY:
         (void)usher__redis_conn_explain(r->conn, reply);
+        if (strncmp(reply->str, "TRYAGAIN", 8) != 0 && strncmp(reply->str, "BUSY", 4) != 0)
+            usher__redis_doubt(r->store);
         break;
     case USHER__REDIS_SCRIPT_ERROR:
         fail(task, &b->progress[i], USHER_UNKNOWN, usher__redis_conn_explain(r->conn, reply));
         break;
     case USHER__REDIS_MOVED:
     case USHER__REDIS_ASK:
-        fail(task, &b->progress[i], USHER_UNAVAILABLE,
-             "redis: the server is a node of a cluster, which needs a later version");
+        if (r->store->map == NULL)
+            fail(task, &b->progress[i], USHER_UNAVAILABLE,
+                 "redis: the server is a node of a cluster: use redis+cluster://");
+        else
+            redirected(r, b, i, reply, class == USHER__REDIS_ASK);
         break;
     default: { /* refused: some of it may pass */
         const char *why = refused_because(r, task->command, reply);
 
         /* The master that it was is another one now: the connections go. */
-        if (strncmp(reply->str, "READONLY", 8) == 0 && r->demotions != NULL)
-            atomic_fetch_add(r->demotions, 1);
+        if (strncmp(reply->str, "READONLY", 8) == 0) {
+            atomic_fetch_add(&r->node->demotions, 1);
+            usher__redis_doubt(r->store);
+        }
         if (strncmp(reply->str, "READONLY", 8) != 0 && strncmp(reply->str, "OOM", 3) != 0 &&
             strncmp(reply->str, "MISCONF", 7) != 0)
             fail(task, &b->progress[i], USHER_UNAVAILABLE, why);
@@ -571,7 +638,7 @@ static bool packed_room(struct usher__redis *r, size_t size)
     if (all <= r->packed_size)
         return true;
     all += all / 2 + 512;
-    more = resize(r->alloc, r->packed, r->packed_size, all);
+    more = usher__redis_resize(r->alloc, r->packed, r->packed_size, all);
     if (more == NULL)
         return false;
     r->packed = more;
@@ -708,6 +775,13 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
 
     if (!packed_room(r, HEAD) || !pack_call(r, b, call))
         return false;
+    b->asks[call] = false;
+    for (uint16_t i = b->first[call]; i != NONE; i = b->next[i])
+        b->asks[call] = b->asks[call] || (b->tasks[i].state & USHER__REDIS_ASKING) != 0;
+    if (b->asks[call]) { /* holds for one command */
+        usher__redis_conn_begin(r->conn, 1);
+        usher__redis_conn_arg(r->conn, "ASKING", 6);
+    }
     usher__redis_conn_begin(r->conn, asks != NULL ? 8 : 7);
     usher__redis_conn_arg(r->conn, "EVALSHA", 7);
     usher__redis_conn_arg(r->conn, script->sha, 40);
@@ -767,7 +841,8 @@ static void in_doubt(struct usher__redis *r, struct batch *b, size_t call)
  * Have the server know the script of @noun.  What it refuses (a user without the right to) is
  * the answer to all that is to be sent of that noun, as if it had been sent.
  */
-static enum usher_status load_script(struct usher__redis *r, struct batch *b, enum usher_noun noun)
+static enum usher_status load_script(struct usher__redis *r, struct batch *b, enum usher_noun noun,
+                                     int64_t deadline_ms)
 {
     struct usher__redis_script *script = &r->script[noun];
     struct redisReply *reply;
@@ -782,7 +857,7 @@ static enum usher_status load_script(struct usher__redis *r, struct batch *b, en
     usher__redis_conn_arg(r->conn, script->text, script->size);
     status = usher__redis_conn_flush(r->conn);
     if (status == USHER_OK)
-        status = usher__redis_conn_read(r->conn, b->context->deadline_ms, &reply);
+        status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
     if (status != USHER_OK) {
         usher__redis_conn_discard(r->conn);
         return status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status; /* no scope was touched */
@@ -802,7 +877,7 @@ static enum usher_status load_script(struct usher__redis *r, struct batch *b, en
 }
 
 /* Have the server know the scripts of all that is to be sent. */
-static enum usher_status load_scripts(struct usher__redis *r, struct batch *b)
+static enum usher_status load_scripts(struct usher__redis *r, struct batch *b, int64_t deadline_ms)
 {
     enum usher_status status = USHER_OK;
 
@@ -810,56 +885,69 @@ static enum usher_status load_scripts(struct usher__redis *r, struct batch *b)
         enum usher_noun noun = noun_of(b->tasks[i].command);
 
         if (b->progress[i] == TO_SEND)
-            status = load_script(r, b, noun);
+            status = load_script(r, b, noun, deadline_ms);
         if (status == USHER_OK && b->progress[i] == TO_SEND && r->script[noun].sha[0] == '\0')
             status = USHER_UNAVAILABLE; /* later, perhaps */
     }
     return status;
 }
 
-/* Send what is to be sent in one pipeline and read the answers. */
-static enum usher_status round_trip(struct usher__redis *r, struct batch *b)
+/* Send what is to be sent in one pipeline, before @deadline_ms. */
+static enum usher_status send_calls(struct usher__redis *r, struct batch *b, int64_t deadline_ms)
 {
-    enum usher_status status = load_scripts(r, b);
+    enum usher_status status = load_scripts(r, b, deadline_ms);
+
+    b->calls = 0;
     if (status != USHER_OK || b->left == 0)
         return status;
     make_calls(b);
     for (size_t k = 0; k < b->calls; k++) {
         if (!append_call(r, b, k)) {
             usher__redis_conn_discard(r->conn);
+            b->calls = 0;
             return USHER_NOMEM;
         }
     }
     status = usher__redis_conn_flush(r->conn);
     if (status != USHER_OK)
-        return status;
-    for (size_t k = 0; k < b->calls; k++) {
-        struct redisReply *reply;
-
-        if (status == USHER_OK) {
-            status = usher__redis_conn_read(r->conn, b->context->deadline_ms, &reply);
-            if (status == USHER_OK) {
-                call_answered(r, b, k, reply);
-                freeReplyObject(reply);
-            }
-        }
-        if (status != USHER_OK && k < usher__redis_conn_unsent_from(r->conn))
-            in_doubt(r, b, k);
-    }
-    keep_order(b);
+        b->calls = 0; /* none of them was sent */
     return status;
 }
 
-/* Time is over for what was to be sent again. */
-static void give_up(struct batch *b, enum usher_status status, const char *why)
+/* The answer to one of the requests that were sent.  The status is of the connection. */
+static enum usher_status next_answer(struct usher__redis *r, const struct batch *b,
+                                     struct redisReply **ret)
 {
-    for (size_t i = 0; i < b->n; i++)
-        if (b->progress[i] == TO_SEND)
-            fail(&b->tasks[i], &b->progress[i],
-                 b->doubt[i]             ? USHER_UNKNOWN
-                 : status == USHER_NOMEM ? USHER_NOMEM
-                                         : USHER_UNAVAILABLE,
-                 why[0] != '\0' ? why : "redis: no answer before the deadline");
+    return usher__redis_conn_read(r->conn, b->context->deadline_ms, ret);
+}
+
+/* Read the answers to what was sent. */
+static enum usher_status read_answers(struct usher__redis *r, struct batch *b)
+{
+    enum usher_status status = USHER_OK;
+    size_t request = 0;
+
+    for (size_t k = 0; k < b->calls; k++) {
+        struct redisReply *reply;
+
+        if (b->asks[k]) { /* what it says comes again with the call behind it */
+            request++;
+            if (status == USHER_OK && (status = next_answer(r, b, &reply)) == USHER_OK)
+                freeReplyObject(reply);
+        }
+        if (status == USHER_OK && (status = next_answer(r, b, &reply)) == USHER_OK) {
+            call_answered(r, b, k, reply);
+            freeReplyObject(reply);
+        }
+        if (status != USHER_OK && request < usher__redis_conn_unsent_from(r->conn))
+            in_doubt(r, b, k);
+        request++;
+    }
+    keep_order(b);
+    if (r->drop)
+        usher__redis_conn_discard(r->conn);
+    r->drop = false;
+    return status;
 }
 
 /* Is there a task whose script the server does not know (any more)? */
@@ -871,26 +959,73 @@ static bool gone(const struct usher__redis *r, const struct batch *b)
     return false;
 }
 
-static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_t n,
-                         const struct usher_context *context)
+/* Nothing more is done here for what was to be sent again; with a cluster who waits for it does. */
+static void give_up(const struct usher__redis *r, struct batch *b, enum usher_status status,
+                    const char *why)
 {
+    bool again = r->store->map != NULL && status != USHER_NOMEM && status != USHER_INVALID;
+
+    for (size_t i = 0; i < b->n; i++) {
+        struct usher_task *task = &b->tasks[i];
+
+        if (b->progress[i] != TO_SEND)
+            continue;
+        fail(task, &b->progress[i],
+             b->doubt[i]             ? USHER_UNKNOWN
+             : status == USHER_NOMEM ? USHER_NOMEM
+                                     : USHER_UNAVAILABLE,
+             why[0] != '\0' ? why : "redis: no answer before the deadline");
+        if (!again)
+            continue;
+        task->again = USHER_AGAIN_LATER;
+        task->state = b->doubt[i] ? USHER__REDIS_DOUBT : 0;
+    }
+}
+
+/* What is as long as a batch. */
+struct room {
     enum progress progress[TASKS_MAX];
-    bool doubt[TASKS_MAX];
+    bool doubt[TASKS_MAX], asks[TASKS_MAX];
     uint16_t next[TASKS_MAX], first[TASKS_MAX];
-    struct batch b = { tasks, progress, doubt, next, first, n, n, 0, context };
+};
+
+static struct batch batch_of(struct room *room, size_t from, struct usher_task *tasks, size_t n,
+                             const struct usher_context *context)
+{
+    struct batch b = { tasks,
+                       room->progress + from,
+                       room->doubt + from,
+                       room->asks + from,
+                       room->next + from,
+                       room->first + from,
+                       n,
+                       n,
+                       0,
+                       context };
+
+    for (size_t i = 0; i < n; i++) {
+        b.progress[i] = TO_SEND;
+        b.doubt[i] = (tasks[i].state & USHER__REDIS_DOUBT) != 0;
+    }
+    return b;
+}
+
+static enum usher_status execute_some(struct usher__redis *r, struct usher_task *tasks, size_t n,
+                                      const struct usher_context *context)
+{
+    struct room room;
+    struct batch b = batch_of(&room, 0, tasks, n, context);
     enum usher_status status = USHER_OK;
     char why[USHER__REDIS_MESSAGE_SIZE] = ""; /* what happened before time ran out */
 
-    for (size_t i = 0; i < n; i++) {
-        progress[i] = TO_SEND;
-        doubt[i] = false;
-    }
     for (unsigned tries = 0; b.left > 0; tries++) {
         status = usher__redis_ready(r, context->deadline_ms);
         if (status == USHER_OK) {
             size_t before = b.left;
 
-            status = round_trip(r, &b);
+            status = send_calls(r, &b, context->deadline_ms);
+            if (status == USHER_OK)
+                status = read_answers(r, &b);
             if (b.left == 0)
                 break;
             /* a script was gone: load it and go on at once */
@@ -899,106 +1034,176 @@ static void execute_some(struct usher__redis *r, struct usher_task *tasks, size_
             if (b.left < before)
                 tries = 0;
         }
+        if (status != USHER_OK)
+            usher__redis_doubt(r->store);
         if (why[0] == '\0' || usher__redis_clock_ms() < context->deadline_ms)
             (void)snprintf(why, sizeof why, "%s", usher__redis_conn_message(r->conn));
-        if (status == USHER_NOMEM || status == USHER_INVALID ||
+        if (status == USHER_NOMEM || status == USHER_INVALID || r->store->map != NULL ||
             !usher__redis_pause(r, tries, context->deadline_ms))
             break;
     }
-    give_up(&b, status, why[0] != '\0' ? why : usher__redis_conn_message(r->conn));
+    give_up(r, &b, status, why[0] != '\0' ? why : usher__redis_conn_message(r->conn));
+    return status;
 }
 
-/* ---- lanes ------------------------------------------------------------------------- */
+/* ---- nodes ------------------------------------------------------------------------- */
 
-static void lane_free(struct usher__redis *r)
+static void begins(struct usher__redis_node *node)
 {
-    if (r == NULL)
+    if (atomic_fetch_add(&node->under_way, 1) == 0)
+        atomic_store(&node->heard_ms, usher__redis_clock_ms());
+}
+
+static void ends(struct usher__redis_node *node, enum usher_status status)
+{
+    atomic_store(&node->mute, status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
+    atomic_store(&node->heard_ms, usher__redis_clock_ms());
+    atomic_fetch_sub(&node->under_way, 1);
+}
+
+static void no_memory(struct usher_task *tasks, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        usher_reply_fail(tasks[i].reply, USHER_NOMEM, "redis: out of memory");
+}
+
+static void execute_on(struct usher__redis_store *s, struct usher__redis_node *node,
+                       struct usher_task *tasks, size_t n, const struct usher_context *context)
+{
+    struct usher__redis *r = usher__redis_take(s, node);
+
+    if (r == NULL) {
+        no_memory(tasks, n);
         return;
-    if (r->conn != NULL)
-        usher__redis_conn_close(r->conn);
-    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
-        if (r->script[i].text != NULL)
-            (void)resize(r->alloc, r->script[i].text, r->script[i].size + 1, 0);
-    (void)resize(r->alloc, r->packed, r->packed_size, 0);
-    memset(r->password, 0, sizeof r->password);
-    (void)resize(r->alloc, r, sizeof *r, 0);
-}
-
-/* Where the texts of @o are in @from, those of @to are in the same place of @to. */
-static const char *moved(const char *text, const struct usher__redis *from,
-                         const struct usher__redis *to)
-{
-    const char *begin = (const char *)from;
-
-    if (text == NULL || text < begin || text >= begin + sizeof *from)
-        return text; /* constant */
-    return (const char *)to + (text - begin);
-}
-
-/* Another lane to the same server.  NULL: no memory. */
-static struct usher__redis *lane_like(const struct usher__redis *from)
-{
-    struct usher__redis *r = resize(from->alloc, NULL, 0, sizeof *r);
-
-    if (r == NULL)
-        return NULL;
-    *r = *from;
-    memset(r->script, 0, sizeof r->script);
-    r->packed = NULL;
-    r->packed_size = 0;
-    r->conn = NULL;
-    r->tells = false;
-    r->random ^= (uint64_t)(uintptr_t)r;
-    r->options.host = moved(from->options.host, from, r);
-    r->options.unix_path = moved(from->options.unix_path, from, r);
-    r->options.user = moved(from->options.user, from, r);
-    r->options.password = moved(from->options.password, from, r);
-    r->options.client_name = moved(from->options.client_name, from, r);
-    r->options.tls.ca = moved(from->options.tls.ca, from, r);
-    r->options.tls.cert = moved(from->options.tls.cert, from, r);
-    r->options.tls.key = moved(from->options.tls.key, from, r);
-    r->options.tls.name = moved(from->options.tls.name, from, r);
-    if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
-        lane_free(r);
-        return NULL;
     }
-    return r;
+    begins(node);
+    ends(node, execute_some(r, tasks, n, context));
+    usher__redis_give(r);
 }
 
-/* One that nobody uses: there is one, for no more than two ask for it. */
-static struct usher__redis *lane_take(struct usher__redis_store *s)
-{
-    size_t i;
+#define PARTS_MAX 32
 
-    (void)pthread_mutex_lock(&s->lock);
-    i = s->taken[0] ? 1 : 0;
-    s->taken[i] = true;
-    (void)pthread_mutex_unlock(&s->lock);
-    return s->lane[i];
+/* The tasks for one node, of those that are for several. */
+struct part {
+    struct usher__redis *r;
+    struct batch b;
+    enum usher_status status;
+};
+
+/* Connect and send; of the time that is left one that is slow has no more than its share. */
+static void part_begin(struct part *p, size_t n_left)
+{
+    int64_t now_ms = usher__redis_clock_ms(), left = p->b.context->deadline_ms - now_ms;
+    int64_t until_ms = now_ms + left / (int64_t)n_left;
+
+    p->status = usher__redis_ready(p->r, until_ms);
+    if (p->status == USHER_OK)
+        p->status = send_calls(p->r, &p->b, until_ms);
 }
 
-static void lane_give(struct usher__redis_store *s, const struct usher__redis *lane)
+static void part_end(struct part *p)
 {
-    (void)pthread_mutex_lock(&s->lock);
-    s->taken[lane == s->lane[0] ? 0 : 1] = false;
-    (void)pthread_mutex_unlock(&s->lock);
+    if (p->status == USHER_OK)
+        p->status = read_answers(p->r, &p->b);
+    if (p->status != USHER_OK)
+        usher__redis_doubt(p->r->store);
+    give_up(p->r, &p->b, p->status, usher__redis_conn_message(p->r->conn));
+    ends(p->r->node, p->status);
+    usher__redis_give(p->r);
+}
+
+/*
+ * To all nodes first, then from all nodes: what others have answered is there, whatever the time,
+ * when one of them has not.  Those that are to be connected to come last.
+ */
+static void execute_parts(struct part *parts, size_t n)
+{
+    bool connected[PARTS_MAX];
+    size_t n_left = n;
+
+    for (size_t i = 0; i < n; i++) {
+        begins(parts[i].r->node);
+        connected[i] = usher__redis_conn_is_connected(parts[i].r->conn);
+    }
+    for (size_t i = 0; i < n; i++)
+        if (connected[i])
+            part_begin(&parts[i], n_left--);
+    for (size_t i = 0; i < n; i++)
+        if (!connected[i])
+            part_begin(&parts[i], n_left--);
+    for (size_t i = 0; i < n; i++)
+        part_end(&parts[i]);
+}
+
+/* Tasks of several lanes: each node at once. */
+static void execute_lanes(struct usher__redis_store *s, struct usher_task *tasks, size_t n,
+                          const struct usher_context *context)
+{
+    struct usher_task sorted[TASKS_MAX];
+    uint16_t where[TASKS_MAX];
+    bool done[TASKS_MAX] = { false };
+    struct part parts[PARTS_MAX];
+    struct room room;
+    size_t from = 0, begin = 0, n_parts = 0;
+
+    while (from < n) {
+        size_t first = 0, k = from;
+        struct usher__redis *r;
+
+        while (done[first])
+            first++;
+        for (size_t i = first; i < n; i++) {
+            if (done[i] || tasks[i].lane != tasks[first].lane)
+                continue;
+            done[i] = true;
+            where[k] = (uint16_t)i;
+            sorted[k++] = tasks[i];
+        }
+        r = usher__redis_take(s, s->node[tasks[first].lane]);
+        if (r == NULL) {
+            no_memory(sorted + from, k - from);
+        } else {
+            parts[n_parts].r = r;
+            parts[n_parts].status = USHER_OK;
+            parts[n_parts++].b = batch_of(&room, from, sorted + from, k - from, context);
+        }
+        from = k;
+        if (n_parts < PARTS_MAX && from < n)
+            continue;
+        execute_parts(parts, n_parts);
+        for (; begin < from; begin++)
+            tasks[where[begin]] = sorted[begin];
+        n_parts = 0;
+    }
+}
+
+static bool one_lane(const struct usher_task *tasks, size_t n)
+{
+    size_t i = 1;
+
+    while (i < n && tasks[i].lane == tasks[0].lane)
+        i++;
+    return i >= n;
 }
 
 static void execute(struct usher_store *store, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct usher__redis_store *s = (struct usher__redis_store *)store;
-    struct usher__redis *lane;
 
     if (context->notify != NULL)
-        (void)pthread_rwlock_wrlock(&s->order);
-    else
-        (void)pthread_rwlock_rdlock(&s->order);
-    lane = lane_take(s);
-    for (size_t from = 0; from < n; from += TASKS_MAX)
-        execute_some(lane, tasks + from, n - from < TASKS_MAX ? n - from : TASKS_MAX, context);
-    lane_give(s, lane);
-    (void)pthread_rwlock_unlock(&s->order);
+        usher__redis_claim(s, tasks, n);
+    for (size_t from = 0; from < n; from += TASKS_MAX) {
+        size_t some = n - from < TASKS_MAX ? n - from : TASKS_MAX;
+
+        if (s->map == NULL || one_lane(tasks + from, some))
+            execute_on(s, s->node[s->map == NULL ? 0 : tasks[from].lane], tasks + from, some,
+                       context);
+        else
+            execute_lanes(s, tasks + from, some, context);
+    }
+    if (context->notify != NULL)
+        usher__redis_release(s, tasks, n);
 }
 
 /* ---- open and close ---------------------------------------------------------------- */
@@ -1007,16 +1212,17 @@ static void close_redis(struct usher_store *store)
 {
     struct usher__redis_store *s = (struct usher__redis_store *)store;
 
-    lane_free(s->lane[0]);
-    lane_free(s->lane[1]);
+    usher__redis_nodes_free(s);
+    usher__redis_map_free(s);
+    usher__redis_free(s->like);
     if (s->locks) {
         (void)pthread_mutex_destroy(&s->lock);
-        (void)pthread_rwlock_destroy(&s->order);
+        (void)pthread_cond_destroy(&s->released);
     }
-    (void)resize(s->alloc, s, sizeof *s, 0);
+    (void)usher__redis_resize(s->alloc, s, sizeof *s, 0);
 }
 
-static const struct usher_store_ops ops = {
+static const struct usher_store_ops one_server = {
     .size = sizeof(struct usher_store_ops),
     .name = "redis",
     .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO,
@@ -1027,219 +1233,58 @@ static const struct usher_store_ops ops = {
     .mend = usher__redis_mend,
 };
 
-static bool decimal(const char *text, size_t size, int64_t max, int64_t *ret)
+static const struct usher_store_ops cluster = {
+    .size = sizeof(struct usher_store_ops),
+    .name = "redis",
+    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_LANES,
+    .execute = execute,
+    .scan = usher__redis_scan,
+    .close = close_redis,
+    .forget = close_redis,
+    .mend = usher__redis_mend,
+    .lanes = USHER__REDIS_NODES_MAX,
+    .route = usher__redis_route,
+    .look = usher__redis_look,
+};
+
+/* A connection, which is kept: that there is one is known then. */
+static enum usher_status first_connection(struct usher__redis_store *s, int64_t deadline_ms,
+                                          char message[192])
 {
-    int64_t value = 0;
-
-    if (size == 0 || size > 9)
-        return false;
-    for (size_t i = 0; i < size; i++) {
-        if (text[i] < '0' || text[i] > '9')
-            return false;
-        value = value * 10 + (text[i] - '0');
-    }
-    *ret = value;
-    return value <= max;
-}
-
-static bool part(const char *from, size_t size, char *to, size_t room)
-{
-    return usher_url_unescape(from, size, to, room) == USHER_OK;
-}
-
-/* [user[:password]@]; *@ret_rest is what follows. */
-static const char *user(struct usher__redis *r, const char *text, size_t size,
-                        struct usher__redis_conn_options *o, const char **ret_rest)
-{
-    const char *at = NULL, *colon;
-
-    *ret_rest = text;
-    for (const char *p = text; p < text + size; p++)
-        if (*p == '@')
-            at = p;
-    if (at == NULL)
-        return NULL;
-    colon = memchr(text, ':', (size_t)(at - text));
-    if (!part(text, (size_t)((colon != NULL ? colon : at) - text), r->user, sizeof r->user))
-        return "user";
-    if (colon != NULL &&
-        !part(colon + 1, (size_t)(at - colon - 1), r->password, sizeof r->password))
-        return "password";
-    if (r->user[0] != '\0')
-        o->user = r->user;
-    if (colon != NULL)
-        o->password = r->password;
-    *ret_rest = at + 1;
-    return NULL;
-}
-
-/* [user[:password]@]host[:port]; IPv6 in brackets. */
-static const char *authority(struct usher__redis *r, const char *text, size_t size,
-                             struct usher__redis_conn_options *o)
-{
-    const char *colon, *host, *end = text + size, *fault = user(r, text, size, o, &host);
-    int64_t port;
-
-    if (fault != NULL)
-        return fault;
-    if (host < end && *host == '[') {
-        const char *close = memchr(host, ']', (size_t)(end - host));
-
-        if (close == NULL || close == host + 1 ||
-            !part(host + 1, (size_t)(close - host - 1), r->host, sizeof r->host))
-            return "host";
-        colon = close + 1 < end ? close + 1 : NULL;
-        if (colon != NULL && *colon != ':')
-            return "host";
-    } else {
-        colon = memchr(host, ':', (size_t)(end - host));
-        if (!part(host, (size_t)((colon != NULL ? colon : end) - host), r->host, sizeof r->host))
-            return "host";
-    }
-    for (const char *p = r->host; *p != '\0'; p++)
-        if ((unsigned char)*p <= 0x20 || *p == 0x7f)
-            return "host";
-    o->host = r->host[0] != '\0' ? r->host : "127.0.0.1";
-    o->port = 6379;
-    if (colon != NULL) {
-        if (!decimal(colon + 1, (size_t)(end - colon - 1), 65535, &port) || port == 0)
-            return "port";
-        o->port = (uint16_t)port;
-    }
-    return NULL;
-}
-
-static bool is_file_option(const char *key)
-{
-    return strcmp(key, "ca") == 0 || strcmp(key, "cert") == 0 || strcmp(key, "key") == 0;
-}
-
-static bool is_tls_option(const char *key)
-{
-    return is_file_option(key) || strcmp(key, "tls-name") == 0;
-}
-
-/* Of `rediss:` only.  What is wrong, or NULL. */
-static const char *tls_option(struct usher__redis *r, const struct usher_url_option *option,
-                              struct usher__redis_conn_options *o)
-{
-    size_t size = strlen(option->value);
-    bool is_ca = strcmp(option->key, "ca") == 0, is_cert = strcmp(option->key, "cert") == 0;
-    char *file = is_ca ? r->ca : is_cert ? r->cert : r->key;
-
-    if (is_file_option(option->key)) {
-        if (size == 0 || size >= USHER__REDIS_FILE_MAX)
-            return is_ca ? "file of ca=" : is_cert ? "file of cert=" : "file of key=";
-        memcpy(file, option->value, size + 1);
-        *(is_ca ? &o->tls.ca : is_cert ? &o->tls.cert : &o->tls.key) = file;
-        return NULL;
-    }
-    for (const char *p = option->value; *p != '\0'; p++)
-        if (!(*p >= 'a' && *p <= 'z') && !(*p >= 'A' && *p <= 'Z') && !(*p >= '0' && *p <= '9') &&
-            strchr(".-_:", *p) == NULL)
-            return "name in tls-name=";
-    if (size == 0 || size >= sizeof r->tls_name || option->value[0] == '.')
-        return "name in tls-name=";
-    memcpy(r->tls_name, option->value, size + 1);
-    o->tls.name = r->tls_name;
-    return NULL;
-}
-
-const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
-{
-    struct usher__redis_conn_options *o = &r->options;
-    const char *rest = url->rest, *slash, *fault;
-
-    memcpy(r->client_name, "usher", 6);
-    o->client_name = r->client_name;
-    o->over_tls = strcmp(url->scheme, "rediss") == 0;
-    if (strncmp(rest, "//", 2) != 0)
-        return "URL (no // after the scheme)";
-    rest += 2;
-    if (strcmp(url->scheme, "redis+unix") == 0) {
-        fault = user(r, rest, strcspn(rest, "/"), o, &rest);
-        if (fault != NULL)
-            return fault;
-        if (!part(rest, strlen(rest), r->host, sizeof r->host) || r->host[0] != '/')
-            return "path of the socket";
-        o->unix_path = r->host;
-    } else {
-        slash = strchr(rest, '/');
-        fault = authority(r, rest, slash != NULL ? (size_t)(slash - rest) : strlen(rest), o);
-        if (fault != NULL)
-            return fault;
-        if (slash != NULL && slash[1] != '\0' &&
-            !decimal(slash + 1, strlen(slash + 1), 1000000, &o->db))
-            return "number of the database";
-    }
-    for (size_t i = 0; i < url->n_options; i++) {
-        struct usher_url_option *option = &url->options[i];
-
-        if (option->used) /* the engine's own */
-            continue;
-        option->used = true;
-        if (strcmp(option->key, "db") == 0) {
-            if (o->db != 0 || !decimal(option->value, strlen(option->value), 1000000, &o->db))
-                return "number of the database";
-        } else if (strcmp(option->key, "prefix") == 0) {
-            size_t size = strlen(option->value);
-
-            for (const char *p = option->value; *p != '\0'; p++)
-                if ((unsigned char)*p < 0x21 || *p == 0x7f || *p == '{' || *p == '}')
-                    return "prefix";
-            if (size > USHER__REDIS_PREFIX_MAX)
-                return "prefix";
-            memcpy(r->prefix, option->value, size + 1);
-        } else if (strcmp(option->key, "name") == 0) {
-            size_t size = strlen(option->value);
-
-            for (const char *p = option->value; *p != '\0'; p++)
-                if (*p < 0x21 || *p > 0x7e)
-                    return "name";
-            if (size == 0 || size >= sizeof r->client_name)
-                return "name";
-            memcpy(r->client_name, option->value, size + 1);
-        } else if (o->over_tls && is_tls_option(option->key)) {
-            fault = tls_option(r, option, o);
-            if (fault != NULL)
-                return fault;
-        } else if (strcmp(option->key, "timeout") != 0) {
-            option->used = false;
-        }
-    }
-    if (o->over_tls && o->tls.key != NULL && o->tls.cert == NULL)
-        return "option key= without cert=";
-    if (o->over_tls && o->tls.name == NULL)
-        o->tls.name = o->host;
-    if (o->over_tls && o->tls.name[0] == '.')
-        return "host";
-    return NULL;
-}
-
-enum usher_status usher__redis_open(void *payload, struct usher_url *url,
-                                    const struct usher_options *opt, int64_t deadline_ms,
-                                    struct usher_store **ret_store, char message[192])
-{
-    struct usher__redis_store *s = resize(opt->alloc, NULL, 0, sizeof *s);
-    struct usher__redis *r = resize(opt->alloc, NULL, 0, sizeof *r);
-    const char *fault;
+    struct usher__redis_node *node;
+    struct usher__redis *r;
     enum usher_status status;
 
-    (void)payload;
+    if (usher__redis_node_at(s, &s->like->hosts[0]) == USHER__REDIS_NODES_MAX)
+        return USHER_NOMEM;
+    node = s->node[0];
+    r = usher__redis_take(s, node);
+    if (r == NULL)
+        return USHER_NOMEM;
+    status = usher__redis_ready(r, deadline_ms);
+    if (status != USHER_OK)
+        say(message, status, "%s", usher__redis_conn_message(r->conn));
+    usher__redis_give(r);
+    return status;
+}
+
+static enum usher_status store_new(const struct usher_options *opt, struct usher__redis_store **ret)
+{
+    struct usher__redis_store *s = usher__redis_resize(opt->alloc, NULL, 0, sizeof *s);
+    struct usher__redis *r = usher__redis_resize(opt->alloc, NULL, 0, sizeof *r);
+
     if (s == NULL || r == NULL) {
-        (void)resize(opt->alloc, s, sizeof *s, 0);
-        (void)resize(opt->alloc, r, sizeof *r, 0);
-        return say(message, USHER_NOMEM, "redis: out of memory");
+        (void)usher__redis_resize(opt->alloc, s, sizeof *s, 0);
+        (void)usher__redis_resize(opt->alloc, r, sizeof *r, 0);
+        return USHER_NOMEM;
     }
     memset(s, 0, sizeof *s);
     memset(r, 0, sizeof *r);
-    s->base.ops = &ops;
     s->alloc = r->alloc = opt->alloc;
-    s->lane[0] = r;
-    r->demotions = &s->demotions;
-    r->tells = true;
+    s->like = r;
+    r->store = s;
     s->locks = pthread_mutex_init(&s->lock, NULL) == 0;
-    if (s->locks && pthread_rwlock_init(&s->order, NULL) != 0) {
+    if (s->locks && pthread_cond_init(&s->released, NULL) != 0) {
         (void)pthread_mutex_destroy(&s->lock);
         s->locks = false;
     }
@@ -1247,12 +1292,30 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
     r->log_payload = opt->payload;
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)r;
-    fault = usher__redis_parse(r, url);
+    *ret = s;
+    return USHER_OK;
+}
+
+enum usher_status usher__redis_open(void *payload, struct usher_url *url,
+                                    const struct usher_options *opt, int64_t deadline_ms,
+                                    struct usher_store **ret_store, char message[192])
+{
+    struct usher__redis_store *s;
+    bool is_cluster = strstr(url->scheme, "+cluster") != NULL;
+    const char *fault;
+    enum usher_status status = store_new(opt, &s);
+
+    (void)payload;
+    if (status != USHER_OK)
+        return say(message, USHER_NOMEM, "redis: out of memory");
+    s->base.ops = is_cluster ? &cluster : &one_server;
+    fault = usher__redis_parse(s->like, url);
     for (size_t i = 0; i < url->n_options && fault == NULL; i++) {
         if (!url->options[i].used) {
             say(message, USHER_INVALID,
-                is_tls_option(url->options[i].key) ? "redis: the option `%.40s` is for `rediss:`"
-                                                   : "redis: has no option `%.40s`",
+                usher__redis_is_tls_option(url->options[i].key)
+                    ? "redis: the option `%.40s` is for `rediss:`"
+                    : "redis: has no option `%.40s`",
                 url->options[i].key);
             close_redis(&s->base);
             return USHER_INVALID;
@@ -1262,17 +1325,15 @@ enum usher_status usher__redis_open(void *payload, struct usher_url *url,
         close_redis(&s->base);
         return say(message, USHER_INVALID, "redis: the %s in the URL is wrong", fault);
     }
-    status = s->locks ? usher__redis_conn_open(r->alloc, &r->options, &r->conn) : USHER_NOMEM;
-    if (status == USHER_OK) {
-        status = usher__redis_ready(r, deadline_ms);
-        if (status != USHER_OK)
-            say(message, status, "%s", usher__redis_conn_message(r->conn));
-        else if ((s->lane[1] = lane_like(r)) == NULL)
-            status = say(message, USHER_NOMEM, "redis: out of memory");
-    } else {
-        say(message, status, "redis: %s", usher_status_text(status));
-    }
+    message[0] = '\0';
+    status = s->locks ? usher__redis_conn_open(opt->alloc, &s->like->options, &s->like->conn)
+                      : USHER_NOMEM; /* and never connected: is the URL one? */
+    if (status == USHER_OK)
+        status = is_cluster ? usher__redis_map_open(s, deadline_ms, message)
+                            : first_connection(s, deadline_ms, message);
     if (status != USHER_OK) {
+        if (message[0] == '\0')
+            say(message, status, "redis: %s", usher_status_text(status));
         close_redis(&s->base);
         return status;
     }

@@ -63,8 +63,6 @@ static enum usher_status find_scopes(struct usher__redis *r, enum usher_noun nou
         if (status != USHER_OK)
             return status;
     } while (strcmp(cursor, "0") != 0);
-    if (names->n > 1)
-        qsort(names->text, names->n, sizeof *names->text, usher__redis_compare_names);
     return USHER_OK;
 }
 
@@ -194,51 +192,179 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
     return status;
 }
 
-static enum usher_status scan_scope(struct usher__redis *r, enum usher_noun noun,
-                                    const struct usher_text *name, int64_t deadline_ms,
-                                    usher_scan_fn *fn, void *payload, char message[192])
-{
-    struct usher__redis_dump d = { .noun = noun, .name = name };
-    enum usher_status status = usher__redis_read_scope(r, &d, deadline_ms, message);
+/* ---- over all masters --------------------------------------------------------------- */
 
+/* Connections to the nodes that a scan has come to, and what it does not see. */
+struct eyes {
+    struct usher__redis_store *store;
+    int64_t patience_ms, deadline_ms;
+    struct usher__redis *r[USHER__REDIS_NODES_MAX];
+    bool blind[USHER__REDIS_NODES_MAX];
+    size_t n_blind, n_scopes; /* nodes that do not answer; scopes not read, elsewhere */
+    char why[192];            /* of the first of them */
+    char *message;
+};
+
+static void not_seen(struct eyes *e, size_t *count)
+{
+    if (e->n_blind + e->n_scopes == 0)
+        (void)snprintf(e->why, sizeof e->why, "%s", e->message);
+    ++*count;
+}
+
+/* A connection to node @number.  UNAVAILABLE: it does not answer, and is not asked again. */
+static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redis **ret)
+{
+    int64_t now_ms = usher__redis_clock_ms(), until_ms = e->deadline_ms;
+    enum usher_status status;
+
+    *ret = e->r[number];
+    if (e->blind[number])
+        return USHER_UNAVAILABLE;
+    if (e->store->map != NULL && until_ms < now_ms + e->patience_ms / 2)
+        until_ms = now_ms + e->patience_ms / 2; /* one that was waited for was not this one */
+    if (*ret == NULL)
+        status = usher__redis_own_open(e->store, e->store->node[number], until_ms, &e->r[number],
+                                       e->message);
+    else
+        status = usher__redis_ready(*ret, until_ms);
+    *ret = e->r[number];
     if (status == USHER_OK)
-        status = show_scope(r, &d, fn, payload, message);
-    else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
-        status = usher__redis_show_rest(r, &d, fn, payload, message);
-    usher__redis_dump_done(r, &d);
+        (*ret)->patience_ms = e->patience_ms;
+    if (status != USHER_UNAVAILABLE || e->store->map == NULL)
+        return status;
+    if (*ret != NULL && e->message[0] == '\0')
+        (void)snprintf(e->message, 192, "%s", usher__redis_conn_message((*ret)->conn));
+    e->blind[number] = true;
+    not_seen(e, &e->n_blind);
     return status;
 }
 
-static enum usher_status scan_noun(struct usher__redis *r, enum usher_noun noun,
-                                   int64_t deadline_ms, usher_scan_fn *fn, void *payload,
-                                   char message[192])
+static void eyes_close(struct eyes *e)
+{
+    for (unsigned i = 0; i < USHER__REDIS_NODES_MAX; i++)
+        usher__redis_free(e->r[i]);
+}
+
+/* Wherever it is by now.  UNAVAILABLE, of a cluster: it was not seen, and that is noted. */
+static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
+                                    struct usher__redis **ret)
+{
+    int64_t until_ms = usher__redis_clock_ms() + e->patience_ms;
+    bool one = e->store->map == NULL;
+
+    for (unsigned tries = 0;; tries++) {
+        unsigned number = usher__redis_number_of(e->store, d->name);
+        bool blind = e->blind[number];
+        enum usher_status status = eye(e, number, ret);
+
+        if (status == USHER_UNAVAILABLE)
+            return blind && !one ? USHER_UNAVAILABLE : status;
+        if (status != USHER_OK)
+            return status;
+        status = usher__redis_read_scope(*ret, d, one ? e->deadline_ms : until_ms, e->message);
+        if (one || status != USHER_UNAVAILABLE)
+            return status;
+        usher__redis_dump_done(*ret, d);
+        usher__redis_look(&e->store->base, until_ms);
+        if (!usher__redis_pause(*ret, tries, until_ms)) {
+            not_seen(e, &e->n_scopes);
+            return status;
+        }
+    }
+}
+
+static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
+                                    const struct usher_text *name, usher_scan_fn *fn, void *payload)
+{
+    struct usher__redis_dump d = { .noun = noun, .name = name };
+    struct usher__redis *r = NULL;
+    enum usher_status status = read_scope(e, &d, &r);
+
+    if (status == USHER_OK)
+        status = show_scope(r, &d, fn, payload, e->message);
+    else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
+        status = usher__redis_show_rest(r, &d, fn, payload, e->message);
+    else if (status == USHER_UNAVAILABLE && e->n_blind + e->n_scopes > 0)
+        status = USHER_OK; /* the others are seen all the same */
+    if (r != NULL)
+        usher__redis_dump_done(r, &d);
+    return status;
+}
+
+/* The names of all scopes of @noun.  Of a cluster each master is asked twice: a scope that moves
+ * from one that was not asked so far to one that was is there the second time. */
+static enum usher_status find_all(struct eyes *e, enum usher_noun noun,
+                                  struct usher__redis_names *names)
+{
+    unsigned number[USHER__REDIS_NODES_MAX];
+    size_t n = usher__redis_masters(e->store, number);
+    enum usher_status status = USHER_OK;
+
+    for (size_t i = 0; i < (n > 1 ? 2 * n : n) && status == USHER_OK; i++) {
+        struct usher__redis *r;
+
+        status = eye(e, number[i % n], &r);
+        if (status == USHER_OK)
+            status = find_scopes(r, noun, names, e->message);
+        if (status == USHER_UNAVAILABLE && e->store->map != NULL) {
+            if (!e->blind[number[i % n]]) {
+                e->blind[number[i % n]] = true;
+                not_seen(e, &e->n_blind);
+            }
+            status = USHER_OK;
+        }
+    }
+    if (names->n > 1)
+        qsort(names->text, names->n, sizeof *names->text, usher__redis_compare_names);
+    return status;
+}
+
+static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun, usher_scan_fn *fn,
+                                   void *payload)
 {
     struct usher__redis_names names = { NULL, 0, 0 };
-    enum usher_status status = find_scopes(r, noun, &names, message);
+    enum usher_status status = find_all(e, noun, &names);
 
     for (size_t i = 0; i < names.n && status == USHER_OK; i++)
         if (i == 0 || usher__redis_compare_text(&names.text[i], &names.text[i - 1]) != 0)
-            status = scan_scope(r, noun, &names.text[i], deadline_ms, fn, payload, message);
-    usher__redis_names_done(r->alloc, &names);
+            status = scan_scope(e, noun, &names.text[i], fn, payload);
+    usher__redis_names_done(e->store->alloc, &names);
     return status;
 }
 
-enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
+enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun noun,
                                     const struct usher_text *scope, int64_t deadline_ms,
                                     usher_scan_fn *fn, void *payload, char message[192])
 {
-    struct usher__redis *r = NULL;
-    enum usher_status status = usher__redis_own_open(s, deadline_ms, &r, message);
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+    struct eyes *e = usher__redis_resize(s->alloc, NULL, 0, sizeof *e);
+    enum usher_status status = USHER_OK;
 
+    if (e == NULL)
+        return USHER_NOMEM;
+    memset(e, 0, sizeof *e);
+    e->store = s;
+    e->deadline_ms = deadline_ms;
+    e->patience_ms = deadline_ms - usher__redis_clock_ms();
+    e->message = message;
+    if (s->map != NULL)
+        usher__redis_look(store, deadline_ms);
     for (unsigned n = 1; n < USHER__REDIS_NOUNS && status == USHER_OK; n++) {
         if (((unsigned)noun != 0 && n != (unsigned)noun) ||
             usher_noun_word((enum usher_noun)n)[0] == '?')
             continue;
         if (scope != NULL)
-            status = scan_scope(r, (enum usher_noun)n, scope, deadline_ms, fn, payload, message);
+            status = scan_scope(e, (enum usher_noun)n, scope, fn, payload);
         else
-            status = scan_noun(r, (enum usher_noun)n, deadline_ms, fn, payload, message);
+            status = scan_noun(e, (enum usher_noun)n, fn, payload);
     }
-    usher__redis_own_close(r);
+    if (status == USHER_OK && e->n_blind + e->n_scopes > 0) {
+        (void)snprintf(message, 192, "not all was seen (%zu nodes, %zu scopes more): %.100s",
+                       e->n_blind, e->n_scopes, e->why);
+        status = USHER_UNAVAILABLE;
+    }
+    eyes_close(e);
+    (void)usher__redis_resize(s->alloc, e, sizeof *e, 0);
     return status;
 }

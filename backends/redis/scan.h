@@ -8,12 +8,6 @@
 #include "script.h"
 #include "store.h"
 
-static inline void *usher__redis_resize(const struct usher_allocator *alloc, void *p, size_t old,
-                                        size_t size)
-{
-    return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
-}
-
 /* ---- decode.c ---- */
 
 #define USHER__REDIS_NUMBER 7 /* bytes */
@@ -85,9 +79,9 @@ struct usher__redis_dump {
 void usher__redis_dump_done(const struct usher__redis *r, struct usher__redis_dump *d);
 
 /* A connection of its own: others go on executing commands meanwhile. */
-enum usher_status usher__redis_own_open(struct usher_store *s, int64_t deadline_ms,
+enum usher_status usher__redis_own_open(struct usher__redis_store *s,
+                                        struct usher__redis_node *node, int64_t deadline_ms,
                                         struct usher__redis **ret, char message[192]);
-void usher__redis_own_close(struct usher__redis *own);
 
 /* One moment of a scope.  Again while somebody writes and there is time. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,

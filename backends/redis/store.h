@@ -9,6 +9,7 @@
 #include <stdatomic.h>
 
 #include "conn.h"
+#include "slots.h"
 
 #define USHER__REDIS_PREFIX_MAX 64
 /* prefix{pool}:number:index */
@@ -18,6 +19,9 @@
 #define USHER__REDIS_MEMBER_MAX (2 * USHER_NAME_MAX + 32)
 #define USHER__REDIS_NOUNS 8
 #define USHER__REDIS_FILE_MAX 1024 /* a path in the URL, with its end */
+#define USHER__REDIS_HOSTS_MAX 32  /* in one URL */
+#define USHER__REDIS_NODES_MAX 1024
+#define USHER__REDIS_IDLE_MAX 4 /* connections to one server that nobody uses */
 
 /* The script of a noun, and what the server calls it. */
 struct usher__redis_script {
@@ -28,9 +32,18 @@ struct usher__redis_script {
     enum { USHER__REDIS_MAY_NOTHING, USHER__REDIS_MAY_READ, USHER__REDIS_MAY_WRITE } may;
 };
 
+/* The state of a task from one try to the next. */
+#define USHER__REDIS_ASKING 1u /* its lane is where it was sent by ASK */
+#define USHER__REDIS_DOUBT 2u  /* it may have been applied by an earlier try */
+
+struct usher__redis_store;
+struct usher__redis_node;
+
 /* A connection and what goes with it: one thread at a time. */
 struct usher__redis {
     const struct usher_allocator *alloc;
+    struct usher__redis_store *store;
+    struct usher__redis_node *node;
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
     struct usher__redis_script script[USHER__REDIS_NOUNS];
@@ -47,39 +60,109 @@ struct usher__redis {
     uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
-    /* How often a server of the store said that it is no master (any more): what is connected since
-     * before that connects anew.  NULL: it looks for itself. */
-    _Atomic unsigned *demotions;
-    unsigned demotions_seen;
+    unsigned demotions; /* of the node, when it connected */
+    bool drop;          /* it answers as if it were another one: connect anew */
+    char expects[41];   /* which node of a cluster it should be; "": not known */
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
+    /* Those of the URL, one of which is the master or a node of the cluster. */
+    struct usher__redis_address hosts[USHER__REDIS_HOSTS_MAX];
+    size_t n_hosts, at_host;
     /* of the connection */
-    char host[256], user[256], password[512], client_name[256];
+    char host[USHER__REDIS_HOST_MAX], user[256], password[512], client_name[256];
     char ca[USHER__REDIS_FILE_MAX], cert[USHER__REDIS_FILE_MAX], key[USHER__REDIS_FILE_MAX];
     char tls_name[256];
 };
 
-/* The store: two of them, so that the server has one batch while the other one is made. */
+/* A server and the connections to it. */
+struct usher__redis_node {
+    struct usher__redis_address at; /* of a cluster; stays */
+    /* How often it said that it is no master (any more): what is connected since before that
+     * connects anew. */
+    _Atomic unsigned demotions;
+    /* Batches it has not answered, and when it answered the last one or got the first of these. */
+    _Atomic unsigned under_way;
+    _Atomic int64_t heard_ms;
+    _Atomic bool mute; /* the last batch that ended had no answer */
+    /* with the store's lock: */
+    char id[41];
+    bool told; /* one of its connections has told of its settings, or will */
+    bool gone; /* has no slots any more */
+    struct usher__redis *idle[USHER__REDIS_IDLE_MAX];
+    size_t n_idle;
+};
+
+struct usher__redis_map; /* cluster.c */
+
 struct usher__redis_store {
     struct usher_store base;
     const struct usher_allocator *alloc;
-    struct usher__redis *lane[2]; /* the second connects when it is first needed */
-    pthread_mutex_t lock;         /* of which is taken */
-    /* Notices are told in order of version, so when somebody listens one batch goes at a
-     * time: then it is locked for writing, else for reading. */
-    pthread_rwlock_t order;
+    struct usher__redis *like;    /* what the URL says; never connected */
+    struct usher__redis_map *map; /* NULL: one server */
+    pthread_mutex_t lock;
+    pthread_cond_t released;
     bool locks; /* both are initialised */
-    bool taken[2];
-    _Atomic unsigned demotions;
+    /* Nodes are added and never taken away: which of them has which number stays. */
+    struct usher__redis_node *_Atomic node[USHER__REDIS_NODES_MAX];
+    _Atomic unsigned n_nodes;
+    /* Notices are told in order of version, so when somebody listens a scope is in one batch at a
+     * time: the slots of those under way. */
+    uint64_t claimed[USHER__REDIS_SLOTS / 64];
 };
 
 /* What the URL says goes into @r, which is all zero, and its options.  NULL, or what in it is
  * wrong; options that are not known stay unused. */
 const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url);
 
+bool usher__redis_is_tls_option(const char *key);
+
 /* A key of @scope; "", ":index" or ":held" is @suffix.  Returns its size. */
 size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX]);
+
+/* A line for the host's log, if it has one. */
+void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line);
+
+/* nodes.c */
+
+void *usher__redis_resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size);
+
+/* Another connection as the URL says, to @node; not made yet.  NULL: no memory. */
+struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher__redis_node *node);
+void usher__redis_free(struct usher__redis *r); /* takes NULL */
+
+/* One that nobody else uses until it is given back.  NULL: no memory. */
+struct usher__redis *usher__redis_take(struct usher__redis_store *s,
+                                       struct usher__redis_node *node);
+void usher__redis_give(struct usher__redis *r);
+
+/* The node at @at, which comes into being.  NODES_MAX: no memory, or there are too many. */
+unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__redis_address *at);
+void usher__redis_nodes_free(struct usher__redis_store *s);
+
+/* The slots of @tasks are this thread's until they are released. */
+void usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n);
+void usher__redis_release(struct usher__redis_store *s, const struct usher_task *tasks, size_t n);
+
+/* The next host of the URL, for connections that are made from now on by @r. */
+enum usher_status usher__redis_next_host(struct usher__redis *r);
+
+/* cluster.c */
+
+/* Ask the hosts of the URL for the map. */
+enum usher_status usher__redis_map_open(struct usher__redis_store *s, int64_t deadline_ms,
+                                        char message[192]);
+void usher__redis_map_free(struct usher__redis_store *s);
+unsigned usher__redis_route(struct usher_store *s, const struct usher_task *task);
+void usher__redis_look(struct usher_store *s, int64_t deadline_ms);
+/* The map is perhaps not right. */
+void usher__redis_doubt(struct usher__redis_store *s);
+/* What a node has answered: MOVED or ASK.  The number of the node that is meant, which with MOVED
+ * is put into the map; NODES_MAX: it is not understood, or meant is the one that said so. */
+unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply *reply, bool asks);
+/* The number of the node that has @scope; those of all that have slots. */
+unsigned usher__redis_number_of(struct usher__redis_store *s, const struct usher_text *scope);
+size_t usher__redis_masters(struct usher__redis_store *s, unsigned to[USHER__REDIS_NODES_MAX]);
 
 /* Connect to a master, if that is not so.  UNAVAILABLE, NOMEM: message in
  * usher__redis_conn_message(). */

@@ -31,10 +31,17 @@ enum usher_capability {
     USHER_CAP_TWO = 1u << 4,        /* without CONCURRENT: execute() may run on two threads at
                                      * once, so that one batch is on its way while the other
                                      * one is being made */
-    USHER_CAP_MORE = 1u << 5        /* without either: execute() asks for more tasks
+    USHER_CAP_MORE = 1u << 5,       /* without either: execute() asks for more tasks
                                      * (usher_context.more) before it makes a batch durable, so
                                      * that it need not wait for them before it begins.
                                      * usher_local_store() does. */
+    USHER_CAP_LANES = 1u << 6       /* without CONCURRENT and MORE: several servers are behind it,
+                                     * and one that is slow must not be waited for by who wants
+                                     * another.  What route() gives the same lane is executed
+                                     * together, as with or without TWO; lanes know nothing of each
+                                     * other.  Tasks of one call that have several lanes are
+                                     * executed at once by the thread that calls: execute() may run
+                                     * on any number of threads. */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -42,6 +49,16 @@ enum usher_capability {
 struct usher_task {
     const struct usher_command *command;
     struct usher_reply *reply;
+    /* With USHER_CAP_LANES; else all three are 0. */
+    uint16_t lane; /* what route() said */
+    uint8_t state; /* the store's own from one try to the next; 0 at the first */
+    uint8_t again; /* set by execute(), 0 before: the reply is a failure, but the task may be handed
+                    * over once more without having an effect twice: enum usher_again */
+};
+
+enum usher_again {
+    USHER_AGAIN_NOW = 1,  /* for something has been learnt: where the scope is */
+    USHER_AGAIN_LATER = 2 /* after a moment */
 };
 
 /* What all commands of one execute() have in common. */
@@ -133,6 +150,14 @@ struct usher_store_ops {
                               const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, usher_mend_fn *header, void *payload,
                               char message[192]);
+    /* Must with USHER_CAP_LANES, else NULL. */
+    unsigned lanes; /* how many at most, up to 65535 */
+    /* The lane of @task: < lanes, and the same for all on one scope unless its `state` says
+     * otherwise.  Any thread.  O(1). */
+    unsigned (*route)(struct usher_store *s, const struct usher_task *task);
+    /* Called on a thread that nobody waits for, before tasks are routed: with a deadline, where
+     * something is not where it was thought to be, there is time to look. */
+    void (*look)(struct usher_store *s, int64_t deadline_ms);
 };
 
 /* A store's own struct begins with this one. */

@@ -161,6 +161,11 @@ struct usher_engine;
  *   redis://[user[:password]@]host[:port][/db] one server (default 127.0.0.1:6379)
  *   rediss://...                               the same over TLS
  *   redis+unix://[user[:password]@]/path       the same over a socket file
+ *   redis+cluster://[user[:password]@]host[:port][,host[:port]...]
+ *                                              Redis Cluster, by up to 32 of its nodes
+ *   rediss+cluster://...                       the same over TLS
+ *
+ * With `redis:` and `rediss:` there may be several hosts, too: the one that is a master is used.
  *
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for

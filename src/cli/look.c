@@ -180,7 +180,7 @@ static const char *const stores[] = {
     "sqlite",
 #endif
 #ifdef USHER_WITH_REDIS
-    "redis",
+    "redis",  "redis+cluster",
 #endif
 #ifdef USHER_WITH_TLS
     "rediss",

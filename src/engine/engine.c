@@ -11,6 +11,7 @@
 
 #include "engine/engine.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <sched.h>
 #include <semaphore.h>
@@ -178,6 +179,41 @@ static bool forked(const struct usher_engine *e)
     return e->here != NULL ? *e->here == 0 : e->pid != getpid();
 }
 
+static bool lanes_new(struct usher_engine *e)
+{
+    const struct usher_store_ops *has = e->store->ops;
+    size_t n = e->routes ? has->lanes : 1;
+
+    e->lanes = usher__resize(e->opt.alloc, NULL, 0, n * sizeof *e->lanes);
+    if (e->lanes == NULL)
+        return false;
+    memset(e->lanes, 0, n * sizeof *e->lanes);
+    e->room_lanes = n;
+    for (; e->n_lanes < n; e->n_lanes++) {
+        e->lanes[e->n_lanes].leaders_max = (has->caps & USHER_CAP_TWO) != 0 ? 2 : 1;
+        if (pthread_mutex_init(&e->lanes[e->n_lanes].lock, NULL) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void lanes_free(struct usher_engine *e)
+{
+    while (e->n_lanes > 0)
+        (void)pthread_mutex_destroy(&e->lanes[--e->n_lanes].lock);
+    (void)usher__resize(e->opt.alloc, e->lanes, e->room_lanes * sizeof *e->lanes, 0);
+}
+
+/* Is a thread in the store, or was it when the process was forked? */
+static bool led(const struct usher_engine *e)
+{
+    unsigned i = 0;
+
+    while (i < e->n_lanes && e->lanes[i].leaders == 0)
+        i++;
+    return i < e->n_lanes || atomic_load(&e->apart) != 0;
+}
+
 /* Takes half-open engines; the store is closed by usher_close(). */
 static void engine_free(struct usher_engine *e)
 {
@@ -185,8 +221,7 @@ static void engine_free(struct usher_engine *e)
 
     usher__watches_done(&e->watches);
     usher__archive_free(e->archive);
-    if (e->locks)
-        (void)pthread_mutex_destroy(&e->lock);
+    lanes_free(e);
     usher__asked_close(e->asked, alloc, forked(e));
     page_close(e->here);
     e->magic = 0;
@@ -253,11 +288,11 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->pid = getpid();
     e->here = page_open();
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
-    e->leaders_max = (store->ops->caps & USHER_CAP_TWO) != 0 ? 2 : 1;
-    e->asks = e->leaders_max == 1 && (store->ops->caps & USHER_CAP_MORE) != 0;
+    e->asks = (store->ops->caps & (USHER_CAP_TWO | USHER_CAP_MORE)) == USHER_CAP_MORE;
+    e->routes = e->combines && !e->asks && (store->ops->caps & USHER_CAP_LANES) != 0;
     e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
-    e->locks = pthread_mutex_init(&e->lock, NULL) == 0;
-    status = e->locks ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
+    e->store = store;
+    status = lanes_new(e) ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
     if (status == USHER_OK && e->authority != NULL) {
         e->asked = usher__asked_open(opt->alloc);
         status = e->asked != NULL ? USHER_OK : USHER_NOMEM;
@@ -271,7 +306,6 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
         return status;
     }
     e->magic = USHER__ENGINE_MAGIC;
-    e->store = store;
     *ret_engine = e;
     return USHER_OK;
 }
@@ -285,7 +319,10 @@ enum usher_status usher_open_store(struct usher_store *store, const struct usher
     message[0] = '\0';
     if (ret_engine == NULL || store == NULL || store->ops == NULL ||
         store->ops->size < sizeof *store->ops || store->ops->name == NULL ||
-        store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL) {
+        store->ops->execute == NULL || store->ops->scan == NULL || store->ops->close == NULL ||
+        ((store->ops->caps & USHER_CAP_LANES) != 0 &&
+         (store->ops->route == NULL || store->ops->look == NULL || store->ops->lanes == 0 ||
+          store->ops->lanes > UINT16_MAX))) {
         usher__message_set("open: the store lacks a method that it must have");
         return USHER_INVALID;
     }
@@ -303,8 +340,10 @@ static const struct usher_driver builtin[] = {
 #ifdef USHER_WITH_REDIS
     { "redis", usher__redis_open, NULL, NULL },
     { "redis+unix", usher__redis_open, NULL, NULL },
+    { "redis+cluster", usher__redis_open, NULL, NULL },
 #ifdef USHER_WITH_TLS
     { "rediss", usher__redis_open, NULL, NULL },
+    { "rediss+cluster", usher__redis_open, NULL, NULL },
 #endif
 #endif
 #ifdef USHER_WITH_SQLITE
@@ -337,14 +376,17 @@ static void no_driver(const char *scheme)
 #ifndef USHER_WITH_REDIS
         { "redis", "this is built without Redis" },
         { "redis+unix", "this is built without Redis" },
+        { "redis+cluster", "this is built without Redis" },
         { "rediss", "this is built without Redis" },
+        { "rediss+cluster", "this is built without Redis" },
 #elif !defined USHER_WITH_TLS
         { "rediss", "this is built without TLS" },
+        { "rediss+cluster", "this is built without TLS" },
 #endif
-        { "redis+cluster", "Redis Cluster is not in this version: use `redis:` with one server" },
+        { NULL, NULL },
     };
 
-    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+    for (size_t i = 0; known[i].scheme != NULL; i++) {
         if (strcmp(known[i].scheme, scheme) == 0) {
             usher__message_set("open: %s: %s", scheme, known[i].why);
             return;
@@ -527,7 +569,7 @@ void usher_close(struct usher_engine *e)
     } else {
         /* A leader that was in the store is not in this process: what it held locked stays
          * locked. */
-        if (e->leaders != 0 || e->store->ops->forget == NULL)
+        if (led(e) || e->store->ops->forget == NULL)
             return;
         e->store->ops->forget(e->store);
         if (e->authority_owned && e->authority->ops->forget != NULL)
@@ -623,15 +665,15 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
 }
 
 /* Take the first one out of the queue, which is not empty. */
-static struct usher__waiter *queue_take(struct usher_engine *e)
+static struct usher__waiter *queue_take(struct usher__lane *l)
 {
-    struct usher__waiter *w = e->first;
+    struct usher__waiter *w = l->first;
 
-    e->first = w->next;
-    if (e->first == NULL)
-        e->last = NULL;
+    l->first = w->next;
+    if (l->first == NULL)
+        l->last = NULL;
     w->next = NULL;
-    e->queued--;
+    l->queued--;
     return w;
 }
 
@@ -666,17 +708,17 @@ struct usher__batch {
 };
 
 /* Take into @b what is queued, as far as there is room.  With the lock. */
-static void gather(struct usher_engine *e, struct usher__batch *b)
+static void gather(struct usher__lane *l, struct usher__batch *b)
 {
-    while (e->first != NULL && b->n + e->first->n <= GATHER &&
-           (e->leaders_max == 1 || b->n_waiters < e->expected)) {
-        struct usher__waiter *w = queue_take(e);
+    while (l->first != NULL && b->n + l->first->n <= GATHER &&
+           (l->leaders_max == 1 || b->n_waiters < l->expected)) {
+        struct usher__waiter *w = queue_take(l);
 
         b->last = b->last->next = w;
         memcpy(b->tasks + b->n, w->tasks, w->n * sizeof *w->tasks);
         b->n += w->n;
         b->n_waiters++;
-        e->under_way++;
+        l->under_way++;
         /* nobody waits longer than he asked for */
         if (w->deadline_ms < b->context.deadline_ms)
             b->context.deadline_ms = w->deadline_ms;
@@ -684,14 +726,14 @@ static void gather(struct usher_engine *e, struct usher__batch *b)
 }
 
 /* Let another thread run.  false: @b has been patient for long enough.  With the lock. */
-static bool wait_a_little(struct usher_engine *e, struct usher__batch *b)
+static bool wait_a_little(struct usher__lane *l, struct usher__batch *b)
 {
     if (b->patience == 0)
         return false;
     b->patience--;
-    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_mutex_unlock(&l->lock);
     (void)sched_yield();
-    (void)pthread_mutex_lock(&e->lock);
+    (void)pthread_mutex_lock(&l->lock);
     return true;
 }
 
@@ -703,16 +745,17 @@ static bool wait_a_little(struct usher_engine *e, struct usher__batch *b)
 static size_t more(void *payload)
 {
     struct usher_engine *e = payload;
-    struct usher__batch *b = e->batch;
+    struct usher__lane *l = e->lanes;
+    struct usher__batch *b = l->batch;
     size_t from = b->n;
 
-    (void)pthread_mutex_lock(&e->lock);
+    (void)pthread_mutex_lock(&l->lock);
     do {
         if (b->context.notify == NULL && watched(e))
             break; /* who has begun to watch must hear of his own command */
-        gather(e, b);
-    } while (b->n == from && b->n_waiters < e->expected && wait_a_little(e, b));
-    (void)pthread_mutex_unlock(&e->lock);
+        gather(l, b);
+    } while (b->n == from && b->n_waiters < l->expected && wait_a_little(l, b));
+    (void)pthread_mutex_unlock(&l->lock);
     /* none of them is earlier than his own command */
     if (b->n != from && !clock_read(e, &b->context)) {
         clock_refused(b->tasks + from, b->n - from);
@@ -721,8 +764,19 @@ static size_t more(void *payload)
     return b->n - from;
 }
 
+/* What the store has put into its tasks goes back to those they were copied from. */
+static void return_tasks(const struct usher__batch *b, struct usher__waiter *w)
+{
+    size_t from = 0;
+
+    for (size_t i = 0; i < b->n_waiters; i++, w = w->next) {
+        memcpy(w->tasks, b->tasks + from, w->n * sizeof *w->tasks);
+        from += w->n;
+    }
+}
+
 /* As leader, who is not in the queue: execute mine, and what is queued up to GATHER tasks. */
-static void lead(struct usher_engine *e, struct usher__waiter *me)
+static void lead(struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
 {
     struct usher__batch b;
     struct usher__waiter *next = NULL;
@@ -734,70 +788,122 @@ static void lead(struct usher_engine *e, struct usher__waiter *me)
     b.n_waiters = 1;
     b.patience = PATIENCE;
     memcpy(b.tasks, me->tasks, me->n * sizeof *b.tasks);
-    (void)pthread_mutex_lock(&e->lock);
-    e->under_way++;
+    (void)pthread_mutex_lock(&l->lock);
+    l->under_way++;
     if (e->asks)
-        e->batch = &b; /* cppcheck-suppress autoVariables */
+        l->batch = &b; /* cppcheck-suppress autoVariables */
     else
-        while (e->queued + 1 < e->expected && wait_a_little(e, &b))
+        while (l->queued + 1 < l->expected && wait_a_little(l, &b))
             ;
-    gather(e, &b);
-    if (e->first != NULL && e->leaders < e->leaders_max) {
-        e->leaders++;
-        next = queue_take(e);
+    gather(l, &b);
+    if (l->first != NULL && l->leaders < l->leaders_max) {
+        l->leaders++;
+        next = queue_take(l);
         next->lead = true;
     }
-    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_mutex_unlock(&l->lock);
     if (next != NULL)
         (void)sem_post(&next->wake);
     give_to_store(e, b.tasks, b.n, &b.context);
+    if (e->routes)
+        return_tasks(&b, me);
 
-    (void)pthread_mutex_lock(&e->lock);
-    e->expected = (e->queued + e->under_way + e->leaders_max - 1) / e->leaders_max;
-    e->under_way -= b.n_waiters;
+    (void)pthread_mutex_lock(&l->lock);
+    l->expected = (l->queued + l->under_way + l->leaders_max - 1) / l->leaders_max;
+    l->under_way -= b.n_waiters;
     next = NULL;
-    if (e->first != NULL) {
-        next = queue_take(e);
+    if (l->first != NULL) {
+        next = queue_take(l);
         next->lead = true;
     } else {
-        e->leaders--;
+        l->leaders--;
     }
-    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_mutex_unlock(&l->lock);
     /* Not under the lock, which they would wait for; the next leader first. */
     if (next != NULL)
         (void)sem_post(&next->wake);
     wake(me->next, b.n_waiters - 1);
 }
 
+/* Take @w out of the queue if it is there still.  With the lock. */
+static bool queue_leave(struct usher__lane *l, struct usher__waiter *w)
+{
+    struct usher__waiter *before = NULL, *at = l->first;
+
+    for (; at != NULL && at != w; at = at->next)
+        before = at;
+    if (at == NULL)
+        return false;
+    *(before != NULL ? &before->next : &l->first) = w->next;
+    if (l->last == w)
+        l->last = before;
+    w->next = NULL;
+    l->queued--;
+    return true;
+}
+
+/*
+ * Wait for a leader to execute the tasks of @me, or to be one.  With lanes a waiter may have come
+ * back to the queue of a node for another try and have less time left than those whom it waits for,
+ * so it leaves at its deadline.  One that was taken out of the queue waits on: whoever took it
+ * keeps its deadline.  false: it left.
+ */
+static bool await(const struct usher_engine *e, struct usher__lane *l, struct usher__waiter *me)
+{
+    struct timespec until = { .tv_sec = me->deadline_ms / 1000,
+                              .tv_nsec = (long)(me->deadline_ms % 1000) * 1000000 };
+    bool left = false;
+    int error = 0;
+
+    while (e->routes && error != ETIMEDOUT) {
+        if (sem_clockwait(&me->wake, CLOCK_MONOTONIC, &until) == 0)
+            return true;
+        error = errno; /* or it was a signal */
+    }
+    if (error == ETIMEDOUT) {
+        (void)pthread_mutex_lock(&l->lock);
+        left = queue_leave(l, me);
+        (void)pthread_mutex_unlock(&l->lock);
+    }
+    while (!left && sem_wait(&me->wake) != 0) /* a signal */
+        ;
+    return !left;
+}
+
 static void __attribute__((noinline))
-combine(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
+combine(struct usher_engine *e, struct usher__lane *l, struct usher_task *tasks, size_t n,
+        int64_t deadline_ms)
 {
     struct usher__waiter me = { .tasks = tasks, .n = n, .deadline_ms = deadline_ms };
     bool leads;
 
     (void)sem_init(&me.wake, 0, 0);
-    (void)pthread_mutex_lock(&e->lock);
-    leads = e->leaders < e->leaders_max;
+    (void)pthread_mutex_lock(&l->lock);
+    leads = l->leaders < l->leaders_max;
     if (leads) {
-        e->leaders++;
+        l->leaders++;
     } else {
         /* it is out of the queue before this function returns */
-        if (e->last != NULL)
-            e->last->next = &me;
+        if (l->last != NULL)
+            l->last->next = &me;
         else
-            e->first = &me; /* cppcheck-suppress autoVariables */
-        e->last = &me;      /* cppcheck-suppress autoVariables */
-        e->queued++;
+            l->first = &me; /* cppcheck-suppress autoVariables */
+        l->last = &me;      /* cppcheck-suppress autoVariables */
+        l->queued++;
     }
-    (void)pthread_mutex_unlock(&e->lock);
+    (void)pthread_mutex_unlock(&l->lock);
     if (!leads) {
-        while (sem_wait(&me.wake) != 0) /* a signal */
-            ;
-        leads = me.lead;
-        wake(me.next, me.n_heirs);
+        if (await(e, l, &me)) {
+            leads = me.lead;
+            wake(me.next, me.n_heirs);
+        } else {
+            for (size_t i = 0; i < n; i++)
+                usher_reply_fail(tasks[i].reply, USHER_UNAVAILABLE,
+                                 "no answer before the deadline: others wait for the same node");
+        }
     }
     if (leads)
-        lead(e, &me);
+        lead(e, l, &me);
     (void)sem_destroy(&me.wake);
 }
 
@@ -840,6 +946,137 @@ static enum usher_status replies_look(struct usher_engine *e, const struct usher
     return worst;
 }
 
+/* Where the scopes of @tasks are: true if they have one lane. */
+static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
+{
+    const struct usher_store_ops *ops = e->store->ops;
+    struct usher__inside here;
+    bool one = true;
+
+    enter(&here, e);
+    ops->look(e->store, deadline_ms);
+    for (size_t i = 0; i < n; i++) {
+        tasks[i].again = 0;
+        tasks[i].lane = (uint16_t)(ops->route(e->store, &tasks[i]) % e->n_lanes);
+        one = one && tasks[i].lane == tasks[0].lane;
+    }
+    leave(&here);
+    return one;
+}
+
+static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                          int64_t deadline_ms)
+{
+    struct usher_context context = { .deadline_ms = deadline_ms };
+
+    if (routed(e, tasks, n, deadline_ms)) {
+        combine(e, &e->lanes[tasks[0].lane], tasks, n, deadline_ms);
+        return;
+    }
+    atomic_fetch_add(&e->apart, 1);
+    give_to_store(e, tasks, n, &context);
+    atomic_fetch_sub(&e->apart, 1);
+}
+
+/* Was a command behind @tasks[i] on its scope done, or may it have been?  Those in doubt may, too,
+ * before they are repeated: but not before one that is in doubt itself. */
+static bool passed(const struct usher_task *tasks, size_t i, size_t n)
+{
+    const struct usher_command *c = tasks[i].command;
+    bool in_doubt = tasks[i].reply->status == USHER_UNKNOWN;
+
+    for (size_t k = i + 1; k < n; k++)
+        if ((tasks[k].again == 0 || (!in_doubt && tasks[k].reply->status == USHER_UNKNOWN)) &&
+            (unsigned)tasks[k].command->verb >> 8 == (unsigned)c->verb >> 8 &&
+            (tasks[k].reply->status < USHER_INVALID || tasks[k].reply->status == USHER_UNKNOWN) &&
+            usher__text_equal(&c->scope, &tasks[k].command->scope))
+            return true;
+    return false;
+}
+
+/* Wait before try number @tries, longer each time, and each a little otherwise; the first two that
+ * know better go at once.  false: there is no time left for an answer. */
+static bool wait_again(unsigned tries, bool later, int64_t deadline_ms)
+{
+    int64_t now_ns = monotonic_ns(), ms = INT64_C(1) << (tries < 6 ? tries : 6);
+    struct timespec ts = { 0, 0 };
+
+    if (later || tries > 2)
+        ts.tv_nsec = (long)(ms * 500000 + (now_ns >> 4) % (ms * 500000));
+    if ((now_ns + ts.tv_nsec) / 1000000 + 5 >= deadline_ms) /* else it would end in doubt */
+        return false;
+    if (ts.tv_nsec > 0)
+        (void)nanosleep(&ts, NULL);
+    return true;
+}
+
+/* The thread whose tasks they are tries again, so that nobody waits for it. */
+static void __attribute__((noinline))
+execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
+{
+    struct usher_task rest[CHUNK];
+    bool doubt[CHUNK];
+
+    for (unsigned tries = 1;; tries++) {
+        size_t n_rest = 0;
+        bool later = false;
+
+        for (size_t i = 0; i < n; i++) {
+            if (tasks[i].again != 0 && passed(tasks, i, n)) {
+                if (tasks[i].reply->status != USHER_UNKNOWN)
+                    usher_reply_fail(tasks[i].reply, USHER_UNAVAILABLE,
+                                     "refused, while a later command on the scope was not");
+                tasks[i].again = 0;
+            }
+            if (tasks[i].again == 0)
+                continue;
+            later = later || tasks[i].again == USHER_AGAIN_LATER;
+            rest[n_rest++] = tasks[i];
+        }
+        if (n_rest == 0 || !wait_again(tries, later, deadline_ms))
+            return;
+        for (size_t i = 0; i < n_rest; i++) {
+            doubt[i] = rest[i].reply->status == USHER_UNKNOWN;
+            usher_reply_done(rest[i].reply);
+            usher__reply_init(rest[i].reply,
+                              (enum usher_noun)((unsigned)rest[i].command->verb >> 8),
+                              e->opt.alloc);
+        }
+        execute_lanes(e, rest, n_rest, deadline_ms);
+        /* who has left the queue knows only of this try */
+        for (size_t i = 0; i < n_rest; i++)
+            if (doubt[i] && rest[i].reply->status == USHER_UNAVAILABLE)
+                rest[i].reply->status = USHER_UNKNOWN;
+        /* those that are done stay in @tasks for passed() */
+        for (size_t i = 0, k = 0; i < n; i++)
+            if (tasks[i].again != 0)
+                tasks[i] = rest[k++];
+    }
+}
+
+/* In whatever way the store wants them. */
+static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                        int64_t deadline_ms)
+{
+    if (e->routes) {
+        bool again = false;
+
+        for (size_t i = 0; i < n; i++)
+            tasks[i].state = 0;
+        execute_lanes(e, tasks, n, deadline_ms);
+        for (size_t i = 0; i < n; i++)
+            again = again || tasks[i].again != 0;
+        if (again)
+            execute_again(e, tasks, n, deadline_ms);
+    } else if (e->combines) {
+        combine(e, e->lanes, tasks, n, deadline_ms);
+    } else {
+        struct usher_context context = { .deadline_ms = deadline_ms };
+
+        give_to_store(e, tasks, n, &context);
+    }
+}
+
 /* A command on a queue of which nothing was done, for there was too much due before it. */
 static bool unfinished(const struct usher_task *t)
 {
@@ -872,18 +1109,13 @@ finish_queues(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_
         if (unfinished(t) && overtaken(tasks, i, n))
             why = "a later command on the queue was done before it";
         while (why == NULL && unfinished(t)) {
-            struct usher_context context = { .deadline_ms = deadline_ms };
-
             if (e->waits && usher__monotonic_ms() >= deadline_ms) {
                 why = "more deadlines were due than there was time to apply";
                 break;
             }
             usher_reply_done(t->reply);
             usher__reply_init(t->reply, USHER_QUEUE, e->opt.alloc);
-            if (e->combines)
-                combine(e, t, 1, deadline_ms);
-            else
-                give_to_store(e, t, 1, &context);
+            give(e, t, 1, deadline_ms);
         }
         if (why != NULL) {
             usher_reply_done(t->reply);
@@ -905,18 +1137,11 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
                           e->opt.alloc);
         if (usher__command_check(&commands[i], scope, &replies[i]) == USHER_OK) {
             scope = &commands[i].scope;
-            tasks[n_tasks].command = &commands[i];
-            tasks[n_tasks++].reply = &replies[i];
+            tasks[n_tasks++] = (struct usher_task){ .command = &commands[i], .reply = &replies[i] };
         }
     }
     if (n_tasks > 0) {
-        if (e->combines) {
-            combine(e, tasks, n_tasks, deadline_ms);
-        } else {
-            struct usher_context context = { .deadline_ms = deadline_ms };
-
-            give_to_store(e, tasks, n_tasks, &context);
-        }
+        give(e, tasks, n_tasks, deadline_ms);
         for (size_t i = 0; i < n_tasks; i++) {
             if (tasks[i].command->verb == USHER_SERIAL_PARSE ||
                 (tasks[i].command->verb == USHER_SERIAL_SHOW &&

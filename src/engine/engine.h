@@ -16,9 +16,23 @@ struct usher__waiter;
 struct usher__asked;
 struct usher__batch;
 
+/* Threads that wait with their commands for the store, in order.  A leader executes on behalf of
+ * those that it takes out of the queue; while there are fewer leaders than may be, nobody is in
+ * it. */
+struct usher__lane {
+    pthread_mutex_t lock;
+    struct usher__waiter *first, *last;
+    unsigned leaders, leaders_max;
+    struct usher__batch *batch; /* of the leader, if the store asks for more */
+    size_t queued;              /* in the queue */
+    size_t under_way;           /* those whose commands are with the store */
+    size_t expected; /* as many as a leader should find, by what there was at the last end */
+};
+
 struct usher_engine {
     uint32_t magic;
     bool combines;             /* the store wants batches, one thread at a time */
+    bool routes;               /* it has lanes */
     bool asks;                 /* the store asks for more tasks while it is at work */
     bool waits;                /* the store wants deadlines */
     const volatile char *here; /* a byte that a forked child finds wiped; or NULL: */
@@ -36,17 +50,11 @@ struct usher_engine {
     bool journal;
     struct usher__asked *asked; /* with an authority: ask.h */
 
-    /* Threads that wait with their commands for the store, in order.  A leader executes on
-     * behalf of those that it takes out of the queue; while there are fewer leaders than may
-     * be, nobody is in it. */
-    pthread_mutex_t lock;
-    bool locks; /* the mutex is initialised */
-    struct usher__waiter *first, *last;
-    unsigned leaders, leaders_max;
-    struct usher__batch *batch; /* of the leader, if the store asks for more */
-    size_t queued;              /* in the queue */
-    size_t under_way;           /* those whose commands are with the store */
-    size_t expected; /* as many as a leader should find, by what there was at the last end */
+    /* One, or as many as the store has. */
+    struct usher__lane *lanes;
+    size_t room_lanes;
+    unsigned n_lanes;       /* of them are initialised */
+    _Atomic unsigned apart; /* threads in the store with tasks of several lanes */
 };
 
 /* Set what usher_message() returns in this thread. */

@@ -35,15 +35,13 @@ fails 2 'memory:?timeout=x' number stats p
 fails 2 'memory:?timeout' number stats p
 
 # What is a store elsewhere is not called unknown.
-fails 2 redis+cluster://127.0.0.1:1 number stats p
-"$USHER" -s redis+cluster://127.0.0.1:1 number stats p 2>err.txt
-holds err.txt 'open: redis+cluster: Redis Cluster is not in this version'
 "$USHER" -s oracle:x number stats p 2>err.txt
 holds err.txt 'no store of the kind `oracle:` is known here'
 without=TLS
 [ "${WITH_REDIS:-yes}" = yes ] || without=Redis
 for pair in sqlite:SQLite:${WITH_SQLITE:-yes} redis:Redis:${WITH_REDIS:-yes} \
-    redis+unix:Redis:${WITH_REDIS:-yes} rediss:$without:${WITH_TLS:-yes}; do
+    redis+unix:Redis:${WITH_REDIS:-yes} redis+cluster:Redis:${WITH_REDIS:-yes} \
+    rediss:$without:${WITH_TLS:-yes} rediss+cluster:$without:${WITH_TLS:-yes}; do
     scheme=${pair%%:*}
     case $pair in
     *:yes) continue ;;
@@ -110,5 +108,12 @@ if [ "${WITH_REDIS:-yes}" = yes ]; then
     fails 2 redis://127.0.0.1:99999 number stats p
     fails 2 'redis://127.0.0.1:1?speed=9' number stats p
     fails 2 'redis://127.0.0.1:1?ca=x' number stats p
+    fails 3 'redis://127.0.0.1:1,127.0.0.1:2' number stats p
+    fails 2 'redis://127.0.0.1:1,' number stats p
+    fails 3 redis+cluster://127.0.0.1:1 number stats p
+    fails 3 'redis+cluster://127.0.0.1:1,[::1]:1' number stats p
+    fails 2 redis+cluster://127.0.0.1:1/2 number stats p
+    "$USHER" -s redis+cluster://127.0.0.1:1/2 number stats p 2>err.txt
+    holds err.txt 'a cluster has only 0'
 fi
 finish

@@ -1358,6 +1358,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     assert_int_equal(usher_number_free(e, "p", "bob", NULL, NULL), USHER_UNKNOWN);
     assert_in_time(began, TIMEOUT);
     assert_int_equal(redis_server_kill(own, SIGCONT), 0);
+    assert_true(redis_do_ok(own, "PING", NULL)); /* however long it takes it to wake up */
     assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
     audit_is_clean(direct);
     usher_close(direct);

@@ -1164,6 +1164,11 @@ struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_s
 
 /* ---- slots that move ---- */
 
+static bool is_master(struct redis_server *s)
+{
+    return text_contains(redis_do(s, "INFO", "replication", NULL), "role:master");
+}
+
 static bool set_slot(struct redis_server *s, const struct redis_move *m, const char *what,
                      const char *id)
 {
@@ -1209,8 +1214,10 @@ bool redis_move_end(const struct redis_move *m)
         good = redis_move_key(m, r->element[i]->str);
     freeReplyObject(r);
     good = good && set_slot(m->target, m, "NODE", m->target_id);
-    for (int i = 0; good && i < m->cluster->primaries; i++)
-        good = set_slot(m->cluster->node[i], m, "NODE", m->target_id);
+    /* those that are primaries by now; a replica hears of it from its own */
+    for (int i = 0; good && i < m->cluster->nodes; i++)
+        if (is_master(m->cluster->node[i]))
+            good = set_slot(m->cluster->node[i], m, "NODE", m->target_id);
     return told(good);
 }
 

@@ -135,9 +135,9 @@ static void wait_queued(struct usher_engine *e, size_t n)
     while (queued < n) {
         assert_true(time(NULL) < end);
         (void)sched_yield();
-        (void)pthread_mutex_lock(&e->lock);
-        queued = e->queued;
-        (void)pthread_mutex_unlock(&e->lock);
+        (void)pthread_mutex_lock(&e->lanes->lock);
+        queued = e->lanes->queued;
+        (void)pthread_mutex_unlock(&e->lanes->lock);
     }
 }
 

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The servers of a store and the connections to them.  One server: a single node, whatever of
+ * several hosts is the master.  A cluster: a node for each address that was ever told.
+ *
+ * A connection is taken, used by one thread, and given back; what is too much is closed then.
+ */
+#include "config.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "store.h"
+
+void *usher__redis_resize(const struct usher_allocator *alloc, void *p, size_t old, size_t size)
+{
+    return p == NULL && size == 0 ? NULL : alloc->resize(alloc->payload, p, old, size);
+}
+
+/* ---- connections ------------------------------------------------------------------- */
+
+void usher__redis_free(struct usher__redis *r)
+{
+    if (r == NULL)
+        return;
+    if (r->conn != NULL)
+        usher__redis_conn_close(r->conn);
+    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
+        if (r->script[i].text != NULL)
+            (void)usher__redis_resize(r->alloc, r->script[i].text, r->script[i].size + 1, 0);
+    (void)usher__redis_resize(r->alloc, r->packed, r->packed_size, 0);
+    explicit_bzero(r->password, sizeof r->password);
+    (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);
+}
+
+/* Where the texts of @from are in @from, those of @to are in the same place of @to. */
+static const char *moved(const char *text, const struct usher__redis *from,
+                         const struct usher__redis *to)
+{
+    const char *begin = (const char *)from;
+
+    if (text == NULL || text < begin || text >= begin + sizeof *from)
+        return text; /* constant */
+    return (const char *)to + (text - begin);
+}
+
+static void point_at(struct usher__redis *r, const struct usher__redis_address *at)
+{
+    bool own_name = r->options.tls.name == r->options.host;
+
+    memcpy(r->host, at->host, sizeof r->host);
+    r->options.host = r->host;
+    r->options.port = at->port;
+    if (own_name) /* each node shows its own */
+        r->options.tls.name = r->host;
+}
+
+struct usher__redis *usher__redis_new(struct usher__redis_store *s, struct usher__redis_node *node)
+{
+    const struct usher__redis *like = s->like;
+    struct usher__redis *r = usher__redis_resize(s->alloc, NULL, 0, sizeof *r);
+
+    if (r == NULL)
+        return NULL;
+    *r = *like;
+    r->conn = NULL;
+    r->store = s;
+    r->node = node;
+    r->random ^= (uint64_t)(uintptr_t)r ^ (uint64_t)usher__redis_clock_ms();
+    r->options.host = moved(like->options.host, like, r);
+    r->options.unix_path = moved(like->options.unix_path, like, r);
+    r->options.user = moved(like->options.user, like, r);
+    r->options.password = moved(like->options.password, like, r);
+    r->options.client_name = moved(like->options.client_name, like, r);
+    r->options.tls.ca = moved(like->options.tls.ca, like, r);
+    r->options.tls.cert = moved(like->options.tls.cert, like, r);
+    r->options.tls.key = moved(like->options.tls.key, like, r);
+    r->options.tls.name = moved(like->options.tls.name, like, r);
+    if (s->map != NULL) {
+        point_at(r, &node->at);
+        r->n_hosts = 1;
+    }
+    if (usher__redis_conn_open(r->alloc, &r->options, &r->conn) != USHER_OK) {
+        usher__redis_free(r);
+        return NULL;
+    }
+    return r;
+}
+
+enum usher_status usher__redis_next_host(struct usher__redis *r)
+{
+    struct usher__redis_conn *other;
+    enum usher_status status;
+
+    r->at_host = (r->at_host + 1) % r->n_hosts;
+    point_at(r, &r->hosts[r->at_host]);
+    status = usher__redis_conn_open(r->alloc, &r->options, &other);
+    if (status == USHER_OK) {
+        usher__redis_conn_close(r->conn);
+        r->conn = other;
+    }
+    return status;
+}
+
+struct usher__redis *usher__redis_take(struct usher__redis_store *s, struct usher__redis_node *node)
+{
+    struct usher__redis *r = NULL;
+    bool tells = false;
+    char id[USHER__REDIS_NODE_ID_MAX];
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (node->n_idle > 0) {
+        r = node->idle[--node->n_idle];
+    } else {
+        tells = !node->told;
+        node->told = true;
+    }
+    memcpy(id, node->id, sizeof id);
+    (void)pthread_mutex_unlock(&s->lock);
+    if (r == NULL && (r = usher__redis_new(s, node)) != NULL)
+        r->tells = tells;
+    if (r != NULL)
+        memcpy(r->expects, id, sizeof id);
+    return r;
+}
+
+void usher__redis_give(struct usher__redis *r)
+{
+    struct usher__redis_store *s = r->store;
+    struct usher__redis_node *node = r->node;
+    bool kept;
+
+    (void)pthread_mutex_lock(&s->lock);
+    kept = !node->gone && node->n_idle < USHER__REDIS_IDLE_MAX;
+    if (kept)
+        node->idle[node->n_idle++] = r;
+    (void)pthread_mutex_unlock(&s->lock);
+    if (!kept)
+        usher__redis_free(r);
+}
+
+/* ---- nodes ------------------------------------------------------------------------- */
+
+unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__redis_address *at)
+{
+    unsigned n = atomic_load(&s->n_nodes), i = 0;
+    struct usher__redis_node *node;
+
+    while (i < n && (s->node[i]->at.port != at->port || strcmp(s->node[i]->at.host, at->host) != 0))
+        i++;
+    if (i < n || n == USHER__REDIS_NODES_MAX)
+        return i;
+    node = usher__redis_resize(s->alloc, NULL, 0, sizeof *node);
+    if (node == NULL)
+        return USHER__REDIS_NODES_MAX;
+    memset(node, 0, sizeof *node);
+    node->at = *at;
+    atomic_store(&s->node[n], node);
+    atomic_store(&s->n_nodes, n + 1);
+    return n;
+}
+
+void usher__redis_nodes_free(struct usher__redis_store *s)
+{
+    unsigned n = atomic_load(&s->n_nodes);
+
+    for (unsigned i = 0; i < n; i++) {
+        struct usher__redis_node *node = s->node[i];
+
+        while (node->n_idle > 0)
+            usher__redis_free(node->idle[--node->n_idle]);
+        (void)usher__redis_resize(s->alloc, node, sizeof *node, 0);
+    }
+}
+
+/* ---- order ------------------------------------------------------------------------- */
+
+static unsigned slot_of(const struct usher_task *task)
+{
+    return usher__redis_slot_of_tag(task->command->scope.data, task->command->scope.size);
+}
+
+void usher__redis_claim(struct usher__redis_store *s, const struct usher_task *tasks, size_t n)
+{
+    bool taken;
+
+    (void)pthread_mutex_lock(&s->lock);
+    do {
+        taken = false;
+        for (size_t i = 0; i < n && !taken; i++) {
+            unsigned slot = slot_of(&tasks[i]);
+
+            taken = (s->claimed[slot / 64] >> (slot % 64) & 1) != 0;
+        }
+        if (taken)
+            (void)pthread_cond_wait(&s->released, &s->lock);
+    } while (taken);
+    for (size_t i = 0; i < n; i++) {
+        unsigned slot = slot_of(&tasks[i]);
+
+        s->claimed[slot / 64] |= UINT64_C(1) << (slot % 64);
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+void usher__redis_release(struct usher__redis_store *s, const struct usher_task *tasks, size_t n)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < n; i++) {
+        unsigned slot = slot_of(&tasks[i]);
+
+        s->claimed[slot / 64] &= ~(UINT64_C(1) << (slot % 64));
+    }
+    (void)pthread_cond_broadcast(&s->released);
+    (void)pthread_mutex_unlock(&s->lock);
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * One dead node is nobody else's problem: of three masters one is stopped, and stays the master of
+ * its slots.  Threads call numbers of 60 pools on one engine, each of the pools of one master.
+ * Those of the other two go on: no call of theirs waits for the dead one.  Whoever looks at the
+ * whole store is told in time that not all was seen, and which node was not.  When it goes on, so
+ * does all.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+#include "lib/share.h"
+
+#define MASTERS 3
+#define THREADS 16
+#define POOLS 60
+#define TIMEOUT_MS 1500
+#define CALM_MS 300   /* a call of a node that lives takes */
+#define WINDOW_MS 800 /* so long is counted */
+#define PATIENCE_MS 60000
+
+struct caller {
+    unsigned number, home; /* the master whose pools it uses */
+    pthread_t thread;
+    _Atomic unsigned calls, failures;
+    _Atomic int64_t worst_us; /* of what was begun since it was set to 0 */
+    char bad[256];
+};
+
+static struct redis_cluster *cluster;
+static struct usher_engine *engine, *onlooker;
+static char pool[POOLS][16];
+static unsigned home_of[POOLS];
+static struct caller callers[THREADS];
+static _Atomic bool stop;
+static _Atomic int64_t late_us; /* so late was a thread that only sleeps */
+
+static int64_t clock_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static void rest_us(long us)
+{
+    struct timespec ts = { 0, us * 1000 };
+
+    (void)nanosleep(&ts, NULL);
+}
+
+static enum usher_status timed(struct caller *c, struct usher_reply *r, const char *text)
+{
+    int64_t begin_us = clock_us(), took_us;
+    enum usher_status status = line_execute(engine, r, "%s", text);
+
+    took_us = clock_us() - begin_us;
+    if (took_us > atomic_load(&c->worst_us))
+        atomic_store(&c->worst_us, took_us);
+    if (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN)
+        atomic_fetch_add(&c->failures, 1);
+    else if (status > USHER_SAME && c->bad[0] == '\0')
+        (void)snprintf(c->bad, sizeof c->bad, "%s: %s (%s)", text, usher_status_word(status),
+                       r->message);
+    else
+        atomic_fetch_add(&c->calls, 1);
+    return status;
+}
+
+/* A call and its end, pool after pool; what failed is tried again as it was. */
+static void *caller_main(void *payload)
+{
+    struct caller *c = payload;
+
+    for (unsigned i = c->number; !atomic_load(&stop); i++) {
+        struct usher_reply r;
+        enum usher_status status;
+        char text[128];
+
+        if (home_of[i % POOLS] != c->home)
+            continue;
+        do {
+            (void)snprintf(text, sizeof text, "number call %s owner=c%u", pool[i % POOLS],
+                           c->number);
+            status = timed(c, &r, text);
+            usher_reply_done(&r);
+        } while (status > USHER_SAME && !atomic_load(&stop));
+        if (status > USHER_SAME)
+            break;
+        (void)snprintf(text, sizeof text, "number free %s owner=c%u", pool[i % POOLS], c->number);
+        do {
+            status = timed(c, &r, text);
+            usher_reply_done(&r);
+        } while (status > USHER_SAME && !atomic_load(&stop));
+    }
+    return NULL;
+}
+
+static void *pulse_main(void *payload)
+{
+    (void)payload;
+    while (!atomic_load(&stop)) {
+        int64_t begin_us = clock_us(), late;
+
+        rest_us(5000);
+        late = clock_us() - begin_us - 5000;
+        if (late > atomic_load(&late_us))
+            atomic_store(&late_us, late);
+    }
+    return NULL;
+}
+
+static unsigned calls_of(unsigned home)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < THREADS; i++)
+        if (callers[i].home == home)
+            n += atomic_load(&callers[i].calls);
+    return n;
+}
+
+static void wait_ms(int64_t ms)
+{
+    int64_t end_us = clock_us() + ms * 1000;
+
+    while (clock_us() < end_us)
+        rest_us(2000);
+}
+
+static void must(const char *format, ...) __attribute__((format(printf, 1, 2)));
+static void must(const char *format, ...)
+{
+    struct usher_reply r;
+    char text[128];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (line_execute(engine, &r, "%s", text) > USHER_SAME)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+static unsigned home_of_name(const char *name)
+{
+    char key[32];
+    redisReply *r;
+    unsigned home = 0;
+
+    (void)snprintf(key, sizeof key, "{%.20s}", name);
+    r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+    assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+    while (redis_cluster_owner(cluster, cluster->node[0], (int)r->integer) != cluster->node[home])
+        home++;
+    freeReplyObject(r);
+    return home;
+}
+
+static int begin(void **state)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    char url[REDIS_URL_MAX];
+
+    (void)state;
+    (void)redis_cluster_url(cluster, url);
+    options.timeout_ms = 30000;
+    if (usher_open(url, &options, &onlooker) != USHER_OK)
+        return -1;
+    engine = onlooker;
+    for (unsigned i = 0; i < POOLS; i++) {
+        (void)snprintf(pool[i], sizeof pool[i], "pool%u", i);
+        home_of[i] = home_of_name(pool[i]);
+        for (int n = 0; n < THREADS; n++) {
+            must("number add %s %d", pool[i], 100 + n);
+            must("number reg %s %d", pool[i], 100 + n);
+        }
+    }
+    for (int i = 0; i < 12; i++)
+        must("room open hall%d", i);
+    usher_close(onlooker);
+    options.timeout_ms = TIMEOUT_MS;
+    if (usher_open(url, &options, &engine) != USHER_OK ||
+        usher_open(url, &options, &onlooker) != USHER_OK)
+        return -1;
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    usher_close(engine);
+    usher_close(onlooker);
+    return 0;
+}
+
+/* What looks at everything names the node that it did not see, in time; a digest is of one scope,
+ * so only those of that node are not to be had. */
+static void all_is_looked_at(unsigned dead)
+{
+    struct usher_check_result found = { 0, 0, 0 };
+    struct usher_reply r;
+    char port[16], digest[33];
+    int64_t begin_us = clock_us();
+    unsigned living = 0, gone = 0;
+
+    (void)snprintf(port, sizeof port, ":%d", redis_server_port(cluster->node[dead]));
+    assert_int_equal(usher_check(onlooker, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
+    print_message("check: %s\n", usher_message(onlooker));
+    assert_non_null(strstr(usher_message(onlooker), port));
+    assert_true(clock_us() - begin_us < (2 * TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));
+    print_message("check: %" PRIu64 " scopes, %" PRIu64 " faults\n", found.scopes, found.faults);
+
+    while (home_of[living] == dead)
+        living++;
+    while (home_of[gone] != dead)
+        gone++;
+    assert_int_equal(usher_digest(onlooker, USHER_NUMBER, pool[living], digest), USHER_OK);
+    assert_int_equal(usher_digest(onlooker, USHER_NUMBER, pool[gone], digest), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(onlooker), port));
+
+    begin_us = clock_us();
+    if (usher_room_list(onlooker, NULL, 0, 100, -1, &r) < USHER_INVALID)
+        fail_msg("room list says nothing of the node that it did not see");
+    print_message("room list: %s (%s), %zu rows\n", usher_status_word(r.status), r.message,
+                  r.of.room.n_rows);
+    assert_non_null(strstr(r.message, port));
+    assert_true(clock_us() - begin_us < (TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));
+    usher_reply_done(&r);
+}
+
+static void a_stopped_master_stops_nobody_else(void **state)
+{
+    const unsigned dead = 1;
+    unsigned before[MASTERS], from[MASTERS], n[MASTERS];
+    pthread_t pulse;
+    uint64_t faults = 1;
+    struct usher_reply r;
+    int64_t end_us;
+
+    (void)state;
+    assert_int_equal(pthread_create(&pulse, NULL, pulse_main, NULL), 0);
+    for (unsigned i = 0; i < THREADS; i++) {
+        callers[i].number = i;
+        callers[i].home = i % MASTERS;
+        assert_int_equal(pthread_create(&callers[i].thread, NULL, caller_main, &callers[i]), 0);
+    }
+    for (unsigned m = 0; m < MASTERS; m++)
+        while (calls_of(m) < 200)
+            rest_us(2000);
+    for (unsigned m = 0; m < MASTERS; m++)
+        from[m] = calls_of(m);
+    wait_ms(WINDOW_MS);
+    for (unsigned m = 0; m < MASTERS; m++)
+        before[m] = calls_of(m) - from[m];
+    for (unsigned i = 0; i < THREADS; i++)
+        if (atomic_load(&callers[i].failures) != 0)
+            fail_msg("caller %u failed before anything was done", i);
+
+    assert_int_equal(redis_server_kill(cluster->node[dead], SIGSTOP), 0);
+    for (unsigned i = 0; i < THREADS; i++)
+        atomic_store(&callers[i].worst_us, 0);
+    for (unsigned m = 0; m < MASTERS; m++)
+        from[m] = calls_of(m);
+    /* till after the first deadlines of those who call the dead one */
+    wait_ms(WINDOW_MS);
+    for (unsigned m = 0; m < MASTERS; m++)
+        n[m] = calls_of(m) - from[m];
+    wait_ms(TIMEOUT_MS);
+    all_is_looked_at(dead);
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct caller *c = &callers[i];
+        int64_t most_us = (c->home == dead ? TIMEOUT_MS + 50 : CALM_MS) * 1000;
+
+        if (atomic_load(&c->worst_us) > most_us + atomic_load(&late_us))
+            fail_msg("caller %u, of master %u: a call took %" PRId64 " ms", i, c->home,
+                     atomic_load(&c->worst_us) / 1000);
+        if (c->home != dead && atomic_load(&c->failures) != 0)
+            fail_msg("caller %u, of master %u: a call failed", i, c->home);
+    }
+    for (unsigned m = 0; m < MASTERS; m++) {
+        print_message("master %u%s: %u calls before, %u then\n", m, m == dead ? ", stopped" : "",
+                      before[m], n[m]);
+        if (m != dead && n[m] < before[m] / 2)
+            fail_msg("master %u had less than half of its calls", m);
+    }
+
+    assert_int_equal(redis_server_kill(cluster->node[dead], SIGCONT), 0);
+    end_us = clock_us() + PATIENCE_MS * 1000;
+    for (unsigned i = 0; i < THREADS; i++) {
+        unsigned have = atomic_load(&callers[i].calls);
+
+        while (atomic_load(&callers[i].calls) < have + 20) {
+            if (clock_us() > end_us)
+                fail_msg("caller %u does not get on", i);
+            rest_us(2000);
+        }
+    }
+    atomic_store(&stop, true);
+    for (unsigned i = 0; i < THREADS; i++)
+        (void)pthread_join(callers[i].thread, NULL);
+    (void)pthread_join(pulse, NULL);
+    for (unsigned i = 0; i < THREADS; i++)
+        if (callers[i].bad[0] != '\0')
+            fail_msg("caller %u: %s", i, callers[i].bad);
+    print_message("the machine was %" PRId64 " ms late\n", atomic_load(&late_us) / 1000);
+    assert_int_equal(usher_audit(onlooker, NULL, NULL, &faults), USHER_OK);
+    assert_true(faults == 0);
+    assert_int_equal(usher_room_list(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
+    assert_int_equal(r.of.room.n_rows, 12);
+    usher_reply_done(&r);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_stopped_master_stops_nobody_else, begin, end),
+    };
+    /* the others must not take it for dead: nobody could have its slots */
+    static const char *const config[] = { "cluster-node-timeout 60000", NULL };
+    struct redis_server_options options = { .config = config };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    cluster = redis_cluster_start(MASTERS, 0, &options);
+    if (cluster == NULL)
+        return redis_skip();
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_cluster_stop(cluster);
+    return result;
+}

@@ -1,0 +1,1054 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What goes wrong between a client and a Redis Cluster, on nodes that say what a test tells them: a
+ * case is what the caller is answered and what each node was asked.  R6 to R9, R13 and R15 of the
+ * specification of the Redis store; the cases are those that other clients fell for.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/fake.h"
+#include "lib/line.h"
+
+#define LONG 5000 /* ms; what takes so long has failed */
+#define BATCH_MAX 80
+#define OVER 250 /* ms that a call may take beyond its deadline: 50, and what the machine adds */
+#define SCOPE_MAX 16
+
+/* ---- a cluster and who calls it ---- */
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct fake *cluster_of(int nodes)
+{
+    struct fake *f = fake_start(nodes);
+
+    assert_non_null(f);
+    return f;
+}
+
+static struct usher_engine *engine_at(const char *url, int64_t timeout_ms)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e = NULL;
+
+    opt.timeout_ms = timeout_ms;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static struct usher_engine *engine_on(const struct fake *f, int64_t timeout_ms)
+{
+    char url[FAKE_URL_MAX];
+
+    return engine_at(fake_url(f, url), timeout_ms);
+}
+
+/* At one of the nodes only. */
+static struct usher_engine *engine_by(const struct fake *f, int node, int64_t timeout_ms)
+{
+    char url[64];
+
+    (void)snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d", fake_port(f, node));
+    return engine_at(url, timeout_ms);
+}
+
+/* Scope number @i of those whose slots are in share @node of @nodes, as fake_start() deals. */
+static const char *scope_at(int node, int nodes, int i, char name[SCOPE_MAX])
+{
+    for (int k = 0; i >= 0; k++) {
+        (void)snprintf(name, SCOPE_MAX, "s%d", k);
+        if (fake_slot(name) >= node * FAKE_SLOTS / nodes &&
+            fake_slot(name) < (node + 1) * FAKE_SLOTS / nodes)
+            i--;
+    }
+    return name;
+}
+
+static enum usher_status done(struct usher_engine *e, const char *text, struct usher_reply *r)
+{
+    struct line l;
+
+    line_read(&l, text);
+    (void)usher_execute(e, &l.c, r, 1);
+    line_done(&l);
+    return r->status;
+}
+
+/* Returns the node that ran it. */
+static int must(struct usher_engine *e, const char *text)
+{
+    struct usher_reply r;
+    int node;
+
+    if (done(e, text, &r) != USHER_OK)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    node = (int)r.epoch - 1;
+    usher_reply_done(&r);
+    return node;
+}
+
+static void must_be(struct usher_engine *e, const char *text, enum usher_status status)
+{
+    struct usher_reply r;
+
+    if (done(e, text, &r) != status)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+static int add(struct usher_engine *e, const char *scope)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "number add %s 1", scope);
+    return must(e, text);
+}
+
+static void add_is(struct usher_engine *e, const char *scope, enum usher_status status)
+{
+    char text[64];
+
+    (void)snprintf(text, sizeof text, "number add %s 1", scope);
+    must_be(e, text, status);
+}
+
+/* Several commands of one usher_execute(). */
+struct many {
+    struct line line[BATCH_MAX];
+    struct usher_command c[BATCH_MAX];
+    struct usher_reply r[BATCH_MAX];
+    size_t n;
+};
+
+static void many_put(struct many *m, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+static void many_put(struct many *m, const char *format, ...)
+{
+    char text[96];
+    va_list args;
+
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    line_read(&m->line[m->n], text);
+    m->c[m->n] = m->line[m->n].c;
+    m->n++;
+}
+
+static void many_do(struct many *m, struct usher_engine *e)
+{
+    (void)usher_execute(e, m->c, m->r, m->n);
+}
+
+static void many_is(const struct many *m, size_t i, enum usher_status status)
+{
+    if (m->r[i].status != status)
+        fail_msg("%zu: %s (%s)", i, usher_status_word(m->r[i].status), m->r[i].message);
+}
+
+static void many_done(struct many *m)
+{
+    for (size_t i = 0; i < m->n; i++) {
+        usher_reply_done(&m->r[i]);
+        line_done(&m->line[i]);
+    }
+    m->n = 0;
+}
+
+/* Somebody who calls at the same time. */
+struct caller {
+    pthread_t thread;
+    struct usher_engine *e;
+    struct many m;
+};
+
+static void *call(void *payload)
+{
+    struct caller *c = payload;
+
+    many_do(&c->m, c->e);
+    return NULL;
+}
+
+static void caller_start(struct caller *c, struct usher_engine *e)
+{
+    c->e = e;
+    assert_int_equal(pthread_create(&c->thread, NULL, call, c), 0);
+}
+
+/* Each EVALSHA that came to @node has an ASKING directly before it, on its connection. */
+static void assert_each_asks(struct fake *f, int node)
+{
+    const char *line, *before = "";
+
+    for (unsigned i = 0; (line = fake_line(f, node, i)) != NULL; before = line, i++) {
+        size_t n = strcspn(line, " ");
+
+        if (strncmp(line + n, " EVALSHA ", 9) == 0 &&
+            (strncmp(before, line, n) != 0 || strcmp(before + n, " ASKING") != 0))
+            fail_msg("\"%s\" comes after \"%s\"", line, before);
+    }
+}
+
+/* Scope @scope has its own version in answers to number add: @version, of @node. */
+static void answers_are(struct fake *f, int node, const char *scope, uint64_t version)
+{
+    char with[SCOPE_MAX + 16], answer[FAKE_ANSWER_MAX];
+    struct fake_rule r = { .match = "EVALSHA", .with = with, .action = FAKE_REPLY, .text = answer };
+
+    (void)snprintf(with, sizeof with, "{%s}:number", scope);
+    r.size = fake_answer(USHER_NUMBER_ADD, FAKE_EPOCH(node), version, answer);
+    fake_rule(f, node, &r);
+}
+
+static void rule_of(struct fake *f, int node, const char *match, unsigned times,
+                    enum fake_action action)
+{
+    const struct fake_rule r = { .match = match, .times = times, .action = action };
+
+    fake_rule(f, node, &r);
+}
+
+/* ---- ASK ---- */
+
+static void ask_sends_on_one_command_and_says_nothing_of_the_next(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+    unsigned maps;
+
+    (void)state;
+    scope_at(0, 3, 0, scope);
+    fake_migrate(f, fake_slot(scope), 0, 1);
+    maps = fake_seen(f, FAKE_ALL, "CLUSTER SLOTS");
+    for (unsigned i = 1; i <= 3; i++) {
+        assert_int_equal(add(e, scope), 1);
+        assert_int_equal(fake_seen(f, 0, "EVALSHA"), i);
+        assert_int_equal(fake_seen(f, 1, "EVALSHA"), i);
+        assert_int_equal(fake_seen(f, 1, "ASKING"), i);
+    }
+    assert_each_asks(f, 1);
+    assert_int_equal(fake_seen(f, 0, "ASKING"), 0);
+    assert_int_equal(fake_seen(f, 2, "EVALSHA"), 0);
+    /* whose the slot is has not changed: nobody is asked for it */
+    assert_int_equal(fake_seen(f, FAKE_ALL, "CLUSTER SLOTS"), maps);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void asking_and_the_command_are_sent_together(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    struct caller c = { .m = { .n = 0 } };
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    fake_migrate(f, fake_slot(scope), 0, 1);
+    rule_of(f, 1, "ASKING", 1, FAKE_HOLD);
+    many_put(&c.m, "number add %s 1", scope);
+    caller_start(&c, e);
+    assert_true(fake_wait_seen(f, 1, "EVALSHA", 1, LONG)); /* though ASKING is not answered */
+    fake_release(f, 1);
+    (void)pthread_join(c.thread, NULL);
+    many_is(&c.m, 0, USHER_OK);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 1);
+    many_done(&c.m);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void three_commands_to_a_slot_that_comes_need_three_askings(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    struct many m = { .n = 0 };
+    char scope[SCOPE_MAX], name[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    for (int k = 0; m.n < 3; k++) {
+        (void)snprintf(name, sizeof name, "s%d", k);
+        if (fake_slot(name) == fake_slot(scope))
+            many_put(&m, "number add %s 1", name);
+    }
+    fake_migrate(f, fake_slot(scope), 0, 1);
+    many_do(&m, e);
+    for (size_t i = 0; i < 3; i++) {
+        many_is(&m, i, USHER_OK);
+        assert_true(m.r[i].epoch == FAKE_EPOCH(1));
+    }
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 3);
+    assert_int_equal(fake_seen(f, 1, "ASKING"), 3);
+    assert_each_asks(f, 1);
+    many_done(&m);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void who_has_to_load_the_script_asks_again(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    fake_migrate(f, fake_slot(scope), 0, 1);
+    fake_error(f, 1, "EVALSHA", 1, "NOSCRIPT No matching script. Please use EVAL.");
+    assert_int_equal(add(e, scope), 1);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
+    assert_int_equal(fake_seen(f, 1, "ASKING"), 2);
+    assert_int_equal(fake_seen(f, 1, "SCRIPT LOAD"), 2);
+    assert_each_asks(f, 1);
+    usher_close(e);
+    fake_stop(f);
+}
+
+/* ---- MOVED ---- */
+
+static void moved_is_followed_and_remembered(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    fake_migrated(f, fake_slot(scope), 1);
+    fake_error(f, FAKE_ALL, "CLUSTER SLOTS", 0, "ERR not now"); /* so the map does not say it */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(add(e, scope), 1);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 1);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 3);
+    assert_int_equal(fake_seen(f, 1, "ASKING"), 0);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void moved_to_where_it_was_is_a_reason_to_connect_anew(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+    unsigned connections;
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    assert_int_equal(add(e, scope), 0);
+    connections = fake_connections(f, 0);
+    fake_error(f, 0, "EVALSHA", 1, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 0));
+    assert_int_equal(add(e, scope), 0);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
+    assert_true(fake_connections(f, 0) > connections);
+    usher_close(e);
+
+    /* and it does not help: no loop without a pause */
+    e = engine_on(f, 300);
+    fake_forget(f, FAKE_ALL);
+    fake_error(f, 0, "EVALSHA", 0, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 0));
+    add_is(e, scope, USHER_UNAVAILABLE);
+    assert_in_range(fake_seen(f, 0, "EVALSHA"), 3, 20);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void two_that_name_each_other_are_asked_less_and_less(void **state)
+{
+    static const char *const words[] = { "MOVED", "ASK" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake *f = cluster_of(2);
+        struct usher_engine *e = engine_on(f, 500);
+        char scope[SCOPE_MAX];
+        int64_t from;
+
+        scope_at(0, 2, 0, scope);
+        fake_error(f, 0, "EVALSHA", 0, "%s %d 127.0.0.1:%d", words[i], fake_slot(scope),
+                   fake_port(f, 1));
+        fake_error(f, 1, "EVALSHA", 0, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 0));
+        from = clock_ms();
+        add_is(e, scope, USHER_UNAVAILABLE);
+        assert_true(clock_ms() - from <= 500 + OVER);
+        assert_in_range(fake_seen(f, FAKE_ALL, "EVALSHA"), 6, 26);
+        usher_close(e);
+        /* until they agree */
+        fake_clear(f, FAKE_ALL);
+        e = engine_on(f, LONG);
+        fake_error(f, 0, "EVALSHA", 4, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 1));
+        assert_int_equal(add(e, scope), 0);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void moved_to_a_node_that_is_down_leads_to_the_map(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+    int64_t from = clock_ms();
+
+    (void)state;
+    scope_at(0, 3, 0, scope);
+    fake_migrated(f, fake_slot(scope), 1);
+    fake_down(f, 2, true);
+    fake_error(f, 0, "EVALSHA", 0, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 2));
+    assert_int_equal(add(e, scope), 1);
+    assert_true(clock_ms() - from < 2500);
+    assert_true(fake_seen(f, 0, "EVALSHA") < 20);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void a_moved_that_is_cut_short_moves_nothing(void **state)
+{
+    static const char *const texts[] = {
+        "MOVED",
+        "MOVED 12",
+        "MOVED 12 ",
+        "MOVED 12 127.0.0.1",
+        "MOVED 12 :",
+        "MOVED 99999 a:1",
+        "MOVED 12 127.0.0.1:",
+        "MOVED 12 127.0.0.1:0",
+        "MOVED -1 a:6379",
+        "ASK 12 ?:6379",
+        "ASK",
+    };
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        fake_error(f, 0, "EVALSHA", 1, "%s", texts[i]);
+        assert_int_equal(add(e, scope), 0);
+    }
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 0);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 2 * (sizeof texts / sizeof *texts));
+    usher_close(e);
+    fake_stop(f);
+}
+
+/* ---- the map ---- */
+
+/* A view in which @host is that of the only master. */
+static void view_is(struct fake *f, int node, const char *range, const char *host, int of,
+                    const char *id)
+{
+    char text[400];
+    const struct fake_rule r = { .match = "CLUSTER SLOTS", .action = FAKE_REPLY, .text = text };
+
+    (void)snprintf(text, sizeof text,
+                   "*1\r\n*3\r\n%s*4\r\n%s:%d\r\n$40\r\n%s\r\n*2\r\n$8\r\nhostname\r\n"
+                   "$9\r\nlocalhost\r\n",
+                   range, host, fake_port(f, of), id);
+    fake_rule(f, node, &r);
+}
+
+#define WHOLE ":0\r\n:16383\r\n"
+
+static void hosts_are_understood_in_all_their_forms(void **state)
+{
+    static const char *const in_views[] = { "$-1\r\n", "$0\r\n\r\n", "$9\r\nlocalhost\r\n",
+                                            "$16\r\n::ffff:127.0.0.1\r\n" };
+    static const char *const in_redirects[] = { "", "localhost", "::ffff:127.0.0.1",
+                                                "[::ffff:127.0.0.1]" };
+
+    (void)state;
+    for (size_t i = 0; i < 4; i++) {
+        struct fake *f = cluster_of(2);
+        struct usher_engine *e;
+
+        fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
+        view_is(f, 0, WHOLE, in_views[i], 1, fake_id(f, 1));
+        e = engine_by(f, 0, LONG);
+        assert_int_equal(add(e, "desk"), 1);
+        assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
+        fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 0);
+        fake_error(f, 1, "EVALSHA", 1, "MOVED %d %s:%d", fake_slot("desk"), in_redirects[i],
+                   fake_port(f, 0));
+        assert_int_equal(add(e, "desk"), 0);
+        assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void a_view_that_cannot_be_is_not_taken(void **state)
+{
+    static const char *const views[] = { "*0\r\n",
+                                         "+OK\r\n",
+                                         "*1\r\n:1\r\n",
+                                         "*1\r\n*3\r\n:0\r\n:16384\r\n*2\r\n$-1\r\n:7000\r\n",
+                                         "*1\r\n*3\r\n:9\r\n:3\r\n*2\r\n$-1\r\n:7000\r\n",
+                                         "*1\r\n*3\r\n:-1\r\n:3\r\n*2\r\n$-1\r\n:7000\r\n" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++) {
+        struct fake *f = cluster_of(2);
+        struct fake_rule r = { .match = "CLUSTER SLOTS", .action = FAKE_REPLY, .text = views[i] };
+        struct usher_engine *e = NULL;
+        char url[64], scope[SCOPE_MAX];
+
+        fake_rule(f, 0, &r);
+        (void)snprintf(url, sizeof url, "redis+cluster://127.0.0.1:%d?timeout=500",
+                       fake_port(f, 0));
+        assert_int_equal(usher_open(url, NULL, &e), USHER_UNAVAILABLE);
+        e = engine_on(f, LONG); /* the next one is asked */
+        assert_int_equal(add(e, scope_at(0, 2, 0, scope)), 0);
+        assert_int_equal(add(e, scope_at(1, 2, 0, scope)), 1);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void of_slots_that_are_not_told_somebody_knows(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e;
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    view_is(f, 0, ":0\r\n:10\r\n", "$-1\r\n", 0, fake_id(f, 0));
+    e = engine_by(f, 0, LONG);
+    for (int i = 0; i < 4; i++) {
+        assert_int_equal(add(e, scope_at(0, 2, i, scope)), 0);
+        assert_int_equal(add(e, scope_at(1, 2, i, scope)), 1);
+    }
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void another_cluster_at_an_old_address_gets_no_command(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_on(f, 300);
+    const char *other = "00000000000000000000000000000000000000ab";
+    const struct fake_rule id = { .match = "CLUSTER MYID",
+                                  .action = FAKE_REPLY,
+                                  .text = "$40\r\n00000000000000000000000000000000000000ab\r\n" };
+    char scope[3][SCOPE_MAX], text[64];
+    struct usher_reply r;
+
+    (void)state;
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(add(e, scope_at(i, 3, 0, scope[i])), i);
+    (void)snprintf(text, sizeof text, "number add %s 1", scope[0]);
+    /* one that has all slots of its own */
+    fake_give(f, 0, 0, FAKE_SLOTS - 1, 0);
+    fake_rule(f, 0, &id);
+    view_is(f, 0, WHOLE, "$-1\r\n", 0, other);
+    fake_drop(f, 0);
+    fake_forget(f, FAKE_ALL);
+    for (int i = 0; i < 4; i++) {
+        add_is(e, scope[0], USHER_UNAVAILABLE);
+        assert_int_equal(add(e, scope[1]), 1);
+        assert_int_equal(add(e, scope[2]), 2);
+    }
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
+    /* the slots have a new owner */
+    fake_give(f, 1, 0, FAKE_SLOTS / 3 + 1, 2);
+    fake_give(f, 2, 0, FAKE_SLOTS / 3 + 1, 2);
+    for (int64_t from = clock_ms(); done(e, text, &r) != USHER_OK; usher_reply_done(&r))
+        assert_true(clock_ms() - from < 2000);
+    assert_true(r.epoch == FAKE_EPOCH(2));
+    usher_reply_done(&r);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void after_moved_the_map_is_asked_for(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX], other[SCOPE_MAX];
+    unsigned maps;
+    int64_t from;
+
+    (void)state;
+    scope_at(1, 2, 0, other);
+    for (int i = 0; i < 2; i++) { /* the second time soon after it was asked */
+        maps = fake_seen(f, FAKE_ALL, "CLUSTER SLOTS");
+        scope_at(0, 2, i, scope);
+        fake_migrated(f, fake_slot(scope), 1);
+        from = clock_ms();
+        assert_int_equal(add(e, scope), 1);
+        while (fake_seen(f, FAKE_ALL, "CLUSTER SLOTS") == maps) {
+            assert_int_equal(add(e, other), 1);
+            assert_true(clock_ms() - from < 1500);
+            (void)fake_wait_seen(f, FAKE_ALL, "CLUSTER SLOTS", maps + 1, 5);
+        }
+    }
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void when_all_known_are_gone_those_of_the_url_are_asked(void **state)
+{
+    struct fake *f = cluster_of(5);
+    struct usher_engine *e;
+
+    (void)state;
+    fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
+    fake_give(f, FAKE_ALL, 9000, FAKE_SLOTS - 1, 2);
+    e = engine_by(f, 0, LONG);
+    assert_in_range(add(e, "desk"), 1, 2);
+    fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 3);
+    fake_give(f, FAKE_ALL, 9000, FAKE_SLOTS - 1, 4);
+    fake_down(f, 1, true);
+    fake_down(f, 2, true);
+    assert_in_range(add(e, "desk"), 3, 4);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void one_that_loads_for_long_is_not_all_that_is_asked(void **state)
+{
+    (void)state;
+    /* a command, the beginning of a connection */
+    for (int i = 0; i < 4; i++) {
+        struct fake *f = cluster_of(3);
+        struct usher_engine *e = engine_by(f, 1, LONG);
+        char scope[SCOPE_MAX];
+        int64_t from = clock_ms();
+
+        scope_at(0, 3, 0, scope);
+        if (i == 3)
+            rule_of(f, 0, NULL, 0, FAKE_SILENT);
+        else
+            fake_error(f, 0, i == 1 ? "PING" : "EVALSHA", 0, "%s",
+                       i == 2 ? "MASTERDOWN Link with MASTER is down"
+                              : "LOADING Redis is loading the dataset in memory");
+        fake_give(f, FAKE_ALL, 0, FAKE_SLOTS / 3, 1);
+        assert_int_equal(add(e, scope), 1);
+        assert_true(clock_ms() - from < 2500);
+        assert_true(fake_seen(f, 0, "EVALSHA") < 30);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void no_redirect_leads_beyond_the_deadline(void **state)
+{
+    static const char *const words[] = { "ASK", "MOVED" };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct fake *f = cluster_of(3);
+        struct usher_engine *e = engine_on(f, 400);
+        char scope[SCOPE_MAX];
+        int64_t from;
+
+        scope_at(0, 3, 0, scope);
+        fake_error(f, 0, "EVALSHA", 0, "%s %d 127.0.0.1:%d", words[i % 2], fake_slot(scope),
+                   fake_port(f, 1));
+        if (i < 2)
+            rule_of(f, 1, NULL, 0, FAKE_SILENT);
+        else
+            fake_down(f, 1, true);
+        from = clock_ms();
+        add_is(e, scope, USHER_UNAVAILABLE);
+        assert_true(clock_ms() - from <= 400 + OVER);
+        assert_int_equal(fake_seen(f, 1, "EVALSHA"), 0);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void who_asks_for_the_map_has_time_left_for_his_command(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, 300);
+    char scope[SCOPE_MAX], moved[SCOPE_MAX];
+
+    (void)state;
+    scope_at(1, 2, 0, scope);
+    assert_int_equal(add(e, scope), 1);
+    /* a reason to ask, and nobody who answers that */
+    rule_of(f, FAKE_ALL, "CLUSTER SLOTS", 0, FAKE_SILENT);
+    scope_at(0, 2, 0, moved);
+    fake_migrated(f, fake_slot(moved), 1);
+    assert_int_equal(add(e, moved), 1);
+    assert_int_equal(add(e, scope), 1);
+    assert_int_equal(add(e, scope), 1);
+    assert_true(fake_seen(f, FAKE_ALL, "CLUSTER SLOTS") >= 2);
+    usher_close(e);
+    fake_stop(f);
+}
+
+struct storm {
+    pthread_t thread;
+    struct usher_engine *e;
+    int64_t until_ms;
+    int i;
+    unsigned n;
+};
+
+static void *blow(void *payload)
+{
+    struct storm *s = payload;
+    char scope[SCOPE_MAX], text[64];
+    struct usher_reply r;
+
+    scope_at(s->i % 2, 2, s->i, scope);
+    (void)snprintf(text, sizeof text, "number add %s 1", scope);
+    while (clock_ms() < s->until_ms) {
+        s->n += done(s->e, text, &r) == USHER_OK;
+        usher_reply_done(&r);
+    }
+    return NULL;
+}
+
+static void a_storm_of_redirects_is_no_storm_of_questions(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, 1000);
+    struct storm s[16];
+    int64_t until = clock_ms() + 2300;
+    unsigned n = 0;
+
+    (void)state;
+    fake_forget(f, FAKE_ALL);
+    for (int i = 0; i < 16; i++) {
+        char scope[SCOPE_MAX], with[SCOPE_MAX + 2];
+        struct fake_rule r = { .match = "EVALSHA", .with = with, .action = FAKE_ERROR };
+        char text[64];
+
+        /* by its owner each is sent to the other one, which then has it */
+        scope_at(i % 2, 2, i, scope);
+        (void)snprintf(with, sizeof with, "{%s}", scope);
+        (void)snprintf(text, sizeof text, "MOVED %d 127.0.0.1:%d", fake_slot(scope),
+                       fake_port(f, 1 - i % 2));
+        r.text = text;
+        fake_rule(f, i % 2, &r);
+        fake_give(f, 1 - i % 2, fake_slot(scope), fake_slot(scope), 1 - i % 2);
+        fake_give(f, i % 2, fake_slot(scope), fake_slot(scope), i % 2);
+        s[i] = (struct storm){ .e = e, .until_ms = until, .i = i };
+        assert_int_equal(pthread_create(&s[i].thread, NULL, blow, &s[i]), 0);
+    }
+    for (int i = 0; i < 16; i++) {
+        (void)pthread_join(s[i].thread, NULL);
+        n += s[i].n;
+    }
+    assert_true(n > 16);
+    assert_in_range(fake_seen(f, FAKE_ALL, "CLUSTER SLOTS"), 1, 3);
+    usher_close(e);
+    fake_stop(f);
+}
+
+/* ---- batches ---- */
+
+static void a_redirect_in_a_pipeline_mixes_no_answers(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    struct many m = { .n = 0 };
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    for (int i = 0; i < 6; i++) {
+        scope_at(0, 2, i, scope);
+        if (i == 2 || i == 4) {
+            struct fake_rule r = { .match = "EVALSHA", .with = scope, .action = FAKE_ERROR };
+            char text[64];
+
+            (void)snprintf(text, sizeof text, "%s %d 127.0.0.1:%d", i == 2 ? "MOVED" : "ASK",
+                           fake_slot(scope), fake_port(f, 1));
+            r.text = text;
+            fake_rule(f, 0, &r);
+            if (i == 2)
+                fake_give(f, FAKE_ALL, fake_slot(scope), fake_slot(scope), 1);
+        }
+        answers_are(f, i == 2 || i == 4, scope, 100 + (uint64_t)i);
+        many_put(&m, "number add %s 1", scope);
+    }
+    many_do(&m, e);
+    for (size_t i = 0; i < 6; i++) {
+        many_is(&m, i, USHER_OK);
+        assert_true(m.r[i].version == 100 + i);
+        assert_true(m.r[i].epoch == FAKE_EPOCH(i == 2 || i == 4));
+    }
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 6);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
+    assert_int_equal(fake_seen(f, 1, "ASKING"), 1);
+    many_done(&m);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void a_map_that_changes_meanwhile_changes_no_answer(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    struct caller c = { .m = { .n = 0 } };
+    char scope[SCOPE_MAX], other[SCOPE_MAX];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    scope_at(0, 2, 1, other);
+    answers_are(f, 1, other, 77);
+    rule_of(f, 0, "EVALSHA", 1, FAKE_HOLD);
+    many_put(&c.m, "number add %s 1", scope);
+    caller_start(&c, e);
+    assert_true(fake_wait_seen(f, 0, "EVALSHA", 1, LONG));
+    /* all moves, and another caller makes it known */
+    fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
+    assert_int_equal(add(e, other), 1);
+    assert_int_equal(add(e, other), 1);
+    assert_true(fake_seen(f, FAKE_ALL, "CLUSTER SLOTS") >= 2);
+    fake_release(f, 0);
+    (void)pthread_join(c.thread, NULL);
+    many_is(&c.m, 0, USHER_OK);
+    assert_true(c.m.r[0].epoch == FAKE_EPOCH(0) && c.m.r[0].version == 1);
+    many_done(&c.m);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void nodes_may_answer_in_any_order(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e = engine_on(f, LONG);
+    struct caller c = { .m = { .n = 0 } };
+    char scope[SCOPE_MAX];
+
+    (void)state;
+    for (int i = 0; i < 9; i++) {
+        answers_are(f, i % 3, scope_at(i % 3, 3, i / 3, scope), 100 + (uint64_t)i);
+        many_put(&c.m, "number add %s 1", scope);
+    }
+    rule_of(f, 0, "SCRIPT", 0, FAKE_PASS);
+    fake_clear(f, 0);
+    rule_of(f, 0, "EVALSHA", 1, FAKE_HOLD);
+    caller_start(&c, e);
+    for (int i = 0; i < 3; i++)
+        assert_true(fake_wait_seen(f, i, "EVALSHA", 3, LONG)); /* nobody waited for the first */
+    fake_release(f, 0);
+    (void)pthread_join(c.thread, NULL);
+    for (size_t i = 0; i < 9; i++) {
+        many_is(&c.m, i, USHER_OK);
+        assert_true(c.m.r[i].epoch == FAKE_EPOCH(i % 3));
+        assert_true(c.m.r[i].version == (i % 3 == 0 ? i / 3 + 1 : 100 + i));
+    }
+    many_done(&c.m);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void of_three_nodes_one_breaks_and_two_answer(void **state)
+{
+    static const enum fake_action ends[] = { FAKE_CLOSE, FAKE_RESET };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake *f = cluster_of(3);
+        struct usher_engine *e = engine_on(f, LONG);
+        struct many m = { .n = 0 };
+        char scope[SCOPE_MAX];
+
+        for (int k = 0; k < 3; k++)
+            (void)add(e, scope_at(k, 3, 0, scope));
+        fake_forget(f, FAKE_ALL);
+        rule_of(f, 1, "EVALSHA", 1, ends[i]);
+        for (int k = 0; k < 6; k++)
+            many_put(&m, "number %s %s%s", k < 3 ? "add" : "call", scope_at(k % 3, 3, k / 3, scope),
+                     k < 3 ? " 1" : "");
+        many_do(&m, e);
+        for (size_t k = 0; k < 6; k++)
+            many_is(&m, k, k == 4 ? USHER_UNKNOWN : USHER_OK);
+        assert_int_equal(fake_seen(f, 0, "EVALSHA"), 2);
+        assert_int_equal(fake_seen(f, 2, "EVALSHA"), 2);
+        /* what may be repeated was, the other one not */
+        assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2 - i);
+        many_done(&m);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void a_node_that_says_nothing_leaves_time_for_the_others(void **state)
+{
+    static const char *const words[] = { "PING", "CLUSTER MYID", "INFO", "SCRIPT", "EVALSHA" };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        struct fake *f = cluster_of(3);
+        struct usher_engine *e = engine_by(f, 2, 400);
+        struct many m = { .n = 0 };
+        char scope[SCOPE_MAX];
+        int64_t from;
+
+        rule_of(f, 0, words[i], 0, FAKE_SILENT);
+        for (int k = 0; k < 3; k++)
+            many_put(&m, "number add %s 1", scope_at(k, 3, 0, scope));
+        from = clock_ms();
+        many_do(&m, e);
+        assert_true(clock_ms() - from <= 400 + OVER);
+        many_is(&m, 0, i == 4 ? USHER_UNKNOWN : USHER_UNAVAILABLE);
+        many_is(&m, 1, USHER_OK);
+        many_is(&m, 2, USHER_OK);
+        many_done(&m);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+static void what_may_have_been_done_is_repeated_only_if_it_can_be_told(void **state)
+{
+    struct fake *f = cluster_of(2);
+    struct usher_engine *e = engine_on(f, LONG);
+    char scope[SCOPE_MAX], text[64];
+
+    (void)state;
+    scope_at(0, 2, 0, scope);
+    (void)snprintf(text, sizeof text, "number call %s", scope);
+    rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
+    must_be(e, text, USHER_UNKNOWN);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 1);
+    rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
+    (void)snprintf(text, sizeof text, "number call %s req=r1", scope);
+    assert_int_equal(must(e, text), 0);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
+    /* and it is still in doubt when the slot has gone meanwhile, and nobody answers there */
+    usher_close(e);
+    e = engine_on(f, 400);
+    rule_of(f, 0, "EVALSHA", 1, FAKE_CLOSE);
+    fake_migrated(f, fake_slot(scope), 1);
+    fake_error(f, 1, "EVALSHA", 0, "CLUSTERDOWN The cluster is down");
+    must_be(e, text, USHER_UNKNOWN);
+    usher_close(e);
+    fake_stop(f);
+}
+
+static void what_was_refused_is_not_done_after_what_came_behind_it(void **state)
+{
+    static const enum fake_action behind[] = { FAKE_PASS, FAKE_CLOSE };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct fake *f = cluster_of(2);
+        struct usher_engine *e = engine_on(f, LONG);
+        struct many m = { .n = 0 };
+        char scope[SCOPE_MAX];
+
+        scope_at(0, 2, 0, scope);
+        (void)add(e, scope);
+        for (int k = 0; k < BATCH_MAX; k++)
+            many_put(&m, "number add %s %d", scope, k);
+        /* as many as a call has are refused, and those behind them are not */
+        fake_error(f, 0, "EVALSHA", 1, "MOVED %d 127.0.0.1:%d", fake_slot(scope), fake_port(f, 1));
+        rule_of(f, 0, "EVALSHA", 1, behind[i]);
+        fake_give(f, i == 0 ? 1 : FAKE_ALL, fake_slot(scope), fake_slot(scope), 1);
+        many_do(&m, e);
+        for (size_t k = 0; k < 64; k++)
+            many_is(&m, k, USHER_UNAVAILABLE);
+        for (size_t k = 64; k < BATCH_MAX; k++)
+            many_is(&m, k, USHER_OK);
+        assert_int_equal(fake_seen(f, 0, "EVALSHA"), 3);
+        assert_int_equal(fake_seen(f, 1, "EVALSHA"), (unsigned)i);
+        many_done(&m);
+        usher_close(e);
+        fake_stop(f);
+    }
+}
+
+/* ---- a master and its replicas ---- */
+
+static void of_several_hosts_the_master_is_found_and_found_again(void **state)
+{
+    struct fake *f = cluster_of(3);
+    struct usher_engine *e;
+    char url[128];
+
+    (void)state;
+    (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d,127.0.0.1:%d,127.0.0.1:%d",
+                   fake_port(f, 0), fake_port(f, 1), fake_port(f, 2));
+    for (int i = 0; i < 3; i++)
+        fake_give(f, i, 0, FAKE_SLOTS - 1, i); /* none of them redirects */
+    fake_follow(f, 0, 1);
+    fake_follow(f, 2, 1);
+    e = engine_at(url, LONG);
+    assert_int_equal(add(e, "desk"), 1);
+    /* the third one is promoted: who was the master says so */
+    fake_follow(f, 2, FAKE_NOBODY);
+    fake_follow(f, 1, 2);
+    fake_follow(f, 0, 2);
+    fake_error(f, 1, "EVALSHA", 0, "READONLY You can't write against a read only replica.");
+    assert_int_equal(add(e, "desk"), 2);
+    assert_int_equal(add(e, "desk"), 2);
+    assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
+    assert_int_equal(fake_seen(f, 1, "EVALSHA"), 2);
+    /* the first one is, and the third is gone */
+    fake_follow(f, 0, FAKE_NOBODY);
+    fake_down(f, 2, true);
+    assert_int_equal(add(e, "desk"), 0);
+    usher_close(e);
+    fake_stop(f);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(ask_sends_on_one_command_and_says_nothing_of_the_next),
+        cmocka_unit_test(asking_and_the_command_are_sent_together),
+        cmocka_unit_test(three_commands_to_a_slot_that_comes_need_three_askings),
+        cmocka_unit_test(who_has_to_load_the_script_asks_again),
+        cmocka_unit_test(moved_is_followed_and_remembered),
+        cmocka_unit_test(moved_to_where_it_was_is_a_reason_to_connect_anew),
+        cmocka_unit_test(two_that_name_each_other_are_asked_less_and_less),
+        cmocka_unit_test(moved_to_a_node_that_is_down_leads_to_the_map),
+        cmocka_unit_test(a_moved_that_is_cut_short_moves_nothing),
+        cmocka_unit_test(hosts_are_understood_in_all_their_forms),
+        cmocka_unit_test(a_view_that_cannot_be_is_not_taken),
+        cmocka_unit_test(of_slots_that_are_not_told_somebody_knows),
+        cmocka_unit_test(another_cluster_at_an_old_address_gets_no_command),
+        cmocka_unit_test(after_moved_the_map_is_asked_for),
+        cmocka_unit_test(when_all_known_are_gone_those_of_the_url_are_asked),
+        cmocka_unit_test(one_that_loads_for_long_is_not_all_that_is_asked),
+        cmocka_unit_test(no_redirect_leads_beyond_the_deadline),
+        cmocka_unit_test(who_asks_for_the_map_has_time_left_for_his_command),
+        cmocka_unit_test(a_storm_of_redirects_is_no_storm_of_questions),
+        cmocka_unit_test(a_redirect_in_a_pipeline_mixes_no_answers),
+        cmocka_unit_test(a_map_that_changes_meanwhile_changes_no_answer),
+        cmocka_unit_test(nodes_may_answer_in_any_order),
+        cmocka_unit_test(of_three_nodes_one_breaks_and_two_answer),
+        cmocka_unit_test(a_node_that_says_nothing_leaves_time_for_the_others),
+        cmocka_unit_test(what_may_have_been_done_is_repeated_only_if_it_can_be_told),
+        cmocka_unit_test(what_was_refused_is_not_done_after_what_came_behind_it),
+        cmocka_unit_test(of_several_hosts_the_master_is_found_and_found_again),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests_name("cluster_cases", tests, NULL, NULL);
+}

@@ -1,0 +1,1662 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A real cluster of three masters and three replicas under load, while something is done to it.
+ *
+ * Processes with several threads each take numbers, gap-free serials, ids and visits, and set a
+ * field of a room by compare-and-set, on scopes that lie on each master.  Each thread, a client,
+ * keeps a journal of what it was told, in memory that outlives it.  Meanwhile an operator moves
+ * slots, hands masters over, kills them, stops them, restarts everything, adds a node and takes
+ * it away.  Behind it:
+ *
+ *   once      what two clients had at the same time one of them has lost, and of values that were
+ *             replaced twice one replacement is lost; no token was given twice
+ *   lost      who was told that something is lost has lost it; who was told that a thing is its own
+ *             had it, or was told so by a master that was lost with it
+ *   prefix    what is lost of a scope is the end of what one master did: nothing behind it is kept
+ *   held      what is in a call in the end was told to somebody, and nobody gave it back
+ *   nothing   where nothing can be lost nobody is told that something was
+ *   in time   no call takes longer than its deadline and 50 ms, and as much as the machine was late
+ *             with a thread that only sleeps
+ *   calm      nothing fails before, and nothing that begins 2 s after the cluster is ok again
+ *   sound     the audit of all masters finds no fault
+ *
+ * What is lost is asked of the store when all is quiet, for each version that anybody was told.
+ * USHER_ROUNDS (1; USHER_LONG: 200) of each; a round has the seed USHER_SEED + its number.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+#include "lib/share.h"
+
+#define MASTERS 3
+#define NODES 6
+#define PROCESSES 2
+#define THREADS 4
+#define CLIENTS (PROCESSES * THREADS)
+#define ENTRIES 16384 /* in one journal */
+#define HOLDS 6       /* a client has at once */
+#define NUMBERS 12    /* of each pool */
+#define AGENTS 4      /* of each queue */
+#define SCOPES 3      /* of each noun: one on each master, at first */
+#define WARM_CALLS 25 /* of each client, before */
+#define CALM_CALLS 40 /* and behind it, one after the other without a failure */
+#define CALM_MS 2000  /* until then calls may fail */
+#define LATE_MS 50    /* behind its deadline a call may come back */
+#define PATIENCE_MS 60000
+#define JUMP (UINT64_C(1) << 20) /* between the versions of two masters, at least */
+#define NEVER INT64_MAX
+
+enum noun { NUMBER, BILL, IDS, ROOM, VISIT, NOUNS };
+
+static const char *const letter[NOUNS] = { "p", "b", "i", "r", "q" };
+
+enum act {
+    TAKE, /* it was given */
+    SHOW, /* and shown: renewed */
+    GIVE  /* and given back: hung up, confirmed, finished */
+};
+
+/* What a client was told. */
+struct entry {
+    int64_t begin_us, end_us;
+    int64_t until_us;        /* of TAKE: when it was first tried to give it back, else NEVER */
+    uint64_t token, version; /* of the thing; of the answer */
+    int64_t first;           /* of ids */
+    uint8_t noun, scope, act, status;
+    bool returned;  /* GIVE of a bill: it may be given to others */
+    bool confirmed; /* TAKE of a bill: it was */
+    bool back;      /* TAKE: of something that was lost */
+    char id[24];    /* a number, bill, room of an agent, value */
+    char other[24]; /* an owner, the value before */
+};
+
+/* What a client has. */
+struct hold {
+    struct entry *taken; /* NULL: a user who waits */
+    unsigned scope;
+    char user[24];
+};
+
+/* Of one client, in memory that its process shares with ours. */
+struct journal {
+    _Atomic size_t n;
+    _Atomic unsigned calls, calm_calls; /* in all; since it is calm, and since the last failure */
+    _Atomic unsigned unavailable, unknown, lost;
+    _Atomic int64_t over_us;     /* the most that a call took beyond its deadline */
+    _Atomic int64_t failed_us;   /* the end of the last call that failed */
+    char slowest[160], bad[320]; /* "": nothing */
+    struct entry entry[ENTRIES];
+};
+
+struct shared {
+    _Atomic bool stop;
+    _Atomic int64_t change_us, calm_us; /* 0: not yet */
+    _Atomic int64_t late_us;            /* so late was the machine */
+    _Atomic unsigned ready;
+    struct journal of[CLIENTS];
+};
+
+struct client {
+    unsigned number;
+    uint64_t random;
+    struct usher_engine *e;
+    int64_t timeout_ms;
+    struct journal *j;
+    unsigned names; /* so that none comes twice */
+    struct hold hold[HOLDS];
+    size_t n_hold;
+    char value[SCOPES][24]; /* of the rooms' field, as far as it knows */
+};
+
+static struct shared *shared;
+static struct redis_cluster *cluster;
+static char url[REDIS_URL_MAX];
+static char scope_name[NOUNS][SCOPES][16];
+static int scope_slot[NOUNS][SCOPES];
+static pid_t child[PROCESSES];
+
+static struct {
+    const char *what;
+    uint64_t seed, random;
+    bool loses;
+} now;
+
+/* ---- small things ------------------------------------------------------------------------ */
+
+static int64_t clock_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+static void rest_us(long us)
+{
+    struct timespec ts = { 0, us * 1000 };
+
+    (void)nanosleep(&ts, NULL);
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+    uint64_t z = (*random += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return z ^ (z >> 31);
+}
+
+static unsigned below(uint64_t *random, unsigned n)
+{
+    return (unsigned)(next_random(random) % n);
+}
+
+static bool failed(enum usher_status status)
+{
+    return status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+}
+
+static bool done(enum usher_status status)
+{
+    return status == USHER_OK || status == USHER_SAME;
+}
+
+#define wrong(...)                                                                      \
+    do {                                                                                \
+        print_error("%s, USHER_SEED=%" PRIu64 " USHER_ROUNDS=1: ", now.what, now.seed); \
+        print_error(__VA_ARGS__);                                                       \
+        fail_msg(" ");                                                                  \
+    } while (0)
+
+/* ---- a client ---------------------------------------------------------------------------- */
+
+static void bad(struct client *c, const char *format, ...) __attribute__((format(printf, 2, 3)));
+static void bad(struct client *c, const char *format, ...)
+{
+    va_list ap;
+
+    if (c->j->bad[0] != '\0')
+        return;
+    va_start(ap, format);
+    (void)vsnprintf(c->j->bad, sizeof c->j->bad, format, ap);
+    va_end(ap);
+}
+
+/* A call from @begin_us to @end_us is counted, and judged by what can be seen at once. */
+static void count(struct client *c, const char *text, enum usher_status status, const char *message,
+                  int64_t begin_us, int64_t end_us)
+{
+    int64_t calm_us = atomic_load(&shared->calm_us), change_us = atomic_load(&shared->change_us);
+    int64_t over_us = end_us - begin_us - c->timeout_ms * 1000;
+
+    atomic_fetch_add(&c->j->calls, 1);
+    if (over_us > atomic_load(&c->j->over_us)) {
+        atomic_store(&c->j->over_us, over_us);
+        (void)snprintf(c->j->slowest, sizeof c->j->slowest, "%s: %s (%.80s)", text,
+                       usher_status_word(status), message);
+    }
+    if (status == USHER_LOST)
+        atomic_fetch_add(&c->j->lost, 1);
+    if (status == USHER_LOST && !now.loses)
+        bad(c, "%s: %s, though nothing can be lost", text, message);
+    if (status == USHER_INVALID || status == USHER_NOMEM)
+        bad(c, "%s: %s (%s)", text, usher_status_word(status), message);
+    if (!failed(status)) {
+        if (calm_us != 0 && begin_us >= calm_us)
+            atomic_fetch_add(&c->j->calm_calls, 1);
+        return;
+    }
+    atomic_fetch_add(status == USHER_UNKNOWN ? &c->j->unknown : &c->j->unavailable, 1);
+    atomic_store(&c->j->failed_us, end_us);
+    atomic_store(&c->j->calm_calls, 0);
+    if (change_us == 0 || end_us < change_us)
+        bad(c, "%s: %s (%s), before anything was done", text, usher_status_word(status), message);
+    if (calm_us != 0 && begin_us > calm_us + CALM_MS * 1000 + atomic_load(&shared->late_us))
+        bad(c, "%s: %s (%s), begun %" PRId64 " ms after all was well again", text,
+            usher_status_word(status), message, (begin_us - calm_us) / 1000);
+}
+
+/* The same again while it fails.  *@ret_first_us is when it was tried first; *@ret_unsure: an
+ * earlier try may have been applied.  The reply is the caller's. */
+static enum usher_status ask(struct client *c, struct usher_reply *r, int64_t *ret_first_us,
+                             bool *ret_unsure, const char *format, ...)
+    __attribute__((format(printf, 5, 6)));
+static enum usher_status ask(struct client *c, struct usher_reply *r, int64_t *ret_first_us,
+                             bool *ret_unsure, const char *format, ...)
+{
+    enum usher_status status;
+    char text[256];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    *ret_unsure = false;
+    *ret_first_us = clock_us();
+    for (int64_t begin_us = *ret_first_us;; begin_us = clock_us()) {
+        status = line_execute(c->e, r, "%s", text);
+        count(c, text, status, r->message, begin_us, clock_us());
+        if (!failed(status) || atomic_load(&shared->stop))
+            return status;
+        *ret_unsure = *ret_unsure || status == USHER_UNKNOWN;
+        usher_reply_done(r);
+        rest_us(2000);
+    }
+}
+
+static struct entry *note(struct client *c, enum noun noun, unsigned scope, enum act act,
+                          enum usher_status status, const struct usher_reply *r, int64_t begin_us)
+{
+    size_t n = atomic_load(&c->j->n);
+    struct entry *t = &c->j->entry[n];
+
+    memset(t, 0, sizeof *t);
+    t->begin_us = begin_us;
+    t->end_us = clock_us();
+    t->until_us = NEVER;
+    t->noun = (uint8_t)noun;
+    t->scope = (uint8_t)scope;
+    t->act = (uint8_t)act;
+    t->status = (uint8_t)status;
+    t->version = r->version;
+    atomic_store(&c->j->n, n + 1);
+    return t;
+}
+
+/* Something was done with what @taken stands for. */
+static struct entry *note_of(struct client *c, const struct entry *taken, enum act act,
+                             enum usher_status status, const struct usher_reply *r,
+                             int64_t begin_us)
+{
+    struct entry *t = note(c, (enum noun)taken->noun, taken->scope, act, status, r, begin_us);
+
+    t->token = taken->token;
+    t->first = taken->first;
+    memcpy(t->id, taken->id, sizeof t->id);
+    memcpy(t->other, taken->other, sizeof t->other);
+    return t;
+}
+
+static void hold_add(struct client *c, struct entry *taken, unsigned scope, const char *user)
+{
+    struct hold *h = &c->hold[c->n_hold++];
+
+    h->taken = taken;
+    h->scope = scope;
+    (void)snprintf(h->user, sizeof h->user, "%s", user);
+}
+
+static void hold_drop(struct client *c, struct hold *h)
+{
+    *h = c->hold[--c->n_hold];
+}
+
+static void name_new(struct client *c, char name[24])
+{
+    (void)snprintf(name, 24, "c%u-%u", c->number, c->names++);
+}
+
+static void take_number(struct client *c, unsigned scope)
+{
+    struct usher_reply r;
+    int64_t begin_us;
+    char owner[24];
+    bool unsure;
+    enum usher_status status;
+
+    name_new(c, owner);
+    status =
+        ask(c, &r, &begin_us, &unsure, "number call %s owner=%s", scope_name[NUMBER][scope], owner);
+    if (done(status)) {
+        struct entry *t = note(c, NUMBER, scope, TAKE, status, &r, begin_us);
+
+        t->token = r.of.number.token;
+        (void)snprintf(t->id, sizeof t->id, "%.20s", r.of.number.number);
+        memcpy(t->other, owner, sizeof owner);
+        hold_add(c, t, scope, "");
+    } else if (failed(status)) { /* the last try: perhaps it has one now */
+        memcpy(note(c, NUMBER, scope, TAKE, status, &r, begin_us)->other, owner, sizeof owner);
+    } else if (status != USHER_EMPTY) {
+        bad(c, "number call: %s (%s)", usher_status_word(status), r.message);
+    }
+    usher_reply_done(&r);
+}
+
+static void take_bill(struct client *c, unsigned scope)
+{
+    struct usher_reply r;
+    int64_t begin_us;
+    char owner[24];
+    bool unsure;
+    enum usher_status status;
+
+    name_new(c, owner);
+    status = ask(c, &r, &begin_us, &unsure, "serial reserve %s owner=%s lease=36000000 req=%s",
+                 scope_name[BILL][scope], owner, owner);
+    if (status == USHER_OK) {
+        struct entry *t = note(c, BILL, scope, TAKE, status, &r, begin_us);
+
+        t->token = r.of.serial.token;
+        t->first = r.of.serial.rows[0].first;
+        (void)snprintf(t->id, sizeof t->id, "B%06" PRId64, t->first);
+        memcpy(t->other, owner, sizeof owner);
+        hold_add(c, t, scope, "");
+    } else if (!failed(status)) {
+        bad(c, "serial reserve: %s (%s)", usher_status_word(status), r.message);
+    }
+    usher_reply_done(&r);
+}
+
+static void take_ids(struct client *c, unsigned scope)
+{
+    struct usher_reply r;
+    int64_t begin_us;
+    char request[24];
+    bool unsure;
+    enum usher_status status;
+
+    name_new(c, request);
+    status =
+        ask(c, &r, &begin_us, &unsure, "id next %s n=3 req=%s", scope_name[IDS][scope], request);
+    if (status == USHER_OK) {
+        struct entry *t = note(c, IDS, scope, TAKE, status, &r, begin_us);
+
+        t->token = r.of.id.token;
+        t->first = r.of.id.first;
+    } else if (!failed(status)) {
+        bad(c, "id next: %s (%s)", usher_status_word(status), r.message);
+    }
+    usher_reply_done(&r);
+}
+
+/* Replace the value that is known; else get to know it. */
+static void set_field(struct client *c, unsigned scope)
+{
+    const char *name = scope_name[ROOM][scope];
+    char *value = c->value[scope], wanted[24];
+    struct usher_reply r;
+    int64_t begin_us, end_us;
+    enum usher_status status;
+    bool unsure;
+
+    if (value[0] == '\0') {
+        status = ask(c, &r, &begin_us, &unsure, "room get %s f", name);
+        if (status == USHER_OK && r.of.room.n_rows == 1)
+            (void)snprintf(value, 24, "%.*s", (int)r.of.room.rows[0].value.size,
+                           r.of.room.rows[0].value.data);
+        else if (!failed(status))
+            bad(c, "room get: %s (%s)", usher_status_word(status), r.message);
+        usher_reply_done(&r);
+        return;
+    }
+    name_new(c, wanted);
+    begin_us = clock_us();
+    status = line_execute(c->e, &r, "room set %s f %s if=%s", name, wanted, value);
+    end_us = clock_us();
+    count(c, "room set", status, r.message, begin_us, end_us);
+    if (done(status) || status == USHER_UNKNOWN) {
+        struct entry *t = note(c, ROOM, scope, TAKE, status, &r, begin_us);
+
+        t->token = r.version;
+        memcpy(t->id, wanted, sizeof wanted);
+        memcpy(t->other, value, sizeof t->other);
+    } else if (status != USHER_STALE && !failed(status)) {
+        bad(c, "room set: %s (%s)", usher_status_word(status), r.message);
+    }
+    if (done(status))
+        memcpy(value, wanted, sizeof wanted);
+    else
+        value[0] = '\0';
+    usher_reply_done(&r);
+}
+
+/* @user has a room, as @r says. */
+static struct entry *seated(struct client *c, unsigned scope, const char *user,
+                            enum usher_status status, const struct usher_reply *r, int64_t begin_us)
+{
+    struct entry *t = note(c, VISIT, scope, TAKE, status, r, begin_us);
+
+    t->token = r->of.queue.token;
+    (void)snprintf(t->id, sizeof t->id, "%" PRIu64 ".%" PRId64, r->of.queue.login, r->of.queue.no);
+    (void)snprintf(t->other, sizeof t->other, "%s", user);
+    return t;
+}
+
+static void apply(struct client *c, unsigned scope)
+{
+    struct usher_reply r;
+    int64_t begin_us;
+    bool unsure;
+    char user[24];
+    enum usher_status status;
+
+    name_new(c, user);
+    status = ask(c, &r, &begin_us, &unsure, "queue apply %s %s", scope_name[VISIT][scope], user);
+    if (done(status) && r.of.queue.place == USHER_PLACE_ROOM)
+        hold_add(c, seated(c, scope, user, status, &r, begin_us), scope, user);
+    else if (done(status))
+        hold_add(c, NULL, scope, user);
+    else if (!failed(status))
+        bad(c, "queue apply: %s (%s)", usher_status_word(status), r.message);
+    usher_reply_done(&r);
+}
+
+static void look_where(struct client *c, struct hold *h)
+{
+    bool leaves = below(&c->random, 4) == 0, unsure;
+    struct usher_reply r;
+    int64_t begin_us;
+    enum usher_status status =
+        ask(c, &r, &begin_us, &unsure, "queue %s %s %s", leaves ? "leave" : "where",
+            scope_name[VISIT][h->scope], h->user);
+
+    if (failed(status)) {
+        ;
+    } else if (status == USHER_MISSING || status == USHER_LOST) {
+        if (!now.loses && !(leaves && unsure))
+            bad(c, "queue %s of %s, who waits: %s", leaves ? "leave" : "where", h->user,
+                usher_status_word(status));
+        hold_drop(c, h);
+    } else if (leaves) {
+        hold_drop(c, h);
+    } else if (r.of.queue.place == USHER_PLACE_ROOM) {
+        h->taken = seated(c, h->scope, h->user, status, &r, begin_us);
+    }
+    usher_reply_done(&r);
+}
+
+/* A number that is lost is taken back: by its owner, if nobody has it. */
+static void take_back(struct client *c, struct hold *h)
+{
+    const struct entry *t = h->taken;
+    struct usher_reply r;
+    int64_t begin_us;
+    bool unsure;
+    enum usher_status status =
+        ask(c, &r, &begin_us, &unsure, "number renew %s %s token=%" PRIu64 " owner=%s",
+            scope_name[NUMBER][h->scope], t->id, t->token, t->other);
+
+    if (done(status)) {
+        struct entry *back = note_of(c, t, TAKE, status, &r, begin_us);
+
+        back->token = r.of.number.token;
+        back->back = true;
+        h->taken = back;
+    } else if (failed(status)) { /* the last try */
+        memcpy(note(c, NUMBER, h->scope, TAKE, status, &r, begin_us)->other, t->other,
+               sizeof t->other);
+    } else {
+        if (status != USHER_LOST)
+            bad(c, "%s is taken back: %s (%s)", t->id, usher_status_word(status), r.message);
+        hold_drop(c, h);
+    }
+    usher_reply_done(&r);
+}
+
+static void renew(struct client *c, struct hold *h)
+{
+    const struct entry *t = h->taken;
+    struct usher_reply r;
+    int64_t begin_us;
+    bool unsure;
+    enum usher_status status = ask(c, &r, &begin_us, &unsure, "number renew %s %s token=%" PRIu64,
+                                   scope_name[NUMBER][h->scope], t->id, t->token);
+
+    if (!failed(status))
+        (void)note_of(c, t, SHOW, status, &r, begin_us);
+    if (!failed(status) && !done(status) && status != USHER_LOST)
+        bad(c, "%s with token %" PRIu64 " is renewed: %s (%s)", t->id, t->token,
+            usher_status_word(status), r.message);
+    usher_reply_done(&r);
+    if (status != USHER_LOST)
+        return;
+    if (below(&c->random, 2) == 0)
+        take_back(c, h);
+    else
+        hold_drop(c, h);
+}
+
+/* Several are renewed at once, wherever they are. */
+static void renew_all(struct client *c)
+{
+    struct usher_command commands[HOLDS];
+    struct usher_reply replies[HOLDS];
+    struct line lines[HOLDS];
+    struct hold *of[HOLDS];
+    size_t n = 0;
+    int64_t begin_us, end_us;
+
+    for (size_t i = 0; i < c->n_hold; i++) {
+        const struct entry *t = c->hold[i].taken;
+        char text[128];
+
+        if (t == NULL || t->noun != NUMBER)
+            continue;
+        (void)snprintf(text, sizeof text, "number renew %s %s token=%" PRIu64,
+                       scope_name[NUMBER][t->scope], t->id, t->token);
+        line_read(&lines[n], text);
+        commands[n] = lines[n].c;
+        of[n++] = &c->hold[i];
+    }
+    if (n == 0)
+        return;
+    begin_us = clock_us();
+    (void)usher_execute(c->e, commands, replies, n);
+    end_us = clock_us();
+    for (size_t i = n; i-- > 0;) {
+        enum usher_status status = replies[i].status;
+
+        count(c, "number renew, of several", status, replies[i].message, begin_us, end_us);
+        if (!failed(status))
+            (void)note_of(c, of[i]->taken, SHOW, status, &replies[i], begin_us);
+        if (!failed(status) && !done(status) && status != USHER_LOST)
+            bad(c, "%s with token %" PRIu64 " is renewed: %s (%s)", of[i]->taken->id,
+                of[i]->taken->token, usher_status_word(status), replies[i].message);
+        usher_reply_done(&replies[i]);
+        line_done(&lines[i]);
+        if (status == USHER_LOST)
+            hold_drop(c, of[i]); /* those behind it have been looked at */
+    }
+}
+
+static void give_back(struct client *c, struct hold *h)
+{
+    static const char *const verb[NOUNS] = {
+        [NUMBER] = "number hangup", [BILL] = "serial confirm", [VISIT] = "queue finish"
+    };
+    struct entry *t = h->taken, *given;
+    bool returns = t->noun == BILL && below(&c->random, 4) == 0, unsure;
+    struct usher_reply r;
+    int64_t begin_us;
+    enum usher_status status;
+
+    t->until_us = clock_us();
+    status = ask(c, &r, &begin_us, &unsure, "%s %s %s token=%" PRIu64,
+                 returns ? "serial return" : verb[t->noun], scope_name[t->noun][t->scope], t->id,
+                 t->token);
+    if (t->noun == BILL && !returns)
+        t->until_us = NEVER;
+    if (!failed(status)) {
+        given = note_of(c, t, GIVE, status, &r, begin_us);
+        given->returned = returns;
+        t->confirmed = t->noun == BILL && !returns && done(status);
+        if (!done(status) && status != USHER_LOST && !unsure)
+            bad(c, "%s %s %s with token %" PRIu64 " is given back: %s (%s)", letter[t->noun],
+                scope_name[t->noun][t->scope], t->id, t->token, usher_status_word(status),
+                r.message);
+    }
+    usher_reply_done(&r);
+    hold_drop(c, h);
+}
+
+static void turn(struct client *c)
+{
+    unsigned what = below(&c->random, 100), scope = below(&c->random, SCOPES);
+    bool full = c->n_hold == HOLDS;
+    struct hold *h;
+
+    if (what < 8)
+        take_ids(c, scope);
+    else if (what < 24)
+        set_field(c, scope);
+    else if (what < 30)
+        renew_all(c);
+    else if (!full && what < 45)
+        take_number(c, scope);
+    else if (!full && what < 53)
+        take_bill(c, scope);
+    else if (!full && what < 65)
+        apply(c, scope);
+    else if (c->n_hold > 0) {
+        h = &c->hold[below(&c->random, (unsigned)c->n_hold)];
+        if (h->taken == NULL)
+            look_where(c, h);
+        else if (h->taken->noun == NUMBER && below(&c->random, 3) != 0)
+            renew(c, h);
+        else
+            give_back(c, h);
+    }
+}
+
+/* With a journal that is full. */
+static void look_only(struct client *c)
+{
+    struct usher_reply r;
+    int64_t begin_us;
+    bool unsure;
+
+    (void)ask(c, &r, &begin_us, &unsure, "number stats %s",
+              scope_name[NUMBER][below(&c->random, SCOPES)]);
+    usher_reply_done(&r);
+}
+
+static void *client_main(void *payload)
+{
+    struct client *c = payload;
+
+    while (!atomic_load(&shared->stop)) {
+        size_t n = atomic_load(&c->j->n);
+
+        if (n + HOLDS + 2 < ENTRIES)
+            turn(c);
+        else
+            look_only(c);
+        rest_us(1000 + (long)n / 4); /* so that it is full late */
+    }
+    return NULL;
+}
+
+/* How late is a thread that only sleeps? */
+static void *pulse_main(void *payload)
+{
+    (void)payload;
+    while (!atomic_load(&shared->stop)) {
+        int64_t begin_us = clock_us(), late_us;
+
+        rest_us(5000);
+        late_us = clock_us() - begin_us - 5000;
+        if (late_us > atomic_load(&shared->late_us))
+            atomic_store(&shared->late_us, late_us);
+    }
+    return NULL;
+}
+
+static int process(unsigned number, uint64_t seed)
+{
+    static struct client clients[THREADS];
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    pthread_t thread[THREADS], pulse;
+
+    (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    options.timeout_ms = (number == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
+    if (usher_open(url, &options, &e) != USHER_OK) {
+        (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
+                       usher_message(NULL));
+        return 1;
+    }
+    if (pthread_create(&pulse, NULL, pulse_main, NULL) != 0)
+        return 1;
+    for (unsigned i = 0; i < THREADS; i++) {
+        struct client *c = &clients[i];
+
+        memset(c, 0, sizeof *c);
+        c->number = number * THREADS + i;
+        c->random = seed + c->number * 7919;
+        c->e = e;
+        c->timeout_ms = options.timeout_ms;
+        c->j = &shared->of[c->number];
+        if (pthread_create(&thread[i], NULL, client_main, c) != 0)
+            return 1;
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        (void)pthread_join(thread[i], NULL);
+    (void)pthread_join(pulse, NULL);
+    usher_close(e);
+    return 0;
+}
+
+/* ---- the load, from outside --------------------------------------------------------------- */
+
+/* Processes that end are gone; how they ended. */
+static void look_at_children(void)
+{
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+
+        if (child[i] == 0 || waitpid(child[i], &status, WNOHANG) != child[i])
+            continue;
+        child[i] = 0;
+        wrong("process %u ended: status %#x, %s\n", i, (unsigned)status,
+              shared->of[i * THREADS].bad);
+    }
+}
+
+static void look_at_journals(void)
+{
+    for (unsigned i = 0; i < CLIENTS; i++)
+        if (shared->of[i].bad[0] != '\0')
+            wrong("client %u: %s\n", i, shared->of[i].bad);
+}
+
+/* Until each client has done @n calls, in all or since all is well again. */
+static void wait_calls(unsigned n, bool calm)
+{
+    int64_t end_us = clock_us() + PATIENCE_MS * 1000;
+
+    for (unsigned i = 0; i < CLIENTS;) {
+        struct journal *j = &shared->of[i];
+
+        look_at_children();
+        look_at_journals();
+        if (clock_us() > end_us)
+            wrong("client %u does not get on\n", i);
+        if (atomic_load(calm ? &j->calm_calls : &j->calls) >= n)
+            i++;
+        else
+            rest_us(2000);
+    }
+}
+
+static void load_begin(void)
+{
+    memset(shared, 0, offsetof(struct shared, of));
+    for (unsigned i = 0; i < CLIENTS; i++)
+        memset(&shared->of[i], 0, offsetof(struct journal, entry));
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        uint64_t seed = next_random(&now.random);
+
+        child[i] = fork();
+        assert_true(child[i] >= 0);
+        if (child[i] == 0)
+            _exit(process(i, seed));
+    }
+    wait_calls(WARM_CALLS, false);
+    atomic_store(&shared->change_us, clock_us());
+}
+
+static void load_end(void)
+{
+    int64_t calm_us = clock_us(), last_us = 0, over_us = -NEVER;
+    unsigned calls = 0, unavailable = 0, unknown = 0, lost = 0;
+    const struct journal *slowest = NULL;
+
+    atomic_store(&shared->calm_us, calm_us);
+    wait_calls(CALM_CALLS, true);
+    atomic_store(&shared->stop, true);
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+
+        assert_true(waitpid(child[i], &status, 0) == child[i]);
+        child[i] = 0;
+        if (status != 0)
+            wrong("process %u ended: status %#x\n", i, (unsigned)status);
+    }
+    look_at_journals();
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const struct journal *j = &shared->of[i];
+
+        calls += atomic_load(&j->calls);
+        unavailable += atomic_load(&j->unavailable);
+        unknown += atomic_load(&j->unknown);
+        lost += atomic_load(&j->lost);
+        if (atomic_load(&j->failed_us) > last_us)
+            last_us = atomic_load(&j->failed_us);
+        if (slowest == NULL || atomic_load(&j->over_us) > over_us) {
+            slowest = j;
+            over_us = atomic_load(&j->over_us);
+        }
+    }
+    print_message("%s, seed %" PRIu64 ": %u calls, %u unavailable, %u unknown, %u lost, in %" PRId64
+                  " ms; the last failure %" PRId64 " ms after; the worst %" PRId64
+                  " ms beyond its deadline; the machine %" PRId64 " ms late\n",
+                  now.what, now.seed, calls, unavailable, unknown, lost,
+                  (calm_us - atomic_load(&shared->change_us)) / 1000,
+                  last_us != 0 ? (last_us - calm_us) / 1000 : 0, over_us / 1000,
+                  atomic_load(&shared->late_us) / 1000);
+    if (over_us > LATE_MS * 1000 + atomic_load(&shared->late_us))
+        wrong("a call took %" PRId64 " ms longer than its deadline: %s\n", over_us / 1000,
+              slowest->slowest);
+}
+
+static void children_kill(void)
+{
+    for (unsigned i = 0; i < PROCESSES; i++) {
+        int status;
+
+        if (child[i] == 0)
+            continue;
+        (void)kill(child[i], SIGKILL);
+        (void)waitpid(child[i], &status, 0);
+        child[i] = 0;
+    }
+}
+
+/* ---- the oracle -------------------------------------------------------------------------- */
+
+static struct usher_engine *opened(void)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    options.timeout_ms = 30000;
+    if (usher_open(url, &options, &e) != USHER_OK)
+        wrong("%s: %s\n", url, usher_message(NULL));
+    return e;
+}
+
+/* A version that somebody was told, and whether it is lost. */
+struct known {
+    uint64_t version;
+    const struct entry *from;
+    uint8_t noun, scope;
+    bool lost;
+};
+
+static struct known *known;
+static size_t n_known;
+
+static int known_compare(const void *a, const void *b)
+{
+    const struct known *x = a, *y = b;
+
+    if (x->noun != y->noun)
+        return x->noun < y->noun ? -1 : 1;
+    if (x->scope != y->scope)
+        return x->scope < y->scope ? -1 : 1;
+    return x->version < y->version ? -1 : x->version > y->version;
+}
+
+static struct known *known_find(enum noun noun, unsigned scope, uint64_t version)
+{
+    struct known key = { .version = version, .noun = (uint8_t)noun, .scope = (uint8_t)scope };
+
+    return bsearch(&key, known, n_known, sizeof key, known_compare);
+}
+
+static bool is_lost(const struct entry *t, uint64_t version)
+{
+    const struct known *k = known_find((enum noun)t->noun, t->scope, version);
+
+    assert_non_null(k);
+    return k->lost;
+}
+
+/* Show @k to the store as if it were the token of a thing that nobody has any more, or of its own:
+ * nothing is changed by that but that a visit that is not over ends. */
+static void known_line(const struct known *k, struct line *line)
+{
+    const char *name = scope_name[k->noun][k->scope];
+    char text[160];
+
+    switch (k->noun) {
+    case NUMBER:
+        (void)snprintf(text, sizeof text, "number renew %s 100 token=%" PRIu64, name, k->version);
+        break;
+    case BILL:
+        (void)snprintf(text, sizeof text, "serial return %s B000001 token=%" PRIu64, name,
+                       k->version);
+        break;
+    case IDS:
+        (void)snprintf(text, sizeof text, "id return %s 1 1 token=%" PRIu64, name, k->version);
+        break;
+    case ROOM:
+        (void)snprintf(text, sizeof text, "room changes %s since=%" PRIu64 " max=1", name,
+                       k->version);
+        break;
+    default:
+        (void)snprintf(text, sizeof text, "queue finish %s %s token=%" PRIu64, name, k->from->id,
+                       k->version);
+        break;
+    }
+    line_read(line, text);
+}
+
+#define AT_ONCE 128
+
+static void ask_what_is_lost(struct usher_engine *e)
+{
+    struct usher_command commands[AT_ONCE];
+    static struct usher_reply replies[AT_ONCE];
+    static struct line lines[AT_ONCE];
+
+    for (size_t from = 0; from < n_known; from += AT_ONCE) {
+        size_t n = n_known - from < AT_ONCE ? n_known - from : AT_ONCE;
+
+        for (size_t i = 0; i < n; i++) {
+            known_line(&known[from + i], &lines[i]);
+            commands[i] = lines[i].c;
+        }
+        (void)usher_execute(e, commands, replies, n);
+        for (size_t i = 0; i < n; i++) {
+            struct known *k = &known[from + i];
+
+            k->lost = replies[i].status == USHER_LOST;
+            if (replies[i].status >= USHER_INVALID && !k->lost)
+                wrong("%s, version %" PRIu64 ": %s (%s)\n", scope_name[k->noun][k->scope],
+                      k->version, usher_status_word(replies[i].status), replies[i].message);
+            if (k->lost && replies[i].version >= k->version)
+                wrong("%s: version %" PRIu64 " is lost, and %" PRIu64 " is not\n",
+                      scope_name[k->noun][k->scope], k->version, replies[i].version);
+            usher_reply_done(&replies[i]);
+            line_done(&lines[i]);
+        }
+    }
+}
+
+static void know(const struct entry *t, uint64_t version)
+{
+    struct known *k = &known[n_known++];
+
+    k->version = version;
+    k->from = t;
+    k->noun = t->noun;
+    k->scope = t->scope;
+    k->lost = false;
+}
+
+/* Every version that is in a journal, once each. */
+static void gather_versions(void)
+{
+    size_t n = 0;
+
+    for (unsigned i = 0; i < CLIENTS; i++)
+        n += atomic_load(&shared->of[i].n);
+    known = calloc(2 * n + 1, sizeof *known);
+    assert_non_null(known);
+    n_known = 0;
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const struct journal *j = &shared->of[i];
+
+        for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++) {
+            if (failed((enum usher_status)t->status))
+                continue;
+            know(t, t->token);
+            if (t->status != USHER_LOST)
+                know(t, t->version);
+        }
+    }
+    qsort(known, n_known, sizeof *known, known_compare);
+    n = 0;
+    for (size_t i = 0; i < n_known; i++)
+        if (i == 0 || known_compare(&known[i], &known[n - 1]) != 0)
+            known[n++] = known[i];
+    n_known = n;
+}
+
+/* What is lost is the end of what one master did. */
+static void nothing_is_kept_behind_what_is_lost(void)
+{
+    for (size_t i = 1; i < n_known; i++) {
+        const struct known *a = &known[i - 1], *b = &known[i];
+
+        if (a->noun == b->noun && a->scope == b->scope && a->lost && !b->lost &&
+            b->version - a->version < JUMP)
+            wrong("%s: version %" PRIu64 " is lost, and %" PRIu64 ", which came later, is not\n",
+                  scope_name[a->noun][a->scope], a->version, b->version);
+    }
+}
+
+struct taken {
+    const struct entry *t;
+    bool lost;
+};
+
+static int taken_compare(const void *a, const void *b)
+{
+    const struct entry *x = ((const struct taken *)a)->t, *y = ((const struct taken *)b)->t;
+    int order;
+
+    if (x->noun != y->noun)
+        return x->noun < y->noun ? -1 : 1;
+    if (x->scope != y->scope)
+        return x->scope < y->scope ? -1 : 1;
+    if (x->noun == IDS)
+        return x->first < y->first ? -1 : x->first > y->first;
+    order = x->noun == ROOM ? strcmp(x->other, y->other) : strcmp(x->id, y->id);
+    return order != 0 ? order : x->token < y->token ? -1 : x->token > y->token;
+}
+
+/* Do @a and @b, of one scope, stand for the same thing? */
+static bool same_thing(const struct entry *a, const struct entry *b)
+{
+    if (a->noun == IDS)
+        return a->first < b->first + 3 && b->first < a->first + 3;
+    return strcmp(a->noun == ROOM ? a->other : a->id, b->noun == ROOM ? b->other : b->id) == 0;
+}
+
+/* Had they it at the same time, for sure? */
+static bool together(const struct entry *a, const struct entry *b)
+{
+    int64_t begin_us = a->end_us > b->end_us ? a->end_us : b->end_us;
+
+    return begin_us < a->until_us && begin_us < b->until_us;
+}
+
+/* All that anybody was told of the thing of @t. */
+static void print_all_of(const struct entry *t)
+{
+    static const char *const acts[] = { "take", "show", "give" };
+
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const struct journal *j = &shared->of[i];
+
+        for (const struct entry *o = j->entry; o < j->entry + atomic_load(&j->n); o++)
+            if (o->noun == t->noun && o->scope == t->scope && strcmp(o->id, t->id) == 0)
+                print_error("client %u, %" PRId64 " to %" PRId64
+                            " us: %s%s of %s: %s, token %" PRIu64 ", version %" PRIu64 "%s\n",
+                            i, o->begin_us - atomic_load(&shared->change_us),
+                            o->end_us - atomic_load(&shared->change_us), acts[o->act],
+                            o->returned ? ", return" : "", o->other,
+                            usher_status_word((enum usher_status)o->status), o->token, o->version,
+                            failed((enum usher_status)o->status) ? ""
+                            : is_lost(o, o->token)               ? ", lost"
+                                                                 : "");
+    }
+}
+
+static void nobody_had_what_another_had(const struct taken *taken, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *a = taken[i].t;
+
+        for (size_t k = i + 1; k < n; k++) {
+            const struct entry *b = taken[k].t;
+
+            if (a->noun != b->noun || a->scope != b->scope || !same_thing(a, b))
+                break;
+            if (a->noun != IDS && a->noun != ROOM && a->token == b->token &&
+                strcmp(a->other, b->other) != 0)
+                wrong("%s: %s was given to %s and %s with the same token\n",
+                      scope_name[a->noun][a->scope], a->id, a->other, b->other);
+            if (a->token != b->token && together(a, b) && !taken[i].lost && !taken[k].lost) {
+                print_all_of(a);
+                wrong("%s: %s%s (%" PRId64 "), token %" PRIu64 " of %s and %" PRIu64
+                      " of %s: both had it, and neither lost it\n",
+                      scope_name[a->noun][a->scope], letter[a->noun], a->id, a->first, a->token,
+                      a->other, b->token, b->other);
+            }
+        }
+    }
+}
+
+/* A bill that is lost is confirmed or returned all the same if nobody else has it; and one that is
+ * confirmed nobody gets. */
+static bool settled(const struct entry *t, const struct taken *taken, size_t n)
+{
+    if (t->noun != BILL || t->act != GIVE)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        const struct entry *o = taken[i].t;
+
+        if (o->noun != BILL || o->scope != t->scope || taken[i].lost || o->token == t->token ||
+            strcmp(o->id, t->id) != 0)
+            continue;
+        if (o->end_us < t->begin_us && t->end_us < o->until_us)
+            return false;
+        if (!t->returned && o->begin_us > t->end_us)
+            return false;
+    }
+    return true;
+}
+
+static void who_was_told_was_told_right(const struct taken *taken, size_t n)
+{
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const struct journal *j = &shared->of[i];
+
+        for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++) {
+            const char *name = scope_name[t->noun][t->scope];
+
+            if (t->act == TAKE)
+                continue;
+            if (t->status == USHER_LOST && !is_lost(t, t->token)) {
+                print_all_of(t);
+                wrong("client %u was told that %s of %s, token %" PRIu64
+                      ", is lost, and it is not\n",
+                      i, t->id, name, t->token);
+            }
+            if (done((enum usher_status)t->status) && is_lost(t, t->token) &&
+                !is_lost(t, t->version) && !settled(t, taken, n)) {
+                print_all_of(t);
+                wrong("client %u was told that %s of %s, token %" PRIu64
+                      ", is its own, at version %" PRIu64 ", and it is lost\n",
+                      i, t->id, name, t->token, t->version);
+            }
+        }
+    }
+}
+
+/* What is in a call now was told to somebody who has not given it back, and so on. */
+static void what_is_held_was_told(struct usher_engine *e)
+{
+    for (unsigned scope = 0; scope < SCOPES; scope++) {
+        struct usher_reply r;
+        size_t held = 0;
+
+        if (line_execute(e, &r, "number list %s", scope_name[NUMBER][scope]) != USHER_OK)
+            wrong("number list: %s\n", r.message);
+        for (unsigned i = 0; i < CLIENTS; i++) {
+            const struct journal *j = &shared->of[i];
+
+            for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++) {
+                bool there = false;
+
+                if (t->noun != NUMBER || t->scope != scope || t->act != TAKE ||
+                    failed((enum usher_status)t->status) || t->until_us != NEVER ||
+                    is_lost(t, t->token))
+                    continue;
+                for (size_t k = 0; k < r.of.number.n_rows; k++) {
+                    const struct usher_number_row *row = &r.of.number.rows[k];
+
+                    there =
+                        there || (row->token == t->token && row->state == USHER_NUMBER_BUSY_UP &&
+                                  row->number.size == strlen(t->id) &&
+                                  memcmp(row->number.data, t->id, row->number.size) == 0);
+                }
+                if (!there)
+                    wrong("client %u has %s of %s, token %" PRIu64
+                          ", and the store knows nothing of it\n",
+                          i, t->id, scope_name[NUMBER][scope], t->token);
+                held++;
+            }
+        }
+        for (size_t k = 0; k < r.of.number.n_rows; k++) {
+            const struct usher_number_row *row = &r.of.number.rows[k];
+            bool told = false;
+
+            for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_BUSY_UP && !told; i++) {
+                const struct journal *j = &shared->of[i];
+
+                for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++)
+                    told =
+                        told || (t->noun == NUMBER && t->scope == scope && t->act == TAKE &&
+                                 (t->token == row->token || failed((enum usher_status)t->status)) &&
+                                 row->owner.size == strlen(t->other) &&
+                                 memcmp(row->owner.data, t->other, row->owner.size) == 0);
+            }
+            if (row->state == USHER_NUMBER_BUSY_UP && !told)
+                wrong("%s: %.*s is in a call of %.*s, token %" PRIu64 ", and nobody was told\n",
+                      scope_name[NUMBER][scope], (int)row->number.size, row->number.data,
+                      (int)row->owner.size, row->owner.data, row->token);
+        }
+        usher_reply_done(&r);
+    }
+}
+
+static void print_fault(void *payload, const char *line)
+{
+    (void)payload;
+    print_error("audit: %s\n", line);
+}
+
+static void judge(void)
+{
+    struct usher_engine *e = opened();
+    uint64_t faults = 1;
+    struct taken *taken;
+    size_t n = 0, lost = 0;
+
+    if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
+        wrong("audit: %s\n", usher_message(e));
+    if (faults != 0)
+        wrong("%" PRIu64 " faults\n", faults);
+    gather_versions();
+    ask_what_is_lost(e);
+    for (size_t i = 0; i < n_known; i++)
+        lost += known[i].lost;
+    if (lost != 0 && !now.loses)
+        wrong("%zu versions are lost, though nothing can be\n", lost);
+    nothing_is_kept_behind_what_is_lost();
+    what_is_held_was_told(e);
+    taken = calloc(n_known + 1, sizeof *taken);
+    assert_non_null(taken);
+    for (unsigned i = 0; i < CLIENTS; i++) {
+        const struct journal *j = &shared->of[i];
+
+        for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++) {
+            if (t->act != TAKE || failed((enum usher_status)t->status))
+                continue;
+            assert_true(n <= n_known);
+            taken[n].t = t;
+            taken[n++].lost = is_lost(t, t->token);
+        }
+    }
+    qsort(taken, n, sizeof *taken, taken_compare);
+    nobody_had_what_another_had(taken, n);
+    who_was_told_was_told_right(taken, n);
+    print_message("  %zu things taken, %zu versions told, of which %zu are lost\n", n, n_known,
+                  lost);
+    free(taken);
+    free(known);
+    known = NULL;
+    usher_close(e);
+}
+
+/* ---- the cluster --------------------------------------------------------------------------- */
+
+static bool says(struct redis_server *s, const char *section, const char *text)
+{
+    redisReply *r = redis_do(s, "INFO", section, NULL);
+    bool has = r != NULL && r->type == REDIS_REPLY_STRING && strstr(r->str, text) != NULL;
+
+    freeReplyObject(r);
+    return has;
+}
+
+static bool is_master(struct redis_server *s)
+{
+    return says(s, "replication", "role:master");
+}
+
+/* The masters are those with slots, in the order of the slots of the first scopes. */
+static struct redis_server *master_of(unsigned scope)
+{
+    struct redis_server *s = NULL;
+
+    for (int i = 0; i < cluster->nodes && s == NULL; i++)
+        if (redis_server_pid(cluster->node[i]) != 0)
+            s = redis_cluster_owner(cluster, cluster->node[i], scope_slot[NUMBER][scope]);
+    assert_non_null(s);
+    return s;
+}
+
+static struct redis_server *replica_of(struct redis_server *master)
+{
+    char port[32];
+
+    (void)snprintf(port, sizeof port, "master_port:%d\r", redis_server_port(master));
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_server_pid(cluster->node[i]) != 0 && says(cluster->node[i], "replication", port))
+            return cluster->node[i];
+    fail_msg("node %d has no replica", redis_server_port(master));
+    return NULL;
+}
+
+static void all_run(void)
+{
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_server_pid(cluster->node[i]) == 0)
+            assert_true(redis_server_restart(cluster->node[i]));
+}
+
+/* All run, are well, agree, and each replica has what its master has. */
+static void wait_whole(void)
+{
+    int64_t end_us = clock_us() + PATIENCE_MS * 1000;
+
+    if (!redis_cluster_wait_ok(cluster, PATIENCE_MS))
+        wrong("%s\n", redis_reason());
+    assert_true(redis_cluster_wait_agreed(cluster, PATIENCE_MS));
+    for (int i = 0; i < cluster->nodes; i++) {
+        while (is_master(cluster->node[i])
+                   ? !says(cluster->node[i], "replication", "state=online")
+                   : !says(cluster->node[i], "replication", "master_link_status:up")) {
+            if (clock_us() > end_us)
+                wrong("node %d is alone\n", redis_server_port(cluster->node[i]));
+            rest_us(2000);
+        }
+    }
+}
+
+static void node_timeout(const char *ms)
+{
+    for (int i = 0; i < cluster->nodes; i++)
+        assert_true(
+            redis_do_ok(cluster->node[i], "CONFIG", "SET", "cluster-node-timeout", ms, NULL));
+}
+
+static void print_nodes(struct redis_server *s)
+{
+    redisReply *r = redis_do(s, "CLUSTER", "NODES", NULL);
+
+    if (r != NULL && r->type == REDIS_REPLY_STRING)
+        print_error("as %d sees it:\n%s", redis_server_port(s), r->str);
+    freeReplyObject(r);
+}
+
+/* Nobody is taken for dead who is only slow, and somebody who is dead soon.  Twice this long nobody
+ * votes again for a successor of the same master, so it is not longer. */
+#define TIMEOUT_LONG "3000"
+
+static void node_timeout_long(void)
+{
+    node_timeout(TIMEOUT_LONG);
+}
+
+static void node_timeout_short(void)
+{
+    node_timeout("1000");
+}
+
+static void must(struct usher_engine *e, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+static void must(struct usher_engine *e, const char *format, ...)
+{
+    struct usher_reply r;
+    char text[256];
+    va_list ap;
+
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (line_execute(e, &r, "%s", text) > USHER_SAME)
+        wrong("%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+/* The first number is confirmed for ever: to show it with any token changes nothing. */
+static void settle_first_bill(struct usher_engine *e, const char *name)
+{
+    struct usher_reply r;
+
+    if (line_execute(e, &r, "serial reserve %s lease=36000000", name) != USHER_OK)
+        wrong("serial reserve: %s\n", r.message);
+    must(e, "serial confirm %s B000001 token=%" PRIu64, name, r.of.serial.token);
+    usher_reply_done(&r);
+}
+
+/* Scopes of each noun on each master, which have what is needed, as their replicas. */
+static void furnish(void)
+{
+    struct usher_engine *e;
+
+    for (int i = 0; i < cluster->nodes; i++)
+        if (is_master(cluster->node[i]))
+            assert_true(redis_do_ok(cluster->node[i], "FLUSHALL", NULL));
+    e = opened();
+    for (unsigned k = 0; k < SCOPES; k++) {
+        for (int i = 0; i < NUMBERS; i++) {
+            must(e, "number add %s %d", scope_name[NUMBER][k], 101 + i);
+            must(e, "number reg %s %d", scope_name[NUMBER][k], 101 + i);
+        }
+        must(e, "number add %s 100", scope_name[NUMBER][k]); /* is asked for, and not given out */
+        must(e, "serial rule %s prefix=B width=6 mode=gapfree", scope_name[BILL][k]);
+        settle_first_bill(e, scope_name[BILL][k]);
+        must(e, "id create %s", scope_name[IDS][k]);
+        must(e, "room open %s log=10000", scope_name[ROOM][k]);
+        must(e, "room set %s f begin", scope_name[ROOM][k]);
+        must(e, "queue set %s ttl=0", scope_name[VISIT][k]);
+        for (int i = 0; i < AGENTS; i++)
+            must(e, "queue login %s agent%d", scope_name[VISIT][k], i);
+    }
+    usher_close(e);
+    /* WAIT is for what the connection itself has written */
+    for (unsigned k = 0; k < SCOPES; k++) {
+        struct redis_server *master = master_of(k);
+        char key[32];
+        redisReply *r;
+
+        (void)snprintf(key, sizeof key, "{%.15s}marker", scope_name[NUMBER][k]);
+        assert_true(redis_do_ok(master, "SET", key, "1", NULL));
+        assert_true(redis_do_ok(master, "DEL", key, NULL));
+        r = redis_do(master, "WAIT", "1", "60000", NULL);
+        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER && r->integer >= 1);
+        freeReplyObject(r);
+    }
+}
+
+/* Names whose slots are in the first, second, and last third. */
+static void name_scopes(void)
+{
+    for (unsigned noun = 0; noun < NOUNS; noun++) {
+        unsigned k = 0;
+
+        for (int i = 0; k < SCOPES; i++) {
+            char *name = scope_name[noun][k], key[24];
+            redisReply *r;
+
+            (void)snprintf(name, 16, "%s%d", letter[noun], i);
+            (void)snprintf(key, sizeof key, "{%.15s}", name);
+            r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+            assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+            scope_slot[noun][k] = (int)r->integer;
+            freeReplyObject(r);
+            if ((unsigned)(scope_slot[noun][k] * MASTERS / 16384) == k)
+                k++;
+        }
+    }
+}
+
+/* ---- what is done ------------------------------------------------------------------------- */
+
+static void nothing(void)
+{
+}
+
+/* The slots of the scopes of one master go to another; what is moved of each is two keys of
+ * three at first. */
+static void slots_go(struct redis_server *from, struct redis_server *to, unsigned third)
+{
+    struct redis_move move[NOUNS];
+
+    for (unsigned noun = 0; noun < NOUNS; noun++) {
+        move[noun] = (struct redis_move){ cluster, from, to, scope_slot[noun][third], "", "" };
+        assert_true(redis_move_begin(&move[noun]));
+    }
+    wait_calls(atomic_load(&shared->of[0].calls) + 5, false);
+    for (unsigned noun = 0; noun < NOUNS; noun++)
+        assert_true(redis_move_end(&move[noun]));
+}
+
+static void reshard(void)
+{
+    unsigned third = below(&now.random, MASTERS);
+    struct redis_server *from = master_of(third), *to = master_of((third + 1) % MASTERS);
+
+    slots_go(from, to, third);
+    slots_go(to, from, third);
+}
+
+/* The master waits for its replica, so nothing is lost.  One that takes 5 s is given up. */
+static void hand_over(struct redis_server *from)
+{
+    struct redis_server *to = replica_of(from);
+    int64_t end_us = clock_us() + PATIENCE_MS * 1000, again_us = 0;
+
+    while (is_master(from)) {
+        if (clock_us() > end_us) {
+            print_nodes(from);
+            print_nodes(to);
+            wrong("node %d is not handed over\n", redis_server_port(from));
+        }
+        if (clock_us() > again_us && !is_master(to)) {
+            freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
+            again_us = clock_us() + 6000000;
+        }
+        rest_us(2000);
+    }
+    assert_true(redis_server_wait_info(to, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_cluster_wait_agreed(cluster, PATIENCE_MS));
+}
+
+static void failover(void)
+{
+    for (unsigned i = 0; i < MASTERS; i++)
+        hand_over(master_of(i));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
+/* Now and then its replica has not heard of the last commands. */
+static void kill_master(void)
+{
+    struct redis_server *master = master_of(below(&now.random, MASTERS)),
+                        *heir = replica_of(master);
+    bool lags = below(&now.random, 3) != 0;
+
+    if (lags) {
+        assert_int_equal(redis_server_kill(heir, SIGSTOP), 0);
+        assert_true(redis_do_ok(master, "CLIENT", "KILL", "TYPE", "replica", NULL));
+        wait_calls(atomic_load(&shared->of[0].calls) + 15, false);
+    }
+    assert_int_equal(redis_server_kill(master, SIGKILL), 0);
+    if (lags)
+        assert_int_equal(redis_server_kill(heir, SIGCONT), 0);
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
+/* Until another has taken over; then it goes on, and believes to be what it was. */
+static void stop_master(void)
+{
+    struct redis_server *master = master_of(below(&now.random, MASTERS)),
+                        *heir = replica_of(master);
+
+    assert_int_equal(redis_server_kill(master, SIGSTOP), 0);
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+    assert_int_equal(redis_server_kill(master, SIGCONT), 0);
+    assert_true(redis_server_wait_info(master, "replication", "role:slave", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
+static void flush_scripts(void)
+{
+    for (int i = 0; i < 10; i++) {
+        for (unsigned k = 0; k < MASTERS; k++)
+            assert_true(redis_do_ok(master_of(k), "SCRIPT", "FLUSH", NULL));
+        wait_calls(atomic_load(&shared->of[below(&now.random, CLIENTS)].calls) + 2, false);
+    }
+}
+
+static void rolling_restart(void)
+{
+    for (int i = 0; i < cluster->nodes; i++) {
+        struct redis_server *s = cluster->node[i];
+
+        if (is_master(s))
+            hand_over(s);
+        assert_int_equal(redis_server_kill(s, SIGTERM), 0);
+        assert_true(redis_server_restart(s));
+        /* CONFIG SET does not outlive it */
+        assert_true(redis_do_ok(s, "CONFIG", "SET", "cluster-node-timeout", TIMEOUT_LONG, NULL));
+        wait_whole();
+    }
+}
+
+/* A master without replica comes, has slots for a while, and goes. */
+static void add_and_remove(void)
+{
+    struct redis_server_options options = { .cluster = true };
+    struct redis_server *added = redis_server_start(&options), **nodes = cluster->node,
+                        *all[NODES + 1];
+    unsigned third = below(&now.random, MASTERS);
+    struct redis_server *from = master_of(third);
+    char port[16], id[41];
+
+    assert_non_null(added);
+    assert_true(redis_do_ok(added, "CONFIG", "SET", "cluster-node-timeout", TIMEOUT_LONG, NULL));
+    (void)snprintf(port, sizeof port, "%d", redis_server_port(added));
+    assert_true(redis_do_ok(from, "CLUSTER", "MEET", "127.0.0.1", port, NULL));
+    memcpy(all, nodes, NODES * sizeof *all);
+    all[NODES] = added;
+    cluster->node = all;
+    cluster->nodes++;
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+    for (int i = 0; i < cluster->nodes; i++)
+        assert_true(redis_node_wait_info(cluster->node[i], "cluster_known_nodes:7", PATIENCE_MS));
+    slots_go(from, added, third);
+    wait_calls(atomic_load(&shared->of[0].calls) + 20, false);
+    slots_go(added, from, third);
+    assert_true(redis_node_id(added, id));
+    cluster->node = nodes;
+    cluster->nodes--;
+    redis_server_stop(added);
+    for (int i = 0; i < cluster->nodes; i++)
+        assert_true(redis_do_ok(cluster->node[i], "CLUSTER", "FORGET", id, NULL));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
+/* ---- rounds ------------------------------------------------------------------------------- */
+
+static void rounds(const char *what, void (*change)(void), bool loses)
+{
+    uint64_t seed = number_from("USHER_SEED", 20261123);
+    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 1);
+
+    for (uint64_t i = 0; i < n; i++) {
+        now.what = what;
+        now.seed = now.random = seed + i;
+        now.loses = loses;
+        all_run();
+        node_timeout_long();
+        wait_whole();
+        furnish();
+        if (loses)
+            node_timeout_short();
+        load_begin();
+        change();
+        load_end();
+        all_run();
+        node_timeout_long();
+        wait_whole();
+        judge();
+    }
+}
+
+/* Whatever the test before has left. */
+static int make_well(void **state)
+{
+    (void)state;
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_server_pid(cluster->node[i]) == 0 && !redis_server_restart(cluster->node[i]))
+            return -1;
+    return 0;
+}
+
+static int tear_down(void **state)
+{
+    (void)state;
+    children_kill();
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_server_pid(cluster->node[i]) != 0)
+            (void)redis_server_kill(cluster->node[i], SIGCONT);
+    return 0;
+}
+
+#define ROUNDS_OF(name, change, text, loses) \
+    static void name(void **state)           \
+    {                                        \
+        (void)state;                         \
+        rounds(text, change, loses);         \
+    }
+
+ROUNDS_OF(nothing_is_done, nothing, "nothing is done", false)
+ROUNDS_OF(busy_slots_move_and_come_back, reshard, "slots move", false)
+ROUNDS_OF(all_masters_are_handed_over, failover, "masters are handed over", false)
+ROUNDS_OF(a_master_is_killed, kill_master, "a master is killed", true)
+ROUNDS_OF(a_master_stands_still_and_goes_on, stop_master, "a master stands still", true)
+ROUNDS_OF(scripts_are_flushed, flush_scripts, "scripts are flushed", false)
+ROUNDS_OF(all_nodes_are_restarted, rolling_restart, "nodes are restarted", false)
+ROUNDS_OF(a_node_is_added_and_removed, add_and_remove, "a node comes and goes", false)
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(nothing_is_done, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(busy_slots_move_and_come_back, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(all_masters_are_handed_over, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(a_master_is_killed, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(a_master_stands_still_and_goes_on, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(scripts_are_flushed, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(all_nodes_are_restarted, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(a_node_is_added_and_removed, make_well, tear_down),
+    };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE,
+                  MAP_SHARED | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    cluster = shared != MAP_FAILED ? redis_cluster_start(MASTERS, NODES - MASTERS, NULL) : NULL;
+    if (cluster == NULL)
+        return redis_skip();
+    (void)redis_cluster_url(cluster, url);
+    name_scopes();
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_cluster_stop(cluster);
+    return result;
+}

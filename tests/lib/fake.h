@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * fake -- nodes of a Redis Cluster that say what a test tells them, for what real servers seldom do
+ * and what servers of other versions say.
+ *
+ * Each node listens on a free port of 127.0.0.1 and speaks RESP2.  Without being told anything it
+ * looks like a healthy master: it answers what clients ask at the beginning, knows who owns which
+ * slot, redirects, and answers the calls of our scripts with a plain `ok` whose epoch is
+ * FAKE_EPOCH(node) and whose version counts the commands that this node has run: so a test sees who
+ * ran what.  It keeps no data, and a reply that a test makes up replaces all that:
+ *
+ *     struct fake *f = fake_start(3);
+ *     fake_error(f, 1, "EVALSHA", 1, "ASK %d 127.0.0.1:%d", slot, fake_port(f, 2));
+ *     ... node 1 sends the next call of a script on to node 2 ...
+ *     assert_int_equal(fake_seen(f, 2, "ASKING"), 1);
+ *
+ * A rule is for the commands that begin with its words.  Of the rules of a node the first that fits
+ * and is not used up decides; a command is journalled before it is answered.  proxy.h is for
+ * faults between a client and a real server.
+ *
+ * One thread of its own serves all nodes.  Every function may be called from any thread; what it
+ * sets holds for all commands that were not yet taken in.  What cannot be (no memory, a node that
+ * there is not) aborts.
+ */
+#ifndef USHER_TESTS_FAKE_H
+#define USHER_TESTS_FAKE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <usher/usher.h>
+
+#define FAKE_NODES_MAX 16
+#define FAKE_SLOTS 16384
+#define FAKE_ALL (-1)    /* instead of a node: each of them, or all together */
+#define FAKE_NOBODY (-1) /* owns it; is followed */
+#define FAKE_URL_MAX 512
+#define FAKE_EPOCH(node) ((uint64_t)(node) + 1)
+
+struct fake;
+
+/* They share the slots evenly in order, as those of redis_cluster_start() do, and all know it.
+ * NULL: no port. */
+struct fake *fake_start(int nodes);
+void fake_stop(struct fake *f); /* takes NULL */
+
+int fake_port(const struct fake *f, int node);
+const char *fake_id(const struct fake *f, int node); /* 40 digits */
+/* redis+cluster://127.0.0.1:port,127.0.0.1:port...; returns @buf. */
+const char *fake_url(const struct fake *f, char buf[FAKE_URL_MAX]);
+int fake_slot(const char *key);
+
+/* ---- what they know ---- */
+
+/* In the eyes of @seen_by, @owner has the slots @first to @last. */
+void fake_give(struct fake *f, int seen_by, int first, int last, int owner);
+
+/* The keys of @slot have left @from for @to, which takes what comes with ASKING; whose slot it is
+ * has not changed. */
+void fake_migrate(struct fake *f, int slot, int from, int to);
+/* That is over: all know that it is @owner's. */
+void fake_migrated(struct fake *f, int slot, int owner);
+
+/* @node is a replica of @master, or of nobody: then a master of a new replication id. */
+void fake_follow(struct fake *f, int node, int master);
+
+/* From now on @node knows no script but those that are loaded again.  Before, it knows any. */
+void fake_flush_scripts(struct fake *f, int node);
+
+/* ---- what they do ---- */
+
+enum fake_action {
+    FAKE_REPLY,  /* say @text, which is RESP */
+    FAKE_ERROR,  /* say the error @text, which has no dash and no line end */
+    FAKE_PASS,   /* as without a rule: for those before another rule */
+    FAKE_HOLD,   /* as without a rule, but neither this nor what follows on the connection before
+                  * fake_release() */
+    FAKE_SILENT, /* this and all that follows on the connection is taken, and never answered */
+    FAKE_CUT,    /* say the first @bytes bytes of @text (NULL: of what it would say), close */
+    FAKE_CLOSE,  /* run it, close without an answer */
+    FAKE_RESET   /* break the connection as if it had not been read: it is not run and not in the
+                  * journal */
+};
+
+struct fake_rule {
+    const char *match; /* words that the command begins with, in any case; NULL: any command */
+    const char *with;  /* and that are in one of its words; NULL: anything */
+    unsigned skip;     /* so many of them pass first */
+    unsigned times;    /* then it is for so many; 0: for ever */
+    enum fake_action action;
+    const char *text; /* all texts are copied */
+    size_t size;      /* of @text; 0: up to its NUL */
+    size_t bytes;
+};
+
+/* Goes behind those that @node has; FAKE_ALL: each node has one, and counts for itself. */
+void fake_rule(struct fake *f, int node, const struct fake_rule *r);
+/* The same of an error. */
+void fake_error(struct fake *f, int node, const char *match, unsigned times, const char *format,
+                ...) __attribute__((format(printf, 5, 6)));
+void fake_clear(struct fake *f, int node); /* no rules any more */
+void fake_release(struct fake *f, int node);
+
+/* These return when it is so. */
+void fake_drop(struct fake *f, int node);            /* all its connections are closed */
+void fake_down(struct fake *f, int node, bool down); /* and further ones refused */
+
+/* ---- what they were told ---- */
+
+/* How many commands that begin with the words @match; NULL: any. */
+unsigned fake_seen(struct fake *f, int node, const char *match);
+/* Waits until they are @n at least. */
+bool fake_wait_seen(struct fake *f, int node, const char *match, unsigned n, int timeout_ms);
+/* Connections that were accepted. */
+unsigned fake_connections(struct fake *f, int node);
+
+/* Command @i of those that came to @node: the number of its connection, from 1, then its words.
+ * What is not printable is '?', of many and long words the rest is left out.  NULL: there are not
+ * so many.  Lives until fake_forget() or fake_stop(). */
+const char *fake_line(struct fake *f, int node, unsigned i);
+void fake_forget(struct fake *f, int node);
+
+/* ---- answers of scripts ---- */
+
+#define FAKE_ANSWER_MAX 512
+
+/* RESP of what the script answers to one command @verb that has nothing to tell but that it was
+ * done.  Returns its size. */
+size_t fake_answer(enum usher_verb verb, uint64_t epoch, uint64_t version,
+                   char to[FAKE_ANSWER_MAX]);
+
+#endif

@@ -221,8 +221,9 @@ static enum usher_status eye(struct eyes *e, unsigned number, struct usher__redi
     *ret = e->r[number];
     if (e->blind[number])
         return USHER_UNAVAILABLE;
-    if (e->store->map != NULL && until_ms < now_ms + e->patience_ms / 2)
-        until_ms = now_ms + e->patience_ms / 2; /* one that was waited for was not this one */
+    /* the deadline is for waiting, and what was waited for was not this answer */
+    if (until_ms < now_ms + e->patience_ms / 2)
+        until_ms = now_ms + e->patience_ms / 2;
     if (*ret == NULL)
         status = usher__redis_own_open(e->store, e->store->node[number], until_ms, &e->r[number],
                                        e->message);
@@ -262,7 +263,7 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
             return blind && !one ? USHER_UNAVAILABLE : status;
         if (status != USHER_OK)
             return status;
-        status = usher__redis_read_scope(*ret, d, one ? e->deadline_ms : until_ms, e->message);
+        status = usher__redis_read_scope(*ret, d, until_ms, e->message);
         if (one || status != USHER_UNAVAILABLE)
             return status;
         usher__redis_dump_done(*ret, d);

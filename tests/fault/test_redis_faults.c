@@ -1974,6 +1974,44 @@ static void a_large_pool_may_take_longer_than_the_timeout(void **state)
     usher_close(e);
 }
 
+/* Who the server is, is asked every second: behind the deadline, too. */
+static void many_scopes_may_take_longer_than_the_timeout(void **state)
+{
+    enum { PART = 500, PARTS = 40 };
+    static struct usher_command commands[PART];
+    static struct usher_reply replies[PART];
+    static char names[PART][16];
+    struct usher_engine *e = open_direct(), *hasty = open_at(redis_server_port(server), 300);
+    uint64_t faults;
+    int64_t took = 0;
+
+    (void)state;
+    for (unsigned part = 0; part < PARTS && took < 1500; part++) {
+        int64_t began;
+
+        for (size_t i = 0; i < PART; i++) {
+            size_t size = (size_t)snprintf(names[i], sizeof names[i], "many%zu", part * PART + i);
+
+            commands[i] = (struct usher_command)LINE(ADD, 0, 0, .request = { NULL, 0 });
+            commands[i].scope = (struct usher_text){ names[i], size };
+            commands[i].arg.number.number = (struct usher_text){ names[i], size };
+        }
+        assert_int_equal(usher_execute(e, commands, replies, PART), USHER_OK);
+        for (size_t i = 0; i < PART; i++)
+            usher_reply_done(&replies[i]);
+        began = clock_ms();
+        if (usher_audit(hasty, NULL, NULL, &faults) != USHER_OK)
+            fail_msg("%s", usher_message(hasty));
+        assert_int_equal(faults, 0);
+        took = clock_ms() - began;
+    }
+    print_message("the last audit took %" PRId64 " ms\n", took);
+    assert_true(took > 1300);
+    usher_close(hasty);
+    usher_close(e);
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+}
+
 /* ---- what is at the other end
  * ------------------------------------------------------------------------ */
 
@@ -3310,6 +3348,7 @@ int main(int argc, char **argv)
         TEST(connections_that_break_at_random_confuse_nobody),
         TEST(the_audit_may_run_while_others_work),
         TEST(a_large_pool_may_take_longer_than_the_timeout),
+        TEST(many_scopes_may_take_longer_than_the_timeout),
         TEST(what_is_no_redis_is_not_taken_for_one),
         TEST(a_wrong_password_user_or_database_is_said_so),
         TEST(a_server_that_is_loading_is_waited_for),

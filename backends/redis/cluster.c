@@ -106,8 +106,10 @@ static enum usher_status question(struct usher__redis *r, const char *id, int64_
     static const char *const words[] = { "MYID", "SLOTS" };
     struct redisReply *mine = NULL;
     bool other;
-    enum usher_status status = usher__redis_conn_connect(r->conn, deadline_ms);
+    enum usher_status status = usher__redis_password(r);
 
+    if (status == USHER_OK)
+        status = usher__redis_conn_connect(r->conn, deadline_ms);
     if (status != USHER_OK)
         return status;
     for (size_t i = 0; i < 2; i++) {

@@ -26,9 +26,6 @@ void usher__redis_free(struct usher__redis *r)
         return;
     if (r->conn != NULL)
         usher__redis_conn_close(r->conn);
-    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
-        if (r->script[i].text != NULL)
-            (void)usher__redis_resize(r->alloc, r->script[i].text, r->script[i].size + 1, 0);
     (void)usher__redis_resize(r->alloc, r->packed, r->packed_size, 0);
     explicit_bzero(r->password, sizeof r->password);
     (void)usher__redis_resize(r->alloc, r, sizeof *r, 0);

@@ -13,6 +13,7 @@
 
 #include "redis.h"
 
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -318,6 +319,20 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
     return other ? look(r, deadline_ms) : USHER_OK;
 }
 
+/* Of a new connection: a script is loaded when it is found not to be there.  So where many connect
+ * at once, after a server was restarted or promoted, it is sent by those who come first. */
+static void expect_scripts(struct usher__redis *r)
+{
+    struct usher__redis_store *s = r->store;
+
+    (void)pthread_mutex_lock(&s->lock);
+    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
+        memcpy(r->script[i].sha, s->script[i].sha, sizeof r->script[i].sha);
+        r->script[i].may = USHER__REDIS_MAY_NOTHING;
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
 static enum usher_status ready(struct usher__redis *r, int64_t deadline_ms)
 {
     unsigned demotions = atomic_load(&r->node->demotions);
@@ -329,11 +344,10 @@ static enum usher_status ready(struct usher__redis *r, int64_t deadline_ms)
     r->demotions = demotions;
     fresh = !usher__redis_conn_is_connected(r->conn);
     if (fresh) {
-        status = usher__redis_conn_connect(r->conn, deadline_ms);
-        for (size_t i = 0; i < USHER__REDIS_NOUNS; i++) {
-            r->script[i].sha[0] = '\0'; /* another server, perhaps */
-            r->script[i].may = USHER__REDIS_MAY_NOTHING;
-        }
+        status = usher__redis_password(r);
+        if (status == USHER_OK)
+            status = usher__redis_conn_connect(r->conn, deadline_ms);
+        expect_scripts(r);
     }
     if (status == USHER_OK && fresh && r->expects[0] != '\0')
         status = ask_node(r, deadline_ms);
@@ -368,33 +382,54 @@ enum usher_status usher__redis_ready(struct usher__redis *r, int64_t deadline_ms
 
 /* ---- scripts ----------------------------------------------------------------------- */
 
-static bool sha_from(struct usher__redis_script *script, const struct redisReply *reply)
+/* What the server calls the script of @noun is what the next ones are asked for. */
+static bool sha_from(struct usher__redis *r, enum usher_noun noun, const struct redisReply *reply)
 {
-    if (reply->type != REDIS_REPLY_STRING || reply->len != 40)
+    char *sha = r->script[noun].sha;
+
+    if (reply->type != REDIS_REPLY_STRING || reply->len != USHER__REDIS_SHA_MAX - 1)
         return false;
-    for (size_t i = 0; i < 40; i++)
+    for (size_t i = 0; i < reply->len; i++)
         if (strchr("0123456789abcdef", reply->str[i]) == NULL)
             return false;
-    memcpy(script->sha, reply->str, 41);
+    memcpy(sha, reply->str, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_lock(&r->store->lock);
+    memcpy(r->store->script[noun].sha, sha, USHER__REDIS_SHA_MAX);
+    (void)pthread_mutex_unlock(&r->store->lock);
     return true;
 }
 
-static enum usher_status make_script(struct usher__redis *r, enum usher_noun noun)
+static enum usher_status make_text(const struct usher_allocator *alloc, enum usher_noun noun,
+                                   struct usher__redis_script *script)
 {
-    struct usher__redis_script *script = &r->script[noun];
+    const char *word = usher_noun_word(noun);
     size_t size;
-    enum usher_status status;
+    enum usher_status status = usher__redis_script(word, NULL, 0, &size);
 
-    if (script->text != NULL)
-        return USHER_OK;
-    status = usher__redis_script(usher_noun_word(noun), NULL, 0, &size);
     if (status != USHER_OK)
         return status;
-    script->text = usher__redis_resize(r->alloc, NULL, 0, size + 1);
+    script->text = usher__redis_resize(alloc, NULL, 0, size + 1);
     if (script->text == NULL)
         return USHER_NOMEM;
     script->size = size;
-    return usher__redis_script(usher_noun_word(noun), script->text, size + 1, &size);
+    return usher__redis_script(word, script->text, size + 1, &size);
+}
+
+/* The text of the script of @noun, which is made when it is first asked for. */
+static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
+                                 struct usher_text *ret)
+{
+    struct usher__redis_store *s = r->store;
+    struct usher__redis_script *script = &s->script[noun];
+    enum usher_status status = USHER_OK;
+
+    (void)pthread_mutex_lock(&s->lock);
+    if (script->text == NULL)
+        status = make_text(s->alloc, noun, script);
+    ret->data = script->text;
+    ret->size = script->size;
+    (void)pthread_mutex_unlock(&s->lock);
+    return status;
 }
 
 static enum usher_noun noun_of(const struct usher_command *c)
@@ -755,7 +790,7 @@ static bool call_writes(const struct batch *b, size_t call)
  * first calls of a noun on a connection carry the question: so it costs no round trip, nobody comes
  * in between, and it is about the user and the keys of the call.
  */
-static const char *question(const struct usher__redis_script *script, const struct batch *b,
+static const char *question(const struct usher__redis_loaded *script, const struct batch *b,
                             size_t call)
 {
     if (script->may == USHER__REDIS_MAY_WRITE)
@@ -768,7 +803,7 @@ static const char *question(const struct usher__redis_script *script, const stru
 static bool append_call(struct usher__redis *r, const struct batch *b, size_t call)
 {
     const struct usher_command *c = b->tasks[b->first[call]].command;
-    const struct usher__redis_script *script = &r->script[noun_of(c)];
+    const struct usher__redis_loaded *script = &r->script[noun_of(c)];
     const char *asks = question(script, b, call);
     char key[USHER__REDIS_KEY_MAX];
     size_t size;
@@ -802,7 +837,7 @@ static bool append_call(struct usher__redis *r, const struct batch *b, size_t ca
 static void call_answered(struct usher__redis *r, struct batch *b, size_t call,
                           const struct redisReply *reply)
 {
-    struct usher__redis_script *script = &r->script[noun_of(b->tasks[b->first[call]].command)];
+    struct usher__redis_loaded *script = &r->script[noun_of(b->tasks[b->first[call]].command)];
     enum usher__redis_class class = usher__redis_classify(reply);
     size_t size = call_size(b, call), k = 0;
     bool several =
@@ -844,17 +879,20 @@ static void in_doubt(struct usher__redis *r, struct batch *b, size_t call)
 static enum usher_status load_script(struct usher__redis *r, struct batch *b, enum usher_noun noun,
                                      int64_t deadline_ms)
 {
-    struct usher__redis_script *script = &r->script[noun];
+    struct usher_text text;
     struct redisReply *reply;
     enum usher__redis_class class;
-    enum usher_status status = make_script(r, noun);
+    enum usher_status status;
 
-    if (status != USHER_OK || script->sha[0] != '\0')
+    if (r->script[noun].sha[0] != '\0')
+        return USHER_OK;
+    status = text_of(r, noun, &text);
+    if (status != USHER_OK)
         return status;
     usher__redis_conn_begin(r->conn, 3);
     usher__redis_conn_arg_str(r->conn, "SCRIPT");
     usher__redis_conn_arg_str(r->conn, "LOAD");
-    usher__redis_conn_arg(r->conn, script->text, script->size);
+    usher__redis_conn_arg(r->conn, text.data, text.size);
     status = usher__redis_conn_flush(r->conn);
     if (status == USHER_OK)
         status = usher__redis_conn_read(r->conn, deadline_ms, &reply);
@@ -867,7 +905,7 @@ static enum usher_status load_script(struct usher__redis *r, struct batch *b, en
         for (size_t i = 0; i < b->n; i++)
             if (b->progress[i] == TO_SEND && noun_of(b->tasks[i].command) == noun)
                 answered(r, b, i, reply, class);
-    } else if (class != USHER__REDIS_OK || !sha_from(script, reply)) {
+    } else if (class != USHER__REDIS_OK || !sha_from(r, noun, reply)) {
         (void)usher__redis_conn_explain(r->conn, reply);
         usher__redis_conn_discard(r->conn);
         status = USHER_UNAVAILABLE;
@@ -977,7 +1015,10 @@ static void give_up(const struct usher__redis *r, struct batch *b, enum usher_st
              why[0] != '\0' ? why : "redis: no answer before the deadline");
         if (!again)
             continue;
-        task->again = USHER_AGAIN_LATER;
+        /* a script that is not there is loaded by the next try */
+        task->again = status == USHER_OK && r->script[noun_of(task->command)].sha[0] == '\0'
+                          ? USHER_AGAIN_NOW
+                          : USHER_AGAIN_LATER;
         task->state = b->doubt[i] ? USHER__REDIS_DOUBT : 0;
     }
 }
@@ -1067,8 +1108,114 @@ static void no_memory(struct usher_task *tasks, size_t n)
         usher_reply_fail(tasks[i].reply, USHER_NOMEM, "redis: out of memory");
 }
 
+/* ---- replicas ---------------------------------------------------------------------- */
+
+/*
+ * WAIT is about what was done on its own connection, and holds that up: so a connection is kept by
+ * the thread whose command asks for replicas until they have answered.  By then its scopes are
+ * released.
+ */
+struct kept {
+    struct usher__redis *r[TASKS_MAX];
+    size_t n;
+};
+
+/* @kept NULL: nobody waits. */
+static void give_or_keep(struct usher__redis *r, struct kept *kept)
+{
+    if (kept != NULL)
+        kept->r[kept->n++] = r;
+    else
+        usher__redis_give(r);
+}
+
+static bool any_wait(const struct usher_task *tasks, size_t n)
+{
+    size_t i = 0;
+
+    while (i < n && tasks[i].command->wait == 0)
+        i++;
+    return i < n;
+}
+
+/* Was @task done by the server of @r, and does it wait? */
+static bool waits_on(const struct usher__redis *r, const struct usher_task *task)
+{
+    const struct usher__redis_store *s = r->store;
+
+    return task->command->wait > 0 && task->reply->status < USHER_INVALID &&
+           (s->map == NULL || s->node[task->lane] == r->node);
+}
+
+/* Ask for as many replicas as one of @tasks does.  false: none does, or it cannot be asked. */
+static bool send_wait(struct usher__redis *r, const struct usher_task *tasks, size_t n, int64_t ms)
+{
+    char replicas[12], time[24];
+    uint32_t most = 0;
+
+    for (size_t i = 0; i < n; i++)
+        if (waits_on(r, &tasks[i]) && tasks[i].command->wait > most)
+            most = tasks[i].command->wait;
+    if (most == 0 || ms <= 0 || !usher__redis_conn_is_connected(r->conn))
+        return false;
+    (void)snprintf(replicas, sizeof replicas, "%" PRIu32, most);
+    (void)snprintf(time, sizeof time, "%" PRId64, ms);
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "WAIT");
+    usher__redis_conn_arg_str(r->conn, replicas);
+    usher__redis_conn_arg_str(r->conn, time);
+    return usher__redis_conn_flush(r->conn) == USHER_OK;
+}
+
+/* What was done stays done, whatever is said of the replicas. */
+static void read_wait(struct usher__redis *r, struct usher_task *tasks, size_t n,
+                      int64_t deadline_ms)
+{
+    struct redisReply *reply;
+    uint32_t replicas = 0;
+    const char *why = "";
+
+    if (usher__redis_conn_read(r->conn, deadline_ms, &reply) != USHER_OK) {
+        why = usher__redis_conn_message(r->conn);
+        usher__redis_conn_discard(r->conn);
+        reply = NULL;
+    } else if (reply->type == REDIS_REPLY_INTEGER && reply->integer >= 0) {
+        replicas = reply->integer < UINT32_MAX ? (uint32_t)reply->integer : UINT32_MAX;
+    } else {
+        why = usher__redis_conn_explain(r->conn, reply);
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (!waits_on(r, &tasks[i]))
+            continue;
+        tasks[i].reply->replicas = replicas;
+        if (why[0] != '\0' && tasks[i].reply->message[0] == '\0')
+            (void)snprintf(tasks[i].reply->message, sizeof tasks[i].reply->message, "%s", why);
+    }
+    if (reply != NULL)
+        freeReplyObject(reply);
+}
+
+/* On all connections at once. */
+static void wait_for_replicas(struct kept *kept, struct usher_task *tasks, size_t n,
+                              int64_t deadline_ms)
+{
+    int64_t ms = (deadline_ms - usher__redis_clock_ms()) * 9 / 10;
+    bool sent[TASKS_MAX];
+
+    for (size_t k = 0; k < kept->n; k++)
+        sent[k] = send_wait(kept->r[k], tasks, n, ms);
+    for (size_t k = 0; k < kept->n; k++) {
+        if (sent[k])
+            read_wait(kept->r[k], tasks, n, deadline_ms);
+        usher__redis_give(kept->r[k]);
+    }
+}
+
+/* ---- one server, or several -------------------------------------------------------- */
+
 static void execute_on(struct usher__redis_store *s, struct usher__redis_node *node,
-                       struct usher_task *tasks, size_t n, const struct usher_context *context)
+                       struct usher_task *tasks, size_t n, const struct usher_context *context,
+                       struct kept *kept)
 {
     struct usher__redis *r = usher__redis_take(s, node);
 
@@ -1078,7 +1225,7 @@ static void execute_on(struct usher__redis_store *s, struct usher__redis_node *n
     }
     begins(node);
     ends(node, execute_some(r, tasks, n, context));
-    usher__redis_give(r);
+    give_or_keep(r, kept);
 }
 
 #define PARTS_MAX 32
@@ -1101,7 +1248,7 @@ static void part_begin(struct part *p, size_t n_left)
         p->status = send_calls(p->r, &p->b, until_ms);
 }
 
-static void part_end(struct part *p)
+static void part_end(struct part *p, struct kept *kept)
 {
     if (p->status == USHER_OK)
         p->status = read_answers(p->r, &p->b);
@@ -1109,14 +1256,14 @@ static void part_end(struct part *p)
         usher__redis_doubt(p->r->store);
     give_up(p->r, &p->b, p->status, usher__redis_conn_message(p->r->conn));
     ends(p->r->node, p->status);
-    usher__redis_give(p->r);
+    give_or_keep(p->r, kept);
 }
 
 /*
  * To all nodes first, then from all nodes: what others have answered is there, whatever the time,
  * when one of them has not.  Those that are to be connected to come last.
  */
-static void execute_parts(struct part *parts, size_t n)
+static void execute_parts(struct part *parts, size_t n, struct kept *kept)
 {
     bool connected[PARTS_MAX];
     size_t n_left = n;
@@ -1132,12 +1279,12 @@ static void execute_parts(struct part *parts, size_t n)
         if (!connected[i])
             part_begin(&parts[i], n_left--);
     for (size_t i = 0; i < n; i++)
-        part_end(&parts[i]);
+        part_end(&parts[i], kept);
 }
 
 /* Tasks of several lanes: each node at once. */
 static void execute_lanes(struct usher__redis_store *s, struct usher_task *tasks, size_t n,
-                          const struct usher_context *context)
+                          const struct usher_context *context, struct kept *kept)
 {
     struct usher_task sorted[TASKS_MAX];
     uint16_t where[TASKS_MAX];
@@ -1170,7 +1317,7 @@ static void execute_lanes(struct usher__redis_store *s, struct usher_task *tasks
         from = k;
         if (n_parts < PARTS_MAX && from < n)
             continue;
-        execute_parts(parts, n_parts);
+        execute_parts(parts, n_parts, kept);
         for (; begin < from; begin++)
             tasks[where[begin]] = sorted[begin];
         n_parts = 0;
@@ -1186,24 +1333,31 @@ static bool one_lane(const struct usher_task *tasks, size_t n)
     return i >= n;
 }
 
+static void execute_chunk(struct usher__redis_store *s, struct usher_task *tasks, size_t n,
+                          const struct usher_context *context)
+{
+    struct kept kept, *keeps = any_wait(tasks, n) ? &kept : NULL;
+
+    kept.n = 0;
+    if (context->notify != NULL)
+        usher__redis_claim(s, tasks, n);
+    if (s->map == NULL || one_lane(tasks, n))
+        execute_on(s, s->node[s->map == NULL ? 0 : tasks->lane], tasks, n, context, keeps);
+    else
+        execute_lanes(s, tasks, n, context, keeps);
+    if (context->notify != NULL)
+        usher__redis_release(s, tasks, n);
+    if (kept.n > 0)
+        wait_for_replicas(&kept, tasks, n, context->deadline_ms);
+}
+
 static void execute(struct usher_store *store, struct usher_task *tasks, size_t n,
                     const struct usher_context *context)
 {
     struct usher__redis_store *s = (struct usher__redis_store *)store;
 
-    if (context->notify != NULL)
-        usher__redis_claim(s, tasks, n);
-    for (size_t from = 0; from < n; from += TASKS_MAX) {
-        size_t some = n - from < TASKS_MAX ? n - from : TASKS_MAX;
-
-        if (s->map == NULL || one_lane(tasks + from, some))
-            execute_on(s, s->node[s->map == NULL ? 0 : tasks[from].lane], tasks + from, some,
-                       context);
-        else
-            execute_lanes(s, tasks + from, some, context);
-    }
-    if (context->notify != NULL)
-        usher__redis_release(s, tasks, n);
+    for (size_t from = 0; from < n; from += TASKS_MAX)
+        execute_chunk(s, tasks + from, n - from < TASKS_MAX ? n - from : TASKS_MAX, context);
 }
 
 /* ---- open and close ---------------------------------------------------------------- */
@@ -1219,13 +1373,16 @@ static void close_redis(struct usher_store *store)
         (void)pthread_mutex_destroy(&s->lock);
         (void)pthread_cond_destroy(&s->released);
     }
+    for (size_t i = 0; i < USHER__REDIS_NOUNS; i++)
+        if (s->script[i].text != NULL)
+            (void)usher__redis_resize(s->alloc, s->script[i].text, s->script[i].size + 1, 0);
     (void)usher__redis_resize(s->alloc, s, sizeof *s, 0);
 }
 
 static const struct usher_store_ops one_server = {
     .size = sizeof(struct usher_store_ops),
     .name = "redis",
-    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO,
+    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_REPLICAS,
     .execute = execute,
     .scan = usher__redis_scan,
     .close = close_redis, /* only the descriptors: the server is told nothing */
@@ -1236,7 +1393,8 @@ static const struct usher_store_ops one_server = {
 static const struct usher_store_ops cluster = {
     .size = sizeof(struct usher_store_ops),
     .name = "redis",
-    .caps = USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_LANES,
+    .caps =
+        USHER_CAP_DURABLE | USHER_CAP_SHARED | USHER_CAP_TWO | USHER_CAP_LANES | USHER_CAP_REPLICAS,
     .execute = execute,
     .scan = usher__redis_scan,
     .close = close_redis,
@@ -1290,6 +1448,7 @@ static enum usher_status store_new(const struct usher_options *opt, struct usher
     }
     r->log = opt->log;
     r->log_payload = opt->payload;
+    r->ask_password = opt->password;
     if (getrandom(&r->random, sizeof r->random, GRND_NONBLOCK) != (ssize_t)sizeof r->random)
         r->random = (uint64_t)usher__redis_clock_ms() ^ (uint64_t)(uintptr_t)r;
     *ret = s;

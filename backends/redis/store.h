@@ -21,13 +21,22 @@
 #define USHER__REDIS_FILE_MAX 1024 /* a path in the URL, with its end */
 #define USHER__REDIS_HOSTS_MAX 32  /* in one URL */
 #define USHER__REDIS_NODES_MAX 1024
-#define USHER__REDIS_IDLE_MAX 4 /* connections to one server that nobody uses */
+#define USHER__REDIS_IDLE_MAX 16 /* connections to one server that nobody uses */
 
-/* The script of a noun, and what the server calls it. */
+#define USHER__REDIS_SHA_MAX 41 /* with its end */
+
+/* The script of a noun; with the store's lock.  A text that is there stays. */
 struct usher__redis_script {
     char *text; /* NULL: not asked for yet */
     size_t size;
-    char sha[41]; /* "": to be loaded */
+    char sha[USHER__REDIS_SHA_MAX]; /* what a server has called it; "": none was asked yet */
+};
+
+/* The script of a noun, of one connection. */
+struct usher__redis_loaded {
+    /* What the server calls it, or would if it had it: that is seen when it is called.  "": it is
+     * to be loaded. */
+    char sha[USHER__REDIS_SHA_MAX];
     /* What the user of the connection was found to have the rights to, by lua/rights.lua */
     enum { USHER__REDIS_MAY_NOTHING, USHER__REDIS_MAY_READ, USHER__REDIS_MAY_WRITE } may;
 };
@@ -46,14 +55,15 @@ struct usher__redis {
     struct usher__redis_node *node;
     struct usher__redis_conn *conn;
     struct usher__redis_conn_options options; /* its texts are those below */
-    struct usher__redis_script script[USHER__REDIS_NOUNS];
+    struct usher__redis_loaded script[USHER__REDIS_NOUNS];
     unsigned char *packed; /* the commands of a call */
     size_t packed_size;
     size_t packed_n; /* of them in use */
     uint64_t random;
     int64_t patience_ms; /* of a scan: with one answer */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
-    void *log_payload;
+    bool (*ask_password)(void *payload, char *to, size_t size); /* NULL: it is that of the URL */
+    void *log_payload;                                          /* of both */
     /* Which master answers, "": not known; when it was asked; does this one tell of its settings?
      */
     char identity[48];
@@ -71,6 +81,7 @@ struct usher__redis {
     char host[USHER__REDIS_HOST_MAX], user[256], password[512], client_name[256];
     char ca[USHER__REDIS_FILE_MAX], cert[USHER__REDIS_FILE_MAX], key[USHER__REDIS_FILE_MAX];
     char tls_name[256];
+    char password_file[USHER__REDIS_FILE_MAX]; /* "": none */
 };
 
 /* A server and the connections to it. */
@@ -101,6 +112,7 @@ struct usher__redis_store {
     pthread_mutex_t lock;
     pthread_cond_t released;
     bool locks; /* both are initialised */
+    struct usher__redis_script script[USHER__REDIS_NOUNS];
     /* Nodes are added and never taken away: which of them has which number stays. */
     struct usher__redis_node *_Atomic node[USHER__REDIS_NODES_MAX];
     _Atomic unsigned n_nodes;
@@ -119,6 +131,10 @@ bool usher__redis_is_tls_option(const char *key);
 size_t usher__redis_key(const struct usher__redis *r, enum usher_noun noun,
                         const struct usher_text *scope, const char *suffix,
                         char key[USHER__REDIS_KEY_MAX]);
+
+/* password.c: have the password as it is now.  UNAVAILABLE: it is not to be had, as the connection
+ * says. */
+enum usher_status usher__redis_password(struct usher__redis *r);
 
 /* A line for the host's log, if it has one. */
 void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, const char *line);

@@ -194,6 +194,14 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
             if (size > USHER__REDIS_PREFIX_MAX)
                 return "prefix";
             memcpy(r->prefix, option->value, size + 1);
+        } else if (strcmp(option->key, "password-file") == 0) {
+            size_t size = strlen(option->value);
+
+            if (o->password != NULL)
+                return "option password-file= (there is a password, too)";
+            if (size == 0 || size >= sizeof r->password_file)
+                return "file of password-file=";
+            memcpy(r->password_file, option->value, size + 1);
         } else if (strcmp(option->key, "name") == 0) {
             size_t size = strlen(option->value);
 
@@ -211,6 +219,10 @@ const char *usher__redis_parse(struct usher__redis *r, struct usher_url *url)
             option->used = false;
         }
     }
+    if (r->password_file[0] != '\0' || (r->ask_password != NULL && o->password == NULL))
+        o->password = r->password; /* when it is known */
+    else
+        r->ask_password = NULL;
     if (o->db != 0 && strstr(url->scheme, "+cluster") != NULL)
         return "number of the database (a cluster has only 0)";
     if (o->over_tls && o->tls.key != NULL && o->tls.cert == NULL)

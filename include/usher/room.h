@@ -137,7 +137,8 @@ struct usher_room_reply {
     uint64_t mark;    /* alive: at `since`; changes, snapshot: at the reply's version; see below */
     int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
     int64_t created_ms;
-    bool more; /* ask again: snapshot after `since`, changes since the last row's version */
+    bool more;    /* ask again: snapshot after `since`, changes since the last row's version */
+    bool partial; /* list, patrol: not all was seen; what was stands in the rows */
     size_t name_size;
     char name[USHER_NAME_MAX + 1]; /* member, holder, share */
     size_t n_rows;
@@ -338,6 +339,10 @@ USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char 
  * room that is open all the while is on exactly one page, one that is closed or whose linger is
  * over on none; so a page may have fewer than @max though there are more.  @now_ms < 0: the
  * engine's clock.  64 commands in one batch, then one for each room.
+ *
+ * Where a part of the store does not answer, the status is USHER_UNAVAILABLE and the message says
+ * how much was not seen; with reply.of.room.partial the rows are those that were, and the reply is
+ * to be read as any other.
  */
 USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
                                             int64_t created_ms, size_t max, int64_t now_ms,
@@ -349,6 +354,8 @@ USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *
  * to one worker: it is @worker's until that calls again, which says that it is done, or until
  * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
  * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
+ * USHER_UNAVAILABLE and reply.of.room.partial as with usher_room_list(): the rows have been handed
+ * out all the same.
  */
 USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
                                               size_t batch, int64_t every_ms, int64_t lease_ms,

@@ -42,6 +42,10 @@ enum usher_capability {
                                      * other.  Tasks of one call that have several lanes are
                                      * executed at once by the thread that calls: execute() may run
                                      * on any number of threads. */
+                      USHER_CAP_REPLICAS =
+                          1u << 7 /* without CONCURRENT and MORE: it has replicas, and execute()
+                                   * waits for them where a command asks it to.  Tasks of which
+                                   * one does are executed by the thread that calls, as above. */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -124,7 +128,8 @@ struct usher_store_ops {
                     const struct usher_context *context);
     /* Must.  Show every scope (@noun 0), or those of @noun, or the one named @scope, each
      * as one consistent moment.  @message takes a line on failure.  The deadline is for waiting:
-     * a store that goes on answering may take longer. */
+     * a store that goes on answering may take longer.  With USHER_CAP_LANES, UNAVAILABLE: the
+     * others were shown, each whole; @message says how many not. */
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
                               const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);

@@ -50,6 +50,7 @@ extern "C" {
 #define USHER_SPAN_MAX INT64_C(3153600000000)     /* a hundred years in ms */
 #define USHER_EXACT_MAX INT64_C(9007199254740991) /* the largest count, version, setting */
 #define USHER_BATCH_MAX 65536                     /* commands of one usher_execute() */
+#define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
 #define USHER_TIMEOUT_DEFAULT 5000 /* ms */
@@ -123,7 +124,7 @@ struct usher_options {
     /* Each command with its answer, on the thread that executed it. */
     void (*trace)(void *payload, const struct usher_command *command,
                   const struct usher_reply *reply);
-    void *payload;                      /* of the three hooks above */
+    void *payload;                      /* of the hooks: the three above, and password() */
     const struct usher_driver *drivers; /* further URL schemes, a linked list */
     /* What serials and ids are issued from, so that none comes twice though the store is
      * lost; NULL: that of the URL, or none.  Stays the application's. */
@@ -140,6 +141,11 @@ struct usher_options {
     /* `clock=given`: times are the application's alone, however far ahead, as in a replay, a
      * simulation or a test. */
     bool clock_given;
+    /* The password of a Redis store whose URL has none, as it is now: asked for with each
+     * connection that is made, so it may change.  Write at most @size bytes with the NUL to @to
+     * (512 are there), or return false: there is none, and the connection is not made.  On any
+     * thread that uses the engine; must not use it, and should not take long.  NULL: not asked. */
+    bool (*password)(void *payload, char *to, size_t size);
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -170,7 +176,8 @@ struct usher_engine;
  * Options follow `?` and are joined by `&`: `timeout=MS`, `skew=MS`, `clock=store|given`,
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
  * all, `sync=` and `create=0|1` for SQLite (0: a file that is not there is not made),
- * `prefix=TEXT`, `name=TEXT` and `db=N` for Redis; over TLS `ca=FILE` (whose certificates are
+ * `prefix=TEXT`, `name=TEXT`, `db=N` and `password-file=PATH` (instead of a password: the one line
+ * of that file, read again for each connection) for Redis; over TLS `ca=FILE` (whose certificates are
  * trusted), `cert=FILE` and `key=FILE` (our own) and `tls-name=NAME` (whom the server's is for; the
  * host).  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
@@ -420,6 +427,10 @@ struct usher_command {
     struct usher_text request; /* request id: a repeat gets the first answer; another verb, or
                                 * other arguments, under the same id are invalid */
     int64_t now_ms;            /* with USHER_GIVEN_NOW */
+    /* When it is done, wait until so many replicas of the store have it, or nine tenths of what is
+     * left of the deadline are over: see `replicas` of the reply, which has to be compared.  At
+     * most USHER_WAIT_MAX; 0: do not wait.  Holds up nobody who does not wait himself. */
+    uint32_t wait;
     union {
         struct usher_number_args number;
         struct usher_id_args id;
@@ -497,8 +508,11 @@ struct usher_reply {
     enum usher_status status;
     enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
     bool repeated;        /* the kept answer of an earlier command with this request id */
-    uint64_t epoch;       /* 0: the scope does not exist */
-    uint64_t version;     /* after the command; of USHER_LOST: the last one known not to be lost */
+    /* With `wait`: how many replicas are known to have what the scope was after it; 0 where a store
+     * has none (memory, SQLite), or could not tell. */
+    uint32_t replicas;
+    uint64_t epoch;   /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST: the last one known not to be lost */
     union {
         struct usher_number_reply number;
         struct usher_id_reply id;
@@ -816,6 +830,7 @@ struct usher_check_result {
     uint64_t faults;
     uint64_t repaired; /* of the faults */
     uint64_t scopes;   /* that were looked at */
+    bool partial;      /* not all was seen */
 };
 
 #define USHER_CHECK_REPAIR 1u /* flag: mend what can be mended, while others go on working */
@@ -825,7 +840,9 @@ struct usher_check_result {
  * index of rooms (a room that is not in it is put in, an entry without a room is dropped); on
  * Redis, the lists and counts of a scope, from its records, and what is left of one whose records
  * are gone is removed.  @fn gets a line for each scope that this was done to, too. USHER_OK,
- * however many faults were found, and left.
+ * however many faults were found, and left.  USHER_UNAVAILABLE with *@ret_result.partial: not all
+ * was seen, usher_message() says why; what was is in *@ret_result, but scopes were not compared
+ * with each other, nor with the authority.  Else, not OK, nothing is in it.
  */
 USHER_API enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audit_fn *fn,
                                         void *payload, struct usher_check_result *ret_result);

@@ -232,6 +232,8 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
             number(&j, command, reply);
         if (reply->repeated)
             usher__json_bool(&j, "repeated", true);
+        if (command->wait != 0)
+            usher__json_uint(&j, "replicas", reply->replicas);
     }
     fputs("}\n", out);
 }

@@ -208,5 +208,7 @@ void usher__answer_plain(FILE *out, const struct usher_command *command,
         number(out, command, reply);
     if (reply->repeated)
         fputs(" (the first answer again)", out);
+    if (command->wait != 0 && !usher__answer_failed(reply->status))
+        fprintf(out, "; %" PRIu32 " replica%s", reply->replicas, reply->replicas == 1 ? "" : "s");
     putc('\n', out);
 }

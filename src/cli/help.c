@@ -336,7 +336,7 @@ static void help_noun(FILE *out, const struct usher__noun *noun)
         if (strcmp(v->noun, noun->word) == 0)
             fprintf(out, "  %s %s %s\n      %.*s\n", v->noun, v->word, v->usage,
                     (int)strcspn(v->help, "\n"), v->help);
-    fputs("\nEvery command takes now=MS and req=ID (`usher help arguments`).\n", out);
+    fputs("\nEvery command takes now=MS, req=ID and wait=N (`usher help arguments`).\n", out);
 }
 
 static void overview(FILE *out)

@@ -32,11 +32,13 @@ const struct help_topic usher__help_topics[] = {
 "  journal=1               with an authority: it keeps the life of each serial\n"
 "  history=sqlite:PATH     where ended visits of queues go\n"
 "  prefix=TEXT, name=TEXT  Redis: in front of all keys; the name of the connection\n"
+"  password-file=FILE      Redis: its one line is the password, read again for each connection\n"
 "  ca=FILE                 rediss: whose certificates are trusted (the system's CAs)\n"
 "  cert=FILE, key=FILE     rediss: our own certificate, if the server wants one\n"
 "  tls-name=NAME           rediss: whom the server's certificate is for (the host)\n"
 "\n"
-"A password on the command line can be seen by others on the machine: use $USHER_STORE.\n"
+"A password on the command line can be seen by others on the machine: use password-file= or\n"
+"$USHER_STORE.\n"
 "All stores give the same answers.\n" },
 
     { "json", "what programs read: --json, and always in the shell",
@@ -53,7 +55,7 @@ const struct help_topic usher__help_topics[] = {
 "A token is always a string, and so is a number beyond 2^53.  Bytes that are not UTF-8\n"
 "stand as \\u00NN.  What a notice or a log carries is at most 8 KiB: \"data\":null is more than\n"
 "that, and has to be read from the room.  \"repeated\":true at the end marks the kept answer\n"
-"to a request id.\n"
+"to a request id; \"replicas\":N answers wait=.\n"
 "When nothing came of it (invalid, unavailable, unknown, lost, nomem), there are only\n"
 "status and message; of lost also from, the last version that is known not to be lost.  New keys\n"
 "may come, behind the old ones.\n" },
@@ -76,7 +78,7 @@ const struct help_topic usher__help_topics[] = {
 "Without --json, the messages of the codes 2 and 3 go to standard error.\n"
 "`usher check` ends with 1 when it finds a fault that it does not repair.\n" },
 
-    { "arguments", "names, numbers, now=MS and req=ID",
+    { "arguments", "names, numbers, now=MS, req=ID and wait=N",
 "Arguments come in the order shown, others as key=value; any may be given as key=value.\n"
 "\n"
 "Names have 1 to 255 bytes of UTF-8 without control characters; those of pools, queues, rooms,\n"
@@ -90,7 +92,13 @@ const struct help_topic usher__help_topics[] = {
 "           reads do not move it\n"
 "  req=ID   a request id: if the same verb with this id has changed the pool within the last\n"
 "           hour, its answer is given again, and nothing is done.  Another verb, or other\n"
-"           arguments, with this id: invalid\n" },
+"           arguments, with this id: invalid\n"
+"\n"
+"and, but for those that look at many scopes,\n"
+"\n"
+"  wait=N   when it is done, wait until N replicas of a Redis store have it, or nearly all of\n"
+"           timeout= is over; the answer says how many have it, and still ok: compare.  It makes\n"
+"           loss in a failover rarer, not impossible\n" },
 
     { "shell", "many commands: usher shell",
 "`usher shell` reads one command a line from standard input, as in\n"

@@ -139,20 +139,25 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
         return rc;
     memset(&f, 0, sizeof f);
     f.lines = !cli->json && !cli->shell;
+    found.partial = false;
     status = usher_check(cli->engine, flags, fault, &f, &found);
-    if (status != USHER_OK) {
+    if (status != USHER_OK && !found.partial) {
         for (size_t i = 0; i < f.n; i++)
             (void)usher__cli_resize(f.found[i], 0);
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
     }
-    if (found.faults > found.repaired)
+    if (status == USHER_OK && found.faults > found.repaired)
         status = USHER_REFUSED;
     if (f.lines) {
         printf("%s: %" PRIu64 " faults in %" PRIu64 " scopes", usher_status_word(status),
                found.faults, found.scopes);
         if (flags != 0)
             printf(", %" PRIu64 " repaired", found.repaired);
+        if (found.partial)
+            fputs(", not all was seen", stdout);
         putchar('\n');
+        if (found.partial)
+            (void)usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
         return usher__cli_exit_code(status);
     }
     putchar('{');
@@ -168,7 +173,11 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
         usher__json_string(stdout, f.found[i], strlen(f.found[i]));
         (void)usher__cli_resize(f.found[i], 0);
     }
-    puts("]}");
+    putchar(']');
+    usher__json_bool(&j, "partial", found.partial);
+    if (found.partial)
+        usher__json_text(&j, "message", usher_message(cli->engine));
+    puts("}");
     return usher__cli_exit_code(status);
 }
 
@@ -292,7 +301,7 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
     struct json j = { stdout, false };
     int rc = usher__cli_exit_code(r->status);
 
-    if (usher__answer_failed(r->status)) {
+    if (usher__answer_failed(r->status) && !room->partial) {
         (void)usher__cli_fail(cli, r->status, "%s", r->message);
     } else if (!cli->json && !cli->shell) {
         printf("%s: %zu room%s", usher_status_word(r->status), room->n_rows,
@@ -306,8 +315,12 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
             usher__plain_text(stdout, next.data, next.size);
         }
         putchar('\n');
+        if (room->partial)
+            (void)usher__cli_fail(cli, r->status, "%s", r->message);
     } else {
         usher__answer_begin(&j, r->status, 0, 0);
+        if (room->partial)
+            usher__json_text(&j, "message", r->message);
         usher__json_key(&j, "rooms");
         putchar('[');
         for (size_t i = 0; i < room->n_rows; i++) {
@@ -320,6 +333,7 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
         usher__json_bool(&j, "more", room->more);
         if (room->more)
             usher__json_int(&j, "created", room->created_ms);
+        usher__json_bool(&j, "partial", room->partial);
         puts("}");
     }
     usher_reply_done(r);

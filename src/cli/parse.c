@@ -116,6 +116,24 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
     return true;
 }
 
+/* @word is wait=N.  False: it is that, and wrong. */
+static bool wait_key(const char *word, struct usher_command *command, bool *ret_taken,
+                     char message[CLI_MESSAGE_MAX])
+{
+    const char *value = usher__key_value(word, "wait");
+    int64_t replicas;
+
+    if (value == NULL)
+        return true;
+    *ret_taken = true;
+    if (command->wait != 0)
+        return wrong(message, "wait is given twice");
+    if (!usher__parse_int(value, 1, USHER_WAIT_MAX, &replicas))
+        return wrong(message, "wait is not a number from 1 to %d", USHER_WAIT_MAX);
+    command->wait = (uint32_t)replicas;
+    return true;
+}
+
 static bool has_nul(const struct usher_text *text)
 {
     return memchr(text->data, '\0', text->size) != NULL;
@@ -468,6 +486,8 @@ static bool parse(char *const *words, size_t n, const char *end, struct usher_co
         struct usher_text word = word_at(words, n, end, i), text;
 
         if (!usher__parse_common(words[i], ret_command, &taken, message))
+            return false;
+        if (!taken && !wait_key(words[i], ret_command, &taken, message))
             return false;
         if (taken && has_nul(&word))
             return wrong(message, "line has a NUL byte in it");

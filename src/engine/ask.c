@@ -225,6 +225,7 @@ struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_v
     c.scope = a->command->scope;
     c.given = a->command->given & USHER_GIVEN_NOW;
     c.now_ms = a->command->now_ms;
+    c.wait = a->command->wait;
     return c;
 }
 

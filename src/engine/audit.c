@@ -805,6 +805,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
                               void *payload, struct usher_check_result *ret_result)
 {
     struct audit a;
+    char why[256]; /* something was not seen */
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
@@ -819,6 +820,12 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     a.fn = fn;
     a.payload = payload;
     status = scan(e, "audit", (enum usher_noun)0, NULL, audit_item, &a);
+    if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
+        (e->store->ops->caps & USHER_CAP_LANES) != 0) {
+        a.found.partial = true;
+        (void)snprintf(why, sizeof why, "%s", usher_message(e));
+        status = USHER_OK;
+    }
     if (status == USHER_OK)
         status = a.status;
     if (status == USHER_OK)
@@ -827,16 +834,21 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
                        e->store->ops->mend != NULL;
          i++)
         status = mend(&a, &a.torn[i]);
-    if (status == USHER_OK) {
+    /* who is not there may be among those that were not seen */
+    if (status == USHER_OK && !a.found.partial) {
         status = check_rooms(&a, (flags & USHER_CHECK_REPAIR) != 0);
         if (status != USHER_OK)
             usher__message_set("audit: rooms: %s", usher_status_text(status));
     }
-    if (status == USHER_OK)
+    if (status == USHER_OK && !a.found.partial)
         status = check_authority(&a);
     audit_done(&a);
     if (status == USHER_OK)
         *ret_result = a.found;
+    if (status == USHER_OK && a.found.partial) {
+        usher__message_set("%s", why);
+        status = USHER_UNAVAILABLE;
+    }
     return status;
 }
 

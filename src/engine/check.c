@@ -219,6 +219,8 @@ enum usher_status usher__command_check(const struct usher_command *command,
     if ((command->given & USHER_GIVEN_NOW) != 0 &&
         (command->now_ms < 0 || command->now_ms > USHER_TIME_MAX))
         return usher__say(reply, USHER_INVALID, "now is not from 0 to %" PRId64, USHER_TIME_MAX);
+    if (command->wait > USHER_WAIT_MAX)
+        return usher__say(reply, USHER_INVALID, "wait is not from 0 to %d", USHER_WAIT_MAX);
     status = texts_check(noun, verb, command, reply);
     if (status != USHER_OK)
         return status;

@@ -290,6 +290,7 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->combines = (store->ops->caps & USHER_CAP_CONCURRENT) == 0;
     e->asks = (store->ops->caps & (USHER_CAP_TWO | USHER_CAP_MORE)) == USHER_CAP_MORE;
     e->routes = e->combines && !e->asks && (store->ops->caps & USHER_CAP_LANES) != 0;
+    e->replicates = e->combines && !e->asks && (store->ops->caps & USHER_CAP_REPLICAS) != 0;
     e->waits = (store->ops->caps & USHER_CAP_INSTANT) == 0;
     e->store = store;
     status = lanes_new(e) ? usher__watches_init(&e->watches, opt->alloc) : USHER_NOMEM;
@@ -964,18 +965,51 @@ static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, i
     return one;
 }
 
-static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size_t n,
+/* By this thread, at once: nobody else waits for what they may take. */
+static void execute_apart(struct usher_engine *e, struct usher_task *tasks, size_t n,
                           int64_t deadline_ms)
 {
     struct usher_context context = { .deadline_ms = deadline_ms };
 
-    if (routed(e, tasks, n, deadline_ms)) {
-        combine(e, &e->lanes[tasks[0].lane], tasks, n, deadline_ms);
-        return;
-    }
     atomic_fetch_add(&e->apart, 1);
     give_to_store(e, tasks, n, &context);
     atomic_fetch_sub(&e->apart, 1);
+}
+
+/* Does one of @tasks wait for replicas that the store has? */
+static bool waits_for_replicas(const struct usher_engine *e, const struct usher_task *tasks,
+                               size_t n)
+{
+    size_t i = 0;
+
+    if (!e->replicates)
+        return false;
+    while (i < n && tasks[i].command->wait == 0)
+        i++;
+    return i < n;
+}
+
+unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_command *command)
+{
+    struct usher_task task = { .command = command };
+    struct usher__inside here;
+    unsigned lane = 0;
+
+    if (!e->routes)
+        return lane;
+    enter(&here, e);
+    lane = e->store->ops->route(e->store, &task) % e->n_lanes;
+    leave(&here);
+    return lane;
+}
+
+static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size_t n,
+                          int64_t deadline_ms)
+{
+    if (routed(e, tasks, n, deadline_ms) && !waits_for_replicas(e, tasks, n))
+        combine(e, &e->lanes[tasks[0].lane], tasks, n, deadline_ms);
+    else
+        execute_apart(e, tasks, n, deadline_ms);
 }
 
 /* Was a command behind @tasks[i] on its scope done, or may it have been?  Those in doubt may, too,
@@ -1068,6 +1102,8 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
             again = again || tasks[i].again != 0;
         if (again)
             execute_again(e, tasks, n, deadline_ms);
+    } else if (waits_for_replicas(e, tasks, n)) {
+        execute_apart(e, tasks, n, deadline_ms);
     } else if (e->combines) {
         combine(e, e->lanes, tasks, n, deadline_ms);
     } else {

@@ -33,6 +33,7 @@ struct usher_engine {
     uint32_t magic;
     bool combines;             /* the store wants batches, one thread at a time */
     bool routes;               /* it has lanes */
+    bool replicates;           /* it can wait for its replicas */
     bool asks;                 /* the store asks for more tasks while it is at work */
     bool waits;                /* the store wants deadlines */
     const volatile char *here; /* a byte that a forked child finds wiped; or NULL: */
@@ -54,7 +55,7 @@ struct usher_engine {
     struct usher__lane *lanes;
     size_t room_lanes;
     unsigned n_lanes;       /* of them are initialised */
-    _Atomic unsigned apart; /* threads in the store with tasks of several lanes */
+    _Atomic unsigned apart; /* threads in the store with tasks that none else is to wait for */
 };
 
 /* Set what usher_message() returns in this thread. */
@@ -66,6 +67,9 @@ void usher__message_set(const char *format, ...)
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);
+
+/* The lane of @command: what waits for its server waits in there.  0 where there are none. */
+unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_command *command);
 
 /* A line for the application's log, if it has one. */
 void usher__engine_log(const struct usher_engine *e, enum usher_log_level level, const char *line);

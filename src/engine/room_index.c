@@ -415,6 +415,49 @@ static enum usher_status add(struct usher_reply *reply, const struct usher_rooms
     return usher_reply_add_row(reply, USHER_ROOM, &row);
 }
 
+/*
+ * What a call that looks at many scopes does not see: a server that does not answer is waited for
+ * once, and what else it has is passed over.
+ */
+struct unseen {
+    uint64_t lanes[(UINT16_MAX + 64) / 64]; /* that do not answer */
+    size_t partitions, rooms;
+    char why[192]; /* of the first */
+};
+
+/* @command got no answer; *@count is one more. */
+static void miss(const struct usher_engine *e, struct unseen *u,
+                 const struct usher_command *command, const struct usher_reply *reply,
+                 size_t *count)
+{
+    unsigned lane = usher__engine_lane(e, command);
+
+    if (u->partitions + u->rooms == 0)
+        (void)snprintf(u->why, sizeof u->why, "%s", reply->message);
+    u->lanes[lane / 64] |= UINT64_C(1) << lane % 64;
+    ++*count;
+}
+
+/* Is @command for one that did not answer?  Then *@count is one more. */
+static bool passes_over(const struct usher_engine *e, const struct unseen *u,
+                        const struct usher_command *command, size_t *count)
+{
+    unsigned lane;
+
+    if (u->partitions + u->rooms == 0)
+        return false;
+    lane = usher__engine_lane(e, command);
+    if ((u->lanes[lane / 64] >> lane % 64 & 1) == 0)
+        return false;
+    ++*count;
+    return true;
+}
+
+static bool no_answer(enum usher_status status)
+{
+    return status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+}
+
 /* Rooms that are looked at together. */
 #define LOOK 64
 
@@ -427,28 +470,35 @@ struct look {
  * or its room may be about to be erased. */
 static enum usher_status add_open(struct usher_engine *e, const struct usher_rooms_row *const *rows,
                                   size_t n, const struct usher_command *of, struct look *look,
-                                  struct usher_reply *reply)
+                                  struct unseen *u, struct usher_reply *reply)
 {
+    const struct usher_rooms_row *asked[LOOK];
     enum usher_status status = USHER_OK;
+    size_t n_asked = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct usher_command *c = &look->commands[i];
+        struct usher_command *c = &look->commands[n_asked];
 
         memset(c, 0, sizeof *c);
         c->verb = USHER_ROOM_SHOW;
         c->scope = rows[i]->room;
         c->given = of->given & USHER_GIVEN_NOW;
         c->now_ms = of->now_ms;
+        if (!passes_over(e, u, c, &u->rooms))
+            asked[n_asked++] = rows[i];
     }
-    (void)usher_execute(e, look->commands, look->replies, n);
-    for (size_t i = 0; i < n; i++) {
+    if (n_asked > 0)
+        (void)usher_execute(e, look->commands, look->replies, n_asked);
+    for (size_t i = 0; i < n_asked; i++) {
         const struct usher_reply *r = &look->replies[i];
 
-        if (status == USHER_OK && r->status >= USHER_INVALID) {
+        if (status == USHER_OK && no_answer(r->status)) {
+            miss(e, u, &look->commands[i], r, &u->rooms);
+        } else if (status == USHER_OK && r->status >= USHER_INVALID) {
             status = r->status;
             (void)snprintf(reply->message, sizeof reply->message, "%s", r->message);
         } else if (status == USHER_OK && r->status == USHER_OK) {
-            status = add(reply, rows[i]);
+            status = add(reply, asked[i]);
         }
         usher_reply_done(&look->replies[i]);
     }
@@ -475,7 +525,8 @@ static int64_t horizon(const struct usher_reply *pages, bool *ret_more)
 
 /* The pages of all partitions as one. */
 static enum usher_status merge(struct usher_engine *e, const struct usher_reply *pages, size_t max,
-                               const struct usher_command *of, struct usher_reply *reply)
+                               const struct usher_command *of, struct unseen *u,
+                               struct usher_reply *reply)
 {
     const struct usher_rooms_row **rows;
     struct look *look;
@@ -506,7 +557,7 @@ static enum usher_status merge(struct usher_engine *e, const struct usher_reply 
 
         some = some < LOOK ? some : LOOK;
         some = some < n - at ? some : n - at;
-        status = add_open(e, rows + at, some, of, look, reply);
+        status = add_open(e, rows + at, some, of, look, u, reply);
         at += some;
     }
     reply->of.room.more = more || at < n;
@@ -560,6 +611,40 @@ static enum usher_status finish(const char *verb, enum usher_status status, cons
     return status;
 }
 
+/* What was seen is there, and it is said that this is not all. */
+static enum usher_status finish_partly(const char *verb, const struct unseen *u,
+                                       struct usher_reply *reply)
+{
+    if (u->partitions + u->rooms == 0)
+        return reply->status;
+    reply->status = USHER_UNAVAILABLE;
+    reply->of.room.partial = true;
+    (void)snprintf(reply->message, sizeof reply->message,
+                   "not all was seen (%zu of %d parts of the index, %zu rooms more): %.100s",
+                   u->partitions, PARTITIONS, u->rooms, u->why);
+    usher__message_set("room %s: %s", verb, reply->message);
+    return reply->status;
+}
+
+/* Ask for the pages of all partitions.  Not OK: nothing came of it, for what *@why says. */
+static enum usher_status ask_all(struct usher_engine *e, const struct usher_command *commands,
+                                 struct usher_reply *pages, struct unseen *u, char why[192])
+{
+    enum usher_status status = USHER_OK;
+
+    (void)usher_execute(e, commands, pages, PARTITIONS);
+    for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++) {
+        if (no_answer(pages[p].status))
+            miss(e, u, &commands[p], &pages[p], &u->partitions);
+        if (pages[p].status >= USHER_INVALID &&
+            (!no_answer(pages[p].status) || u->partitions == PARTITIONS)) {
+            status = pages[p].status;
+            (void)snprintf(why, 192, "%s", pages[p].message);
+        }
+    }
+    return status;
+}
+
 enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
                                   size_t max, int64_t now_ms, struct usher_reply *ret_reply)
 {
@@ -569,6 +654,7 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
     struct usher_reply *pages;
     struct usher_text name = { after, after != NULL ? strlen(after) : 0 };
     size_t size = PARTITIONS * (sizeof *a + sizeof *commands + sizeof *pages);
+    struct unseen unseen;
     char why[192] = "";
     enum usher_status status = reply_begin(e, ret_reply);
 
@@ -611,26 +697,22 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
         }
         commands[p] = a[p].c;
     }
-    (void)usher_execute(e, commands, pages, PARTITIONS);
-    for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++) {
-        if (pages[p].status >= USHER_INVALID) {
-            status = pages[p].status;
-            (void)snprintf(why, sizeof why, "%s", pages[p].message);
-        }
-    }
+    memset(&unseen, 0, sizeof unseen);
+    status = ask_all(e, commands, pages, &unseen, why);
     memset(&of, 0, sizeof of);
     if (now_ms >= 0) {
         of.given = USHER_GIVEN_NOW;
         of.now_ms = now_ms;
     }
     if (status == USHER_OK) {
-        status = merge(e, pages, max, &of, ret_reply);
+        status = merge(e, pages, max, &of, &unseen, ret_reply);
         (void)snprintf(why, sizeof why, "%s", ret_reply->message);
     }
     for (unsigned p = 0; p < PARTITIONS; p++)
         usher_reply_done(&pages[p]);
     (void)usher__resize(e->opt.alloc, a, size, 0);
-    return finish("list", status, why, ret_reply);
+    return status == USHER_OK ? finish_partly("list", &unseen, ret_reply)
+                              : finish("list", status, why, ret_reply);
 }
 
 /* ---- patrol ------------------------------------------------------------------------- */
@@ -641,12 +723,17 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
 /* One sweep of the room of @c, which also goes on with erasing it.  What it is then, and whether it
  * is there at all. */
 static enum usher_room_state sweep(struct usher_engine *e, const struct usher_command *c,
-                                   bool *ret_failed)
+                                   struct unseen *u, bool *ret_failed)
 {
     struct usher_reply reply;
     enum usher_room_state state;
 
+    *ret_failed = true;
+    if (passes_over(e, u, c, &u->rooms))
+        return USHER_ROOM_OPENED;
     (void)usher_execute(e, c, &reply, 1);
+    if (no_answer(reply.status))
+        miss(e, u, c, &reply, &u->rooms);
     *ret_failed = reply.status >= USHER_INVALID;
     state = *ret_failed ? USHER_ROOM_OPENED : reply.of.room.state;
     usher_reply_done(&reply);
@@ -655,7 +742,7 @@ static enum usher_room_state sweep(struct usher_engine *e, const struct usher_co
 
 /* A room that was handed out: apply what is due in it.  False: there is no such room. */
 static bool visit(struct usher_engine *e, const struct usher_command *of,
-                  const struct usher_rooms_row *row)
+                  const struct usher_rooms_row *row, struct unseen *u)
 {
     struct usher_command c;
     enum usher_room_state state;
@@ -666,9 +753,9 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
     c.scope = row->room;
     c.given = of->given & USHER_GIVEN_NOW;
     c.now_ms = of->now_ms;
-    state = sweep(e, &c, &failed);
+    state = sweep(e, &c, u, &failed);
     for (int i = 1; state == USHER_ROOM_CLOSING && i < VISIT_STEPS; i++)
-        state = sweep(e, &c, &failed);
+        state = sweep(e, &c, u, &failed);
     there = state == USHER_ROOM_OPENED || state == USHER_ROOM_LOCKED;
     if (!there)
         tidy(e, &c);
@@ -679,7 +766,7 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
 
 /* One claim in partition @p for at most @max rooms. */
 static enum usher_status claim(struct usher_engine *e, const struct usher_command *of, unsigned p,
-                               size_t max, struct usher_reply *reply)
+                               size_t max, struct unseen *u, struct usher_reply *reply)
 {
     struct asked a;
     struct usher_reply page;
@@ -689,13 +776,17 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_comman
     a.c.given |= USHER_GIVEN_ROOMS_MAX | USHER_GIVEN_ROOMS_EVERY | USHER_GIVEN_ROOMS_LEASE;
     a.c.arg.rooms = of->arg.rooms;
     a.c.arg.rooms.max = (int64_t)max;
+    if (passes_over(e, u, &a.c, &u->partitions))
+        return USHER_OK;
     status = ask(e, &a, &page);
-    if (status < USHER_INVALID)
+    if (no_answer(status))
+        miss(e, u, &a.c, &page, &u->partitions);
+    if (status < USHER_INVALID || (no_answer(status) && u->partitions < PARTITIONS))
         status = USHER_OK;
     else
         (void)snprintf(reply->message, sizeof reply->message, "%s", page.message);
     for (size_t i = 0; i < page.of.rooms.n_rows && status == USHER_OK; i++)
-        if (visit(e, of, &page.of.rooms.rows[i]))
+        if (visit(e, of, &page.of.rooms.rows[i], u))
             status = add(reply, &page.of.rooms.rows[i]);
     usher_reply_done(&page);
     return status;
@@ -707,6 +798,7 @@ enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, 
 {
     struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
     struct usher_command of;
+    struct unseen unseen;
     char why[192];
     unsigned from;
     enum usher_status status = reply_begin(e, ret_reply);
@@ -731,10 +823,15 @@ enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, 
     of.arg.rooms.lease_ms = lease_ms;
     /* workers begin at different places, so that they seldom meet */
     from = partition_of(&name);
+    memset(&unseen, 0, sizeof unseen);
     for (unsigned i = 0; i < PARTITIONS && status == USHER_OK; i++)
-        status = claim(e, &of, from + i, batch - ret_reply->of.room.n_rows, ret_reply);
-    (void)snprintf(why, sizeof why, "%s", ret_reply->message);
-    return finish("patrol", status, why, ret_reply);
+        status = claim(e, &of, from + i, batch - ret_reply->of.room.n_rows, &unseen, ret_reply);
+    if (status == USHER_OK && unseen.partitions == PARTITIONS)
+        status = USHER_UNAVAILABLE;
+    (void)snprintf(why, sizeof why, "%s",
+                   ret_reply->message[0] != '\0' ? ret_reply->message : unseen.why);
+    return status == USHER_OK ? finish_partly("patrol", &unseen, ret_reply)
+                              : finish("patrol", status, why, ret_reply);
 }
 
 /* ---- check -------------------------------------------------------------------------- */

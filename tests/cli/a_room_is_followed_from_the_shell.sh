@@ -72,13 +72,13 @@ cat >wanted_talk <<'EOF'
 > room open s now=2000
 {"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
 > room list max=1 now=2000
-{"status":"ok","epoch":"0","version":0,"rooms":["r"],"next":"r","more":true,"created":1000}
+{"status":"ok","epoch":"0","version":0,"rooms":["r"],"next":"r","more":true,"created":1000,"partial":false}
 > room list after=r now=2000
-{"status":"ok","epoch":"0","version":0,"rooms":["s"],"next":null,"more":false}
+{"status":"ok","epoch":"0","version":0,"rooms":["s"],"next":null,"more":false,"partial":false}
 > room patrol w now=2000
-{"status":"ok","epoch":"0","version":0,"rooms":["s","r"],"next":null,"more":false}
+{"status":"ok","epoch":"0","version":0,"rooms":["s","r"],"next":null,"more":false,"partial":false}
 > room patrol w now=2000
-{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false}
+{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false,"partial":false}
 > room close r now=2001
 {"status":"ok","epoch":"E","version":18,"state":"closed","erased":20,"more":false}
 > room close r now=2001
@@ -90,7 +90,7 @@ cat >wanted_talk <<'EOF'
 > room digest r
 {"status":"missing","epoch":"0","version":0}
 > room list
-{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false}
+{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false,"partial":false}
 > room patrol
 {"status":"invalid","message":"worker is missing"}
 > room list colour=blue

@@ -87,7 +87,7 @@ cat >wanted_talk <<'END'
 > queue fly desk
 {"status":"invalid","message":"`queue` has no verb `fly`; `usher help queue` lists them"}
 > check
-{"status":"ok","faults":0,"repaired":0,"scopes":1,"found":[]}
+{"status":"ok","faults":0,"repaired":0,"scopes":1,"found":[],"partial":false}
 END
 for store in $STORES; do
     talk "$store" <wanted_talk

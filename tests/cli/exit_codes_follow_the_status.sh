@@ -59,7 +59,7 @@ EOF
 ok: 0 faults in 1 scopes
 EOF
     expect 0 "$USHER" --json check <<'EOF'
-{"status":"ok","faults":0,"repaired":0,"scopes":1,"found":[]}
+{"status":"ok","faults":0,"repaired":0,"scopes":1,"found":[],"partial":false}
 EOF
     # The option goes before the variable.
     expect 1 "$USHER" -s memory: number show p 100 <<'EOF'

@@ -1531,6 +1531,42 @@ static void *flush_scripts(void *payload)
     return NULL;
 }
 
+/* How often @server was sent a script. */
+static unsigned long loads(void)
+{
+    static const char key[] = "cmdstat_script|load:calls=";
+    redisReply *reply = must(redis_do(server, "INFO", "commandstats", NULL));
+    const char *at = strstr(reply->str, key);
+    unsigned long n = at != NULL ? strtoul(at + sizeof key - 1, NULL, 10) : 0;
+
+    freeReplyObject(reply);
+    return n;
+}
+
+/* A server that was restarted or promoted has all its clients connect at once. */
+static void a_script_is_sent_once_however_often_one_connects(void **state)
+{
+    struct usher_engine *e;
+    unsigned long before;
+
+    (void)state;
+    e = open_direct();
+    assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+    before = loads();
+    for (int i = 0; i < 20; i++) {
+        assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", NULL));
+        assert_int_equal(usher_number_del(e, "sent", "n1", NULL), USHER_OK);
+        assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+    }
+    assert_int_equal(loads(), before);
+    assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
+    assert_int_equal(usher_number_del(e, "sent", "n1", NULL), USHER_OK);
+    assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", NULL));
+    assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+    assert_int_equal(loads(), before + 1);
+    usher_close(e);
+}
+
 struct worker {
     struct usher_engine *e;
     unsigned index, rounds;
@@ -3344,6 +3380,7 @@ int main(int argc, char **argv)
         TEST(a_server_that_refuses_is_asked_again_until_the_deadline),
         TEST(a_refusal_that_will_not_pass_is_unavailable_at_once),
         TEST(a_server_without_memory_or_replicas_applies_all_or_nothing),
+        TEST(a_script_is_sent_once_however_often_one_connects),
         TEST(scripts_may_be_flushed_at_any_time),
         TEST(connections_that_break_at_random_confuse_nobody),
         TEST(the_audit_may_run_while_others_work),

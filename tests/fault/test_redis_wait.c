@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A command that waits for replicas: it says how many have it, it waits no longer than it may, and
+ * nobody waits with it who did not ask for it.  R19 of the specification of the Redis store.
+ */
+#include "config.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS 30000
+#define SHORT_MS 600
+#define TEXT(s)          \
+    {                    \
+        s, sizeof(s) - 1 \
+    }
+
+static struct redis_server *master, *replica;
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct usher_engine *engine_open(int64_t timeout_ms)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e;
+
+    opt.timeout_ms = timeout_ms;
+    if (usher_open(redis_server_url(master, url), &opt, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return e;
+}
+
+/* @text, which begins with @status and has as many replicas. */
+static void must(struct usher_engine *e, const char *text, enum usher_status status,
+                 uint32_t replicas)
+{
+    struct usher_reply r;
+
+    if (line_execute(e, &r, "%s", text) != status || r.replicas != replicas)
+        fail_msg("%s: %s, %u replicas (%s)", text, usher_status_word(r.status),
+                 (unsigned)r.replicas, r.message);
+    usher_reply_done(&r);
+}
+
+static void it_says_how_many_have_it(void **state)
+{
+    struct usher_engine *e = engine_open(PATIENCE_MS);
+
+    (void)state;
+    must(e, "number add p 1 wait=1", USHER_OK, 1);
+    must(e, "number reg p 1", USHER_OK, 0);
+    must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1);
+    must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1); /* what was done before */
+    must(e, "number show p 1 wait=1", USHER_OK, 1);
+    must(e, "number del p 2 wait=1", USHER_SAME, 1);
+    must(e, "queue join q ann wait=1", USHER_MISSING, 1);
+    must(e, "serial next s wait=1", USHER_MISSING, 1);
+    usher_close(e);
+}
+
+/* There is one, and two are asked for: it waits as long as it may, and what was done is done. */
+static void it_does_not_wait_for_ever(void **state)
+{
+    struct usher_engine *e = engine_open(SHORT_MS);
+    int64_t began = clock_ms();
+
+    (void)state;
+    must(e, "number add p 3 wait=2", USHER_OK, 1);
+    assert_true(clock_ms() - began >= SHORT_MS * 8 / 10);
+    must(e, "number add p 3", USHER_SAME, 0);
+    assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
+    must(e, "number add p 4 wait=1", USHER_OK, 0);
+    assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
+    usher_close(e);
+    e = engine_open(PATIENCE_MS);
+    must(e, "number add p 4 wait=1", USHER_SAME, 1);
+    usher_close(e);
+}
+
+static void how_many_is_checked(void **state)
+{
+    struct usher_engine *e = engine_open(PATIENCE_MS);
+    struct usher_command c = { .verb = USHER_NUMBER_ADD, .scope = TEXT("p"), .wait = 256 };
+    struct usher_reply r;
+
+    (void)state;
+    c.arg.number.number = (struct usher_text)TEXT("5");
+    (void)usher_execute(e, &c, &r, 1);
+    assert_int_equal(r.status, USHER_INVALID);
+    assert_non_null(strstr(r.message, "wait"));
+    usher_reply_done(&r);
+    usher_close(e);
+}
+
+/* In a batch some wait: what it did is with the replica for all of it. */
+static void a_batch_waits_for_those_that_ask(void **state)
+{
+    static const char *const texts[] = { "number add p 6",        "number add p 7 wait=1",
+                                         "number add other 1",    "number add other 2 wait=1",
+                                         "id create d wait=1",    "number del p 6",
+                                         "number del p 7 wait=1", "number add p 7" };
+    static const uint32_t replicas[] = { 0, 1, 0, 1, 1, 0, 1, 0 };
+    enum { N = sizeof texts / sizeof *texts };
+    struct usher_engine *e = engine_open(PATIENCE_MS);
+    struct usher_command c[N];
+    struct usher_reply r[N];
+    struct line l[N];
+
+    (void)state;
+    for (int i = 0; i < N; i++) {
+        line_read(&l[i], texts[i]);
+        c[i] = l[i].c;
+    }
+    assert_int_equal(usher_execute(e, c, r, N), USHER_OK);
+    for (int i = 0; i < N; i++) {
+        if (r[i].status != USHER_OK || r[i].replicas != replicas[i])
+            fail_msg("%s: %s, %u replicas", texts[i], usher_status_word(r[i].status),
+                     (unsigned)r[i].replicas);
+        usher_reply_done(&r[i]);
+        line_done(&l[i]);
+    }
+    usher_close(e);
+}
+
+struct waiter {
+    struct usher_engine *e;
+    unsigned number;
+    _Atomic bool done;
+    enum usher_status status;
+    uint32_t replicas;
+};
+
+static void *waiter_main(void *payload)
+{
+    struct waiter *w = payload;
+    struct usher_reply r;
+
+    w->status = line_execute(w->e, &r, "number add many %u wait=1", w->number);
+    w->replicas = r.replicas;
+    usher_reply_done(&r);
+    atomic_store(&w->done, true);
+    return NULL;
+}
+
+static void heard(void *payload, const struct usher_notice *notice)
+{
+    unsigned *n = payload;
+
+    (void)notice;
+    ++*n;
+}
+
+/* More of them than a store keeps connections; on one pool, and one engine, that is watched. */
+#define WAITERS 20
+
+static void nobody_else_waits(void **state)
+{
+    struct usher_engine *e = engine_open(PATIENCE_MS);
+    struct waiter w[WAITERS];
+    pthread_t thread[WAITERS];
+    struct usher_watch *watch;
+    unsigned notices = 0;
+    char blocked[32];
+    int64_t began;
+
+    (void)state;
+    assert_int_equal(usher_watch(e, USHER_NUMBER, "many", heard, &notices, &watch), USHER_OK);
+    must(e, "number add many 1000 wait=1", USHER_OK, 1);
+    assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
+    for (unsigned i = 0; i < WAITERS; i++) {
+        w[i] = (struct waiter){ .e = e, .number = i };
+        assert_int_equal(pthread_create(&thread[i], NULL, waiter_main, &w[i]), 0);
+    }
+    (void)snprintf(blocked, sizeof blocked, "blocked_clients:%d\r", WAITERS);
+    assert_true(redis_server_wait_info(master, "clients", blocked, PATIENCE_MS));
+    began = clock_ms();
+    for (unsigned i = 0; i < 200; i++) {
+        char text[64];
+
+        (void)snprintf(text, sizeof text, "number add many %u", 2000 + i);
+        must(e, text, USHER_OK, 0);
+    }
+    for (unsigned i = 0; i < WAITERS; i++)
+        assert_false(atomic_load(&w[i].done));
+    assert_true(clock_ms() - began < PATIENCE_MS / 2);
+    assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
+    for (unsigned i = 0; i < WAITERS; i++) {
+        (void)pthread_join(thread[i], NULL);
+        assert_int_equal(w[i].status, USHER_OK);
+        assert_int_equal(w[i].replicas, 1);
+    }
+    must(e, "number del many 1000", USHER_OK, 0); /* who comes last tells what there is to tell */
+    usher_unwatch(e, watch);
+    assert_int_equal(notices, 1 + WAITERS + 200 + 1);
+    usher_close(e);
+}
+
+/* It was done; that nobody knows of the replicas is no reason to say otherwise. */
+static void who_may_not_wait_is_told_so(void **state)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    struct usher_reply r;
+    char url[128];
+
+    (void)state;
+    assert_true(redis_do_ok(master, "ACL", "SETUSER", "hasty", "on", ">pw", "~*", "&*", "+@all",
+                            "-wait", NULL));
+    (void)snprintf(url, sizeof url, "redis://hasty:pw@127.0.0.1:%d", redis_server_port(master));
+    assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
+    assert_int_equal(line_execute(e, &r, "number add p 8 wait=1"), USHER_OK);
+    assert_int_equal(r.replicas, 0);
+    if (strstr(r.message, "wait") == NULL)
+        fail_msg("%s", r.message);
+    usher_reply_done(&r);
+    must(e, "number add p 8", USHER_SAME, 0);
+    usher_close(e);
+}
+
+static void a_store_without_replicas_has_none(void **state)
+{
+    struct usher_engine *e;
+
+    (void)state;
+    assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
+    must(e, "number add p 1 wait=1", USHER_OK, 0);
+    usher_close(e);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(it_says_how_many_have_it),
+        cmocka_unit_test(it_does_not_wait_for_ever),
+        cmocka_unit_test(how_many_is_checked),
+        cmocka_unit_test(a_batch_waits_for_those_that_ask),
+        cmocka_unit_test(nobody_else_waits),
+        cmocka_unit_test(who_may_not_wait_is_told_so),
+        cmocka_unit_test(a_store_without_replicas_has_none),
+    };
+    struct redis_server_options options = { 0 };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    master = redis_server_start(NULL);
+    if (master == NULL)
+        return redis_skip();
+    options.replica_of = master;
+    replica = redis_server_start(&options);
+    if (replica == NULL ||
+        !redis_server_wait_info(replica, "replication", "master_link_status:up", PATIENCE_MS)) {
+        (void)fprintf(stderr, "no replica: %s\n", redis_reason());
+        return 1;
+    }
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(replica);
+    redis_server_stop(master);
+    return result;
+}

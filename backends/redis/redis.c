@@ -1116,17 +1116,18 @@ static void no_memory(struct usher_task *tasks, size_t n)
  * released.
  */
 struct kept {
-    struct usher__redis *r[TASKS_MAX];
-    size_t n;
+    struct usher__redis *first;
 };
 
 /* @kept NULL: nobody waits. */
 static void give_or_keep(struct usher__redis *r, struct kept *kept)
 {
-    if (kept != NULL)
-        kept->r[kept->n++] = r;
-    else
+    if (kept == NULL) {
         usher__redis_give(r);
+        return;
+    }
+    r->next = kept->first;
+    kept->first = r;
 }
 
 static bool any_wait(const struct usher_task *tasks, size_t n)
@@ -1200,14 +1201,16 @@ static void wait_for_replicas(struct kept *kept, struct usher_task *tasks, size_
                               int64_t deadline_ms)
 {
     int64_t ms = (deadline_ms - usher__redis_clock_ms()) * 9 / 10;
-    bool sent[TASKS_MAX];
 
-    for (size_t k = 0; k < kept->n; k++)
-        sent[k] = send_wait(kept->r[k], tasks, n, ms);
-    for (size_t k = 0; k < kept->n; k++) {
-        if (sent[k])
-            read_wait(kept->r[k], tasks, n, deadline_ms);
-        usher__redis_give(kept->r[k]);
+    for (struct usher__redis *r = kept->first; r != NULL; r = r->next)
+        r->waits = send_wait(r, tasks, n, ms);
+    while (kept->first != NULL) {
+        struct usher__redis *r = kept->first;
+
+        kept->first = r->next;
+        if (r->waits)
+            read_wait(r, tasks, n, deadline_ms);
+        usher__redis_give(r);
     }
 }
 
@@ -1336,9 +1339,8 @@ static bool one_lane(const struct usher_task *tasks, size_t n)
 static void execute_chunk(struct usher__redis_store *s, struct usher_task *tasks, size_t n,
                           const struct usher_context *context)
 {
-    struct kept kept, *keeps = any_wait(tasks, n) ? &kept : NULL;
+    struct kept kept = { NULL }, *keeps = any_wait(tasks, n) ? &kept : NULL;
 
-    kept.n = 0;
     if (context->notify != NULL)
         usher__redis_claim(s, tasks, n);
     if (s->map == NULL || one_lane(tasks, n))
@@ -1347,7 +1349,7 @@ static void execute_chunk(struct usher__redis_store *s, struct usher_task *tasks
         execute_lanes(s, tasks, n, context, keeps);
     if (context->notify != NULL)
         usher__redis_release(s, tasks, n);
-    if (kept.n > 0)
+    if (kept.first != NULL)
         wait_for_replicas(&kept, tasks, n, context->deadline_ms);
 }
 

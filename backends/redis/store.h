@@ -70,9 +70,11 @@ struct usher__redis {
     uint64_t server; /* it as the scripts have it: identity() of store.h */
     int64_t asked_ms;
     bool tells;
-    unsigned demotions; /* of the node, when it connected */
-    bool drop;          /* it answers as if it were another one: connect anew */
-    char expects[41];   /* which node of a cluster it should be; "": not known */
+    unsigned demotions;        /* of the node, when it connected */
+    struct usher__redis *next; /* of those kept until replicas have answered */
+    bool waits;                /* they have been asked */
+    bool drop;                 /* it answers as if it were another one: connect anew */
+    char expects[41];          /* which node of a cluster it should be; "": not known */
     char prefix[USHER__REDIS_PREFIX_MAX + 1];
     /* Those of the URL, one of which is the master or a node of the cluster. */
     struct usher__redis_address hosts[USHER__REDIS_HOSTS_MAX];

@@ -35,17 +35,16 @@ enum usher_capability {
                                      * (usher_context.more) before it makes a batch durable, so
                                      * that it need not wait for them before it begins.
                                      * usher_local_store() does. */
-    USHER_CAP_LANES = 1u << 6       /* without CONCURRENT and MORE: several servers are behind it,
+    USHER_CAP_LANES = 1u << 6,      /* without CONCURRENT and MORE: several servers are behind it,
                                      * and one that is slow must not be waited for by who wants
                                      * another.  What route() gives the same lane is executed
                                      * together, as with or without TWO; lanes know nothing of each
                                      * other.  Tasks of one call that have several lanes are
                                      * executed at once by the thread that calls: execute() may run
                                      * on any number of threads. */
-                      USHER_CAP_REPLICAS =
-                          1u << 7 /* without CONCURRENT and MORE: it has replicas, and execute()
-                                   * waits for them where a command asks it to.  Tasks of which
-                                   * one does are executed by the thread that calls, as above. */
+    USHER_CAP_REPLICAS = 1u << 7    /* without CONCURRENT and MORE: it has replicas, and execute()
+                                     * waits for them where a command asks it to.  Tasks of which
+                                     * one does are executed by the thread that calls, as above. */
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and

@@ -417,11 +417,13 @@ static enum usher_status add(struct usher_reply *reply, const struct usher_rooms
 
 /*
  * What a call that looks at many scopes does not see: a server that does not answer is waited for
- * once, and what else it has is passed over.
+ * once, and what else it has is passed over.  Behind so many of them all is.
  */
+#define SILENT_MAX 64
+
 struct unseen {
-    uint64_t lanes[(UINT16_MAX + 64) / 64]; /* that do not answer */
-    size_t partitions, rooms;
+    unsigned lane[SILENT_MAX]; /* that do not answer */
+    size_t lanes, partitions, rooms;
     char why[192]; /* of the first */
 };
 
@@ -430,11 +432,10 @@ static void miss(const struct usher_engine *e, struct unseen *u,
                  const struct usher_command *command, const struct usher_reply *reply,
                  size_t *count)
 {
-    unsigned lane = usher__engine_lane(e, command);
-
     if (u->partitions + u->rooms == 0)
         (void)snprintf(u->why, sizeof u->why, "%s", reply->message);
-    u->lanes[lane / 64] |= UINT64_C(1) << lane % 64;
+    if (u->lanes < SILENT_MAX)
+        u->lane[u->lanes++] = usher__engine_lane(e, command);
     ++*count;
 }
 
@@ -442,12 +443,12 @@ static void miss(const struct usher_engine *e, struct unseen *u,
 static bool passes_over(const struct usher_engine *e, const struct unseen *u,
                         const struct usher_command *command, size_t *count)
 {
-    unsigned lane;
+    unsigned lane = u->lanes > 0 ? usher__engine_lane(e, command) : 0;
+    size_t i = 0;
 
-    if (u->partitions + u->rooms == 0)
-        return false;
-    lane = usher__engine_lane(e, command);
-    if ((u->lanes[lane / 64] >> lane % 64 & 1) == 0)
+    while (i < u->lanes && u->lane[i] != lane)
+        i++;
+    if (i == u->lanes && i < SILENT_MAX)
         return false;
     ++*count;
     return true;

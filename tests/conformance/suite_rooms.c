@@ -1774,7 +1774,7 @@ static void check_finds(struct fixture *f, unsigned flags, unsigned faults, cons
     struct usher_engine *const engines[] = { f->e, f->twin };
 
     for (int i = 0; i < 2 && engines[i] != NULL; i++) {
-        struct usher_check_result found = { 99, 99, 0 };
+        struct usher_check_result found = { .faults = 99, .repaired = 99 };
         char said[400] = "";
 
         assert_int_equal(usher_check(engines[i], flags, keep_line, said, &found), USHER_OK);

@@ -95,7 +95,7 @@ static enum usher_status engine_open(const char *scheme_user, const char *option
                                      int64_t timeout_ms, bool asks, struct usher_engine **e)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    char url[1024];
+    char url[2048];
 
     opt.timeout_ms = timeout_ms;
     opt.payload = file;
@@ -180,7 +180,7 @@ static void each_node_is_told_the_one_of_now(void **state)
     struct redis_cluster *c = redis_cluster_start(3, 0, &options);
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    char url[128];
+    char url[1024];
 
     (void)state;
     assert_non_null(c);
@@ -223,7 +223,7 @@ static void *worker_main(void *payload)
         struct usher_reply r;
         unsigned n = atomic_load(&w->done);
         enum usher_status status =
-            line_execute(w->e, &r, "number %s load n%u req=%u.%u", n % 2 == 0 ? "add" : "del",
+            line_execute(w->e, &r, "number %s load%u n req=%u.%u", n % 2 == 0 ? "add" : "del",
                          w->number, w->number, n);
 
         if (status != USHER_OK)
@@ -289,7 +289,7 @@ static void refused(const char *user, const char *option, bool asks, enum usher_
 
 static void what_is_no_password_is_said_so(void **state)
 {
-    char long_one[600], longer[1100];
+    char long_one[600], longer[1300];
 
     (void)state;
     server_wants("s3cret8");

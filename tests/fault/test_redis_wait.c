@@ -75,8 +75,8 @@ static void it_says_how_many_have_it(void **state)
     must(e, "number call p owner=ann req=r1 wait=1", USHER_OK, 1); /* what was done before */
     must(e, "number show p 1 wait=1", USHER_OK, 1);
     must(e, "number del p 2 wait=1", USHER_SAME, 1);
-    must(e, "queue join q ann wait=1", USHER_MISSING, 1);
-    must(e, "serial next s wait=1", USHER_MISSING, 1);
+    must(e, "queue login q ann wait=1", USHER_OK, 1);
+    must(e, "serial take s wait=1", USHER_MISSING, 1);
     usher_close(e);
 }
 

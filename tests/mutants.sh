@@ -434,6 +434,27 @@ mutant 'TLS: a stream is ended in a child' backends/redis/tls.c \
     's/^    SSL_free(t->ssl);/    if (t->ssl != NULL) (void)SSL_shutdown(t->ssl);\n&/' tests/fault/test_redis_tls 'a_child*'
 mutant 'TLS: options of `rediss:` are taken by all' backends/redis/url.c \
     's/} else if (o->over_tls \&\& usher__redis_is_tls/} else if (usher__redis_is_tls/' tests/fault/test_redis_tls 'options*'
+mutant 'redis: a script is sent with each connection' backends/redis/redis.c \
+    's/^        memcpy(r->script\[i\].sha, s->script.*/        r->script[i].sha[0] = 0 * s->n_nodes;/' \
+    tests/fault/test_redis_faults 'a_script_is*'
+mutant 'redis: a long scan fails when it asks who the server is' backends/redis/scan.c \
+    's/^    if (until_ms < now_ms + e->patience_ms \/ 2)/    if (until_ms < now_ms - e->patience_ms * 99)/' \
+    tests/fault/test_redis_faults 'many_scopes*'
+mutant 'redis: who waits for replicas holds up the others' src/engine/engine.c \
+    's/^    while (i < n \&\& tasks\[i\].command->wait == 0)/    while (i < n)/' tests/fault/test_redis_wait 'nobody*'
+mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/redis.c \
+    '/^        usher__redis_release(s, tasks, n);/{N;N;s/.*/        if (kept.first != NULL) wait_for_replicas(\&kept, tasks, n, context->deadline_ms);\n    if (context->notify != NULL)\n        usher__redis_release(s, tasks, n);/}' \
+    tests/fault/test_redis_wait 'nobody*'
+mutant 'redis: replicas are waited for beyond the deadline' backends/redis/redis.c \
+    's/^    int64_t ms = (deadline_ms - usher__redis_clock_ms()) \* 9 \/ 10;/    int64_t ms = (deadline_ms - usher__redis_clock_ms()) * 9;/' \
+    tests/fault/test_redis_wait 'it_does*'
+mutant 'redis: the password is that of the beginning' backends/redis/password.c \
+    's/^    if (r->password_file\[0\] != .*/    if (r->password_file[0] != 0 \&\& r->password[0] == 0)/' tests/fault/test_redis_password 'a_file*'
+mutant 'cluster: the map is asked for with the password of the beginning' backends/redis/cluster.c \
+    's/^    enum usher_status status = usher__redis_password(r);/    enum usher_status status = USHER_OK;/' \
+    tests/fault/test_redis_password 'each_node*'
+mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_index.c \
+    's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
 mutant 'cluster: ASKING is left out' backends/redis/redis.c \
     's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \

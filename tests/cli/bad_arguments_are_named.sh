@@ -38,6 +38,14 @@ for store in $STORES; do
 {"status":"invalid","message":"number is given twice"}
 > number add p 1 group=A group=A
 {"status":"invalid","message":"group is given twice"}
+> number add p 1 wait=0
+{"status":"invalid","message":"wait is not a number from 1 to 255"}
+> number add p 1 wait=256
+{"status":"invalid","message":"wait is not a number from 1 to 255"}
+> number add p 1 wait=1 wait=1
+{"status":"invalid","message":"wait is given twice"}
+> room list wait=1
+{"status":"invalid","message":"\\`wait=1\\` is not an argument of \\`room list\\`"}
 > number add p 1 group=A,B
 {"status":"invalid","message":"group has a comma in it"}
 > number add p 1 group=*

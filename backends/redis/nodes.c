@@ -139,6 +139,20 @@ void usher__redis_give(struct usher__redis *r)
 
 /* ---- nodes ------------------------------------------------------------------------- */
 
+/*
+ * When all numbers are taken, that of a node without slots is given away.  Who has it in hand may
+ * go on with it: it stays until the store is closed.  A command that waits for its number comes to
+ * the new node, which says where to go.
+ */
+static unsigned gone_one(const struct usher__redis_store *s)
+{
+    unsigned i = 0;
+
+    while (i < USHER__REDIS_NODES_MAX && !s->node[i]->gone)
+        i++;
+    return i;
+}
+
 unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__redis_address *at)
 {
     unsigned n = atomic_load(&s->n_nodes), i = 0;
@@ -146,16 +160,22 @@ unsigned usher__redis_node_at(struct usher__redis_store *s, const struct usher__
 
     while (i < n && (s->node[i]->at.port != at->port || strcmp(s->node[i]->at.host, at->host) != 0))
         i++;
-    if (i < n || n == USHER__REDIS_NODES_MAX)
+    if (i == USHER__REDIS_NODES_MAX)
+        i = gone_one(s);
+    else if (i < n)
+        return i;
+    if (i == USHER__REDIS_NODES_MAX)
         return i;
     node = usher__redis_resize(s->alloc, NULL, 0, sizeof *node);
     if (node == NULL)
         return USHER__REDIS_NODES_MAX;
     memset(node, 0, sizeof *node);
     node->at = *at;
-    atomic_store(&s->node[n], node);
-    atomic_store(&s->n_nodes, n + 1);
-    return n;
+    node->before = s->node[i];
+    atomic_store(&s->node[i], node);
+    if (i == n)
+        atomic_store(&s->n_nodes, n + 1);
+    return i;
 }
 
 void usher__redis_nodes_free(struct usher__redis_store *s)
@@ -165,9 +185,14 @@ void usher__redis_nodes_free(struct usher__redis_store *s)
     for (unsigned i = 0; i < n; i++) {
         struct usher__redis_node *node = s->node[i];
 
-        while (node->n_idle > 0)
-            usher__redis_free(node->idle[--node->n_idle]);
-        (void)usher__redis_resize(s->alloc, node, sizeof *node, 0);
+        while (node != NULL) {
+            struct usher__redis_node *before = node->before;
+
+            while (node->n_idle > 0)
+                usher__redis_free(node->idle[--node->n_idle]);
+            (void)usher__redis_resize(s->alloc, node, sizeof *node, 0);
+            node = before;
+        }
     }
 }
 

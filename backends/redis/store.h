@@ -98,8 +98,9 @@ struct usher__redis_node {
     _Atomic bool mute; /* the last batch that ended had no answer */
     /* with the store's lock: */
     char id[41];
-    bool told; /* one of its connections has told of its settings, or will */
-    bool gone; /* has no slots any more */
+    bool told;                        /* one of its connections has told of its settings, or will */
+    bool gone;                        /* has no slots any more */
+    struct usher__redis_node *before; /* that had its number and is gone */
     struct usher__redis *idle[USHER__REDIS_IDLE_MAX];
     size_t n_idle;
 };
@@ -115,7 +116,7 @@ struct usher__redis_store {
     pthread_cond_t released;
     bool locks; /* both are initialised */
     struct usher__redis_script script[USHER__REDIS_NOUNS];
-    /* Nodes are added and never taken away: which of them has which number stays. */
+    /* Which of them has which number stays, while it has slots. */
     struct usher__redis_node *_Atomic node[USHER__REDIS_NODES_MAX];
     _Atomic unsigned n_nodes;
     /* Notices are told in order of version, so when somebody listens a scope is in one batch at a

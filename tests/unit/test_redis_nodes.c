@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT */
+/* The numbers of nodes: there are so many of them, and a program outlives many nodes. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../backends/redis/store.h"
+
+static size_t in_use;
+
+static void *resize(void *payload, void *p, size_t old, size_t size)
+{
+    void *fresh = NULL;
+
+    (void)payload;
+    if (size > 0 && (fresh = malloc(size)) == NULL)
+        return NULL;
+    if (p != NULL && size > 0)
+        memcpy(fresh, p, old < size ? old : size);
+    in_use += size - old;
+    free(p);
+    return fresh;
+}
+
+static const struct usher_allocator counted = { .resize = resize };
+
+static struct usher__redis_address address(unsigned i)
+{
+    struct usher__redis_address at;
+
+    memset(&at, 0, sizeof at);
+    (void)snprintf(at.host, sizeof at.host, "10.0.%u.%u", i / 250, i % 250);
+    at.port = 7000;
+    return at;
+}
+
+static unsigned number(struct usher__redis_store *s, unsigned i)
+{
+    struct usher__redis_address at = address(i);
+
+    return usher__redis_node_at(s, &at);
+}
+
+static void a_node_that_is_gone_leaves_its_number(void **state)
+{
+    struct usher__redis_store *s = calloc(1, sizeof *s);
+    struct usher__redis_node *first;
+
+    (void)state;
+    assert_non_null(s);
+    s->alloc = &counted;
+    for (unsigned i = 0; i < USHER__REDIS_NODES_MAX; i++)
+        assert_int_equal(number(s, i), i);
+    assert_int_equal(number(s, 7), 7);
+    assert_int_equal(number(s, 5000), USHER__REDIS_NODES_MAX);
+    assert_int_equal(s->n_nodes, USHER__REDIS_NODES_MAX);
+
+    first = s->node[300];
+    first->gone = true;
+    assert_int_equal(number(s, 5000), 300);
+    assert_int_equal(number(s, 5000), 300);
+    assert_ptr_not_equal(s->node[300], first);
+    assert_string_equal(s->node[300]->at.host, "10.0.20.0");
+    assert_string_equal(first->at.host, "10.0.1.50"); /* who has it in hand may read it */
+    assert_int_equal(number(s, 300), USHER__REDIS_NODES_MAX);
+    s->node[300]->gone = true;
+    s->node[1023]->gone = true;
+    assert_int_equal(number(s, 300), 300);
+    assert_int_equal(number(s, 5001), 1023);
+    assert_int_equal(number(s, 5002), USHER__REDIS_NODES_MAX);
+    assert_int_equal(s->n_nodes, USHER__REDIS_NODES_MAX);
+
+    usher__redis_nodes_free(s);
+    assert_int_equal(in_use, 0);
+    free(s);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_that_is_gone_leaves_its_number),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

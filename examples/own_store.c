@@ -509,6 +509,7 @@ static const struct usher_record_store_ops own_store_ops = {
     NULL,
     NULL, /* nothing is fetched ahead */
     NULL, /* nothing is durable */
+    NULL, /* there is no more to know of it */
 };
 
 /* The driver of `own:`. */

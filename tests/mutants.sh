@@ -387,7 +387,7 @@ mutant 'Redis: a refused command overtakes others' backends/redis/redis.c 's/   
     tests/fault/test_redis_faults 'a_command_refused*'
 mutant 'Redis: a server that takes no writes is kept' backends/redis/redis.c 's/            atomic_fetch_add(&r->node->demotions, 1);/            atomic_fetch_add(\&r->node->demotions, 0);/' \
     tests/fault/test_redis_roles 'a_name*'
-mutant 'Redis: replicas are read from' backends/redis/redis.c 's/    if (role.size > 0 \&\& !is(&role, "master")) {/    if (false) {/' \
+mutant 'Redis: replicas are read from' backends/redis/redis.c 's/    if (role.size > 0 \&\& !usher__redis_info_is(&role, "master")) {/    if (false) {/' \
     tests/fault/test_redis_roles 'a_replica*'
 mutant 'Redis: the role is asked at connect only' backends/redis/redis.c 's/^#define ROLE_MS 1000 /#define ROLE_MS 1000000 /' \
     tests/fault/test_redis_roles 'a_demoted*'
@@ -455,6 +455,14 @@ mutant 'cluster: the map is asked for with the password of the beginning' backen
     tests/fault/test_redis_password 'each_node*'
 mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_index.c \
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
+mutant 'status: a server that does not answer is left out' backends/redis/status.c \
+    's/^        node->why = text(usher__redis_conn_message(r->conn));/        return;/' \
+    tests/fault/test_redis_status 'all_masters*'
+mutant 'status: a replica is never behind' backends/redis/info.c 's/? of_master - has : -1;/? 0 * of_master : -1;/' \
+    tests/fault/test_redis_status 'a_master*'
+mutant 'status: what failed is not counted' src/engine/engine.c \
+    's/^        atomic_fetch_add_explicit(&e->unavailable, 1/        atomic_fetch_add_explicit(\&e->unavailable, 0/' \
+    tests/fault/test_redis_status 'what_failed*'
 mutant 'cluster: ASKING is left out' backends/redis/redis.c \
     's/    if (b->asks\[call\]) { \/\* holds.*/    if (false) {/' tests/cluster/test_cluster_cases 'ask_sends*'
 mutant 'cluster: MOVED is not remembered' backends/redis/cluster.c 's/^        if (!asks)$/        if (false)/' \

@@ -343,6 +343,15 @@ size_t usher__redis_masters(struct usher__redis_store *s, unsigned to[USHER__RED
     return n;
 }
 
+int32_t usher__redis_slots_of(struct usher__redis_store *s, unsigned number)
+{
+    int32_t n = 0;
+
+    for (unsigned slot = 0; slot < USHER__REDIS_SLOTS; slot++)
+        n += atomic_load(&s->map->owner[slot]) == number;
+    return n;
+}
+
 unsigned usher__redis_redirected(struct usher__redis *r, const struct redisReply *reply, bool asks)
 {
     struct usher__redis_store *s = r->store;

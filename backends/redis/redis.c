@@ -25,6 +25,7 @@
 
 #include "brief.h"
 #include "clock.h"
+#include "info.h"
 #include "script.h"
 #include "store.h"
 
@@ -102,58 +103,33 @@ void usher__redis_log(const struct usher__redis *r, enum usher_log_level level, 
         r->log(r->log_payload, level, line);
 }
 
-/* The value of @field in the text of an INFO, up to the end of the line; "" if there is none. */
-static struct usher_text info_field(const struct redisReply *reply, const char *field)
-{
-    struct usher_text value = { "", 0 };
-    size_t n = strlen(field);
-
-    if (reply->type != REDIS_REPLY_STRING)
-        return value;
-    for (const char *at = reply->str; at != NULL; at = strchr(at, '\n')) {
-        at += *at == '\n';
-        if (strncmp(at, field, n) == 0 && at[n] == ':') {
-            value.data = at + n + 1;
-            value.size = strcspn(value.data, "\r\n");
-            break;
-        }
-    }
-    return value;
-}
-
-static bool is(const struct usher_text *value, const char *word)
-{
-    return value->size == strlen(word) && memcmp(value->data, word, value->size) == 0;
-}
-
-/* Say how durable the server is: @persistence and @memory are sections of its INFO, @fsync the
- * answer to CONFIG GET, which managed services refuse. */
+/* Say how durable the server is; see usher__redis_durability(). */
 static void describe(const struct usher__redis *r, const struct redisReply *persistence,
                      const struct redisReply *memory, const struct redisReply *fsync)
 {
-    struct usher_text aof = info_field(persistence, "aof_enabled"),
-                      policy = info_field(memory, "maxmemory_policy"), when = { "", 0 };
-
-    if (fsync->type == REDIS_REPLY_ARRAY && fsync->elements == 2 &&
-        fsync->element[1]->type == REDIS_REPLY_STRING) {
-        when.data = fsync->element[1]->str;
-        when.size = fsync->element[1]->len;
-    }
-    /* volatile-*: keys with a time to live, which ours have not */
-    if (policy.size > 7 && memcmp(policy.data, "allkeys", 7) == 0)
+    if (usher__redis_evicts(memory))
         usher__redis_log(r, USHER_LOG_WARNING,
                          "redis: maxmemory-policy is allkeys-*: scopes may vanish");
-    if (is(&aof, "0"))
+    switch (usher__redis_durability(persistence, fsync)) {
+    case USHER_DURABILITY_SNAPSHOT:
         usher__redis_log(r, USHER_LOG_WARNING,
                          "redis: appendonly is off: a restart loses commands");
-    else if (is(&when, "no"))
-        usher__redis_log(r, USHER_LOG_INFO,
-                         "redis: appendfsync no: a power cut loses half a minute");
-    else if (is(&when, "everysec"))
+        break;
+    case USHER_DURABILITY_FILE:
+        if (fsync->type == REDIS_REPLY_ARRAY) /* else it is not told how often */
+            usher__redis_log(r, USHER_LOG_INFO,
+                             "redis: appendfsync no: a power cut loses half a minute");
+        break;
+    case USHER_DURABILITY_SECOND:
         usher__redis_log(r, USHER_LOG_INFO,
                          "redis: appendfsync everysec: a power cut loses a second");
-    else if (is(&when, "always"))
+        break;
+    case USHER_DURABILITY_DISK:
         usher__redis_log(r, USHER_LOG_INFO, "redis: appendfsync always: answers are on disk");
+        break;
+    default:
+        break;
+    }
 }
 
 /* Send what has been begun and read the @n answers. */
@@ -187,33 +163,6 @@ static int64_t wall_us(void)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* Of at most @size digits; -1: it is none. */
-static int64_t natural(const struct redisReply *reply, size_t size)
-{
-    int64_t value = 0;
-
-    if (reply->type != REDIS_REPLY_STRING || reply->len == 0 || reply->len > size)
-        return -1;
-    for (size_t i = 0; i < reply->len; i++) {
-        if (reply->str[i] < '0' || reply->str[i] > '9')
-            return -1;
-        value = value * 10 + (reply->str[i] - '0');
-    }
-    return value;
-}
-
-/* The answer to TIME, which the scripts take theirs from, in microseconds; -1: it is none. */
-static int64_t time_of(const struct redisReply *reply)
-{
-    int64_t s, us;
-
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements != 2)
-        return -1;
-    s = natural(reply->element[0], 12);
-    us = natural(reply->element[1], 6);
-    return s < 0 || us < 0 ? -1 : s * 1000000 + us;
-}
-
 /* The settings and the time of a master that was not asked before; what cannot be read is passed
  * over. */
 static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
@@ -237,7 +186,7 @@ static enum usher_status look(struct usher__redis *r, int64_t deadline_ms)
     if (status != USHER_OK)
         return status;
     describe(r, replies[0], replies[1], replies[2]);
-    time = time_of(replies[3]);
+    time = usher__redis_time(replies[3]);
     if (time >= 0 && usher__redis_clock_line(sent, received, time, line))
         usher__redis_log(r, USHER_LOG_WARNING, line);
     for (size_t i = 0; i < 4; i++)
@@ -289,14 +238,14 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
     status = asked(r, deadline_ms, &reply, 1);
     if (status != USHER_OK)
         return status;
-    role = info_field(reply, "role");
+    role = usher__redis_info(reply, "role");
     if (role.size == 0 && r->tells && r->asked_ms == 0)
         usher__redis_log(
             r, USHER_LOG_WARNING,
             "redis: the server may not be asked for INFO: whether it is a master is not known");
-    if (role.size > 0 && !is(&role, "master")) {
-        struct usher_text host = info_field(reply, "master_host"),
-                          port = info_field(reply, "master_port");
+    if (role.size > 0 && !usher__redis_info_is(&role, "master")) {
+        struct usher_text host = usher__redis_info(reply, "master_host"),
+                          port = usher__redis_info(reply, "master_port");
         char why[160];
 
         (void)snprintf(why, sizeof why, "the server is a replica of %.*s:%.*s",
@@ -306,7 +255,7 @@ static enum usher_status ask_role(struct usher__redis *r, int64_t deadline_ms)
         freeReplyObject(reply);
         return USHER_UNAVAILABLE;
     }
-    identity = info_field(reply, "master_replid");
+    identity = usher__redis_info(reply, "master_replid");
     other = r->tells && (r->asked_ms == 0 || identity.size != strlen(r->identity) ||
                          memcmp(identity.data, r->identity, identity.size) != 0);
     if (identity.size < sizeof r->identity) {
@@ -1390,6 +1339,7 @@ static const struct usher_store_ops one_server = {
     .close = close_redis, /* only the descriptors: the server is told nothing */
     .forget = close_redis,
     .mend = usher__redis_mend,
+    .nodes = usher__redis_nodes,
 };
 
 static const struct usher_store_ops cluster = {
@@ -1402,6 +1352,7 @@ static const struct usher_store_ops cluster = {
     .close = close_redis,
     .forget = close_redis,
     .mend = usher__redis_mend,
+    .nodes = usher__redis_nodes,
     .lanes = USHER__REDIS_NODES_MAX,
     .route = usher__redis_route,
     .look = usher__redis_look,

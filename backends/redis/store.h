@@ -105,7 +105,14 @@ struct usher__redis_node {
     size_t n_idle;
 };
 
-struct usher__redis_map; /* cluster.c */
+struct usher__redis_map; /* status.c */
+enum usher_status usher__redis_nodes(struct usher_store *store, int64_t deadline_ms,
+                                     usher_node_fn *fn, void *payload, char message[192]);
+
+/* cluster.c */
+
+/* How many slots node @number has. */
+int32_t usher__redis_slots_of(struct usher__redis_store *s, unsigned number);
 
 struct usher__redis_store {
     struct usher_store base;

@@ -33,6 +33,7 @@
 
 #include <errno.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -160,6 +161,8 @@ struct usher_txn {
 struct sqlite {
     struct usher_record_store base;
     struct usher__sqlite_place place;
+    enum usher__sqlite_sync sync;
+    char software[32];
     struct usher_txn txn;
 };
 
@@ -1859,6 +1862,18 @@ static uint64_t identity(struct usher_record_store *store)
     return ((const struct sqlite *)store)->place.identity;
 }
 
+static void node(struct usher_record_store *store, struct usher_node *node)
+{
+    const struct sqlite *s = (const struct sqlite *)store;
+
+    /* the log of a file that syncs seldom outlives the process, for the system has it */
+    node->durability = s->sync == USHER__SYNC_FULL ? USHER_DURABILITY_DISK : USHER_DURABILITY_FILE;
+    node->address.data = s->place.path;
+    node->address.size = strlen(s->place.path);
+    node->software.data = s->software;
+    node->software.size = strlen(s->software);
+}
+
 static const struct usher_record_store_ops ops = {
     .size = sizeof(struct usher_record_store_ops),
     .name = "sqlite",
@@ -1879,6 +1894,7 @@ static const struct usher_record_store_ops ops = {
     .visit = visit,
     .visits = visits,
     .identity = identity,
+    .node = node,
 };
 
 enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_sync sync,
@@ -1894,6 +1910,8 @@ enum usher_status usher__sqlite_records(const char *path, enum usher__sqlite_syn
     }
     memset(s, 0, sizeof *s);
     s->base.ops = &ops;
+    s->sync = sync;
+    (void)snprintf(s->software, sizeof s->software, "SQLite %.20s", sqlite3_libversion());
     s->txn.alloc = alloc;
     s->txn.generation = 1;
     s->txn.c.deadline_ms = deadline_ms;

@@ -154,6 +154,9 @@ struct usher_store_ops {
                               const struct usher_text *scope, int64_t deadline_ms,
                               usher_scan_fn *fn, usher_mend_fn *header, void *payload,
                               char message[192]);
+    /* May.  usher_nodes(), with a deadline for all.  @message takes a line on failure. */
+    enum usher_status (*nodes)(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,
+                               void *payload, char message[192]);
     /* Must with USHER_CAP_LANES, else NULL. */
     unsigned lanes; /* how many at most, up to 65535 */
     /* The lane of @task: < lanes, and the same for all on one scope unless its `state` says
@@ -332,6 +335,9 @@ struct usher_record_store_ops {
      * written under another one makes its versions jump, so that none comes twice and a token
      * of what is gone is told from an old one.  O(1), cannot fail; 0, or NULL: nobody knows. */
     uint64_t (*identity)(struct usher_record_store *s);
+    /* May.  What there is to know of it, where @node says nothing yet or only what follows from
+     * `caps`; texts live as long as the store.  Cannot fail. */
+    void (*node)(struct usher_record_store *s, struct usher_node *node);
 };
 
 struct usher_record_store {

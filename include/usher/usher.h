@@ -177,9 +177,9 @@ struct usher_engine;
  * `authority=sqlite:PATH` (authority.h), `journal=0|1` and `history=sqlite:PATH` (history.h) for
  * all, `sync=` and `create=0|1` for SQLite (0: a file that is not there is not made),
  * `prefix=TEXT`, `name=TEXT`, `db=N` and `password-file=PATH` (instead of a password: the one line
- * of that file, read again for each connection) for Redis; over TLS `ca=FILE` (whose certificates are
- * trusted), `cert=FILE` and `key=FILE` (our own) and `tls-name=NAME` (whom the server's is for; the
- * host).  In a URL, bytes may be written %XX.
+ * of that file, read again for each connection) for Redis; over TLS `ca=FILE` (whose certificates
+ * are trusted), `cert=FILE` and `key=FILE` (our own) and `tls-name=NAME` (whom the server's is for;
+ * the host).  In a URL, bytes may be written %XX.
  * @opt may be NULL.  Redis is connected here.
  *
  * USHER_MISSING      create=0, and there is no such file
@@ -824,6 +824,66 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 typedef void usher_audit_fn(void *payload, const char *line);
 USHER_API enum usher_status usher_audit(struct usher_engine *e, usher_audit_fn *fn, void *payload,
                                         uint64_t *ret_faults);
+
+/* What is lost of what was answered, in each case with all before it. */
+enum usher_durability {
+    USHER_DURABILITY_UNKNOWN = 0,
+    USHER_DURABILITY_NONE = 1,     /* all, when the process of the store ends */
+    USHER_DURABILITY_SNAPSHOT = 2, /* when it ends, what came since the last copy that it made */
+    USHER_DURABILITY_SECOND = 3, /* when it is killed, or the power goes, the last second or two */
+    USHER_DURABILITY_FILE = 4,   /* when the power goes, what the system had not written */
+    USHER_DURABILITY_DISK = 5    /* nothing while the disk is sound */
+};
+
+enum usher_node_role {
+    USHER_NODE_UNKNOWN = 0,
+    USHER_NODE_ITSELF = 1, /* no server: a file, or this process */
+    USHER_NODE_MASTER = 2,
+    USHER_NODE_REPLICA = 3
+};
+
+/** "unknown", "none", "snapshot", … and "unknown", "itself", "master", "replica"; "?". */
+USHER_API const char *usher_durability_word(enum usher_durability durability);
+USHER_API const char *usher_node_role_word(enum usher_node_role role);
+
+#define USHER_NODE_NO_CLOCK INT64_MIN
+
+/* A server, or a file, behind a store. */
+struct usher_node {
+    size_t size; /* of this, as the library knows it: it may grow at its end */
+    enum usher_node_role role;
+    enum usher_durability durability;
+    bool answers;
+    bool evicts;       /* takes scopes away when its memory is full (allkeys-*) */
+    int32_t slots;     /* it has, of 16384; -1: it is not of a cluster, or a replica */
+    int32_t replicas;  /* connected to it; -1: not known */
+    int64_t lag_bytes; /* of a replica, behind its master; -1: not known */
+    int64_t lag_ms;    /* since the master has heard of it, to a second; -1: not known */
+    int64_t ahead_ms;  /* its clock is before that of this machine, < 0: behind; NO_CLOCK */
+    uint64_t identity; /* as scopes keep it (store.h); 0: none, or not known */
+    /* "" where not known; all live until the callback returns. */
+    struct usher_text address;  /* HOST:PORT, or a path */
+    struct usher_text id;       /* in a cluster, 40 digits */
+    struct usher_text software; /* "Redis 7.0.15" */
+    struct usher_text policy;   /* maxmemory-policy */
+    struct usher_text master;   /* of a replica: whose */
+    struct usher_text why;      /* it does not answer */
+};
+
+typedef void usher_node_fn(void *payload, const struct usher_node *node);
+
+/**
+ * Tell @fn of each server behind @e: of a cluster all masters, and of each the replicas that are
+ * connected to it, as it says.  Changes nothing.  USHER_OK; USHER_UNAVAILABLE (a server does not
+ * answer: @fn was told of it and of all others), USHER_INVALID, USHER_NOMEM.  At most two seconds
+ * for each server, within the engine's timeout for all.  @fn must not use @e.
+ */
+USHER_API enum usher_status usher_nodes(struct usher_engine *e, usher_node_fn *fn, void *payload);
+
+/** How many commands of @e have ended as USHER_UNKNOWN and as USHER_UNAVAILABLE since it was
+ *  opened.  Any thread.  USHER_OK, USHER_INVALID. */
+USHER_API enum usher_status usher_failures(struct usher_engine *e, uint64_t *ret_unknown,
+                                           uint64_t *ret_unavailable);
 
 /* What usher_check() found. */
 struct usher_check_result {

@@ -36,6 +36,8 @@ const struct cli_program usher__cli_programs[] = {
       "one command a line from standard input; -e: stop at the first that is not ok" },
     { "check", usher__cli_check, "[--repair]",
       "look for broken invariants in the whole store; --repair: mend what can be mended" },
+    { "status", usher__cli_status, "",
+      "the servers behind the store: role, replicas and their lag, what a crash would lose" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",
       "the transition table of a noun" },
     { "lua", usher__cli_lua, "NOUN",

@@ -924,16 +924,28 @@ static int badness(enum usher_status status)
     }
 }
 
+/* The worse of @worst and what @reply says, a failure, which is counted. */
+static enum usher_status __attribute__((noinline))
+worse(struct usher_engine *e, const struct usher_reply *reply, enum usher_status worst)
+{
+    if (reply->status == USHER_UNKNOWN)
+        atomic_fetch_add_explicit(&e->unknown, 1, memory_order_relaxed);
+    else if (reply->status == USHER_UNAVAILABLE)
+        atomic_fetch_add_explicit(&e->unavailable, 1, memory_order_relaxed);
+    if (badness(reply->status) <= badness(worst))
+        return worst;
+    usher__message_set("%s", reply->message);
+    return reply->status;
+}
+
 /* The worse of @worst and what @replies say. */
 static enum usher_status replies_look(struct usher_engine *e, const struct usher_command *commands,
                                       const struct usher_reply *replies, size_t n,
                                       enum usher_status worst)
 {
     for (size_t i = 0; i < n; i++) {
-        if (replies[i].status > USHER_INVALID && badness(replies[i].status) > badness(worst)) {
-            worst = replies[i].status;
-            usher__message_set("%s", replies[i].message);
-        }
+        if (replies[i].status > USHER_INVALID)
+            worst = worse(e, &replies[i], worst);
         if (replies[i].status == USHER_LOST && watched(e))
             usher__watches_lost(&e->watches, &commands[i], &replies[i]);
         if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {

@@ -54,7 +54,8 @@ struct usher_engine {
     /* One, or as many as the store has. */
     struct usher__lane *lanes;
     size_t room_lanes;
-    unsigned n_lanes;       /* of them are initialised */
+    _Atomic uint64_t unknown, unavailable; /* answers so far */
+    unsigned n_lanes;                      /* of them are initialised */
     _Atomic unsigned apart; /* threads in the store with tasks that none else is to wait for */
 };
 

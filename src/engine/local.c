@@ -20,6 +20,7 @@
 #include "core/verbs.h"
 #include "engine/guard.h"
 #include "engine/memory.h"
+#include "engine/nodes.h"
 #include "steps/work.h"
 
 struct local {
@@ -415,6 +416,24 @@ static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
     return l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload, message);
 }
 
+static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,
+                               void *payload, char message[192])
+{
+    const struct local *l = (const struct local *)s;
+    const struct usher_record_store_ops *ops = l->records->ops;
+    struct usher_node node;
+
+    (void)deadline_ms;
+    (void)message;
+    usher__node_init(&node, ops->name, ops->caps);
+    if (ops->identity != NULL)
+        node.identity = ops->identity(l->records);
+    if (ops->node != NULL)
+        ops->node(l->records, &node);
+    fn(payload, &node);
+    return USHER_OK;
+}
+
 static enum usher_status visits(struct usher_store *s, const struct usher_history_query *query,
                                 int64_t deadline_ms, usher_history_fn *fn, void *payload,
                                 char message[192])
@@ -470,6 +489,7 @@ enum usher_status usher_local_store(struct usher_record_store *records,
         l->ops.execute = execute;
     }
     l->ops.scan = scan;
+    l->ops.nodes = nodes;
     l->ops.close = close_local;
     l->ops.forget = forget_local;
     l->ops.visits = ops->visits != NULL ? visits : NULL;

@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: MIT */
+/* nodes(): what each server of the store says of itself.  One that does not answer is told of as
+ * well; replicas are told of by their masters. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include <hiredis/hiredis.h>
+
+#include "info.h"
+#include "store.h"
+
+#define EACH_MS 2000 /* one of several has so long */
+#define REPLICAS_MAX 100
+
+struct telling {
+    usher_node_fn *fn;
+    void *payload;
+    size_t silent; /* servers that did not answer */
+    char *message; /* why the first did not */
+};
+
+static struct usher_node nothing(void)
+{
+    struct usher_node node;
+
+    memset(&node, 0, sizeof node);
+    node.size = sizeof node;
+    node.slots = node.replicas = -1;
+    node.lag_bytes = node.lag_ms = -1;
+    node.ahead_ms = USHER_NODE_NO_CLOCK;
+    node.address.data = node.id.data = node.software.data = "";
+    node.policy.data = node.master.data = node.why.data = "";
+    return node;
+}
+
+static struct usher_text text(const char *string)
+{
+    struct usher_text t = { string, strlen(string) };
+
+    return t;
+}
+
+static int64_t wall_us(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_REALTIME, &ts);
+    return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
+}
+
+enum { INFO, FSYNC, TIME, QUESTIONS };
+
+/* The answers to all questions; on failure none is there. */
+static enum usher_status ask(struct usher__redis *r, int64_t deadline_ms,
+                             struct redisReply *replies[QUESTIONS], int64_t *ret_sent,
+                             int64_t *ret_received)
+{
+    enum usher_status status = usher__redis_password(r);
+    size_t n = 0;
+
+    if (status == USHER_OK)
+        status = usher__redis_conn_connect(r->conn, deadline_ms);
+    if (status != USHER_OK)
+        return status;
+    usher__redis_conn_begin(r->conn, 1);
+    usher__redis_conn_arg_str(r->conn, "INFO");
+    usher__redis_conn_begin(r->conn, 3);
+    usher__redis_conn_arg_str(r->conn, "CONFIG");
+    usher__redis_conn_arg_str(r->conn, "GET");
+    usher__redis_conn_arg_str(r->conn, "appendfsync");
+    usher__redis_conn_begin(r->conn, 1);
+    usher__redis_conn_arg_str(r->conn, "TIME");
+    *ret_sent = wall_us();
+    status = usher__redis_conn_flush(r->conn);
+    while (n < QUESTIONS && status == USHER_OK) {
+        status = usher__redis_conn_read(r->conn, deadline_ms, &replies[n]);
+        n += status == USHER_OK;
+    }
+    *ret_received = wall_us();
+    while (status != USHER_OK && n > 0)
+        freeReplyObject(replies[--n]);
+    return status;
+}
+
+/* What @replies say of a server whose address and place are in @node. */
+static void read_answers(struct usher_node *node, struct redisReply *const replies[QUESTIONS],
+                         int64_t sent, int64_t received, char software[64], char master[300])
+{
+    const struct redisReply *info = replies[INFO];
+    struct usher_text role = usher__redis_info(info, "role");
+    struct usher_text valkey = usher__redis_info(info, "valkey_version");
+    struct usher_text redis = usher__redis_info(info, "redis_version");
+    struct usher_text replid = usher__redis_info(info, "master_replid");
+    struct usher_text count = usher__redis_info(info, "connected_slaves");
+    const struct usher_text *version = valkey.size > 0 ? &valkey : &redis;
+    int64_t time = usher__redis_time(replies[TIME]), replicas = usher__redis_natural(&count);
+
+    node->answers = true;
+    node->durability = usher__redis_durability(info, replies[FSYNC]);
+    node->evicts = usher__redis_evicts(info);
+    node->policy = usher__redis_info(info, "maxmemory_policy");
+    if (version->size > 0) {
+        (void)snprintf(software, 64, "%s %.*s", valkey.size > 0 ? "Valkey" : "Redis",
+                       version->size < 40 ? (int)version->size : 40, version->data);
+        node->software = text(software);
+    }
+    if (time >= 0) /* somewhere between the two */
+        node->ahead_ms = (time - sent - (received - sent) / 2) / 1000;
+    if (usher__redis_info_is(&role, "master")) {
+        char digits[13];
+
+        node->role = USHER_NODE_MASTER;
+        node->replicas = replicas >= 0 && replicas < INT32_MAX ? (int32_t)replicas : -1;
+        (void)snprintf(digits, sizeof digits, "%.*s", replid.size < 12 ? (int)replid.size : 12,
+                       replid.data);
+        node->identity = strtoull(digits, NULL, 16);
+    } else if (role.size > 0) {
+        struct usher_text host = usher__redis_info(info, "master_host"),
+                          port = usher__redis_info(info, "master_port");
+
+        node->role = USHER_NODE_REPLICA;
+        (void)snprintf(master, 300, "%.*s:%.*s", host.size < 256 ? (int)host.size : 256, host.data,
+                       port.size < 8 ? (int)port.size : 8, port.data);
+        node->master = text(master);
+    }
+}
+
+/* The server of @r, and the replicas that it names; @node has what is known of it without it. */
+static void tell(struct telling *t, struct usher__redis *r, struct usher_node *node,
+                 int64_t deadline_ms)
+{
+    struct redisReply *replies[QUESTIONS];
+    char software[64], master[300];
+    int64_t sent, received;
+    enum usher_status status = ask(r, deadline_ms, replies, &sent, &received);
+
+    if (status != USHER_OK) {
+        if (t->silent++ == 0)
+            (void)snprintf(t->message, 192, "%s", usher__redis_conn_message(r->conn));
+        node->why = text(usher__redis_conn_message(r->conn));
+        t->fn(t->payload, node);
+        return;
+    }
+    read_answers(node, replies, sent, received, software, master);
+    t->fn(t->payload, node);
+    for (unsigned i = 0; i < REPLICAS_MAX && node->role == USHER_NODE_MASTER; i++) {
+        struct usher_node replica = nothing();
+        char address[USHER__REDIS_ADDRESS_MAX];
+
+        if (!usher__redis_replica(replies[INFO], i, &replica, address))
+            break;
+        replica.master = node->address;
+        t->fn(t->payload, &replica);
+    }
+    for (size_t i = 0; i < QUESTIONS; i++)
+        freeReplyObject(replies[i]);
+}
+
+static void write_address(const struct usher__redis_address *at,
+                          char address[USHER__REDIS_ADDRESS_MAX])
+{
+    bool colons = strchr(at->host, ':') != NULL;
+
+    (void)snprintf(address, USHER__REDIS_ADDRESS_MAX, "%s%s%s:%u", colons ? "[" : "", at->host,
+                   colons ? "]" : "", (unsigned)at->port);
+}
+
+/* Node @number of the store, or, of one server, number @host of the hosts of the URL. */
+static enum usher_status tell_of(struct usher__redis_store *s, struct telling *t, unsigned number,
+                                 size_t host, int32_t slots, int64_t deadline_ms)
+{
+    struct usher__redis *r = usher__redis_new(s, s->node[number]);
+    struct usher_node node = nothing();
+    int64_t until_ms = usher__redis_clock_ms() + EACH_MS;
+    char address[USHER__REDIS_ADDRESS_MAX], id[USHER__REDIS_NODE_ID_MAX] = "";
+    enum usher_status status = r != NULL ? USHER_OK : USHER_NOMEM;
+
+    while (status == USHER_OK && r->at_host != host)
+        status = usher__redis_next_host(r);
+    if (status == USHER_OK) {
+        if (r->options.unix_path != NULL)
+            (void)snprintf(address, sizeof address, "%s", r->options.unix_path);
+        else
+            write_address(s->map != NULL ? &s->node[number]->at : &r->hosts[host], address);
+        (void)pthread_mutex_lock(&s->lock);
+        memcpy(id, s->node[number]->id, sizeof id);
+        (void)pthread_mutex_unlock(&s->lock);
+        node.address = text(address);
+        node.id = text(id);
+        node.slots = slots;
+        tell(t, r, &node, until_ms < deadline_ms ? until_ms : deadline_ms);
+    }
+    usher__redis_free(r);
+    return status;
+}
+
+enum usher_status usher__redis_nodes(struct usher_store *store, int64_t deadline_ms,
+                                     usher_node_fn *fn, void *payload, char message[192])
+{
+    struct usher__redis_store *s = (struct usher__redis_store *)store;
+    struct telling t = { fn, payload, 0, message };
+    enum usher_status status = USHER_OK;
+
+    if (s->map != NULL) {
+        unsigned number[USHER__REDIS_NODES_MAX];
+        size_t n;
+
+        usher__redis_look(store, deadline_ms);
+        n = usher__redis_masters(s, number);
+        for (size_t i = 0; i < n && status == USHER_OK; i++)
+            status = tell_of(s, &t, number[i], 0, usher__redis_slots_of(s, number[i]), deadline_ms);
+    } else {
+        size_t n = s->like->n_hosts > 0 ? s->like->n_hosts : 1;
+
+        for (size_t i = 0; i < n && status == USHER_OK; i++)
+            status = tell_of(s, &t, 0, i, -1, deadline_ms);
+    }
+    if (status != USHER_OK)
+        (void)snprintf(message, 192, "redis: %s", usher_status_text(status));
+    return status == USHER_OK && t.silent > 0 ? USHER_UNAVAILABLE : status;
+}

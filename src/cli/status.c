@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: MIT */
+/* status: what is behind the store, a line or an object for each server. */
+#include "config.h"
+
+#include "cli/cli.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "cli/answer.h"
+#include "core/text.h"
+
+struct shown {
+    bool lines;
+    struct json j;
+};
+
+static void key(struct json *j, const char *word, const struct usher_text *value)
+{
+    if (value->size > 0)
+        usher__json_name(j, word, value);
+}
+
+static void key_int(struct json *j, const char *word, int64_t value)
+{
+    if (value >= 0)
+        usher__json_int(j, word, value);
+}
+
+/* What is not known is left out. */
+static void object(struct json *j, const struct usher_node *n)
+{
+    if (j->comma)
+        putc(',', j->out);
+    putc('{', j->out);
+    j->comma = false;
+    usher__json_text(j, "role", usher_node_role_word(n->role));
+    usher__json_bool(j, "answers", n->answers);
+    key(j, "address", &n->address);
+    key(j, "id", &n->id);
+    key(j, "software", &n->software);
+    key(j, "master", &n->master);
+    key(j, "why", &n->why);
+    if (n->durability != USHER_DURABILITY_UNKNOWN)
+        usher__json_text(j, "durability", usher_durability_word(n->durability));
+    if (n->policy.size > 0) {
+        usher__json_name(j, "policy", &n->policy);
+        usher__json_bool(j, "evicts", n->evicts);
+    }
+    if (n->identity != 0) {
+        usher__json_key(j, "identity");
+        fprintf(j->out, "\"%012" PRIx64 "\"", n->identity);
+    }
+    key_int(j, "slots", n->slots);
+    key_int(j, "replicas", n->replicas);
+    key_int(j, "lag_bytes", n->lag_bytes);
+    key_int(j, "lag", n->lag_ms);
+    if (n->ahead_ms != USHER_NODE_NO_CLOCK)
+        usher__json_int(j, "ahead", n->ahead_ms);
+    putc('}', j->out);
+    j->comma = true;
+}
+
+static void word(const char *before, const struct usher_text *value)
+{
+    if (value->size == 0)
+        return;
+    fputs(before, stdout);
+    usher__plain_text(stdout, value->data, value->size);
+}
+
+static void line(const struct usher_node *n)
+{
+    static const char *const durable[] = { NULL,
+                                           "nothing outlives it",
+                                           "a restart loses what came since the last snapshot",
+                                           "a crash may lose the last second",
+                                           "a power cut may lose the last seconds",
+                                           "answers are on disk" };
+
+    fputs(n->role == USHER_NODE_UNKNOWN ? "server" : usher_node_role_word(n->role), stdout);
+    word(" ", &n->address);
+    if (!n->answers)
+        word(": does not answer: ", &n->why);
+    word(" of ", &n->master);
+    word(", ", &n->software);
+    if (n->slots >= 0)
+        printf(", %" PRId32 " slots", n->slots);
+    if (n->replicas >= 0)
+        printf(", %" PRId32 " replica%s", n->replicas, n->replicas == 1 ? "" : "s");
+    if (n->lag_bytes >= 0)
+        printf(", %" PRId64 " bytes behind", n->lag_bytes);
+    if (n->lag_ms >= 0)
+        printf(", heard of %" PRId64 " s ago", n->lag_ms / 1000);
+    if ((unsigned)n->durability < sizeof durable / sizeof *durable &&
+        durable[n->durability] != NULL)
+        printf(", %s", durable[n->durability]);
+    if (n->evicts)
+        word(", takes scopes away when its memory is full: ", &n->policy);
+    if (n->identity != 0)
+        printf(", identity %012" PRIx64, n->identity);
+    if (n->ahead_ms != USHER_NODE_NO_CLOCK && (n->ahead_ms >= 1000 || n->ahead_ms <= -1000))
+        printf(", its clock is %" PRId64 " ms %s ours",
+               n->ahead_ms < 0 ? -n->ahead_ms : n->ahead_ms, n->ahead_ms < 0 ? "behind" : "before");
+    putchar('\n');
+}
+
+static void show(void *payload, const struct usher_node *node)
+{
+    struct shown *s = payload;
+
+    if (s->lines)
+        line(node);
+    else
+        object(&s->j, node);
+}
+
+/* Status and counts come first, and are known last. */
+static int show_object(struct cli *cli)
+{
+    struct json j = { stdout, false };
+    struct shown shown = { .lines = false };
+    uint64_t unknown = 0, unavailable = 0;
+    enum usher_status status;
+    char *nodes = NULL;
+    size_t size;
+    FILE *out = open_memstream(&nodes, &size);
+
+    if (out == NULL)
+        return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
+    shown.j.out = out;
+    status = usher_nodes(cli->engine, show, &shown);
+    if (fclose(out) != 0) {
+        free(nodes);
+        return usher__cli_fail(cli, USHER_NOMEM, "out of memory");
+    }
+    putchar('{');
+    usher__json_text(&j, "status", usher_status_word(status));
+    if (status != USHER_OK)
+        usher__json_text(&j, "message", usher_message(cli->engine));
+    (void)usher_failures(cli->engine, &unknown, &unavailable);
+    usher__json_uint(&j, "unknown", unknown);
+    usher__json_uint(&j, "unavailable", unavailable);
+    usher__json_key(&j, "nodes");
+    printf("[%s]}\n", nodes);
+    free(nodes);
+    return usher__cli_exit_code(status);
+}
+
+int usher__cli_status(struct cli *cli, char *const *words, size_t n)
+{
+    struct shown shown = { .lines = true };
+    enum usher_status status;
+    int rc;
+
+    if (n > 1)
+        return usher__cli_fail(cli, USHER_INVALID, "`%s` takes no arguments", words[0]);
+    rc = usher__cli_open(cli, CLI_LOOKS);
+    if (rc != 0)
+        return rc;
+    if (cli->json || cli->shell)
+        return show_object(cli);
+    status = usher_nodes(cli->engine, show, &shown);
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+}

@@ -1,0 +1,46 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# `usher status`: what is behind a store, for people and for programs; it makes nothing.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+# What differs from run to run.
+steady() {
+    sed -e 's/"identity":"[0-9a-f]*"/"identity":"I"/' -e 's/identity [0-9a-f]*/identity I/' \
+        -e 's/"ahead":-\{0,1\}[0-9]*/"ahead":0/' -e "s|$dir|DIR|g" \
+        -e 's/\(SQLite\|Redis\|Valkey\) [0-9][0-9.]*/\1 N/' out.txt
+}
+
+says() {
+    [ "$(steady)" = "$1" ] || wrong "prints: $1 (but prints: $(steady))"
+}
+
+lines 0 "$USHER" -s memory: status
+says 'itself, memory, nothing outlives it'
+lines 0 "$USHER" -s memory: --json status
+says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"software":"memory","durability":"none"}]}'
+lines 2 "$USHER" -s memory: status all
+holds err.txt 'usher: invalid: `status` takes no arguments'
+
+case $STORES in
+*sqlite:*)
+    lines 1 "$USHER" -s "sqlite:$dir/none.db" status
+    holds err.txt 'usher: missing: '
+    [ ! -e "$dir/none.db" ] || wrong 'who looks makes no file'
+    "$USHER" -s "sqlite:$dir/one.db" number add p 1 >/dev/null
+    lines 0 "$USHER" -s "sqlite:$dir/one.db" status
+    says 'itself DIR/one.db, SQLite N, answers are on disk, identity I'
+    lines 0 "$USHER" -s "sqlite:$dir/one.db?sync=normal" --json status
+    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"itself","answers":true,"address":"DIR/one.db","software":"SQLite N","durability":"file","identity":"I"}]}'
+    ;;
+esac
+
+case $STORES in
+*redis*)
+    lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" status
+    says 'master DIR/redis.sock, Redis N, 0 replicas, a power cut may lose the last seconds, identity I'
+    lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json status
+    says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"master","answers":true,"address":"DIR/redis.sock","software":"Redis N","durability":"file","policy":"noeviction","evicts":false,"identity":"I","replicas":0,"ahead":0}]}'
+    ;;
+esac
+finish

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What is told of the servers behind a store: who they are, what they would lose, how far their
+ * replicas are behind, and which of them do not answer.  R18 of the specification of the Redis
+ * store.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_MS 30000
+#define NODES 32
+
+/* Copies of what was told. */
+struct told {
+    size_t n;
+    struct {
+        struct usher_node node;
+        char address[64], id[48], software[64], policy[32], master[64], why[200];
+    } of[NODES];
+};
+
+static void copy(char *to, size_t size, const struct usher_text *from)
+{
+    assert_non_null(from->data);
+    assert_true(from->size < size);
+    memcpy(to, from->data, from->size);
+    to[from->size] = '\0';
+}
+
+static void hear(void *payload, const struct usher_node *node)
+{
+    struct told *t = payload;
+
+    assert_true(t->n < NODES);
+    assert_int_equal(node->size, sizeof *node);
+    t->of[t->n].node = *node;
+    copy(t->of[t->n].address, sizeof t->of->address, &node->address);
+    copy(t->of[t->n].id, sizeof t->of->id, &node->id);
+    copy(t->of[t->n].software, sizeof t->of->software, &node->software);
+    copy(t->of[t->n].policy, sizeof t->of->policy, &node->policy);
+    copy(t->of[t->n].master, sizeof t->of->master, &node->master);
+    copy(t->of[t->n].why, sizeof t->of->why, &node->why);
+    t->n++;
+}
+
+static struct usher_engine *engine_open(const char *url)
+{
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    opt.timeout_ms = PATIENCE_MS;
+    if (usher_open(url, &opt, &e) != USHER_OK)
+        fail_msg("%s", usher_message(NULL));
+    return e;
+}
+
+static void must(struct usher_engine *e, const char *text)
+{
+    struct usher_reply r;
+
+    if (line_execute(e, &r, "%s", text) != USHER_OK)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+static void a_master_tells_of_its_replica(void **state)
+{
+    static const char *const evicts[] = { "maxmemory-policy allkeys-lru", NULL };
+    struct redis_server_options one = { .aof = REDIS_AOF_EVERYSEC, .config = evicts }, two = { 0 };
+    struct redis_server *master = redis_server_start(&one), *replica;
+    struct usher_engine *e;
+    struct told t = { 0 };
+    char url[REDIS_URL_MAX], at[64], its[64];
+    time_t end = time(NULL) + PATIENCE_MS / 1000;
+
+    (void)state;
+    assert_non_null(master);
+    two.replica_of = master;
+    replica = redis_server_start(&two);
+    assert_non_null(replica);
+    assert_true(
+        redis_server_wait_info(replica, "replication", "master_link_status:up", PATIENCE_MS));
+    assert_true(redis_server_wait_info(master, "replication", "state=online", PATIENCE_MS));
+    (void)snprintf(at, sizeof at, "127.0.0.1:%d", redis_server_port(master));
+    (void)snprintf(its, sizeof its, "127.0.0.1:%d", redis_server_port(replica));
+    e = engine_open(redis_server_url(master, url));
+    must(e, "number add p 1");
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(t.n, 2);
+    assert_int_equal(t.of[0].node.role, USHER_NODE_MASTER);
+    assert_string_equal(t.of[0].address, at);
+    assert_true(strncmp(t.of[0].software, "Redis ", 6) == 0 ||
+                strncmp(t.of[0].software, "Valkey ", 7) == 0);
+    assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_SECOND);
+    assert_string_equal(t.of[0].policy, "allkeys-lru");
+    assert_true(t.of[0].node.evicts);
+    assert_int_equal(t.of[0].node.replicas, 1);
+    assert_int_equal(t.of[0].node.slots, -1);
+    assert_true(t.of[0].node.identity != 0 && t.of[0].node.identity < UINT64_C(1) << 48);
+    assert_true(t.of[0].node.ahead_ms > -60000 && t.of[0].node.ahead_ms < 60000);
+    assert_int_equal(t.of[1].node.role, USHER_NODE_REPLICA);
+    assert_string_equal(t.of[1].address, its);
+    assert_string_equal(t.of[1].master, at);
+    assert_true(t.of[1].node.answers);
+
+    /* it stands still: it does not come along */
+    assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
+    for (int i = 0; t.of[1].node.lag_bytes < 1000; i++) {
+        char text[64];
+
+        assert_true(time(NULL) < end);
+        (void)snprintf(text, sizeof text, "number add p more%d", i);
+        must(e, text);
+        memset(&t, 0, sizeof t);
+        assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+        assert_int_equal(t.n, 2);
+    }
+    assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
+    usher_close(e);
+
+    /* of several hosts each is told of, whatever it is; who does not answer, too */
+    assert_int_equal(redis_server_kill(replica, SIGSTOP), 0);
+    (void)snprintf(url, sizeof url, "redis://%s,%s", at, its);
+    e = engine_open(url);
+    memset(&t, 0, sizeof t);
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), its));
+    assert_int_equal(t.n, 3);
+    assert_string_equal(t.of[2].address, its);
+    assert_false(t.of[2].node.answers);
+    assert_true(t.of[2].why[0] != '\0');
+    assert_int_equal(redis_server_kill(replica, SIGCONT), 0);
+    memset(&t, 0, sizeof t);
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(t.of[2].node.role, USHER_NODE_REPLICA);
+    assert_string_equal(t.of[2].master, at);
+    assert_int_equal(t.of[2].node.durability, USHER_DURABILITY_SNAPSHOT);
+    usher_close(e);
+    redis_server_stop(replica);
+    redis_server_stop(master);
+}
+
+/* Who may not ask is told what there is to know without. */
+static void what_may_not_be_asked_is_not_known(void **state)
+{
+    struct redis_server *s = redis_server_start(NULL);
+    struct usher_engine *e;
+    struct told t = { 0 };
+    char url[128];
+
+    (void)state;
+    assert_non_null(s);
+    assert_true(redis_do_ok(s, "ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-info",
+                            "-config", NULL));
+    (void)snprintf(url, sizeof url, "redis://ann:pw@127.0.0.1:%d", redis_server_port(s));
+    e = engine_open(url);
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(t.n, 1);
+    assert_true(t.of[0].node.answers);
+    assert_int_equal(t.of[0].node.role, USHER_NODE_UNKNOWN);
+    assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_UNKNOWN);
+    assert_int_equal(t.of[0].node.replicas, -1);
+    assert_true(t.of[0].node.identity == 0);
+    assert_true(t.of[0].node.ahead_ms != USHER_NODE_NO_CLOCK);
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+static void all_masters_of_a_cluster_are_told_of(void **state)
+{
+    /* the others must not take it for dead */
+    static const char *const config[] = { "cluster-node-timeout 60000", NULL };
+    struct redis_server_options options = { .config = config };
+    struct redis_cluster *c = redis_cluster_start(3, 3, &options);
+    struct usher_engine *e;
+    struct told t = { 0 };
+    char url[REDIS_URL_MAX], port[16], id[41];
+    unsigned masters = 0, replicas = 0, silent = 0;
+    int32_t slots = 0;
+
+    (void)state;
+    assert_non_null(c);
+    e = engine_open(redis_cluster_url(c, url));
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_true(redis_node_id(c->node[0], id));
+    for (size_t i = 0; i < t.n; i++) {
+        if (t.of[i].node.role == USHER_NODE_MASTER) {
+            masters++;
+            slots += t.of[i].node.slots;
+            silent += strcmp(t.of[i].id, id) == 0;
+        }
+        replicas += t.of[i].node.role == USHER_NODE_REPLICA;
+    }
+    assert_int_equal(masters, 3);
+    assert_int_equal(replicas, 3);
+    assert_int_equal(slots, 16384);
+    assert_int_equal(silent, 1); /* the id of the first is there once */
+
+    assert_int_equal(redis_server_kill(c->node[1], SIGSTOP), 0);
+    (void)snprintf(port, sizeof port, ":%d", redis_server_port(c->node[1]));
+    memset(&t, 0, sizeof t);
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(e), port));
+    masters = silent = 0;
+    for (size_t i = 0; i < t.n; i++) {
+        masters += t.of[i].node.role == USHER_NODE_MASTER;
+        if (!t.of[i].node.answers) {
+            assert_non_null(strstr(t.of[i].address, port));
+            assert_true(t.of[i].node.slots > 5000);
+            silent++;
+        }
+    }
+    assert_int_equal(masters, 2);
+    assert_int_equal(silent, 1);
+    assert_int_equal(redis_server_kill(c->node[1], SIGCONT), 0);
+    usher_close(e);
+    redis_cluster_stop(c);
+}
+
+static void what_failed_is_counted(void **state)
+{
+    struct redis_server *s = redis_server_start(NULL);
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    struct usher_reply r;
+    char url[REDIS_URL_MAX];
+    uint64_t unknown = 9, unavailable = 9;
+
+    (void)state;
+    assert_non_null(s);
+    opt.timeout_ms = 200;
+    assert_int_equal(usher_open(redis_server_url(s, url), &opt, &e), USHER_OK);
+    must(e, "number add p 1");
+    assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);
+    assert_true(unknown == 0 && unavailable == 0);
+    assert_int_equal(redis_server_kill(s, SIGSTOP), 0);
+    assert_int_equal(line_execute(e, &r, "number add p 2"), USHER_UNKNOWN);
+    usher_reply_done(&r);
+    assert_int_equal(redis_server_kill(s, SIGKILL), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(line_execute(e, &r, "number add p 3"), USHER_UNAVAILABLE);
+        usher_reply_done(&r);
+    }
+    assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);
+    assert_int_equal(unknown, 1);
+    assert_int_equal(unavailable, 2);
+    assert_int_equal(usher_failures(e, NULL, &unavailable), USHER_INVALID);
+    assert_int_equal(usher_nodes(e, NULL, NULL), USHER_INVALID);
+    usher_close(e);
+    redis_server_stop(s);
+}
+
+static void a_store_that_is_no_server_is_itself(void **state)
+{
+    struct usher_engine *e = engine_open("memory:");
+    struct told t = { 0 };
+
+    (void)state;
+    assert_int_equal(usher_nodes(e, hear, &t), USHER_OK);
+    assert_int_equal(t.n, 1);
+    assert_int_equal(t.of[0].node.role, USHER_NODE_ITSELF);
+    assert_int_equal(t.of[0].node.durability, USHER_DURABILITY_NONE);
+    assert_string_equal(t.of[0].software, "memory");
+    usher_close(e);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_master_tells_of_its_replica),
+        cmocka_unit_test(what_may_not_be_asked_is_not_known),
+        cmocka_unit_test(all_masters_of_a_cluster_are_told_of),
+        cmocka_unit_test(what_failed_is_counted),
+        cmocka_unit_test(a_store_that_is_no_server_is_itself),
+    };
+    struct redis_server *any = redis_server_start(NULL);
+
+    if (any == NULL)
+        return redis_skip();
+    redis_server_stop(any);
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

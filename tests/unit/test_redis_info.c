@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* What servers say of themselves, as they say it from version to version, and as they should
+ * not. */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <hiredis/hiredis.h>
+
+#include "../../backends/redis/info.h"
+
+static redisReply string(const char *text)
+{
+    redisReply r = { .type = REDIS_REPLY_STRING, .str = (char *)(uintptr_t)text };
+
+    r.len = strlen(text);
+    return r;
+}
+
+static void is(const redisReply *info, const char *field, const char *value)
+{
+    struct usher_text got = usher__redis_info(info, field);
+
+    if (!usher__redis_info_is(&got, value))
+        fail_msg("%s is `%.*s', not `%s'", field, (int)got.size, got.data, value);
+}
+
+static void fields_are_found_by_their_whole_name(void **state)
+{
+    redisReply info =
+                   string("# Server\r\nredis_version:7.0.15\r\n\r\n# Replication\r\nrole:master\r\n"
+                          "xrole:slave\r\nempty:\r\nlast:1"),
+               status = string("role:master"), nothing = string("");
+
+    (void)state;
+    is(&info, "redis_version", "7.0.15");
+    is(&info, "role", "master");
+    is(&info, "ole", "");
+    is(&info, "rol", "");
+    is(&info, "version", "");
+    is(&info, "empty", "");
+    is(&info, "last", "1");
+    is(&nothing, "role", "");
+    is(NULL, "role", "");
+    status.type = REDIS_REPLY_ERROR;
+    is(&status, "role", "");
+}
+
+static void numbers_are_digits(void **state)
+{
+    static const struct {
+        const char *text;
+        int64_t value;
+    } cases[] = { { "0", 0 },
+                  { "123456789012345678", 123456789012345678 },
+                  { "1234567890123456789", -1 },
+                  { "", -1 },
+                  { "-1", -1 },
+                  { "1.5", -1 },
+                  { "1 ", -1 },
+                  { "0x1", -1 } };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct usher_text text = { cases[i].text, strlen(cases[i].text) };
+
+        assert_int_equal(usher__redis_natural(&text), cases[i].value);
+    }
+}
+
+static enum usher_durability durability(const char *text, const char *fsync)
+{
+    redisReply info = string(text), name = string("appendfsync"),
+               value = string(fsync != NULL ? fsync : ""), error = string("NOPERM no"), config;
+    redisReply *pair[] = { &name, &value };
+
+    memset(&config, 0, sizeof config);
+    config.type = REDIS_REPLY_ARRAY;
+    config.elements = 2;
+    config.element = pair;
+    error.type = REDIS_REPLY_ERROR;
+    return usher__redis_durability(&info, fsync != NULL ? &config : &error);
+}
+
+static void what_a_crash_loses_is_told(void **state)
+{
+    (void)state;
+    assert_int_equal(durability("aof_enabled:0\r\n", "everysec"), USHER_DURABILITY_SNAPSHOT);
+    assert_int_equal(durability("aof_enabled:1\r\n", "everysec"), USHER_DURABILITY_SECOND);
+    assert_int_equal(durability("aof_enabled:1\r\n", "always"), USHER_DURABILITY_DISK);
+    assert_int_equal(durability("aof_enabled:1\r\n", "no"), USHER_DURABILITY_FILE);
+    assert_int_equal(durability("aof_enabled:1\r\n", "what"), USHER_DURABILITY_FILE);
+    /* managed services refuse CONFIG */
+    assert_int_equal(durability("aof_enabled:1\r\n", NULL), USHER_DURABILITY_FILE);
+    assert_int_equal(durability("aof_enabled:0\r\n", NULL), USHER_DURABILITY_SNAPSHOT);
+    assert_int_equal(durability("aof_enabled:yes\r\n", "always"), USHER_DURABILITY_UNKNOWN);
+    assert_int_equal(durability("", "always"), USHER_DURABILITY_UNKNOWN);
+}
+
+static void who_evicts_is_told(void **state)
+{
+    static const char *const evict[] = { "allkeys-lru", "allkeys-lfu", "allkeys-random",
+                                         "allkeys-lrm" };
+    static const char *const keep[] = { "noeviction", "volatile-lru", "volatile-ttl", "allkeys",
+                                        "" };
+    char text[64];
+    redisReply info;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof evict / sizeof *evict; i++) {
+        (void)snprintf(text, sizeof text, "maxmemory_policy:%s\r\n", evict[i]);
+        info = string(text);
+        assert_true(usher__redis_evicts(&info));
+    }
+    for (size_t i = 0; i < sizeof keep / sizeof *keep; i++) {
+        (void)snprintf(text, sizeof text, "maxmemory_policy:%s\r\n", keep[i]);
+        info = string(text);
+        assert_false(usher__redis_evicts(&info));
+    }
+}
+
+/* @lines and the offset of the master, as one replica. */
+static bool replica(const char *lines, struct usher_node *node,
+                    char address[USHER__REDIS_ADDRESS_MAX])
+{
+    redisReply info = string(lines);
+
+    memset(node, 0, sizeof *node);
+    node->lag_bytes = node->lag_ms = -1;
+    return usher__redis_replica(&info, 0, node, address);
+}
+
+static void replicas_are_read_as_they_are_told(void **state)
+{
+    /* Redis 6.2 and 7; 8 with io-thread and type; Valkey 8 with type */
+    static const char *const lines[] = {
+        "slave0:ip=10.0.0.2,port=6380,state=online,offset=900,lag=1\r\nmaster_repl_offset:1000\r\n",
+        "slave0:ip=10.0.0.2,port=6380,state=online,offset=900,lag=1,io-thread=0\r\n"
+        "master_repl_offset:1000\r\n",
+        "slave0:ip=10.0.0.2,port=6380,state=online,offset=900,lag=1,type=replica\r\n"
+        "master_repl_offset:1000\r\n"
+    };
+    char address[USHER__REDIS_ADDRESS_MAX];
+    struct usher_node node;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        assert_true(replica(lines[i], &node, address));
+        assert_int_equal(node.role, USHER_NODE_REPLICA);
+        assert_string_equal(address, "10.0.0.2:6380");
+        assert_true(node.answers);
+        assert_int_equal(node.lag_bytes, 100);
+        assert_int_equal(node.lag_ms, 1000);
+    }
+    assert_true(
+        replica("slave0:ip=r.example,port=1,state=wait_bgsave,offset=0,lag=0\r\n", &node, address));
+    assert_false(node.answers);
+    assert_int_equal(node.lag_bytes, -1);
+    assert_true(usher__redis_info_is(&node.why, "wait_bgsave"));
+}
+
+static void what_is_no_replica_is_none(void **state)
+{
+    static const char *const none[] = { "",
+                                        "slave1:ip=a,port=1,state=online",
+                                        "slave0:",
+                                        "slave0:port=1,state=online",
+                                        "slave0:ip=,port=1",
+                                        "slave0:ip=a,port=x",
+                                        "slave0:ip=a,port=-1",
+                                        "slave0:xip=a,port=1",
+                                        "slave0:ip",
+                                        "slave0:,,,,=,=" };
+    static char text[4096];
+    char address[USHER__REDIS_ADDRESS_MAX];
+    struct usher_node node;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof none / sizeof *none; i++)
+        if (replica(none[i], &node, address))
+            fail_msg("%s: %s", none[i], address);
+    assert_true(
+        replica("slave0:ip=a,port=1,state=online,offset=5,lag=-1\r\nmaster_repl_offset:4\r\n",
+                &node, address));
+    assert_int_equal(node.lag_bytes, -1); /* ahead of its master: nobody knows */
+    assert_int_equal(node.lag_ms, -1);
+    strcpy(text, "slave0:ip=");
+    memset(text + 10, 'x', 3000);
+    strcpy(text + 3010, ",port=123456789012345678,state=online");
+    assert_true(replica(text, &node, address));
+    assert_true(strlen(address) < USHER__REDIS_ADDRESS_MAX);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fields_are_found_by_their_whole_name),
+        cmocka_unit_test(numbers_are_digits),
+        cmocka_unit_test(what_a_crash_loses_is_told),
+        cmocka_unit_test(who_evicts_is_told),
+        cmocka_unit_test(replicas_are_read_as_they_are_told),
+        cmocka_unit_test(what_is_no_replica_is_none),
+    };
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

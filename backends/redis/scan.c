@@ -192,6 +192,24 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
     return status;
 }
 
+/* Of a cluster: while its slot is moved it holds up both nodes, a second and more. */
+#define LARGE 100000
+
+static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump *d)
+{
+    size_t n = 0;
+    char line[USHER_NAME_MAX + 128];
+
+    for (size_t p = 0; p < d->fields.n; p++)
+        n += d->fields.page[p]->element[1]->elements / 2;
+    if (n <= LARGE)
+        return;
+    (void)snprintf(line, sizeof line,
+                   "redis: %s %.*s has %zu records: while its slot is moved it holds up both nodes",
+                   usher_noun_word(d->noun), (int)d->name->size, d->name->data, n);
+    usher__redis_log(r, USHER_LOG_WARNING, line);
+}
+
 /* ---- over all masters --------------------------------------------------------------- */
 
 /* Connections to the nodes that a scan has come to, and what it does not see. */
@@ -276,12 +294,15 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
 }
 
 static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
-                                    const struct usher_text *name, usher_scan_fn *fn, void *payload)
+                                    const struct usher_text *name, bool one_of_all,
+                                    usher_scan_fn *fn, void *payload)
 {
     struct usher__redis_dump d = { .noun = noun, .name = name };
     struct usher__redis *r = NULL;
     enum usher_status status = read_scope(e, &d, &r);
 
+    if (status == USHER_OK && one_of_all && e->store->map != NULL)
+        warn_of_large(r, &d);
     if (status == USHER_OK)
         status = show_scope(r, &d, fn, payload, e->message);
     else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
@@ -329,7 +350,7 @@ static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun, usher_s
 
     for (size_t i = 0; i < names.n && status == USHER_OK; i++)
         if (i == 0 || usher__redis_compare_text(&names.text[i], &names.text[i - 1]) != 0)
-            status = scan_scope(e, noun, &names.text[i], fn, payload);
+            status = scan_scope(e, noun, &names.text[i], true, fn, payload);
     usher__redis_names_done(e->store->alloc, &names);
     return status;
 }
@@ -356,7 +377,7 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
             usher_noun_word((enum usher_noun)n)[0] == '?')
             continue;
         if (scope != NULL)
-            status = scan_scope(e, (enum usher_noun)n, scope, fn, payload);
+            status = scan_scope(e, (enum usher_noun)n, scope, false, fn, payload);
         else
             status = scan_noun(e, (enum usher_noun)n, fn, payload);
     }

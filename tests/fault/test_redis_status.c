@@ -22,6 +22,7 @@
 
 #include "lib/line.h"
 #include "lib/servers.h"
+#include "lib/share.h"
 
 #define PATIENCE_MS 30000
 #define NODES 32
@@ -233,6 +234,67 @@ static void all_masters_of_a_cluster_are_told_of(void **state)
     redis_cluster_stop(c);
 }
 
+static void listen(void *payload, enum usher_log_level level, const char *line)
+{
+    unsigned *n = payload;
+
+    if (level == USHER_LOG_WARNING && strstr(line, "number large has 1000") != NULL)
+        ++*n;
+}
+
+/* Of a cluster, for there it is moved some day. */
+static void a_check_warns_of_a_large_scope(void **state)
+{
+    enum { PART = 1000 };
+    static struct usher_command c[PART];
+    static struct usher_reply r[PART];
+    static char names[PART][16];
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct redis_cluster *cluster;
+    struct usher_engine *e;
+    struct usher_check_result found;
+    char url[REDIS_URL_MAX], digest[33];
+    unsigned warned = 0;
+
+    (void)state;
+    if (share_slow()) {
+        print_message("too slow here for 100,001 numbers\n");
+        return;
+    }
+    cluster = redis_cluster_start(3, 0, NULL);
+    assert_non_null(cluster);
+    opt.timeout_ms = PATIENCE_MS;
+    opt.log = listen;
+    opt.payload = &warned;
+    assert_int_equal(usher_open(redis_cluster_url(cluster, url), &opt, &e), USHER_OK);
+    for (unsigned from = 0; from < 100000; from += PART) {
+        for (unsigned i = 0; i < PART; i++) {
+            memset(&c[i], 0, sizeof c[i]);
+            c[i].verb = USHER_NUMBER_ADD;
+            c[i].scope = (struct usher_text){ "large", 5 };
+            c[i].arg.number.number =
+                (struct usher_text){ names[i],
+                                     (size_t)snprintf(names[i], sizeof names[i], "%u", from + i) };
+        }
+        assert_int_equal(usher_execute(e, c, r, PART), USHER_OK);
+        for (unsigned i = 0; i < PART; i++)
+            usher_reply_done(&r[i]);
+    }
+    must(e, "number add small 1");
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_true(found.faults == 0 && found.scopes == 2);
+    must(e, "number add large one-more");
+    must(e, "number add large and-another");
+    warned = 0;
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(warned, 1);
+    assert_true(found.faults == 0);
+    assert_int_equal(usher_digest(e, USHER_NUMBER, "large", digest), USHER_OK);
+    assert_int_equal(warned, 1);
+    usher_close(e);
+    redis_cluster_stop(cluster);
+}
+
 static void what_failed_is_counted(void **state)
 {
     struct redis_server *s = redis_server_start(NULL);
@@ -286,6 +348,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_master_tells_of_its_replica),
         cmocka_unit_test(what_may_not_be_asked_is_not_known),
         cmocka_unit_test(all_masters_of_a_cluster_are_told_of),
+        cmocka_unit_test(a_check_warns_of_a_large_scope),
         cmocka_unit_test(what_failed_is_counted),
         cmocka_unit_test(a_store_that_is_no_server_is_itself),
     };

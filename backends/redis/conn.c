@@ -1330,6 +1330,7 @@ static bool at_the_door(const struct text *t)
     static const char *const ours[] = {
         "'evalsha'", "'EVALSHA'", "`EVALSHA`",
         "'script|load'", "'script'", "'SCRIPT'", "`SCRIPT`",
+        "'asking'", "'ASKING'", "`ASKING`",
     };
     /* clang-format on */
 

@@ -908,6 +908,13 @@ static enum usher_status next_answer(struct usher__redis *r, const struct batch 
     return usher__redis_conn_read(r->conn, b->context->deadline_ms, ret);
 }
 
+/* Who may not say ASKING is sent back: why is in the answer to that. */
+static bool denied(const struct redisReply *asking, const struct redisReply *reply)
+{
+    return asking != NULL && usher__redis_classify(asking) == USHER__REDIS_REFUSED &&
+           usher__redis_classify(reply) == USHER__REDIS_MOVED;
+}
+
 /* Read the answers to what was sent. */
 static enum usher_status read_answers(struct usher__redis *r, struct batch *b)
 {
@@ -915,17 +922,18 @@ static enum usher_status read_answers(struct usher__redis *r, struct batch *b)
     size_t request = 0;
 
     for (size_t k = 0; k < b->calls; k++) {
-        struct redisReply *reply;
+        struct redisReply *reply, *asking = NULL;
 
-        if (b->asks[k]) { /* what it says comes again with the call behind it */
+        if (b->asks[k]) {
             request++;
-            if (status == USHER_OK && (status = next_answer(r, b, &reply)) == USHER_OK)
-                freeReplyObject(reply);
+            if (status == USHER_OK)
+                status = next_answer(r, b, &asking);
         }
         if (status == USHER_OK && (status = next_answer(r, b, &reply)) == USHER_OK) {
-            call_answered(r, b, k, reply);
+            call_answered(r, b, k, denied(asking, reply) ? asking : reply);
             freeReplyObject(reply);
         }
+        freeReplyObject(asking);
         if (status != USHER_OK && request < usher__redis_conn_unsent_from(r->conn))
             in_doubt(r, b, k);
         request++;

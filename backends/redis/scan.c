@@ -216,6 +216,7 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
 struct eyes {
     struct usher__redis_store *store;
     int64_t patience_ms, deadline_ms;
+    int64_t spare_ms; /* of a cluster: for scopes that are not where they were, or cannot be read */
     struct usher__redis *r[USHER__REDIS_NODES_MAX];
     bool blind[USHER__REDIS_NODES_MAX];
     size_t n_blind, n_scopes; /* nodes that do not answer; scopes not read, elsewhere */
@@ -265,12 +266,19 @@ static void eyes_close(struct eyes *e)
         usher__redis_free(e->r[i]);
 }
 
+/* All scopes have one patience together, and each so much when that is over: one that moves is
+ * found with a few tries, and one that cannot be read does not keep those behind it waiting. */
+#define AT_LEAST_MS 20
+
 /* Wherever it is by now.  UNAVAILABLE, of a cluster: it was not seen, and that is noted. */
 static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
                                     struct usher__redis **ret)
 {
-    int64_t until_ms = usher__redis_clock_ms() + e->patience_ms;
     bool one = e->store->map == NULL;
+    int64_t begin_ms = usher__redis_clock_ms();
+    int64_t until_ms = begin_ms + (one                         ? e->patience_ms
+                                   : e->spare_ms > AT_LEAST_MS ? e->spare_ms
+                                                               : AT_LEAST_MS);
 
     for (unsigned tries = 0;; tries++) {
         unsigned number = usher__redis_number_of(e->store, d->name);
@@ -282,8 +290,11 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
         if (status != USHER_OK)
             return status;
         status = usher__redis_read_scope(*ret, d, until_ms, e->message);
+        if (tries > 0)
+            e->spare_ms -= usher__redis_clock_ms() - begin_ms;
         if (one || status != USHER_UNAVAILABLE)
             return status;
+        begin_ms = usher__redis_clock_ms();
         usher__redis_dump_done(*ret, d);
         usher__redis_look(&e->store->base, until_ms);
         if (!usher__redis_pause(*ret, tries, until_ms)) {
@@ -368,7 +379,7 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
     memset(e, 0, sizeof *e);
     e->store = s;
     e->deadline_ms = deadline_ms;
-    e->patience_ms = deadline_ms - usher__redis_clock_ms();
+    e->patience_ms = e->spare_ms = deadline_ms - usher__redis_clock_ms();
     e->message = message;
     if (s->map != NULL)
         usher__redis_look(store, deadline_ms);

@@ -167,6 +167,8 @@ static void classes_hold_for_what_is_said_at_the_door(void **state)
           USHER__REDIS_REFUSED },
         { "6.2", "NOPERM this user has no permissions to access one of the keys used as arguments",
           USHER__REDIS_REFUSED },
+        { "7.0", "NOPERM this user has no permissions to run the 'asking' command",
+          USHER__REDIS_REFUSED },
         { "7.0", "NOPERM this user has no permissions to run the 'evalsha' command",
           USHER__REDIS_REFUSED },
         { "7.0", "NOPERM this user has no permissions to run the 'script|load' command",

@@ -11,7 +11,7 @@ usage: cluster.sh [--dir=DIR] [--masters=N] [--replicas=N] [COMMAND [ARGUMENT...
 Starts a Redis Cluster of N masters (3) with N replicas (3) on free ports of 127.0.0.1, runs
 COMMAND with USHER_STORE set to its URL, and ends with its exit code; without one it prints the
 URL and waits until you press ctrl-C.  In the end all servers are stopped, and their directory is
-removed, unless --dir says which one to use.
+removed, unless --dir says which one to use, new or empty.
 
   sh examples/cluster.sh usher number stats desk
   sh examples/cluster.sh sh     # a shell: try usher, and redis-cli -c -p PORT cluster failover
@@ -85,6 +85,7 @@ if [ -z "$dir" ]; then
     dir=$own_dir
 fi
 mkdir -p "$dir"
+[ -z "$(ls -A "$dir")" ] || die "$dir is not empty"
 dir=$(cd "$dir" && pwd)
 
 # ask PORT WORD...: what the server says; errors are no success.
@@ -185,6 +186,11 @@ if [ $# -gt 0 ]; then
     "$@" || rc=$?
     exit "$rc"
 fi
+failover=
+if [ "$replicas" -gt 0 ]; then
+    failover="
+  $client -p ${ports##* } cluster failover     # a replica takes over"
+fi
 cat <<EOF
 $USHER_STORE
 
@@ -194,8 +200,7 @@ $masters masters and $replicas replicas run in $dir.  In another terminal:
   usher number add desk 5550001
   usher number reg desk 5550001
   usher number call desk owner=ann
-  usher status
-  $client -p ${ports##* } cluster failover     # a replica takes over
+  usher status$failover
   usher number show desk 5550001
 
 Press ctrl-C to stop them.

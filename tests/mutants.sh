@@ -455,7 +455,7 @@ mutant 'cluster: the map is asked for with the password of the beginning' backen
     tests/fault/test_redis_password 'each_node*'
 mutant 'cluster: each scope of a node that is silent is waited for' src/engine/room_index.c \
     's/^    if (u->lanes < SILENT_MAX)/    if (u->lanes > SILENT_MAX)/' tests/cluster/test_cluster_apart
-mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE)/    if (n <= 10 * LARGE)/' \
+mutant 'cluster: large scopes are not told of' backends/redis/scan.c 's/^    if (n <= LARGE + NO_RECORDS)/    if (n <= 10 * LARGE)/' \
     tests/fault/test_redis_status 'a_check*'
 mutant 'status: a server that does not answer is left out' backends/redis/status.c \
     's/^        node->why = text(usher__redis_conn_message(r->conn));/        return;/' \

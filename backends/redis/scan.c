@@ -194,6 +194,7 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
 
 /* Of a cluster: while its slot is moved it holds up both nodes, a second and more. */
 #define LARGE 100000
+#define NO_RECORDS 3 /* fields: the header, the settings, the gaps */
 
 static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump *d)
 {
@@ -202,11 +203,12 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
 
     for (size_t p = 0; p < d->fields.n; p++)
         n += d->fields.page[p]->element[1]->elements / 2;
-    if (n <= LARGE)
+    if (n <= LARGE + NO_RECORDS)
         return;
-    (void)snprintf(line, sizeof line,
-                   "redis: %s %.*s has %zu records: while its slot is moved it holds up both nodes",
-                   usher_noun_word(d->noun), (int)d->name->size, d->name->data, n);
+    (void)snprintf(
+        line, sizeof line,
+        "redis: %s %.*s has some %zu records: while its slot is moved it holds up both nodes",
+        usher_noun_word(d->noun), (int)d->name->size, d->name->data, n);
     usher__redis_log(r, USHER_LOG_WARNING, line);
 }
 

@@ -424,7 +424,7 @@ static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher
     struct usher_node node;
 
     (void)deadline_ms;
-    (void)message;
+    message[0] = '\0';
     usher__node_init(&node, ops->name, ops->caps);
     if (ops->identity != NULL)
         node.identity = ops->identity(l->records);

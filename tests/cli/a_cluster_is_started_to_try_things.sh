@@ -24,6 +24,10 @@ holds err.txt 'at least 3 masters'
 lines 1 env REDIS_SERVER="$dir/none" REDIS_CLI=true sh "$cluster" true
 holds err.txt "there is no $dir/none"
 
+mkdir full && : >full/file
+lines 1 env REDIS_SERVER=true REDIS_CLI=true sh "$cluster" --dir="$dir/full" true
+holds err.txt 'is not empty'
+
 ln -sf "${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}" redis-server
 REDIS_SERVER=$dir/redis-server
 export REDIS_SERVER

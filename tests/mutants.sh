@@ -446,7 +446,7 @@ mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/r
     '/^        usher__redis_release(s, tasks, n);/{N;N;s/.*/        if (kept.first != NULL) wait_for_replicas(\&kept, tasks, n, context->deadline_ms);\n    if (context->notify != NULL)\n        usher__redis_release(s, tasks, n);/}' \
     tests/fault/test_redis_wait 'nobody*'
 mutant 'redis: replicas are waited for beyond the deadline' backends/redis/redis.c \
-    's/^    int64_t ms = (deadline_ms - usher__redis_clock_ms()) \* 9 \/ 10;/    int64_t ms = (deadline_ms - usher__redis_clock_ms()) * 9;/' \
+    's/^    return left - (back < left \/ 2/    return left + (back < left \/ 2/' \
     tests/fault/test_redis_wait 'it_does*'
 mutant 'redis: the password is that of the beginning' backends/redis/password.c \
     's/^    if (r->password_file\[0\] != .*/    if (r->password_file[0] != 0 \&\& r->password[0] == 0)/' tests/fault/test_redis_password 'a_file*'

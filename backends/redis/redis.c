@@ -34,6 +34,8 @@ enum progress { TO_SEND, DONE };
 #define ROLE_MS 1000 /* how old may be what is known of the server: its role, which one it is */
 /* A node of a cluster that cannot be talked to for so long: somebody else may have its slots. */
 #define CONNECT_MS 1000
+/* WAIT that has run out is answered up to 100 ms later (hz 10). */
+#define WAIT_BACK_MS 120
 
 static enum usher_status say(char message[192], enum usher_status status, const char *format, ...)
 #ifdef __GNUC__
@@ -1153,11 +1155,19 @@ static void read_wait(struct usher__redis *r, struct usher_task *tasks, size_t n
         freeReplyObject(reply);
 }
 
+/* How long the server may wait, of @left: what it says then must be back in time. */
+static int64_t wait_ms(int64_t left)
+{
+    int64_t back = left / 10 > WAIT_BACK_MS ? left / 10 : WAIT_BACK_MS;
+
+    return left - (back < left / 2 ? back : left / 2);
+}
+
 /* On all connections at once. */
 static void wait_for_replicas(struct kept *kept, struct usher_task *tasks, size_t n,
                               int64_t deadline_ms)
 {
-    int64_t ms = (deadline_ms - usher__redis_clock_ms()) * 9 / 10;
+    int64_t ms = wait_ms(deadline_ms - usher__redis_clock_ms());
 
     for (struct usher__redis *r = kept->first; r != NULL; r = r->next)
         r->waits = send_wait(r, tasks, n, ms);

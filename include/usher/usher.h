@@ -427,9 +427,10 @@ struct usher_command {
     struct usher_text request; /* request id: a repeat gets the first answer; another verb, or
                                 * other arguments, under the same id are invalid */
     int64_t now_ms;            /* with USHER_GIVEN_NOW */
-    /* When it is done, wait until so many replicas of the store have it, or nine tenths of what is
-     * left of the deadline are over: see `replicas` of the reply, which has to be compared.  At
-     * most USHER_WAIT_MAX; 0: do not wait.  Holds up nobody who does not wait himself. */
+    /* When it is done, wait until so many replicas of the store have it, or only a tenth is left of
+     * the time there was (0.12 s at least, half at most), so that the answer is back before the
+     * deadline: see `replicas` of the reply, which has to be compared.  At most USHER_WAIT_MAX;
+     * 0: do not wait.  Holds up nobody who does not wait himself. */
     uint32_t wait;
     union {
         struct usher_number_args number;

@@ -47,6 +47,11 @@ static const struct row {
     {"P13", NULL, "Redis"},
 #endif
     { "P14", bench_replay, NULL },        { "P15", bench_start, NULL },
+#ifdef USHER_WITH_REDIS
+    { "P17", bench_cluster, NULL },
+#else
+    {"P17", NULL, "Redis"},
+#endif
     { "P18", bench_copy, NULL },          { "P20", bench_closing, NULL },
 };
 #define N_ROWS (sizeof rows / sizeof *rows)

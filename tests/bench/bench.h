@@ -153,6 +153,7 @@ void bench_sqlite_places(struct bench *b); /* P10 */
 void bench_redis_one(struct bench *b);     /* P7 */
 void bench_redis_many(struct bench *b);
 void bench_redis_sizes(struct bench *b);
+void bench_cluster(struct bench *b); /* P17 */
 void bench_queue(struct bench *b);   /* P10 */
 void bench_room(struct bench *b);    /* P11 */
 void bench_copy(struct bench *b);    /* P18 */

@@ -20,6 +20,7 @@
  *   calm      nothing fails before, and nothing that begins 2 s after the cluster is ok again
  *   sound     the audit of all masters finds no fault
  *
+ * One process has a library of another version: its scripts have other texts, and so other hashes.
  * What is lost is asked of the store when all is quiet, for each version that anybody was told.
  * USHER_ROUNDS (1; USHER_LONG: 200) of each; a round has the seed USHER_SEED + its number.
  */
@@ -142,6 +143,32 @@ static struct {
     uint64_t seed, random;
     bool loses;
 } now;
+
+/* ---- another version of the library --------------------------------------------------------- */
+
+/* The linker gives the library the second for the first, which is the third here (--wrap). */
+enum usher_status usher__redis_script(const char *noun, char *buffer, size_t size,
+                                      size_t *ret_length);
+enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length);
+enum usher_status __real_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length);
+
+static bool other_version; /* of this process */
+
+enum usher_status __wrap_usher__redis_script(const char *noun, char *buffer, size_t size,
+                                             size_t *ret_length)
+{
+    static const char more[] = "-- of another version\n";
+    enum usher_status status = __real_usher__redis_script(noun, buffer, size, ret_length);
+
+    if (status != USHER_OK || !other_version)
+        return status;
+    if (size > *ret_length + sizeof more - 1)
+        memcpy(buffer + *ret_length, more, sizeof more);
+    *ret_length += sizeof more - 1;
+    return USHER_OK;
+}
 
 /* ---- small things ------------------------------------------------------------------------ */
 
@@ -692,6 +719,7 @@ static int process(unsigned number, uint64_t seed)
     pthread_t thread[THREADS], pulse;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    other_version = number == 1;
     options.timeout_ms = (number == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
     if (usher_open(url, &options, &e) != USHER_OK) {
         (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
@@ -1423,8 +1451,20 @@ static void name_scopes(void)
 
 /* ---- what is done ------------------------------------------------------------------------- */
 
+/* But each master has had the scripts of both versions for each noun. */
 static void nothing(void)
 {
+    static const char field[] = "number_of_cached_scripts:";
+
+    for (unsigned k = 0; k < MASTERS; k++) {
+        redisReply *r = redis_do(master_of(k), "INFO", "memory", NULL);
+        const char *at = r != NULL && r->type == REDIS_REPLY_STRING ? strstr(r->str, field) : NULL;
+        long n = at != NULL ? strtol(at + sizeof field - 1, NULL, 10) : 0;
+
+        freeReplyObject(r);
+        if (n < 2 * (long)NOUNS)
+            wrong("master %u has %ld scripts\n", k, n);
+    }
 }
 
 /* The slots of the scopes of one master go to another; what is moved of each is two keys of

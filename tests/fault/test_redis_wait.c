@@ -24,7 +24,7 @@
 #include "lib/servers.h"
 
 #define PATIENCE_MS 30000
-#define SHORT_MS 600
+#define SHORT_MS 2000
 #define TEXT(s)          \
     {                    \
         s, sizeof(s) - 1 \

@@ -1294,14 +1294,11 @@ static struct redis_server *master_of(unsigned scope)
 
 static struct redis_server *replica_of(struct redis_server *master)
 {
-    char port[32];
+    struct redis_server *replica = redis_cluster_replica_of(cluster, master);
 
-    (void)snprintf(port, sizeof port, "master_port:%d\r", redis_server_port(master));
-    for (int i = 0; i < cluster->nodes; i++)
-        if (redis_server_pid(cluster->node[i]) != 0 && says(cluster->node[i], "replication", port))
-            return cluster->node[i];
-    fail_msg("node %d has no replica", redis_server_port(master));
-    return NULL;
+    if (replica == NULL)
+        wrong("%s\n", redis_reason());
+    return replica;
 }
 
 static void all_run(void)
@@ -1335,15 +1332,6 @@ static void node_timeout(const char *ms)
     for (int i = 0; i < cluster->nodes; i++)
         assert_true(
             redis_do_ok(cluster->node[i], "CONFIG", "SET", "cluster-node-timeout", ms, NULL));
-}
-
-static void print_nodes(struct redis_server *s)
-{
-    redisReply *r = redis_do(s, "CLUSTER", "NODES", NULL);
-
-    if (r != NULL && r->type == REDIS_REPLY_STRING)
-        print_error("as %d sees it:\n%s", redis_server_port(s), r->str);
-    freeReplyObject(r);
 }
 
 /* Nobody is taken for dead who is only slow, and somebody who is dead soon.  Twice this long nobody
@@ -1491,26 +1479,11 @@ static void reshard(void)
     slots_go(to, from, third);
 }
 
-/* The master waits for its replica, so nothing is lost.  One that takes 5 s is given up. */
+/* The master waits for its replica, so nothing is lost. */
 static void hand_over(struct redis_server *from)
 {
-    struct redis_server *to = replica_of(from);
-    int64_t end_us = clock_us() + PATIENCE_MS * 1000, again_us = 0;
-
-    while (is_master(from)) {
-        if (clock_us() > end_us) {
-            print_nodes(from);
-            print_nodes(to);
-            wrong("node %d is not handed over\n", redis_server_port(from));
-        }
-        if (clock_us() > again_us && !is_master(to)) {
-            freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
-            again_us = clock_us() + 6000000;
-        }
-        rest_us(2000);
-    }
-    assert_true(redis_server_wait_info(to, "replication", "role:master", PATIENCE_MS));
-    assert_true(redis_cluster_wait_agreed(cluster, PATIENCE_MS));
+    if (!redis_cluster_hand_over(cluster, from, PATIENCE_MS))
+        wrong("%s\n", redis_reason());
 }
 
 static void failover(void)

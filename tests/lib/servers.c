@@ -1162,12 +1162,60 @@ struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_s
     return owner;
 }
 
-/* ---- slots that move ---- */
-
 static bool is_master(struct redis_server *s)
 {
     return text_contains(redis_do(s, "INFO", "replication", NULL), "role:master");
 }
+
+struct redis_server *redis_cluster_replica_of(struct redis_cluster *c,
+                                              const struct redis_server *master)
+{
+    char port[32];
+
+    snprintf(port, sizeof port, "master_port:%d\r", master->port);
+    for (int i = 0; i < c->nodes; i++)
+        if (redis_server_pid(c->node[i]) != 0 &&
+            text_contains(redis_do(c->node[i], "INFO", "replication", NULL), port))
+            return c->node[i];
+    fail("node %d has no replica", master->port);
+    return NULL;
+}
+
+static void tell_nodes(struct redis_server *s)
+{
+    redisReply *r = redis_do(s, "CLUSTER", "NODES", NULL);
+
+    if (r != NULL && r->type == REDIS_REPLY_STRING)
+        fprintf(stderr, "as %d sees it:\n%s", s->port, r->str);
+    freeReplyObject(r);
+}
+
+/* One that takes 5 s is given up by the nodes. */
+bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *master, int timeout_ms)
+{
+    struct redis_server *to = redis_cluster_replica_of(c, master);
+    int64_t until = now_ms() + timeout_ms, again = 0;
+
+    if (to == NULL)
+        return told(false);
+    while (is_master(master)) {
+        if (now_ms() > until) {
+            tell_nodes(master);
+            tell_nodes(to);
+            fail("node %d is not handed over after %d ms", master->port, timeout_ms);
+            return told(false);
+        }
+        if (now_ms() > again && !is_master(to)) {
+            freeReplyObject(redis_do(to, "CLUSTER", "FAILOVER", NULL));
+            again = now_ms() + 6000;
+        }
+        pause_briefly();
+    }
+    return redis_server_wait_info(to, "replication", "role:master", timeout_ms) &&
+           redis_cluster_wait_agreed(c, timeout_ms);
+}
+
+/* ---- slots that move ---- */
 
 static bool set_slot(struct redis_server *s, const struct redis_move *m, const char *what,
                      const char *id)
@@ -1194,7 +1242,8 @@ bool redis_move_key(const struct redis_move *m, const char *key)
 
     snprintf(port, sizeof port, "%d", m->target->port);
     r = redis_do(m->source, "MIGRATE", m->target->address, port, key, "0", "60000", NULL);
-    moved = r != NULL && r->type == REDIS_REPLY_STATUS && strcmp(r->str, "OK") == 0;
+    moved = r != NULL && r->type == REDIS_REPLY_STATUS &&
+            (strcmp(r->str, "OK") == 0 || strcmp(r->str, "NOKEY") == 0);
     if (!moved)
         fail("MIGRATE %s: %s", key, r != NULL && r->str != NULL ? r->str : "no answer");
     freeReplyObject(r);

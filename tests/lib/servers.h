@@ -146,6 +146,14 @@ struct redis_server *redis_cluster_owner(struct redis_cluster *c, struct redis_s
 /* Waits until CLUSTER INFO of one node contains @text. */
 bool redis_node_wait_info(struct redis_server *s, const char *text, int timeout_ms);
 
+/* A node that runs and follows @master; NULL: there is none. */
+struct redis_server *redis_cluster_replica_of(struct redis_cluster *c,
+                                              const struct redis_server *master);
+
+/* A replica of @master becomes master in its place, when it has all of it (CLUSTER FAILOVER).
+ * Returns when all nodes, all of which run, agree on it. */
+bool redis_cluster_hand_over(struct redis_cluster *c, struct redis_server *master, int timeout_ms);
+
 /* A node's name in the cluster, 40 digits. */
 bool redis_node_id(struct redis_server *s, char id[41]);
 
@@ -160,6 +168,7 @@ struct redis_move {
 /* Waits until the nodes agree: who does not know the greatest epoch takes one that another has,
  * too, and then the slot is either's. */
 bool redis_move_begin(struct redis_move *m);
+/* Or it is gone: done, too. */
 bool redis_move_key(const struct redis_move *m, const char *key);
 bool redis_move_end(const struct redis_move *m); /* with the keys that are left */
 

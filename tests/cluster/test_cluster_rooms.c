@@ -1,0 +1,451 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rooms on a cluster, which are in one scope each and in the index, another scope, mostly on
+ * another master.  Threads on one engine open, fill and close rooms while slots of rooms and of the
+ * index move and masters change, with a watcher on all rooms and one on one of them.
+ *
+ *   order    notices of a room come in order of version, each on the one before; a gap is a change
+ *            whose answer did not come.  A new life of a room begins at the beginning
+ *   same     who watches one room hears the same of it as who watches all
+ *   index    in the end those rooms are listed that are open, and the check finds no fault; where
+ *            something failed or was lost, after it was repaired
+ *
+ * USHER_ROUNDS (1; USHER_LONG: 200) of each; a round has the seed USHER_SEED + its number.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "engine/room_index.h"
+#include "lib/line.h"
+#include "lib/servers.h"
+#include "lib/share.h"
+
+#define MASTERS 3
+#define NODES 6
+#define THREADS 8
+#define ROOMS 24
+#define MOVES 3 /* rooms whose slots move, with their parts of the index */
+#define TIMEOUT_MS (share_slow() ? 8000 : 1500)
+#define PATIENCE_MS 60000
+
+/* What a watcher has heard of a room. */
+struct heard {
+    uint64_t epoch, version;
+    uint64_t notices, lives, gaps;
+    uint64_t sum; /* of versions, to compare with another watcher */
+};
+
+struct caller {
+    uint64_t random;
+    pthread_t thread;
+    _Atomic unsigned calls;
+    unsigned failed, lost;
+    char bad[256];
+};
+
+static struct redis_cluster *cluster;
+static char url[REDIS_URL_MAX];
+static struct usher_engine *engine;
+static struct caller callers[THREADS];
+static unsigned running; /* of them */
+static _Atomic bool stop;
+
+static struct {
+    const char *what;
+    uint64_t seed, random;
+    bool loses;
+    pthread_mutex_t lock; /* of what follows */
+    struct heard of[ROOMS], alone;
+    char bad[256];
+} now = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+#define wrong(...)                                                                      \
+    do {                                                                                \
+        print_error("%s, USHER_SEED=%" PRIu64 " USHER_ROUNDS=1: ", now.what, now.seed); \
+        print_error(__VA_ARGS__);                                                       \
+        fail_msg(" ");                                                                  \
+    } while (0)
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void rest_us(long us)
+{
+    struct timespec ts = { 0, us * 1000 };
+
+    (void)nanosleep(&ts, NULL);
+}
+
+static unsigned below(uint64_t *random, unsigned n)
+{
+    uint64_t z = (*random += UINT64_C(0x9e3779b97f4a7c15));
+
+    z = (z ^ (z >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+    z = (z ^ (z >> 27)) * UINT64_C(0x94d049bb133111eb);
+    return (unsigned)((z ^ (z >> 31)) % n);
+}
+
+/* ---- watchers --------------------------------------------------------------------------- */
+
+static void hear(struct heard *h, const struct usher_notice *n)
+{
+    bool begins = n->epoch != h->epoch;
+
+    if (n->verb == USHER_NOTICE_LOST)
+        return;
+    if (!begins && n->version <= h->version && now.bad[0] == '\0')
+        (void)snprintf(now.bad, sizeof now.bad,
+                       "room %.*s: version %" PRIu64 " is told after %" PRIu64, (int)n->scope.size,
+                       n->scope.data, n->version, h->version);
+    h->gaps += n->before != (begins ? 0 : h->version);
+    h->lives += begins;
+    h->notices++;
+    h->sum += n->version ^ n->epoch;
+    h->epoch = n->epoch;
+    h->version = n->version;
+}
+
+static void hear_all(void *payload, const struct usher_notice *n)
+{
+    unsigned i = 0;
+
+    (void)payload;
+    for (size_t k = 4; k < n->scope.size; k++) /* behind "hall" */
+        i = i * 10 + (unsigned)(n->scope.data[k] - '0');
+    (void)pthread_mutex_lock(&now.lock);
+    if (i < ROOMS)
+        hear(&now.of[i], n);
+    (void)pthread_mutex_unlock(&now.lock);
+}
+
+static void hear_one(void *payload, const struct usher_notice *n)
+{
+    (void)payload;
+    (void)pthread_mutex_lock(&now.lock);
+    hear(&now.alone, n);
+    (void)pthread_mutex_unlock(&now.lock);
+}
+
+/* ---- callers ---------------------------------------------------------------------------- */
+
+static void *caller_main(void *payload)
+{
+    struct caller *c = payload;
+
+    while (!atomic_load(&stop)) {
+        unsigned what = below(&c->random, 100), room = below(&c->random, ROOMS);
+        unsigned member = below(&c->random, 5);
+        struct usher_reply r;
+        enum usher_status status;
+        char text[96];
+
+        if (what < 20)
+            (void)snprintf(text, sizeof text, "room open hall%u", room);
+        else if (what < 45)
+            (void)snprintf(text, sizeof text, "room join hall%u m%u", room, member);
+        else if (what < 70)
+            (void)snprintf(text, sizeof text, "room set hall%u f v%u", room, c->calls);
+        else if (what < 85)
+            (void)snprintf(text, sizeof text, "room leave hall%u m%u", room, member);
+        else if (what < 97)
+            (void)snprintf(text, sizeof text, "room close hall%u", room);
+        else
+            text[0] = '\0';
+        status = text[0] != '\0' ? line_execute(engine, &r, "%s", text)
+                                 : usher_room_list(engine, NULL, 0, ROOMS, -1, &r);
+        c->failed += status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
+        c->lost += status == USHER_LOST;
+        if ((status == USHER_INVALID || status == USHER_NOMEM) && c->bad[0] == '\0')
+            (void)snprintf(c->bad, sizeof c->bad, "%s: %s (%.100s)", text,
+                           usher_status_word(status), r.message);
+        usher_reply_done(&r);
+        atomic_fetch_add(&c->calls, 1);
+        rest_us(500);
+    }
+    return NULL;
+}
+
+/* A test that fails leaves them. */
+static int callers_end(void **state)
+{
+    (void)state;
+    atomic_store(&stop, true);
+    while (running > 0)
+        (void)pthread_join(callers[--running].thread, NULL);
+    return 0;
+}
+
+static void wait_calls(unsigned n)
+{
+    unsigned have[THREADS];
+    int64_t end_ms = clock_ms() + PATIENCE_MS;
+
+    for (unsigned i = 0; i < THREADS; i++)
+        have[i] = atomic_load(&callers[i].calls);
+    for (unsigned i = 0; i < THREADS; i++)
+        while (atomic_load(&callers[i].calls) < have[i] + n) {
+            if (clock_ms() > end_ms)
+                wrong("caller %u does not get on\n", i);
+            rest_us(2000);
+        }
+}
+
+/* ---- what is done ----------------------------------------------------------------------- */
+
+static int slot_of(const char *scope)
+{
+    char key[32];
+    redisReply *r;
+    int slot;
+
+    (void)snprintf(key, sizeof key, "{%.24s}", scope);
+    r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+    assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+    slot = (int)r->integer;
+    freeReplyObject(r);
+    return slot;
+}
+
+/* To the next master, and back. */
+static void slot_moves(int slot)
+{
+    struct redis_server *from = redis_cluster_owner(cluster, cluster->node[0], slot), *to = NULL;
+
+    assert_non_null(from);
+    for (int other = 0; to == NULL || to == from; other++)
+        to = redis_cluster_owner(cluster, cluster->node[0], other * (16384 / MASTERS) + 100);
+    for (int i = 0; i < 2; i++) {
+        struct redis_move move = { cluster, i == 0 ? from : to, i == 0 ? to : from, slot, "", "" };
+
+        assert_true(redis_move_begin(&move));
+        wait_calls(4);
+        assert_true(redis_move_end(&move));
+        wait_calls(4);
+    }
+}
+
+static void slots_move(void)
+{
+    for (int i = 0; i < MOVES; i++) {
+        char name[16], part[USHER__ROOM_PARTITION];
+        int n = snprintf(name, sizeof name, "hall%u", below(&now.random, ROOMS));
+        struct usher_text room = { name, (size_t)n };
+
+        usher__room_partition(&room, part);
+        slot_moves(slot_of(name));
+        slot_moves(slot_of(part));
+    }
+}
+
+static void masters_are_handed_over(void)
+{
+    for (int i = 0; i < MASTERS; i++) {
+        struct redis_server *master =
+            redis_cluster_owner(cluster, cluster->node[0], i * (16384 / MASTERS) + 100);
+
+        assert_non_null(master);
+        if (!redis_cluster_hand_over(cluster, master, PATIENCE_MS))
+            wrong("%s\n", redis_reason());
+        wait_calls(10);
+    }
+}
+
+static void a_master_dies(void)
+{
+    struct redis_server *master = redis_cluster_owner(
+        cluster, cluster->node[0], (int)below(&now.random, MASTERS) * (16384 / MASTERS) + 100);
+    struct redis_server *heir = redis_cluster_replica_of(cluster, master);
+
+    assert_non_null(heir);
+    assert_int_equal(redis_server_kill(master, SIGKILL), 0);
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+    wait_calls(10);
+    assert_true(redis_server_restart(master));
+}
+
+/* ---- afterwards ------------------------------------------------------------------------- */
+
+static void say(void *payload, const char *line)
+{
+    (void)payload;
+    print_message("  %s\n", line);
+}
+
+/* @calm: all was answered, and nothing was lost. */
+static void judge_index(bool calm)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_check_result found = { 0 };
+    struct usher_engine *e;
+    struct usher_reply list;
+    unsigned open = 0;
+
+    options.timeout_ms = PATIENCE_MS;
+    assert_int_equal(usher_open(url, &options, &e), USHER_OK);
+    if (!calm)
+        assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
+    assert_int_equal(usher_check(e, 0, say, NULL, &found), USHER_OK);
+    if (found.faults != 0 || found.partial)
+        wrong("%" PRIu64 " faults\n", found.faults);
+    assert_int_equal(usher_room_list(e, NULL, 0, 2 * ROOMS, -1, &list), USHER_OK);
+    for (unsigned i = 0; i < ROOMS; i++) {
+        char name[16];
+        int size = snprintf(name, sizeof name, "hall%u", i);
+        struct usher_reply r;
+        unsigned times = 0;
+        enum usher_status status = line_execute(e, &r, "room show %s", name);
+
+        for (size_t k = 0; k < list.of.room.n_rows; k++)
+            times += list.of.room.rows[k].id.size == (size_t)size &&
+                     memcmp(list.of.room.rows[k].id.data, name, (size_t)size) == 0;
+        if (times != (status == USHER_OK))
+            wrong("%s is listed %u times: %s\n", name, times, usher_status_word(status));
+        open += times;
+        usher_reply_done(&r);
+    }
+    assert_int_equal(list.of.room.n_rows, open);
+    usher_reply_done(&list);
+    usher_close(e);
+}
+
+static void judge_notices(unsigned failed)
+{
+    uint64_t notices = 0, lives = 0, gaps = 0;
+
+    if (now.bad[0] != '\0')
+        wrong("%s\n", now.bad);
+    for (unsigned i = 0; i < ROOMS; i++) {
+        notices += now.of[i].notices;
+        lives += now.of[i].lives;
+        gaps += now.of[i].gaps;
+    }
+    print_message("%s, seed %" PRIu64 ": %" PRIu64 " notices of %" PRIu64 " lives, %" PRIu64
+                  " gaps, %u calls failed\n",
+                  now.what, now.seed, notices, lives, gaps, failed);
+    if (notices < 10 * (uint64_t)ROOMS || lives < 2 * (uint64_t)ROOMS)
+        wrong("too little was heard\n");
+    if (!now.loses && gaps > failed)
+        wrong("%" PRIu64 " gaps, though only %u calls failed\n", gaps, failed);
+    if (memcmp(&now.of[0], &now.alone, sizeof now.alone) != 0)
+        wrong("of hall0 %" PRIu64 " and %" PRIu64 " notices were heard\n", now.of[0].notices,
+              now.alone.notices);
+}
+
+static void one_round(void (*change)(void))
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_watch *all, *one;
+    unsigned failed = 0, lost = 0;
+
+    for (int i = 0; i < cluster->nodes; i++)
+        if (redis_do_ok(cluster->node[i], "READWRITE", NULL)) /* of a replica it is refused */
+            freeReplyObject(redis_do(cluster->node[i], "FLUSHALL", NULL));
+    memset(now.of, 0, sizeof now.of);
+    memset(&now.alone, 0, sizeof now.alone);
+    now.bad[0] = '\0';
+    options.timeout_ms = TIMEOUT_MS;
+    assert_int_equal(usher_open(url, &options, &engine), USHER_OK);
+    assert_int_equal(usher_watch(engine, USHER_ROOM, NULL, hear_all, NULL, &all), USHER_OK);
+    assert_int_equal(usher_watch(engine, USHER_ROOM, "hall0", hear_one, NULL, &one), USHER_OK);
+    atomic_store(&stop, false);
+    memset(callers, 0, sizeof callers);
+    for (running = 0; running < THREADS; running++) {
+        callers[running].random = now.seed * THREADS + running;
+        assert_int_equal(
+            pthread_create(&callers[running].thread, NULL, caller_main, &callers[running]), 0);
+    }
+    wait_calls(60);
+    change();
+    wait_calls(60);
+    (void)callers_end(NULL);
+    for (unsigned i = 0; i < THREADS; i++) {
+        if (callers[i].bad[0] != '\0')
+            wrong("caller %u: %s\n", i, callers[i].bad);
+        failed += callers[i].failed;
+        lost += callers[i].lost;
+    }
+    usher_unwatch(engine, all);
+    usher_unwatch(engine, one);
+    usher_close(engine);
+    if (!now.loses && lost > 0)
+        wrong("%u calls were told that something is lost\n", lost);
+    judge_notices(failed);
+    judge_index(failed == 0 && !now.loses);
+}
+
+static void rounds(const char *what, void (*change)(void), bool loses)
+{
+    uint64_t seed = number_from("USHER_SEED", 20261123);
+    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 1);
+
+    for (uint64_t i = 0; i < n; i++) {
+        now.what = what;
+        now.seed = now.random = seed + i;
+        now.loses = loses;
+        if (!redis_cluster_wait_whole(cluster, PATIENCE_MS) ||
+            !redis_cluster_wait_agreed(cluster, PATIENCE_MS))
+            wrong("%s\n", redis_reason());
+        one_round(change);
+    }
+}
+
+static void notices_come_in_order_while_slots_move(void **state)
+{
+    (void)state;
+    rounds("slots move", slots_move, false);
+}
+
+static void notices_come_in_order_while_masters_change(void **state)
+{
+    (void)state;
+    rounds("masters are handed over", masters_are_handed_over, false);
+}
+
+static void the_index_is_right_after_a_master_died(void **state)
+{
+    (void)state;
+    rounds("a master dies", a_master_dies, true);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_teardown(notices_come_in_order_while_slots_move, callers_end),
+        cmocka_unit_test_teardown(notices_come_in_order_while_masters_change, callers_end),
+        cmocka_unit_test_teardown(the_index_is_right_after_a_master_died, callers_end),
+    };
+    static const char *const config[] = { "cluster-node-timeout 2000", NULL };
+    struct redis_server_options options = { .config = config };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    cluster = redis_cluster_start(MASTERS, NODES - MASTERS, &options);
+    if (cluster == NULL)
+        return redis_skip();
+    (void)redis_cluster_url(cluster, url);
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_cluster_stop(cluster);
+    return result;
+}

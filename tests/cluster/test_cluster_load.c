@@ -5,8 +5,8 @@
  * Processes with several threads each take numbers, gap-free serials, ids and visits, and set a
  * field of a room by compare-and-set, on scopes that lie on each master.  Each thread, a client,
  * keeps a journal of what it was told, in memory that outlives it.  Meanwhile an operator moves
- * slots, hands masters over, kills them, stops them, restarts everything, adds a node and takes
- * it away.  Behind it:
+ * slots, hands masters over, kills them, stops them, cuts one off together with one of the
+ * processes (cable.h), restarts everything, adds a node and takes it away.  Behind it:
  *
  *   once      what two clients had at the same time one of them has lost, and of values that were
  *             replaced twice one replacement is lost; no token was given twice
@@ -47,6 +47,7 @@
 
 #include <usher/usher.h>
 
+#include "lib/cable.h"
 #include "lib/line.h"
 #include "lib/servers.h"
 #include "lib/share.h"
@@ -137,11 +138,13 @@ static char url[REDIS_URL_MAX];
 static char scope_name[NOUNS][SCOPES][16];
 static int scope_slot[NOUNS][SCOPES];
 static pid_t child[PROCESSES];
+static struct cable cable;
 
 static struct {
     const char *what;
     uint64_t seed, random;
     bool loses;
+    bool apart; /* process 0 is at the first end of the cable, all else at the other */
 } now;
 
 /* ---- another version of the library --------------------------------------------------------- */
@@ -719,6 +722,8 @@ static int process(unsigned number, uint64_t seed)
     pthread_t thread[THREADS], pulse;
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (now.apart)
+        cable_enter(&cable, number == 0 ? 0 : 1);
     other_version = number == 1;
     options.timeout_ms = (number == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
     if (usher_open(url, &options, &e) != USHER_OK) {
@@ -1583,6 +1588,27 @@ static void add_and_remove(void)
     assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
 }
 
+/* The first master, alone with one process, serves that until it notices; the others have another
+ * in its place by then.  Nobody is told that he is not connected: what is sent is not answered. */
+static void cut_off(void)
+{
+    struct redis_server *master = cluster->node[0], *heir;
+
+    for (unsigned k = 0; k < MASTERS && !is_master(master); k++)
+        if (replica_of(master_of(k)) == master)
+            hand_over(master_of(k));
+    heir = replica_of(master);
+    assert_true(cable_pull(&cable));
+    cable_enter(&cable, 1);
+    assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
+    assert_true(redis_node_wait_info(heir, "cluster_state:ok", PATIENCE_MS));
+    assert_true(redis_node_wait_info(master, "cluster_state:fail", PATIENCE_MS));
+    assert_true(cable_plug(&cable));
+    cable_enter(&cable, 1);
+    assert_true(redis_server_wait_info(master, "replication", "role:slave", PATIENCE_MS));
+    assert_true(redis_cluster_wait_ok(cluster, PATIENCE_MS));
+}
+
 /* ---- rounds ------------------------------------------------------------------------------- */
 
 static void rounds(const char *what, void (*change)(void), bool loses)
@@ -1642,6 +1668,52 @@ ROUNDS_OF(busy_slots_move_and_come_back, reshard, "slots move", false)
 ROUNDS_OF(all_masters_are_handed_over, failover, "masters are handed over", false)
 ROUNDS_OF(a_master_is_killed, kill_master, "a master is killed", true)
 ROUNDS_OF(a_master_stands_still_and_goes_on, stop_master, "a master stands still", true)
+static struct redis_cluster *at_home; /* while another is made use of */
+
+static int meet_again(void **state)
+{
+    (void)tear_down(state);
+    if (at_home != NULL) {
+        redis_cluster_stop(cluster);
+        cluster = at_home;
+        at_home = NULL;
+        (void)redis_cluster_url(cluster, url);
+    }
+    now.apart = false;
+    cable_done(&cable);
+    memset(&cable, 0, sizeof cable);
+    return 0;
+}
+
+static void a_master_is_cut_off(void **state)
+{
+    struct redis_server_options options = { .cluster = true };
+    struct redis_server *node[NODES];
+
+    (void)state;
+    if (!cable_lay(&cable)) {
+        const char *no_skip = getenv("USHER_NO_SKIP");
+
+        print_error("skip: nobody can be cut off: %s\n", cable_reason());
+        if (no_skip != NULL && strcmp(no_skip, "1") == 0)
+            fail_msg("nothing may be skipped");
+        skip();
+    }
+    for (int i = 0; i < NODES; i++) {
+        options.address = cable_address[i > 0];
+        options.netns = cable.end[i > 0];
+        node[i] = redis_server_start(&options);
+    }
+    at_home = cluster;
+    cluster = redis_cluster_of(MASTERS, NODES - MASTERS, node, true);
+    if (cluster == NULL)
+        fail_msg("%s", redis_reason());
+    (void)redis_cluster_url(cluster, url);
+    now.apart = true;
+    cable_enter(&cable, 1);
+    rounds("a master is cut off", cut_off, true);
+}
+
 ROUNDS_OF(scripts_are_flushed, flush_scripts, "scripts are flushed", false)
 ROUNDS_OF(all_nodes_are_restarted, rolling_restart, "nodes are restarted", false)
 ROUNDS_OF(a_node_is_added_and_removed, add_and_remove, "a node comes and goes", false)
@@ -1654,6 +1726,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_setup_teardown(all_masters_are_handed_over, make_well, tear_down),
         cmocka_unit_test_setup_teardown(a_master_is_killed, make_well, tear_down),
         cmocka_unit_test_setup_teardown(a_master_stands_still_and_goes_on, make_well, tear_down),
+        cmocka_unit_test_setup_teardown(a_master_is_cut_off, make_well, meet_again),
         cmocka_unit_test_setup_teardown(scripts_are_flushed, make_well, tear_down),
         cmocka_unit_test_setup_teardown(all_nodes_are_restarted, make_well, tear_down),
         cmocka_unit_test_setup_teardown(a_node_is_added_and_removed, make_well, tear_down),

@@ -793,7 +793,7 @@ static void clients_go_to(struct world *w, const struct redis_server *s)
 
 static void cluster_begin(struct world *w, struct redis_server **node, int replicas)
 {
-    cluster = redis_cluster_of(MASTERS, replicas, node);
+    cluster = redis_cluster_of(MASTERS, replicas, node, false);
     if (cluster == NULL)
         fail_msg("%s", redis_reason());
     serve(w, cluster->node[0]);

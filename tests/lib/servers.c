@@ -1014,7 +1014,8 @@ struct redis_cluster *redis_cluster_start(int primaries, int replicas,
     return c;
 }
 
-struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node)
+struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node,
+                                       bool evenly)
 {
     struct redis_cluster *c = checked(calloc(1, sizeof *c));
     bool good = true;
@@ -1026,7 +1027,7 @@ struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis
         c->node[i] = node[i];
         good = good && node[i] != NULL;
     }
-    if (good && cluster_form(c, true))
+    if (good && cluster_form(c, !evenly))
         return c;
     redis_cluster_stop(c);
     return NULL;

@@ -125,9 +125,10 @@ struct redis_cluster *redis_cluster_start(int primaries, int replicas,
 void redis_cluster_stop(struct redis_cluster *c); /* takes NULL */
 
 /* The same of servers that run, each a cluster node that knows no other, primaries first, and
- * that are its own from then on, even if it fails.  The first primary has all slots but the
- * last few, one for each of the others: what the others have is their vote. */
-struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node);
+ * that are its own from then on, even if it fails.  Not @evenly, the first primary has all slots
+ * but the last few, one for each of the others: what the others have is their vote. */
+struct redis_cluster *redis_cluster_of(int primaries, int replicas, struct redis_server **node,
+                                       bool evenly);
 
 /* Waits until every node that runs and is not paused by SIGSTOP says cluster_state:ok. */
 bool redis_cluster_wait_ok(struct redis_cluster *c, int timeout_ms);

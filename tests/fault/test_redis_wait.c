@@ -239,6 +239,73 @@ static void who_may_not_wait_is_told_so(void **state)
     usher_close(e);
 }
 
+/* In one batch each master is asked for its own, of which one stands still. */
+static void each_master_of_a_cluster_waits_for_its_own(void **state)
+{
+    enum { MASTERS = 3, POOLS = 12 };
+    struct redis_cluster *cluster = redis_cluster_start(MASTERS, MASTERS, NULL);
+    struct usher_options opt = USHER_OPTIONS_INIT;
+    struct usher_command c[POOLS];
+    struct usher_reply r[POOLS];
+    struct line l[POOLS];
+    unsigned home[POOLS], n_of[MASTERS] = { 0 };
+    struct usher_engine *e;
+    char url[REDIS_URL_MAX];
+
+    (void)state;
+    if (cluster == NULL)
+        fail_msg("%s", redis_reason());
+    for (unsigned i = 0; i < POOLS; i++) {
+        char text[64], key[24];
+        redisReply *reply;
+
+        (void)snprintf(key, sizeof key, "{w%u}", i);
+        reply = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+        assert_true(reply != NULL && reply->type == REDIS_REPLY_INTEGER);
+        home[i] = (unsigned)(reply->integer * MASTERS / 16384);
+        n_of[home[i]]++;
+        freeReplyObject(reply);
+        (void)snprintf(text, sizeof text, "number add w%u 1 wait=1", i);
+        line_read(&l[i], text);
+        c[i] = l[i].c;
+    }
+    for (unsigned k = 0; k < MASTERS; k++)
+        assert_true(n_of[k] > 0);
+    opt.timeout_ms = PATIENCE_MS;
+    assert_int_equal(usher_open(redis_cluster_url(cluster, url), &opt, &e), USHER_OK);
+    assert_int_equal(usher_execute(e, c, r, POOLS), USHER_OK);
+    for (unsigned i = 0; i < POOLS; i++) {
+        if (r[i].status != USHER_OK || r[i].replicas != 1)
+            fail_msg("w%u: %s, %u replicas (%s)", i, usher_status_word(r[i].status),
+                     (unsigned)r[i].replicas, r[i].message);
+        usher_reply_done(&r[i]);
+    }
+    usher_close(e);
+    opt.timeout_ms = SHORT_MS;
+    assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
+    assert_int_equal(redis_server_kill(cluster->node[MASTERS], SIGSTOP), 0); /* of the first */
+    /* what is the same already has not been written again: one more of each */
+    for (unsigned i = 0; i < POOLS; i++) {
+        char text[64];
+
+        line_done(&l[i]);
+        (void)snprintf(text, sizeof text, "number add w%u 2 wait=1", i);
+        line_read(&l[i], text);
+        c[i] = l[i].c;
+    }
+    assert_int_equal(usher_execute(e, c, r, POOLS), USHER_OK);
+    for (unsigned i = 0; i < POOLS; i++) {
+        if (r[i].status != USHER_OK || r[i].replicas != (home[i] != 0))
+            fail_msg("w%u: %s, %u replicas (%s)", i, usher_status_word(r[i].status),
+                     (unsigned)r[i].replicas, r[i].message);
+        usher_reply_done(&r[i]);
+        line_done(&l[i]);
+    }
+    assert_int_equal(redis_server_kill(cluster->node[MASTERS], SIGCONT), 0);
+    usher_close(e);
+    redis_cluster_stop(cluster);
+}
+
 static void a_store_without_replicas_has_none(void **state)
 {
     struct usher_engine *e;
@@ -258,6 +325,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(a_batch_waits_for_those_that_ask),
         cmocka_unit_test(nobody_else_waits),
         cmocka_unit_test(who_may_not_wait_is_told_so),
+        cmocka_unit_test(each_master_of_a_cluster_waits_for_its_own),
         cmocka_unit_test(a_store_without_replicas_has_none),
     };
     struct redis_server_options options = { 0 };

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Nodes that have names: three masters that announce one, asked for by one.  A name that cannot be
+ * resolved is the trouble of those who need that node, and of nobody else, and only as long as it
+ * is announced.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define MASTERS 3
+#define TIMEOUT_MS 3000
+#define PATIENCE_MS 60000
+
+static struct redis_cluster *cluster;
+static char pool[MASTERS][16]; /* one on each */
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static struct usher_engine *opened(const char *host)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+    char url[128];
+
+    options.timeout_ms = TIMEOUT_MS;
+    (void)snprintf(url, sizeof url, "redis+cluster://%s:%d", host,
+                   redis_server_port(cluster->node[0]));
+    if (usher_open(url, &options, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static void must(struct usher_engine *e, const char *verb, unsigned k, enum usher_status status,
+                 const char *words)
+{
+    struct usher_reply r;
+
+    if (line_execute(e, &r, "number %s %s 100", verb, pool[k]) != status ||
+        strstr(r.message, words) == NULL)
+        fail_msg("number %s %s: %s (%s)", verb, pool[k], usher_status_word(r.status), r.message);
+    usher_reply_done(&r);
+}
+
+static void name_pools(void)
+{
+    for (unsigned k = 0, i = 0; k < MASTERS; i++) {
+        char key[24];
+        redisReply *r;
+
+        (void)snprintf(pool[k], sizeof pool[k], "p%u", i);
+        (void)snprintf(key, sizeof key, "{%s}", pool[k]);
+        r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", key, NULL);
+        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+        k += redis_cluster_owner(cluster, cluster->node[0], (int)r->integer) == cluster->node[k];
+        freeReplyObject(r);
+    }
+}
+
+/* All nodes say that the last one has @name. */
+static void announce(const char *name)
+{
+    int64_t end_ms = clock_ms() + PATIENCE_MS;
+
+    assert_true(redis_do_ok(cluster->node[MASTERS - 1], "CONFIG", "SET",
+                            "cluster-announce-hostname", name, NULL));
+    for (int i = 0; i < MASTERS;) {
+        redisReply *r = redis_do(cluster->node[i], "CLUSTER", "SLOTS", NULL);
+        bool says = false;
+
+        assert_true(r != NULL && r->type == REDIS_REPLY_ARRAY);
+        for (size_t k = 0; k < r->elements; k++) {
+            const redisReply *node = r->element[k]->element[2];
+
+            says = says ||
+                   (node->element[1]->integer == redis_server_port(cluster->node[MASTERS - 1]) &&
+                    node->element[0]->type == REDIS_REPLY_STRING &&
+                    strcmp(node->element[0]->str, name) == 0);
+        }
+        freeReplyObject(r);
+        i += says;
+        assert_true(clock_ms() < end_ms);
+    }
+}
+
+static void nodes_are_found_by_their_names(void **state)
+{
+    struct usher_engine *e = opened("localhost");
+    struct usher_check_result found = { 0 };
+
+    (void)state;
+    for (unsigned k = 0; k < MASTERS; k++)
+        must(e, "add", k, USHER_OK, "");
+    for (unsigned k = 0; k < MASTERS; k++)
+        must(e, "del", k, USHER_OK, "");
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_true(found.scopes == MASTERS && found.faults == 0);
+    usher_close(e);
+}
+
+static void a_name_that_is_nobodys_harms_nobody_else(void **state)
+{
+    char name[100]; /* a part of it is longer than 63, so nobody is asked */
+    struct usher_engine *before = opened("127.0.0.1"), *e;
+    struct usher_check_result found = { 0 };
+    char port[16];
+    int64_t begin_ms;
+
+    (void)state;
+    for (unsigned k = 0; k < MASTERS; k++)
+        must(before, "add", k, USHER_OK, "");
+    memset(name, 'x', 70);
+    memcpy(name + 70, ".example", sizeof ".example");
+    announce(name);
+    e = opened("localhost");
+    (void)snprintf(port, sizeof port, ":%d", redis_server_port(cluster->node[MASTERS - 1]));
+
+    begin_ms = clock_ms();
+    must(e, "add", MASTERS - 1, USHER_UNAVAILABLE, port);
+    if (clock_ms() - begin_ms > TIMEOUT_MS + 500)
+        fail_msg("it took %d ms", (int)(clock_ms() - begin_ms));
+    begin_ms = clock_ms();
+    for (unsigned k = 0; k < MASTERS - 1; k++)
+        must(e, "add", k, USHER_SAME, "");
+    assert_true(clock_ms() - begin_ms < TIMEOUT_MS);
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
+    assert_true(found.partial && found.scopes >= MASTERS - 1 && found.faults == 0);
+    assert_non_null(strstr(usher_message(e), port));
+    /* who knows the node has no need of its name */
+    must(before, "add", MASTERS - 1, USHER_SAME, "");
+
+    announce("localhost");
+    must(e, "add", MASTERS - 1, USHER_SAME, "");
+    assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
+    assert_true(found.faults == 0 && !found.partial);
+    usher_close(before);
+    usher_close(e);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nodes_are_found_by_their_names),
+        cmocka_unit_test(a_name_that_is_nobodys_harms_nobody_else),
+    };
+    static const char *const config[] = { "cluster-announce-hostname localhost",
+                                          "cluster-preferred-endpoint-type hostname", NULL };
+    struct redis_server_options options = { .config = config };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    cluster = redis_cluster_start(MASTERS, 0, &options);
+    if (cluster == NULL)
+        return redis_skip();
+    name_pools();
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_cluster_stop(cluster);
+    return result;
+}

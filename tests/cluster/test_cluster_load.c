@@ -22,7 +22,7 @@
  *
  * One process has a library of another version: its scripts have other texts, and so other hashes.
  * What is lost is asked of the store when all is quiet, for each version that anybody was told.
- * USHER_ROUNDS (1; USHER_LONG: 200) of each; a round has the seed USHER_SEED + its number.
+ * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
  */
 #include "config.h"
 
@@ -1614,7 +1614,7 @@ static void cut_off(void)
 static void rounds(const char *what, void (*change)(void), bool loses)
 {
     uint64_t seed = number_from("USHER_SEED", 20261123);
-    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 1);
+    uint64_t n = share_rounds();
 
     for (uint64_t i = 0; i < n; i++) {
         now.what = what;

@@ -10,7 +10,7 @@
  *   index    in the end those rooms are listed that are open, and the check finds no fault; where
  *            something failed or was lost, after it was repaired
  *
- * USHER_ROUNDS (1; USHER_LONG: 200) of each; a round has the seed USHER_SEED + its number.
+ * So many rounds of each as share_rounds() says; a round has the seed USHER_SEED + its number.
  */
 #include "config.h"
 
@@ -397,7 +397,7 @@ static void one_round(void (*change)(void))
 static void rounds(const char *what, void (*change)(void), bool loses)
 {
     uint64_t seed = number_from("USHER_SEED", 20261123);
-    uint64_t n = share_long() ? 200 : number_from("USHER_ROUNDS", 1);
+    uint64_t n = share_rounds();
 
     for (uint64_t i = 0; i < n; i++) {
         now.what = what;

@@ -34,3 +34,8 @@ bool share_long(void)
 {
     return number_from("USHER_LONG", 0) != 0;
 }
+
+uint64_t share_rounds(void)
+{
+    return share_long() ? 200 : number_from("USHER_ROUNDS", number_from("USHER_EACH", 1));
+}

@@ -486,6 +486,17 @@ mutant 'engine: who tries again does not wait' src/engine/engine.c 's/    if (la
 mutant 'engine: one lane for all nodes' src/engine/engine.c \
     's/ combine(e, &e->lanes\[tasks\[0\].lane\], tasks/ combine(e, \&e->lanes[0], tasks/' \
     tests/cluster/test_cluster_apart
+mutant 'engine: who leaves the queue takes those behind him along' src/engine/engine.c \
+    's/^    \*(before != NULL ? \&before->next : \&l->first) = w->next;/    *(before != NULL ? \&before->next : \&l->first) = NULL;/' \
+    tests/unit/test_lanes 'who_is_in*'
+mutant 'engine: who leaves the queue is its end still' src/engine/engine.c \
+    's/^    if (l->last == w)$/    if (false)/' tests/unit/test_lanes 'who_is_last*'
+mutant 'engine: who was taken out of the queue leaves it' src/engine/engine.c \
+    's/^        left = queue_leave(l, me);/        left = queue_leave(l, me) || true;/' \
+    tests/unit/test_lanes 'who_left*'
+mutant 'engine: who waits for a node waits on behind his deadline' src/engine/engine.c \
+    's/^    while (e->routes \&\& error != ETIMEDOUT) {/    while (false) {/' \
+    tests/unit/test_lanes 'who_waits*'
 mutant 'what a store has lost is called stale' src/steps/work.c \
     's/version > s->gaps\[i\].last && version <= s->gaps\[i\].first/false/' \
     tests/fault/test_lost 'an_older_copy*'

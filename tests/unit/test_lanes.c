@@ -276,7 +276,7 @@ static void from_the_middle(const char *behind)
     const int64_t timeout_ms = share_slow() ? 4000 : 600;
     struct fake f;
     struct usher_engine *e = open_fake(&f, timeout_ms);
-    struct caller early, leader, before, last;
+    struct caller early, leader, before, last, after;
     struct usher_reply reply;
 
     f.refuse = 1;
@@ -299,8 +299,11 @@ static void from_the_middle(const char *behind)
         wait_queued(e, 3);
     }
     left_at_its_deadline(&early, timeout_ms);
+    caller_begin(&after, e, "a");
+    wait_queued(e, behind != NULL ? 3 : 2);
     (void)sem_post(&f.go);
     answered(&before, timeout_ms);
+    answered(&after, timeout_ms);
     if (behind != NULL)
         answered(&last, timeout_ms);
     assert_int_equal(pthread_join(leader.thread, NULL), 0);

@@ -114,8 +114,7 @@ static void describe(const struct usher__redis *r, const struct redisReply *pers
                          "redis: maxmemory-policy is allkeys-*: scopes may vanish");
     switch (usher__redis_durability(persistence, fsync)) {
     case USHER_DURABILITY_SNAPSHOT:
-        usher__redis_log(r, USHER_LOG_WARNING,
-                         "redis: appendonly is off: a restart loses commands");
+        usher__redis_log(r, USHER_LOG_NOTICE, "redis: appendonly is off: a restart loses commands");
         break;
     case USHER_DURABILITY_FILE:
         if (fsync->type == REDIS_REPLY_ARRAY) /* else it is not told how often */

@@ -100,7 +100,13 @@ struct usher_allocator {
     void *payload;
 };
 
-enum usher_log_level { USHER_LOG_DEBUG, USHER_LOG_INFO, USHER_LOG_WARNING, USHER_LOG_ERROR };
+enum usher_log_level {
+    USHER_LOG_DEBUG,
+    USHER_LOG_INFO,
+    USHER_LOG_NOTICE,  /* all is as it was set up, but whoever runs it should know */
+    USHER_LOG_WARNING, /* something is not as it should be */
+    USHER_LOG_ERROR    /* something was not done */
+};
 
 struct usher_command;
 struct usher_reply;

@@ -24,6 +24,7 @@ struct cli {
     bool terminal;               /* and a person types them */
     bool strict;                 /* -e */
     bool clock_given;            /* times are those of a record */
+    bool notices;                /* of the library are told: it is more than one command */
     struct usher_engine *engine; /* NULL until usher__cli_open() */
     bool stands_in;              /* it is not the store, which is yet to be made */
 };

@@ -111,11 +111,13 @@ const struct cli_verb *usher__cli_verb(const char *noun, const char *word)
     return NULL;
 }
 
-/* What the library has to say goes to standard error, if somebody is to read it. */
+/* What the library has to say goes to standard error, if somebody is to read it: what he knew before
+ * not with each command anew. */
 static void log_line(void *payload, enum usher_log_level level, const char *line)
 {
-    (void)payload;
-    if (level >= USHER_LOG_WARNING)
+    const struct cli *cli = payload;
+
+    if (level >= (cli->notices ? USHER_LOG_NOTICE : USHER_LOG_WARNING))
         fprintf(stderr, "usher: %s\n", line);
 }
 
@@ -141,6 +143,7 @@ static enum usher_status open_url(struct cli *cli, const char *url)
     struct usher_options opt = USHER_OPTIONS_INIT;
 
     opt.log = log_line;
+    opt.payload = cli;
     opt.clock_given = cli->clock_given;
     return usher_open(url, &opt, &cli->engine);
 }
@@ -216,6 +219,7 @@ static int run(struct cli *cli, char *const *words, size_t n)
         return help(cli, words, n);
     while (p->word != NULL && strcmp(p->word, words[0]) != 0)
         p++;
+    cli->notices = p->word != NULL && p->run != usher__cli_status; /* which says it itself */
     rc = p->word != NULL ? p->run(cli, words, n) : usher__cli_run(cli, words, n);
     close_store(cli);
     return rc;

@@ -41,6 +41,16 @@ case $STORES in
     says 'master DIR/redis.sock, Redis N, 0 replicas, a power cut may lose the last seconds, identity I'
     lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json status
     says '{"status":"ok","unknown":0,"unavailable":0,"nodes":[{"role":"master","answers":true,"address":"DIR/redis.sock","software":"Redis N","durability":"file","policy":"noeviction","evicts":false,"identity":"I","replicas":0,"ahead":0}]}'
+    # who gives one command is not told each time how the server is set up; who stays is, once
+    redis-cli -s redis.sock CONFIG SET appendonly no >/dev/null
+    lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" number add p 1
+    [ ! -s err.txt ] || wrong "nothing is said of the server with a command: $(cat err.txt)"
+    printf 'number add p 2\nnumber add p 3\n' >in
+    lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" shell <in
+    [ "$(cat err.txt)" = 'usher: redis: appendonly is off: a restart loses commands' ] ||
+        wrong "in the shell it is said once: $(cat err.txt)"
+    lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" status
+    holds out.txt 'a restart loses'
     ;;
 esac
 finish

@@ -101,6 +101,7 @@ struct usher_room_args {
     struct usher_text expected; /* `if`: the value or holder there must be; "": none */
     struct usher_text fields;   /* packed */
     int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests, presence_ms;
+    int64_t push;
     int64_t ban_ms, if_version, since, max;
     int64_t after; /* snapshot: at which the last member of the page before has joined */
 };
@@ -116,6 +117,11 @@ struct usher_room_settings {
     /* who comes and goes is told together, this long after the first of them at most; 0: one by
      * one.  See usher_room_presence(). */
     int64_t presence_ms;
+    /* 1: on Redis each change is published: the room's version, in digits, to the channel that has
+     * the name of its hash ("{ROOM}:room" behind the prefix), by PUBLISH, on a cluster by SPUBLISH.
+     * Who hears it reads the log (usher_room_changes()), which is what counts: messages may be
+     * lost.  Other stores keep it and do nothing.  0 or 1. */
+    int64_t push;
 };
 
 struct usher_room_row {

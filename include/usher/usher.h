@@ -394,6 +394,7 @@ enum usher_given {
     USHER_GIVEN_ROOM_SINCE = 1u << 18,
     USHER_GIVEN_ROOM_MAX = 1u << 19,
     USHER_GIVEN_ROOM_PRESENCE = 1u << 20,
+    USHER_GIVEN_ROOM_PUSH = 1u << 21,
     USHER_GIVEN_NOW = 1u << 30
 };
 

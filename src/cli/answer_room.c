@@ -302,6 +302,7 @@ static void settings(struct json *j, const struct usher_room_settings *s)
     usher__json_int(j, "log", s->log);
     usher__json_int(j, "requests", s->requests);
     usher__json_int(j, "presence", s->presence_ms);
+    usher__json_int(j, "push", s->push);
 }
 
 static void expired(struct json *j, const struct usher_room_reply *r)
@@ -513,9 +514,10 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
         if (reply->status == USHER_OK || reply->status == USHER_SAME)
             fprintf(out,
                     ", capacity=%" PRId64 " linger=%" PRId64 " ttl=%" PRId64 " away=%" PRId64
-                    " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64 " presence=%" PRId64,
+                    " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64 " presence=%" PRId64
+                    " push=%" PRId64,
                     s->capacity, s->linger_ms, s->ttl_ms, s->away_ms, s->grace_ms, s->log,
-                    s->requests, s->presence_ms);
+                    s->requests, s->presence_ms, s->push);
         break;
     case USHER_ROOM_CLOSE:
     case USHER_ROOM_LOCK:

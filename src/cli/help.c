@@ -78,6 +78,8 @@ static const struct {
     { "log", USHER__ARG_INT, "N", "how many notices are kept for changes" },
     { "presence", USHER__ARG_INT, "MS",
       "who comes and goes is told together, so late; 0: at once" },
+    { "push", USHER__ARG_INT, "0|1",
+      "1: Redis publishes each version, on the channel {ROOM}:room" },
     { "ban", USHER__ARG_INT, "MS", "and must not join for so long; 0: a ban ends" },
     { "since", USHER__ARG_INT, "V", "of the changes after this version" },
 };

@@ -111,8 +111,8 @@ const struct cli_verb *usher__cli_verb(const char *noun, const char *word)
     return NULL;
 }
 
-/* What the library has to say goes to standard error, if somebody is to read it: what he knew before
- * not with each command anew. */
+/* What the library has to say goes to standard error, if somebody is to read it: what he knew
+ * before not with each command anew. */
 static void log_line(void *payload, enum usher_log_level level, const char *line)
 {
     const struct cli *cli = payload;

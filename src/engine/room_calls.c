@@ -98,7 +98,8 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
 {
     static const uint32_t all = USHER_GIVEN_ROOM_CAPACITY | USHER_GIVEN_ROOM_LINGER |
                                 USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
-                                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_PRESENCE;
+                                USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_PRESENCE |
+                                USHER_GIVEN_ROOM_PUSH;
     struct usher_command c;
     struct usher_room_args *a = &c.arg.room;
     struct usher_reply reply;
@@ -114,6 +115,7 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
         a->away_ms = settings->away_ms;
         a->grace_ms = settings->grace_ms;
         a->presence_ms = settings->presence_ms;
+        a->push = settings->push;
         if (settings->log != 0) {
             c.given |= USHER_GIVEN_ROOM_LOG;
             a->log = settings->log;

@@ -61,6 +61,7 @@ enum {
     SET_LOG,
     SET_REQUESTS,
     SET_PRESENCE,
+    SET_PUSH,
     SETTINGS
 };
 
@@ -704,6 +705,7 @@ static void settings_from(work *w, const int64_t *set)
     s->log = set[SET_LOG];
     s->requests = set[SET_REQUESTS];
     s->presence_ms = set[SET_PRESENCE];
+    s->push = set[SET_PUSH];
 }
 
 static enum usher_status open_room(work *w)
@@ -721,6 +723,7 @@ static enum usher_status open_room(work *w)
         [SET_LOG] = { USHER_GIVEN_ROOM_LOG, a->log },
         [SET_REQUESTS] = { USHER_GIVEN_ROOM_REQUESTS, a->requests },
         [SET_PRESENCE] = { USHER_GIVEN_ROOM_PRESENCE, a->presence_ms },
+        [SET_PUSH] = { USHER_GIVEN_ROOM_PUSH, a->push },
     };
     int64_t new[USHER_SETTINGS];
     unsigned state = state_of(w), event = USHER__ROOM_OPEN;
@@ -2105,6 +2108,7 @@ const struct usher__steps usher__room_steps = {
         [SET_LOG] = "LOG",
         [SET_REQUESTS] = "REQUESTS",
         [SET_PRESENCE] = "PRESENCE",
+        [SET_PUSH] = "PUSH",
     },
     .constants = constants,
     .requests = COUNT_REQUESTS,

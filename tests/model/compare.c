@@ -287,6 +287,7 @@ bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
         OF(settings.log);
         OF(settings.requests);
         OF(settings.presence_ms);
+        OF(settings.push);
     }
     return d.equal;
 }

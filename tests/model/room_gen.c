@@ -131,7 +131,7 @@ static void settings(struct room_gen *g, struct usher_command *c)
                                      USHER_GIVEN_ROOM_TTL,      USHER_GIVEN_ROOM_TTL,
                                      USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,
                                      USHER_GIVEN_ROOM_LOG,      USHER_GIVEN_ROOM_REQUESTS,
-                                     USHER_GIVEN_ROOM_PRESENCE };
+                                     USHER_GIVEN_ROOM_PRESENCE, USHER_GIVEN_ROOM_PUSH };
     struct rng *r = &g->rng;
     struct usher_room_args *a = &c->arg.room;
 
@@ -145,6 +145,7 @@ static void settings(struct room_gen *g, struct usher_command *c)
     a->log = rng_chance(r, 30) ? 256 : 1 + (int64_t)rng_below(r, 12);
     a->requests = 1 + (int64_t)rng_below(r, 5);
     a->presence_ms = span(g);
+    a->push = (int64_t)rng_below(r, 2);
 }
 
 static struct usher_text value(struct room_gen *g)

@@ -19,7 +19,7 @@
 #define TOLD_BYTES 8192
 #define REQUEST_MS INT64_C(3600000)
 
-enum { CAPACITY, LINGER, TTL, AWAY, GRACE, LOG, REQUESTS, PRESENCE };
+enum { CAPACITY, LINGER, TTL, AWAY, GRACE, LOG, REQUESTS, PRESENCE, PUSH };
 
 typedef struct room_model_text text;
 typedef struct room_model_fields fields;
@@ -1075,19 +1075,20 @@ static void settings_out(struct work *w)
     s->log = set[LOG];
     s->requests = set[REQUESTS];
     s->presence_ms = set[PRESENCE];
+    s->push = set[PUSH];
     w->reply->of.room.created_ms = w->r->created;
 }
 
 static void do_open(struct work *w)
 {
     const struct usher_room_args *a = w->a;
-    const int64_t given[ROOM_MODEL_SETTINGS] = { a->capacity, a->linger_ms,  a->ttl_ms,
-                                                 a->away_ms,  a->grace_ms,   a->log,
-                                                 a->requests, a->presence_ms };
+    const int64_t given[ROOM_MODEL_SETTINGS] = { a->capacity, a->linger_ms,   a->ttl_ms,
+                                                 a->away_ms,  a->grace_ms,    a->log,
+                                                 a->requests, a->presence_ms, a->push };
     static const uint32_t bits[ROOM_MODEL_SETTINGS] = {
-        USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,  USHER_GIVEN_ROOM_TTL,
-        USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,   USHER_GIVEN_ROOM_LOG,
-        USHER_GIVEN_ROOM_REQUESTS, USHER_GIVEN_ROOM_PRESENCE
+        USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,   USHER_GIVEN_ROOM_TTL,
+        USHER_GIVEN_ROOM_AWAY,     USHER_GIVEN_ROOM_GRACE,    USHER_GIVEN_ROOM_LOG,
+        USHER_GIVEN_ROOM_REQUESTS, USHER_GIVEN_ROOM_PRESENCE, USHER_GIVEN_ROOM_PUSH
     };
     room *r = w->r;
     bool differs;
@@ -1780,7 +1781,8 @@ static const struct {
     uint32_t given;
 } takes[] = {
     V(OPEN, 0, 0,
-      G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) | G(PRESENCE)),
+      G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) | G(PRESENCE) |
+          G(PUSH)),
     V(CLOSE, 0, 0, G(IF_VERSION)),
     V(LOCK, 0, 0, G(IF_VERSION)),
     V(UNLOCK, 0, 0, G(IF_VERSION)),
@@ -1821,7 +1823,7 @@ static bool numbers_right(const struct usher_command *c)
            within(c, G(LOG), a->log, 1, 100000) &&
            within(c, G(REQUESTS), a->requests, 1, 1000000) &&
            within(c, G(PRESENCE), a->presence_ms, 0, USHER_SPAN_MAX) &&
-           within(c, G(AFTER), a->after, 0, USHER_EXACT_MAX) &&
+           within(c, G(PUSH), a->push, 0, 1) && within(c, G(AFTER), a->after, 0, USHER_EXACT_MAX) &&
            within(c, G(BAN), a->ban_ms, 0, USHER_SPAN_MAX) &&
            within(c, G(IF_VERSION), a->if_version, 1, USHER_EXACT_MAX) &&
            within(c, G(SINCE), a->since, 0, USHER_EXACT_MAX) &&

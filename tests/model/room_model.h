@@ -12,7 +12,7 @@
 
 #include <usher/usher.h>
 
-#define ROOM_MODEL_SETTINGS 8 /* in the order of struct usher_room_settings */
+#define ROOM_MODEL_SETTINGS 9 /* in the order of struct usher_room_settings */
 
 /* A text that several may have; never changed. */
 struct room_model_text {

@@ -332,5 +332,6 @@ elseif head_changed then
     if n > 0 then call('HSET', HASH, unpack(set, 1, n)) end
     if k > 0 then call('HDEL', HASH, unpack(gone, 1, k)) end
 end
+--@fast_end
 if by_hand or n_commands > 1 then return out end
 return out[1]

@@ -12,7 +12,7 @@ function S.begin()
         0, 0, 0, 0, '', nil
     local verb = S.verb
     if verb == K.V_OPEN or verb == K.V_SHOW then
-        S.extra = {0, 0, 0, 0, 0, 0, 0, 0}
+        S.extra = {0, 0, 0, 0, 0, 0, 0, 0, 0}
     elseif verb == K.V_ALIVE or verb == K.V_SNAPSHOT or verb == K.V_CHANGES then
         S.extra = {0}
     end
@@ -124,9 +124,25 @@ function S.of_presence()
     return verb == K.V_ALIVE or verb == K.V_JOIN or verb == K.V_LEAVE or verb == K.V_SWEEP
 end
 
+-- With the setting `push`: what those who listen are told with.  On a cluster a channel has a slot, that of
+-- the room.
+function S.publisher()
+    local info = redis.pcall('INFO', 'cluster')
+    return type(info) == 'string' and string.find(info, 'cluster_enabled:1', 1, true) and 'SPUBLISH' or 'PUBLISH'
+end
+
+-- Who may not is told so before anything is written.
+function S.must_publish()
+    local word = S.publisher()
+    if redis.acl_check_cmd and not redis.acl_check_cmd(word, HASH, '0') then
+        error({err = 'NOPERM the user lacks the right to ' .. word .. ' on ' .. HASH})
+    end
+end
+
 -- Commit the change with its notice in the log: see commit().
 function S.tell(verb, from, to, r, data)
     local was, mark, wait = S.n(K.COUNT_MARK), 0, 0
+    if (S.pset or S.set)[K.SET_PUSH + 1] == 1 then S.push = S.version + 1 end
     if S.n(K.COUNT_STATE) ~= K.ROOM_CLOSING then
         local v, after = S.version + 1, nil
         local log = S.fresh('6', format('%016.0f', v))
@@ -384,6 +400,7 @@ function S.make_room()
         take(K.SET_LOG, a[K.ARG_LOG])
         take(K.SET_REQUESTS, a[K.ARG_REQUESTS])
         take(K.SET_PRESENCE, a[K.ARG_PRESENCE])
+        take(K.SET_PUSH, a[K.ARG_PUSH])
         local from = S.exists and S.n(K.COUNT_STATE) or 0
         -- a new room begins with a clock of its own, whoever has erased the old one
         if from == K.ROOM_CLOSED then S.now = a[2] or S.now end
@@ -396,6 +413,9 @@ function S.make_room()
             return S.say(status)
         end
         if changed then S.pset = set end
+        if set[K.SET_PUSH + 1] == 1 and (from == K.ROOM_CLOSED or S.set[K.SET_PUSH + 1] == 0) then
+            S.must_publish()
+        end
         S.put(K.COUNT_STATE, to)
         if from == K.ROOM_CLOSED then
             S.version = 0

@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rooms with push=1: who listens to Redis hears of each change at once, and finds it in the log; on
+ * a cluster at the node that has the room.  Who may not publish is told so when he asks for it.
+ */
+#include "config.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/time.h>
+
+#include <cmocka.h>
+
+#include <usher/usher.h>
+
+#include "lib/line.h"
+#include "lib/servers.h"
+
+#define PATIENCE_S 30
+
+static struct redis_server *server;
+
+static struct usher_engine *opened(const char *url)
+{
+    struct usher_options options = USHER_OPTIONS_INIT;
+    struct usher_engine *e;
+
+    options.timeout_ms = PATIENCE_S * 1000;
+    if (usher_open(url, &options, &e) != USHER_OK)
+        fail_msg("%s: %s", url, usher_message(NULL));
+    return e;
+}
+
+static uint64_t must(struct usher_engine *e, const char *text, enum usher_status status)
+{
+    struct usher_reply r;
+    uint64_t version;
+
+    if (line_execute(e, &r, "%s", text) != status)
+        fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
+    version = r.version;
+    usher_reply_done(&r);
+    return version;
+}
+
+/* Listens to @channel, by SUBSCRIBE or SSUBSCRIBE. */
+static redisContext *listen_to(struct redis_server *s, const char *how, const char *channel)
+{
+    redisContext *c = redis_server_connect(s);
+    redisReply *r;
+
+    assert_non_null(c);
+    r = redisCommand(c, "%s %s", how, channel);
+    assert_true(r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == 3);
+    freeReplyObject(r);
+    return c;
+}
+
+/* The next message is @version. */
+static void hears(redisContext *c, uint64_t version)
+{
+    redisReply *r = NULL;
+
+    assert_int_equal(redisGetReply(c, (void **)&r), REDIS_OK);
+    assert_true(r->type == REDIS_REPLY_ARRAY && r->elements == 3);
+    if (strtoull(r->element[2]->str, NULL, 10) != version)
+        fail_msg("%s %s instead of version %llu", r->element[0]->str, r->element[2]->str,
+                 (unsigned long long)version);
+    freeReplyObject(r);
+}
+
+/* Nothing was said but what was heard: a message of our own comes next. */
+static void hears_no_more(redisContext *c, struct redis_server *s, const char *how,
+                          const char *channel)
+{
+    freeReplyObject(redis_do(s, how, channel, "4711", NULL));
+    hears(c, 4711);
+}
+
+static void each_change_is_published_once(void **state)
+{
+    static const char channel[] = "hotel{hall}:room";
+    struct usher_engine *e;
+    struct usher_command commands[3];
+    struct usher_reply replies[3];
+    struct line lines[3];
+    static const char *const texts[] = { "room set hall a 1", "room set hall b 2",
+                                         "room join hall bob" };
+    char url[REDIS_URL_MAX], text[REDIS_URL_MAX + 32];
+    redisContext *c = listen_to(server, "SUBSCRIBE", channel);
+
+    (void)state;
+    (void)snprintf(text, sizeof text, "%s?prefix=hotel", redis_server_url(server, url));
+    e = opened(text);
+    must(e, "room open hall", USHER_OK);
+    must(e, "room set hall f 1", USHER_OK); /* not asked for yet */
+    hears_no_more(c, server, "PUBLISH", channel);
+    hears(c, must(e, "room open hall push=1", USHER_OK));
+    hears(c, must(e, "room set hall f 2", USHER_OK));
+    must(e, "room set hall f 2", USHER_SAME);
+    must(e, "room get hall f", USHER_OK);
+    hears(c, must(e, "room join hall ann", USHER_OK));
+    must(e, "room alive hall ann", USHER_OK);
+    must(e, "room leave hall eve", USHER_SAME);
+    hears_no_more(c, server, "PUBLISH", channel);
+
+    /* commands that are one call are one message, of the last */
+    for (int i = 0; i < 3; i++) {
+        line_read(&lines[i], texts[i]);
+        commands[i] = lines[i].c;
+    }
+    assert_int_equal(usher_execute(e, commands, replies, 3), USHER_OK);
+    hears(c, replies[2].version);
+    for (int i = 0; i < 3; i++) {
+        usher_reply_done(&replies[i]);
+        line_done(&lines[i]);
+    }
+    hears_no_more(c, server, "PUBLISH", channel);
+
+    /* other rooms are none of its business; it ends with the room, and with the setting */
+    must(e, "room open other push=1", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+    must(e, "room open hall push=0", USHER_OK);
+    must(e, "room set hall f 3", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+    hears(c, must(e, "room open hall push=1", USHER_OK));
+    hears(c, must(e, "room close hall", USHER_OK) - 1); /* that it closes; then that it is erased */
+    must(e, "room open hall", USHER_OK);
+    hears_no_more(c, server, "PUBLISH", channel);
+    usher_close(e);
+    redisFree(c);
+}
+
+/* A message has been sent when the change is there, and what is due by itself is a change. */
+static void what_is_published_is_in_the_log(void **state)
+{
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url)), *other = opened(url);
+    redisContext *c = listen_to(server, "SUBSCRIBE", "{log}:room");
+    uint64_t version = must(e, "room open log push=1 ttl=1000 now=1000", USHER_OK);
+
+    (void)state;
+    hears(c, version);
+    hears(c, must(e, "room join log ann now=1000", USHER_OK));
+    for (unsigned i = 0; i < 20; i++) {
+        char text[64];
+        struct usher_reply r;
+
+        (void)snprintf(text, sizeof text, "room set log f %u now=1000", i);
+        version = must(e, text, USHER_OK);
+        hears(c, version);
+        assert_int_equal(usher_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
+        assert_true(r.of.room.n_rows == 1 && r.version == version);
+        usher_reply_done(&r);
+    }
+    must(e, "room sweep log now=5000", USHER_OK);
+    hears(c, version + 1);
+    usher_close(e);
+    usher_close(other);
+    redisFree(c);
+}
+
+static void who_may_not_publish_is_told_so(void **state)
+{
+    static const char *const lacks[] = { "-publish", "resetchannels" };
+    char url[128];
+
+    (void)state;
+    for (unsigned i = 0; i < sizeof lacks / sizeof *lacks; i++) {
+        struct usher_engine *e;
+        struct usher_reply r;
+
+        assert_true(redis_do_ok(server, "ACL", "SETUSER", "mute", "reset", "on", ">pw", "~*", "&*",
+                                "+@all", lacks[i], NULL));
+        (void)snprintf(url, sizeof url, "redis://mute:pw@127.0.0.1:%d", redis_server_port(server));
+        e = opened(url);
+        assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
+        if (strstr(r.message, "lacks the right to PUBLISH on {quiet}:room") == NULL)
+            fail_msg("%s", r.message);
+        usher_reply_done(&r);
+        must(e, "room show quiet", USHER_MISSING);
+        must(e, "room open quiet", USHER_OK);
+        assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
+        usher_reply_done(&r);
+        must(e, "room set quiet f 1", USHER_OK);
+        must(e, "room close quiet", USHER_OK);
+        usher_close(e);
+    }
+}
+
+static void on_a_cluster_the_channel_is_where_the_room_is(void **state)
+{
+    enum { MASTERS = 3, ROOMS = 12 };
+    struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, NULL);
+    redisContext *c[ROOMS];
+    struct usher_engine *e;
+    char url[REDIS_URL_MAX];
+    bool used[MASTERS] = { false };
+
+    (void)state;
+    if (cluster == NULL)
+        fail_msg("%s", redis_reason());
+    e = opened(redis_cluster_url(cluster, url));
+    for (int i = 0; i < ROOMS; i++) {
+        char channel[32], text[64], slot[24];
+        struct redis_server *home;
+        redisReply *r;
+
+        (void)snprintf(channel, sizeof channel, "{r%d}:room", i);
+        (void)snprintf(slot, sizeof slot, "{r%d}", i);
+        r = redis_do(cluster->node[0], "CLUSTER", "KEYSLOT", slot, NULL);
+        assert_true(r != NULL && r->type == REDIS_REPLY_INTEGER);
+        home = redis_cluster_owner(cluster, cluster->node[0], (int)r->integer);
+        freeReplyObject(r);
+        for (int k = 0; k < MASTERS; k++)
+            used[k] = used[k] || cluster->node[k] == home;
+        c[i] = listen_to(home, "SSUBSCRIBE", channel);
+        (void)snprintf(text, sizeof text, "room open r%d push=1", i);
+        hears(c[i], must(e, text, USHER_OK));
+        (void)snprintf(text, sizeof text, "room set r%d f 1", i);
+        hears(c[i], must(e, text, USHER_OK));
+        hears_no_more(c[i], home, "SPUBLISH", channel);
+    }
+    for (int k = 0; k < MASTERS; k++)
+        assert_true(used[k]);
+    for (int i = 0; i < ROOMS; i++)
+        redisFree(c[i]);
+    usher_close(e);
+    redis_cluster_stop(cluster);
+}
+
+int main(int argc, char **argv)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_change_is_published_once),
+        cmocka_unit_test(what_is_published_is_in_the_log),
+        cmocka_unit_test(who_may_not_publish_is_told_so),
+        cmocka_unit_test(on_a_cluster_the_channel_is_where_the_room_is),
+    };
+    int result;
+
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    server = redis_server_start(NULL);
+    if (server == NULL)
+        return redis_skip();
+    result = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return result;
+}

@@ -6,9 +6,9 @@ redis_too
 
 cat >wanted_talk <<'EOF'
 > room open r capacity=2 linger=60000 now=1000
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room open r now=1000
-{"status":"same","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"same","epoch":"E","version":1,"state":"open","capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room join r ann mic=on "name=Ann B" now=1001
 {"status":"ok","epoch":"E","version":2,"member":"ann","members":1,"state":"here","until":0}
 > room join r bob now=1002
@@ -66,11 +66,11 @@ cat >wanted_talk <<'EOF'
 > room sweep r ttl=10 now=1030
 {"status":"ok","epoch":"E","version":16,"expired":["cid"],"more":false}
 > room show r now=1030
-{"status":"ok","epoch":"E","version":16,"state":"open","members":0,"created":1000,"capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"ok","epoch":"E","version":16,"state":"open","members":0,"created":1000,"capacity":2,"linger":60000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room digest r
 {"status":"ok","epoch":"E","version":16,"digest":"D"}
 > room open s now=2000
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room list max=1 now=2000
 {"status":"ok","epoch":"0","version":0,"rooms":["r"],"next":"r","more":true,"created":1000,"partial":false}
 > room list after=r now=2000

@@ -17,7 +17,7 @@ EOT
     expect 0 "$USHER" -s "$store" shell -e <<'EOT'
 {"status":"ok","watched":2}
 {"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000,"was":0,"mark":3648486411293596}
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 {"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
 {"status":"ok","epoch":"E","version":1,"state":"idle+down"}
 {"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000,"was":3648486411293596,"mark":185775452928915}

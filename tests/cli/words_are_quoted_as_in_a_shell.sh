@@ -40,7 +40,7 @@ sed 's/~$//' >quoted <<'EOF'
 > room set r v "a\x00b" w="\x00"
 {"status":"missing","epoch":"0","version":0}
 > room open r now=1
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0}
+{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room set r v "a\x00b" w="\x00" now=1
 {"status":"ok","epoch":"E","version":2,"value":"a\u0000b"}
 > room get r now=1

@@ -244,6 +244,17 @@ static void hear(void *payload, const struct usher_notice *n)
         if (getenv("USHER_VERBOSE") != NULL)
             (void)fprintf(stderr, "  %s %016" PRIx64 " %" PRIu64 " %s\n", babble_scope(n->noun, i),
                           n->epoch, n->version, usher_verb_word(n->verb));
+        if (n->verb == USHER_NOTICE_LOST && h->epoch == n->epoch) {
+            /* no change, and told behind those of its batch: of a version that was told of */
+            if (n->version > h->version && w->bad[0] == '\0')
+                (void)snprintf(w->bad, sizeof w->bad,
+                               "%s: up to version %" PRIu64 " nothing is lost, and %" PRIu64
+                               " is the last one told",
+                               babble_scope(n->noun, i), n->version, h->version);
+            if (n->noun == USHER_ROOM && w->replicas[i] != NULL)
+                (void)usher_replica_notice(w->replicas[i], n);
+            continue;
+        }
         if (w->dense && h->epoch == n->epoch && n->before != h->version && w->bad[0] == '\0')
             (void)snprintf(w->bad, sizeof w->bad,
                            "%s: `%s` of version %" PRIu64 " is told behind %" PRIu64

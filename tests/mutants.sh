@@ -448,6 +448,14 @@ mutant 'redis: scopes stay taken while replicas are waited for' backends/redis/r
 mutant 'redis: replicas are waited for beyond the deadline' backends/redis/redis.c \
     's/^    return left - (back < left \/ 2/    return left + (back < left \/ 2/' \
     tests/fault/test_redis_wait 'it_does*'
+mutant 'script: a change is not published' backends/redis/lua/room_fast_end.lua 's/^if S.push then/if false then/' \
+    tests/fault/test_redis_push 'each_change*'
+mutant 'script: who may not publish is not told' backends/redis/lua/room.lua 's/^            S.must_publish()/            S.publisher()/' \
+    tests/fault/test_redis_push 'who_may*'
+mutant 'script: a cluster is told as one server is' backends/redis/lua/room.lua "s/ and 'SPUBLISH' or 'PUBLISH'/ and 'PUBLISH' or 'PUBLISH'/" \
+    tests/fault/test_redis_push 'on_a_cluster*'
+mutant 'usher: how a server is set up is told with each command' src/cli/main.c 's/^    cli->notices = p->word != NULL.*/    cli->notices = true;/' \
+    tests/cli/the_servers_behind_a_store_are_told_of.sh
 mutant 'redis: the password is that of the beginning' backends/redis/password.c \
     's/^    if (r->password_file\[0\] != .*/    if (r->password_file[0] != 0 \&\& r->password[0] == 0)/' tests/fault/test_redis_password 'a_file*'
 mutant 'cluster: the map is asked for with the password of the beginning' backends/redis/cluster.c \

@@ -122,7 +122,9 @@ struct usher_history;   /* history.h */
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
     const struct usher_allocator *alloc; /* must outlive the engine */
-    int64_t timeout_ms;                  /* per call; 0: USHER_TIMEOUT_DEFAULT */
+    /* Per call; 0: USHER_TIMEOUT_DEFAULT.  Of looking up a host's name nobody knows: use addresses
+     * where the resolver may be slow. */
+    int64_t timeout_ms;
     /* The application's clock, Unix ms; NULL: the store's own. */
     int64_t (*now_ms)(void *payload);
     /* One line, no newline; a connection lost, a store that may lose writes, … */

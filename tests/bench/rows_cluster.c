@@ -263,28 +263,39 @@ void bench_cluster(struct bench *b)
         "commands/s",   "of one server's",
         BENCH_AT_LEAST, 0.9
     };
+    /* in cluster mode a server looks at the slot of each key with each command of a script */
+    static const struct bench_line node_line = { "P17",        "Cluster: the same",
+                                                 "commands/s", "of a cluster of one node",
+                                                 BENCH_NO_BAR, 0 };
     /* nobody is to be taken for dead: there is no one to have its slots */
     static const char *const config[] = { "cluster-node-timeout 60000", NULL };
     const struct redis_server_options opt = { .aof = REDIS_AOF_OFF, .config = config };
     const struct redis_server_options alone = { .aof = REDIS_AOF_OFF };
-    static struct world many, one;
+    static struct world many, one, node;
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, 0, &opt);
-    struct redis_server *server = cluster != NULL ? redis_server_start(&alone) : NULL;
+    struct redis_cluster *single = cluster != NULL ? redis_cluster_start(1, 0, &opt) : NULL;
+    struct redis_server *server = single != NULL ? redis_server_start(&alone) : NULL;
     char url[REDIS_URL_MAX];
 
     if (server == NULL) {
         bench_skip(b, "P17", redis_reason());
+        redis_cluster_stop(single);
         redis_cluster_stop(cluster);
         return;
     }
     name_pools(cluster);
     world_open(&many, redis_cluster_url(cluster, url), cluster->node, MASTERS);
     world_open(&one, redis_server_url(server, url), &server, 1);
+    world_open(&node, redis_cluster_url(single, url), single->node, 1);
     (void)bench_compare(b, &line, (struct bench_run){ side, &many },
                         (struct bench_run){ side, &one });
+    (void)bench_compare(b, &node_line, (struct bench_run){ side, &many },
+                        (struct bench_run){ side, &node });
     one_stands_still(b, &many, cluster->node[DEAD]);
+    world_close(&node);
     world_close(&one);
     world_close(&many);
     redis_server_stop(server);
+    redis_cluster_stop(single);
     redis_cluster_stop(cluster);
 }

@@ -1592,12 +1592,8 @@ static void add_and_remove(void)
  * in its place by then.  Nobody is told that he is not connected: what is sent is not answered. */
 static void cut_off(void)
 {
-    struct redis_server *master = cluster->node[0], *heir;
+    struct redis_server *master = cluster->node[0], *heir = replica_of(master);
 
-    for (unsigned k = 0; k < MASTERS && !is_master(master); k++)
-        if (replica_of(master_of(k)) == master)
-            hand_over(master_of(k));
-    heir = replica_of(master);
     assert_true(cable_pull(&cable));
     cable_enter(&cable, 1);
     assert_true(redis_server_wait_info(heir, "replication", "role:master", PATIENCE_MS));
@@ -1611,29 +1607,30 @@ static void cut_off(void)
 
 /* ---- rounds ------------------------------------------------------------------------------- */
 
+static void one_round(const char *what, void (*change)(void), bool loses, uint64_t number)
+{
+    now.what = what;
+    now.seed = now.random = number_from("USHER_SEED", 20261123) + number;
+    now.loses = loses;
+    all_run();
+    node_timeout_long();
+    wait_whole();
+    furnish();
+    if (loses)
+        node_timeout_short();
+    load_begin();
+    change();
+    load_end();
+    all_run();
+    node_timeout_long();
+    wait_whole();
+    judge();
+}
+
 static void rounds(const char *what, void (*change)(void), bool loses)
 {
-    uint64_t seed = number_from("USHER_SEED", 20261123);
-    uint64_t n = share_rounds();
-
-    for (uint64_t i = 0; i < n; i++) {
-        now.what = what;
-        now.seed = now.random = seed + i;
-        now.loses = loses;
-        all_run();
-        node_timeout_long();
-        wait_whole();
-        furnish();
-        if (loses)
-            node_timeout_short();
-        load_begin();
-        change();
-        load_end();
-        all_run();
-        node_timeout_long();
-        wait_whole();
-        judge();
-    }
+    for (uint64_t i = 0; i < share_rounds(); i++)
+        one_round(what, change, loses, i);
 }
 
 /* Whatever the test before has left. */
@@ -1670,26 +1667,52 @@ ROUNDS_OF(a_master_is_killed, kill_master, "a master is killed", true)
 ROUNDS_OF(a_master_stands_still_and_goes_on, stop_master, "a master stands still", true)
 static struct redis_cluster *at_home; /* while another is made use of */
 
+static void go_home(void)
+{
+    if (at_home == NULL)
+        return;
+    redis_cluster_stop(cluster);
+    cluster = at_home;
+    at_home = NULL;
+    (void)redis_cluster_url(cluster, url);
+}
+
 static int meet_again(void **state)
 {
     (void)tear_down(state);
-    if (at_home != NULL) {
-        redis_cluster_stop(cluster);
-        cluster = at_home;
-        at_home = NULL;
-        (void)redis_cluster_url(cluster, url);
-    }
+    go_home();
     now.apart = false;
     cable_done(&cable);
     memset(&cable, 0, sizeof cable);
     return 0;
 }
 
-static void a_master_is_cut_off(void **state)
+/* Each round has a cluster of its own: who was elected once may take those votes for the next ones.
+ */
+static void cut_off_once(uint64_t number)
 {
     struct redis_server_options options = { .cluster = true };
     struct redis_server *node[NODES];
+    struct redis_cluster *apart;
 
+    for (int i = 0; i < NODES; i++) {
+        options.address = cable_address[i > 0];
+        options.netns = cable.end[i > 0];
+        node[i] = redis_server_start(&options);
+    }
+    apart = redis_cluster_of(MASTERS, NODES - MASTERS, node, true);
+    if (apart == NULL)
+        fail_msg("%s", redis_reason());
+    at_home = cluster;
+    cluster = apart;
+    (void)redis_cluster_url(cluster, url);
+    cable_enter(&cable, 1);
+    one_round("a master is cut off", cut_off, true, number);
+    go_home();
+}
+
+static void a_master_is_cut_off(void **state)
+{
     (void)state;
     if (!cable_lay(&cable)) {
         const char *no_skip = getenv("USHER_NO_SKIP");
@@ -1699,19 +1722,9 @@ static void a_master_is_cut_off(void **state)
             fail_msg("nothing may be skipped");
         skip();
     }
-    for (int i = 0; i < NODES; i++) {
-        options.address = cable_address[i > 0];
-        options.netns = cable.end[i > 0];
-        node[i] = redis_server_start(&options);
-    }
-    at_home = cluster;
-    cluster = redis_cluster_of(MASTERS, NODES - MASTERS, node, true);
-    if (cluster == NULL)
-        fail_msg("%s", redis_reason());
-    (void)redis_cluster_url(cluster, url);
     now.apart = true;
-    cable_enter(&cable, 1);
-    rounds("a master is cut off", cut_off, true);
+    for (uint64_t i = 0; i < share_rounds(); i++)
+        cut_off_once(i);
 }
 
 ROUNDS_OF(scripts_are_flushed, flush_scripts, "scripts are flushed", false)

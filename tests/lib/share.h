@@ -27,8 +27,8 @@ uint64_t number_from(const char *variable, uint64_t otherwise);
 /* What @variable says, else @n or its share. */
 uint64_t share_of(const char *variable, uint64_t n);
 
-/* How often something is done to a cluster, with another seed each time: USHER_ROUNDS; else 200 with
- * USHER_LONG; else USHER_EACH, else once. */
+/* How often something is done to a cluster, with another seed each time: 200 times with
+ * USHER_LONG; else what USHER_ROUNDS says, or USHER_EACH, else once. */
 uint64_t share_rounds(void);
 
 /* Does everything take longer here?  Very much so: within USHER_WRAPPER (valgrind)? */

@@ -180,7 +180,7 @@ static void *caller_main(void *payload)
                            usher_status_word(status), r.message);
         usher_reply_done(&r);
         atomic_fetch_add(&c->calls, 1);
-        rest_us(500);
+        rest_us(share_slow() ? 5000 : 1000);
     }
     return NULL;
 }

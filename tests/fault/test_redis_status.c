@@ -307,7 +307,7 @@ static void what_failed_is_counted(void **state)
 
     (void)state;
     assert_non_null(s);
-    opt.timeout_ms = 200;
+    opt.timeout_ms = share_slow() ? 3000 : 1000;
     assert_int_equal(usher_open(redis_server_url(s, url), &opt, &e), USHER_OK);
     must(e, "number add p 1");
     assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);

@@ -138,12 +138,27 @@ while [ "$n" -lt $((masters + replicas)) ]; do
     n=$((n + 1))
 done
 
+# The first one meets all.  Who does not answer in time is forgotten, so waiting meets again.
+meet() {
+    for other; do
+        ask "$1" CLUSTER MEET 127.0.0.1 "$other" >/dev/null
+    done
+}
+
+# One more of $1 tries, of which 20 take a second; the rest: what to say if they were too many.
+try_again() {
+    tries=$((tries + 1))
+    [ "$tries" -lt "$1" ] || die "$2"
+    # shellcheck disable=SC2086 # a list of ports
+    [ $((tries % 60)) -gt 0 ] || meet $ports
+    sleep 0.05
+}
+
 # They meet, the first ones share the slots, the others follow them in turn.
 set_up() {
-    first=${1}
+    meet "$@"
     n=0
     for port; do
-        ask "$first" CLUSTER MEET 127.0.0.1 "$port" >/dev/null
         if [ "$n" -lt "$masters" ]; then
             ask "$port" CLUSTER ADDSLOTSRANGE $((16384 * n / masters)) \
                 $((16384 * (n + 1) / masters - 1)) >/dev/null ||
@@ -159,9 +174,7 @@ set_up() {
             eval "id=\$(ask \"\${$of}\" CLUSTER MYID)"
             tries=0
             until ask "$port" CLUSTER REPLICATE "$id" | grep -q OK; do # until it has heard of it
-                tries=$((tries + 1))
-                [ "$tries" -lt 200 ] || die "the server on port $port follows nobody"
-                sleep 0.05
+                try_again 600 "the server on port $port follows nobody"
             done
         fi
         n=$((n + 1))
@@ -170,9 +183,7 @@ set_up() {
         tries=0
         until ask "$port" CLUSTER INFO | grep -q 'cluster_state:ok' &&
             [ "$(ask "$port" CLUSTER SLOTS | grep -c '^[0-9a-f]\{40\}')" -eq $((masters + replicas)) ]; do
-            tries=$((tries + 1))
-            [ "$tries" -lt 600 ] || die "the cluster does not come together; see $dir/*/log"
-            sleep 0.05
+            try_again 600 "the cluster does not come together; see $dir/*/log"
         done
     done
 }

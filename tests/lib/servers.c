@@ -35,6 +35,7 @@
 
 /* Generous: a loaded machine under valgrind must not fail for this. */
 #define START_MS 120000
+#define MEET_AGAIN_MS 2000
 #define REPLY_S 60
 
 /* The user that the tests' own connection is, where "default" may be restricted. */
@@ -900,21 +901,6 @@ static bool add_slots(struct redis_server *s, int first, int last)
     return is_success(r);
 }
 
-/* A node becomes a replica only after it has heard of its primary. */
-static bool replicate(struct redis_server *s, struct redis_server *primary, int64_t until)
-{
-    char id[41];
-
-    if (!redis_node_id(primary, id))
-        return false;
-    while (!is_success(redis_do(s, "CLUSTER", "REPLICATE", id, NULL))) {
-        if (now_ms() > until)
-            return false;
-        pause_briefly();
-    }
-    return true;
-}
-
 /* Addresses that @s shows for all slots: one for each primary and each replica. */
 static int count_shown(struct redis_server *s)
 {
@@ -933,6 +919,11 @@ static bool says_ok(struct redis_server *s)
 {
     return text_contains(redis_do(s, "CLUSTER", "INFO", NULL), "cluster_state:ok");
 }
+
+/* How long the nodes of a cluster may take, and when who is not known yet is met again. */
+struct forming {
+    int64_t until, again;
+};
 
 static bool is_formed(struct redis_cluster *c, int i)
 {
@@ -954,37 +945,85 @@ static int first_slot(const struct redis_cluster *c, int i, bool lopsided)
     return SLOTS * i / c->primaries;
 }
 
-static bool cluster_form(struct redis_cluster *c, bool lopsided)
+/* Node 0 meets all others.  Who does not answer within the node timeout is forgotten. */
+static bool meet(struct redis_cluster *c)
 {
-    int64_t until = now_ms() + START_MS;
     char text[16];
 
-    for (int i = 0; i < c->nodes; i++) {
-        snprintf(text, sizeof text, "%d", i + 1);
-        if (!redis_do_ok(c->node[i], "CLUSTER", "SET-CONFIG-EPOCH", text, NULL))
-            return false;
-    }
     for (int i = 1; i < c->nodes; i++) {
         snprintf(text, sizeof text, "%d", c->node[i]->port);
         if (!redis_do_ok(c->node[0], "CLUSTER", "MEET", c->node[i]->address, text, NULL))
             return false;
     }
+    return true;
+}
+
+/* A pause of who waits for the nodes to know one another.  False: it took too long. */
+static bool pause_forming(struct redis_cluster *c, int i, struct forming *f)
+{
+    int64_t t = now_ms();
+
+    if (t > f->until) {
+        fail("node %d is not part of the cluster after %d s", i, START_MS / 1000);
+        return told(false);
+    }
+    if (t > f->again) {
+        if (!meet(c))
+            return false;
+        f->again = t + MEET_AGAIN_MS;
+    }
+    pause_briefly();
+    return true;
+}
+
+/* The node timeout of all nodes; @before: what it was at the first one.  NULL: not asked for. */
+static bool set_node_timeout(struct redis_cluster *c, const char *ms, char before[16])
+{
+    redisReply *r =
+        before != NULL ? redis_do(c->node[0], "CONFIG", "GET", "cluster-node-timeout", NULL) : NULL;
+    bool good = before == NULL;
+
+    if (r != NULL && r->type == REDIS_REPLY_ARRAY && r->elements == 2) {
+        snprintf(before, 16, "%s", r->element[1]->str);
+        good = true;
+    }
+    freeReplyObject(r);
+    for (int i = 0; good && i < c->nodes; i++)
+        good = redis_do_ok(c->node[i], "CONFIG", "SET", "cluster-node-timeout", ms, NULL);
+    return good;
+}
+
+/* On a busy machine nodes are late: none is taken for dead while they come together. */
+static bool cluster_form(struct redis_cluster *c, bool lopsided)
+{
+    struct forming f = { now_ms() + START_MS, now_ms() + MEET_AGAIN_MS };
+    char text[16], timeout[16], id[41];
+
+    if (!set_node_timeout(c, "30000", timeout))
+        return false;
+    for (int i = 0; i < c->nodes; i++) {
+        snprintf(text, sizeof text, "%d", i + 1);
+        if (!redis_do_ok(c->node[i], "CLUSTER", "SET-CONFIG-EPOCH", text, NULL))
+            return false;
+    }
+    if (!meet(c))
+        return false;
     for (int i = 0; i < c->primaries; i++)
         if (!add_slots(c->node[i], first_slot(c, i, lopsided), first_slot(c, i + 1, lopsided) - 1))
             return false;
-    for (int i = c->primaries; i < c->nodes; i++)
-        if (!replicate(c->node[i], c->node[i % c->primaries], until))
+    for (int i = c->primaries; i < c->nodes; i++) {
+        if (!redis_node_id(c->node[i % c->primaries], id))
             return false;
-    for (int i = 0; i < c->nodes; i++) {
-        while (!is_formed(c, i)) {
-            if (now_ms() > until) {
-                fail("the cluster is not whole after %d s", START_MS / 1000);
+        /* It becomes a replica only after it has heard of its primary. */
+        while (!is_success(redis_do(c->node[i], "CLUSTER", "REPLICATE", id, NULL)))
+            if (!pause_forming(c, i, &f))
                 return false;
-            }
-            pause_briefly();
-        }
     }
-    return true;
+    for (int i = 0; i < c->nodes; i++)
+        while (!is_formed(c, i))
+            if (!pause_forming(c, i, &f))
+                return false;
+    return set_node_timeout(c, timeout, NULL);
 }
 
 struct redis_cluster *redis_cluster_start(int primaries, int replicas,

@@ -1929,6 +1929,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX)
             return "a setting of a room";
+    if (scope->settings[SET_PUSH] > 1)
+        return "a setting of a room";
     if (scope->counts[COUNT_MARK] < 0 || scope->counts[COUNT_MARK] > USHER_EXACT_MAX)
         return "the mark of a room";
     if (scope->counts[COUNT_SINCE] < 0 || (uint64_t)scope->counts[COUNT_SINCE] > scope->version)

@@ -4,15 +4,7 @@
 # takes over by hand, and nothing is left of it.
 . "$(dirname "$0")/lib.sh"
 export USHER
-[ "${WITH_REDIS:-yes}" = yes ] || {
-    echo 'the program is built without Redis'
-    exit 77
-}
-have_redis || exit 77
-command -v redis-cli >/dev/null || {
-    echo 'there is no redis-cli'
-    exit 77
-}
+redis_and_client
 cluster=${top_srcdir:-$OLDPWD}/examples/cluster.sh
 
 lines 0 sh "$cluster" --help

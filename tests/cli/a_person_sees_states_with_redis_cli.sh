@@ -3,15 +3,7 @@
 # Whoever looks at a scope with `redis-cli HGETALL' can read how things are: a field a thing,
 # and the word of its state at the beginning of it.
 . "$(dirname "$0")/lib.sh"
-[ "${WITH_REDIS:-yes}" = yes ] || {
-    echo 'the program is built without Redis'
-    exit 77
-}
-have_redis || exit 77
-command -v redis-cli >/dev/null || {
-    echo 'there is no redis-cli'
-    exit 77
-}
+redis_and_client
 redis_too
 store=redis+unix://$dir/redis.sock
 say() {

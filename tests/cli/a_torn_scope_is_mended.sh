@@ -3,15 +3,7 @@
 # A key of a scope in Redis is gone: commands say so, and what to do; `check` finds it and ends with 1;
 # `check --repair` says what it did and ends with 0; then all is as before.
 . "$(dirname "$0")/lib.sh"
-[ "${WITH_REDIS:-yes}" = yes ] || {
-    echo 'the program is built without Redis'
-    exit 77
-}
-have_redis || exit 77
-command -v redis-cli >/dev/null || {
-    echo 'there is no redis-cli'
-    exit 77
-}
+redis_and_client
 
 # A port that is free; in the range where nobody is sent by chance.
 port=$((15000 + $$ % 10000))

@@ -77,6 +77,19 @@ have_redis() {
     return 1
 }
 
+# For a script that is of no use without a server and redis-cli.
+redis_and_client() {
+    [ "${WITH_REDIS:-yes}" = yes ] || {
+        echo 'the program is built without Redis'
+        exit 77
+    }
+    have_redis || exit 77
+    command -v redis-cli >/dev/null || {
+        echo 'there is no redis-cli'
+        exit 77
+    }
+}
+
 redis_too() {
     have_redis || return 0
     if ! start_redis --port 0 --unixsocket "$dir/redis.sock"; then

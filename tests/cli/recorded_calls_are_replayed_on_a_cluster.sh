@@ -2,15 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The other script of this name, with a cluster among the stores: it comes to the same there.
 . "$(dirname "$0")/lib.sh"
-[ "${WITH_REDIS:-yes}" = yes ] || {
-    echo 'the program is built without Redis'
-    exit 77
-}
-have_redis || exit 77
-command -v redis-cli >/dev/null || {
-    echo 'there is no redis-cli'
-    exit 77
-}
+redis_and_client
 top=${top_srcdir:-$OLDPWD}
 ln -sf "${USHER_REDIS_SERVER:-$(command -v redis-server || command -v redis-check-rdb)}" redis-server
 cat >replay.sh <<'EOF'

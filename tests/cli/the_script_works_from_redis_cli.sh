@@ -3,15 +3,7 @@
 # What `usher lua number` prints is complete: loaded by hand, it takes the events of a number
 # with the keys of the pool, or with its name as the only one, and `usher' sees the same pool.
 . "$(dirname "$0")/lib.sh"
-[ "${WITH_REDIS:-yes}" = yes ] || {
-    echo 'the program is built without Redis'
-    exit 77
-}
-have_redis || exit 77
-command -v redis-cli >/dev/null || {
-    echo 'there is no redis-cli'
-    exit 77
-}
+redis_and_client
 redis_too
 cli() {
     redis-cli -s "$dir/redis.sock" "$@"

@@ -109,6 +109,12 @@ static void each_change_is_published_once(void **state)
     must(e, "room leave hall eve", USHER_SAME);
     hears_no_more(c, server, "PUBLISH", channel);
 
+    /* who repeats is told what was done, and nobody else is told again */
+    hears(c, must(e, "room join hall zoe req=once", USHER_OK));
+    must(e, "room join hall zoe req=once", USHER_OK);
+    must(e, "room set hall f 4 if-version=2", USHER_STALE);
+    hears_no_more(c, server, "PUBLISH", channel);
+
     /* commands that are one call are one message, of the last */
     for (int i = 0; i < 3; i++) {
         line_read(&lines[i], texts[i]);
@@ -162,6 +168,29 @@ static void what_is_published_is_in_the_log(void **state)
     hears(c, version + 1);
     usher_close(e);
     usher_close(other);
+    redisFree(c);
+}
+
+/* Behind a change of hands versions jump, and so does what is published. */
+static void a_version_behind_a_loss_is_the_one_that_is_told(void **state)
+{
+    char url[REDIS_URL_MAX];
+    struct usher_engine *e = opened(redis_server_url(server, url));
+    redisContext *c = listen_to(server, "SUBSCRIBE", "{fell}:room");
+    uint64_t before = must(e, "room open fell push=1", USHER_OK), version;
+
+    (void)state;
+    hears(c, before);
+    usher_close(e);
+    /* now it is another server, with all that it had */
+    assert_true(redis_do_ok(server, "REPLICAOF", "127.0.0.1", "1", NULL));
+    assert_true(redis_do_ok(server, "REPLICAOF", "NO", "ONE", NULL));
+    e = opened(url);
+    version = must(e, "room set fell f 1", USHER_OK);
+    assert_true(version > before + 1000);
+    hears(c, version);
+    hears(c, must(e, "room set fell f 2", USHER_OK));
+    usher_close(e);
     redisFree(c);
 }
 
@@ -239,6 +268,7 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_change_is_published_once),
         cmocka_unit_test(what_is_published_is_in_the_log),
+        cmocka_unit_test(a_version_behind_a_loss_is_the_one_that_is_told),
         cmocka_unit_test(who_may_not_publish_is_told_so),
         cmocka_unit_test(on_a_cluster_the_channel_is_where_the_room_is),
     };

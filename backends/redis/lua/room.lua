@@ -125,9 +125,9 @@ function S.of_presence()
 end
 
 -- With the setting `push`: what those who listen are told with.  On a cluster a channel has a slot, that of
--- the room.
+-- the room; but not before Redis 7, nor is there acl_check_cmd.
 function S.publisher()
-    local info = redis.pcall('INFO', 'cluster')
+    local info = redis.acl_check_cmd and redis.pcall('INFO', 'cluster')
     return type(info) == 'string' and string.find(info, 'cluster_enabled:1', 1, true) and 'SPUBLISH' or 'PUBLISH'
 end
 

@@ -54,8 +54,8 @@
 
 #define MASTERS 3
 #define NODES 6
-#define PROCESSES 2
-#define THREADS 4
+#define PROCESSES 8
+#define THREADS 2
 #define CLIENTS (PROCESSES * THREADS)
 #define ENTRIES 16384 /* in one journal */
 #define HOLDS 6       /* a client has at once */
@@ -144,7 +144,7 @@ static struct {
     const char *what;
     uint64_t seed, random;
     bool loses;
-    bool apart; /* process 0 is at the first end of the cable, all else at the other */
+    bool apart; /* one master and every other process are at the first end of the cable */
 } now;
 
 /* ---- another version of the library --------------------------------------------------------- */
@@ -723,9 +723,9 @@ static int process(unsigned number, uint64_t seed)
 
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     if (now.apart)
-        cable_enter(&cable, number == 0 ? 0 : 1);
-    other_version = number == 1;
-    options.timeout_ms = (number == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
+        cable_enter(&cable, number % 2);
+    other_version = number % 2 == 1;
+    options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
     if (usher_open(url, &options, &e) != USHER_OK) {
         (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
                        usher_message(NULL));

@@ -340,8 +340,19 @@ mutant 'notices are told before the commit' src/engine/local.c 's/        inner.
     tests/fault/test_disk 'any_call_of_the_file_system_may*'
 mutant 'time goes back in a pool' src/engine/local.c 's/if (w->now < w->scope.clock_ms)/if (w->now < 0)/' \
     $memory 'time_does*'
-mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 6 + usher__fields_count(noun, command->verb)/n < 6/' \
+mutant 'fields of an answer may be missing' src/engine/wire.c 's/n != 7 + usher__fields_count(noun, command->verb)/n < 7/' \
     tests/unit/test_wire
+
+mutant 'due: not told of a command that fails to find' src/engine/local.c 's/if (status == USHER_OK \&\& w->reply->status < USHER_INVALID)/if (status == USHER_OK \&\& w->reply->status == USHER_OK)/' \
+    $memory 'a_reply_says*'
+mutant 'due: what was found is not stored' src/steps/work.c 's/    if (w->scope.ref == NULL || w->scope.due_ms == w->due_stored)/    if (w->due_stored != 1)/' \
+    $memory 'a_reply_says*'
+mutant 'script: what was found due is not stored' backends/redis/lua/main.lua 's/if S.exists and S.due ~= due then S.head_changed = true end//' \
+    $redis 'a_reply_says*'
+mutant 'script: a kept answer says what was due then' backends/redis/lua/common.lua 's/S.epoch, a\[4\], S.due, 1/S.epoch, a[4], -1, 1/' \
+    $redis 'a_reply_says*'
+mutant 'script: the short way tells the first deadline of all' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due = ends end/' \
+    $redis 'each_reply*'
 
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
@@ -636,7 +647,7 @@ mutant 'script: what is no verb is the first one' backends/redis/lua/main.lua "s
     tests/cluster/test_by_hand 'keys_that*'
 mutant 'script: the short way forgets a count' backends/redis/lua/number_fast_flush.lua 's/count\[K.BUSY_UP + 1\] + given - back/count[K.BUSY_UP + 1]/' \
     $redis 'a_call_gives*'
-mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/if ends > 0 and (due < 0 or ends < due) then due = ends end//' \
+mutant 'script: the short way forgets the deadline' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due_bytes = ends_bytes end/' \
     $same
 mutant 'script: the short way asks for an owner before it has written' backends/redis/lua/number_fast.lua 's/if not called\[owner\] and not call/if not call/' \
     $redis 'calls_and_hangups*'

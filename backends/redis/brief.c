@@ -120,7 +120,10 @@ static bool epoch_read(const char *from, uint64_t *ret)
     return true;
 }
 
-#define NUMBER_AT (1 + 16 + 7 + 7)
+#define DUE_AT (1 + 16 + 7)
+#define MORE_AT (DUE_AT + 7) /* a call: when it ends; a hangup: its token */
+#define NUMBER_AT (MORE_AT + 7)
+#define NOTHING_DUE (UINT64_MAX >> 8)
 
 bool usher__redis_brief_answer(const struct usher_command *c, const char *data, size_t size,
                                struct usher_reply *reply)
@@ -128,7 +131,7 @@ bool usher__redis_brief_answer(const struct usher_command *c, const char *data, 
     bool call = c->verb == USHER_NUMBER_CALL;
     struct usher_number_reply *n = &reply->of.number;
     struct usher_text number = c->arg.number.number;
-    uint64_t epoch;
+    uint64_t epoch, due;
 
     if (size < NUMBER_AT || (!call && c->verb != USHER_NUMBER_HANGUP) ||
         data[0] != (call ? 1 : 2) || !epoch_read(data + 1, &epoch))
@@ -140,14 +143,16 @@ bool usher__redis_brief_answer(const struct usher_command *c, const char *data, 
     if (number.size == 0 || number.size > USHER_NAME_MAX ||
         memchr(number.data, '\0', number.size) != NULL)
         return false;
+    due = bytes_read(data + DUE_AT);
     reply->status = USHER_OK;
     reply->repeated = false;
     reply->epoch = epoch;
     reply->version = bytes_read(data + 17);
+    reply->due_ms = due != NOTHING_DUE ? (int64_t)due : USHER_NEVER;
     n->state = call ? USHER_NUMBER_BUSY_UP : USHER_NUMBER_IDLE_UP;
     n->why = USHER_WHY_GIVEN;
-    n->token = call ? reply->version : bytes_read(data + 24);
-    n->until_ms = call ? (int64_t)bytes_read(data + 24) : 0;
+    n->token = call ? reply->version : bytes_read(data + MORE_AT);
+    n->until_ms = call ? (int64_t)bytes_read(data + MORE_AT) : 0;
     n->next_ms = -1;
     n->count = 0;
     n->more = false;

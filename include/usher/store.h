@@ -301,9 +301,9 @@ struct usher_record_store_ops {
     enum usher_status (*next)(struct usher_txn *txn, const struct usher_scope *scope, uint8_t kind,
                               const struct usher_text *after, struct usher_record *ret_record);
     /* Must.  One change: store @scope (create it when its ref is NULL, and set ref) and do
-     * @n <= USHER_CHANGE_MAX writes, all or nothing.  Texts in @writes may come from
-     * records of this transaction.  With scope->erase (then it is stored, and the writes erase
-     * the last of its records) nothing of it is left afterwards, and ref is set to NULL. */
+     * @n <= USHER_CHANGE_MAX writes (0: the scope alone), all or nothing.  Texts in @writes may
+     * come from records of this transaction.  With scope->erase (then it is stored, and the writes
+     * erase the last of its records) nothing of it is left afterwards, and ref is set to NULL. */
     enum usher_status (*write)(struct usher_txn *txn, struct usher_scope *scope,
                                const struct usher_write *writes, size_t n);
     /* Must.  As scan() of a store; other threads may be in a transaction meanwhile. */
@@ -391,16 +391,15 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * the arguments in the order of src/core/NOUN_verbs.def, nil for those not given; nils at
  * the end are left out.  A token above USHER_EXACT_MAX, which nothing has, is 2^53.
  *
- * An answer is an array: status (its code), epoch (16 hex digits), version, 1 if it is the
- * kept answer of an earlier command or else 0, an array of notices (each one an array: verb,
- * version, from, to, token, until, now, owner, subject, data; of a room then was, mark, and how
- * long it may wait; a text between them is the epoch of those behind it, where that is not the
- * answer's; instead of a version there may be two, it and the one before, where that is not one
- * less), an array of rows (each one an array of the fields of a row), then the fields of the
- * reply as they stand in
- * src/core/NOUN_verbs.def, and a message if there is one.  Or an array of a status from `invalid`
- * on and a message; behind them epoch and notices, if what ended by itself was applied before the
- * command failed.
+ * An answer is an array: status (its code), epoch (16 hex digits), version, due (ms; -1: nothing
+ * is), 1 if it is the kept answer of an earlier command or else 0, an array of notices (each one an
+ * array: verb, version, from, to, token, until, now, owner, subject, data; of a room then was,
+ * mark, and how long it may wait; a text between them is the epoch of those behind it, where that
+ * is not the answer's; instead of a version there may be two, it and the one before, where that is
+ * not one less), an array of rows (each one an array of the fields of a row), then the fields of
+ * the reply as they stand in src/core/NOUN_verbs.def, and a message if there is one.  Or an array
+ * of a status from `invalid` on and a message; behind them epoch and notices, if what ended by
+ * itself was applied before the command failed.
  */
 
 /**

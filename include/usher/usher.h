@@ -49,6 +49,7 @@ extern "C" {
 #define USHER_TIME_MAX INT64_C(253402300799999)   /* the last ms of the year 9999 */
 #define USHER_SPAN_MAX INT64_C(3153600000000)     /* a hundred years in ms */
 #define USHER_EXACT_MAX INT64_C(9007199254740991) /* the largest count, version, setting */
+#define USHER_NEVER INT64_MAX                     /* a time that does not come */
 #define USHER_BATCH_MAX 65536                     /* commands of one usher_execute() */
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
@@ -523,6 +524,12 @@ struct usher_reply {
     uint32_t replicas;
     uint64_t epoch;   /* 0: the scope does not exist */
     uint64_t version; /* after the command; of USHER_LOST: the last one known not to be lost */
+    /* Nothing of the scope changes by itself before: a lease, a rest, an offer, a sign of life that
+     * does not come, … ends then at the earliest.  A host sets its timer to it and sends a `sweep`
+     * when it is there: that, like any command that writes, applies and tells what is due, and its
+     * reply has the next one.  What was to end may have gone meanwhile: then the sweep is `same`.
+     * USHER_NEVER: nothing ends; also of a scope that does not exist, and of a failure. */
+    int64_t due_ms;
     union {
         struct usher_number_reply number;
         struct usher_id_reply id;

@@ -18,9 +18,9 @@ bool usher__answer_failed(enum usher_status status);
  * the number back. */
 bool usher__answer_has_token(const struct usher_command *command, const struct usher_reply *reply);
 
-/* {"status":…,"epoch":…,"version":… and no end yet */
-void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch,
-                         uint64_t version);
+/* {"status":…,"epoch":…,"version":…,"due":… and no end yet */
+void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
+                         int64_t due_ms);
 
 void usher__answer_json(FILE *out, const struct usher_command *command,
                         const struct usher_reply *reply);

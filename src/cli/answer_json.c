@@ -29,7 +29,8 @@ bool usher__answer_has_token(const struct usher_command *command, const struct u
             command->arg.number.owner.data != NULL);
 }
 
-void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version)
+void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
+                         int64_t due_ms)
 {
     putc('{', j->out);
     j->comma = false;
@@ -37,6 +38,11 @@ void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoc
     usher__json_key(j, "epoch");
     fprintf(j->out, "\"%016" PRIx64 "\"", epoch);
     usher__json_uint(j, "version", version);
+    usher__json_key(j, "due");
+    if (due_ms != USHER_NEVER)
+        fprintf(j->out, "%" PRId64, due_ms);
+    else
+        fputs("null", j->out);
 }
 
 static void key_state(struct json *j, enum usher_number_state state)
@@ -219,7 +225,7 @@ void usher__answer_json(FILE *out, const struct usher_command *command,
         if (reply->status == USHER_LOST)
             usher__json_uint(&j, "from", reply->version);
     } else {
-        usher__answer_begin(&j, reply->status, reply->epoch, reply->version);
+        usher__answer_begin(&j, reply->status, reply->epoch, reply->version, reply->due_ms);
         if (reply->noun == USHER_ID)
             usher__answer_id_json(&j, command, reply);
         else if (reply->noun == USHER_ROOM)

@@ -317,7 +317,9 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         }
         describe(noun, arg, &value, &help);
         fprintf(out, "  %-11s %s", arg->word, help);
-        if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
+        if (usher__arg_is_span(arg))
+            fputs(" (ms, or 90s, 5m, 2h, 1d)", out);
+        else if (arg->type == USHER__ARG_INT || arg->type == USHER__ARG_WIDE)
             fprintf(out, " (%" PRId64 " to %" PRId64 ")", arg->min, usher__arg_max(verb, arg));
         putc('\n', out);
     }

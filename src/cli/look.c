@@ -229,7 +229,7 @@ static int digest_answer(const struct cli *cli, const struct usher_reply *r, con
     if (!cli->json && !cli->shell) {
         printf("%s%s%s\n", usher_status_word(r->status), *digest != '\0' ? ": " : "", digest);
     } else {
-        usher__answer_begin(&j, r->status, r->epoch, r->version);
+        usher__answer_begin(&j, r->status, r->epoch, r->version, r->due_ms);
         if (*digest != '\0') /* a room that is not there has none */
             usher__json_text(&j, "digest", digest);
         puts("}");
@@ -252,7 +252,10 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     int rc;
 
     memset(&c, 0, sizeof c);
-    c.verb = serial ? USHER_SERIAL_SHOW : id ? USHER_ID_SHOW : USHER_NUMBER_STATS;
+    c.verb = room     ? USHER_ROOM_SHOW
+             : serial ? USHER_SERIAL_SHOW
+             : id     ? USHER_ID_SHOW
+                      : USHER_NUMBER_STATS;
     if (n < 3)
         return usher__cli_fail(cli, USHER_INVALID, "%s is missing", scope);
     wrong = usher__scope_fault(words[2], strlen(words[2]));
@@ -270,22 +273,23 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     rc = usher__cli_open(cli, CLI_LOOKS);
     if (rc != 0)
         return rc;
-    if (room) {
-        memset(&r, 0, sizeof r);
-        r.status = usher_room_digest(cli->engine, words[2], &r.epoch, &r.version, digest);
-        if (usher__answer_failed(r.status))
-            return usher__cli_fail(cli, r.status, "%s", usher_message(cli->engine));
-        return digest_answer(cli, &r, digest);
-    }
     usher__run_batch(cli->engine, &c, &r, 1);
     if (usher__answer_failed(r.status))
         return usher__run_answer(cli, &c, &r);
     usher_reply_done(&r);
-    status = usher_digest(cli->engine,
-                          serial ? USHER_SERIAL
-                          : id   ? USHER_ID
-                                 : USHER_NUMBER,
-                          words[2], digest);
+    if (room) {
+        status = usher_room_digest(cli->engine, words[2], &r.epoch, &r.version, digest);
+        if (!usher__answer_failed(status)) {
+            r.status = status;
+            return digest_answer(cli, &r, digest);
+        }
+    } else {
+        status = usher_digest(cli->engine,
+                              serial ? USHER_SERIAL
+                              : id   ? USHER_ID
+                                     : USHER_NUMBER,
+                              words[2], digest);
+    }
     if (status != USHER_OK)
         return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
     return digest_answer(cli, &r, digest);
@@ -318,7 +322,7 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
         if (room->partial)
             (void)usher__cli_fail(cli, r->status, "%s", r->message);
     } else {
-        usher__answer_begin(&j, r->status, 0, 0);
+        usher__answer_begin(&j, r->status, 0, 0, USHER_NEVER);
         if (room->partial)
             usher__json_text(&j, "message", r->message);
         usher__json_key(&j, "rooms");
@@ -344,15 +348,17 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
 static bool number_key(const char *word, const char *key, int64_t min, int64_t max, int64_t *ret,
                        bool *ret_taken, char message[CLI_MESSAGE_MAX])
 {
+    bool span = max == USHER_SPAN_MAX;
     const char *value = usher__key_value(word, key);
 
     if (value == NULL)
         return true;
     *ret_taken = true;
-    if (usher__parse_int(value, min, max, ret))
+    if (span ? usher__parse_span(value, min, max, ret) : usher__parse_int(value, min, max, ret))
         return true;
-    (void)snprintf(message, CLI_MESSAGE_MAX, "%s is not a number from %" PRId64 " to %" PRId64, key,
-                   min, max);
+    (void)snprintf(message, CLI_MESSAGE_MAX,
+                   span ? CLI_NO_SPAN : "%s is not a number from %" PRId64 " to %" PRId64, key, min,
+                   max);
     return false;
 }
 

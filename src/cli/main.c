@@ -162,7 +162,7 @@ static int say_why_not(const struct cli *cli, enum usher_status status)
     if (status != USHER_MISSING || !(cli->json || cli->shell))
         return usher__cli_fail(cli, status, "%s", usher_message(NULL));
     /* what is missing has a version as any other answer */
-    usher__answer_begin(&j, status, 0, 0);
+    usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
     usher__json_text(&j, "message", usher_message(NULL));
     puts("}");
     return usher__cli_exit_code(status);
@@ -270,20 +270,52 @@ static int options(struct cli *cli, int argc, char **argv)
     return -1;
 }
 
+/* Options may stand behind the command, too; behind `--` all are words.  Leaves *@n words.  -1: go
+ * on with them. */
+static int options_behind(struct cli *cli, char **words, size_t *n)
+{
+    bool shell = *n > 0 && strcmp(words[0], "shell") == 0;
+    size_t left = 0;
+
+    for (size_t i = 0; i < *n; i++) {
+        if (strcmp(words[i], "--") == 0) {
+            while (++i < *n)
+                words[left++] = words[i];
+        } else if (strcmp(words[i], "--json") == 0) {
+            cli->json = true;
+        } else if (shell && strcmp(words[i], "-e") == 0) {
+            cli->strict = true;
+        } else if (strncmp(words[i], "--store=", 8) == 0) {
+            cli->store = words[i] + 8;
+        } else if (strcmp(words[i], "-s") == 0 || strcmp(words[i], "--store") == 0) {
+            if (i + 1 == *n)
+                return usher__cli_fail(cli, USHER_INVALID, "option %s needs a value", words[i]);
+            cli->store = words[++i];
+        } else {
+            words[left++] = words[i];
+        }
+    }
+    *n = left;
+    return -1;
+}
+
 int main(int argc, char **argv)
 {
     struct cli cli;
     const char *store = getenv("USHER_STORE");
+    size_t n;
     int rc;
 
     memset(&cli, 0, sizeof cli);
     cli.store = store != NULL && *store != '\0' ? store : CLI_STORE_DEFAULT;
     rc = options(&cli, argc, argv);
-    if (rc < 0 && optind == argc) {
+    n = (size_t)(argc - optind);
+    if (rc < 0)
+        rc = options_behind(&cli, argv + optind, &n);
+    if (rc < 0 && n == 0)
         rc = usher__cli_fail(&cli, USHER_INVALID, "command is missing; try `usher help`");
-    } else if (rc < 0) {
-        rc = run(&cli, argv + optind, (size_t)(argc - optind));
-    }
+    else if (rc < 0)
+        rc = run(&cli, argv + optind, n);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         fputs("usher: unavailable: standard output cannot be written\n", stderr);
         return usher__cli_exit_code(USHER_UNAVAILABLE);

@@ -51,6 +51,33 @@ bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_v
     return true;
 }
 
+bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_ms)
+{
+    static const struct {
+        const char *word;
+        int64_t ms;
+    } units[] = {
+        { "", 1 }, { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 },
+    };
+    size_t digits = strspn(text, "0123456789");
+    char number[20];
+    int64_t value;
+
+    if (digits == 0 || digits >= sizeof number)
+        return false;
+    memcpy(number, text, digits);
+    number[digits] = '\0';
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (strcmp(text + digits, units[i].word) != 0)
+            continue;
+        if (!usher__parse_int(number, 0, max / units[i].ms, &value) || value * units[i].ms < min)
+            return false;
+        *ret_ms = value * units[i].ms;
+        return true;
+    }
+    return false;
+}
+
 const char *usher__quote(char to[CLI_QUOTE_MAX], const char *word)
 {
     size_t size = strlen(word);
@@ -210,6 +237,11 @@ static bool argument(struct usher_command *command, const struct usher__arg *arg
     case USHER__ARG_INT:
     case USHER__ARG_WIDE:
         max = usher__arg_max(usher__verb((unsigned)command->verb), arg);
+        if (usher__arg_is_span(arg)) {
+            if (!usher__parse_span(value, arg->min, max, &number))
+                return wrong(message, CLI_NO_SPAN, arg->word, arg->min, max);
+            break;
+        }
         if (!usher__parse_int(value, arg->min, max, &number))
             return wrong(message, "%s is not a number from %" PRId64 " to %" PRId64, arg->word,
                          arg->min, max);

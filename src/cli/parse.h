@@ -17,6 +17,11 @@
 bool usher__parse_int(const char *text, int64_t min, int64_t max, int64_t *ret_value);
 bool usher__parse_uint(const char *text, uint64_t *ret_value);
 
+/* A duration in ms, as people say it: 1500, 1500ms, 90s, 5m, 2h, 1d. */
+bool usher__parse_span(const char *text, int64_t min, int64_t max, int64_t *ret_ms);
+#define CLI_SPANS "ms, or as 90s, 5m, 2h, 1d"
+#define CLI_NO_SPAN "%s is not a duration from %" PRId64 " to %" PRId64 " " CLI_SPANS
+
 /* @word as it stands in a message: cut if it is long. */
 #define CLI_QUOTE_MAX 64
 const char *usher__quote(char to[CLI_QUOTE_MAX], const char *word);

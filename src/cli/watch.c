@@ -186,7 +186,7 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
         putchar('{');
         usher__json_text(&j, "status", usher_status_word(status));
     } else {
-        usher__answer_begin(&j, status, reply->epoch, reply->version);
+        usher__answer_begin(&j, status, reply->epoch, reply->version, reply->due_ms);
     }
     usher__json_text(&j, "scope", f->scope);
     if (status == USHER_STALE)
@@ -352,11 +352,11 @@ static const char *option(struct watching *w, const char *word)
         w->has_since = true;
         w->since = (uint64_t)n;
     } else if (strncmp(word, "--every=", 8) == 0) {
-        if (!usher__parse_int(value, 10, 3600000, &w->every_ms))
-            return "is not from 10 to 3600000";
+        if (!usher__parse_span(value, 10, 3600000, &w->every_ms))
+            return "is not a duration from 10 to 3600000 " CLI_SPANS;
     } else if (strncmp(word, "--for=", 6) == 0) {
-        if (!usher__parse_int(value, 0, USHER_SPAN_MAX, &w->for_ms))
-            return "is not a time in ms";
+        if (!usher__parse_span(value, 0, USHER_SPAN_MAX, &w->for_ms))
+            return "is not a duration in " CLI_SPANS;
     } else {
         return "is no option of `watch`";
     }

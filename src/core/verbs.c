@@ -180,6 +180,11 @@ int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *
     return arg->max;
 }
 
+bool usher__arg_is_span(const struct usher__arg *arg)
+{
+    return arg->type == USHER__ARG_INT && arg->max == USHER_SPAN_MAX;
+}
+
 /* Verbs that occur in notices only. */
 static const char *const room_told[] = { "fade", "drop", "expire", "empty", "done", "presence" };
 

@@ -100,6 +100,9 @@ bool usher__token_missing(const struct usher__noun *noun, const struct usher__ve
 
 /* The largest value of @arg of @verb. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);
+
+/* @arg is a duration in ms. */
+bool usher__arg_is_span(const struct usher__arg *arg);
 /* Those that are spoken: without the index of rooms. */
 const struct usher__noun *usher__noun_at(unsigned i);
 

@@ -151,6 +151,7 @@ static enum usher_status scope_load(struct usher__work *w, const struct usher_co
     w->steps = usher__steps(w->scope.noun);
     status = w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &command->scope, &w->scope);
     w->scope.erase = false;
+    w->due_stored = w->scope.due_ms;
     if (status != USHER_MISSING)
         return status;
     usher__scope_fresh(w);
@@ -207,10 +208,10 @@ static void time_refused(const struct usher__work *w)
 static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
 {
     const struct usher_command *command = task->command;
+    enum usher_status status;
 
     if (w->command == NULL || !same_scope(w->command, command)) {
-        enum usher_status status = scope_load(w, command);
-
+        status = scope_load(w, command);
         if (status != USHER_OK)
             return status;
         w->fault = w->scope.ref != NULL ? w->steps->scope_fault(&w->scope) : NULL;
@@ -243,7 +244,12 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
     } else if ((usher__verb((unsigned)command->verb)->flags & USHER__CREATES) != 0) {
         w->scope.epoch = new_epoch(w);
     }
-    return w->steps->run(w);
+    status = w->steps->run(w);
+    if (status == USHER_OK && (usher__verb((unsigned)command->verb)->flags & USHER__WRITES) != 0)
+        status = usher__due_store(w);
+    if (status == USHER_OK && w->reply->status < USHER_INVALID)
+        w->reply->due_ms = w->scope.due_ms;
+    return status;
 }
 
 static void failed(struct local *l, struct usher_task *task, enum usher_status status,

@@ -149,6 +149,7 @@ void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
 
     memset(reply, 0, offsetof(struct usher_reply, of));
     reply->noun = noun;
+    reply->due_ms = USHER_NEVER;
     if (noun == USHER_NUMBER || known == NULL)
         number_init(&reply->of.number);
     else

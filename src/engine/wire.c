@@ -205,7 +205,7 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     struct usher_unpacker u = { data, (const unsigned char *)data + size };
     struct usher_text epoch;
-    int64_t repeated;
+    int64_t repeated, due;
     uint64_t code;
     size_t n;
     bool has_why;
@@ -215,14 +215,15 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
         return USHER_INVALID;
     if (code >= USHER_INVALID)
         return failure_read(&u, n, (enum usher_status)code, command, reply, context);
-    has_why = n == 7 + usher__fields_count(noun, command->verb);
-    if (n != 6 + usher__fields_count(noun, command->verb) + has_why ||
+    has_why = n == 8 + usher__fields_count(noun, command->verb);
+    if (n != 7 + usher__fields_count(noun, command->verb) + has_why ||
         !usher_unpack_text(&u, &epoch) || !hex_read(&epoch, &reply->epoch) ||
-        !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &repeated) ||
-        repeated < 0 || repeated > 1)
+        !usher_unpack_uint(&u, &reply->version) || !usher_unpack_int(&u, &due) || due < -1 ||
+        due > USHER_EXACT_MAX || !usher_unpack_int(&u, &repeated) || repeated < 0 || repeated > 1)
         return USHER_INVALID;
     reply->status = (enum usher_status)code;
     reply->repeated = repeated == 1;
+    reply->due_ms = due >= 0 ? due : USHER_NEVER;
     /* told before what follows is understood: the changes were made in any case */
     if (!notices_read(&u, command, reply->epoch, context))
         return USHER_INVALID;

@@ -83,23 +83,47 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
     return s->n_gaps > 0 && last->first + 1 == version ? last->last : version - 1;
 }
 
-enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)
+static enum usher_status put(struct usher__work *w, struct usher_scope *s,
+                             const struct usher_write *writes, size_t n)
 {
-    struct usher_scope *s = c->scope, taken;
+    enum usher_status status = w->ops->write(w->txn, s, writes, n);
+
+    if (status == USHER_OK)
+        w->due_stored = s->due_ms;
+    return status;
+}
+
+/* Without a version of its own. */
+static enum usher_status put_beside(struct usher__work *w, struct usher_scope *s,
+                                    const struct usher_write *writes, size_t n)
+{
+    struct usher_scope taken;
     enum usher_status status;
 
     if (w->stored == 0)
-        return w->ops->write(w->txn, s, c->writes, c->n);
+        return put(w, s, writes, n);
     taken = *s;
     s->version = w->stored;
     s->n_gaps--;
     s->writer = 0;
-    status = w->ops->write(w->txn, s, c->writes, c->n);
+    status = put(w, s, writes, n);
     s->version = taken.version;
     s->n_gaps = taken.n_gaps;
     s->gaps[s->n_gaps - 1] = taken.gaps[s->n_gaps - 1];
     s->writer = taken.writer;
     return status;
+}
+
+enum usher_status usher__change_write(struct usher__work *w, struct usher__change *c)
+{
+    return put_beside(w, c->scope, c->writes, c->n);
+}
+
+enum usher_status usher__due_store(struct usher__work *w)
+{
+    if (w->scope.ref == NULL || w->scope.due_ms == w->due_stored)
+        return USHER_OK;
+    return put_beside(w, &w->scope, NULL, 0);
 }
 
 /* write() may free what the texts of @r point to. */
@@ -152,7 +176,7 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
 
     if (tell)
         told_make(w, c, &c->told[c->n_told], verb, from, to, r);
-    status = w->ops->write(w->txn, c->scope, c->writes, c->n);
+    status = put(w, c->scope, c->writes, c->n);
     if (status != USHER_OK)
         return status;
     w->stored = 0;
@@ -207,11 +231,19 @@ unsigned char *usher__buffer(struct usher__work *w, unsigned i, size_t size)
     return w->buffer[i];
 }
 
-void usher__scope_reload(struct usher__work *w)
+static bool scope_anew(struct usher__work *w)
 {
     struct usher_text name = w->scope.name;
 
-    if (w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope) == USHER_OK)
+    if (w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &name, &w->scope) != USHER_OK)
+        return false;
+    w->due_stored = w->scope.due_ms;
+    return true;
+}
+
+void usher__scope_reload(struct usher__work *w)
+{
+    if (scope_anew(w))
         usher__scope_loaded(w);
 }
 
@@ -338,9 +370,7 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
 
 bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n)
 {
-    return status == USHER_NOMEM && n > 0 && w->at_once &&
-           w->ops->scope(w->txn, (enum usher_noun)w->scope.noun, &w->scope.name, &w->scope) ==
-               USHER_OK;
+    return status == USHER_NOMEM && n > 0 && w->at_once && scope_anew(w);
 }
 
 /* @ret_same: it is the answer to what w->command asks; else nothing but its verb is read. */

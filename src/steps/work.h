@@ -26,6 +26,7 @@ struct usher__work {
                                        * it has here is the last one that nobody may be given: see
                                        * usher__scope_loaded() */
     uint64_t lost_behind;             /* see usher__scope_lost() */
+    int64_t due_stored;               /* scope.due_ms as the store has it */
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
     int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
@@ -195,6 +196,10 @@ enum usher_status usher__change_commit(struct usher__work *w, struct usher__chan
  */
 void usher__change_tell(struct usher__work *w, struct usher__change *c, enum usher_verb verb,
                         unsigned from, unsigned to, const struct usher_record *r);
+
+/* The store has scope.due_ms as it has been found to be, though nothing else was changed: else each
+ * reply would tell the old one again. */
+enum usher_status usher__due_store(struct usher__work *w);
 
 /* After a write that failed and is not to fail the command: the scope as it is stored. */
 void usher__scope_reload(struct usher__work *w);

@@ -14,10 +14,10 @@ for store in $STORES; do
     printf 'number import p numbers group=A now=1\nnumber import p numbers up=1 now=2\n' >in
     printf 'number import p numbers up=1 now=2 req=x\nnumber list p now=2\n' >>in
     expect 0 "$USHER" -s "$store" shell <<'EOF'
-{"status":"ok","epoch":"E","version":5,"added":5,"same":1,"bad":2}
-{"status":"ok","epoch":"E","version":10,"added":0,"same":6,"bad":2}
-{"status":"same","epoch":"E","version":10,"added":0,"same":6,"bad":2}
-{"status":"ok","epoch":"E","version":10,"numbers":[{"number":"\"102\"","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"+49 30 1","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"100","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"101","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"last","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
+{"status":"ok","epoch":"E","version":5,"due":null,"added":5,"same":1,"bad":2}
+{"status":"ok","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
+{"status":"same","epoch":"E","version":10,"due":null,"added":0,"same":6,"bad":2}
+{"status":"ok","epoch":"E","version":10,"due":null,"numbers":[{"number":"\"102\"","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"+49 30 1","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"100","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"101","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null},{"number":"last","state":"idle+up","group":"A","owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}],"next":null}
 ! usher: numbers:7: is not UTF-8 without control characters
 ! usher: numbers:8: is longer than 255 bytes
 ! usher: numbers:7: is not UTF-8 without control characters
@@ -27,7 +27,7 @@ for store in $STORES; do
 EOF
     cp many in
     expect 0 "$USHER" -s "$store" --json number import q - up=1 now=1 <<'EOF'
-{"status":"ok","epoch":"E","version":10000,"added":5000,"same":0,"bad":0}
+{"status":"ok","epoch":"E","version":10000,"due":null,"added":5000,"same":0,"bad":0}
 EOF
     : >in
     if [ "$store" != memory: ]; then
@@ -35,14 +35,14 @@ EOF
 same: 0 added, 5000 there already, 0 bad lines
 EOF
         expect 0 "$USHER" -s "$store" --json number import q empty <<'EOF'
-{"status":"same","epoch":"E","version":10000,"added":0,"same":0,"bad":0}
+{"status":"same","epoch":"E","version":10000,"due":null,"added":0,"same":0,"bad":0}
 EOF
         expect 0 "$USHER" -s "$store" check <<'EOF'
 ok: 0 faults in 2 scopes
 EOF
     fi
     expect 0 "$USHER" -s "$store" --json number import r empty <<'EOF'
-{"status":"same","epoch":"0","version":0,"added":0,"same":0,"bad":0}
+{"status":"same","epoch":"0","version":0,"due":null,"added":0,"same":0,"bad":0}
 EOF
 done
 
@@ -67,8 +67,8 @@ holds err.txt 'usher: one:1: is longer than 255 bytes'
 printf '\357\273\277100\r\n\r\n  200\r\n100' >windows
 printf 'number import p windows now=1\nnumber show p 100 now=1\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
-{"status":"ok","epoch":"E","version":2,"added":2,"same":1,"bad":0}
-{"status":"ok","epoch":"E","version":2,"number":"100","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}
+{"status":"ok","epoch":"E","version":2,"due":null,"added":2,"same":1,"bad":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"number":"100","state":"idle+down","group":null,"owner":null,"token":"0","until":0,"calls_today":0,"used":0,"resting":false,"capped":false,"age":0,"node":null}
 EOF
 : >in
 

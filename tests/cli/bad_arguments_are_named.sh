@@ -11,7 +11,7 @@ fits=$(printf '%0255d' 0)
 for store in $STORES; do
     talk "$store" <<EOF
 > number add p 100 now=1
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 > number add a{b}c 1
 {"status":"invalid","message":"pool has a brace in it"}
 > number add $long 1
@@ -19,7 +19,7 @@ for store in $STORES; do
 > number add p $long
 {"status":"invalid","message":"number is longer than 255 bytes"}
 > number add p $fits now=1
-{"status":"ok","epoch":"E","version":2,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+down"}
 > number add
 {"status":"invalid","message":"pool is missing"}
 > number
@@ -57,21 +57,35 @@ for store in $STORES; do
 > number call p group=1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17
 {"status":"invalid","message":"group has more than 16 names"}
 > number call p lease=-1
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=3153600000001
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=99999999999999999999999999999
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=1e3
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=+1
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=0x10
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p "lease= 1"
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=
-{"status":"invalid","message":"lease is not a number from 0 to 3153600000000"}
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=1S
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=1h30m
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=1.5s
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=s
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=36501d
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> number call p lease=99999999999999999999d
+{"status":"invalid","message":"lease is not a duration from 0 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
+> room patrol w every=0s
+{"status":"invalid","message":"every is not a duration from 1 to 3153600000000 ms, or as 90s, 5m, 2h, 1d"}
 > number call p lease=1 lease=1
 {"status":"invalid","message":"lease is given twice"}
 > number call p now=253402300800000
@@ -127,7 +141,7 @@ for store in $STORES; do
 > shell
 {"status":"invalid","message":"this is the shell"}
 > number stats p now=1
-{"status":"ok","epoch":"E","version":2,"total":2,"idle_up":0,"idle_down":2,"busy_up":0,"busy_down":0,"resting":0,"calls_today":0,"refused_today":0,"longest_hold":0,"capped":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"total":2,"idle_up":0,"idle_down":2,"busy_up":0,"busy_down":0,"resting":0,"calls_today":0,"refused_today":0,"longest_hold":0,"capped":0}
 EOF
 done
 

@@ -6,7 +6,7 @@
 printf 'number show p a\0b\nnumber show p 1\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"invalid","message":"line has a NUL byte in it"}
-{"status":"missing","epoch":"0","version":0,"number":"1","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"1","state":"nodata"}
 EOF
 
 # 10 MB in one line; then one of 1 MiB with 200,000 words, which is one too long for show.
@@ -20,7 +20,7 @@ EOF
 expect 0 "$USHER" -s memory: shell <<'EOF'
 {"status":"invalid","message":"line is longer than 1048576 bytes"}
 {"status":"invalid","message":"`0` is one word too many for `number show`"}
-{"status":"missing","epoch":"0","version":0,"number":"2","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"2","state":"nodata"}
 EOF
 
 # The program itself is as good garbage as any, and has a line for each of our checks.
@@ -36,7 +36,7 @@ fi
 # Answers are valid UTF-8 in ASCII escapes where the input was not.
 printf 'number show p "\303\251"\n\377\376\001 \355\240\200\n' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
-{"status":"missing","epoch":"0","version":0,"number":"é","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"é","state":"nodata"}
 {"status":"invalid","message":"unknown command `\u00ff\u00fe\u0001`; `usher help` lists what there is"}
 EOF
 

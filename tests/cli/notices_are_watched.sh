@@ -17,16 +17,16 @@ EOT
     expect 0 "$USHER" -s "$store" shell -e <<'EOT'
 {"status":"ok","watched":2}
 {"scope":"room/R","epoch":"E","version":1,"verb":"open","subject":null,"from":"closed","to":"open","data":{},"owner":null,"time":1000,"was":0,"mark":3648486411293596}
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 {"scope":"number/P","epoch":"E","version":1,"verb":"add","subject":"7","from":"nodata","to":"idle+down","data":{},"owner":null,"time":1000}
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 {"scope":"room/R","epoch":"E","version":2,"verb":"join","subject":"ann","from":"absent","to":"here","data":{"name":"Ann"},"owner":null,"time":2000,"was":3648486411293596,"mark":185775452928915}
-{"status":"ok","epoch":"E","version":2,"member":"ann","members":1,"state":"here","until":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"member":"ann","members":1,"state":"here","until":0}
 {"scope":"room/R","epoch":"E","version":3,"verb":"share","subject":"board","from":null,"to":null,"data":{},"owner":"ann","time":2000,"was":185775452928915,"mark":3095003245154280}
-{"status":"ok","epoch":"E","version":3,"share":"board"}
+{"status":"ok","epoch":"E","version":3,"due":null,"share":"board"}
 {"scope":"room/R","epoch":"E","version":4,"verb":"close","subject":null,"from":"open","to":"closing","data":{},"owner":null,"time":3000,"was":3095003245154280,"mark":0}
 {"scope":"room/R","epoch":"E","version":5,"verb":"done","subject":null,"from":"closing","to":"closed","data":{},"owner":null,"time":3000,"was":0,"mark":0}
-{"status":"ok","epoch":"E","version":5,"state":"closed","erased":5,"more":false}
+{"status":"ok","epoch":"E","version":5,"due":null,"state":"closed","erased":5,"more":false}
 EOT
 
     # A user and an agent of a queue each have states of their own, also where both just expire.
@@ -101,12 +101,12 @@ EOT
     grep -v '"value"\|"capacity"' out.txt | mask >got.txt
     cat >wanted.txt <<'EOT'
 {"scope":"room/L","epoch":"E","version":2,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"1"},"owner":null,"time":1000,"was":3648486411293596,"mark":2625017240519950}
-{"status":"stale","epoch":"E","version":4,"scope":"room/L","from":2}
+{"status":"stale","epoch":"E","version":4,"due":null,"scope":"room/L","from":2}
 {"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":2625017240519950,"mark":74755714490102}
 {"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":74755714490102,"mark":2559051689750197}
-{"status":"stale","epoch":"E","version":4,"scope":"room/L","from":2}
+{"status":"stale","epoch":"E","version":4,"due":null,"scope":"room/L","from":2}
 {"scope":"room/L","epoch":"E","version":3,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"2"},"owner":null,"time":1000,"was":2625017240519950,"mark":74755714490102}
-{"status":"missing","epoch":"0","version":0,"scope":"room/nowhere"}
+{"status":"missing","epoch":"0","version":0,"due":null,"scope":"room/nowhere"}
 {"scope":"room/L","epoch":"E","version":4,"verb":"set","subject":"f","from":null,"to":null,"data":{"f":"3"},"owner":null,"time":1000,"was":74755714490102,"mark":2559051689750197}
 EOT
     cmp -s wanted.txt got.txt || {
@@ -142,7 +142,7 @@ EOT
     cat >wanted.txt <<'EOT'
 {"scope":"room/F","epoch":"E","version":1,"verb":"open","subject":null
 {"scope":"room/F","epoch":"E","version":2,"verb":"set","subject":"f"
-{"status":"missing","epoch":"0","version":0,"scope":"room/F"}
+{"status":"missing","epoch":"0","version":0,"due":null,"scope":"room/F"}
 {"scope":"room/F","epoch":"E","version":1,"verb":"open","subject":null
 {"scope":"room/F","epoch":"E","version":2,"verb":"join","subject":"bob"
 EOT
@@ -207,7 +207,7 @@ expect 2 "$USHER" -s memory: watch room/R --max=0 <<'EOF2'
 ! usher: invalid: `--max=0` is not a number from 1
 EOF2
 expect 2 "$USHER" -s memory: watch room/R --every=1 <<'EOF2'
-! usher: invalid: `--every=1` is not from 10 to 3600000
+! usher: invalid: `--every=1` is not a duration from 10 to 3600000 ms, or as 90s, 5m, 2h, 1d
 EOF2
 expect 2 "$USHER" -s memory: watch room/R --since=x <<'EOF2'
 ! usher: invalid: `--since=x` is not a version

@@ -135,7 +135,7 @@ for store in $STORES; do
     done
     if [ "$store" != memory: ]; then
         expect 0 "$USHER" -s "$store" --json room list <<'EOF'
-{"status":"ok","epoch":"0","version":0,"rooms":[],"next":null,"more":false,"partial":false}
+{"status":"ok","epoch":"0","version":0,"due":null,"rooms":[],"next":null,"more":false,"partial":false}
 EOF
         lines 0 "$USHER" -s "$store" room open q-room-4
         expect 1 "$USHER" -s "$store" replay queue.csv --pool=q <<'EOF'
@@ -145,7 +145,7 @@ EOF
         lines 0 "$USHER" -s "$store" --json room show q-room-4
         holds out.txt '"version":1,'
         expect 0 "$USHER" -s "$store" --json room list <<'EOF'
-{"status":"ok","epoch":"0","version":0,"rooms":["q-room-4"],"next":null,"more":false,"partial":false}
+{"status":"ok","epoch":"0","version":0,"due":null,"rooms":["q-room-4"],"next":null,"more":false,"partial":false}
 EOF
         lines 0 "$USHER" -s "$store" room close q-room-4
         lines 0 "$USHER" -s "$store" id create q-ids

@@ -6,77 +6,77 @@ redis_too
 
 cat >wanted_talk <<'EOT'
 > serial check ord
-{"status":"missing","epoch":"0","version":0}
+{"status":"missing","epoch":"0","version":0,"due":null}
 > serial rule ord prefix=O date=%Y%m%d base=1000 max=12 batch=3 now=1699920000000
-{"status":"ok","epoch":"E","version":1,"prefix":"O","suffix":"","date":"%Y%m%d","width":0,"base":1000,"start":1,"step":1,"radix":10,"check":"none","max":12,"critical":0,"batch":3,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"cur":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"O","suffix":"","date":"%Y%m%d","width":0,"base":1000,"start":1,"step":1,"radix":10,"check":"none","max":12,"critical":0,"batch":3,"reset":"none","zone":0,"stamp":"take","mode":"queue","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"cur":0}
 > serial fill ord 5 now=1699920000000
-{"status":"ok","epoch":"E","version":2,"made":5,"left":7}
+{"status":"ok","epoch":"E","version":2,"due":null,"made":5,"left":7}
 > serial check ord now=1699920000000
-{"status":"ok","epoch":"E","version":2,"available":5,"recent":0,"longterm":0,"critical":0,"batch":3,"cur":5,"max":12,"left":7,"taken":0,"target":1,"held":0,"returned":0,"granted":0,"debt":0}
+{"status":"ok","epoch":"E","version":2,"due":null,"available":5,"recent":0,"longterm":0,"critical":0,"batch":3,"cur":5,"max":12,"left":7,"taken":0,"target":1,"held":0,"returned":0,"granted":0,"debt":0}
 > serial take ord now=1699920000000
-{"status":"ok","epoch":"E","version":3,"serials":["O202311141001"]}
+{"status":"ok","epoch":"E","version":3,"due":null,"serials":["O202311141001"]}
 > serial take ord n=3 now=1699920000000 req=a
-{"status":"ok","epoch":"E","version":4,"serials":["O202311141002","O202311141003","O202311141004"]}
+{"status":"ok","epoch":"E","version":4,"due":null,"serials":["O202311141002","O202311141003","O202311141004"]}
 > serial take ord n=3 now=1699920000000 req=a
-{"status":"ok","epoch":"E","version":4,"serials":["O202311141002","O202311141003","O202311141004"],"repeated":true}
+{"status":"ok","epoch":"E","version":4,"due":null,"serials":["O202311141002","O202311141003","O202311141004"],"repeated":true}
 > serial take ord n=100 now=1699920000000
-{"status":"ok","epoch":"E","version":5,"serials":["O202311141005","O202311141006","O202311141007","O202311141008","O202311141009","O202311141010","O202311141011","O202311141012"]}
+{"status":"ok","epoch":"E","version":5,"due":null,"serials":["O202311141005","O202311141006","O202311141007","O202311141008","O202311141009","O202311141010","O202311141011","O202311141012"]}
 > serial take ord now=1699920000000
-{"status":"empty","epoch":"E","version":5,"serials":[],"why":"exhausted"}
+{"status":"empty","epoch":"E","version":5,"due":null,"serials":[],"why":"exhausted"}
 > serial fill ord 3 now=1699920000000
-{"status":"full","epoch":"E","version":5,"made":0,"left":0,"why":"exhausted"}
+{"status":"full","epoch":"E","version":5,"due":null,"made":0,"left":0,"why":"exhausted"}
 > serial setmax ord 5 now=1699920000000
-{"status":"ok","epoch":"E","version":6,"max":17,"cur":12}
+{"status":"ok","epoch":"E","version":6,"due":null,"max":17,"cur":12}
 > serial take ord n=2 now=1699920000000
-{"status":"ok","epoch":"E","version":7,"serials":["O202311141013","O202311141014"]}
+{"status":"ok","epoch":"E","version":7,"due":null,"serials":["O202311141013","O202311141014"]}
 > serial setmaxcur ord 9007199254740993 now=1699920000000
-{"status":"ok","epoch":"E","version":8,"cur":"9007199254740993","max":"9007199254740993"}
+{"status":"ok","epoch":"E","version":8,"due":null,"cur":"9007199254740993","max":"9007199254740993"}
 > serial setmax ord 3 now=1699920000000
-{"status":"ok","epoch":"E","version":9,"max":"9007199254740996","cur":"9007199254740993"}
+{"status":"ok","epoch":"E","version":9,"due":null,"max":"9007199254740996","cur":"9007199254740993"}
 > serial take ord now=1699920000000
-{"status":"ok","epoch":"E","version":10,"serials":["O202311149007199254741994"]}
+{"status":"ok","epoch":"E","version":10,"due":null,"serials":["O202311149007199254741994"]}
 > serial parse ord O202311141007
-{"status":"ok","epoch":"E","version":10,"prefix":"O","date":"20231114","number":7,"value":1007,"check":"","suffix":""}
+{"status":"ok","epoch":"E","version":10,"due":null,"prefix":"O","date":"20231114","number":7,"value":1007,"check":"","suffix":""}
 > serial parse ord O202311141x07
 {"status":"invalid","message":"serial is not of this rule: there is no such number"}
 > serial rule ord radix=16 now=1699920000000
-{"status":"refused","epoch":"E","version":10,"why":"kept"}
+{"status":"refused","epoch":"E","version":10,"due":null,"why":"kept"}
 > serial reserve ord now=1699920000000
-{"status":"refused","epoch":"E","version":10,"serial":null,"token":"0","until":0,"why":"mode"}
+{"status":"refused","epoch":"E","version":10,"due":null,"serial":null,"token":"0","until":0,"why":"mode"}
 > serial rule inv prefix=INV- date=%Y- width=6 reset=year mode=gapfree check=damm now=1699920000000
-{"status":"ok","epoch":"E","version":1,"prefix":"INV-","suffix":"","date":"%Y-","width":6,"base":0,"start":1,"step":1,"radix":10,"check":"damm","max":"9223372036854775807","critical":0,"batch":1000,"reset":"year","zone":0,"stamp":"take","mode":"gapfree","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"cur":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"prefix":"INV-","suffix":"","date":"%Y-","width":6,"base":0,"start":1,"step":1,"radix":10,"check":"damm","max":"9223372036854775807","critical":0,"batch":1000,"reset":"year","zone":0,"stamp":"take","mode":"gapfree","overflow":"refuse","lease":300000,"requests":10000,"authority":0,"cur":0}
 > serial reserve inv owner=a now=1699920000000
-{"status":"ok","epoch":"E","version":2,"serial":"INV-2023-0000012","token":"2","until":1699920300000,"number":1,"state":"held"}
+{"status":"ok","epoch":"E","version":2,"due":1699920300000,"serial":"INV-2023-0000012","token":"2","until":1699920300000,"number":1,"state":"held"}
 > serial reserve inv lease=1000 now=1699920000000
-{"status":"ok","epoch":"E","version":3,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held"}
+{"status":"ok","epoch":"E","version":3,"due":1699920001000,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"ok","epoch":"E","version":4,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
 > serial return inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"same","epoch":"E","version":4,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
+{"status":"same","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","token":"2","until":0,"number":1,"state":"returned"}
 > serial confirm inv INV-2023-0000012 token=2 now=1699920000000
-{"status":"stale","epoch":"E","version":4,"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}
+{"status":"stale","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}
 > serial show inv INV-2023-0000020 now=1699920000000
-{"status":"ok","epoch":"E","version":4,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null}
 > serial show inv INV-2023-0000021
 {"status":"invalid","message":"serial has a wrong check digit"}
 > serial holds inv now=1699920000000
-{"status":"ok","epoch":"E","version":4,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}],"more":false}
+{"status":"ok","epoch":"E","version":4,"due":1699920001000,"holds":[{"serial":"INV-2023-0000020","token":"3","until":1699920001000,"number":2,"state":"held","owner":null},{"serial":"INV-2023-0000012","token":"0","until":0,"number":1,"state":"returned","owner":null}],"more":false}
 > serial reserve inv now=1699920000000
-{"status":"ok","epoch":"E","version":5,"serial":"INV-2023-0000012","token":"5","until":1699920300000,"number":1,"state":"held"}
+{"status":"ok","epoch":"E","version":5,"due":1699920001000,"serial":"INV-2023-0000012","token":"5","until":1699920300000,"number":1,"state":"held"}
 > serial void inv INV-2023-0000012 token=5 now=1699920000000
-{"status":"ok","epoch":"E","version":6,"serial":"INV-2023-0000012","token":"5","until":0,"number":1,"state":"voided"}
+{"status":"ok","epoch":"E","version":6,"due":1699920001000,"serial":"INV-2023-0000012","token":"5","until":0,"number":1,"state":"voided"}
 > serial sweep inv now=1699920001000
-{"status":"ok","epoch":"E","version":7,"expired":1,"more":false}
+{"status":"ok","epoch":"E","version":7,"due":null,"expired":1,"more":false}
 > serial list
-{"status":"ok","epoch":"0","version":0,"rules":["inv","ord"]}
+{"status":"ok","epoch":"0","version":0,"due":null,"rules":["inv","ord"]}
 > serial delete ord now=1699920001000
-{"status":"ok","epoch":"E","version":11}
+{"status":"ok","epoch":"E","version":11,"due":null}
 > serial take ord
-{"status":"missing","epoch":"E","version":11}
+{"status":"missing","epoch":"E","version":11,"due":null}
 > serial digest inv
-{"status":"ok","epoch":"E","version":7,"digest":"D"}
+{"status":"ok","epoch":"E","version":7,"due":null,"digest":"D"}
 > serial digest nothing
-{"status":"missing","epoch":"0","version":0,"digest":"D"}
+{"status":"missing","epoch":"0","version":0,"due":null,"digest":"D"}
 EOT
 
 : >digests

@@ -39,6 +39,6 @@ event refused idle+down hangup 123456
 event ok idle+up reg 123456
 event ok busy+up call
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number show numpool 123456 now=1
-holds out.txt '"version":7,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"7",'
+holds out.txt '"version":7,"due":null,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"7",'
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" check
 finish

@@ -11,22 +11,22 @@ nonsense
 number add p 2
 EOF
 expect 0 "$USHER" -s memory: shell <<'EOF'
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
-{"status":"empty","epoch":"E","version":1,"why":"down","next":null}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
+{"status":"empty","epoch":"E","version":1,"due":null,"why":"down","next":null}
 {"status":"invalid","message":"unknown command `nonsense`; `usher help` lists what there is"}
-{"status":"ok","epoch":"E","version":2,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+down"}
 EOF
 for words in '-e -s memory: shell' '-s memory: shell -e'; do
     # Words on purpose.
     # shellcheck disable=SC2086
     expect 1 "$USHER" $words <<'EOF'
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
-{"status":"empty","epoch":"E","version":1,"why":"down","next":null}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
+{"status":"empty","epoch":"E","version":1,"due":null,"why":"down","next":null}
 EOF
 done
 printf 'number add p 1\nnonsense\nnumber add p 2\n' >in
 expect 2 "$USHER" -e -s memory: shell <<'EOF'
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 {"status":"invalid","message":"unknown command `nonsense`; `usher help` lists what there is"}
 EOF
 : >in

@@ -7,15 +7,15 @@ redis_too
 for store in $STORES; do
     talk "$store" <<'EOF'
 > number add p 100
-{"status":"ok","epoch":"E","version":1,"state":"idle+down"}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
 > number reg p 100
-{"status":"ok","epoch":"E","version":2,"state":"idle+up"}
+{"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+up"}
 > number call p owner=a
-{"status":"ok","epoch":"E","version":3,"number":"100","token":"3","until":0,"state":"busy+up"}
+{"status":"ok","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":0,"state":"busy+up"}
 > number call p owner=a
-{"status":"same","epoch":"E","version":3,"number":"100","token":"3","until":0,"state":"busy+up"}
+{"status":"same","epoch":"E","version":3,"due":null,"number":"100","token":"3","until":0,"state":"busy+up"}
 > number call p owner=b
-{"status":"empty","epoch":"E","version":3,"why":"busy","next":null}
+{"status":"empty","epoch":"E","version":3,"due":null,"why":"busy","next":null}
 EOF
     if [ "$(grep -c '"epoch":"0000' out.txt)" -ne 0 ] ||
         [ "$(sed 's/.*"epoch":"\([^"]*\)".*/\1/' out.txt | sort -u | wc -l)" -ne 1 ]; then

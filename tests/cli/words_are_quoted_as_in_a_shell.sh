@@ -6,25 +6,25 @@
 
 sed 's/~$//' >quoted <<'EOF'
 > number show p 'it is, "so"'
-{"status":"missing","epoch":"0","version":0,"number":"it is, \"so\"","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"it is, \"so\"","state":"nodata"}
 > number show p "a \"b\" \\ \$ \` c"
-{"status":"missing","epoch":"0","version":0,"number":"a \"b\" \\ $ ` c","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"a \"b\" \\ $ ` c","state":"nodata"}
 > number show p "\x41\xc3\xa9\x42"
-{"status":"missing","epoch":"0","version":0,"number":"AéB","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"AéB","state":"nodata"}
 > number show p a'b'"c"d\ e\'\"\\
-{"status":"missing","epoch":"0","version":0,"number":"abcd e'\"\\","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"abcd e'\"\\","state":"nodata"}
 > number show p 'a\x41'
-{"status":"missing","epoch":"0","version":0,"number":"a\\x41","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"a\\x41","state":"nodata"}
 > number show p a\x41
-{"status":"missing","epoch":"0","version":0,"number":"ax41","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"ax41","state":"nodata"}
 >   	 number	show   p    $HOME;*|&<>(   	 ~
-{"status":"missing","epoch":"0","version":0,"number":"$HOME;*|&<>(","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"$HOME;*|&<>(","state":"nodata"}
 > number show p #1
-{"status":"missing","epoch":"0","version":0,"number":"#1","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"#1","state":"nodata"}
 > number show p number=now=5
-{"status":"missing","epoch":"0","version":0,"number":"now=5","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"now=5","state":"nodata"}
 > number show p a=b
-{"status":"missing","epoch":"0","version":0,"number":"a=b","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"a=b","state":"nodata"}
 > number show p ''
 {"status":"invalid","message":"number is empty"}
 > number show p "\x00"
@@ -38,17 +38,17 @@ sed 's/~$//' >quoted <<'EOF'
 > number digest p now="1\x00"
 {"status":"invalid","message":"line has a NUL byte in it"}
 > room set r v "a\x00b" w="\x00"
-{"status":"missing","epoch":"0","version":0}
+{"status":"missing","epoch":"0","version":0,"due":null}
 > room open r now=1
-{"status":"ok","epoch":"E","version":1,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"open","capacity":0,"linger":0,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
 > room set r v "a\x00b" w="\x00" now=1
-{"status":"ok","epoch":"E","version":2,"value":"a\u0000b"}
+{"status":"ok","epoch":"E","version":2,"due":null,"value":"a\u0000b"}
 > room get r now=1
-{"status":"ok","epoch":"E","version":2,"fields":{"v":"a\u0000b","w":"\u0000"}}
+{"status":"ok","epoch":"E","version":2,"due":null,"fields":{"v":"a\u0000b","w":"\u0000"}}
 > room set r v "x" if="a\x00c" now=1
-{"status":"stale","epoch":"E","version":2,"value":"a\u0000b"}
+{"status":"stale","epoch":"E","version":2,"due":null,"value":"a\u0000b"}
 > room set r v "x" if="a\x00b" now=1
-{"status":"ok","epoch":"E","version":3,"value":"x"}
+{"status":"ok","epoch":"E","version":3,"due":null,"value":"x"}
 > number show p "\xg0"
 {"status":"invalid","message":"line has a backslash in quotes that begins no escape"}
 > number show p "\x4"
@@ -77,7 +77,7 @@ talk memory: <quoted
 # Comments and blank lines say nothing; CRLF is a line's end; the last line needs none.
 printf '# number\n\n   \t\n  # more\r\nnumber show p 1\r\nnumber show p "2"' >in
 expect 0 "$USHER" -s memory: shell <<'EOF'
-{"status":"missing","epoch":"0","version":0,"number":"1","state":"nodata"}
-{"status":"missing","epoch":"0","version":0,"number":"2","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"1","state":"nodata"}
+{"status":"missing","epoch":"0","version":0,"due":null,"number":"2","state":"nodata"}
 EOF
 finish

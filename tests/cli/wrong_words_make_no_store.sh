@@ -51,7 +51,7 @@ for words in 'number show p 1' 'number list p' 'number stats p' 'number digest p
         }
         # shellcheck disable=SC2086
         lines 1 "$USHER" -s "sqlite:$name" --json $words </dev/null
-        answer='{"status":"missing","epoch":"0000000000000000","version":0,"message":"open: sqlite: ./'$name': there is no such store"}'
+        answer='{"status":"missing","epoch":"0000000000000000","version":0,"due":null,"message":"open: sqlite: ./'$name': there is no such store"}'
         [ "$(cat out.txt)" = "$answer" ] || wrong "\`$words --json' says it, too"
         # In the shell, where somebody may write later, it is an empty store, as on any other.
         case $words in

@@ -294,6 +294,118 @@ static void who_looks_at_a_room_does_not_move_its_clock(void **state)
     usher_reply_done(&r);
 }
 
+/* ---- when something ends by itself -------------------------------------------------------------
+ */
+
+#define NONE USHER_NEVER
+
+static void a_reply_says_when_something_ends_by_itself(void **state)
+{
+    static const struct {
+        enum usher_noun noun;
+        const char *line;
+        enum usher_status status;
+        int64_t due_ms;
+    } steps[] = {
+        { USHER_NUMBER, "set p lease=500 rest=100 now=1000", USHER_OK, NONE },
+        { USHER_NUMBER, "add p 1 now=1000", USHER_OK, NONE },
+        { USHER_NUMBER, "reg p 1 now=1000", USHER_OK, NONE },
+        { USHER_NUMBER, "call p owner=ann now=2000", USHER_OK, 2500 },
+        { USHER_NUMBER, "call p owner=bob now=2000", USHER_EMPTY, 2500 },
+        { USHER_NUMBER, "stats p now=2100", USHER_OK, 2500 },
+        { USHER_NUMBER, "renew p 1 token=4 lease=900 req=r now=2200", USHER_OK, 2500 },
+        /* it was renewed since: nothing ended, and when something will is known again */
+        { USHER_NUMBER, "sweep p now=2500", USHER_SAME, 3100 },
+        { USHER_NUMBER, "stats p now=2500", USHER_OK, 3100 },
+        { USHER_NUMBER, "renew p 1 token=4 lease=900 req=r now=2500", USHER_OK, 3100 },
+        { USHER_NUMBER, "sweep p now=3100", USHER_OK, 3200 }, /* it rests */
+        { USHER_NUMBER, "sweep p now=3200", USHER_OK, NONE },
+        { USHER_NUMBER, "show p 1 now=3200", USHER_OK, NONE },
+        { USHER_NUMBER, "call p owner=ann now=4000", USHER_OK, 4500 },
+        { USHER_NUMBER, "hangup p 1 rest=0 now=4100", USHER_OK, 4500 },
+        { USHER_NUMBER, "stats p now=9000", USHER_OK, 4500 }, /* who looks stores nothing */
+        { USHER_NUMBER, "unreg p 1 now=9000", USHER_OK, NONE },
+        { USHER_NUMBER, "stats nobody now=9000", USHER_MISSING, NONE },
+        /* the next caller is seated in time, without a command of anybody's */
+        { USHER_QUEUE, "set q ttl=0 wrapup=500 trigger=auto now=1000", USHER_OK, NONE },
+        { USHER_QUEUE, "login q ann now=1000", USHER_OK, NONE },
+        { USHER_QUEUE, "apply q u now=1000", USHER_OK, NONE },
+        { USHER_QUEUE, "apply q v now=1000", USHER_OK, NONE },
+        { USHER_QUEUE, "leave q u now=2000", USHER_OK, 2500 },
+        { USHER_QUEUE, "sweep q now=2500", USHER_OK, NONE },
+        { USHER_QUEUE, "where q v now=2600", USHER_OK, NONE },
+        { USHER_ROOM, "open r linger=1000 ttl=300 now=1000", USHER_OK, 2000 },
+        { USHER_ROOM, "join r ann now=1500", USHER_OK, 1800 },
+        { USHER_ROOM, "alive r ann now=1700", USHER_OK, 1800 },
+        { USHER_ROOM, "sweep r now=1800", USHER_SAME, 2000 },
+        { USHER_ROOM, "sweep r now=2000", USHER_OK, 3000 },
+        { USHER_ROOM, "sweep r now=3000", USHER_OK, NONE }, /* there is no room any more */
+        { USHER_SERIAL, "rule s prefix=A mode=gapfree now=1000", USHER_OK, NONE },
+        { USHER_SERIAL, "reserve s owner=ann lease=700 now=1000", USHER_OK, 1700 },
+        { USHER_SERIAL, "sweep s now=1700", USHER_OK, NONE },
+        { USHER_ID, "create d now=1000", USHER_OK, NONE },
+        { USHER_ID, "next d now=1000", USHER_OK, NONE },
+    };
+    struct fixture *f = *state;
+
+    engine_open(f, "clock=given", false);
+    for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
+        struct usher_reply r;
+
+        (void)line_to(f, steps[i].noun, steps[i].line, &r);
+        if (r.status != steps[i].status || r.due_ms != steps[i].due_ms)
+            fail_msg("%s: %s (%s), due %lld, not %lld", steps[i].line, usher_status_word(r.status),
+                     r.message, (long long)r.due_ms, (long long)steps[i].due_ms);
+        usher_reply_done(&r);
+    }
+}
+
+/* Calls and hangups that share a script's call. */
+static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
+{
+    static const char *const owners[3] = { "ann", "bob", "cid" };
+    static const int64_t leases[3] = { 900, 500, 700 }, due[3] = { 2900, 2500, 2500 };
+    struct fixture *f = *state;
+    struct usher_command c[3];
+    struct usher_reply r[3];
+
+    engine_open(f, "clock=given", false);
+    for (int i = 0; i < 3; i++) {
+        char line[32];
+
+        (void)snprintf(line, sizeof line, "add p %d now=1000", i);
+        assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+        (void)snprintf(line, sizeof line, "reg p %d now=1000", i);
+        assert_int_equal(done(f, USHER_NUMBER, line), USHER_OK);
+    }
+    memset(c, 0, sizeof c);
+    for (int i = 0; i < 3; i++) {
+        c[i].verb = USHER_NUMBER_CALL;
+        c[i].scope = text("p");
+        c[i].arg.number.owner = text(owners[i]);
+        c[i].arg.number.lease_ms = leases[i];
+        c[i].given = USHER_GIVEN_NOW | USHER_GIVEN_LEASE;
+        c[i].now_ms = 2000;
+    }
+    assert_int_equal(usher_execute(f->e, c, r, 3), USHER_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r[i].status, USHER_OK);
+        assert_true(r[i].due_ms == due[i]);
+        usher_reply_done(&r[i]);
+        c[i].verb = USHER_NUMBER_HANGUP;
+        memset(&c[i].arg, 0, sizeof c[i].arg);
+        c[i].arg.number.number = text((const char *const[]){ "0", "1", "2" }[i]);
+        c[i].given = USHER_GIVEN_NOW;
+        c[i].now_ms = 2100;
+    }
+    assert_int_equal(usher_execute(f->e, c, r, 3), USHER_OK);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(r[i].status, USHER_OK);
+        assert_true(r[i].due_ms == 2500);
+        usher_reply_done(&r[i]);
+    }
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int suite_time(const struct backend *b)
@@ -307,6 +419,8 @@ int suite_time(const struct backend *b)
         TEST(virtual_time_may_be_any),
         TEST(one_wrong_clock_in_a_batch_spoils_nobody_else),
         TEST(who_looks_at_a_room_does_not_move_its_clock),
+        TEST(a_reply_says_when_something_ends_by_itself),
+        TEST(each_reply_of_a_batch_says_what_is_due_after_it),
     };
 
     backend = b;

@@ -2336,11 +2336,12 @@ struct piece {
 #define PIECES(array) (sizeof(array) / sizeof *(array))
 
 static const struct piece answer_pieces[] = {
-    PIECE("\x9e"), /* so many values */
+    PIECE("\x9f"), /* so many values */
     PIECE("\0"),   /* status */
     PIECE("\xb0"
           "0123456789abcdef"), /* epoch */
     PIECE("\x07"),             /* version */
+    PIECE("\x08"),             /* due */
     PIECE("\0"),               /* repeated */
     PIECE("\x90"),             /* notices */
     PIECE("\x90"),             /* rows */
@@ -2353,8 +2354,8 @@ static const struct piece answer_pieces[] = {
     PIECE("\0"),               /* more */
     PIECE("\xa2n1"),           /* number */
 };
-#define NOTICES 5
-#define ROWS 6
+#define NOTICES 6
+#define ROWS 7
 static const struct piece row_pieces[] = {
     PIECE("\x91\x9c"),             /* one, of twelve */
     PIECE("\xa2n1"),               /* number */
@@ -2482,9 +2483,9 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     static char huge[304] = "\xda\x01\x2c";
     /* As what it could be taken: a number, a number >= 0, one of a few, an array, a name. */
     enum { INT = 1, UINT = 2, FEW = 4, ARRAY = 8, NAME = 16 };
-    static const int kinds[PIECES(answer_pieces)] = { 0,     FEW,   0,         UINT, FEW,
-                                                      ARRAY, ARRAY, INT | FEW, INT,  UINT,
-                                                      INT,   INT,   UINT,      FEW,  NAME };
+    static const int kinds[PIECES(answer_pieces)] = { 0,     FEW,   0,         UINT, UINT, FEW,
+                                                      ARRAY, ARRAY, INT | FEW, INT,  UINT, INT,
+                                                      INT,   UINT,  FEW,       NAME };
     const struct {
         struct piece by;
         int kinds;
@@ -2506,7 +2507,7 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
         { PIECE("\xda\xff\xff"), 0 },
         { PIECE("\xd9\xff"), 0 },
         { PIECE("\xbf"), 0 },
-        { PIECE("\x9f"), 0 },
+        { PIECE("\x9e"), 0 },
         { PIECE("\x91\x01"), 0 },
         { PIECE("\x91\x91\x91\x91\x91\x91\x91\x91"), 0 },
         { PIECE("\xcf\xff\xff\xff\xff\xff\xff\xff\xff"), UINT },

@@ -759,8 +759,9 @@ static void answer_print(FILE *f, const struct usher_command *c, const struct us
     const char *rows;
     size_t n;
 
-    (void)fprintf(f, "  %s, version %" PRIu64 "%s, `%s`:", usher_status_word(r->status), r->version,
-                  r->repeated ? ", repeated" : "", r->message);
+    (void)fprintf(
+        f, "  %s, version %" PRIu64 "%s, due %" PRId64 ", `%s`:", usher_status_word(r->status),
+        r->version, r->repeated ? ", repeated" : "", r->due_ms, r->message);
     for (unsigned i = 0; i < noun->n_outs; i++)
         field_print(f, &noun->outs[i], (const char *)r);
     (void)fputs(" /", f);
@@ -809,7 +810,8 @@ bool babble_same(const struct usher_command *c, const struct usher_reply *a,
                  const struct usher_reply *b, FILE *f)
 {
     bool same = a->status == b->status && a->version == b->version && a->repeated == b->repeated &&
-                (a->epoch == 0) == (b->epoch == 0) && strcmp(a->message, b->message) == 0;
+                a->due_ms == b->due_ms && (a->epoch == 0) == (b->epoch == 0) &&
+                strcmp(a->message, b->message) == 0;
 
     if (same && a->status < USHER_INVALID)
         same = fields_same(c, a, b);

@@ -53,6 +53,14 @@ static void diff_text(struct diff *d, const char *what, size_t row, struct usher
                       (int)b.size, b.data != NULL ? b.data : "");
 }
 
+/* A store may be early: what was to end may have gone.  It is never late.  A model that does not
+ * know says 0. */
+static void diff_due(struct diff *d, const struct usher_reply *a, const struct usher_reply *b)
+{
+    if (a->due_ms != 0 && b->due_ms > a->due_ms && a->status < USHER_INVALID)
+        diff_int(d, "due_ms", SIZE_MAX, a->due_ms, b->due_ms);
+}
+
 #define INT(field) diff_int(&d, #field, SIZE_MAX, (int64_t)a->field, (int64_t)b->field)
 #define OF(field) diff_int(&d, #field, SIZE_MAX, (int64_t)x->field, (int64_t)y->field)
 #define ROW(field) diff_int(&d, #field, i, (int64_t)p->field, (int64_t)q->field)
@@ -67,6 +75,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
     INT(version);
+    diff_due(&d, a, b);
     diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
               b->epoch != 0 ? "some" : "none");
     diff_word(&d, "state", SIZE_MAX, usher_number_state_word(x->state),
@@ -153,6 +162,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
     INT(version);
+    diff_due(&d, a, b);
     diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
               b->epoch != 0 ? "some" : "none");
     OF(state);
@@ -247,6 +257,7 @@ bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
     INT(version);
+    diff_due(&d, a, b);
     diff_word(&d, "epoch", SIZE_MAX, a->epoch != 0 ? "some" : "none",
               b->epoch != 0 ? "some" : "none");
     OF(state);

@@ -1287,6 +1287,14 @@ static void execute(struct work *w)
         remember_request(w);
 }
 
+/* When something of @p ends by itself, as it is stored. */
+static int64_t due_of(struct model_pool *p)
+{
+    const struct model_number *n = first_due(p);
+
+    return n != NULL ? n->until : USHER_NEVER;
+}
+
 void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r)
 {
     struct model nobody = { NULL, 0, NULL, NULL };
@@ -1317,8 +1325,10 @@ void model_execute(struct model *m, const struct usher_command *c, struct usher_
     r->epoch = p->exists;
     if (writes(c->verb)) {
         execute(&w);
+        r->due_ms = due_of(p);
         return;
     }
+    r->due_ms = due_of(p);
     copy = pool_copy(p);
     w.p = &copy;
     w.m = &nobody;

@@ -2269,6 +2269,20 @@ static void check_idle_hands(struct work *w)
                 fault(w, "nobody waits whom an open agent could take");
 }
 
+/* When something of @q ends by itself. */
+static int64_t due_of(const queue *q)
+{
+    int64_t due = USHER_NEVER;
+
+    for (size_t i = 0; i < q->n_agents; i++)
+        if (agent_until(&q->agents[i]) != 0 && agent_until(&q->agents[i]) < due)
+            due = agent_until(&q->agents[i]);
+    for (size_t i = 0; i < q->n_users; i++)
+        if (user_until(&q->users[i]) != 0 && user_until(&q->users[i]) < due)
+            due = user_until(&q->users[i]);
+    return due;
+}
+
 void queue_model_execute(struct queue_model *m, const struct usher_command *c,
                          struct usher_reply *r)
 {
@@ -2301,6 +2315,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_command *c,
     r->version = q->version;
     r->epoch = q->exists;
     execute(&w);
+    r->due_ms = due_of(q);
     if (r->status != USHER_INVALID && !r->repeated)
         check_idle_hands(&w);
     free(w.open);

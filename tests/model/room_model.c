@@ -2014,6 +2014,21 @@ static void rows_out(struct work *w)
     w->reply->of.room.rows = w->n_rows > 0 ? rows : NULL;
 }
 
+/* When something of @r ends by itself.  0: it goes on closing with each command. */
+static int64_t due_of(const room *r)
+{
+    int64_t due = USHER_NEVER;
+
+    if (r->state == USHER_ROOM_CLOSING)
+        return 0;
+    for (size_t i = 0; i < r->n_members; i++)
+        if (r->members[i].until != 0 && r->members[i].until < due)
+            due = r->members[i].until;
+    if (is_open(r) && r->set[LINGER] > 0 && count_in(r) == 0 && r->empty + r->set[LINGER] < due)
+        due = r->empty + r->set[LINGER];
+    return due;
+}
+
 void room_model_execute(struct room_model *m, const struct usher_command *c, struct usher_reply *r)
 {
     struct work w;
@@ -2044,6 +2059,7 @@ void room_model_execute(struct room_model *m, const struct usher_command *c, str
         r->version = w.r->version;
     }
     run(&w);
+    r->due_ms = due_of(w.r);
     rows_out(&w);
 }
 

@@ -135,8 +135,8 @@ static void tell(void *payload, const struct usher_notice *n)
     assert_int_equal(n->scope.size, 4);
 }
 
-static const char call_answer[] = "\x9e\0\xb0"
-                                  "0123456789abcdef\x09\0"
+static const char call_answer[] = "\x9f\0\xb0"
+                                  "0123456789abcdef\x09\x2b\0"
                                   "\x91\x9a\xcd\x01\x05\x09\x02\x04\x09\0\x2a\xa3"
                                   "ann\xa2n1\xa0"
                                   "\x91\x9c\xa2n1\xa0\xa3"
@@ -169,7 +169,7 @@ static void an_answer_has_notices_rows_and_fields(void **state)
     assert_int_equal(told, 1);
     assert_int_equal(r.status, USHER_OK);
     assert_false(r.repeated);
-    assert_true(r.epoch == UINT64_C(0x0123456789abcdef) && r.version == 9);
+    assert_true(r.epoch == UINT64_C(0x0123456789abcdef) && r.version == 9 && r.due_ms == 43);
     assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
     assert_true(r.of.number.token == 9 && r.of.number.next_ms == -1);
     assert_string_equal(r.of.number.number, "n1");
@@ -201,7 +201,7 @@ static void an_answer_of_another_length_is_not_understood(void **state)
         memcpy(longer, call_answer, sizeof call_answer);
         longer[0] = (char)(0x90 + n);
         assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof call_answer - 1, &r),
-                         n == 14 ? USHER_OK : USHER_INVALID);
+                         n == 15 ? USHER_OK : USHER_INVALID);
         usher_reply_fail(&r, USHER_UNKNOWN, "");
     }
 }

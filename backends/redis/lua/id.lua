@@ -27,13 +27,13 @@ end
 function S.hand(out, answer)
     local names = {'first', 'n', 'next', 'max', 'step', 'by', 'token'}
     for i = 1, 7 do
-        local v = answer[6 + i]
+        local v = answer[7 + i]
         out[#out + 1] = names[i]
         out[#out + 1] = type(v) == 'number' and format('%.0f', v) or v
     end
     names = {'next', 'max', 'step', 'start', 'by', 'limit', 'issued', 'segments', 'began', 'lasted',
         'managed'}
-    for _, row in ipairs(answer[6]) do
+    for _, row in ipairs(answer[7]) do
         for i = 4, #names do
             out[#out + 1] = names[i]
             out[#out + 1] = type(row[i]) == 'number' and format('%.0f', row[i]) or row[i]

@@ -258,13 +258,15 @@ for i = 1, n_commands do
             S.answer = {S.half and K.UNKNOWN or K.UNAVAILABLE, 'the script failed: ' .. sub(why, 1, 120)}
             S.half = nil
         end
+        -- see usher__due_store()
+        if S.exists and S.due ~= due then S.head_changed = true end
         exists, epoch, version, clock, due, n_dirty, head_changed = S.exists, S.epoch, S.version, S.clock,
             S.due, S.nd, S.head_changed
         if S.epoch_first and S.epoch_first ~= epoch then table.insert(S.notices, 1, S.epoch_first) end
         local answer = S.answer
         if not answer then
-            answer = {S.status, epoch, version == first and last or version, 0, S.notices or {}, S.rows or {}}
-            S.fields(answer, 6)
+            answer = {S.status, epoch, version == first and last or version, due, 0, S.notices or {}, S.rows or {}}
+            S.fields(answer, 7)
             if S.because then answer[#answer + 1] = S.because end
         elseif S.notices then
             answer[3], answer[4] = epoch, S.notices -- a failure, but what ended by itself before it has
@@ -275,7 +277,8 @@ for i = 1, n_commands do
                 out = {'status', word, 'message', answer[2]}
                 if answer[5] then out[5], out[6] = 'from', string.format('%.0f', answer[5]) end
             else
-                out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3])}
+                out = {'status', word, 'epoch', answer[2], 'version', string.format('%.0f', answer[3]), 'due',
+                    string.format('%.0f', answer[4])}
                 S.hand(out, answer)
                 if S.because then out[#out + 1], out[#out + 2] = 'message', S.because end
             end

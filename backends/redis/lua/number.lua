@@ -27,15 +27,15 @@ end
 
 function S.hand(out, answer)
     local function int(n) return string.format('%.0f', n) end
-    local more = {'number', answer[14], 'state', string.match(sub(K.STATES, answer[7] * 10 + 1,
-        answer[7] * 10 + 10), '^%S+'), 'token', int(answer[9]), 'until', int(answer[10]), 'next',
-        int(answer[11]), 'count', int(answer[12]), 'more', int(answer[13])}
-    if answer[8] ~= K.WHY_GIVEN then
-        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[8] * 8 + 1, answer[8] * 8 + 8), '^%S+')
+    local more = {'number', answer[15], 'state', string.match(sub(K.STATES, answer[8] * 10 + 1,
+        answer[8] * 10 + 10), '^%S+'), 'token', int(answer[10]), 'until', int(answer[11]), 'next',
+        int(answer[12]), 'count', int(answer[13]), 'more', int(answer[14])}
+    if answer[9] ~= K.WHY_GIVEN then
+        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[9] * 8 + 1, answer[9] * 8 + 8), '^%S+')
     end
-    for i = 15, #answer do more[#more + 1] = int(answer[i]) end
-    for _, row in ipairs(answer[6]) do more[#more + 1] = table.concat(row, ' ') end
-    for i = 1, #more do out[6 + i] = more[i] end
+    for i = 16, #answer do more[#more + 1] = int(answer[i]) end
+    for _, row in ipairs(answer[7]) do more[#more + 1] = table.concat(row, ' ') end
+    for i = 1, #more do out[8 + i] = more[i] end
 end
 
 function S.say(status, r)

@@ -14,7 +14,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
         -- with room for one: a table grows in dear steps
         if all[2] > 0 then rz, ha, called, of_call, tail = {''}, {'', '', '', ''}, {}, '\1' .. epoch, nil end
         if all[3] > all[2] then hz, ra, of_hangup = {'', ''}, {'', ''}, '\2' .. epoch end
-        ready, rn, hn, hm, rm = true, 0, 0, 0, 0
+        ready, due_bytes, rn, hn, hm, rm = true, spack('>i7', due), 0, 0, 0, 0
     end
     local v = version + 1
     local low = v % 256
@@ -50,8 +50,8 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                     if count[K.COUNT_CALLS_DAY + 1] ~= today then
                         count[K.COUNT_CALLS_DAY + 1], count[K.COUNT_CALLS + 1] = today, -given
                     end
-                    if ends > 0 and (due < 0 or ends < due) then due = ends end
                     ends_bytes = spack('>I7', ends)
+                    if ends > 0 and (due < 0 or ends < due) then due, due_bytes = ends, ends_bytes end
                     tail_now, tail_span, tail, more = now, span, spack('>i7i7', now, span), {}
                 end
                 -- how many calls with this one, and of which day
@@ -76,7 +76,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                 end
                 nth, called[owner], given = nth + 1, true, given + 1
                 cache[field], set[n_set + 1], set[n_set + 2] = record, field, record
-                out[i] = of_call .. bytes .. ends_bytes .. id
+                out[i] = of_call .. bytes .. due_bytes .. ends_bytes .. id
                 version, n_set, done = v, n_set + 2, true
             end
         end
@@ -111,7 +111,7 @@ if verb < 256 and not done and plain and (due < 0 or due > now) and not (made an
                     .. sub(record, 41, 68) .. '\0\0'
                 rm, back = rm + 2, back + 1
                 cache[field], set[n_set + 1], set[n_set + 2] = record, field, record
-                out[i] = of_hangup .. bytes .. token
+                out[i] = of_hangup .. bytes .. due_bytes .. token
                 version, n_set, done = v, n_set + 2, true
             end
         end

@@ -430,7 +430,7 @@ static enum usher_status scan_entries(const struct table *t, const struct usher_
     return status;
 }
 
-static enum usher_status scan_scope(const struct table *t, const struct row *head,
+static enum usher_status scan_scope(const struct table *t, const struct row *head, bool records,
                                     usher_scan_fn *fn, void *payload)
 {
     struct usher_scope scope = head->head;
@@ -439,6 +439,8 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
 
     scope.name = text_of(head->scope);
     status = fn(payload, &item);
+    if (!records)
+        return status;
     for (unsigned kind = 1; kind < USHER_KINDS; kind++) {
         const struct row *row = next_row(t, &scope, (uint8_t)kind, "");
 
@@ -455,7 +457,7 @@ static enum usher_status scan_scope(const struct table *t, const struct row *hea
 }
 
 static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char line[192])
 {
     const struct table *t = &((struct own_store *)s)->table;
@@ -468,7 +470,7 @@ static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun
 
         if (row->record.kind == 0 && ((unsigned)noun == 0 || row->head.noun == (unsigned)noun) &&
             (scope == NULL || text_is(row->scope, scope)))
-            status = scan_scope(t, row, fn, payload);
+            status = scan_scope(t, row, records, fn, payload);
     }
     return status;
 }

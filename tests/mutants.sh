@@ -354,6 +354,11 @@ mutant 'script: a kept answer says what was due then' backends/redis/lua/common.
 mutant 'script: the short way tells the first deadline of all' backends/redis/lua/number_fast.lua 's/then due, due_bytes = ends, ends_bytes end/then due = ends end/' \
     $redis 'each_reply*'
 
+mutant 'scopes: a page forgets the last ones it had' src/engine/scopes.c 's/        sink(p);/        ;/' \
+    $memory 'scopes_are*'
+mutant 'scopes: the list begins anew' src/engine/scopes.c 's/            p->after_noun = noun->noun;/            p->after_noun = 0;/' \
+    $memory 'scopes_are*'
+
 # ---- memory ----
 mutant 'memory: a record does not join the list of its group' backends/memory/memory.c \
     's/(void)usher__tree_insert(list, &shard->pool, key, r);/(void)list;/' $memory 'groups*'

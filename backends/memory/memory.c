@@ -1049,8 +1049,8 @@ static enum usher_status scan_records(struct shard *shard, struct kind *kind, ui
     return status;
 }
 
-static enum usher_status scan_scope(struct shard *shard, struct scope *s, usher_scan_fn *fn,
-                                    void *payload)
+static enum usher_status scan_scope(struct shard *shard, struct scope *s, bool records,
+                                    usher_scan_fn *fn, void *payload)
 {
     struct usher_scope shown = { .name = text_of(&s->head) };
     struct usher_item item = { .kind = USHER_ITEM_SCOPE, .scope = &shown };
@@ -1058,6 +1058,8 @@ static enum usher_status scan_scope(struct shard *shard, struct scope *s, usher_
 
     scope_show(s, &shown);
     status = fn(payload, &item);
+    if (!records)
+        return status;
     for (unsigned k = 1; k < USHER_KINDS && status == USHER_OK; k++)
         if (s->kinds[k] != NULL)
             status = scan_records(shard, s->kinds[k], (uint8_t)k, fn, payload);
@@ -1080,7 +1082,7 @@ static enum usher_status scan_scope(struct shard *shard, struct scope *s, usher_
 }
 
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char line[192])
 {
     struct memory *m = (struct memory *)store;
@@ -1102,7 +1104,7 @@ static enum usher_status scan(struct usher_record_store *store, enum usher_noun 
                    (s = usher__table_next(&shard->scopes[k], &cursor)) != NULL)
                 if (scope == NULL || (s->head.len == scope->size &&
                                       memcmp(s->head.bytes, scope->data, scope->size) == 0))
-                    status = scan_scope(shard, s, fn, payload);
+                    status = scan_scope(shard, s, records, fn, payload);
         }
         (void)pthread_mutex_unlock(&shard->lock);
     }

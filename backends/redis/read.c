@@ -313,6 +313,16 @@ enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__
     }
 }
 
+enum usher_status usher__redis_read_head(struct usher__redis *r, struct usher__redis_dump *d,
+                                         char message[192])
+{
+    enum usher_status status = read_header(r, d, message);
+
+    return status == USHER_OK && d->header.page[0]->element[0]->type == REDIS_REPLY_NIL
+               ? USHER_MISSING
+               : status;
+}
+
 static int compare_records(const void *a, const void *b)
 {
     const struct usher_record *x = *(const struct usher_record *const *)a;

@@ -170,7 +170,8 @@ enum usher_status usher__redis_show_records(const struct usher__redis_reading *f
 }
 
 static enum usher_status show_scope(struct usher__redis *r, const struct usher__redis_dump *d,
-                                    usher_scan_fn *fn, void *payload, char message[192])
+                                    bool records, usher_scan_fn *fn, void *payload,
+                                    char message[192])
 {
     struct usher_text head = usher__redis_text_of(d->header.page[0]->element[0]);
     struct usher__redis_reading from;
@@ -180,6 +181,10 @@ static enum usher_status show_scope(struct usher__redis *r, const struct usher__
     if (status != USHER_OK)
         return status;
     status = usher__redis_show_records(&from, fn, payload);
+    if (!records) {
+        usher__redis_records_done(r, &from.records);
+        return status;
+    }
     if (status == USHER_OK && usher__redis_is_marked(&head))
         status = wrong("it is being mended, or that was broken off", fn, payload);
     while (from.records.odd-- > 0 && status == USHER_OK)
@@ -217,6 +222,7 @@ static void warn_of_large(struct usher__redis *r, const struct usher__redis_dump
 /* Connections to the nodes that a scan has come to, and what it does not see. */
 struct eyes {
     struct usher__redis_store *store;
+    bool records; /* are to be shown, too */
     int64_t patience_ms, deadline_ms;
     int64_t spare_ms; /* of a cluster: for scopes that are not where they were, or cannot be read */
     struct usher__redis *r[USHER__REDIS_NODES_MAX];
@@ -291,7 +297,8 @@ static enum usher_status read_scope(struct eyes *e, struct usher__redis_dump *d,
             return blind && !one ? USHER_UNAVAILABLE : status;
         if (status != USHER_OK)
             return status;
-        status = usher__redis_read_scope(*ret, d, until_ms, e->message);
+        status = e->records ? usher__redis_read_scope(*ret, d, until_ms, e->message)
+                            : usher__redis_read_head(*ret, d, e->message);
         if (tries > 0)
             e->spare_ms -= usher__redis_clock_ms() - begin_ms;
         if (one || status != USHER_UNAVAILABLE)
@@ -314,10 +321,12 @@ static enum usher_status scan_scope(struct eyes *e, enum usher_noun noun,
     struct usher__redis *r = NULL;
     enum usher_status status = read_scope(e, &d, &r);
 
-    if (status == USHER_OK && one_of_all && e->store->map != NULL)
+    if (status == USHER_OK && one_of_all && e->records && e->store->map != NULL)
         warn_of_large(r, &d);
     if (status == USHER_OK)
-        status = show_scope(r, &d, fn, payload, e->message);
+        status = show_scope(r, &d, e->records, fn, payload, e->message);
+    else if (status == USHER_MISSING && !e->records)
+        status = USHER_OK;
     else if (status == USHER_MISSING) /* gone meanwhile, or never there, or torn */
         status = usher__redis_show_rest(r, &d, fn, payload, e->message);
     else if (status == USHER_UNAVAILABLE && e->n_blind + e->n_scopes > 0)
@@ -369,8 +378,9 @@ static enum usher_status scan_noun(struct eyes *e, enum usher_noun noun, usher_s
 }
 
 enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun noun,
-                                    const struct usher_text *scope, int64_t deadline_ms,
-                                    usher_scan_fn *fn, void *payload, char message[192])
+                                    const struct usher_text *scope, bool records,
+                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
+                                    char message[192])
 {
     struct usher__redis_store *s = (struct usher__redis_store *)store;
     struct eyes *e = usher__redis_resize(s->alloc, NULL, 0, sizeof *e);
@@ -380,6 +390,7 @@ enum usher_status usher__redis_scan(struct usher_store *store, enum usher_noun n
         return USHER_NOMEM;
     memset(e, 0, sizeof *e);
     e->store = s;
+    e->records = records;
     e->deadline_ms = deadline_ms;
     e->patience_ms = e->spare_ms = deadline_ms - usher__redis_clock_ms();
     e->message = message;

@@ -86,6 +86,9 @@ enum usher_status usher__redis_own_open(struct usher__redis_store *s,
 /* One moment of a scope.  Again while somebody writes and there is time. */
 enum usher_status usher__redis_read_scope(struct usher__redis *r, struct usher__redis_dump *d,
                                           int64_t deadline_ms, char message[192]);
+/* The header alone.  MISSING: there is none. */
+enum usher_status usher__redis_read_head(struct usher__redis *r, struct usher__redis_dump *d,
+                                         char message[192]);
 
 struct usher__redis_records {
     struct usher_record *record;        /* in any order */

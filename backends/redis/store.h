@@ -199,8 +199,9 @@ bool usher__redis_pause(struct usher__redis *r, unsigned tries, int64_t deadline
 
 /* scan.c, mend.c */
 enum usher_status usher__redis_scan(struct usher_store *s, enum usher_noun noun,
-                                    const struct usher_text *scope, int64_t deadline_ms,
-                                    usher_scan_fn *fn, void *payload, char message[192]);
+                                    const struct usher_text *scope, bool records,
+                                    int64_t deadline_ms, usher_scan_fn *fn, void *payload,
+                                    char message[192]);
 enum usher_status usher__redis_mend(struct usher_store *s, enum usher_noun noun,
                                     const struct usher_text *scope, int64_t deadline_ms,
                                     usher_scan_fn *fn, usher_mend_fn *header, void *payload,

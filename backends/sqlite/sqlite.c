@@ -1550,6 +1550,7 @@ struct scanner {
     struct connection *c;
     usher_scan_fn *fn;
     void *payload;
+    bool records;   /* are to be shown, too */
     int64_t ranked; /* entries of the last scope that the stretches should have counted */
 };
 
@@ -1742,8 +1743,9 @@ static enum usher_status scan_scope(struct scanner *sc, sqlite3_stmt *st,
         return USHER_OK;
     if (status == USHER_OK)
         status = sc->fn(sc->payload, &item);
-    if (status == USHER_OK)
-        status = scan_records(sc, &s);
+    if (status != USHER_OK || !sc->records)
+        return status;
+    status = scan_records(sc, &s);
     sc->ranked = 0;
     for (unsigned i = 0; i < 2 * USHER_SLOTS && status == USHER_OK; i++)
         status =
@@ -1787,12 +1789,12 @@ static enum usher_status scan_all(struct scanner *sc, enum usher_noun noun,
  * failure, which has no other place.
  */
 static enum usher_status scan(struct usher_record_store *store, enum usher_noun noun,
-                              const struct usher_text *only, int64_t deadline_ms, usher_scan_fn *fn,
-                              void *payload, char message[192])
+                              const struct usher_text *only, bool records, int64_t deadline_ms,
+                              usher_scan_fn *fn, void *payload, char message[192])
 {
     struct sqlite *s = (struct sqlite *)store;
     struct connection c;
-    struct scanner sc = { &c, fn, payload, 0 };
+    struct scanner sc = { &c, fn, payload, records, 0 };
     enum usher_status status;
 
     memset(&c, 0, sizeof c);

@@ -126,11 +126,12 @@ struct usher_store_ops {
     void (*execute)(struct usher_store *s, struct usher_task *tasks, size_t n,
                     const struct usher_context *context);
     /* Must.  Show every scope (@noun 0), or those of @noun, or the one named @scope, each
-     * as one consistent moment.  @message takes a line on failure.  The deadline is for waiting:
-     * a store that goes on answering may take longer.  With USHER_CAP_LANES, UNAVAILABLE: the
-     * others were shown, each whole; @message says how many not. */
+     * as one consistent moment; without @records the scopes alone, of which there may be many.
+     * @message takes a line on failure.  The deadline is for waiting: a store that goes on
+     * answering may take longer.  With USHER_CAP_LANES, UNAVAILABLE: the others were shown, each
+     * whole; @message says how many not. */
     enum usher_status (*scan)(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Cannot fail; takes half-open stores.  Frees @s. */
     void (*close)(struct usher_store *s);
@@ -308,7 +309,7 @@ struct usher_record_store_ops {
                                const struct usher_write *writes, size_t n);
     /* Must.  As scan() of a store; other threads may be in a transaction meanwhile. */
     enum usher_status (*scan)(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192]);
     /* Must.  Why the last operation of the calling transaction failed, one line, or "". */
     const char *(*message)(struct usher_record_store *s);

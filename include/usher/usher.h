@@ -832,6 +832,33 @@ USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
 
 /* ---- looking inside --------------------------------------------------------------- */
 
+/* A scope as it is stored. */
+struct usher_scope_info {
+    size_t size; /* of this, as the library knows it: it may grow at its end */
+    enum usher_noun noun;
+    struct usher_text name; /* lives until the callback returns */
+    uint64_t epoch, version;
+    int64_t due_ms; /* as in a reply */
+    /* How much is in it: numbers; agents and users; members; gap-free serials that are held. */
+    int64_t items;
+};
+
+typedef void usher_scope_fn(void *payload, const struct usher_scope_info *info);
+
+/**
+ * Tell @fn of the scopes of @noun (0: of every noun), by noun, then in byte order of names: those
+ * behind @after ("number/sales": where a page ended; NULL: from the beginning), @max of them at
+ * most (1 to USHER_LIST_MAX; 0: USHER_LIST_DEFAULT).  *@ret_more (may be NULL): there are more.
+ * Changes nothing.  @fn must not use @e.
+ *
+ * USHER_OK; USHER_UNAVAILABLE: of a cluster also when a node does not answer, then @fn was told of
+ * the scopes of all others, and usher_message() says what was not seen; USHER_INVALID, USHER_NOMEM.
+ * O(scopes of the store) a page, on Redis keys of the server; the timeout is for waiting.
+ */
+USHER_API enum usher_status usher_scopes(struct usher_engine *e, enum usher_noun noun,
+                                         const char *after, size_t max, usher_scope_fn *fn,
+                                         void *payload, bool *ret_more);
+
 /** Check every invariant of the store, like fsck; @fn gets one line per fault (NULL: only
  *  count).  With an authority: also that nothing may be given out that it has not granted, that it
  *  keeps rules and dispensers as they are in the store, and that no serial in its journal was

@@ -36,6 +36,15 @@ const struct cli_program usher__cli_programs[] = {
       "one command a line from standard input; -e: stop at the first that is not ok" },
     { "check", usher__cli_check, "[--repair]",
       "look for broken invariants in the whole store; --repair: mend what can be mended" },
+    { "scopes", usher__cli_scopes, "[NOUN] [after=NOUN/NAME] [max=N]",
+      "what is in the store: pools, queues, rooms, rules, dispensers\n"
+      "\n"
+      "  NOUN        of this noun alone: number, queue, room, serial, id\n"
+      "  after       go on where a page ended: its next\n"
+      "  max         at most so many (1 to 10000; 100)\n"
+      "\n"
+      "Each with its version, when something of it ends by itself (due), and how much is in it:\n"
+      "numbers, agents and users, members, serials that are held.\n" },
     { "status", usher__cli_status, "",
       "the servers behind the store: role, replicas and their lag, what a crash would lose" },
     { "tables", usher__cli_tables, "NOUN [--dot|--markdown|--lua]",

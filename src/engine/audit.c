@@ -492,7 +492,7 @@ static enum usher_status scan(struct usher_engine *e, const char *verb, enum ush
 {
     char why[192] = "";
     enum usher_status status = e->store->ops->scan(
-        e->store, noun, scope, usher__monotonic_ms() + e->timeout_ms, fn, payload, why);
+        e->store, noun, scope, true, usher__monotonic_ms() + e->timeout_ms, fn, payload, why);
 
     if (status != USHER_OK)
         usher__message_set("%s: %s: %s", verb, e->store->ops->name,

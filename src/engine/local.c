@@ -414,12 +414,12 @@ static void execute_each(struct usher_store *s, struct usher_task *tasks, size_t
 }
 
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
     struct local *l = (struct local *)s;
 
-    return l->records->ops->scan(l->records, noun, scope, deadline_ms, fn, payload, message);
+    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, fn, payload, message);
 }
 
 static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,

@@ -572,7 +572,7 @@ enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_
         usher__message_set("serial rules: fn is NULL");
         return USHER_INVALID;
     }
-    status = e->store->ops->scan(e->store, USHER_SERIAL, NULL,
+    status = e->store->ops->scan(e->store, USHER_SERIAL, NULL, true,
                                  usher__monotonic_ms() + e->timeout_ms, rules_item, &r, why);
     if (status != USHER_OK)
         usher__message_set("serial rules: %s: %s", e->store->ops->name,

@@ -1691,5 +1691,6 @@ const struct usher__steps usher__number_steps = {
     .requests_max = USHER__SET_REQUESTS,
     .counted = (((1u << (USHER__COUNT_REQUESTS + 1)) - 1) & ~1u) | 1u << USHER__COUNT_CAPPED |
                1u << USHER__COUNT_PAST,
+    .items = 0x1e, /* numbers, by state */
     .statistics = 1u << USHER__COUNT_REFUSED | 1u << USHER__COUNT_REFUSED_DAY,
 };

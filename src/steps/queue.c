@@ -349,5 +349,6 @@ const struct usher__steps usher__queue_steps = {
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
     .counted = (((1u << (COUNT_ABSENT + 1)) - 1) & ~1u) | 1u << COUNT_FOR_ALL,
+    .items = 0x3fe, /* agents and users, by state */
     .statistics = 0,
 };

@@ -2115,5 +2115,6 @@ const struct usher__steps usher__room_steps = {
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
+    .items = 1u << COUNT_MEMBERS,
     .counted = ((1u << (COUNT_BYTES + 1)) - 1) & ~1u,
 };

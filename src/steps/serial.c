@@ -2072,5 +2072,6 @@ const struct usher__steps usher__serial_steps = {
     .constants = constants,
     .requests = COUNT_REQUESTS,
     .requests_max = SET_REQUESTS,
+    .items = 1u << COUNT_HELD,
     .counted = 1u << COUNT_REQUESTS | 1u << COUNT_HELD | 1u << COUNT_RETURNED | 1u << COUNT_FILLS,
 };

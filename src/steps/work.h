@@ -314,6 +314,7 @@ struct usher__steps {
     uint8_t requests_max; /* of the settings, how many there may be */
     uint32_t counted;     /* bits of counts that must be what tally() says */
     uint32_t statistics;  /* bits of counts that are no state: not in the digest */
+    uint32_t items;       /* bits of counts that are how much a person says is in it */
 };
 
 extern const struct usher__steps usher__number_steps, usher__queue_steps, usher__room_steps,

@@ -246,6 +246,14 @@ static void some_rooms(const char *what, const struct usher_reply *r, const char
     assert_true(took_us < (TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));
 }
 
+static void count_scope(void *payload, const struct usher_scope_info *info)
+{
+    unsigned *n = payload;
+
+    assert_true(info->size == sizeof *info && info->noun == USHER_NUMBER && info->version > 0);
+    ++*n;
+}
+
 /* What looks at everything names the node that it did not see, in time; a digest is of one scope,
  * so only those of that node are not to be had. */
 static void all_is_looked_at(unsigned dead)
@@ -254,7 +262,7 @@ static void all_is_looked_at(unsigned dead)
     struct usher_reply r;
     char port[16], digest[33];
     int64_t begin_us = clock_us();
-    unsigned living = 0, gone = 0, n = 0;
+    unsigned living = 0, gone = 0, n = 0, listed = 0;
 
     (void)snprintf(port, sizeof port, ":%d", redis_server_port(cluster->node[dead]));
     assert_int_equal(usher_check(onlooker, 0, NULL, NULL, &found), USHER_UNAVAILABLE);
@@ -267,6 +275,14 @@ static void all_is_looked_at(unsigned dead)
     for (unsigned i = 0; i < POOLS; i++)
         n += home_of[i] != dead;
     assert_true(found.scopes >= n);
+
+    begin_us = clock_us();
+    assert_int_equal(
+        usher_scopes(onlooker, USHER_NUMBER, NULL, POOLS + 1, count_scope, &listed, NULL),
+        USHER_UNAVAILABLE);
+    assert_non_null(strstr(usher_message(onlooker), port));
+    assert_true(clock_us() - begin_us < (2 * TIMEOUT_MS + CALM_MS) * 1000 + atomic_load(&late_us));
+    assert_int_equal(listed, n);
 
     while (home_of[living] == dead)
         living++;

@@ -292,7 +292,7 @@ static void say(void *payload, const char *line)
     print_message("  %s\n", line);
 }
 
-/* @calm: all was answered, and nothing was lost. */
+/* @calm: all was answered, what the engine asks the index for, too, and nothing was lost. */
 static void judge_index(bool calm)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -356,6 +356,7 @@ static void one_round(void (*change)(void))
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_watch *all, *one;
+    uint64_t unknown = 0, unavailable = 0; /* those of the index, too */
     unsigned failed = 0, lost = 0;
 
     for (int i = 0; i < cluster->nodes; i++)
@@ -387,11 +388,14 @@ static void one_round(void (*change)(void))
     }
     usher_unwatch(engine, all);
     usher_unwatch(engine, one);
+    assert_int_equal(usher_failures(engine, &unknown, &unavailable), USHER_OK);
     usher_close(engine);
     if (!now.loses && lost > 0)
         wrong("%u calls were told that something is lost\n", lost);
     judge_notices(failed);
-    judge_index(failed == 0 && !now.loses);
+    print_message("  %" PRIu64 " commands were unknown, %" PRIu64 " unavailable\n", unknown,
+                  unavailable);
+    judge_index(unknown + unavailable == 0 && !now.loses);
 }
 
 static void rounds(const char *what, void (*change)(void), bool loses)

@@ -3322,6 +3322,102 @@ static void no_two_threads_get_one_number(void **state)
     assert_int_equal(f->r.version, 2 * SHARED + 2 * got);
 }
 
+/* ---- the list of scopes -------------------------------------------------------------- */
+
+#define LISTED 120
+
+struct listed {
+    char scope[LISTED + 1][32]; /* "number/s7" */
+    size_t n;
+};
+
+static int by_place(const void *a, const void *b)
+{
+    return strcmp(a, b); /* no name is the beginning of another one here */
+}
+
+static void list_one(void *payload, const struct usher_scope_info *info)
+{
+    struct listed *l = payload;
+
+    assert_true(l->n < LISTED + 1 && info->size == sizeof *info && info->epoch != 0);
+    assert_true(info->version == 1 && info->due_ms == USHER_NEVER);
+    assert_int_equal(info->items, info->noun == USHER_NUMBER ? 1 : 0);
+    (void)snprintf(l->scope[l->n++], sizeof l->scope[0], "%s/%.*s", usher_noun_word(info->noun),
+                   (int)info->name.size, info->name.data);
+}
+
+/* Pages one behind the other are the whole list, in order, whatever their size. */
+static void scopes_are_listed_in_pages(void **state)
+{
+    static const size_t sizes[] = { 1, 7, LISTED - 1, LISTED, LISTED + 1, USHER_LIST_MAX };
+    static struct listed all, found;
+    struct fixture *f = *state;
+    bool more;
+
+    all.n = 0;
+    for (unsigned i = 0; i < LISTED; i++) {
+        unsigned mixed = i * 77 % 1000;
+        char name[16];
+
+        (void)snprintf(name, sizeof name, "s%03u", mixed);
+        if (i % 3 == 0) {
+            assert_int_equal(usher_number_add(f->e, name, "1", NULL), USHER_OK);
+            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "number/%s", name);
+        } else if (i % 3 == 1) {
+            assert_int_equal(usher_room_open(f->e, name, NULL), USHER_OK);
+            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "room/%s", name);
+        } else {
+            assert_int_equal(usher_id_create(f->e, name, 0, NULL), USHER_OK);
+            (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "zid/%s", name);
+        }
+    }
+    qsort(all.scope, all.n, sizeof all.scope[0], by_place); /* ids come last */
+    for (size_t i = 0; i < all.n; i++)
+        if (all.scope[i][0] == 'z')
+            memmove(all.scope[i], all.scope[i] + 1, strlen(all.scope[i]));
+    for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+        char after[32];
+
+        found.n = 0;
+        do {
+            size_t n = found.n;
+
+            (void)snprintf(after, sizeof after, "%s", n > 0 ? found.scope[n - 1] : "");
+            assert_int_equal(usher_scopes(f->e, (enum usher_noun)0, n > 0 ? after : NULL, sizes[k],
+                                          list_one, &found, &more),
+                             USHER_OK);
+            assert_true(more == (found.n < LISTED) && found.n - n <= sizes[k]);
+        } while (more);
+        assert_int_equal(found.n, LISTED);
+        assert_memory_equal(found.scope, all.scope, sizeof found.scope[0] * LISTED);
+    }
+    /* of one noun, and from where there is nothing */
+    found.n = 0;
+    assert_int_equal(usher_scopes(f->e, USHER_ROOM, NULL, 0, list_one, &found, &more), USHER_OK);
+    assert_true(found.n == LISTED / 3 && !more);
+    assert_string_equal(found.scope[0], all.scope[LISTED / 3]);
+    found.n = 0;
+    assert_int_equal(usher_scopes(f->e, USHER_ROOM, "number/z", 2, list_one, &found, NULL),
+                     USHER_OK);
+    assert_int_equal(found.n, 2);
+    assert_int_equal(usher_scopes(f->e, USHER_NUMBER, "room/a", 2, list_one, &found, &more),
+                     USHER_OK);
+    assert_true(found.n == 2 && !more);
+
+    assert_int_equal(usher_scopes(f->e, USHER_ROOMS, NULL, 0, list_one, &found, NULL),
+                     USHER_INVALID);
+    assert_int_equal(usher_scopes(f->e, (enum usher_noun)99, NULL, 0, list_one, &found, NULL),
+                     USHER_INVALID);
+    assert_int_equal(
+        usher_scopes(f->e, USHER_ROOM, NULL, USHER_LIST_MAX + 1, list_one, &found, NULL),
+        USHER_INVALID);
+    assert_int_equal(usher_scopes(f->e, USHER_ROOM, NULL, 0, NULL, NULL, NULL), USHER_INVALID);
+    assert_int_equal(usher_scopes(f->e, USHER_ROOM, "hall", 0, list_one, &found, NULL),
+                     USHER_INVALID);
+    assert_non_null(strstr(usher_message(NULL), "NOUN/NAME"));
+}
+
 /* ---- all --------------------------------------------------------------------------- */
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -3330,6 +3426,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
 {
     static const struct CMUnitTest tests[] = {
         TEST(each_cell_of_the_table_does_what_it_says),
+        TEST(scopes_are_listed_in_pages),
         TEST(a_number_that_comes_back_is_new),
         TEST(add_again_leaves_the_group),
         TEST(a_pool_that_is_not_there_has_nothing),

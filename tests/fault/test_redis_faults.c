@@ -3290,8 +3290,9 @@ static void a_person_can_use_the_script_by_hand(void **state)
     assert_answer(by_hand(sha->str, "{numpool}", "add", "123456"), "same");
     assert_answer(by_hand(sha->str, "{numpool}", "reg", "123456"), "ok");
     reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", NULL));
-    assert_string_equal(reply->element[6]->str, "number");
-    assert_string_equal(reply->element[7]->str, "123456");
+    assert_string_equal(reply->element[6]->str, "due");
+    assert_string_equal(reply->element[8]->str, "number");
+    assert_string_equal(reply->element[9]->str, "123456");
     assert_answer(reply, "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "call", "123456"), "refused");
     row = row_of(e, "numpool", "123456"); /* the same pool to the library */

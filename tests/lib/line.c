@@ -63,6 +63,7 @@ char *line_answer(const struct usher_command *c, const struct usher_reply *r)
         abort();
     copy.epoch = 0;
     copy.repeated = false;
+    copy.due_ms = USHER_NEVER;
     usher__answer_json(f, c, &copy);
     if (fclose(f) != 0)
         abort();

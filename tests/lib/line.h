@@ -28,7 +28,8 @@ void line_done(struct line *l);
 enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_reply,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
 
-/* The answer, but for the epoch and for whether it was kept, in JSON; the caller frees it. */
+/* The answer as it follows from the state of the scope, in JSON: without the epoch, whether it was
+ * kept, and `due`, which may be early by what has gone.  The caller frees it. */
 char *line_answer(const struct usher_command *c, const struct usher_reply *r);
 
 #endif

@@ -68,12 +68,13 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 }
 
 static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
     (void)s;
     (void)noun;
     (void)scope;
+    (void)records;
     (void)deadline_ms;
     (void)fn;
     (void)payload;

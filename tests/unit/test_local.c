@@ -132,10 +132,11 @@ static enum usher_status write_change(struct usher_txn *txn, struct usher_scope 
 }
 
 static enum usher_status scan(struct usher_record_store *s, enum usher_noun noun,
-                              const struct usher_text *scope, int64_t deadline_ms,
+                              const struct usher_text *scope, bool records, int64_t deadline_ms,
                               usher_scan_fn *fn, void *payload, char message[192])
 {
-    (void)s, (void)noun, (void)scope, (void)deadline_ms, (void)fn, (void)payload, (void)message;
+    (void)s, (void)noun, (void)scope, (void)records, (void)deadline_ms, (void)fn, (void)payload,
+        (void)message;
     return USHER_OK;
 }
 

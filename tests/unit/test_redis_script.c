@@ -151,12 +151,13 @@ static void expect_by_hand(const char *sha, const char *verb, const char *number
                             : redis_do(server, "EVALSHA", sha, "1", "{desk}", verb, NULL);
 
     assert_non_null(reply);
-    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 8)
+    if (reply->type != REDIS_REPLY_ARRAY || reply->elements < 10)
         fail_msg("%s: %s", verb, reply->str != NULL ? reply->str : "no array");
     assert_string_equal(reply->element[0]->str, "status");
     assert_string_equal(reply->element[1]->str, status);
-    assert_string_equal(reply->element[6]->str, "number");
-    assert_string_equal(reply->element[7]->str, shown);
+    assert_string_equal(reply->element[6]->str, "due");
+    assert_string_equal(reply->element[8]->str, "number");
+    assert_string_equal(reply->element[9]->str, shown);
     freeReplyObject(reply);
 }
 

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT */
+/* usher scopes: what is in a store. */
+#include "config.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli/answer.h"
+#include "cli/cli.h"
+#include "cli/json.h"
+#include "cli/parse.h"
+#include "core/verbs.h"
+
+struct scope {
+    enum usher_noun noun;
+    char name[USHER_NAME_MAX + 1];
+    uint64_t epoch, version;
+    int64_t due_ms, items;
+};
+
+struct scopes {
+    struct scope *row;
+    size_t n;
+};
+
+/* Of one, of several. */
+static const char *const items_of[][2] = {
+    [USHER_NUMBER] = { "number", "numbers" },
+    [USHER_QUEUE] = { "agent or user", "agents and users" },
+    [USHER_ROOM] = { "member", "members" },
+    [USHER_SERIAL] = { "held", "held" },
+    [USHER_ID] = { "", "" },
+};
+
+static void keep(void *payload, const struct usher_scope_info *info)
+{
+    struct scopes *s = payload;
+    struct scope *row;
+
+    if (s->n % 64 == 0)
+        s->row = usher__cli_resize(s->row, (s->n + 64) * sizeof *s->row);
+    row = &s->row[s->n++];
+    row->noun = info->noun;
+    memcpy(row->name, info->name.data, info->name.size);
+    row->name[info->name.size] = '\0';
+    row->epoch = info->epoch;
+    row->version = info->version;
+    row->due_ms = info->due_ms;
+    row->items = info->items;
+}
+
+/* "number/sales" as it goes behind after=. */
+static void place(FILE *out, const struct scope *row)
+{
+    char text[USHER_NAME_MAX + 16];
+
+    (void)snprintf(text, sizeof text, "%s/%s", usher_noun_word(row->noun), row->name);
+    usher__json_string(out, text, strlen(text));
+}
+
+static void print_object(const struct scopes *s, enum usher_status status, bool more)
+{
+    struct json j = { stdout, false };
+
+    usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
+    if (status != USHER_OK)
+        usher__json_text(&j, "message", usher_message(NULL));
+    usher__json_key(&j, "scopes");
+    putchar('[');
+    for (size_t i = 0; i < s->n; i++) {
+        const struct scope *row = &s->row[i];
+
+        printf("%s{\"scope\":", i > 0 ? "," : "");
+        place(stdout, row);
+        printf(",\"epoch\":\"%016" PRIx64 "\",\"version\":%" PRIu64 ",\"due\":", row->epoch,
+               row->version);
+        if (row->due_ms != USHER_NEVER)
+            printf("%" PRId64, row->due_ms);
+        else
+            fputs("null", stdout);
+        printf(",\"items\":%" PRId64 "}", row->items);
+    }
+    fputs("],\"next\":", stdout);
+    if (more && s->n > 0)
+        place(stdout, &s->row[s->n - 1]);
+    else
+        fputs("null", stdout);
+    printf(",\"partial\":%s}\n", status != USHER_OK ? "true" : "false");
+}
+
+static void print_row(const struct scope *row)
+{
+    char time[CLI_TIME_MAX];
+    bool has_items = row->noun != USHER_ID && (row->noun != USHER_SERIAL || row->items > 0);
+
+    printf("%s/", usher_noun_word(row->noun));
+    usher__plain_text(stdout, row->name, strlen(row->name));
+    printf(", version %" PRIu64, row->version);
+    if (has_items)
+        printf(", %" PRId64 " %s", row->items, items_of[row->noun][row->items != 1]);
+    if (row->due_ms != USHER_NEVER)
+        printf(", due %s", usher__time_text(time, row->due_ms));
+}
+
+/* On one line, or on a terminal each on its own. */
+static void print_plain(const struct scopes *s, enum usher_status status, bool more)
+{
+    bool lines = isatty(STDOUT_FILENO) == 1;
+
+    printf("%s: %zu scope%s", usher_status_word(status), s->n, s->n == 1 ? "" : "s");
+    for (size_t i = 0; i < s->n; i++) {
+        fputs(lines ? "\n  " : "; ", stdout);
+        print_row(&s->row[i]);
+    }
+    if (more && s->n > 0) {
+        const struct scope *last = &s->row[s->n - 1];
+
+        printf("%smore after %s/", lines ? "\n" : "; ", usher_noun_word(last->noun));
+        usher__plain_text(stdout, last->name, strlen(last->name));
+    }
+    putchar('\n');
+}
+
+int usher__cli_scopes(struct cli *cli, char *const *words, size_t n)
+{
+    const struct usher__noun *noun = NULL;
+    struct scopes s = { NULL, 0 };
+    const char *after = NULL, *value;
+    char quoted[CLI_QUOTE_MAX];
+    enum usher_status status;
+    int64_t max = 0;
+    bool more;
+    int rc;
+
+    for (size_t i = 1; i < n; i++) {
+        if ((value = usher__key_value(words[i], "after")) != NULL) {
+            after = value;
+        } else if ((value = usher__key_value(words[i], "max")) != NULL) {
+            if (!usher__parse_int(value, 1, USHER_LIST_MAX, &max))
+                return usher__cli_fail(cli, USHER_INVALID, "max is not a number from 1 to %d",
+                                       USHER_LIST_MAX);
+        } else if (noun == NULL && (noun = usher__noun_by_word(words[i])) != NULL &&
+                   noun->noun != USHER_ROOMS) {
+            continue;
+        } else {
+            return usher__cli_fail(cli, USHER_INVALID, "`%s` is not a noun, after= or max=",
+                                   usher__quote(quoted, words[i]));
+        }
+    }
+    rc = usher__cli_open(cli, CLI_LOOKS);
+    if (rc != 0)
+        return rc;
+    status =
+        usher_scopes(cli->engine, noun != NULL ? (enum usher_noun)noun->noun : (enum usher_noun)0,
+                     after, (size_t)max, keep, &s, &more);
+    rc = usher__cli_exit_code(status);
+    if (status != USHER_OK && s.n == 0) {
+        rc = usher__cli_fail(cli, status, "%s", usher_message(NULL));
+    } else if (cli->json || cli->shell) {
+        print_object(&s, status, more);
+    } else {
+        char message[CLI_MESSAGE_MAX];
+
+        (void)snprintf(message, sizeof message, "%s", usher_message(NULL));
+        print_plain(&s, status, more);
+        if (status != USHER_OK)
+            (void)usher__cli_fail(cli, status, "%s", message);
+    }
+    (void)usher__cli_resize(s.row, 0);
+    return rc;
+}

@@ -1,0 +1,65 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# scopes: of every noun, in pages, alike on every store.
+. "$(dirname "$0")/lib.sh"
+redis_too
+
+cat >wanted_talk <<'EOF'
+> scopes
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[],"next":null,"partial":false}
+> number add p 1 now=1000
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
+> number add p 2 now=1000
+{"status":"ok","epoch":"E","version":2,"due":null,"state":"idle+down"}
+> number add "a/b \" c" 1 now=1000
+{"status":"ok","epoch":"E","version":1,"due":null,"state":"idle+down"}
+> queue login q ann now=1000
+{"status":"ok","epoch":"E","version":1,"due":16000,"agent":"ann","state":"idle","rooms":["E.1.1"]}
+> queue apply q zoe now=1000
+{"status":"ok","epoch":"E","version":3,"due":16000,"place":"room","room":"E.1.1","agent":"ann","token":"3"}
+> room open hall linger=1000 now=1000
+{"status":"ok","epoch":"E","version":1,"due":2000,"state":"open","capacity":0,"linger":1000,"ttl":0,"away":0,"grace":0,"log":256,"requests":10000,"presence":0,"push":0}
+> id create d now=1000
+{"status":"ok","epoch":"E","version":1,"due":null,"next":1,"max":512,"step":512,"start":1,"by":1,"limit":"9223372036854775807","step_first":512,"step_max":1000000,"life":0,"managed":0,"requests":10000}
+> scopes
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[{"scope":"number/a/b \" c","epoch":"E","version":1,"due":null,"items":1},{"scope":"number/p","epoch":"E","version":2,"due":null,"items":2},{"scope":"queue/q","epoch":"E","version":3,"due":16000,"items":2},{"scope":"room/hall","epoch":"E","version":1,"due":2000,"items":0},{"scope":"id/d","epoch":"E","version":1,"due":null,"items":0}],"next":null,"partial":false}
+> scopes max=2
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[{"scope":"number/a/b \" c","epoch":"E","version":1,"due":null,"items":1},{"scope":"number/p","epoch":"E","version":2,"due":null,"items":2}],"next":"number/p","partial":false}
+> scopes max=2 after=number/p
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[{"scope":"queue/q","epoch":"E","version":3,"due":16000,"items":2},{"scope":"room/hall","epoch":"E","version":1,"due":2000,"items":0}],"next":"room/hall","partial":false}
+> scopes after=number/o number
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[{"scope":"number/p","epoch":"E","version":2,"due":null,"items":2}],"next":null,"partial":false}
+> scopes serial
+{"status":"ok","epoch":"0","version":0,"due":null,"scopes":[],"next":null,"partial":false}
+> scopes after=p
+{"status":"invalid","message":"scopes: after is not NOUN/NAME"}
+> scopes after=rooms/a
+{"status":"invalid","message":"scopes: after is not NOUN/NAME"}
+> scopes after=number/
+{"status":"invalid","message":"scopes: after is empty"}
+> scopes rooms
+{"status":"invalid","message":"`rooms` is not a noun, after= or max="}
+> scopes max=10001
+{"status":"invalid","message":"max is not a number from 1 to 10000"}
+EOF
+
+for store in $STORES; do
+    case $store in
+    *\?*) url="$store&clock=given" ;;
+    *) url="$store?clock=given" ;;
+    esac
+    talk "$url" <wanted_talk
+done
+
+if [ "${WITH_SQLITE:-yes}" = yes ]; then
+    unset USHER_STORE
+    expect 1 "$USHER" scopes -s sqlite:none.db <<'EOF'
+! usher: missing: open: sqlite: ./none.db: there is no such store
+EOF
+    [ ! -e none.db ] || wrong 'nothing is made'
+    "$USHER" -s sqlite:a.db number add p 1 now=1000 >/dev/null
+    expect 0 "$USHER" scopes -s sqlite:a.db max=1 <<'EOF'
+ok: 1 scope; number/p, version 1, 1 number
+EOF
+fi
+finish

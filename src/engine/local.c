@@ -419,7 +419,8 @@ static enum usher_status scan(struct usher_store *s, enum usher_noun noun,
 {
     struct local *l = (struct local *)s;
 
-    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, fn, payload, message);
+    return l->records->ops->scan(l->records, noun, scope, records, deadline_ms, fn, payload,
+                                 message);
 }
 
 static enum usher_status nodes(struct usher_store *s, int64_t deadline_ms, usher_node_fn *fn,

@@ -993,7 +993,8 @@ static bool set_node_timeout(struct redis_cluster *c, const char *ms, char befor
     return good;
 }
 
-/* On a busy machine nodes are late: none is taken for dead while they come together. */
+/* On a busy machine nodes are late: none is taken for dead while they come together, nor later
+ * where no replica could take over. */
 static bool cluster_form(struct redis_cluster *c, bool lopsided)
 {
     struct forming f = { now_ms() + START_MS, now_ms() + MEET_AGAIN_MS };
@@ -1023,7 +1024,7 @@ static bool cluster_form(struct redis_cluster *c, bool lopsided)
         while (!is_formed(c, i))
             if (!pause_forming(c, i, &f))
                 return false;
-    return set_node_timeout(c, timeout, NULL);
+    return c->nodes == c->primaries || set_node_timeout(c, timeout, NULL);
 }
 
 struct redis_cluster *redis_cluster_start(int primaries, int replicas,

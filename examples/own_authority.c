@@ -235,24 +235,24 @@ static int order(struct usher_authority *shop)
     struct usher_serial_form form = { .prefix = "SO-", .width = 8 };
     struct usher_engine *e;
     struct usher_reply reply;
-    char serial[USHER_SERIAL_MAX + 1];
+    char serial[USHER_SERIAL_TEXT_MAX + 1];
     enum usher_status status;
 
     opt.authority = shop;
     if (usher_open("memory:", &opt, &e) != USHER_OK) {
-        fprintf(stderr, "%s\n", usher_message(NULL));
+        fprintf(stderr, "%s\n", usher_message());
         return 1;
     }
     status =
         usher_serial_rule(e, "orders", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_WIDTH, &form);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         status = usher_serial_take(e, "orders", 1, NULL, &reply);
     if (status == USHER_OK) {
         (void)usher_serial_text(&reply, 0, serial, sizeof serial);
         printf("%s\n", serial);
         usher_reply_done(&reply);
     } else {
-        fprintf(stderr, "%s\n", usher_message(e));
+        fprintf(stderr, "%s\n", usher_message());
     }
     usher_close(e);
     return status == USHER_OK ? 0 : 1;

@@ -538,7 +538,7 @@ int main(void)
     struct usher_driver driver = { "own", own_store_open, NULL, NULL };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     uint64_t faults = 1;
 
     options.drivers = &driver;
@@ -548,7 +548,7 @@ int main(void)
         usher_number_call(engine, "desk", "ann", NULL, &hold) != USHER_OK ||
         usher_number_hangup(engine, "desk", hold.number, hold.token, -1) != USHER_OK ||
         usher_audit(engine, NULL, NULL, &faults) != USHER_OK || faults != 0) {
-        fprintf(stderr, "own_store: %s\n", usher_message(NULL));
+        fprintf(stderr, "own_store: %s\n", usher_message());
         return 1;
     }
     printf("ann called with %s, version %llu\n", hold.number, (unsigned long long)hold.version);

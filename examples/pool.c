@@ -14,12 +14,12 @@ int main(int argc, char **argv)
     static const char *const numbers[] = { "+49301", "+49302", "+49303" };
     struct usher_number_settings settings = { .lease_ms = 60000, .rest_ms = 2000 };
     struct usher_engine *engine;
-    struct usher_hold hold, again;
-    struct usher_number_stats stats;
+    struct usher_number_hold hold, again;
+    struct usher_number_statistics stats;
     int64_t until;
 
     if (usher_open(argc > 1 ? argv[1] : "memory:", NULL, &engine) != USHER_OK) {
-        fprintf(stderr, "pool: %s\n", usher_message(NULL));
+        fprintf(stderr, "pool: %s\n", usher_message());
         return 1;
     }
     /* A hold ends by itself a minute after the last renewal: a crashed caller leaks nothing. */
@@ -27,8 +27,8 @@ int main(int argc, char **argv)
     usher_number_bulk(engine, USHER_NUMBER_ADD, "sales", numbers, 3, "berlin", NULL);
     usher_number_bulk(engine, USHER_NUMBER_REG, "sales", numbers, 3, NULL, NULL);
 
-    if (usher_number_call(engine, "sales", "call-1", NULL, &hold) > USHER_SAME) {
-        fprintf(stderr, "pool: %s\n", usher_message(engine));
+    if (!USHER_IS_DONE(usher_number_call(engine, "sales", "call-1", NULL, &hold))) {
+        fprintf(stderr, "pool: %s\n", usher_message());
         usher_close(engine);
         return 1;
     }
@@ -38,7 +38,7 @@ int main(int argc, char **argv)
     if (usher_number_call(engine, "sales", "call-1", NULL, &again) == USHER_SAME)
         printf("asked again: %s, token %" PRIu64 "\n", again.number, again.token);
 
-    if (usher_number_renew(engine, "sales", hold.number, hold.token, 0, &until) <= USHER_SAME)
+    if (USHER_IS_DONE(usher_number_renew(engine, "sales", hold.number, hold.token, 0, &until)))
         puts("still talking");
     if (usher_number_hangup(engine, "sales", hold.number, hold.token, -1) == USHER_OK)
         puts("hung up");

@@ -105,7 +105,7 @@ static int run(struct usher_engine *e)
     (void)usher_room_open(e, ROOM, NULL);
     (void)usher_room_join(e, ROOM, "ann", NULL);
     (void)usher_room_join(e, ROOM, "bob", NULL);
-    good = usher_extension_set(board, ROOM, "page", &page, NULL) <= USHER_SAME &&
+    good = USHER_IS_DONE(usher_extension_set(board, ROOM, "page", &page, NULL)) &&
            draw(board, "ann", "stroke-1", "red") && draw(board, "bob", "stroke-2", "blue");
     catch_up(e, client);
     show(client, board);
@@ -130,12 +130,12 @@ int main(int argc, char **argv)
     int good;
 
     if (usher_open(argc > 1 ? argv[1] : "memory:", NULL, &e) != USHER_OK) {
-        fprintf(stderr, "whiteboard: %s\n", usher_message(NULL));
+        fprintf(stderr, "whiteboard: %s\n", usher_message());
         return 1;
     }
     good = run(e);
     if (!good)
-        fprintf(stderr, "whiteboard: %s\n", usher_message(e));
+        fprintf(stderr, "whiteboard: %s\n", usher_message());
     usher_close(e);
     return good ? 0 : 1;
 }

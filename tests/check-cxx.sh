@@ -4,7 +4,8 @@
 # none is forgotten: a program takes each one's address and calls it, with arguments that are zero,
 # then with pointers to storage, then to storage that begins as a command does.  A function that
 # needs something to point at ends its own process only, and has to return in one of the three.
-# Then the same program hands out a thing of each noun.
+# Then the same program hands out a thing of each noun.  No type stands behind a function of the same
+# name, and all enums but masks are as wide as an int, also where enums are short.
 set -eu
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CXX=c++}" "${PKG_CONFIG:=pkg-config}"
 if [ -z "$CXX" ]; then
@@ -81,15 +82,15 @@ static void must(bool good, const char *what)
 {
     if (good)
         return;
-    std::printf("%s: %s\n", what, usher_message(nullptr));
+    std::printf("%s: %s\n", what, usher_message());
     bad++;
 }
 
 static void one_of_each_noun()
 {
     struct usher_engine *e = nullptr;
-    struct usher_hold hold;
-    struct usher_seat seat;
+    struct usher_number_hold hold;
+    struct usher_queue_seat seat;
     struct usher_serial_form form = usher_serial_form();
     struct usher_reply reply;
     struct usher_ids *ids = nullptr;
@@ -103,7 +104,7 @@ static void one_of_each_noun()
              std::strcmp(hold.number, "100") == 0, "number call");
     must(usher_queue_login(e, "queue", "bob", 1, nullptr, 0, nullptr) == USHER_OK, "queue login");
     must(usher_queue_apply(e, "queue", "eve", nullptr, &seat) == USHER_OK &&
-             seat.place == USHER_PLACE_ROOM, "queue apply");
+             seat.place == USHER_QUEUE_PLACE_ROOM, "queue apply");
     must(usher_room_open(e, "room", nullptr) == USHER_OK, "room open");
     must(usher_room_close(e, "room") == USHER_OK, "room close");
     form.width = 4;
@@ -119,9 +120,17 @@ static void one_of_each_noun()
     usher_close(e);
 }
 
+END
+    # a type that is hidden is none without its keyword
+    for file in "$top_srcdir"/include/usher/*.h; do
+        sed -n 's/^\(struct\|enum\) \(usher_[a-z_0-9]*\) {.*/static \2 *a_\2;/p' "$file"
+    done | tee "$dir/types"
+    cat <<'END'
+
 int main()
 {
 END
+    sed 's/.* \*\(.*\);/    (void)\1;/' "$dir/types"
     printf '%s\n' "$names" | sed 's/.*/    attempt(\&&, "&");/'
     cat <<'END'
     one_of_each_noun();
@@ -148,3 +157,15 @@ LD_LIBRARY_PATH=$top_builddir/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} "$dir/a
 }
 cat "$dir/out"
 grep -qx "$count functions" "$dir/out"
+[ "$(wc -l <"$dir/types")" -ge 100 ]
+
+{
+    for file in "$top_srcdir"/include/usher/*.h; do
+        echo "#include <usher/${file##*/}>"
+    done
+    for file in "$top_srcdir"/include/usher/*.h; do
+        sed -n 's/^enum \(usher_[a-z_0-9]*\) {.*/static_assert(sizeof(\1) == sizeof(int), "\1 is short");/p' "$file"
+    done | sed '/_given)/d'
+} >"$dir/wide.cc"
+# shellcheck disable=SC2086
+$CXX -std=c++11 -fshort-enums -I"$top_srcdir/include" -fsyntax-only "$dir/wide.cc"

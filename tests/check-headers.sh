@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Each public header stands alone, twice, in strict C11 and in C++17, without a warning and
+# Each public header stands alone, twice, in strict C99 to C17 and C++11 to C++20, without a warning and
 # without knowing how the library was configured; and it says the version of the package.
 set -eu
 : "${top_srcdir:=.}" "${top_builddir:=.}" "${CC:=cc}" "${CXX=c++}"
@@ -20,24 +20,33 @@ for file in "$top_srcdir"/include/usher/*.h; do
         >"$dir/alone.c"
     cp "$dir/alone.c" "$dir/alone.cc"
     # CC and the warnings are several words.
-    # shellcheck disable=SC2086
-    if ! $CC -std=c11 -pedantic-errors $warn -Wshadow -Wstrict-prototypes -I"$top_srcdir/include" \
-        -fsyntax-only "$dir/alone.c"; then
-        echo "$name: not clean in strict C11"
-        rc=1
-    fi
+    for std in c99 c11 c17; do
+        # shellcheck disable=SC2086
+        if ! $CC -std=$std -pedantic-errors $warn -Wshadow -Wstrict-prototypes \
+            -I"$top_srcdir/include" -fsyntax-only "$dir/alone.c"; then
+            echo "$name: not clean in strict $std"
+            rc=1
+        fi
+    done
     [ -n "$CXX" ] || continue
-    # shellcheck disable=SC2086
-    if ! $CXX -std=c++17 $warn -I"$top_srcdir/include" -fsyntax-only "$dir/alone.cc"; then
-        echo "$name: not clean in C++17"
-        rc=1
-    fi
+    for std in c++11 c++17 c++20; do
+        # shellcheck disable=SC2086
+        if ! $CXX -std=$std $warn -I"$top_srcdir/include" -fsyntax-only "$dir/alone.cc"; then
+            echo "$name: not clean in $std"
+            rc=1
+        fi
+    done
 done
 
 package=$(sed -n 's/^#define PACKAGE_VERSION "\(.*\)"/\1/p' "$top_builddir/config.h")
 header=$(sed -n 's/^#define USHER_VERSION "\(.*\)"/\1/p' "$top_srcdir/include/usher/usher.h")
 if [ "$package" != "$header" ]; then
     echo "version: configure.ac says \"$package\", usher.h says \"$header\""
+    rc=1
+fi
+number=$(sed -n 's/^#define USHER_VERSION_NUMBER \(0x[0-9a-f]*\).*/\1/p' "$top_srcdir/include/usher/usher.h")
+if [ "$number" != "$(echo "$header" | awk -F. '{ printf "0x%02x%02x%02x", $1, $2, $3 }')" ]; then
+    echo "version: USHER_VERSION_NUMBER $number is not that of $header"
     rc=1
 fi
 

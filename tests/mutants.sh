@@ -154,7 +154,7 @@ mutant 'a call that is over stays with its node' src/steps/number.c 's/return st
     $memory 'calls_of_a_node*'
 mutant 'a page of calls begins anew' src/steps/number.c 's/    if (holds \&\& a->after.data != NULL)/    if (false)/' \
     $memory 'calls_are_listed*'
-mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_BUSY_DOWN)/false)/' \
+mutant 'calls are looked for among all numbers' src/steps/work.h 's/a->state >= USHER_NUMBER_STATE_BUSY_DOWN)/false)/' \
     $memory 'a_call_among*'
 mutant 'a whole pool is freed unasked' src/engine/check.c 's/        if (!given \&\& (command->given/        if (false \&\& (command->given/' \
     $memory 'wrong_arguments*'
@@ -217,12 +217,12 @@ mutant 'users of an agent that is gone come back in the order of rooms' src/step
     tests/model/test_queue_exhaustive every_state_in_memory
 unset USHER_WORLD
 mutant 'a talk uses up patience' src/steps/queue_act.c \
-    's/            n\[U_PATIENCE\] = at + (left/            left = at + (left/' $memory 'who_comes_back*'
+    's/            n\[U_PATIENCE\] =$/            left =/' $memory 'who_comes_back*'
 mutant 'patience ends in the middle of an offer' src/steps/queue_act.c \
     's/    } else if (n\[U_PATIENCE\] != 0 \&\& n\[U_PATIENCE\] < at) {/    } else if (false) {/' \
     $memory 'patience_is_judged*'
 mutant 'a stay with an agent that went is no visit' src/steps/queue_act.c \
-    's/        if (status == USHER_OK \&\& from == USHER_USER_SEATED)/        if (status == USHER_OK \&\& from == USHER_USER_GONE)/' \
+    's/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_SEATED)/        if (status == USHER_OK \&\& from == USHER_QUEUE_USER_GONE)/' \
     $memory 'an_hour*'
 mutant 'a wait goes on from before the talk' src/steps/queue_act.c 's/        n\[U_APPLIED\] = at;/        ;/' \
     $memory 'an_hour*'
@@ -738,8 +738,17 @@ mutant 'serial: a number is printed as the rule prints now' src/steps/serial.c \
     's/    row.format = r->data.size != 0 ? r->data : s->rule.data;/    row.format = s->rule.data;/' \
     $memory 'a_number_keeps*'
 mutant 'serial: how a hold ended is forgotten' src/steps/serial.c \
-    's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_RETURNED : 0);/' \
+    's/    end.state = (uint8_t)to;/    end.state = (uint8_t)(to != 0 ? USHER_SERIAL_STATE_RETURNED : 0);/' \
     $memory 'what_was_settled*'
+mutant 'serial: a hold without a deadline stands among what is due' src/steps/serial.c \
+    's/    return r->until_ms != 0 ? .* : 1u << HELD;/    return 1u << DUE | 1u << HELD;/' \
+    $memory 'a_hold_without*'
+mutant 'serial: a hold without a deadline is due' src/steps/serial.c \
+    's/ \&\& r->until_ms != 0 \&\& r->until_ms <= now;/ \&\& r->until_ms <= now;/' \
+    $memory 'a_hold_without*'
+mutant 'script: a serial held without a deadline is due' backends/redis/lua/serial.lua \
+    's/ and r.ends ~= 0 and r.ends <= S.now end/ and r.ends <= S.now end/' \
+    $redis 'a_hold_without*'
 mutant 'id: another by leaves the class of start' src/steps/id.c \
     's/    return id + (start % by + by - id % by) % by;/    return id + (start % by) * 0;/' \
     $memory 'sites_never*'

@@ -30,7 +30,7 @@ static void epoch_text(char to[EPOCH_TEXT], uint64_t epoch)
 int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t epoch,
                      const struct usher_queue_row *v)
 {
-    char room[USHER_ROOM_MAX], text[EPOCH_TEXT];
+    char room[USHER_QUEUE_ROOM_MAX], text[EPOCH_TEXT];
     int rc;
 
     epoch_text(text, epoch);
@@ -42,7 +42,7 @@ int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t 
     (void)sqlite3_bind_int64(st, 6, v->priority);
     (void)sqlite3_bind_int64(st, 7, v->since_ms);
     (void)sqlite3_bind_int64(st, 8, v->applied_ms);
-    (void)sqlite3_bind_text(st, 9, usher_outcome_word((enum usher_outcome)v->state), -1,
+    (void)sqlite3_bind_text(st, 9, usher_queue_outcome_word((enum usher_queue_outcome)v->state), -1,
                             SQLITE_STATIC);
     bind_text(st, 10, &v->agent);
     if (v->no != 0)
@@ -76,10 +76,10 @@ static int outcome_of(sqlite3_stmt *st, int i)
 {
     const char *word = (const char *)sqlite3_column_text(st, i);
 
-    for (int code = 1; word != NULL && code <= USHER_OUTCOME_REQUEUED; code++)
-        if (strcmp(word, usher_outcome_word((enum usher_outcome)code)) == 0)
+    for (int code = 1; word != NULL && code <= USHER_QUEUE_OUTCOME_REQUEUED; code++)
+        if (strcmp(word, usher_queue_outcome_word((enum usher_queue_outcome)code)) == 0)
             return code;
-    return USHER_OUTCOME_NONE;
+    return USHER_QUEUE_OUTCOME_NONE;
 }
 
 /* "EPOCH.LOGIN.NO" */

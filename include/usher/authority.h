@@ -31,7 +31,7 @@
  * number behind (a serial rule that begins again each day has one name a day); they are at
  * most USHER_AUTHORITY_NAME_MAX bytes.
  *
- * Since 0.1.
+ * May change with any 0.x, unlike usher.h.  Since 0.1.
  */
 #ifndef USHER_AUTHORITY_H
 #define USHER_AUTHORITY_H
@@ -178,7 +178,7 @@ struct usher_authority {
  * engine its owner.
  *
  * USHER_OK, USHER_INVALID (the URL, or the file is not ours), USHER_UNAVAILABLE,
- * USHER_NOMEM; usher_message(NULL) says why.
+ * USHER_NOMEM; usher_message() says why.
  */
 USHER_API enum usher_status usher_authority_open(const char *url,
                                                  const struct usher_allocator *alloc,

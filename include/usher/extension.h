@@ -42,7 +42,8 @@ enum usher_extension_what {
     USHER_EXTENSION_GONE,   /* an object was taken away, its member being there */
     USHER_EXTENSION_LEFT,   /* a member is gone, and all its objects with it */
     USHER_EXTENSION_CLOSED, /* a room is gone, with all that was in it */
-    USHER_EXTENSION_UNTOLD  /* the change was too large to be told: read again what there is */
+    USHER_EXTENSION_UNTOLD, /* the change was too large to be told: read again what there is */
+    USHER_EXTENSION_WHAT__WIDE = 0x7fffffff
 };
 
 struct usher_extension_event {

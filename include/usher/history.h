@@ -23,7 +23,7 @@
  * Rules for authors: as in authority.h.  Several engines, processes and hosts may put visits of
  * one queue at the same time, the same ones even.
  *
- * Since 0.1.
+ * May change with any 0.x, unlike usher.h.  Since 0.1.
  */
 #ifndef USHER_HISTORY_H
 #define USHER_HISTORY_H
@@ -35,7 +35,7 @@ extern "C" {
 #endif
 
 /* What the engine sets `archive` to where it is 0. */
-#define USHER_ARCHIVE_DEFAULT 100000
+#define USHER_QUEUE_ARCHIVE_DEFAULT 100000
 
 struct usher_history;
 
@@ -87,7 +87,7 @@ struct usher_history {
  * usher(1), HISTORIES.  @alloc may be NULL.  The same as `?history=URL` behind the URL of a store,
  * which makes the engine its owner.
  *
- * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message(NULL) says why.
+ * USHER_OK, USHER_INVALID (the URL), USHER_NOMEM; usher_message() says why.
  */
 USHER_API enum usher_status usher_history_open(const char *url, const struct usher_allocator *alloc,
                                                struct usher_history **ret_history);

@@ -31,10 +31,10 @@
 extern "C" {
 #endif
 
-#define USHER_ID_MAX INT64_MAX             /* ids are from 0 to here */
+#define USHER_ID_LIMIT_MAX INT64_MAX       /* ids are from 0 to here */
 #define USHER_ID_N_MAX INT64_C(1000000000) /* of one `next`, of one segment */
 #define USHER_ID_BY_MAX INT64_C(1000000)
-#define USHER_ID_STEP 512                  /* ids of a segment, if nothing else is said */
+#define USHER_ID_STEP_DEFAULT 512          /* ids of a segment, if nothing else is said */
 #define USHER_ID_STEP_MAX INT64_C(1000000) /* to which it may grow by itself */
 
 /* Which integer arguments of a command are given. */
@@ -69,15 +69,16 @@ struct usher_id_args {
  * stay start + k * by whatever is set. */
 enum usher_id_why {
     USHER_ID_WHY_NONE = 0,
-    USHER_ID_WHY_BACK = 1, /* ids up to there were given out */
-    USHER_ID_WHY_CLASS = 2 /* by is no multiple of what it was: ids of another start would come */
+    USHER_ID_WHY_BACK = 1,  /* ids up to there were given out */
+    USHER_ID_WHY_CLASS = 2, /* by is no multiple of what it was: ids of another start would come */
+    USHER_ID_WHY__WIDE = 0x7fffffff
 };
 
 struct usher_id_settings {
     int64_t start;         /* the first id */
     int64_t step;          /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
     int64_t by;            /* between two ids; default 1 */
-    int64_t limit;         /* no id is larger; default USHER_ID_MAX */
+    int64_t limit;         /* no id is larger; default USHER_ID_LIMIT_MAX */
     int64_t step_max;      /* the step grows to this at most */
     int64_t life_ms;       /* it grows when a segment lasts less than this, shrinks when it lasts
                             * twice as long; 0: the step stays as it is */
@@ -274,7 +275,7 @@ USHER_API enum usher_status usher_ids_refill(struct usher_ids *ids, int64_t time
  * callers fetch segments themselves. */
 USHER_API void usher_ids_stop(struct usher_ids *ids);
 
-struct usher_ids_stats {
+struct usher_ids_statistics {
     uint64_t issued;     /* ids, sub-ranges of threads included */
     uint64_t lost;       /* ids skipped: gaps made here */
     uint64_t segments;   /* fetched */
@@ -291,7 +292,8 @@ struct usher_ids_stats {
 };
 
 /** Figures since the opening.  Threads: any. */
-USHER_API enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats *ret);
+USHER_API enum usher_status usher_ids_stats(struct usher_ids *ids,
+                                            struct usher_ids_statistics *ret);
 
 /** A sub-range for the calling thread: only one thread at a time may use it.  One page. */
 USHER_API enum usher_status usher_ids_local_open(struct usher_ids *ids,
@@ -362,7 +364,7 @@ struct usher_ids_authority {
     const char *name;                  /* whose maximum is raised */
     int64_t start;                     /* the first id, from 1; 0: 1 */
     int64_t by;                        /* 0: 1 */
-    int64_t limit;                     /* 0: USHER_ID_MAX */
+    int64_t limit;                     /* 0: USHER_ID_LIMIT_MAX */
 };
 
 /** For usher_ids_open_manager(): segments that @of->authority commits before anybody sees them.
@@ -377,7 +379,7 @@ USHER_API struct usher_ids_manager usher_ids_authority_manager(struct usher_ids_
  * look how many there are and which is next.  It is no encryption: do not rest a secret on it.
  * Key, first and last must stay the same for the life of the ids.
  */
-struct usher_scramble {
+struct usher_scrambler {
     uint64_t first, size;
     uint64_t keys[8];
     unsigned bits; /* of half a number */
@@ -385,12 +387,12 @@ struct usher_scramble {
 
 /** USHER_OK; USHER_INVALID: @key is NULL or empty, or not 0 <= @first <= @last.  These three leave
  *  usher_message() as it is. */
-USHER_API enum usher_status usher_scramble_init(struct usher_scramble *s, const void *key,
+USHER_API enum usher_status usher_scramble_init(struct usher_scrambler *s, const void *key,
                                                 size_t key_size, int64_t first, int64_t last);
 /** -1: @id is not from first to last.  Some ten nanoseconds.  Threads: any. */
-USHER_API int64_t usher_scramble(const struct usher_scramble *s, int64_t id);
+USHER_API int64_t usher_scramble(const struct usher_scrambler *s, int64_t id);
 /** The id of which usher_scramble() made @code. */
-USHER_API int64_t usher_unscramble(const struct usher_scramble *s, int64_t code);
+USHER_API int64_t usher_unscramble(const struct usher_scrambler *s, int64_t code);
 
 /** A word; "?" if there is none.  Static. */
 USHER_API const char *usher_id_why_word(enum usher_id_why why);

@@ -27,40 +27,46 @@
 extern "C" {
 #endif
 
-#define USHER_CAPACITY_MAX 32   /* rooms of an agent */
-#define USHER_PRIORITY_MAX 1000 /* of a user */
-#define USHER_LANES_MAX \
+#define USHER_QUEUE_CAPACITY_MAX 32   /* rooms of an agent */
+#define USHER_QUEUE_PRIORITY_MAX 1000 /* of a user */
+#define USHER_QUEUE_LANES_MAX \
     1000 /* lanes of a queue: with users, named by an agent, or with figures of today */
-#define USHER_REJECTS_MAX 16      /* agents that a user remembers to have refused or missed it */
-#define USHER_PATIENCE_LEFT 10000 /* ms that who waits again after a room does so at least */
+#define USHER_QUEUE_REJECTS_MAX 16 /* agents that a user remembers to have refused or missed it */
+#define USHER_QUEUE_PATIENCE_LEFT                                  \
+    10000 /* ms that who waits again after a room does so at least \
+           */
 #define USHER_QUEUE_TIME_MAX INT64_C(8796093022207) /* 2^43 - 1: the year 2248 */
 
 /* Codes are stored. */
-enum usher_agent_state {
-    USHER_AGENT_GONE = 0,
-    USHER_AGENT_IDLE = 1,    /* nobody in its rooms */
-    USHER_AGENT_OFFERED = 2, /* somebody is offered, nobody seated */
-    USHER_AGENT_BUSY = 3,    /* somebody is seated */
-    USHER_AGENT_WRAPUP = 4,  /* nobody in its rooms, and nobody will be for a while */
-    USHER_AGENT_PAUSED = 5,
-    USHER_AGENT_PAUSING = 6 /* only told: offered or busy, and paused once its rooms are empty */
+enum usher_queue_agent_state {
+    USHER_QUEUE_AGENT_GONE = 0,
+    USHER_QUEUE_AGENT_IDLE = 1,    /* nobody in its rooms */
+    USHER_QUEUE_AGENT_OFFERED = 2, /* somebody is offered, nobody seated */
+    USHER_QUEUE_AGENT_BUSY = 3,    /* somebody is seated */
+    USHER_QUEUE_AGENT_WRAPUP = 4,  /* nobody in its rooms, and nobody will be for a while */
+    USHER_QUEUE_AGENT_PAUSED = 5,
+    USHER_QUEUE_AGENT_PAUSING =
+        6, /* only told: offered or busy, and paused once its rooms are empty */
+    USHER_QUEUE_AGENT_STATE__WIDE = 0x7fffffff
 };
 
-enum usher_user_state {
-    USHER_USER_GONE = 0,
-    USHER_USER_WAITING = 1,
-    USHER_USER_OFFERED = 2, /* a room is kept for it until the agent accepts */
-    USHER_USER_SEATED = 3,
-    USHER_USER_AWAY = 4 /* dropped while waiting; keeps its place for `grace` */
+enum usher_queue_user_state {
+    USHER_QUEUE_USER_GONE = 0,
+    USHER_QUEUE_USER_WAITING = 1,
+    USHER_QUEUE_USER_OFFERED = 2, /* a room is kept for it until the agent accepts */
+    USHER_QUEUE_USER_SEATED = 3,
+    USHER_QUEUE_USER_AWAY = 4, /* dropped while waiting; keeps its place for `grace` */
+    USHER_QUEUE_USER_STATE__WIDE = 0x7fffffff
 };
 
 /* Where a user is. */
-enum usher_place {
-    USHER_PLACE_NONE = 0,
-    USHER_PLACE_ROOM = 1,
-    USHER_PLACE_OFFER = 2,
-    USHER_PLACE_QUEUE = 3,
-    USHER_PLACE_AWAY = 4
+enum usher_queue_place {
+    USHER_QUEUE_PLACE_NONE = 0,
+    USHER_QUEUE_PLACE_ROOM = 1,
+    USHER_QUEUE_PLACE_OFFER = 2,
+    USHER_QUEUE_PLACE_QUEUE = 3,
+    USHER_QUEUE_PLACE_AWAY = 4,
+    USHER_QUEUE_PLACE__WIDE = 0x7fffffff
 };
 
 enum usher_queue_why {
@@ -68,43 +74,48 @@ enum usher_queue_why {
     USHER_QUEUE_WHY_NO_AGENT = 1, /* apply: nobody is logged in who serves the lane */
     USHER_QUEUE_WHY_NO_USER = 2,  /* pull: nobody waits whom this agent may have */
     USHER_QUEUE_WHY_HISTORY = 3,  /* apply: `archive` ended visits wait for a history */
-    USHER_QUEUE_WHY_DUE = 4       /* of a store: nothing was done, for more deadlines were due than
+    USHER_QUEUE_WHY_DUE = 4,      /* of a store: nothing was done, for more deadlines were due than
                                    * one command applies; an engine sends it again until it is done */
+    USHER_QUEUE_WHY__WIDE = 0x7fffffff
 };
 
-enum usher_trigger {
-    USHER_TRIGGER_AUTO = 0,  /* on arrival and as soon as an agent is open */
-    USHER_TRIGGER_TIMER = 1, /* by `match` only */
-    USHER_TRIGGER_PULL = 2   /* by `pull` only */
+enum usher_queue_trigger {
+    USHER_QUEUE_TRIGGER_AUTO = 0,  /* on arrival and as soon as an agent is open */
+    USHER_QUEUE_TRIGGER_TIMER = 1, /* by `match` only */
+    USHER_QUEUE_TRIGGER_PULL = 2,  /* by `pull` only */
+    USHER_QUEUE_TRIGGER__WIDE = 0x7fffffff
 };
 
-enum usher_strategy {
-    USHER_STRATEGY_LONGEST_IDLE = 0,  /* idle ones before those with a user, then since when
-                                       * they are open */
-    USHER_STRATEGY_ROUND_ROBIN = 1,   /* whose last match is the longest ago */
-    USHER_STRATEGY_FEWEST_SERVED = 2, /* users seated since login */
-    USHER_STRATEGY_LEAST_BUSY = 3,    /* rooms in use */
-    USHER_STRATEGY_LEVEL = 4,         /* lower level first */
-    USHER_STRATEGY_RANDOM = 5         /* drawn from the version; alike on all stores */
+enum usher_queue_strategy {
+    USHER_QUEUE_STRATEGY_LONGEST_IDLE = 0,  /* idle ones before those with a user, then since when
+                                             * they are open */
+    USHER_QUEUE_STRATEGY_ROUND_ROBIN = 1,   /* whose last match is the longest ago */
+    USHER_QUEUE_STRATEGY_FEWEST_SERVED = 2, /* users seated since login */
+    USHER_QUEUE_STRATEGY_LEAST_BUSY = 3,    /* rooms in use */
+    USHER_QUEUE_STRATEGY_LEVEL = 4,         /* lower level first */
+    USHER_QUEUE_STRATEGY_RANDOM = 5,        /* drawn from the version; alike on all stores */
+    USHER_QUEUE_STRATEGY__WIDE = 0x7fffffff
 };
 
-enum usher_requeue {
-    USHER_REQUEUE_FRONT = 0, /* users of an agent that is gone wait again, at their place */
-    USHER_REQUEUE_DROP = 1   /* they leave, but for those only offered to it */
+enum usher_queue_requeue {
+    USHER_QUEUE_REQUEUE_FRONT = 0, /* users of an agent that is gone wait again, at their place */
+    USHER_QUEUE_REQUEUE_DROP = 1,  /* they leave, but for those only offered to it */
+    USHER_QUEUE_REQUEUE__WIDE = 0x7fffffff
 };
 
 /* How a visit ended.  Codes are stored. */
-enum usher_outcome {
-    USHER_OUTCOME_NONE = 0,
-    USHER_OUTCOME_SEATED = 1,  /* was in a room: finish, or leave of the user */
-    USHER_OUTCOME_LEFT = 2,    /* left before it had a room */
-    USHER_OUTCOME_LOST = 3,    /* no heartbeat, before it had a room */
-    USHER_OUTCOME_TIMEOUT = 4, /* waited for `maxwait` */
-    USHER_OUTCOME_DROPPED = 5, /* its agent is gone, with requeue=drop */
-    USHER_OUTCOME_CUT = 6,     /* no heartbeat, in a room */
-    USHER_OUTCOME_FREED = 7,   /* an operator freed the agent */
-    USHER_OUTCOME_REQUEUED = 8 /* was in a room; its agent is gone, and it waits again: the visit
-                                * goes on */
+enum usher_queue_outcome {
+    USHER_QUEUE_OUTCOME_NONE = 0,
+    USHER_QUEUE_OUTCOME_SEATED = 1,   /* was in a room: finish, or leave of the user */
+    USHER_QUEUE_OUTCOME_LEFT = 2,     /* left before it had a room */
+    USHER_QUEUE_OUTCOME_LOST = 3,     /* no heartbeat, before it had a room */
+    USHER_QUEUE_OUTCOME_TIMEOUT = 4,  /* waited for `maxwait` */
+    USHER_QUEUE_OUTCOME_DROPPED = 5,  /* its agent is gone, with requeue=drop */
+    USHER_QUEUE_OUTCOME_CUT = 6,      /* no heartbeat, in a room */
+    USHER_QUEUE_OUTCOME_FREED = 7,    /* an operator freed the agent */
+    USHER_QUEUE_OUTCOME_REQUEUED = 8, /* was in a room; its agent is gone, and it waits again: the
+                                       * visit goes on */
+    USHER_QUEUE_OUTCOME__WIDE = 0x7fffffff
 };
 
 /* Bits of usher_command.given for queue verbs (texts: data is not NULL). */
@@ -146,20 +157,20 @@ struct usher_queue_args {
     int64_t history, zone_min, service_ms, requests;
     int64_t max;
     uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
-    int64_t state;  /* list: enum usher_user_state */
+    int64_t state;  /* list: enum usher_queue_user_state */
     int64_t archive, until_ms;
 };
 
 struct usher_queue_settings {
     int64_t ttl_ms;   /* default 15,000; 0: nobody is ever dropped */
-    int64_t trigger;  /* enum usher_trigger */
-    int64_t strategy; /* enum usher_strategy */
+    int64_t trigger;  /* enum usher_queue_trigger */
+    int64_t strategy; /* enum usher_queue_strategy */
     int64_t offer_ms; /* 0: seated at once */
     int64_t wrapup_ms;
     int64_t limit;      /* users waiting, away ones included; 0: no limit */
     int64_t maxwait_ms; /* of waiting, an offer included, a room not; 0: for ever */
     int64_t grace_ms;   /* 0: who is dropped is gone */
-    int64_t requeue;    /* enum usher_requeue */
+    int64_t requeue;    /* enum usher_queue_requeue */
     int64_t history;    /* ended visits that the queue keeps, without `archive`; default 1,000.  A
                          * history, also that within an SQLite store, has them besides */
     int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
@@ -169,7 +180,7 @@ struct usher_queue_settings {
                          * so many wait for it, apply is refused.  0: see `history` */
 };
 
-struct usher_queue_stats {
+struct usher_queue_statistics {
     int64_t waiting, away, offered, seated;              /* users now */
     int64_t agents, idle, ringing, busy, wrapup, paused; /* now, of a lane those that serve it;
                                                           * ringing: offered */
@@ -197,7 +208,7 @@ struct usher_queue_row {
     uint64_t epoch;          /* history: of the queue, if it is another one's; 0: the reply's */
     uint64_t login;          /* the room is "EPOCH.LOGIN.NO", if no != 0 */
     int64_t no;
-    int state; /* of the user or the agent; history: enum usher_outcome */
+    int state; /* of the user or the agent; history: enum usher_queue_outcome */
     int64_t priority;
     int64_t since_ms;   /* place; agent: login */
     int64_t applied_ms; /* since when it waits, or did: apply, or its return from a room */
@@ -211,8 +222,8 @@ struct usher_queue_row {
 };
 
 struct usher_queue_reply {
-    enum usher_agent_state state; /* of the agent, after the command */
-    enum usher_place place;       /* of the user, after the command */
+    enum usher_queue_agent_state state; /* of the agent, after the command */
+    enum usher_queue_place place;       /* of the user, after the command */
     enum usher_queue_why why;
     bool more;        /* there is more than the rows given, or than was done */
     int64_t index;    /* users ahead in the lane; -1: does not wait */
@@ -230,7 +241,7 @@ struct usher_queue_reply {
     const struct usher_queue_row *rows; /* owned by the reply */
     union {
         struct usher_queue_settings settings; /* set */
-        struct usher_queue_stats stats;       /* stats */
+        struct usher_queue_statistics stats;  /* stats */
     } of;
 };
 
@@ -245,23 +256,23 @@ struct usher_reply;
  * src/core/queue_verbs.def; the transition tables: `usher tables agent`, `usher tables user`.
  */
 
-#define USHER_ROOM_MAX 64 /* bytes of the id of a room, with its NUL */
+#define USHER_QUEUE_ROOM_MAX 64 /* bytes of the id of a room, with its NUL */
 
 /** The id of a room, "EPOCH.LOGIN.NO", into @to: epoch of the queue (of the reply, or of a row that
  *  has one) in 16 hexadecimal digits, version of the agent's login, number from 1 on.  No other
  * room of any queue is ever called so.  "" if @no is 0.  Returns @to. */
-USHER_API const char *usher_queue_room_name(char to[USHER_ROOM_MAX], uint64_t epoch, uint64_t login,
-                                            int64_t no);
+USHER_API const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
+                                            uint64_t login, int64_t no);
 
 /* Where a user is. */
-struct usher_seat {
-    enum usher_place place;
+struct usher_queue_seat {
+    enum usher_queue_place place;
     int64_t index;    /* QUEUE: users ahead in its lane; else -1 */
     int64_t wait_ms;  /* QUEUE: estimate; -1: not known */
     int64_t until_ms; /* OFFER: its end */
     uint64_t token;   /* ROOM, OFFER: version of the match */
     uint64_t epoch, version;
-    char room[USHER_ROOM_MAX]; /* ROOM, OFFER; else "" */
+    char room[USHER_QUEUE_ROOM_MAX]; /* ROOM, OFFER; else "" */
     char agent[USHER_NAME_MAX + 1];
 };
 
@@ -311,18 +322,18 @@ USHER_API enum usher_status usher_queue_agent_alive(struct usher_engine *e, cons
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
                                              const char *agent, struct usher_reply *ret_reply);
 
-struct usher_apply_options {
-    size_t size;         /* set by USHER_APPLY_OPTIONS_INIT */
+struct usher_queue_apply_options {
+    size_t size;         /* set by USHER_QUEUE_APPLY_OPTIONS_INIT */
     const char *lane;    /* NULL: "default" */
-    int64_t priority;    /* 0 … USHER_PRIORITY_MAX, larger first */
+    int64_t priority;    /* 0 … USHER_QUEUE_PRIORITY_MAX, larger first */
     int64_t since_ms;    /* arrival, for the place; 0: now */
     const char *request; /* request id or NULL */
 };
 /* clang-format off */
 #ifdef __cplusplus
-#define USHER_APPLY_OPTIONS_INIT { sizeof(struct usher_apply_options) }
+#define USHER_QUEUE_APPLY_OPTIONS_INIT { sizeof(struct usher_queue_apply_options) }
 #else
-#define USHER_APPLY_OPTIONS_INIT { .size = sizeof(struct usher_apply_options) }
+#define USHER_QUEUE_APPLY_OPTIONS_INIT { .size = sizeof(struct usher_queue_apply_options) }
 #endif
 /* clang-format on */
 
@@ -338,16 +349,17 @@ struct usher_apply_options {
  */
 USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
                                               const char *user,
-                                              const struct usher_apply_options *opt,
-                                              struct usher_seat *ret_seat);
+                                              const struct usher_queue_apply_options *opt,
+                                              struct usher_queue_seat *ret_seat);
 
 /** Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n). */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
-                                              const char *user, struct usher_seat *ret_seat);
+                                              const char *user, struct usher_queue_seat *ret_seat);
 
 /** Heartbeat of @user; one that was away is back at its place.  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *queue,
-                                                   const char *user, struct usher_seat *ret_seat);
+                                                   const char *user,
+                                                   struct usher_queue_seat *ret_seat);
 
 /** @user goes, from wherever it is.  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
@@ -397,16 +409,16 @@ USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const cha
                                                const char *after, size_t max,
                                                struct usher_reply *ret_reply);
 
-struct usher_visit_filter {
-    size_t size;                /* set by USHER_VISIT_FILTER_INIT */
+struct usher_queue_visit_filter {
+    size_t size;                /* set by USHER_QUEUE_VISIT_FILTER_INIT */
     const char *user, *agent;   /* NULL: any */
     int64_t since_ms, until_ms; /* that ended within, both included; until_ms 0: whenever */
 };
 /* clang-format off */
 #ifdef __cplusplus
-#define USHER_VISIT_FILTER_INIT { sizeof(struct usher_visit_filter) }
+#define USHER_QUEUE_VISIT_FILTER_INIT { sizeof(struct usher_queue_visit_filter) }
 #else
-#define USHER_VISIT_FILTER_INIT { .size = sizeof(struct usher_visit_filter) }
+#define USHER_QUEUE_VISIT_FILTER_INIT { .size = sizeof(struct usher_queue_visit_filter) }
 #endif
 /* clang-format on */
 
@@ -414,7 +426,7 @@ struct usher_visit_filter {
  *  that the queue keeps, and behind them those of the engine's history, or without one those of
  *  the history within the store (SQLite: all that ever ended). */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
-                                                const struct usher_visit_filter *filter,
+                                                const struct usher_queue_visit_filter *filter,
                                                 const char *after, size_t max,
                                                 struct usher_reply *ret_reply);
 
@@ -427,13 +439,13 @@ USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char
 /** Figures of @lane, or (NULL) of the queue.  USHER_OK, USHER_MISSING.  O(lanes). */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
                                               const char *lane,
-                                              struct usher_queue_stats *ret_stats);
+                                              struct usher_queue_statistics *ret_stats);
 
 /** For operators: another lane (NULL: as it is), priority (-1) or arrival (-1) for @user, who
  *  waits.  USHER_OK, USHER_SAME, USHER_REFUSED (does not wait), USHER_MISSING. */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
                                              const char *user, const char *lane, int64_t priority,
-                                             int64_t since_ms, struct usher_seat *ret_seat);
+                                             int64_t since_ms, struct usher_queue_seat *ret_seat);
 
 /** For operators: end all visits of @agent by force and make it ready.  @ret_freed may be NULL.
  *  USHER_OK, USHER_SAME, USHER_MISSING. */

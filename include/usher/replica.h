@@ -62,7 +62,8 @@ enum usher_replica_next {
     USHER_REPLICA_IGNORE, /* nothing: known, not of this room, or kept until more is there */
     USHER_REPLICA_APPLY,  /* the copy has changed */
     USHER_REPLICA_REPLAY, /* ask for `changes` */
-    USHER_REPLICA_PULL    /* ask for `snapshot` */
+    USHER_REPLICA_PULL,   /* ask for `snapshot` */
+    USHER_REPLICA_NEXT__WIDE = 0x7fffffff
 };
 
 /* What to send. */
@@ -146,7 +147,7 @@ USHER_API bool usher_replica_walk(const struct usher_replica *r, const void **at
                                   struct usher_room_row *ret_row);
 
 /** The field, value of all, role, member or share called @id.  O(1). */
-USHER_API bool usher_replica_find(const struct usher_replica *r, enum usher_room_item kind,
+USHER_API bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
                                   const char *id, struct usher_room_row *ret_row);
 
 /**

@@ -22,7 +22,7 @@
  *
  * Limits (`full` beyond them): USHER_ROOM_ROLES_MAX roles and USHER_ROOM_SHARES_MAX shares of
  * one member, USHER_ROOM_FIELDS_MAX fields and as many roles of a room, USHER_ROOM_BYTES_MAX
- * bytes of all room fields and values of all together, USHER_MEMBER_FIELDS_MAX fields and
+ * bytes of all room fields and values of all together, USHER_ROOM_MEMBER_FIELDS_MAX fields and
  * USHER_VALUE_MAX bytes of one member or one share, USHER_ROOM_BANS_MAX bans.  So what goes with
  * a member always fits into one change.
  */
@@ -42,8 +42,8 @@ extern "C" {
 #define USHER_ROOM_BYTES_MAX 1048576
 #define USHER_ROOM_LOG_DEFAULT 256
 #define USHER_ROOM_BANS_MAX 10000
-#define USHER_FIELDS_MAX 32         /* of one command */
-#define USHER_MEMBER_FIELDS_MAX 128 /* of one member or share */
+#define USHER_ROOM_GIVEN_FIELDS_MAX 32   /* of one command */
+#define USHER_ROOM_MEMBER_FIELDS_MAX 128 /* of one member or share */
 #define USHER_NOTICE_DATA_MAX 8192
 
 struct usher_engine;
@@ -52,30 +52,33 @@ struct usher_notice;
 
 /* Of a room: src/core/room.def.  Codes are stored. */
 enum usher_room_state {
-    USHER_ROOM_CLOSED = 0, /* there is none */
-    USHER_ROOM_OPENED = 1,
-    USHER_ROOM_LOCKED = 2, /* open, but nobody new may join */
-    USHER_ROOM_CLOSING = 3 /* nothing of it is seen any more; being erased */
+    USHER_ROOM_STATE_CLOSED = 0, /* there is none */
+    USHER_ROOM_STATE_OPEN = 1,
+    USHER_ROOM_STATE_LOCKED = 2,  /* open, but nobody new may join */
+    USHER_ROOM_STATE_CLOSING = 3, /* nothing of it is seen any more; being erased */
+    USHER_ROOM_STATE__WIDE = 0x7fffffff
 };
 
 /* Of one member: src/core/member.def.  Codes are stored. */
-enum usher_member_state {
-    USHER_MEMBER_ABSENT = 0,
-    USHER_MEMBER_HERE = 1,
-    USHER_MEMBER_AWAY = 2,    /* no heartbeat for the room's `away` */
-    USHER_MEMBER_OFFLINE = 3, /* none for its `ttl`; still a member for its `grace` */
-    USHER_MEMBER_BANNED = 4   /* no member, and must not join */
+enum usher_room_member_state {
+    USHER_ROOM_MEMBER_ABSENT = 0,
+    USHER_ROOM_MEMBER_HERE = 1,
+    USHER_ROOM_MEMBER_AWAY = 2,    /* no heartbeat for the room's `away` */
+    USHER_ROOM_MEMBER_OFFLINE = 3, /* none for its `ttl`; still a member for its `grace` */
+    USHER_ROOM_MEMBER_BANNED = 4,  /* no member, and must not join */
+    USHER_ROOM_MEMBER_STATE__WIDE = 0x7fffffff
 };
 
 /* What one row of an answer is. */
-enum usher_room_item {
-    USHER_ROOM_FIELD_ROW = 1, /* id: the field; value */
-    USHER_ROOM_ALL_ROW,       /* id: a field of all members; value */
-    USHER_ROOM_ROLE_ROW,      /* id: the role; owner: who holds it */
-    USHER_ROOM_MEMBER_ROW,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
-    USHER_ROOM_SHARE_ROW,     /* id; owner; value: its fields, as of a member */
-    USHER_ROOM_NOTICE_ROW,    /* value: for usher_room_notice() */
-    USHER_ROOM_ROOM_ROW       /* id: a room; since_ms: when it was opened */
+enum usher_room_row_kind {
+    USHER_ROOM_ROW_FIELD = 1, /* id: the field; value */
+    USHER_ROOM_ROW_ALL,       /* id: a field of all members; value */
+    USHER_ROOM_ROW_ROLE,      /* id: the role; owner: who holds it */
+    USHER_ROOM_ROW_MEMBER,    /* id; state; since_ms, seen_ms; value: its own fields, see below */
+    USHER_ROOM_ROW_SHARE,     /* id; owner; value: its fields, as of a member */
+    USHER_ROOM_ROW_NOTICE,    /* value: for usher_room_notice() */
+    USHER_ROOM_ROW_ROOM,      /* id: a room; since_ms: when it was opened */
+    USHER_ROOM_ROW_KIND__WIDE = 0x7fffffff
 };
 
 /*
@@ -125,8 +128,8 @@ struct usher_room_settings {
 };
 
 struct usher_room_row {
-    int kind;  /* enum usher_room_item */
-    int state; /* enum usher_member_state */
+    int kind;  /* enum usher_room_row_kind */
+    int state; /* enum usher_room_member_state */
     struct usher_text id, owner;
     struct usher_text value;
     uint64_t version; /* at which it was set, joined, given, made */
@@ -135,7 +138,7 @@ struct usher_room_row {
 
 struct usher_room_reply {
     enum usher_room_state state; /* of the room, after the command */
-    enum usher_member_state member_state;
+    enum usher_room_member_state member_state;
     uint64_t members; /* there are now: here, away or offline */
     uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
     uint64_t since;   /* changes: the log reaches back to this version; alive: the version that
@@ -153,7 +156,11 @@ struct usher_room_reply {
 };
 
 /* The index of rooms: commands that the engine gives by itself (src/engine/room_index.c). */
-enum usher_rooms_state { USHER_ROOMS_OPENING = 1, USHER_ROOMS_OPEN = 2 };
+enum usher_rooms_state {
+    USHER_ROOMS_OPENING = 1,
+    USHER_ROOMS_OPEN = 2,
+    USHER_ROOMS_STATE__WIDE = 0x7fffffff
+};
 
 enum usher_rooms_given {
     USHER_GIVEN_ROOMS_CREATED = 1u << 3,
@@ -184,7 +191,7 @@ struct usher_rooms_reply {
 
 /** Words for codes; "?" if there is none.  Static. */
 USHER_API const char *usher_room_state_word(enum usher_room_state state);
-USHER_API const char *usher_member_state_word(enum usher_member_state state);
+USHER_API const char *usher_room_member_state_word(enum usher_room_member_state state);
 
 /**
  * Take the next field off @fields, which begins as a packed text.  The texts point into it;
@@ -206,7 +213,7 @@ USHER_API size_t usher_fields_pack(const struct usher_text *names, const struct 
                                    size_t n, unsigned char *to, size_t size);
 
 /**
- * The notice that @row (USHER_ROOM_NOTICE_ROW) of @room is.  Its texts point into @row and
+ * The notice that @row (USHER_ROOM_ROW_NOTICE) of @room is.  Its texts point into @row and
  * @room.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
  */
 USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,

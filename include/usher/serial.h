@@ -27,7 +27,7 @@
 extern "C" {
 #endif
 
-#define USHER_SERIAL_MAX 255      /* bytes of a serial, without the closing NUL */
+#define USHER_SERIAL_TEXT_MAX 255 /* bytes of a serial, without the closing NUL */
 #define USHER_SERIAL_AFFIX_MAX 48 /* bytes of a prefix, a suffix, a date pattern */
 #define USHER_SERIAL_WIDTH_MAX 40 /* digits */
 #define USHER_SERIAL_STEP_MAX 1000000
@@ -35,47 +35,59 @@ extern "C" {
 #define USHER_SERIAL_FILL_MAX INT64_C(1000000000000000)
 #define USHER_SERIAL_FILLS_MAX 32 /* with stamp=fill: fills that wait to be taken */
 
-enum usher_serial_check {
-    USHER_CHECK_NONE = 0,
-    USHER_CHECK_LUHN = 1,    /* ISO/IEC 7812-1 */
-    USHER_CHECK_MOD11_2 = 2, /* ISO/IEC 7064 MOD 11-2: 0 to 9 or X */
-    USHER_CHECK_MOD37_2 = 3, /* ISO/IEC 7064 MOD 37-2: digits and capitals; or * */
-    USHER_CHECK_DAMM = 4,
-    USHER_CHECK_VERHOEFF = 5
+enum usher_serial_check_digit {
+    USHER_SERIAL_CHECK_NONE = 0,
+    USHER_SERIAL_CHECK_LUHN = 1,    /* ISO/IEC 7812-1 */
+    USHER_SERIAL_CHECK_MOD11_2 = 2, /* ISO/IEC 7064 MOD 11-2: 0 to 9 or X */
+    USHER_SERIAL_CHECK_MOD37_2 = 3, /* ISO/IEC 7064 MOD 37-2: digits and capitals; or * */
+    USHER_SERIAL_CHECK_DAMM = 4,
+    USHER_SERIAL_CHECK_VERHOEFF = 5,
+    USHER_SERIAL_CHECK_DIGIT__WIDE = 0x7fffffff
 };
 
 /* k begins again at `start` with each: */
 enum usher_serial_reset {
-    USHER_RESET_NONE = 0,
-    USHER_RESET_DAY = 1,
-    USHER_RESET_MONTH = 2,
-    USHER_RESET_YEAR = 3
+    USHER_SERIAL_RESET_NONE = 0,
+    USHER_SERIAL_RESET_DAY = 1,
+    USHER_SERIAL_RESET_MONTH = 2,
+    USHER_SERIAL_RESET_YEAR = 3,
+    USHER_SERIAL_RESET__WIDE = 0x7fffffff
 };
 
 /* The date in a serial is that of the */
-enum usher_serial_stamp { USHER_STAMP_TAKE = 0, USHER_STAMP_FILL = 1 };
+enum usher_serial_stamp {
+    USHER_SERIAL_STAMP_TAKE = 0,
+    USHER_SERIAL_STAMP_FILL = 1,
+    USHER_SERIAL_STAMP__WIDE = 0x7fffffff
+};
 
-enum usher_serial_mode { USHER_MODE_QUEUE = 0, USHER_MODE_GAPFREE = 1 };
+enum usher_serial_mode {
+    USHER_SERIAL_MODE_QUEUE = 0,
+    USHER_SERIAL_MODE_GAPFREE = 1,
+    USHER_SERIAL_MODE__WIDE = 0x7fffffff
+};
 
 /* A number that has more digits than `width`: */
 enum usher_serial_overflow {
-    USHER_OVERFLOW_REFUSE = 0, /* is never made: the rule is exhausted */
-    USHER_OVERFLOW_WIDEN = 1
+    USHER_SERIAL_OVERFLOW_REFUSE = 0, /* is never made: the rule is exhausted */
+    USHER_SERIAL_OVERFLOW_WIDEN = 1,
+    USHER_SERIAL_OVERFLOW__WIDE = 0x7fffffff
 };
 
 /* Of a number of a gap-free rule.  Codes are stored.  Table: src/core/serial.def. */
 enum usher_serial_state {
-    USHER_SERIAL_FREE = 0, /* not given out yet */
-    USHER_SERIAL_HELD = 1,
-    USHER_SERIAL_RETURNED = 2,  /* goes out before all higher ones */
-    USHER_SERIAL_CONFIRMED = 3, /* these two for good */
-    USHER_SERIAL_VOIDED = 4,
+    USHER_SERIAL_STATE_FREE = 0, /* not given out yet */
+    USHER_SERIAL_STATE_HELD = 1,
+    USHER_SERIAL_STATE_RETURNED = 2,  /* goes out before all higher ones */
+    USHER_SERIAL_STATE_CONFIRMED = 3, /* these two for good */
+    USHER_SERIAL_STATE_VOIDED = 4,
     /* A store that is lost may have given it out: it is not given out again, and stands in `holds`
      * until it is confirmed or voided, under the token shown there or that of who had it. */
-    USHER_SERIAL_LOST = 5,
+    USHER_SERIAL_STATE_LOST = 5,
     /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
      * the rule remembers (the last `requests` numbers). */
-    USHER_SERIAL_PAST = 6
+    USHER_SERIAL_STATE_PAST = 6,
+    USHER_SERIAL_STATE__WIDE = 0x7fffffff
 };
 
 /* Why nothing was given. */
@@ -90,7 +102,8 @@ enum usher_serial_why {
     USHER_SERIAL_WHY_MODE = 6,      /* the verb is for rules of the other mode */
     USHER_SERIAL_WHY_HELD = 7,      /* numbers are held or returned */
     USHER_SERIAL_WHY_FILLS = 8,     /* USHER_SERIAL_FILLS_MAX fills wait to be taken */
-    USHER_SERIAL_WHY_BACK = 9       /* the zone would put the local day back: change it later */
+    USHER_SERIAL_WHY_BACK = 9,      /* the zone would put the local day back: change it later */
+    USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
 enum usher_serial_given {
@@ -200,7 +213,7 @@ struct usher_serial_form {
     int64_t start;    /* the first k, from 1; default 1 */
     int64_t step;     /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
     int64_t radix;    /* 10 to 36, capitals; default 10 */
-    int64_t check;    /* enum usher_serial_check: over the digits of date and number */
+    int64_t check;    /* enum usher_serial_check_digit: over the digits of date and number */
     int64_t overflow; /* enum usher_serial_overflow */
     int64_t max;      /* the last k that may be made; default 2^63 - 1 */
     /* A take that leaves at most `critical` in stock makes more, at most `batch`: up to
@@ -212,7 +225,7 @@ struct usher_serial_form {
                         * the date of the change (stamp) */
     int64_t stamp;     /* enum usher_serial_stamp */
     int64_t mode;      /* enum usher_serial_mode */
-    int64_t lease_ms;  /* of a reservation that names none; default five minutes */
+    int64_t lease_ms;  /* of a reservation that names none; 0: never; default five minutes */
     int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
                         * last hold ended; default 10,000 */
     int64_t authority; /* 1: nothing is given out that an authority has not granted */
@@ -229,17 +242,17 @@ struct usher_serial_hold {
     int64_t until_ms; /* then it goes out again by itself */
     int64_t number;   /* k */
     uint64_t epoch, version;
-    char serial[USHER_SERIAL_MAX + 1];
+    char serial[USHER_SERIAL_TEXT_MAX + 1];
 };
 
 /* How one number stands. */
-struct usher_serial_number {
+struct usher_serial_found {
     enum usher_serial_state state;
-    int64_t number;                    /* k */
-    uint64_t token;                    /* of its last hold, where that is known; else 0 */
-    int64_t until_ms;                  /* held: the deadline */
-    char owner[USHER_NAME_MAX + 1];    /* held: by whom; "": nobody in particular */
-    char serial[USHER_SERIAL_MAX + 1]; /* as it was printed */
+    int64_t number;                         /* k */
+    uint64_t token;                         /* of its last hold, where that is known; else 0 */
+    int64_t until_ms;                       /* held: the deadline */
+    char owner[USHER_NAME_MAX + 1];         /* held: by whom; "": nobody in particular */
+    char serial[USHER_SERIAL_TEXT_MAX + 1]; /* as it was printed */
 };
 
 /*
@@ -283,7 +296,7 @@ USHER_API size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, 
 
 /** Serials of @reply from serial @i on, as many as have room in @size bytes at @to, one behind the
  *  other and each with a NUL.  Returns how many; 0: there is no such serial, or no room for it
- *  (USHER_SERIAL_MAX + 1 bytes are enough for one).  Much faster than one by one. */
+ *  (USHER_SERIAL_TEXT_MAX + 1 bytes are enough for one).  Much faster than one by one. */
 USHER_API uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *to,
                                       size_t size);
 
@@ -315,8 +328,9 @@ USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const cha
                                                struct usher_serial_parts *ret_parts);
 
 /** Hold the lowest number there is for @owner (NULL: nobody in particular) for @lease_ms (0: the
- *  rule's).  The same owner gets the number it holds (USHER_SAME).  @request may be NULL.
- *  USHER_OK; USHER_EMPTY: max is reached. */
+ *  rule's; < 0: until it is confirmed, returned or spoilt: no clock decides).  The same owner gets
+ * the number it holds (USHER_SAME).  @request may be NULL. USHER_OK; USHER_EMPTY: max is reached.
+ */
 USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
                                                  const char *owner, int64_t lease_ms,
                                                  const char *request,
@@ -330,9 +344,9 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
  *
  *  If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
  *  does not go out again then, nor when it is returned.  The numbers before it that are lost as
- * well become USHER_SERIAL_LOST, as do those that an authority has granted beyond what the store
- * knows: they stand in `holds` until somebody settles them, by a token of his own that was lost or
- * by the one that is shown there (a command may settle `n` of them at once). */
+ * well become USHER_SERIAL_STATE_LOST, as do those that an authority has granted beyond what the
+ * store knows: they stand in `holds` until somebody settles them, by a token of his own that was
+ * lost or by the one that is shown there (a command may settle `n` of them at once). */
 USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
                                                  const char *serial, uint64_t token);
 USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
@@ -344,7 +358,7 @@ USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char
  *  check digit is wrong (usher_message()). */
 USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const char *rule,
                                                 const char *serial,
-                                                struct usher_serial_number *ret_number);
+                                                struct usher_serial_found *ret_number);
 
 /** Tell the journal of @rule that the engine's authority keeps (journal=1) to @fn: at most @max
  * events (0: all) behind @row (0: from the beginning), in the order in which it was written: after

@@ -6,7 +6,8 @@
  *    lists of them, knows nothing of pools or calls.  usher_local_store() makes a store of it.
  *  - a *store* (Redis): takes whole commands and does the work where the data are.
  *
- * Everything here is as stable as usher.h.  Since 0.1.
+ * Stores and the engine are one machine: what is here may change with any 0.x, unlike usher.h;
+ * a store of your own is compiled anew.  Since 0.1.
  */
 #ifndef USHER_STORE_H
 #define USHER_STORE_H
@@ -42,9 +43,10 @@ enum usher_capability {
                                      * other.  Tasks of one call that have several lanes are
                                      * executed at once by the thread that calls: execute() may run
                                      * on any number of threads. */
-    USHER_CAP_REPLICAS = 1u << 7    /* without CONCURRENT and MORE: it has replicas, and execute()
+    USHER_CAP_REPLICAS = 1u << 7,   /* without CONCURRENT and MORE: it has replicas, and execute()
                                      * waits for them where a command asks it to.  Tasks of which
                                      * one does are executed by the thread that calls, as above. */
+    USHER_CAPABILITY__WIDE = 0x7fffffff
 };
 
 /* One command with the place for its answer.  The engine has checked the arguments and
@@ -60,8 +62,9 @@ struct usher_task {
 };
 
 enum usher_again {
-    USHER_AGAIN_NOW = 1,  /* for something has been learnt: where the scope is */
-    USHER_AGAIN_LATER = 2 /* after a moment */
+    USHER_AGAIN_NOW = 1,   /* for something has been learnt: where the scope is */
+    USHER_AGAIN_LATER = 2, /* after a moment */
+    USHER_AGAIN__WIDE = 0x7fffffff
 };
 
 /* What all commands of one execute() have in common. */
@@ -94,8 +97,9 @@ enum usher_item_kind {
     USHER_ITEM_SCOPE,  /* a scope; its records and entries follow */
     USHER_ITEM_RECORD, /* a record of the last scope, in order of (kind, id) */
     USHER_ITEM_ENTRY,  /* an entry of an ordered list of the last scope, any order */
-    USHER_ITEM_FAULT   /* what the store itself finds wrong with the last scope: for the audit.
+    USHER_ITEM_FAULT,  /* what the store itself finds wrong with the last scope: for the audit.
                         * With `scope`: with that one, of which there is nothing else to show */
+    USHER_ITEM_KIND__WIDE = 0x7fffffff
 };
 struct usher_entry {
     uint8_t kind, slot;
@@ -206,7 +210,8 @@ enum usher_kind {
     USHER_KIND_STICKY = 3,  /* the number last used for a peer */
     USHER_KIND_RANKED = 3,  /* of whose slot 0, by group, rank() is asked */
     USHER_KIND_REQUEST = 4, /* the answer to a request id */
-    USHER_KINDS = 8
+    USHER_KINDS = 8,
+    USHER_KIND__WIDE = 0x7fffffff
 };
 
 #define USHER_SLOTS 3
@@ -375,7 +380,8 @@ enum usher_command_flag {
      * request id, reads, and verbs that come out the same (src/core/NOUN_verbs.def). */
     USHER_COMMAND_REPEATABLE = 1u << 2,
     /* And in any order with others of its verb. */
-    USHER_COMMAND_COMMUTES = 1u << 3
+    USHER_COMMAND_COMMUTES = 1u << 3,
+    USHER_COMMAND_FLAG__WIDE = 0x7fffffff
 };
 
 /** Bits of enum usher_command_flag; 0 if the verb is not known.  O(1). */

@@ -19,7 +19,7 @@
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.
  *  - The library never prints, exits, raises signals, or changes the locale.
- *  - In C++ some types stand behind functions of the same name: write `struct usher_watch`.
+ *  - In C++ some types stand behind functions of the same name: write `struct usher_watcher`.
  *
  * Since 0.1.
  */
@@ -41,10 +41,11 @@ extern "C" {
 #endif
 
 #define USHER_VERSION "0.1.0"
+#define USHER_VERSION_NUMBER 0x000100 /* major, minor, patch: 8 bits each */
 
 #define USHER_NAME_MAX 255                        /* bytes of a name, without the closing NUL */
 #define USHER_VALUE_MAX 65536                     /* bytes of a value */
-#define USHER_GROUPS_MAX 16                       /* groups in one `group=` list of a call */
+#define USHER_NUMBER_GROUPS_MAX 16                /* groups in one `group=` list of a call */
 #define USHER_LIST_TEXT_MAX 4096                  /* bytes of such a list */
 #define USHER_TIME_MAX INT64_C(253402300799999)   /* the last ms of the year 9999 */
 #define USHER_SPAN_MAX INT64_C(3153600000000)     /* a hundred years in ms */
@@ -59,26 +60,40 @@ extern "C" {
 
 /* ---- answers ---------------------------------------------------------------------- */
 
-/* name, code (ABI: append, never reuse), word, meaning */
-#define USHER_STATUS_MAP(X)                                                             \
-    X(OK, 0, "ok", "done")                                                              \
-    X(SAME, 1, "same", "already so; nothing changed")                                   \
-    X(MISSING, 2, "missing", "no such thing in this scope")                             \
-    X(REFUSED, 3, "refused", "not allowed from the current state")                      \
-    X(EMPTY, 4, "empty", "nothing is free")                                             \
-    X(FULL, 5, "full", "a limit is reached")                                            \
-    X(STALE, 6, "stale", "the token, version or expected value is not the current one") \
-    X(INVALID, 7, "invalid", "the arguments are wrong; the message says which")         \
-    X(UNAVAILABLE, 8, "unavailable", "no store; nothing was applied")                   \
-    X(UNKNOWN, 9, "unknown", "sent but not answered; it may have been applied")         \
-    X(LOST, 10, "lost", "the store went back in time")                                  \
-    X(NOMEM, 11, "nomem", "out of memory; nothing was applied")
+/* Name, code, word, meaning.  A code's upper digits are its class, which is the exit status of
+ * usher(1).  ABI: append to a class, never reuse. */
+#define USHER_STATUS_MAP(X)                                                                \
+    X(OK, 0x00, "ok", "done")                                                              \
+    X(SAME, 0x01, "same", "already so; nothing changed")                                   \
+    X(MISSING, 0x10, "missing", "no such thing in this scope")                             \
+    X(REFUSED, 0x11, "refused", "not allowed from the current state")                      \
+    X(EMPTY, 0x12, "empty", "nothing is free")                                             \
+    X(FULL, 0x13, "full", "a limit is reached")                                            \
+    X(STALE, 0x14, "stale", "the token, version or expected value is not the current one") \
+    X(INVALID, 0x20, "invalid", "the arguments are wrong; the message says which")         \
+    X(UNAVAILABLE, 0x30, "unavailable", "no store; nothing was applied")                   \
+    X(UNKNOWN, 0x31, "unknown", "sent but not answered; it may have been applied")         \
+    X(LOST, 0x32, "lost", "the store went back in time")                                   \
+    X(NOMEM, 0x33, "nomem", "out of memory; nothing was applied")
 
 enum usher_status {
 #define USHER__S(name, code, word, text) USHER_##name = code,
     USHER_STATUS_MAP(USHER__S)
 #undef USHER__S
+        USHER_STATUS__WIDE = 0x7fffffff /* all enums are as wide as an int, in C++ too */
 };
+
+/* From a version to come there may be further statuses, each of one of these classes. */
+enum usher_class {
+    USHER_CLASS_DONE = 0,   /* ok, same: what was asked for is so now */
+    USHER_CLASS_NO = 1,     /* an answer of the scope: no */
+    USHER_CLASS_WRONG = 2,  /* the program's mistake */
+    USHER_CLASS_FAILED = 3, /* the store's; or it has lost something */
+    USHER_CLASS__WIDE = 0x7fffffff
+};
+/* The class of a status, also of one that this header does not know. */
+#define USHER_CLASS_OF(status) ((enum usher_class)((unsigned)(status) >> 4))
+#define USHER_IS_DONE(status) ((unsigned)(status) < 0x10u)
 
 /** The word of @status ("ok", "same", …), "?" if there is none.  Static. */
 USHER_API const char *usher_status_word(enum usher_status status);
@@ -87,6 +102,8 @@ USHER_API const char *usher_status_text(enum usher_status status);
 
 /** "0.1.0": the version of the library in use, which may be newer than USHER_VERSION. */
 USHER_API const char *usher_version(void);
+/** The same as USHER_VERSION_NUMBER. */
+USHER_API uint32_t usher_version_number(void);
 
 /* ---- hooks and options ------------------------------------------------------------ */
 
@@ -106,7 +123,8 @@ enum usher_log_level {
     USHER_LOG_INFO,
     USHER_LOG_NOTICE,  /* all is as it was set up, but whoever runs it should know */
     USHER_LOG_WARNING, /* something is not as it should be */
-    USHER_LOG_ERROR    /* something was not done */
+    USHER_LOG_ERROR,   /* something was not done */
+    USHER_LOG_LEVEL__WIDE = 0x7fffffff
 };
 
 struct usher_command;
@@ -195,7 +213,7 @@ struct usher_engine;
  * USHER_INVALID      the URL or an option is wrong, or the file is not ours
  * USHER_UNAVAILABLE  the store cannot be opened or reached
  * USHER_NOMEM
- * usher_message(NULL) says why.
+ * usher_message() says why.
  *
  * Cost: memory < 1 ms, SQLite some ms, Redis a few round trips.
  */
@@ -214,9 +232,8 @@ USHER_API void usher_close(struct usher_engine *e);
 /**
  * What the calling thread's last call of this library has to say: one line, outermost
  * layer first, "" after success.  Never NULL; valid until the thread's next call.
- * @e is not used and may be NULL.
  */
-USHER_API const char *usher_message(const struct usher_engine *e);
+USHER_API const char *usher_message(void);
 
 /* ---- commands and replies --------------------------------------------------------- */
 
@@ -232,7 +249,8 @@ enum usher_noun {
     USHER_ROOM = 3,
     USHER_SERIAL = 4,
     USHER_ID = 5,
-    USHER_ROOMS = 6 /* the index of rooms: the engine's own */
+    USHER_ROOMS = 6, /* the index of rooms: the engine's own */
+    USHER_NOUN__WIDE = 0x7fffffff
 };
 
 /* Codes are ABI and stored with request ids: append, never reuse. */
@@ -339,33 +357,37 @@ enum usher_verb {
     USHER_ROOMS_DROP,
     USHER_ROOMS_FIND,
     USHER_ROOMS_LIST,
-    USHER_ROOMS_CLAIM
+    USHER_ROOMS_CLAIM,
+    USHER_VERB__WIDE = 0x7fffffff
 };
 
 /* Of one number.  Codes are stored. */
 enum usher_number_state {
-    USHER_NUMBER_NODATA = 0,
-    USHER_NUMBER_IDLE_DOWN = 1,
-    USHER_NUMBER_IDLE_UP = 2,
-    USHER_NUMBER_BUSY_DOWN = 3,
-    USHER_NUMBER_BUSY_UP = 4
+    USHER_NUMBER_STATE_NODATA = 0,
+    USHER_NUMBER_STATE_IDLE_DOWN = 1,
+    USHER_NUMBER_STATE_IDLE_UP = 2,
+    USHER_NUMBER_STATE_BUSY_DOWN = 3,
+    USHER_NUMBER_STATE_BUSY_UP = 4,
+    USHER_NUMBER_STATE__WIDE = 0x7fffffff
 };
-#define USHER_NUMBER_BUSY 5 /* list: either of the last two */
+#define USHER_NUMBER_STATE_BUSY 5 /* list: either of the last two */
 
 /* Why a call got no number. */
 enum usher_number_why {
-    USHER_WHY_NONE = 0,    /* the pool (or the groups asked for) has no number */
-    USHER_WHY_BUSY = 1,    /* at least one is busy and registered: it will come back */
-    USHER_WHY_DOWN = 2,    /* all are unregistered */
-    USHER_WHY_RESTING = 3, /* none busy, at least one rests */
-    USHER_WHY_CAPPED = 4,  /* nor rests, at least one has had its calls of the day */
-    USHER_WHY_GIVEN = 255  /* no such question: a number was given, or not a call */
+    USHER_NUMBER_WHY_NONE = 0,    /* the pool (or the groups asked for) has no number */
+    USHER_NUMBER_WHY_BUSY = 1,    /* at least one is busy and registered: it will come back */
+    USHER_NUMBER_WHY_DOWN = 2,    /* all are unregistered */
+    USHER_NUMBER_WHY_RESTING = 3, /* none busy, at least one rests */
+    USHER_NUMBER_WHY_CAPPED = 4,  /* nor rests, at least one has had its calls of the day */
+    USHER_NUMBER_WHY_GIVEN = 255, /* no such question: a number was given, or not a call */
+    USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 
 enum usher_number_order {
-    USHER_ORDER_LONGEST_IDLE = 0, /* first in, first out, by release */
-    USHER_ORDER_MOST_RECENT = 1,
-    USHER_ORDER_RANDOM = 2 /* uniform, drawn from the version; alike on all stores */
+    USHER_NUMBER_ORDER_LONGEST_IDLE = 0, /* first in, first out, by release */
+    USHER_NUMBER_ORDER_MOST_RECENT = 1,
+    USHER_NUMBER_ORDER_RANDOM = 2, /* uniform, drawn from the version; alike on all stores */
+    USHER_NUMBER_ORDER__WIDE = 0x7fffffff
 };
 
 /* Which integer arguments of a command are given (texts: data is not NULL).  NOW is for all
@@ -413,7 +435,7 @@ struct usher_number_args {
     int64_t lease_ms, rest_ms;
     int64_t daily, zone_min, strict, order;
     int64_t sticky_ms, sticky_max, requests;
-    int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_BUSY */
+    int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
     int64_t max;   /* list, sweep: rows or changes at most */
     int64_t all;   /* free: 1, every call of the pool */
 };
@@ -467,7 +489,7 @@ struct usher_number_settings {
 };
 
 /* All due expiries applied. */
-struct usher_number_stats {
+struct usher_number_statistics {
     int64_t total, idle_up, idle_down, busy_up, busy_down;
     int64_t resting;         /* of idle_up */
     int64_t calls_today;     /* numbers given out since local midnight */
@@ -493,7 +515,7 @@ struct usher_number_row {
 
 struct usher_number_reply {
     enum usher_number_state state; /* of the number, after the command */
-    enum usher_number_why why;     /* empty and refused calls, else USHER_WHY_GIVEN */
+    enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_GIVEN */
     uint64_t token;                /* of the hold; `stale`: the current one */
     int64_t until_ms;
     /* Nothing gets free by itself before then: ask again; -1: nothing will.  (A number is free
@@ -509,7 +531,7 @@ struct usher_number_reply {
     const struct usher_number_row *rows; /* owned by the reply */
     union {
         struct usher_number_settings settings; /* set */
-        struct usher_number_stats stats;       /* stats */
+        struct usher_number_statistics stats;  /* stats */
     } of;
 };
 
@@ -570,19 +592,19 @@ USHER_API const char *usher_noun_word(enum usher_noun noun);
 USHER_API const char *usher_number_state_word(enum usher_number_state state);
 USHER_API const char *usher_number_why_word(enum usher_number_why why);
 USHER_API const char *usher_number_order_word(enum usher_number_order order);
-USHER_API const char *usher_agent_state_word(enum usher_agent_state state);
-USHER_API const char *usher_user_state_word(enum usher_user_state state);
-USHER_API const char *usher_place_word(enum usher_place place);
+USHER_API const char *usher_queue_agent_state_word(enum usher_queue_agent_state state);
+USHER_API const char *usher_queue_user_state_word(enum usher_queue_user_state state);
+USHER_API const char *usher_queue_place_word(enum usher_queue_place place);
 USHER_API const char *usher_queue_why_word(enum usher_queue_why why);
-USHER_API const char *usher_outcome_word(enum usher_outcome outcome);
-USHER_API const char *usher_trigger_word(enum usher_trigger trigger);
-USHER_API const char *usher_strategy_word(enum usher_strategy strategy);
-USHER_API const char *usher_requeue_word(enum usher_requeue requeue);
+USHER_API const char *usher_queue_outcome_word(enum usher_queue_outcome outcome);
+USHER_API const char *usher_queue_trigger_word(enum usher_queue_trigger trigger);
+USHER_API const char *usher_queue_strategy_word(enum usher_queue_strategy strategy);
+USHER_API const char *usher_queue_requeue_word(enum usher_queue_requeue requeue);
 
 /* ---- numbers: a shared pool ------------------------------------------------------- */
 
 /* One number held for one call. */
-struct usher_hold {
+struct usher_number_hold {
     /* Fencing token: another one for each hold of the pool, whatever its store has lost meanwhile,
      * and larger for every later one, but where two servers were masters at the same time: those of
      * the one that is given up may be larger than those of the other.  One of a store that has no
@@ -618,8 +640,8 @@ USHER_API enum usher_status usher_number_reg(struct usher_engine *e, const char 
 USHER_API enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool,
                                                const char *number);
 
-struct usher_call_options {
-    size_t size;         /* set by USHER_CALL_OPTIONS_INIT */
+struct usher_number_call_options {
+    size_t size;         /* set by USHER_NUMBER_CALL_OPTIONS_INIT */
     const char *number;  /* this one, or NULL: the pool's order decides */
     const char *groups;  /* "A,B,*": tried in order, * is any; NULL: any */
     const char *sticky;  /* the callee: prefer the number last used for it; or NULL */
@@ -631,9 +653,9 @@ struct usher_call_options {
 };
 /* clang-format off */
 #ifdef __cplusplus
-#define USHER_CALL_OPTIONS_INIT { sizeof(struct usher_call_options) }
+#define USHER_NUMBER_CALL_OPTIONS_INIT { sizeof(struct usher_number_call_options) }
 #else
-#define USHER_CALL_OPTIONS_INIT { .size = sizeof(struct usher_call_options) }
+#define USHER_NUMBER_CALL_OPTIONS_INIT { .size = sizeof(struct usher_number_call_options) }
 #endif
 /* clang-format on */
 
@@ -654,8 +676,8 @@ struct usher_call_options {
  */
 USHER_API enum usher_status usher_number_call(struct usher_engine *e, const char *pool,
                                               const char *owner,
-                                              const struct usher_call_options *opt,
-                                              struct usher_hold *ret_hold);
+                                              const struct usher_number_call_options *opt,
+                                              struct usher_number_hold *ret_hold);
 
 /**
  * End the call on @number.  @token 0: not given (refused by a strict pool).  @rest_ms is how
@@ -698,8 +720,8 @@ USHER_API enum usher_status usher_number_renew(struct usher_engine *e, const cha
  */
 USHER_API enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool,
                                                   const char *owner,
-                                                  const struct usher_call_options *opt,
-                                                  struct usher_hold *hold);
+                                                  const struct usher_number_call_options *opt,
+                                                  struct usher_number_hold *hold);
 
 /**
  * For operators: end the rest of @number, however long it was to be.  Its calls of the day stay: if
@@ -719,13 +741,18 @@ USHER_API enum usher_status usher_number_renew_node(struct usher_engine *e, cons
                                                     uint64_t *ret_renewed);
 
 /**
- * For operators: end calls by force.  Those of @owner, or that on @number, or (both NULL)
- * all.  Works in bounded steps until none is left.  @ret_freed may be NULL.
- * USHER_OK; USHER_SAME if there was nothing to free; USHER_MISSING: no such pool or number.
+ * For operators: end calls by force.  Those of @owner, or that on @number.  Works in bounded
+ * steps until none is left.  @ret_freed may be NULL.
+ * USHER_OK; USHER_SAME if there was nothing to free; USHER_MISSING: no such pool or number;
+ * USHER_INVALID: neither is given.
  */
 USHER_API enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
                                               const char *owner, const char *number,
                                               uint64_t *ret_freed);
+
+/** The same for every call of @pool. */
+USHER_API enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool,
+                                                  uint64_t *ret_freed);
 
 /** The same for all calls of @node, a machine that is gone. */
 USHER_API enum usher_status usher_number_free_node(struct usher_engine *e, const char *pool,
@@ -753,7 +780,7 @@ USHER_API enum usher_status usher_number_list_node(struct usher_engine *e, const
 
 /** USHER_OK, USHER_MISSING.  O(1) plus expiries that are due. */
 USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
-                                               struct usher_number_stats *ret_stats);
+                                               struct usher_number_statistics *ret_stats);
 
 /** Change those settings of @pool that @given names (USHER_GIVEN_…; 0: just read them); the
  *  pool comes into being if need be.  A change of order holds for numbers as they become
@@ -768,7 +795,7 @@ USHER_API enum usher_status usher_number_sweep(struct usher_engine *e, const cha
                                                uint64_t *ret_expired);
 
 /* What usher_number_bulk() did, by answer. */
-struct usher_bulk_counts {
+struct usher_number_bulk_counts {
     uint64_t ok, same, other; /* other: missing or refused */
 };
 
@@ -780,7 +807,7 @@ struct usher_bulk_counts {
 USHER_API enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb,
                                               const char *pool, const char *const *numbers,
                                               size_t n, const char *group,
-                                              struct usher_bulk_counts *ret_counts);
+                                              struct usher_number_bulk_counts *ret_counts);
 
 /* ---- notices ---------------------------------------------------------------------- */
 
@@ -814,7 +841,7 @@ struct usher_notice {
 };
 
 typedef void usher_watch_fn(void *payload, const struct usher_notice *notice);
-struct usher_watch;
+struct usher_watcher;
 
 /**
  * Call @fn for each change that this engine makes on scope @scope of @noun (NULL: every
@@ -825,10 +852,10 @@ struct usher_watch;
  */
 USHER_API enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun,
                                         const char *scope, usher_watch_fn *fn, void *payload,
-                                        struct usher_watch **ret_watch);
+                                        struct usher_watcher **ret_watch);
 
 /** Stop; when it returns, @fn is not running (unless called from @fn) and never will. */
-USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watch *watch);
+USHER_API void usher_unwatch(struct usher_engine *e, struct usher_watcher *watch);
 
 /* ---- looking inside --------------------------------------------------------------- */
 
@@ -876,14 +903,16 @@ enum usher_durability {
     USHER_DURABILITY_SNAPSHOT = 2, /* when it ends, what came since the last copy that it made */
     USHER_DURABILITY_SECOND = 3, /* when it is killed, or the power goes, the last second or two */
     USHER_DURABILITY_FILE = 4,   /* when the power goes, what the system had not written */
-    USHER_DURABILITY_DISK = 5    /* nothing while the disk is sound */
+    USHER_DURABILITY_DISK = 5,   /* nothing while the disk is sound */
+    USHER_DURABILITY__WIDE = 0x7fffffff
 };
 
 enum usher_node_role {
     USHER_NODE_UNKNOWN = 0,
     USHER_NODE_ITSELF = 1, /* no server: a file, or this process */
     USHER_NODE_MASTER = 2,
-    USHER_NODE_REPLICA = 3
+    USHER_NODE_REPLICA = 3,
+    USHER_NODE_ROLE__WIDE = 0x7fffffff
 };
 
 /** "unknown", "none", "snapshot", … and "unknown", "itself", "master", "replica"; "?". */
@@ -966,7 +995,12 @@ USHER_API enum usher_status usher_lua(const char *noun, char *buffer, size_t siz
                                       size_t *ret_length);
 
 /* LUA: the constants that the Redis script of the noun begins with. */
-enum usher_table_format { USHER_TABLE_MARKDOWN, USHER_TABLE_DOT, USHER_TABLE_LUA };
+enum usher_table_format {
+    USHER_TABLE_MARKDOWN,
+    USHER_TABLE_DOT,
+    USHER_TABLE_LUA,
+    USHER_TABLE_FORMAT__WIDE = 0x7fffffff
+};
 
 /** The transition table of @noun ("number"), in the way of usher_lua(). */
 USHER_API enum usher_status usher_table(const char *noun, enum usher_table_format format,

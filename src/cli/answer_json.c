@@ -10,23 +10,13 @@
 
 bool usher__answer_failed(enum usher_status status)
 {
-    switch (status) {
-    case USHER_INVALID:
-    case USHER_UNAVAILABLE:
-    case USHER_UNKNOWN:
-    case USHER_LOST:
-    case USHER_NOMEM:
-        return true;
-    default:
-        return false;
-    }
+    return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
 }
 
 bool usher__answer_has_token(const struct usher_command *command, const struct usher_reply *reply)
 {
     return reply->status == USHER_STALE ||
-           ((reply->status == USHER_OK || reply->status == USHER_SAME) &&
-            command->arg.number.owner.data != NULL);
+           (USHER_IS_DONE(reply->status) && command->arg.number.owner.data != NULL);
 }
 
 void usher__answer_begin(struct json *j, enum usher_status status, uint64_t epoch, uint64_t version,
@@ -129,7 +119,7 @@ static void list(struct json *j, const struct usher_number_reply *n)
     usher__json_name(j, "next", &next);
 }
 
-static void stats(struct json *j, const struct usher_number_stats *s)
+static void stats(struct json *j, const struct usher_number_statistics *s)
 {
     usher__json_int(j, "total", s->total);
     usher__json_int(j, "idle_up", s->idle_up);
@@ -191,7 +181,7 @@ static void number(struct json *j, const struct usher_command *command,
             row(j, n->rows);
         } else {
             usher__json_name(j, "number", &command->arg.number.number);
-            key_state(j, USHER_NUMBER_NODATA);
+            key_state(j, USHER_NUMBER_STATE_NODATA);
         }
         break;
     case USHER_NUMBER_LIST:

@@ -31,7 +31,7 @@ static void name(FILE *out, const char *before, const struct usher_text *text)
 
 static bool busy(enum usher_number_state state)
 {
-    return state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
+    return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
 }
 
 static void until(FILE *out, enum usher_number_state state, int64_t ms)
@@ -72,11 +72,11 @@ static void row(FILE *out, const struct usher_number_row *r)
 static void call(FILE *out, const struct usher_command *command, const struct usher_reply *reply)
 {
     static const char *const empty[] = {
-        [USHER_WHY_NONE] = "there are no numbers",
-        [USHER_WHY_BUSY] = "all are busy",
-        [USHER_WHY_DOWN] = "none is registered",
-        [USHER_WHY_RESTING] = "all rest",
-        [USHER_WHY_CAPPED] = "all have had their calls of the day",
+        [USHER_NUMBER_WHY_NONE] = "there are no numbers",
+        [USHER_NUMBER_WHY_BUSY] = "all are busy",
+        [USHER_NUMBER_WHY_DOWN] = "none is registered",
+        [USHER_NUMBER_WHY_RESTING] = "all rest",
+        [USHER_NUMBER_WHY_CAPPED] = "all have had their calls of the day",
     };
     const struct usher_number_reply *n = &reply->of.number;
     struct usher_text number = { n->number, n->number_size };
@@ -90,16 +90,16 @@ static void call(FILE *out, const struct usher_command *command, const struct us
         break;
     case USHER_EMPTY:
         fprintf(out, ": %s",
-                (unsigned)n->why <= USHER_WHY_CAPPED ? empty[n->why] : "nothing is free");
+                (unsigned)n->why <= USHER_NUMBER_WHY_CAPPED ? empty[n->why] : "nothing is free");
         next(out, ", one may be free at ", n->next_ms);
         break;
     default:
         name(out, ": ", &command->arg.number.number);
         fprintf(out, " is %s",
-                reply->status != USHER_REFUSED ? usher_number_state_word(n->state)
-                : n->why == USHER_WHY_RESTING  ? "resting"
-                : n->why == USHER_WHY_CAPPED   ? "idle+up, but has had its calls of the day"
-                                               : usher_number_state_word(n->state));
+                reply->status != USHER_REFUSED       ? usher_number_state_word(n->state)
+                : n->why == USHER_NUMBER_WHY_RESTING ? "resting"
+                : n->why == USHER_NUMBER_WHY_CAPPED  ? "idle+up, but has had its calls of the day"
+                                                     : usher_number_state_word(n->state));
         next(out, ", may be free at ", n->next_ms);
         break;
     }
@@ -108,7 +108,7 @@ static void call(FILE *out, const struct usher_command *command, const struct us
 static void number(FILE *out, const struct usher_command *command, const struct usher_reply *reply)
 {
     const struct usher_number_reply *n = &reply->of.number;
-    const struct usher_number_stats *s = &n->of.stats;
+    const struct usher_number_statistics *s = &n->of.stats;
     const struct usher_number_settings *set = &n->of.settings;
     bool there = reply->status != USHER_MISSING;
     struct usher_text after = { n->number, n->number_size };

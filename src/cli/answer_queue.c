@@ -24,7 +24,7 @@ static void key_name(struct json *j, const char *key, const struct usher_text *t
 
 static void key_room(struct json *j, uint64_t epoch, uint64_t login, int64_t no)
 {
-    char room[USHER_ROOM_MAX];
+    char room[USHER_QUEUE_ROOM_MAX];
 
     if (no == 0) {
         key_null(j, "room");
@@ -70,7 +70,8 @@ static void row_matched(struct json *j, uint64_t epoch, const struct usher_queue
     usher__json_name(j, "user", &r->user);
     usher__json_name(j, "agent", &r->agent);
     key_room(j, epoch, r->login, r->no);
-    usher__json_text(j, "state", usher_user_state_word((enum usher_user_state)r->state));
+    usher__json_text(j, "state",
+                     usher_queue_user_state_word((enum usher_queue_user_state)r->state));
     key_token(j, r->token);
 }
 
@@ -80,7 +81,8 @@ static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_ro
     key_name(j, "user", &r->user);
     if (r->user.size == 0)
         return;
-    usher__json_text(j, "state", usher_user_state_word((enum usher_user_state)r->state));
+    usher__json_text(j, "state",
+                     usher_queue_user_state_word((enum usher_queue_user_state)r->state));
     usher__json_name(j, "lane", &r->lane);
     usher__json_int(j, "matched", r->matched_ms);
     usher__json_int(j, "until", r->until_ms);
@@ -90,7 +92,8 @@ static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_ro
 static void row_user(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
 {
     usher__json_name(j, "user", &r->user);
-    usher__json_text(j, "state", usher_user_state_word((enum usher_user_state)r->state));
+    usher__json_text(j, "state",
+                     usher_queue_user_state_word((enum usher_queue_user_state)r->state));
     usher__json_name(j, "lane", &r->lane);
     usher__json_int(j, "priority", r->priority);
     usher__json_int(j, "since", r->since_ms);
@@ -107,7 +110,8 @@ static void row_agent(struct json *j, uint64_t epoch, const struct usher_queue_r
 {
     (void)epoch;
     usher__json_name(j, "agent", &r->agent);
-    usher__json_text(j, "state", usher_agent_state_word((enum usher_agent_state)r->state));
+    usher__json_text(j, "state",
+                     usher_queue_agent_state_word((enum usher_queue_agent_state)r->state));
     usher__json_name(j, "lanes", &r->lanes);
     usher__json_int(j, "capacity", r->capacity);
     usher__json_int(j, "used", r->used);
@@ -125,7 +129,7 @@ static void row_visit(struct json *j, uint64_t epoch, const struct usher_queue_r
     usher__json_name(j, "lane", &r->lane);
     usher__json_int(j, "priority", r->priority);
     usher__json_int(j, "applied", r->applied_ms);
-    usher__json_text(j, "outcome", usher_outcome_word((enum usher_outcome)r->state));
+    usher__json_text(j, "outcome", usher_queue_outcome_word((enum usher_queue_outcome)r->state));
     if (r->matched_ms != 0)
         usher__json_int(j, "seated", r->matched_ms);
     else
@@ -144,17 +148,17 @@ static void agent(struct json *j, const struct usher_queue_reply *q)
     struct usher_text name = { q->agent, q->agent_size };
 
     usher__json_name(j, "agent", &name);
-    usher__json_text(j, "state", usher_agent_state_word(q->state));
+    usher__json_text(j, "state", usher_queue_agent_state_word(q->state));
 }
 
 static void rooms(struct json *j, const struct usher_reply *reply)
 {
     const struct usher_queue_reply *q = &reply->of.queue;
-    char room[USHER_ROOM_MAX];
+    char room[USHER_QUEUE_ROOM_MAX];
 
     usher__json_key(j, "rooms");
     putc('[', j->out);
-    for (int64_t i = 1; i <= q->no && i <= USHER_CAPACITY_MAX; i++)
+    for (int64_t i = 1; i <= q->no && i <= USHER_QUEUE_CAPACITY_MAX; i++)
         fprintf(j->out, "%s\"%s\"", i > 1 ? "," : "",
                 usher_queue_room_name(room, reply->epoch, q->login, i));
     putc(']', j->out);
@@ -170,14 +174,14 @@ static void place(struct json *j, const struct usher_reply *reply)
         usher__json_text(j, "why", usher_queue_why_word(q->why));
         return;
     }
-    usher__json_text(j, "place", usher_place_word(q->place));
-    if (q->place == USHER_PLACE_ROOM || q->place == USHER_PLACE_OFFER) {
+    usher__json_text(j, "place", usher_queue_place_word(q->place));
+    if (q->place == USHER_QUEUE_PLACE_ROOM || q->place == USHER_QUEUE_PLACE_OFFER) {
         key_room(j, reply->epoch, q->login, q->no);
         usher__json_name(j, "agent", &name);
-        if (q->place == USHER_PLACE_OFFER)
+        if (q->place == USHER_QUEUE_PLACE_OFFER)
             usher__json_int(j, "until", q->until_ms);
         key_token(j, q->token);
-    } else if (q->place == USHER_PLACE_QUEUE) {
+    } else if (q->place == USHER_QUEUE_PLACE_QUEUE) {
         usher__json_int(j, "index", q->index);
         key_known(j, "wait", q->wait_ms);
     }
@@ -194,8 +198,8 @@ static void pair(struct json *j, const struct usher_reply *reply)
     key_room(j, reply->epoch, q->login, q->no);
     if (q->token != 0)
         key_token(j, q->token);
-    if (q->state != USHER_AGENT_GONE)
-        usher__json_text(j, "state", usher_agent_state_word(q->state));
+    if (q->state != USHER_QUEUE_AGENT_GONE)
+        usher__json_text(j, "state", usher_queue_agent_state_word(q->state));
 }
 
 static void page(struct json *j, const struct usher_queue_reply *q)
@@ -216,7 +220,7 @@ static void key_share(struct json *j, const char *key, int64_t share)
     fprintf(j->out, "%" PRId64 ".%04" PRId64, share / 10000, share % 10000);
 }
 
-static void stats(struct json *j, const struct usher_queue_stats *s)
+static void stats(struct json *j, const struct usher_queue_statistics *s)
 {
     usher__json_int(j, "waiting", s->waiting);
     usher__json_int(j, "seated", s->seated);
@@ -243,14 +247,15 @@ static void stats(struct json *j, const struct usher_queue_stats *s)
 static void settings(struct json *j, const struct usher_queue_settings *s)
 {
     usher__json_int(j, "ttl", s->ttl_ms);
-    usher__json_text(j, "trigger", usher_trigger_word((enum usher_trigger)s->trigger));
-    usher__json_text(j, "strategy", usher_strategy_word((enum usher_strategy)s->strategy));
+    usher__json_text(j, "trigger", usher_queue_trigger_word((enum usher_queue_trigger)s->trigger));
+    usher__json_text(j, "strategy",
+                     usher_queue_strategy_word((enum usher_queue_strategy)s->strategy));
     usher__json_int(j, "offer", s->offer_ms);
     usher__json_int(j, "wrapup", s->wrapup_ms);
     usher__json_int(j, "limit", s->limit);
     usher__json_int(j, "maxwait", s->maxwait_ms);
     usher__json_int(j, "grace", s->grace_ms);
-    usher__json_text(j, "requeue", usher_requeue_word((enum usher_requeue)s->requeue));
+    usher__json_text(j, "requeue", usher_queue_requeue_word((enum usher_queue_requeue)s->requeue));
     usher__json_int(j, "history", s->history);
     usher__json_int(j, "zone", s->zone_min);
     usher__json_int(j, "service", s->service_ms);
@@ -350,7 +355,7 @@ static void name(FILE *out, const char *before, const struct usher_text *text)
 
 static void room(FILE *out, const char *before, uint64_t epoch, uint64_t login, int64_t no)
 {
-    char text[USHER_ROOM_MAX];
+    char text[USHER_QUEUE_ROOM_MAX];
 
     if (no != 0)
         fprintf(out, "%s%s", before, usher_queue_room_name(text, epoch, login, no));
@@ -361,7 +366,7 @@ static void plain_agent(FILE *out, const struct usher_queue_reply *q)
     struct usher_text text = { q->agent, q->agent_size };
 
     name(out, ": ", &text);
-    fprintf(out, " is %s", usher_agent_state_word(q->state));
+    fprintf(out, " is %s", usher_queue_agent_state_word(q->state));
 }
 
 static void plain_place(FILE *out, const struct usher_command *command,
@@ -379,20 +384,20 @@ static void plain_place(FILE *out, const struct usher_command *command,
         return;
     }
     switch (q->place) {
-    case USHER_PLACE_ROOM:
-    case USHER_PLACE_OFFER:
-        room(out, q->place == USHER_PLACE_ROOM ? " is in room " : " is offered for room ",
+    case USHER_QUEUE_PLACE_ROOM:
+    case USHER_QUEUE_PLACE_OFFER:
+        room(out, q->place == USHER_QUEUE_PLACE_ROOM ? " is in room " : " is offered for room ",
              reply->epoch, q->login, q->no);
         name(out, " of ", &text);
-        if (q->place == USHER_PLACE_OFFER)
+        if (q->place == USHER_QUEUE_PLACE_OFFER)
             fprintf(out, " until %s", usher__time_text(until, q->until_ms));
         break;
-    case USHER_PLACE_QUEUE:
+    case USHER_QUEUE_PLACE_QUEUE:
         fprintf(out, " waits, %" PRId64 " ahead", q->index);
         if (q->wait_ms >= 0)
             fprintf(out, ", about %" PRId64 " s", q->wait_ms / 1000);
         break;
-    case USHER_PLACE_AWAY:
+    case USHER_QUEUE_PLACE_AWAY:
         fputs(" is away", out);
         break;
     default:
@@ -416,22 +421,22 @@ static void plain_row(FILE *out, const struct usher_command *command, uint64_t e
     case USHER_QUEUE_AGENTS:
         name(out, "; ", &r->agent);
         fprintf(out, " %s, %" PRId64 " of %" PRId64 " rooms, served %" PRId64 ", lanes ",
-                usher_agent_state_word((enum usher_agent_state)r->state), r->used, r->capacity,
-                r->served);
+                usher_queue_agent_state_word((enum usher_queue_agent_state)r->state), r->used,
+                r->capacity, r->served);
         usher__plain_text(out, r->lanes.data, r->lanes.size);
         break;
     case USHER_QUEUE_HISTORY:
     case USHER_QUEUE_DRAIN:
         name(out, "; ", &r->user);
-        fprintf(out, " %s, waited %" PRId64 " s", usher_outcome_word((enum usher_outcome)r->state),
-                r->wait_ms / 1000);
+        fprintf(out, " %s, waited %" PRId64 " s",
+                usher_queue_outcome_word((enum usher_queue_outcome)r->state), r->wait_ms / 1000);
         name(out, ", with ", &r->agent);
         if (r->matched_ms != 0)
             fprintf(out, " %" PRId64 " s", r->talk_ms / 1000);
         break;
     default:
         name(out, "; ", &r->user);
-        fprintf(out, " %s", usher_user_state_word((enum usher_user_state)r->state));
+        fprintf(out, " %s", usher_queue_user_state_word((enum usher_queue_user_state)r->state));
         name(out, ", lane ", &r->lane);
         name(out, ", with ", &r->agent);
         room(out, " in ", epoch, r->login, r->no);
@@ -439,7 +444,7 @@ static void plain_row(FILE *out, const struct usher_command *command, uint64_t e
     }
 }
 
-static void plain_stats(FILE *out, const struct usher_queue_stats *s)
+static void plain_stats(FILE *out, const struct usher_queue_statistics *s)
 {
     fprintf(out,
             ": %" PRId64 " wait (longest %" PRId64 " s), %" PRId64 " offered, %" PRId64
@@ -460,10 +465,10 @@ static void plain_settings(FILE *out, const struct usher_queue_settings *s)
             ": ttl=%" PRId64 " trigger=%s strategy=%s offer=%" PRId64 " wrapup=%" PRId64
             " limit=%" PRId64 " maxwait=%" PRId64 " grace=%" PRId64 " requeue=%s history=%" PRId64
             " zone=%" PRId64 " service=%" PRId64 " requests=%" PRId64 " archive=%" PRId64,
-            s->ttl_ms, usher_trigger_word((enum usher_trigger)s->trigger),
-            usher_strategy_word((enum usher_strategy)s->strategy), s->offer_ms, s->wrapup_ms,
-            s->limit, s->maxwait_ms, s->grace_ms,
-            usher_requeue_word((enum usher_requeue)s->requeue), s->history, s->zone_min,
+            s->ttl_ms, usher_queue_trigger_word((enum usher_queue_trigger)s->trigger),
+            usher_queue_strategy_word((enum usher_queue_strategy)s->strategy), s->offer_ms,
+            s->wrapup_ms, s->limit, s->maxwait_ms, s->grace_ms,
+            usher_queue_requeue_word((enum usher_queue_requeue)s->requeue), s->history, s->zone_min,
             s->service_ms, s->requests, s->archive);
 }
 
@@ -489,7 +494,7 @@ void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
     case USHER_QUEUE_READY:
     case USHER_QUEUE_FREE:
         plain_agent(out, q);
-        for (int64_t i = 1; i <= q->no && i <= USHER_CAPACITY_MAX; i++)
+        for (int64_t i = 1; i <= q->no && i <= USHER_QUEUE_CAPACITY_MAX; i++)
             room(out, i == 1 ? ", rooms " : " ", reply->epoch, q->login, i);
         break;
     case USHER_QUEUE_ROOM:

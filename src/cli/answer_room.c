@@ -70,7 +70,7 @@ static const struct usher_room_row *later_of_all(const struct usher_room_reply *
                                                  const struct usher_text *name, uint64_t version)
 {
     for (size_t i = 0; i < r->n_rows; i++)
-        if (r->rows[i].kind == USHER_ROOM_ALL_ROW && same_text(&r->rows[i].id, name) &&
+        if (r->rows[i].kind == USHER_ROOM_ROW_ALL && same_text(&r->rows[i].id, name) &&
             r->rows[i].version > version)
             return &r->rows[i];
     return NULL;
@@ -95,7 +95,7 @@ static void effective(struct json *j, const struct usher_room_reply *r,
     for (size_t i = 0; i < r->n_rows; i++) {
         bool own = false;
 
-        if (r->rows[i].kind != USHER_ROOM_ALL_ROW)
+        if (r->rows[i].kind != USHER_ROOM_ROW_ALL)
             continue;
         f = fields_of(&member->value);
         while (!own && member->value.size != 0 && usher_fields_next(&f, &name, &value, &version))
@@ -116,7 +116,7 @@ static void map(struct json *j, const char *key, const struct usher_room_reply *
     for (size_t i = 0; i < r->n_rows; i++)
         if (r->rows[i].kind == kind)
             data_pair(&inner, &r->rows[i].id,
-                      kind == USHER_ROOM_ROLE_ROW ? &r->rows[i].owner : &r->rows[i].value);
+                      kind == USHER_ROOM_ROW_ROLE ? &r->rows[i].owner : &r->rows[i].value);
     putc('}', j->out);
 }
 
@@ -129,13 +129,14 @@ static void members(struct json *j, const struct usher_room_reply *r)
     for (size_t i = 0; i < r->n_rows; i++) {
         struct json inner = { j->out, false };
 
-        if (r->rows[i].kind != USHER_ROOM_MEMBER_ROW)
+        if (r->rows[i].kind != USHER_ROOM_ROW_MEMBER)
             continue;
         fputs(first ? "{" : ",{", j->out);
         first = false;
         key_text(&inner, "member", &r->rows[i].id);
-        usher__json_text(&inner, "state",
-                         usher_member_state_word((enum usher_member_state)r->rows[i].state));
+        usher__json_text(
+            &inner, "state",
+            usher_room_member_state_word((enum usher_room_member_state)r->rows[i].state));
         usher__json_int(&inner, "since", r->rows[i].since_ms);
         effective(&inner, r, &r->rows[i]);
         putc('}', j->out);
@@ -152,7 +153,7 @@ static void shares(struct json *j, const struct usher_room_reply *r)
     for (size_t i = 0; i < r->n_rows; i++) {
         struct json inner = { j->out, false };
 
-        if (r->rows[i].kind != USHER_ROOM_SHARE_ROW)
+        if (r->rows[i].kind != USHER_ROOM_ROW_SHARE)
             continue;
         fputs(first ? "{" : ",{", j->out);
         first = false;
@@ -182,7 +183,7 @@ static const char *state_word(enum usher_verb verb, unsigned state)
     case USHER_ROOM_FADE:
     case USHER_ROOM_DROP:
     case USHER_ROOM_EXPIRE:
-        return usher_member_state_word((enum usher_member_state)state);
+        return usher_room_member_state_word((enum usher_room_member_state)state);
     default:
         return NULL;
     }
@@ -283,8 +284,7 @@ static void key_value(struct json *j, const struct usher_command *command,
     const struct usher_room_reply *r = &reply->of.room;
 
     usher__json_key(j, "value");
-    if ((reply->status == USHER_OK || reply->status == USHER_SAME) &&
-        command->verb != USHER_ROOM_GET)
+    if (USHER_IS_DONE(reply->status) && command->verb != USHER_ROOM_GET)
         usher__json_string(j->out, command->arg.room.value.data, command->arg.room.value.size);
     else if (r->n_rows == 1)
         usher__json_string(j->out, r->rows->value.data, r->rows->value.size);
@@ -340,7 +340,7 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
         if (command->arg.room.field.data != NULL)
             key_value(j, command, reply);
         else if (there)
-            map(j, "fields", r, USHER_ROOM_FIELD_ROW);
+            map(j, "fields", r, USHER_ROOM_ROW_FIELD);
         break;
     case USHER_ROOM_JOIN:
     case USHER_ROOM_LEAVE:
@@ -348,7 +348,7 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
     case USHER_ROOM_ALIVE:
         key_text(j, "member", &command->arg.room.member);
         usher__json_uint(j, "members", r->members);
-        usher__json_text(j, "state", usher_member_state_word(r->member_state));
+        usher__json_text(j, "state", usher_room_member_state_word(r->member_state));
         usher__json_int(j, "until", r->until_ms);
         if (command->verb == USHER_ROOM_ALIVE && reply->status == USHER_OK) {
             usher__json_uint(j, "told", r->since);
@@ -368,16 +368,16 @@ void usher__answer_room_json(struct json *j, const struct usher_command *command
     case USHER_ROOM_SNAPSHOT:
         if (reply->status != USHER_OK)
             break;
-        map(j, "fields", r, USHER_ROOM_FIELD_ROW);
+        map(j, "fields", r, USHER_ROOM_ROW_FIELD);
         members(j, r);
-        map(j, "roles", r, USHER_ROOM_ROLE_ROW);
+        map(j, "roles", r, USHER_ROOM_ROW_ROLE);
         shares(j, r);
         usher__json_key(j, "next");
         if (r->more)
             fprintf(j->out, "%" PRIu64, r->since);
         else
             fputs("null", j->out);
-        map(j, "all", r, USHER_ROOM_ALL_ROW);
+        map(j, "all", r, USHER_ROOM_ROW_ALL);
         usher__json_text(j, "state", usher_room_state_word(r->state));
         usher__json_uint(j, "mark", r->mark);
         if ((command->given & USHER_GIVEN_ROOM_SINCE) != 0)
@@ -441,24 +441,24 @@ static void fields_plain(FILE *out, const struct usher_text *data)
 static void row_plain(FILE *out, const struct usher_room_row *row)
 {
     switch (row->kind) {
-    case USHER_ROOM_FIELD_ROW:
+    case USHER_ROOM_ROW_FIELD:
         name_plain(out, "; ", &row->id);
         name_plain(out, "=", &row->value);
         break;
-    case USHER_ROOM_ALL_ROW:
+    case USHER_ROOM_ROW_ALL:
         name_plain(out, "; all ", &row->id);
         name_plain(out, "=", &row->value);
         break;
-    case USHER_ROOM_ROLE_ROW:
+    case USHER_ROOM_ROW_ROLE:
         name_plain(out, "; ", &row->id);
         name_plain(out, " is ", &row->owner);
         break;
-    case USHER_ROOM_MEMBER_ROW:
+    case USHER_ROOM_ROW_MEMBER:
         name_plain(out, "; ", &row->id);
-        fprintf(out, " %s", usher_member_state_word((enum usher_member_state)row->state));
+        fprintf(out, " %s", usher_room_member_state_word((enum usher_room_member_state)row->state));
         fields_plain(out, &row->value);
         break;
-    case USHER_ROOM_SHARE_ROW:
+    case USHER_ROOM_ROW_SHARE:
         name_plain(out, "; ", &row->owner);
         name_plain(out, " shares ", &row->id);
         fields_plain(out, &row->value);
@@ -497,7 +497,7 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
     case USHER_ROOM_ALIVE:
         name_plain(out, ": ", &command->arg.room.member);
         fprintf(out, " is %s, version %" PRIu64 ", %" PRIu64 " member%s",
-                usher_member_state_word(r->member_state), reply->version, r->members,
+                usher_room_member_state_word(r->member_state), reply->version, r->members,
                 r->members == 1 ? "" : "s");
         break;
     case USHER_ROOM_ROLE:
@@ -511,7 +511,7 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
     case USHER_ROOM_SHOW:
         fprintf(out, ": %s, %" PRIu64 " member%s", usher_room_state_word(r->state), r->members,
                 r->members == 1 ? "" : "s");
-        if (reply->status == USHER_OK || reply->status == USHER_SAME)
+        if (USHER_IS_DONE(reply->status))
             fprintf(out,
                     ", capacity=%" PRId64 " linger=%" PRId64 " ttl=%" PRId64 " away=%" PRId64
                     " grace=%" PRId64 " log=%" PRId64 " requests=%" PRId64 " presence=%" PRId64
@@ -535,7 +535,7 @@ void usher__answer_room_plain(FILE *out, const struct usher_command *command,
     default:
         fprintf(out, ": version %" PRIu64, reply->version);
         for (size_t i = 0; i < r->n_rows; i++) {
-            if (r->rows[i].kind == USHER_ROOM_NOTICE_ROW)
+            if (r->rows[i].kind == USHER_ROOM_ROW_NOTICE)
                 notice_plain(out, command, reply, &r->rows[i]);
             else
                 row_plain(out, &r->rows[i]);

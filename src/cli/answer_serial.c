@@ -20,9 +20,9 @@ static const char *word(const char *const *words, int64_t i)
 
 /* The serial @i of the reply as a text. */
 static struct usher_text serial_at(const struct usher_reply *reply, uint64_t i,
-                                   char to[USHER_SERIAL_MAX + 1])
+                                   char to[USHER_SERIAL_TEXT_MAX + 1])
 {
-    struct usher_text text = { to, usher_serial_text(reply, i, to, USHER_SERIAL_MAX + 1) };
+    struct usher_text text = { to, usher_serial_text(reply, i, to, USHER_SERIAL_TEXT_MAX + 1) };
 
     return text;
 }
@@ -66,7 +66,7 @@ static void json_form(struct json *j, const struct usher_reply *reply)
 
 static void json_take(struct json *j, const struct usher_reply *reply)
 {
-    char text[USHER_SERIAL_MAX + 1];
+    char text[USHER_SERIAL_TEXT_MAX + 1];
     uint64_t n = reply->status == USHER_OK ? (uint64_t)reply->of.serial.count : 0;
 
     usher__json_key(j, "serials");
@@ -128,7 +128,7 @@ static void json_hold(struct json *j, const struct usher_command *command,
 {
     const struct usher_serial_reply *n = &reply->of.serial;
     struct usher_text serial = command->arg.serial.serial;
-    char text[USHER_SERIAL_MAX + 1];
+    char text[USHER_SERIAL_TEXT_MAX + 1];
 
     if (n->n_rows == 1)
         serial = serial_at(reply, 0, text);
@@ -152,7 +152,7 @@ static bool of_number(const struct usher_command *command)
 static void json_holds(struct json *j, const struct usher_reply *reply)
 {
     const struct usher_serial_reply *n = &reply->of.serial;
-    char text[USHER_SERIAL_MAX + 1];
+    char text[USHER_SERIAL_TEXT_MAX + 1];
 
     uint64_t at = 0;
 
@@ -172,7 +172,7 @@ static void json_holds(struct json *j, const struct usher_reply *reply)
         usher__json_int(j, "number", r->first);
         usher__json_text(j, "state", usher_serial_state_word(r->state));
         usher__json_name(j, "owner", &r->owner);
-        if (r->state == USHER_SERIAL_LOST)
+        if (r->state == USHER_SERIAL_STATE_LOST)
             usher__json_int(j, "n", r->n);
         putc('}', j->out);
     }
@@ -271,7 +271,7 @@ static void plain_form(FILE *out, const struct usher_reply *reply)
 
 static void plain_serial(FILE *out, const char *before, const struct usher_reply *reply, uint64_t i)
 {
-    char text[USHER_SERIAL_MAX + 1];
+    char text[USHER_SERIAL_TEXT_MAX + 1];
     struct usher_text serial = serial_at(reply, i, text);
 
     fputs(before, out);
@@ -312,7 +312,7 @@ static void plain_holds(FILE *out, const struct usher_reply *reply)
         else
             fputs(" is", out);
         fprintf(out, " %s", usher_serial_state_word(n->rows[i].state));
-        if (n->rows[i].state == USHER_SERIAL_LOST)
+        if (n->rows[i].state == USHER_SERIAL_STATE_LOST)
             fprintf(out, " under token %" PRIu64, n->rows[i].token);
         if (n->rows[i].owner.size != 0) {
             fputs(" by ", out);

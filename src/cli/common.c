@@ -28,20 +28,7 @@ void *usher__cli_resize(void *p, size_t size)
 
 int usher__cli_exit_code(enum usher_status status)
 {
-    switch (status) {
-    case USHER_OK:
-    case USHER_SAME:
-        return 0;
-    case USHER_INVALID:
-        return 2;
-    case USHER_UNAVAILABLE:
-    case USHER_UNKNOWN:
-    case USHER_LOST:
-    case USHER_NOMEM:
-        return 3;
-    default:
-        return 1;
-    }
+    return (int)USHER_CLASS_OF(status);
 }
 
 int usher__cli_fail(const struct cli *cli, enum usher_status status, const char *format, ...)

@@ -100,7 +100,7 @@ static const char *csv_queue(const struct calls_columns *columns, const struct u
         call->patience_ms > CSV_SPAN_MAX)
         return "patience_ms is not a number from 0 to 31536000000";
     if (columns->priority != CSV_NONE &&
-        (!csv_time(&fields[columns->priority], &priority) || priority > USHER_PRIORITY_MAX))
+        (!csv_time(&fields[columns->priority], &priority) || priority > USHER_QUEUE_PRIORITY_MAX))
         return "priority is not a number from 0 to 1000";
     if (usher__name_fault(lane->data, lane->size) != NULL ||
         memchr(lane->data, ',', lane->size) != NULL || (lane->size == 1 && lane->data[0] == '*'))

@@ -144,7 +144,7 @@ static const struct {
     { "STAMP", "take|fill", "whose date a serial has" },
     { "MODE", "queue|gapfree", "made ahead, or reserved one by one without gaps" },
     { "OVERFLOW", "refuse|widen", "what becomes of numbers with more digits than width" },
-    { "LEASE", "MS", "a number held goes out again after this time" },
+    { "LEASE", "MS", "a number held goes out again after this time; 0: never" },
     { "REQUESTS", "N", "how many answers are kept for request ids" },
     { "N", "N", "how many" },
     { "BY", "STEP", "max grows by so many" },
@@ -312,7 +312,8 @@ static void help_verb(FILE *out, const struct usher__noun *noun, const struct us
         if (((verb->order | verb->keys) >> i & 1u) == 0)
             continue;
         if (arg->type == USHER__ARG_FIELDS) {
-            fprintf(out, "  %-11s any other key=value, up to %d\n", arg->word, USHER_FIELDS_MAX);
+            fprintf(out, "  %-11s any other key=value, up to %d\n", arg->word,
+                    USHER_ROOM_GIVEN_FIELDS_MAX);
             continue;
         }
         describe(noun, arg, &value, &help);

@@ -36,7 +36,7 @@ static int print_text(const struct cli *cli, const struct source *s)
     enum usher_status status = fetch(s, NULL, 0, &length);
 
     if (status != USHER_OK)
-        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     text = usher__cli_resize(NULL, length + 1);
     status = fetch(s, text, length + 1, &length);
     if (status == USHER_OK && (cli->json || cli->shell)) {
@@ -53,7 +53,7 @@ static int print_text(const struct cli *cli, const struct source *s)
     }
     (void)usher__cli_resize(text, 0);
     if (status != USHER_OK)
-        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     return 0;
 }
 
@@ -144,7 +144,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     if (status != USHER_OK && !found.partial) {
         for (size_t i = 0; i < f.n; i++)
             (void)usher__cli_resize(f.found[i], 0);
-        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     }
     if (status == USHER_OK && found.faults > found.repaired)
         status = USHER_REFUSED;
@@ -157,7 +157,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
             fputs(", not all was seen", stdout);
         putchar('\n');
         if (found.partial)
-            (void)usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+            (void)usher__cli_fail(cli, status, "%s", usher_message());
         return usher__cli_exit_code(status);
     }
     putchar('{');
@@ -176,7 +176,7 @@ int usher__cli_check(struct cli *cli, char *const *words, size_t n)
     putchar(']');
     usher__json_bool(&j, "partial", found.partial);
     if (found.partial)
-        usher__json_text(&j, "message", usher_message(cli->engine));
+        usher__json_text(&j, "message", usher_message());
     puts("}");
     return usher__cli_exit_code(status);
 }
@@ -291,7 +291,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
                               words[2], digest);
     }
     if (status != USHER_OK)
-        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     return digest_answer(cli, &r, digest);
 }
 

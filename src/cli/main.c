@@ -169,10 +169,10 @@ static int say_why_not(const struct cli *cli, enum usher_status status)
     struct json j = { stdout, false };
 
     if (status != USHER_MISSING || !(cli->json || cli->shell))
-        return usher__cli_fail(cli, status, "%s", usher_message(NULL));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     /* what is missing has a version as any other answer */
     usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
-    usher__json_text(&j, "message", usher_message(NULL));
+    usher__json_text(&j, "message", usher_message());
     puts("}");
     return usher__cli_exit_code(status);
 }

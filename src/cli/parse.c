@@ -377,7 +377,7 @@ static const struct usher__verb *find_verb(const struct usher__noun *noun, const
 
 struct fields {
     const struct usher__arg *arg; /* NULL: the verb takes none */
-    struct usher_text name[USHER_FIELDS_MAX], value[USHER_FIELDS_MAX];
+    struct usher_text name[USHER_ROOM_GIVEN_FIELDS_MAX], value[USHER_ROOM_GIVEN_FIELDS_MAX];
     size_t n;
 };
 
@@ -429,8 +429,8 @@ static bool fields_take(struct fields *f, const struct usher__noun *noun,
         memcpy((char *)command + of_value->offset, &value, sizeof value);
         return value.size <= USHER_VALUE_MAX || wrong(message, "value has more than 65536 bytes");
     }
-    if (f->n == USHER_FIELDS_MAX)
-        return wrong(message, "fields are more than %d", USHER_FIELDS_MAX);
+    if (f->n == USHER_ROOM_GIVEN_FIELDS_MAX)
+        return wrong(message, "fields are more than %d", USHER_ROOM_GIVEN_FIELDS_MAX);
     f->name[f->n] = name;
     f->value[f->n++] = value;
     return true;

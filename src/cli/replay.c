@@ -275,7 +275,7 @@ static bool prepare(struct replay *r, int64_t now_ms)
 
     c->given |= USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
                 USHER_GIVEN_STRICT;
-    c->arg.number.order = USHER_ORDER_LONGEST_IDLE;
+    c->arg.number.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
     return flush_plain(r) && each_line(r, USHER_NUMBER_ADD, now_ms) &&
            each_line(r, USHER_NUMBER_REG, now_ms);
 }

@@ -666,7 +666,7 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
     if (usher__answer_failed(reply.status))
         return fail(r, reply.status, reply.message);
     if (reply.status == USHER_OK) {
-        const struct usher_queue_stats *s = &reply.of.queue.of.stats;
+        const struct usher_queue_statistics *s = &reply.of.queue.of.stats;
 
         if (s->agents + s->waiting + s->away + s->offered + s->seated > 0) {
             (void)snprintf(r->message, CLI_MESSAGE_MAX,
@@ -689,16 +689,16 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
 /* All events, on a queue in memory. */
 static bool plan(struct queue_replay *r, uint64_t *ret_version)
 {
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     enum usher_status status = usher_open("memory:?clock=given", NULL, &r->engine);
     bool good;
 
     if (status != USHER_OK)
-        return fail(r, status, usher_message(NULL));
+        return fail(r, status, usher_message());
     good = prepare(r, ret_version);
     status = usher_watch(r->engine, USHER_QUEUE, r->scope.data, hear, r, &watch);
     if (status != USHER_OK) {
-        good = fail(r, status, usher_message(r->engine));
+        good = fail(r, status, usher_message());
         usher_close(r->engine);
         return good;
     }
@@ -791,7 +791,7 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
                 good = fail(r, replies[i].status, replies[i].message);
             if (good && (replies[i].status != (enum usher_status)step->status ||
                          replies[i].version != step->version + ahead ||
-                         replies[i].of.queue.place != (enum usher_place)step->place))
+                         replies[i].of.queue.place != (enum usher_queue_place)step->place))
                 good = fail(r, USHER_REFUSED, "somebody else uses the queue");
             usher_reply_done(&replies[i]);
         }

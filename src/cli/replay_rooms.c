@@ -64,8 +64,9 @@ static bool as_expected(enum step step, const struct usher_reply *reply)
     if (reply->status != USHER_OK)
         return false;
     if (step == CLOSES)
-        return reply->version == CLOSES + 2 && room->state == USHER_ROOM_CLOSED && !room->more;
-    return reply->version == step + 1u && room->state == USHER_ROOM_OPENED &&
+        return reply->version == CLOSES + 2 && room->state == USHER_ROOM_STATE_CLOSED &&
+               !room->more;
+    return reply->version == step + 1u && room->state == USHER_ROOM_STATE_OPEN &&
            room->members == (step >= CALLER_JOINS ? 2 : step >= AGENT_JOINS);
 }
 
@@ -84,7 +85,7 @@ static bool flush(struct rooms_replay *r)
             *is = OPEN;
         if (r->steps[i] == OPENS && reply->status == USHER_UNKNOWN)
             *is = UNSURE;
-        if (r->steps[i] == CLOSES && reply->of.room.state == USHER_ROOM_CLOSED &&
+        if (r->steps[i] == CLOSES && reply->of.room.state == USHER_ROOM_STATE_CLOSED &&
             reply->status == USHER_OK)
             *is = NOT_OURS;
         if (good && usher__answer_failed(reply->status)) {

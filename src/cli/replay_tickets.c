@@ -252,8 +252,8 @@ bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const cha
         rule->prefix = prefix;
         rule->date = date;
         rule->width = 6;
-        rule->overflow = USHER_OVERFLOW_WIDEN;
-        rule->reset = USHER_RESET_DAY;
+        rule->overflow = USHER_SERIAL_OVERFLOW_WIDEN;
+        rule->reset = USHER_SERIAL_RESET_DAY;
         rule->zone_min = zone_min;
         good = run_one(g) && give(g, "tickets", USHER_SERIAL_TAKE, times, n, &ret->wall_us);
         good = drop(g, good, USHER_SERIAL_DELETE, times[n - 1]);

@@ -21,7 +21,7 @@ struct replay_tickets {
     uint64_t days;    /* that have any */
     uint64_t most;    /* of one day: its last number */
     uint64_t doubles; /* not behind the one before, or not as its number and day say: never */
-    char first[USHER_SERIAL_MAX + 1], last[USHER_SERIAL_MAX + 1];
+    char first[USHER_SERIAL_TEXT_MAX + 1], last[USHER_SERIAL_TEXT_MAX + 1];
     int64_t wall_us;
 };
 

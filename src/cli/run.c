@@ -20,7 +20,7 @@ void usher__run_batch(struct usher_engine *e, const struct usher_command *comman
     /* the call itself was wrong, and the replies are as they were */
     for (size_t i = 0; i < n; i++) {
         replies[i].status = USHER_INVALID;
-        (void)snprintf(replies[i].message, sizeof replies[i].message, "%s", usher_message(e));
+        (void)snprintf(replies[i].message, sizeof replies[i].message, "%s", usher_message());
     }
 }
 
@@ -70,7 +70,7 @@ static void close_room(struct usher_engine *e, const struct usher_command *comma
         usher__run_batch(e, &next, ret_reply, 1);
         if (ret_reply->status == USHER_SAME) { /* somebody else did the last step */
             *ret_reply = last;
-            ret_reply->of.room.state = USHER_ROOM_CLOSED;
+            ret_reply->of.room.state = USHER_ROOM_STATE_CLOSED;
             ret_reply->of.room.more = false;
             ret_reply->of.room.count = 0;
         }
@@ -92,7 +92,7 @@ void usher__run_steps(struct usher_engine *e, const struct usher_command *comman
     }
     for (;;) {
         usher__run_batch(e, &next, ret_reply, 1);
-        if (ret_reply->status != USHER_OK && ret_reply->status != USHER_SAME)
+        if (!USHER_IS_DONE(ret_reply->status))
             return;
         total += ret_reply->of.number.count;
         ret_reply->of.number.count = total;

@@ -66,7 +66,7 @@ static void print_object(const struct scopes *s, enum usher_status status, bool 
 
     usher__answer_begin(&j, status, 0, 0, USHER_NEVER);
     if (status != USHER_OK)
-        usher__json_text(&j, "message", usher_message(NULL));
+        usher__json_text(&j, "message", usher_message());
     usher__json_key(&j, "scopes");
     putchar('[');
     for (size_t i = 0; i < s->n; i++) {
@@ -157,13 +157,13 @@ int usher__cli_scopes(struct cli *cli, char *const *words, size_t n)
                      after, (size_t)max, keep, &s, &more);
     rc = usher__cli_exit_code(status);
     if (status != USHER_OK && s.n == 0) {
-        rc = usher__cli_fail(cli, status, "%s", usher_message(NULL));
+        rc = usher__cli_fail(cli, status, "%s", usher_message());
     } else if (cli->json || cli->shell) {
         print_object(&s, status, more);
     } else {
         char message[CLI_MESSAGE_MAX];
 
-        (void)snprintf(message, sizeof message, "%s", usher_message(NULL));
+        (void)snprintf(message, sizeof message, "%s", usher_message());
         print_plain(&s, status, more);
         if (status != USHER_OK)
             (void)usher__cli_fail(cli, status, "%s", message);

@@ -64,7 +64,7 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
         return rc;
     status = usher_serial_rules(cli->engine, names_add, &names);
     if (status != USHER_OK)
-        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     if (names.n > 0)
         qsort(names.name, names.n, sizeof *names.name, names_compare);
     if (cli->json || cli->shell) {
@@ -216,7 +216,7 @@ int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n)
     status = usher_serial_journal(cli->engine, words[2], (uint64_t)since, (size_t)to.max + 1,
                                   journal_add, &to);
     if (status != USHER_OK && to.n == 0)
-        return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+        return usher__cli_fail(cli, status, "%s", usher_message());
     if (to.json && to.n == 0)
         fputs("{\"status\":\"ok\",\"rows\":[", stdout);
     if (to.json) {

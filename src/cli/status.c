@@ -137,7 +137,7 @@ static int show_object(struct cli *cli)
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(status));
     if (status != USHER_OK)
-        usher__json_text(&j, "message", usher_message(cli->engine));
+        usher__json_text(&j, "message", usher_message());
     (void)usher_failures(cli->engine, &unknown, &unavailable);
     usher__json_uint(&j, "unknown", unknown);
     usher__json_uint(&j, "unavailable", unavailable);
@@ -161,5 +161,5 @@ int usher__cli_status(struct cli *cli, char *const *words, size_t n)
     if (cli->json || cli->shell)
         return show_object(cli);
     status = usher_nodes(cli->engine, show, &shown);
-    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+    return status == USHER_OK ? 0 : usher__cli_fail(cli, status, "%s", usher_message());
 }

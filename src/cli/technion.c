@@ -123,7 +123,8 @@ static const char *technion_queue(struct calls *c, const struct usher_text *fiel
     bool served = technion_word(&fields[TECHNION_OUTCOME], "AGENT");
     int64_t priority, start = 0, end = 0, service;
 
-    if (!technion_number(&fields[TECHNION_PRIORITY], &priority) || priority > USHER_PRIORITY_MAX)
+    if (!technion_number(&fields[TECHNION_PRIORITY], &priority) ||
+        priority > USHER_QUEUE_PRIORITY_MAX)
         return "priority is not a number from 0 to 1000";
     if (!technion_time(&fields[TECHNION_QUEUE_START], &start))
         return "q_start is not h:mm:ss";

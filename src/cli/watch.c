@@ -52,8 +52,8 @@ static const char *state_word(const struct usher_notice *n, unsigned state)
         return usher_number_state_word((enum usher_number_state)state);
     if (n->noun == USHER_QUEUE)
         return n->token != 0 && n->owner.size == 0
-                   ? usher_agent_state_word((enum usher_agent_state)state)
-                   : usher_user_state_word((enum usher_user_state)state);
+                   ? usher_queue_agent_state_word((enum usher_queue_agent_state)state)
+                   : usher_queue_user_state_word((enum usher_queue_user_state)state);
     return NULL;
 }
 
@@ -141,7 +141,7 @@ static void told(void *payload, const struct usher_notice *n)
 
 static int listen_to(struct cli *cli, char *const *words, size_t n)
 {
-    struct usher_watch *watch; /* until the engine is closed */
+    struct usher_watcher *watch; /* until the engine is closed */
     struct json j = { stdout, false };
 
     for (size_t i = 0; i < n; i++) {
@@ -156,7 +156,7 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
                 noun = (enum usher_noun)of->noun;
         status = usher_watch(cli->engine, noun, slash + 1, told, NULL, &watch);
         if (status != USHER_OK)
-            return usher__cli_fail(cli, status, "%s", usher_message(cli->engine));
+            return usher__cli_fail(cli, status, "%s", usher_message());
     }
     putchar('{');
     usher__json_text(&j, "status", usher_status_word(USHER_OK));
@@ -239,7 +239,7 @@ static bool follow(struct watching *w, struct followed *f, struct usher_reply *r
     case USHER_STALE:
         break;
     default:
-        w->rc = usher__cli_fail(w->cli, reply->status, "%s", usher_message(NULL));
+        w->rc = usher__cli_fail(w->cli, reply->status, "%s", usher_message());
         w->once = true;
         return false;
     }

@@ -3,7 +3,7 @@
  * The tables of one machine, made from its rows.  machines.c includes this once for each with
  *
  *   MACHINE_DEF  "agent.def"         THE(x)   agent_##x     prefix of what is made here
- *   STATE(x)     USHER_AGENT_##x     EVENT(x) USHER__AGENT_##x   the enums of the codes
+ *   STATE(x)     USHER_QUEUE_AGENT_##x     EVENT(x) USHER__AGENT_##x   the enums of the codes
  *   MACHINE_WORD "agent"             MACHINE_NOUN USHER_QUEUE
  *   MACHINE_NAME usher__agent_machine
  *

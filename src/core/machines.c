@@ -9,7 +9,7 @@
 
 #define MACHINE_DEF "room.def"
 #define THE(x) room_##x
-#define STATE(x) USHER_ROOM_##x
+#define STATE(x) USHER_ROOM_STATE_##x
 #define EVENT(x) USHER__ROOM_##x
 #define MACHINE_WORD "room"
 #define MACHINE_NOUN USHER_ROOM
@@ -18,7 +18,7 @@
 
 #define MACHINE_DEF "member.def"
 #define THE(x) member_##x
-#define STATE(x) USHER_MEMBER_##x
+#define STATE(x) USHER_ROOM_MEMBER_##x
 #define EVENT(x) USHER__MEMBER_##x
 #define MACHINE_WORD "member"
 #define MACHINE_NOUN USHER_ROOM
@@ -30,7 +30,7 @@ const char *usher_room_state_word(enum usher_room_state state)
     return (unsigned)state < usher__room_machine.n_states ? room_state_words[state] : "?";
 }
 
-const char *usher_member_state_word(enum usher_member_state state)
+const char *usher_room_member_state_word(enum usher_room_member_state state)
 {
     return (unsigned)state < usher__member_machine.n_states ? member_state_words[state] : "?";
 }
@@ -40,7 +40,7 @@ const char *usher_member_state_word(enum usher_member_state state)
 #define MACHINE_WORD "serial"
 #define MACHINE_NOUN USHER_SERIAL
 #define THE(x) serial_##x
-#define STATE(x) USHER_SERIAL_##x
+#define STATE(x) USHER_SERIAL_STATE_##x
 #define EVENT(x) USHER__SERIAL_E_##x
 #include "machine_table.h"
 
@@ -51,7 +51,7 @@ const char *usher_member_state_word(enum usher_member_state state)
 #define MACHINE_WORD "agent"
 #define MACHINE_NOUN USHER_QUEUE
 #define THE(x) agent_##x
-#define STATE(x) USHER_AGENT_##x
+#define STATE(x) USHER_QUEUE_AGENT_##x
 #define EVENT(x) USHER__AGENT_##x
 #include "machine_table.h"
 
@@ -60,7 +60,7 @@ const char *usher_member_state_word(enum usher_member_state state)
 #define MACHINE_WORD "user"
 #define MACHINE_NOUN USHER_QUEUE
 #define THE(x) user_##x
-#define STATE(x) USHER_USER_##x
+#define STATE(x) USHER_QUEUE_USER_##x
 #define EVENT(x) USHER__USER_##x
 #include "machine_table.h"
 

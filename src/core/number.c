@@ -5,9 +5,10 @@
 
 #include <stddef.h>
 
-#define KEY(from, event, claim)                                                                 \
-    (((unsigned)USHER_NUMBER_##from * USHER__NUMBER_EVENTS + (unsigned)USHER__NUMBER_##event) * \
-         USHER__CLAIMS +                                                                        \
+#define KEY(from, event, claim)                                    \
+    (((unsigned)USHER_NUMBER_STATE_##from * USHER__NUMBER_EVENTS + \
+      (unsigned)USHER__NUMBER_##event) *                           \
+         USHER__CLAIMS +                                           \
      (unsigned)USHER__CLAIM_##claim)
 
 /* A row for ANY is five rows. */
@@ -22,7 +23,7 @@
             row(from, event, RESTING, to, status)
 
 #define MOVE(from, event, claim, to, status) \
-    [KEY(from, event, claim)] = { USHER_NUMBER_##to, USHER_##status, true },
+    [KEY(from, event, claim)] = { USHER_NUMBER_STATE_##to, USHER_##status, true },
 static const struct usher__number_move moves[] = {
 #define T(from, event, claim, to, status, why) EACH_##claim(MOVE, from, event, to, status)
 #include "number.def"
@@ -48,9 +49,9 @@ struct usher__number_move usher__number_move(unsigned from, unsigned event, unsi
 
 #define USHER__CLAIM_ANY USHER__CLAIMS
 static const struct usher__number_row rows[] = {
-#define T(from, event, claim, to, status, why)                          \
-    { USHER_NUMBER_##from, USHER__NUMBER_##event, USHER__CLAIM_##claim, \
-      USHER_NUMBER_##to,   USHER_##status,        why },
+#define T(from, event, claim, to, status, why)                                \
+    { USHER_NUMBER_STATE_##from, USHER__NUMBER_##event, USHER__CLAIM_##claim, \
+      USHER_NUMBER_STATE_##to,   USHER_##status,        why },
 #include "number.def"
 };
 
@@ -70,7 +71,7 @@ const char *const usher__number_state_words[] = {
 const char *const usher__number_list_words[] = {
 #define S(name, code, word, text) [code] = word,
 #include "number.def"
-    [USHER_NUMBER_BUSY] = "busy",
+    [USHER_NUMBER_STATE_BUSY] = "busy",
     NULL,
 };
 static const char *const state_texts[] = {
@@ -88,7 +89,7 @@ static const char *const event_texts[] = {
 static const char *const claim_words[] = { "none", "holder", "other", "strict", "resting", "any" };
 
 #define S(name, code, word, text) \
-    _Static_assert(USHER_NUMBER_##name == (code), "usher.h and number.def agree");
+    _Static_assert(USHER_NUMBER_STATE_##name == (code), "usher.h and number.def agree");
 #include "number.def"
 
 #define WORD(words, i) ((i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
@@ -122,11 +123,11 @@ uint8_t usher__number_slots(unsigned state, int64_t until_ms)
 {
     unsigned slots = 0;
 
-    if (state == USHER_NUMBER_IDLE_UP && until_ms == 0)
+    if (state == USHER_NUMBER_STATE_IDLE_UP && until_ms == 0)
         slots |= 1u << USHER__NUMBER_IDLE;
     if (until_ms != 0)
         slots |= 1u << USHER__NUMBER_DUE;
-    if (state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN)
+    if (state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN)
         slots |= 1u << USHER__NUMBER_HELD;
     return (uint8_t)slots;
 }
@@ -161,7 +162,7 @@ uint32_t usher__draw_step(uint64_t version)
 
 uint64_t usher__number_rank(int64_t order, uint64_t version)
 {
-    return order == USHER_ORDER_RANDOM ? usher__draw(version) : USHER__RANK_QUEUED;
+    return order == USHER_NUMBER_ORDER_RANDOM ? usher__draw(version) : USHER__RANK_QUEUED;
 }
 
 /* Room for a billion calls a day, the largest cap; days begin far enough behind 0 to be at or above

@@ -22,7 +22,7 @@ static uint64_t mix(uint64_t x)
     return x ^ x >> 32;
 }
 
-enum usher_status usher_scramble_init(struct usher_scramble *s, const void *key, size_t key_size,
+enum usher_status usher_scramble_init(struct usher_scrambler *s, const void *key, size_t key_size,
                                       int64_t first, int64_t last)
 {
     const unsigned char *bytes = key;
@@ -44,7 +44,7 @@ enum usher_status usher_scramble_init(struct usher_scramble *s, const void *key,
     return USHER_OK;
 }
 
-static uint64_t turn(const struct usher_scramble *s, uint64_t x, bool back)
+static uint64_t turn(const struct usher_scrambler *s, uint64_t x, bool back)
 {
     uint64_t mask = (UINT64_C(1) << s->bits) - 1;
     uint64_t left = x >> s->bits, right = x & mask, other;
@@ -63,7 +63,7 @@ static uint64_t turn(const struct usher_scramble *s, uint64_t x, bool back)
     return left << s->bits | right;
 }
 
-static int64_t walk(const struct usher_scramble *s, int64_t id, bool back)
+static int64_t walk(const struct usher_scrambler *s, int64_t id, bool back)
 {
     uint64_t x = (uint64_t)id - s->first;
 
@@ -75,12 +75,12 @@ static int64_t walk(const struct usher_scramble *s, int64_t id, bool back)
     return (int64_t)(s->first + x);
 }
 
-int64_t usher_scramble(const struct usher_scramble *s, int64_t id)
+int64_t usher_scramble(const struct usher_scrambler *s, int64_t id)
 {
     return walk(s, id, false);
 }
 
-int64_t usher_unscramble(const struct usher_scramble *s, int64_t code)
+int64_t usher_unscramble(const struct usher_scrambler *s, int64_t code)
 {
     return walk(s, code, true);
 }

@@ -2,7 +2,7 @@
 /*
  * Segments of integers: [next, end) in steps of `by`, handed out from the front.
  *
- * Ids are from 0 to USHER_ID_MAX = 2^63 - 1.  Nothing here wraps: whoever asks for more than
+ * Ids are from 0 to USHER_ID_LIMIT_MAX = 2^63 - 1.  Nothing here wraps: whoever asks for more than
  * there is gets a refusal.
  */
 #ifndef USHER_CORE_SEGMENT_H
@@ -16,7 +16,7 @@
 #include "wide.h"
 
 /* No counter of a dispenser is larger: a segment and a bit past the largest id. */
-#define USHER__SEGMENT_MAX ((uint64_t)USHER_ID_MAX + UINT64_C(2000000000000000))
+#define USHER__SEGMENT_MAX ((uint64_t)USHER_ID_LIMIT_MAX + UINT64_C(2000000000000000))
 
 struct usher__segment {
     uint64_t next;  /* the id that is given next */

@@ -102,15 +102,15 @@ static char verhoeff(const char *text, size_t size)
 char usher__check_character(unsigned check, const char *text, size_t size)
 {
     switch (check) {
-    case USHER_CHECK_LUHN:
+    case USHER_SERIAL_CHECK_LUHN:
         return luhn(text, size);
-    case USHER_CHECK_MOD11_2:
+    case USHER_SERIAL_CHECK_MOD11_2:
         return iso7064(text, size, 11, 10, "0123456789X");
-    case USHER_CHECK_MOD37_2:
+    case USHER_SERIAL_CHECK_MOD37_2:
         return iso7064(text, size, 37, 36, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ*");
-    case USHER_CHECK_DAMM:
+    case USHER_SERIAL_CHECK_DAMM:
         return damm(text, size);
-    case USHER_CHECK_VERHOEFF:
+    case USHER_SERIAL_CHECK_VERHOEFF:
         return verhoeff(text, size);
     default:
         return '\0';
@@ -169,12 +169,12 @@ int64_t usher__serial_period(int64_t reset, int64_t now_ms, int64_t zone_min)
     int64_t days = usher__day(local(now_ms, zone_min), 0);
     struct date d;
 
-    if (reset == USHER_RESET_DAY)
+    if (reset == USHER_SERIAL_RESET_DAY)
         return days;
-    if (reset != USHER_RESET_MONTH && reset != USHER_RESET_YEAR)
+    if (reset != USHER_SERIAL_RESET_MONTH && reset != USHER_SERIAL_RESET_YEAR)
         return 0;
     civil(days, &d);
-    return reset == USHER_RESET_MONTH ? d.year * 12 + d.month - 1 : d.year;
+    return reset == USHER_SERIAL_RESET_MONTH ? d.year * 12 + d.month - 1 : d.year;
 }
 
 const char *usher__serial_affix_fault(const char *data, size_t size)
@@ -217,10 +217,10 @@ unsigned usher__serial_date_finest(const struct usher_text *date)
         of_year = of_year || date->data[i] == 'j';
     }
     if (!year)
-        return USHER_RESET_NONE;
-    return of_year || (month && day) ? USHER_RESET_DAY
-           : month                   ? USHER_RESET_MONTH
-                                     : USHER_RESET_YEAR;
+        return USHER_SERIAL_RESET_NONE;
+    return of_year || (month && day) ? USHER_SERIAL_RESET_DAY
+           : month                   ? USHER_SERIAL_RESET_MONTH
+                                     : USHER_SERIAL_RESET_YEAR;
 }
 
 /* What a letter behind % stands for: how many digits, and which number. */
@@ -426,8 +426,8 @@ bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_fo
            ret->base >= 0 && unpack_int(&u, 1, USHER_SERIAL_STEP_MAX, &ret->step) &&
            unpack_int(&u, 0, USHER_SERIAL_WIDTH_MAX, &ret->width) &&
            unpack_int(&u, 10, 36, &ret->radix) &&
-           unpack_int(&u, 0, USHER_CHECK_VERHOEFF, &ret->check) &&
-           unpack_int(&u, 0, USHER_OVERFLOW_WIDEN, &ret->overflow) &&
+           unpack_int(&u, 0, USHER_SERIAL_CHECK_VERHOEFF, &ret->check) &&
+           unpack_int(&u, 0, USHER_SERIAL_OVERFLOW_WIDEN, &ret->overflow) &&
            unpack_int(&u, -1440, 1440, &ret->zone_min);
 }
 
@@ -436,7 +436,7 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
 {
     int64_t most = INT64_MAX, limit;
 
-    if (f->width > 0 && f->overflow == USHER_OVERFLOW_REFUSE) {
+    if (f->width > 0 && f->overflow == USHER_SERIAL_OVERFLOW_REFUSE) {
         int64_t power = 1;
 
         for (int64_t i = 0; i < f->width && power != INT64_MAX; i++)
@@ -444,9 +444,9 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
         most = power == INT64_MAX ? power : power - 1;
     }
     limit = most < f->base ? 0 : (most - f->base) / f->step;
-    if (mode == USHER_MODE_GAPFREE) {
-        int64_t ranks = reset != USHER_RESET_NONE ? (INT64_C(1) << USHER__GAPFREE_BITS) - 1
-                                                  : USHER__GAPFREE_MAX;
+    if (mode == USHER_SERIAL_MODE_GAPFREE) {
+        int64_t ranks = reset != USHER_SERIAL_RESET_NONE ? (INT64_C(1) << USHER__GAPFREE_BITS) - 1
+                                                         : USHER__GAPFREE_MAX;
 
         limit = limit < ranks ? limit : ranks;
     }
@@ -454,7 +454,7 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
 }
 
 size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
-                          char to[USHER_SERIAL_MAX + 1])
+                          char to[USHER_SERIAL_TEXT_MAX + 1])
 {
     struct date d;
 
@@ -467,7 +467,7 @@ size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
 }
 
 size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
-                          char to[USHER_SERIAL_MAX + 1])
+                          char to[USHER_SERIAL_TEXT_MAX + 1])
 {
     char reversed[64];
     size_t n = head, begin = f->prefix.size, width = 0;
@@ -489,7 +489,7 @@ size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int
         reversed[width++] = '0';
     while (width > 0)
         to[n++] = reversed[--width];
-    if (f->check != USHER_CHECK_NONE) {
+    if (f->check != USHER_SERIAL_CHECK_NONE) {
         to[n] = usher__check_character((unsigned)f->check, to + begin, n - begin);
         n++;
     }
@@ -499,7 +499,7 @@ size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int
 }
 
 size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
-                           char to[USHER_SERIAL_MAX + 1])
+                           char to[USHER_SERIAL_TEXT_MAX + 1])
 {
     return usher__serial_tail(f, usher__serial_head(f, at_ms, to), k, to);
 }
@@ -508,7 +508,7 @@ size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int6
 static bool locate(const struct usher__serial_format *f, const struct usher_text *text,
                    size_t *ret_date, size_t *ret_number, size_t *ret_size)
 {
-    size_t date = date_size(&f->date), check = f->check != USHER_CHECK_NONE;
+    size_t date = date_size(&f->date), check = f->check != USHER_SERIAL_CHECK_NONE;
     size_t around = f->prefix.size + f->suffix.size + date + check;
 
     if (text->size <= around ||
@@ -564,7 +564,7 @@ bool usher__serial_place(const struct usher__serial_format *f, const struct ushe
     *ret_period = 0;
     if (!usher__serial_number(f, text, ret_k))
         return false;
-    if (reset == USHER_RESET_NONE)
+    if (reset == USHER_SERIAL_RESET_NONE)
         return true;
     if (!locate(f, text, &date, &number, &size) || !date_reads(&f->date, text->data + date, &when))
         return false;
@@ -587,7 +587,7 @@ const char *usher__serial_parse(const struct usher__serial_format *f, const stru
     if (!usher__serial_number(f, text, &ret_parts->number))
         return "serial is not of this rule: base and step do not lead to it";
     ret_parts->check = '\0';
-    if (f->check != USHER_CHECK_NONE) {
+    if (f->check != USHER_SERIAL_CHECK_NONE) {
         ret_parts->check = text->data[number + size];
         if (ret_parts->check !=
             usher__check_character((unsigned)f->check, text->data + date, number + size - date))

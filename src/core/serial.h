@@ -55,15 +55,15 @@ int64_t usher__serial_limit(const struct usher__serial_format *f, int64_t max, i
 /* A serial in two parts, so that those of one date share the first: prefix and date, of which it
  * returns the size … */
 size_t usher__serial_head(const struct usher__serial_format *f, int64_t at_ms,
-                          char to[USHER_SERIAL_MAX + 1]);
+                          char to[USHER_SERIAL_TEXT_MAX + 1]);
 /* … and behind @head bytes of that in @to the number k >= 0, check digit and suffix.  Returns the
- * size of the whole, without a NUL: at most USHER_SERIAL_MAX, and 0 when its value is beyond
+ * size of the whole, without a NUL: at most USHER_SERIAL_TEXT_MAX, and 0 when its value is beyond
  * 2^63 - 1. */
 size_t usher__serial_tail(const struct usher__serial_format *f, size_t head, int64_t k,
-                          char to[USHER_SERIAL_MAX + 1]);
+                          char to[USHER_SERIAL_TEXT_MAX + 1]);
 /* Both. */
 size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int64_t at_ms,
-                           char to[USHER_SERIAL_MAX + 1]);
+                           char to[USHER_SERIAL_TEXT_MAX + 1]);
 
 /* The number in @text, not looking at date and check digit.  False: it is not of this form. */
 bool usher__serial_number(const struct usher__serial_format *f, const struct usher_text *text,
@@ -82,7 +82,7 @@ struct usher__serial_parts {
 const char *usher__serial_parse(const struct usher__serial_format *f, const struct usher_text *text,
                                 struct usher__serial_parts *ret_parts);
 
-/* The check character of enum usher_serial_check over the digits (and capitals, where the
+/* The check character of enum usher_serial_check_digit over the digits (and capitals, where the
  * scheme has them) of @text; '\0' for none. */
 char usher__check_character(unsigned check, const char *text, size_t size);
 

@@ -167,7 +167,7 @@ const char *usher__groups_fault(const char *data, size_t size)
 
         if (fault != NULL)
             return group.size == 0 ? "has an empty name in it" : fault;
-        if (++n > USHER_GROUPS_MAX)
+        if (++n > USHER_NUMBER_GROUPS_MAX)
             return "has more than 16 names";
     }
     return NULL;

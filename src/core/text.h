@@ -22,7 +22,7 @@ const char *usher__group_fault(const char *data, size_t size);
 /* The same for a list "A,B,*" of groups. */
 const char *usher__groups_fault(const char *data, size_t size);
 
-/* Take the next group off @list (at most USHER_GROUPS_MAX); false when there is none. */
+/* Take the next group off @list (at most USHER_NUMBER_GROUPS_MAX); false when there is none. */
 bool usher__groups_next(struct usher_text *list, struct usher_text *ret_group);
 
 /* Decimal digits of a number below 2^53, and nothing else. */

@@ -232,14 +232,25 @@ static const char *const why_words[] = { "none", "busy", "down", "resting", "cap
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 
+/* Between the classes there are gaps. */
+static const char *or_none(const char *word)
+{
+    return word != NULL ? word : "?";
+}
+
 const char *usher_status_word(enum usher_status status)
 {
-    return WORD(status_words, status);
+    return or_none(WORD(status_words, status));
 }
 
 const char *usher_status_text(enum usher_status status)
 {
-    return WORD(status_texts, status);
+    return or_none(WORD(status_texts, status));
+}
+
+bool usher__is_status(uint64_t code)
+{
+    return code < sizeof status_words / sizeof *status_words && status_words[code] != NULL;
 }
 
 const char *usher_number_why_word(enum usher_number_why why)
@@ -255,24 +266,24 @@ const char *usher_number_order_word(enum usher_number_order order)
 static const char *const agent_state_words[] = {
 #define S(name, code, word, text) [code] = word,
 #include "agent.def"
-    [USHER_AGENT_PAUSING] = "pausing",
+    [USHER_QUEUE_AGENT_PAUSING] = "pausing",
 };
 static const char *const place_words[] = { "none", "room", "offer", "queue", "away" };
 static const char *const queue_why_words[] = { "none", "no-agent", "no-user", "history", "due" };
 static const char *const outcome_words[] = { "none",    "seated", "left",  "lost",    "timeout",
                                              "dropped", "cut",    "freed", "requeued" };
 
-const char *usher_agent_state_word(enum usher_agent_state state)
+const char *usher_queue_agent_state_word(enum usher_queue_agent_state state)
 {
     return WORD(agent_state_words, state);
 }
 
-const char *usher_user_state_word(enum usher_user_state state)
+const char *usher_queue_user_state_word(enum usher_queue_user_state state)
 {
-    return (unsigned)state <= USHER_USER_AWAY ? usher__user_state_words[state] : "?";
+    return (unsigned)state <= USHER_QUEUE_USER_AWAY ? usher__user_state_words[state] : "?";
 }
 
-const char *usher_place_word(enum usher_place place)
+const char *usher_queue_place_word(enum usher_queue_place place)
 {
     return WORD(place_words, place);
 }
@@ -282,22 +293,23 @@ const char *usher_queue_why_word(enum usher_queue_why why)
     return WORD(queue_why_words, why);
 }
 
-const char *usher_outcome_word(enum usher_outcome outcome)
+const char *usher_queue_outcome_word(enum usher_queue_outcome outcome)
 {
     return WORD(outcome_words, outcome);
 }
 
-const char *usher_trigger_word(enum usher_trigger trigger)
+const char *usher_queue_trigger_word(enum usher_queue_trigger trigger)
 {
-    return (unsigned)trigger <= USHER_TRIGGER_PULL ? usher__trigger_words[trigger] : "?";
+    return (unsigned)trigger <= USHER_QUEUE_TRIGGER_PULL ? usher__trigger_words[trigger] : "?";
 }
 
-const char *usher_strategy_word(enum usher_strategy strategy)
+const char *usher_queue_strategy_word(enum usher_queue_strategy strategy)
 {
-    return (unsigned)strategy <= USHER_STRATEGY_RANDOM ? usher__strategy_words[strategy] : "?";
+    return (unsigned)strategy <= USHER_QUEUE_STRATEGY_RANDOM ? usher__strategy_words[strategy]
+                                                             : "?";
 }
 
-const char *usher_requeue_word(enum usher_requeue requeue)
+const char *usher_queue_requeue_word(enum usher_queue_requeue requeue)
 {
-    return (unsigned)requeue <= USHER_REQUEUE_DROP ? usher__requeue_words[requeue] : "?";
+    return (unsigned)requeue <= USHER_QUEUE_REQUEUE_DROP ? usher__requeue_words[requeue] : "?";
 }

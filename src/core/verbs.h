@@ -103,8 +103,12 @@ int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *
 
 /* @arg is a duration in ms. */
 bool usher__arg_is_span(const struct usher__arg *arg);
+
 /* Those that are spoken: without the index of rooms. */
 const struct usher__noun *usher__noun_at(unsigned i);
+
+/* The code of an answer that comes from elsewhere. */
+bool usher__is_status(uint64_t code);
 
 /* Words of codes: index in a NULL-terminated list. */
 extern const char *const usher__order_words[];

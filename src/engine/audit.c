@@ -823,7 +823,7 @@ enum usher_status usher_check(struct usher_engine *e, unsigned flags, usher_audi
     if (status == USHER_UNAVAILABLE && a.status == USHER_OK && a.found.scopes > 0 &&
         (e->store->ops->caps & USHER_CAP_LANES) != 0) {
         a.found.partial = true;
-        (void)snprintf(why, sizeof why, "%s", usher_message(e));
+        (void)snprintf(why, sizeof why, "%s", usher_message());
         status = USHER_OK;
     }
     if (status == USHER_OK)

@@ -33,7 +33,7 @@ static void explain_empty(const struct usher_reply *reply)
 {
     const struct usher_number_reply *n = &reply->of.number;
 
-    if (n->why == USHER_WHY_GIVEN)
+    if (n->why == USHER_NUMBER_WHY_GIVEN)
         return;
     if (n->next_ms >= 0)
         usher__message_set("number call: %s: %s, next at %lld", usher_status_text(reply->status),
@@ -50,7 +50,7 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
-    if (reply->status != USHER_OK && reply->status != USHER_SAME) {
+    if (!USHER_IS_DONE(reply->status)) {
         usher__message_set("number %s: %s", usher_verb_word(c->verb),
                            reply->message[0] != '\0' ? reply->message
                                                      : usher_status_text(reply->status));
@@ -101,7 +101,7 @@ static void lease_of(struct usher_command *c, int64_t lease_ms)
     c->arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
 }
 
-static void hold_write(const struct usher_reply *reply, struct usher_hold *ret)
+static void hold_write(const struct usher_reply *reply, struct usher_number_hold *ret)
 {
     const struct usher_number_reply *n = &reply->of.number;
 
@@ -112,16 +112,16 @@ static void hold_write(const struct usher_reply *reply, struct usher_hold *ret)
     memcpy(ret->number, n->number, n->number_size + 1);
 }
 
-static const char *options_fault(const struct usher_call_options *opt)
+static const char *options_fault(const struct usher_number_call_options *opt)
 {
     return opt != NULL && opt->size != sizeof *opt
-               ? "options.size is not set by USHER_CALL_OPTIONS_INIT"
+               ? "options.size is not set by USHER_NUMBER_CALL_OPTIONS_INIT"
                : NULL;
 }
 
 enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
-                                    const struct usher_call_options *opt,
-                                    struct usher_hold *ret_hold)
+                                    const struct usher_number_call_options *opt,
+                                    struct usher_number_hold *ret_hold)
 {
     struct usher_command c;
     struct usher_number_args *a = &c.arg.number;
@@ -144,7 +144,7 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
         lease_of(&c, opt->lease_ms);
     }
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         hold_write(&reply, ret_hold);
     return status;
 }
@@ -179,14 +179,14 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
     c.arg.number.token = token;
     lease_of(&c, lease_ms);
     status = execute(e, &c, &reply);
-    if (ret_until_ms != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_until_ms != NULL && USHER_IS_DONE(status))
         *ret_until_ms = reply.of.number.until_ms;
     return status;
 }
 
 enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
-                                        const struct usher_call_options *opt,
-                                        struct usher_hold *hold)
+                                        const struct usher_number_call_options *opt,
+                                        struct usher_number_hold *hold)
 {
     const char *fault = owner == NULL  ? "owner is NULL"
                         : hold == NULL ? "hold is NULL"
@@ -208,7 +208,7 @@ enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool
         lease_of(&c, opt->lease_ms);
     }
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         hold_write(&reply, hold);
     return status;
 }
@@ -225,7 +225,7 @@ static enum usher_status in_steps(struct usher_engine *e, struct usher_command *
 
     do {
         status = execute(e, c, &reply);
-        more = (status == USHER_OK || status == USHER_SAME) && reply.of.number.more;
+        more = USHER_IS_DONE(status) && reply.of.number.more;
         if (status == USHER_OK)
             count += reply.of.number.count;
         if (more && c->verb == USHER_NUMBER_RENEW) {
@@ -235,7 +235,7 @@ static enum usher_status in_steps(struct usher_engine *e, struct usher_command *
     } while (more);
     if (status == USHER_SAME && count > 0)
         status = USHER_OK;
-    if (ret_count != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_count != NULL && USHER_IS_DONE(status))
         *ret_count = count;
     return status;
 }
@@ -247,10 +247,17 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
 
     command_init(&c, USHER_NUMBER_FREE, pool, number);
     c.arg.number.owner = text(owner);
-    if (owner == NULL && number == NULL) {
-        c.given |= USHER_GIVEN_ALL;
-        c.arg.number.all = 1;
-    }
+    return in_steps(e, &c, ret_freed);
+}
+
+enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool,
+                                        uint64_t *ret_freed)
+{
+    struct usher_command c;
+
+    command_init(&c, USHER_NUMBER_FREE, pool, NULL);
+    c.given |= USHER_GIVEN_ALL;
+    c.arg.number.all = 1;
     return in_steps(e, &c, ret_freed);
 }
 
@@ -340,13 +347,13 @@ enum usher_status usher_number_list_node(struct usher_engine *e, const char *poo
 
     command_init(&c, USHER_NUMBER_LIST, pool, NULL);
     c.given |= USHER_GIVEN_STATE; /* though @node is NULL: only what is held */
-    c.arg.number.state = USHER_NUMBER_BUSY;
+    c.arg.number.state = USHER_NUMBER_STATE_BUSY;
     c.arg.number.node = text(node);
     return list(e, &c, after, max, ret_reply);
 }
 
 enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
-                                     struct usher_number_stats *ret_stats)
+                                     struct usher_number_statistics *ret_stats)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -387,7 +394,7 @@ enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uin
     a->sticky_max = inout->sticky_max;
     a->requests = inout->requests;
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         *inout = reply.of.number.of.settings;
     return status;
 }
@@ -396,9 +403,9 @@ enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uin
 
 enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb, const char *pool,
                                     const char *const *numbers, size_t n, const char *group,
-                                    struct usher_bulk_counts *ret_counts)
+                                    struct usher_number_bulk_counts *ret_counts)
 {
-    struct usher_bulk_counts counts = { 0, 0, 0 };
+    struct usher_number_bulk_counts counts = { 0, 0, 0 };
     enum usher_status status = usher__engine_check(e);
     struct usher_command *commands;
     struct usher_reply *replies;

@@ -115,10 +115,14 @@ void usher__message_set(const char *format, ...)
     usher__copy_line(message, sizeof message, message);
 }
 
-const char *usher_message(const struct usher_engine *e)
+const char *usher_message(void)
 {
-    (void)e;
     return message;
+}
+
+uint32_t usher_version_number(void)
+{
+    return USHER_VERSION_NUMBER;
 }
 
 const char *usher_version(void)
@@ -1357,7 +1361,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
 /* ---- watch ------------------------------------------------------------------------ */
 
 enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, const char *scope,
-                              usher_watch_fn *fn, void *payload, struct usher_watch **ret_watch)
+                              usher_watch_fn *fn, void *payload, struct usher_watcher **ret_watch)
 {
     enum usher_status status = usher__engine_check(e);
     const char *fault = NULL;
@@ -1382,7 +1386,7 @@ enum usher_status usher_watch(struct usher_engine *e, enum usher_noun noun, cons
     return status;
 }
 
-void usher_unwatch(struct usher_engine *e, struct usher_watch *watch)
+void usher_unwatch(struct usher_engine *e, struct usher_watcher *watch)
 {
     if (usher__engine_check(e) == USHER_OK && watch != NULL)
         usher__watches_remove(&e->watches, watch);

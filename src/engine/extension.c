@@ -15,7 +15,7 @@ struct usher_extension {
     struct usher_engine *e;
     usher_extension_fn *fn;
     void *payload;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     size_t prefix_size;
     char prefix[USHER_EXTENSION_NAME_MAX + 2]; /* name, full stop, NUL */
 };
@@ -67,7 +67,7 @@ static void tell_fields(const struct usher_extension *x, struct usher_extension_
 
 static bool was_in(const struct usher_notice *n)
 {
-    return n->from >= USHER_MEMBER_HERE && n->from <= USHER_MEMBER_OFFLINE;
+    return n->from >= USHER_ROOM_MEMBER_HERE && n->from <= USHER_ROOM_MEMBER_OFFLINE;
 }
 
 void usher_extension_hear(struct usher_extension *x, const struct usher_notice *n)
@@ -233,7 +233,7 @@ enum usher_status usher_extension_unset(struct usher_extension *x, const char *r
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
     status = reply.status;
-    if (status != USHER_OK && status != USHER_SAME)
+    if (!USHER_IS_DONE(status))
         usher__message_set("room unset: %s",
                            reply.message[0] != '\0' ? reply.message : usher_status_text(status));
     usher_reply_done(&reply);

@@ -234,7 +234,7 @@ static enum usher_status keep_all(struct move *m, const struct usher_command *li
     if (status != USHER_OK || r.of.queue.of.settings.archive != 0)
         return status;
     c.given |= USHER_GIVEN_QUEUE_ARCHIVE;
-    c.arg.queue.archive = USHER_ARCHIVE_DEFAULT;
+    c.arg.queue.archive = USHER_QUEUE_ARCHIVE_DEFAULT;
     status = run(m, &c, &r);
     return status == USHER_SAME ? USHER_OK : status;
 }

@@ -80,7 +80,7 @@ static enum usher_status reserve(void *payload, int64_t n, int64_t floor, int64_
     if (!on_grid(start - 1, by, floor > start ? floor - 1 : start - 1, &want.floor))
         return USHER_FULL;
     want.n = n * by;
-    want.limit = of->limit != 0 ? of->limit : USHER_ID_MAX;
+    want.limit = of->limit != 0 ? of->limit : USHER_ID_LIMIT_MAX;
     memset(&range, 0, sizeof range);
     status = of->authority->ops->reserve(of->authority, &want, deadline_ms, &range, message);
     if (status != USHER_OK)
@@ -98,7 +98,7 @@ static void release(void *payload, const struct usher_id_range *range)
 {
     const struct usher_ids_authority *of = payload;
     struct usher_text name = name_of(of);
-    int64_t limit = of->limit != 0 ? of->limit : USHER_ID_MAX, from = range->first - 1;
+    int64_t limit = of->limit != 0 ? of->limit : USHER_ID_LIMIT_MAX, from = range->first - 1;
     char message[192];
 
     /* a limit has cut the last one short */
@@ -228,7 +228,7 @@ static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_
     char digits[17];
     enum usher_status status;
 
-    if (row->max == USHER_ID_MAX)
+    if (row->max == USHER_ID_LIMIT_MAX)
         return USHER_FULL;
     a->name[name.size] = '\0';
     if (of.start == 0) /* its numbers are from 1 */

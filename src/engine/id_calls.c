@@ -37,7 +37,7 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
-    if (reply->status != USHER_OK && reply->status != USHER_SAME)
+    if (!USHER_IS_DONE(reply->status))
         usher__message_set("id %s: %s", usher_verb_word(c->verb),
                            reply->message[0] != '\0' ? reply->message
                                                      : usher_status_text(reply->status));
@@ -157,7 +157,7 @@ enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_
     settings_to(&c, inout);
     c.arg.id.next = next;
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         *inout = reply.of.id.of.settings;
     if (status == USHER_REFUSED) {
         inout->why = reply.of.id.of.settings.why;

@@ -244,7 +244,7 @@ static enum usher_status no(struct inner *p, enum usher_status status, const cha
 static enum usher_status fit_to_use(struct inner *p, const struct usher_id_range *r)
 {
     if (r->n < 1 || r->first < 0 || r->by < 1 || r->by > USHER_ID_BY_MAX || r->n > USHER_ID_N_MAX ||
-        (uint64_t)r->first + (uint64_t)(r->n - 1) * (uint64_t)r->by > (uint64_t)USHER_ID_MAX)
+        (uint64_t)r->first + (uint64_t)(r->n - 1) * (uint64_t)r->by > (uint64_t)USHER_ID_LIMIT_MAX)
         return no(p, USHER_INVALID, "the manager gave no range of ids");
     if (p->by != 0 && (uint64_t)r->by != p->by)
         return no(p, USHER_REFUSED, "the distance of ids (by) has changed: open anew");
@@ -688,7 +688,7 @@ void usher_ids_local_close(struct usher_ids_local *local)
 
 /* ---- figures ---------------------------------------------------------------------- */
 
-enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_stats *ret)
+enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_statistics *ret)
 {
     struct inner *p = enter(ids);
     uint64_t cur, scraps = 0, slowest = 0;
@@ -778,7 +778,7 @@ static enum usher_status store_reserve(void *payload, int64_t n, int64_t floor, 
         if (status == USHER_OK)
             status = raise_store(p, floor);
     }
-    (void)snprintf(message, 192, "%s", usher_message(p->e));
+    (void)snprintf(message, 192, "%s", usher_message());
     if (status == USHER_OK) {
         (void)snprintf(message, 192, "the dispenser changes faster than it can be read");
         status = USHER_UNAVAILABLE;
@@ -921,7 +921,7 @@ static enum usher_status begin(struct usher_ids *ids, struct inner *p)
     enum usher_status status;
 
     if (p->step == 0)
-        p->step = USHER_ID_STEP;
+        p->step = USHER_ID_STEP_DEFAULT;
     p->step_least = p->step;
     if (p->step_max < p->step)
         p->step_max = p->step;

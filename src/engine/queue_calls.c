@@ -34,7 +34,7 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
-    if (reply->status != USHER_OK && reply->status != USHER_SAME) {
+    if (!USHER_IS_DONE(reply->status)) {
         why = reply->message[0] != '\0' ? reply->message : usher_status_text(reply->status);
         if (reply->of.queue.why != USHER_QUEUE_WHY_NONE && reply->message[0] == '\0')
             why = usher_queue_why_word(reply->of.queue.why);
@@ -67,17 +67,18 @@ static bool given_to(const void *ret, const char *verb, const char *name)
     return ret != NULL;
 }
 
-const char *usher_queue_room_name(char to[USHER_ROOM_MAX], uint64_t epoch, uint64_t login,
+const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch, uint64_t login,
                                   int64_t no)
 {
     to[0] = '\0';
     if (no != 0)
-        (void)snprintf(to, USHER_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch, login, no);
+        (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch,
+                       login, no);
     return to;
 }
 
 static enum usher_status seat_of(struct usher_engine *e, const struct usher_command *c,
-                                 struct usher_seat *ret)
+                                 struct usher_queue_seat *ret)
 {
     struct usher_reply reply;
     const struct usher_queue_reply *q = &reply.of.queue;
@@ -86,7 +87,7 @@ static enum usher_status seat_of(struct usher_engine *e, const struct usher_comm
     if (!given_to(ret, usher_verb_word(c->verb), "ret_seat"))
         return USHER_INVALID;
     status = execute(e, c, &reply);
-    if (status != USHER_OK && status != USHER_SAME)
+    if (!USHER_IS_DONE(status))
         return status;
     ret->place = q->place;
     ret->index = q->index;
@@ -137,7 +138,7 @@ enum usher_status usher_queue_set(struct usher_engine *e, const char *queue, uin
     a->requests = inout->requests;
     a->archive = inout->archive;
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME)
+    if (USHER_IS_DONE(status))
         *inout = reply.of.queue.of.settings;
     return status;
 }
@@ -157,7 +158,7 @@ enum usher_status usher_queue_login(struct usher_engine *e, const char *queue, c
     c.arg.queue.level = level;
     c.given = USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
     status = execute(e, &c, &reply);
-    if (ret_login != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_login != NULL && USHER_IS_DONE(status))
         *ret_login = reply.of.queue.login;
     return status;
 }
@@ -196,13 +197,14 @@ enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue, co
 }
 
 enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, const char *user,
-                                    const struct usher_apply_options *opt,
-                                    struct usher_seat *ret_seat)
+                                    const struct usher_queue_apply_options *opt,
+                                    struct usher_queue_seat *ret_seat)
 {
     struct usher_command c;
 
     if (opt != NULL && opt->size != sizeof *opt) {
-        usher__message_set("queue apply: options.size is not set by USHER_APPLY_OPTIONS_INIT");
+        usher__message_set(
+            "queue apply: options.size is not set by USHER_QUEUE_APPLY_OPTIONS_INIT");
         return USHER_INVALID;
     }
     command_init(&c, USHER_QUEUE_APPLY, queue);
@@ -221,7 +223,7 @@ enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, c
 }
 
 static enum usher_status of_user(struct usher_engine *e, enum usher_verb verb, const char *queue,
-                                 const char *user, struct usher_seat *ret_seat)
+                                 const char *user, struct usher_queue_seat *ret_seat)
 {
     struct usher_command c;
 
@@ -231,13 +233,13 @@ static enum usher_status of_user(struct usher_engine *e, enum usher_verb verb, c
 }
 
 enum usher_status usher_queue_where(struct usher_engine *e, const char *queue, const char *user,
-                                    struct usher_seat *ret_seat)
+                                    struct usher_queue_seat *ret_seat)
 {
     return of_user(e, USHER_QUEUE_WHERE, queue, user, ret_seat);
 }
 
 enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *queue,
-                                         const char *user, struct usher_seat *ret_seat)
+                                         const char *user, struct usher_queue_seat *ret_seat)
 {
     return of_user(e, USHER_QUEUE_ALIVE, queue, user, ret_seat);
 }
@@ -311,7 +313,7 @@ enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
         struct usher_reply reply;
 
         status = execute(e, &c, &reply);
-        if (status != USHER_OK && status != USHER_SAME)
+        if (!USHER_IS_DONE(status))
             return status;
         total += reply.of.queue.count;
         more = reply.of.queue.more;
@@ -360,14 +362,15 @@ enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, 
 }
 
 enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
-                                      const struct usher_visit_filter *filter, const char *after,
-                                      size_t max, struct usher_reply *ret_reply)
+                                      const struct usher_queue_visit_filter *filter,
+                                      const char *after, size_t max, struct usher_reply *ret_reply)
 {
     struct usher_command c;
 
     command_init(&c, USHER_QUEUE_HISTORY, queue);
     if (filter != NULL && filter->size != sizeof *filter) {
-        usher__message_set("queue history: filter.size is not set: use USHER_VISIT_FILTER_INIT");
+        usher__message_set(
+            "queue history: filter.size is not set: use USHER_QUEUE_VISIT_FILTER_INIT");
         return USHER_INVALID;
     }
     if (filter != NULL) {
@@ -394,13 +397,13 @@ enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, u
     }
     command_init(&c, USHER_QUEUE_DRAIN, queue);
     status = execute(e, &c, &reply);
-    if (ret_moved != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_moved != NULL && USHER_IS_DONE(status))
         *ret_moved = reply.of.queue.count;
     return status;
 }
 
 enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, const char *lane,
-                                    struct usher_queue_stats *ret_stats)
+                                    struct usher_queue_statistics *ret_stats)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -418,7 +421,7 @@ enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, c
 
 enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, const char *user,
                                    const char *lane, int64_t priority, int64_t since_ms,
-                                   struct usher_seat *ret_seat)
+                                   struct usher_queue_seat *ret_seat)
 {
     struct usher_command c;
 
@@ -446,7 +449,7 @@ enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, co
     command_init(&c, USHER_QUEUE_FREE, queue);
     c.arg.queue.agent = text(agent);
     status = execute(e, &c, &reply);
-    if (ret_freed != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_freed != NULL && USHER_IS_DONE(status))
         *ret_freed = reply.of.queue.count;
     return status;
 }

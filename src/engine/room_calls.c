@@ -47,7 +47,7 @@ static enum usher_status ask(struct usher_engine *e, const struct usher_command 
     if (reply->status == USHER_STALE && c->verb == USHER_ROOM_ROLE)
         usher__message_set("room role: %s: it is %s", usher_status_text(reply->status),
                            r->name_size != 0 ? r->name : "nobody's");
-    else if (reply->status != USHER_OK && reply->status != USHER_SAME)
+    else if (!USHER_IS_DONE(reply->status))
         usher__message_set("room %s: %s", usher_verb_word(c->verb),
                            reply->message[0] != '\0' ? reply->message
                                                      : usher_status_text(reply->status));
@@ -128,7 +128,7 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
     do { /* until nothing is left of the last room of the name */
         memset(&reply, 0, sizeof reply);
         status = ask(e, &c, &reply);
-        erasing = status == USHER_REFUSED && reply.of.room.state == USHER_ROOM_CLOSING;
+        erasing = status == USHER_REFUSED && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
         usher_reply_done(&reply);
     } while (erasing);
     return status;
@@ -341,7 +341,7 @@ enum usher_status usher_room_notice(const struct usher_room_row *row, const stru
     struct usher_unpacker u;
 
     usher__message_set("%s", "");
-    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_NOTICE_ROW) {
+    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_ROW_NOTICE) {
         usher__message_set("room notice: the row is none of `changes`");
         return USHER_INVALID;
     }

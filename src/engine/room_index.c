@@ -226,7 +226,7 @@ static void erase_rest(struct usher_engine *e, const struct usher_command *of, i
     c.arg.room.max = 1;
     do {
         (void)usher_execute(e, &c, &reply, 1);
-        closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_CLOSING;
+        closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
         usher_reply_done(&reply);
     } while (closing && (deadline_ms == 0 || usher__monotonic_ms() < deadline_ms));
 }
@@ -245,7 +245,7 @@ void usher__room_reopen(struct usher_engine *e, const struct usher_command *comm
                         struct usher_reply *reply, int64_t deadline_ms)
 {
     if (command->verb != USHER_ROOM_OPEN || reply->status != USHER_REFUSED ||
-        reply->of.room.state != USHER_ROOM_CLOSING)
+        reply->of.room.state != USHER_ROOM_STATE_CLOSING)
         return;
     erase_rest(e, command, deadline_ms);
     usher_reply_done(reply);
@@ -262,7 +262,7 @@ void usher__room_give_way(const struct usher_command *commands, const struct ush
     for (size_t i = 0; i < n && !erased; i++)
         erased = (unsigned)commands[i].verb >> 8 == USHER_ROOM &&
                  replies[i].status < USHER_INVALID && /* so it is a verb */
-                 replies[i].of.room.state == USHER_ROOM_CLOSING &&
+                 replies[i].of.room.state == USHER_ROOM_STATE_CLOSING &&
                  (usher__verb((unsigned)commands[i].verb)->flags & USHER__WRITES) != 0;
     if (!erased)
         return;
@@ -298,7 +298,7 @@ static void erase_closing(struct together *t, int64_t deadline_ms)
     together_ask(t);
     for (size_t i = 0; i < t->n; i++) {
         bool closing = t->replies[i].status == USHER_MISSING &&
-                       t->replies[i].of.room.state == USHER_ROOM_CLOSING;
+                       t->replies[i].of.room.state == USHER_ROOM_STATE_CLOSING;
 
         usher_reply_done(&t->replies[i]);
         if (closing)
@@ -353,7 +353,7 @@ static bool follows(const struct usher_command *command, const struct usher_repl
                     enum usher_verb *ret_verb)
 {
     const struct usher_room_reply *r = &reply->of.room;
-    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_CLOSED;
+    bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
 
     if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID)
         return false;
@@ -409,7 +409,7 @@ static enum usher_status add(struct usher_reply *reply, const struct usher_rooms
     struct usher_room_row row;
 
     memset(&row, 0, sizeof row);
-    row.kind = USHER_ROOM_ROOM_ROW;
+    row.kind = USHER_ROOM_ROW_ROOM;
     row.id = from->room;
     row.since_ms = from->created_ms;
     return usher_reply_add_row(reply, USHER_ROOM, &row);
@@ -731,12 +731,12 @@ static enum usher_room_state sweep(struct usher_engine *e, const struct usher_co
 
     *ret_failed = true;
     if (passes_over(e, u, c, &u->rooms))
-        return USHER_ROOM_OPENED;
+        return USHER_ROOM_STATE_OPEN;
     (void)usher_execute(e, c, &reply, 1);
     if (no_answer(reply.status))
         miss(e, u, c, &reply, &u->rooms);
     *ret_failed = reply.status >= USHER_INVALID;
-    state = *ret_failed ? USHER_ROOM_OPENED : reply.of.room.state;
+    state = *ret_failed ? USHER_ROOM_STATE_OPEN : reply.of.room.state;
     usher_reply_done(&reply);
     return state;
 }
@@ -755,9 +755,9 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
     c.given = of->given & USHER_GIVEN_NOW;
     c.now_ms = of->now_ms;
     state = sweep(e, &c, u, &failed);
-    for (int i = 1; state == USHER_ROOM_CLOSING && i < VISIT_STEPS; i++)
+    for (int i = 1; state == USHER_ROOM_STATE_CLOSING && i < VISIT_STEPS; i++)
         state = sweep(e, &c, u, &failed);
-    there = state == USHER_ROOM_OPENED || state == USHER_ROOM_LOCKED;
+    there = state == USHER_ROOM_STATE_OPEN || state == USHER_ROOM_STATE_LOCKED;
     if (!there)
         tidy(e, &c);
     else if (row->state == USHER_ROOMS_OPENING && !failed)

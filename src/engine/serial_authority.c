@@ -361,7 +361,7 @@ static int64_t period_of(ask *a, const struct usher_serial_reply *n,
     if (period == 0 || a->command->verb == USHER_SERIAL_TAKE ||
         !usher__serial_unpack(&row->format, &f))
         return period;
-    for (int64_t reset = USHER_RESET_DAY; reset <= USHER_RESET_YEAR; reset++)
+    for (int64_t reset = USHER_SERIAL_RESET_DAY; reset <= USHER_SERIAL_RESET_YEAR; reset++)
         if (usher__serial_period(reset, row->at_ms, f.zone_min) == period)
             return period;
     usher__ask_run(a, &c, &reply); /* which of them it is */
@@ -421,7 +421,7 @@ static void journal(ask *a, const struct usher_reply *reply)
     const struct usher_authority_ops *ops = a->e->authority->ops;
     const struct usher_serial_reply *n = &reply->of.serial;
     struct usher_authority_event events[EVENTS];
-    char texts[EVENTS][USHER_SERIAL_MAX + 1];
+    char texts[EVENTS][USHER_SERIAL_TEXT_MAX + 1];
     /* the row has the date in the serial, which is that of the reservation */
     bool settles =
         a->command->verb != USHER_SERIAL_TAKE && a->command->verb != USHER_SERIAL_RESERVE;

@@ -48,7 +48,7 @@ const char *usher_serial_why_text(enum usher_serial_why why)
 
 const char *usher_serial_state_word(enum usher_serial_state state)
 {
-    if (state == USHER_SERIAL_PAST)
+    if (state == USHER_SERIAL_STATE_PAST)
         return "past";
     return (unsigned)state < usher__serial_machine.n_states
                ? usher__serial_machine.state_words[state]
@@ -67,7 +67,7 @@ static uint64_t print(const struct usher_reply *reply, uint64_t i, uint64_t max,
     for (size_t k = 0; k < reply->of.serial.n_rows; k++) {
         const struct usher_serial_row *row = &reply->of.serial.rows[k];
         struct usher__serial_format f;
-        char text[USHER_SERIAL_MAX + 1];
+        char text[USHER_SERIAL_TEXT_MAX + 1];
         size_t head;
 
         if (row->n <= 0)
@@ -101,7 +101,7 @@ uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *t
 
 size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
 {
-    char text[USHER_SERIAL_MAX + 1] = "";
+    char text[USHER_SERIAL_TEXT_MAX + 1] = "";
     size_t length, fits;
 
     (void)print(reply, i, 1, text, sizeof text);
@@ -200,7 +200,7 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
-    if (reply->status != USHER_OK && reply->status != USHER_SAME) {
+    if (!USHER_IS_DONE(reply->status)) {
         const char *why = usher_serial_why_text(reply->of.serial.why);
 
         usher__message_set("serial %s: %s", usher_verb_word(c->verb),
@@ -269,7 +269,7 @@ enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule, ui
     status = execute(e, &c, &reply);
     if (status == USHER_INVALID)
         return status;
-    if ((status == USHER_OK || status == USHER_SAME) && !usher_serial_form_of(&reply, inout)) {
+    if (USHER_IS_DONE(status) && !usher_serial_form_of(&reply, inout)) {
         usher__message_set("serial rule: the store is damaged: a rule");
         status = USHER_UNAVAILABLE;
     }
@@ -342,7 +342,7 @@ enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule, in
 
     command_init(&c, USHER_SERIAL_TICK, rule);
     status = execute_once(e, &c, &reply);
-    if (ret_made != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_made != NULL && USHER_IS_DONE(status))
         *ret_made = reply.of.serial.count;
     return status;
 }
@@ -406,11 +406,11 @@ enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
     c.request = text(request);
     if (lease_ms != 0) {
         c.given = USHER_GIVEN_SERIAL_LEASE;
-        c.arg.serial.lease_ms = lease_ms;
+        c.arg.serial.lease_ms = lease_ms > 0 ? lease_ms : 0;
     }
     memset(&reply, 0, sizeof reply);
     status = execute(e, &c, &reply);
-    if (status == USHER_OK || status == USHER_SAME) {
+    if (USHER_IS_DONE(status)) {
         ret_hold->token = reply.of.serial.token;
         ret_hold->until_ms = reply.of.serial.until_ms;
         ret_hold->number = reply.of.serial.n_rows == 1 ? reply.of.serial.rows->first : 0;
@@ -454,7 +454,7 @@ enum usher_status usher_serial_void(struct usher_engine *e, const char *rule, co
 }
 
 enum usher_status usher_serial_number(struct usher_engine *e, const char *rule, const char *serial,
-                                      struct usher_serial_number *ret_number)
+                                      struct usher_serial_found *ret_number)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -513,7 +513,7 @@ enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
     } while (status == USHER_OK && reply.of.serial.more);
     if (status == USHER_SAME && n > 0)
         status = USHER_OK;
-    if (ret_expired != NULL && (status == USHER_OK || status == USHER_SAME))
+    if (ret_expired != NULL && USHER_IS_DONE(status))
         *ret_expired = n;
     return status;
 }

@@ -147,10 +147,12 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
 {
     put(o, "local NOUN = '%s'\nlocal FORMAT = 4\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
-        put(o, "%-12s", usher_status_word((enum usher_status)s));
-    put(o, "'\n");
+        if (usher__is_status(s))
+            put(o, " %u=%s", s, usher_status_word((enum usher_status)s));
+    put(o, " '\n");
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
-        put_int(o, "", usher_status_word((enum usher_status)s), s);
+        if (usher__is_status(s))
+            put_int(o, "", usher_status_word((enum usher_status)s), s);
     put(o, "local VERBS = '");
     for (unsigned i = 0; i < noun->n_verbs; i++) {
         put(o, " %s=%u:", noun->verbs[i].word, noun->verbs[i].verb);
@@ -255,7 +257,7 @@ static void number_lua(struct out *o)
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
     put(o, "'\nlocal WHYS = '");
-    for (unsigned w = 0; w <= USHER_WHY_CAPPED; w++)
+    for (unsigned w = 0; w <= USHER_NUMBER_WHY_CAPPED; w++)
         put(o, "%-8s", usher_number_why_word((enum usher_number_why)w));
     put(o, "'\nlocal MOVES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
@@ -283,9 +285,9 @@ static void number_lua(struct out *o)
         put_int(o, "", usher__number_event_word(e), e);
     for (unsigned c = 0; c < USHER__CLAIMS; c++)
         put_int(o, "", usher__claim_word(c), c);
-    for (unsigned w = 0; w <= USHER_WHY_CAPPED; w++)
+    for (unsigned w = 0; w <= USHER_NUMBER_WHY_CAPPED; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
-    put_int(o, "WHY_", "GIVEN", USHER_WHY_GIVEN);
+    put_int(o, "WHY_", "GIVEN", USHER_NUMBER_WHY_GIVEN);
 }
 
 /* ---- machines ---------------------------------------------------------------------- */

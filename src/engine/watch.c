@@ -13,8 +13,8 @@
 #include "steps/kept.h"
 #include "steps/work.h"
 
-struct usher_watch {
-    struct usher_watch *next;
+struct usher_watcher {
+    struct usher_watcher *next;
     usher_watch_fn *fn;
     void *payload;
     enum usher_noun noun;
@@ -91,7 +91,7 @@ void usher__watches_done(struct usher__watches *w)
     /* NOLINTNEXTLINE(bugprone-sizeof-expression) */
     (void)usher__resize(w->alloc, w->gathered, PLACES * sizeof *w->gathered, 0);
     while (w->first != NULL) {
-        struct usher_watch *watch = w->first;
+        struct usher_watcher *watch = w->first;
 
         w->first = watch->next;
         (void)usher__resize(w->alloc, watch, sizeof *watch, 0);
@@ -346,7 +346,7 @@ void usher__watches_meet(struct usher__watches *w, const struct usher_command *c
 
 /* ---- telling ----------------------------------------------------------------------- */
 
-static bool listens(const struct usher_watch *watch, const struct usher_notice *n)
+static bool listens(const struct usher_watcher *watch, const struct usher_notice *n)
 {
     struct usher_text scope = { watch->scope, watch->size };
 
@@ -355,9 +355,9 @@ static bool listens(const struct usher_watch *watch, const struct usher_notice *
 }
 
 /* Unlink @watch, which is not running, and free it.  Locked. */
-static void drop(struct usher__watches *w, struct usher_watch *watch)
+static void drop(struct usher__watches *w, struct usher_watcher *watch)
 {
-    struct usher_watch **at = &w->first;
+    struct usher_watcher **at = &w->first;
 
     while (*at != watch)
         at = &(*at)->next;
@@ -368,7 +368,7 @@ static void drop(struct usher__watches *w, struct usher_watch *watch)
 /* Locked, and unlocked while a watcher runs. */
 static void tell(struct usher__watches *w, const struct usher_notice *n)
 {
-    struct usher_watch *watch = w->first, *next;
+    struct usher_watcher *watch = w->first, *next;
 
     for (; watch != NULL; watch = next) {
         if (listens(watch, n)) {
@@ -408,9 +408,9 @@ bool usher__watches_deliver(struct usher__watches *w)
 
 enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun noun,
                                      const char *scope, usher_watch_fn *fn, void *payload,
-                                     struct usher_watch **ret_watch)
+                                     struct usher_watcher **ret_watch)
 {
-    struct usher_watch *watch = usher__resize(w->alloc, NULL, 0, sizeof *watch);
+    struct usher_watcher *watch = usher__resize(w->alloc, NULL, 0, sizeof *watch);
 
     if (watch == NULL)
         return USHER_NOMEM;
@@ -432,7 +432,7 @@ enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun n
     return USHER_OK;
 }
 
-void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch)
+void usher__watches_remove(struct usher__watches *w, struct usher_watcher *watch)
 {
     (void)pthread_mutex_lock(&w->lock);
     if (atomic_fetch_sub_explicit(&w->n, 1, memory_order_release) == 1)
@@ -448,7 +448,7 @@ void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch)
     (void)pthread_mutex_unlock(&w->lock);
 }
 
-bool usher__watches_on(struct usher__watches *w, const struct usher_watch *watch)
+bool usher__watches_on(struct usher__watches *w, const struct usher_watcher *watch)
 {
     bool on;
 

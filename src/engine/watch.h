@@ -18,7 +18,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-struct usher_watch;
+struct usher_watcher;
 struct usher__queued;
 struct usher__gathered;
 
@@ -27,7 +27,7 @@ struct usher__watches {
     pthread_mutex_t lock;
     pthread_cond_t idle; /* a watcher's call has ended */
     bool ready;          /* the two above are initialised */
-    struct usher_watch *first;
+    struct usher_watcher *first;
     atomic_int n; /* of watchers: nobody pays when it is 0 */
     struct usher__queued *head, *tail;
     struct usher__gathered **gathered; /* by name: a table of fixed size, made when it is needed */
@@ -63,10 +63,10 @@ bool usher__watches_deliver(struct usher__watches *w);
 
 enum usher_status usher__watches_add(struct usher__watches *w, enum usher_noun noun,
                                      const char *scope, usher_watch_fn *fn, void *payload,
-                                     struct usher_watch **ret_watch);
-void usher__watches_remove(struct usher__watches *w, struct usher_watch *watch);
+                                     struct usher_watcher **ret_watch);
+void usher__watches_remove(struct usher__watches *w, struct usher_watcher *watch);
 
 /* Is this thread calling @watch (NULL: any watcher) right now? */
-bool usher__watches_on(struct usher__watches *w, const struct usher_watch *watch);
+bool usher__watches_on(struct usher__watches *w, const struct usher_watcher *watch);
 
 #endif

@@ -186,12 +186,12 @@ static bool counts_are_sound(const struct usher_command *command, const struct u
     int64_t n = 0;
 
     if (reply->noun == USHER_QUEUE)
-        return reply->of.queue.no >= 0 && reply->of.queue.no <= USHER_CAPACITY_MAX;
+        return reply->of.queue.no >= 0 && reply->of.queue.no <= USHER_QUEUE_CAPACITY_MAX;
     if (reply->noun != USHER_SERIAL)
         return true;
     for (size_t i = 0; i < s->n_rows; i++) {
         if (s->rows[i].n < 0 || s->rows[i].n > INT64_MAX - n ||
-            (s->rows[i].n > USHER_SERIAL_TAKE_MAX && s->rows[i].state != USHER_SERIAL_LOST))
+            (s->rows[i].n > USHER_SERIAL_TAKE_MAX && s->rows[i].state != USHER_SERIAL_STATE_LOST))
             return false;
         n += s->rows[i].n;
     }
@@ -211,7 +211,7 @@ enum usher_status usher_reply_unpack(const struct usher_command *command, const 
     bool has_why;
     enum usher_status status;
 
-    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, &code) || code > USHER_NOMEM)
+    if (!usher_unpack_array(&u, &n) || !usher_unpack_uint(&u, &code) || !usher__is_status(code))
         return USHER_INVALID;
     if (code >= USHER_INVALID)
         return failure_read(&u, n, (enum usher_status)code, command, reply, context);

@@ -15,12 +15,12 @@
 
 static bool is_in(unsigned state)
 {
-    return state >= USHER_MEMBER_HERE && state <= USHER_MEMBER_OFFLINE;
+    return state >= USHER_ROOM_MEMBER_HERE && state <= USHER_ROOM_MEMBER_OFFLINE;
 }
 
 static bool is_open(unsigned state)
 {
-    return state == USHER_ROOM_OPENED || state == USHER_ROOM_LOCKED;
+    return state == USHER_ROOM_STATE_OPEN || state == USHER_ROOM_STATE_LOCKED;
 }
 
 /* ---- the table and the lists ------------------------------------------------------ */
@@ -315,8 +315,8 @@ static size_t own_merge(const struct usher__copy *c, const struct usher__thing *
     while (n-- > 0 && usher__own_next(&u, &name, &value, &at)) {
         if (own_find(in, n_in, &name, &set)) {
             const struct usher__thing *all =
-                t->kind == USHER_ROOM_MEMBER_ROW
-                    ? usher__copy_find(c, USHER_ROOM_ALL_ROW, name.data, name.size)
+                t->kind == USHER_ROOM_ROW_MEMBER
+                    ? usher__copy_find(c, USHER_ROOM_ROW_ALL, name.data, name.size)
                     : NULL;
 
             if (!usher__text_equal(&set, &value) || (all != NULL && all->version >= at)) {
@@ -389,21 +389,21 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
 {
     struct usher__thing *t, *holder = NULL;
 
-    if (row->kind < USHER_ROOM_FIELD_ROW || row->kind > USHER_ROOM_SHARE_ROW ||
+    if (row->kind < USHER_ROOM_ROW_FIELD || row->kind > USHER_ROOM_ROW_SHARE ||
         !is_name(&row->id) || row->version > c->version)
         return USHER_INVALID;
     t = usher__copy_find(c, (unsigned)row->kind, row->id.data, row->id.size);
     if (t != NULL)
-        return row->kind == USHER_ROOM_ALL_ROW && row->version == t->version ? USHER_SAME
+        return row->kind == USHER_ROOM_ROW_ALL && row->version == t->version ? USHER_SAME
                                                                              : USHER_INVALID;
-    if (row->kind == USHER_ROOM_MEMBER_ROW &&
+    if (row->kind == USHER_ROOM_ROW_MEMBER &&
         (!is_in((unsigned)row->state) || row->version <= c->after))
         return USHER_INVALID;
-    if ((row->kind == USHER_ROOM_MEMBER_ROW || row->kind == USHER_ROOM_SHARE_ROW) &&
+    if ((row->kind == USHER_ROOM_ROW_MEMBER || row->kind == USHER_ROOM_ROW_SHARE) &&
         !own_is(&row->value, true))
         return USHER_INVALID;
-    if (row->kind == USHER_ROOM_SHARE_ROW) {
-        holder = usher__copy_find(c, USHER_ROOM_MEMBER_ROW, row->owner.data, row->owner.size);
+    if (row->kind == USHER_ROOM_ROW_SHARE) {
+        holder = usher__copy_find(c, USHER_ROOM_ROW_MEMBER, row->owner.data, row->owner.size);
         if (holder == NULL)
             return USHER_INVALID;
     }
@@ -412,12 +412,12 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
         return USHER_NOMEM;
     t->version = row->version;
     /* Roles come before the members who hold them: until then the holder's name is here. */
-    if (!value_set(c, t, row->kind == USHER_ROOM_ROLE_ROW ? row->owner.data : row->value.data,
-                   row->kind == USHER_ROOM_ROLE_ROW ? row->owner.size : row->value.size)) {
+    if (!value_set(c, t, row->kind == USHER_ROOM_ROW_ROLE ? row->owner.data : row->value.data,
+                   row->kind == USHER_ROOM_ROW_ROLE ? row->owner.size : row->value.size)) {
         thing_remove(c, t);
         return USHER_NOMEM;
     }
-    if (row->kind == USHER_ROOM_MEMBER_ROW) {
+    if (row->kind == USHER_ROOM_ROW_MEMBER) {
         t->state = (uint8_t)row->state;
         t->since_ms = row->since_ms;
         c->after = row->version;
@@ -429,9 +429,9 @@ enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room
 
 bool usher__copy_finish(struct usher__copy *c)
 {
-    for (struct usher__thing *t = c->first[USHER_ROOM_ROLE_ROW]; t != NULL; t = t->behind) {
+    for (struct usher__thing *t = c->first[USHER_ROOM_ROW_ROLE]; t != NULL; t = t->behind) {
         struct usher__thing *holder =
-            usher__copy_find(c, USHER_ROOM_MEMBER_ROW, (const char *)t->value, t->value_size);
+            usher__copy_find(c, USHER_ROOM_ROW_MEMBER, (const char *)t->value, t->value_size);
 
         if (holder == NULL)
             return false;
@@ -451,7 +451,7 @@ static bool put_value(struct usher__copy *c, unsigned kind, const struct usher_t
 {
     struct usher__thing *t = usher__copy_find(c, kind, name->data, name->size);
 
-    if (t != NULL && kind == USHER_ROOM_FIELD_ROW && t->value_size == value->size &&
+    if (t != NULL && kind == USHER_ROOM_ROW_FIELD && t->value_size == value->size &&
         (value->size == 0 || memcmp(t->value, value->data, value->size) == 0))
         return true;
     if (t == NULL)
@@ -480,7 +480,7 @@ static enum usher_status apply_values(struct usher__copy *c, const struct usher_
 /* Of a partial copy: @member has no role any more. */
 static void vacate(struct usher__copy *c, const struct usher_text *member)
 {
-    struct usher__thing *t = c->first[USHER_ROOM_ROLE_ROW], *behind;
+    struct usher__thing *t = c->first[USHER_ROOM_ROW_ROLE], *behind;
 
     for (; t != NULL; t = behind) {
         struct usher_text holder = { (const char *)t->value, t->value_size };
@@ -494,10 +494,10 @@ static void vacate(struct usher__copy *c, const struct usher_text *member)
 static enum usher_status apply_member(struct usher__copy *c, const struct usher_notice *n)
 {
     struct usher__thing *t =
-        usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->subject.data, n->subject.size);
+        usher__copy_find(c, USHER_ROOM_ROW_MEMBER, n->subject.data, n->subject.size);
 
     if (!is_name(&n->subject) || (t == NULL && is_in(n->from) && !c->partial) ||
-        (t != NULL && n->from != t->state) || n->to > USHER_MEMBER_BANNED)
+        (t != NULL && n->from != t->state) || n->to > USHER_ROOM_MEMBER_BANNED)
         return USHER_INVALID;
     switch (n->verb) {
     case USHER_ROOM_JOIN:
@@ -524,7 +524,7 @@ static enum usher_status apply_member(struct usher__copy *c, const struct usher_
     if (t == NULL && c->partial) /* a later page has it */
         return USHER_OK;
     if (t == NULL) {
-        t = thing_new(c, USHER_ROOM_MEMBER_ROW, &n->subject);
+        t = thing_new(c, USHER_ROOM_ROW_MEMBER, &n->subject);
         if (t == NULL)
             return USHER_NOMEM;
         t->version = n->version;
@@ -537,9 +537,9 @@ static enum usher_status apply_member(struct usher__copy *c, const struct usher_
 static enum usher_status apply_role(struct usher__copy *c, const struct usher_notice *n)
 {
     struct usher__thing *t =
-        usher__copy_find(c, USHER_ROOM_ROLE_ROW, n->subject.data, n->subject.size);
+        usher__copy_find(c, USHER_ROOM_ROW_ROLE, n->subject.data, n->subject.size);
     struct usher__thing *holder =
-        usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->owner.data, n->owner.size);
+        usher__copy_find(c, USHER_ROOM_ROW_MEMBER, n->owner.data, n->owner.size);
     bool vacant = n->owner.size == 0;
 
     if (!is_name(&n->subject) || (!vacant && holder == NULL && !c->partial) ||
@@ -550,7 +550,7 @@ static enum usher_status apply_role(struct usher__copy *c, const struct usher_no
         return USHER_OK;
     }
     if (t == NULL)
-        t = thing_new(c, USHER_ROOM_ROLE_ROW, &n->subject);
+        t = thing_new(c, USHER_ROOM_ROW_ROLE, &n->subject);
     if (t == NULL)
         return USHER_NOMEM;
     t->version = n->version;
@@ -564,9 +564,9 @@ static enum usher_status apply_role(struct usher__copy *c, const struct usher_no
 static enum usher_status apply_share(struct usher__copy *c, const struct usher_notice *n)
 {
     struct usher__thing *t =
-        usher__copy_find(c, USHER_ROOM_SHARE_ROW, n->subject.data, n->subject.size);
+        usher__copy_find(c, USHER_ROOM_ROW_SHARE, n->subject.data, n->subject.size);
     struct usher__thing *holder =
-        usher__copy_find(c, USHER_ROOM_MEMBER_ROW, n->owner.data, n->owner.size);
+        usher__copy_find(c, USHER_ROOM_ROW_MEMBER, n->owner.data, n->owner.size);
 
     if (!is_name(&n->subject) || (holder == NULL && (t != NULL || !c->partial)) ||
         (t != NULL && t->holder != holder))
@@ -574,7 +574,7 @@ static enum usher_status apply_share(struct usher__copy *c, const struct usher_n
     if (holder == NULL) /* a later page has it */
         return USHER_OK;
     if (t == NULL) {
-        t = thing_new(c, USHER_ROOM_SHARE_ROW, &n->subject);
+        t = thing_new(c, USHER_ROOM_ROW_SHARE, &n->subject);
         if (t == NULL)
             return USHER_NOMEM;
         hang_on(t, holder);
@@ -589,7 +589,7 @@ static enum usher_status apply_removal(struct usher__copy *c, const struct usher
     struct usher__thing *t = usher__copy_find(c, kind, n->subject.data, n->subject.size);
 
     if (t == NULL)
-        return c->partial && kind == USHER_ROOM_SHARE_ROW ? USHER_OK : USHER_INVALID;
+        return c->partial && kind == USHER_ROOM_ROW_SHARE ? USHER_OK : USHER_INVALID;
     thing_remove(c, t);
     return USHER_OK;
 }
@@ -599,7 +599,7 @@ static enum usher_status apply_state(struct usher__copy *c, const struct usher_n
 {
     bool stays = is_open(n->to);
 
-    if (n->from != (unsigned)c->state || n->to > USHER_ROOM_CLOSING ||
+    if (n->from != (unsigned)c->state || n->to > USHER_ROOM_STATE_CLOSING ||
         stays != (n->verb == USHER_ROOM_OPEN || n->verb == USHER_ROOM_LOCK ||
                   n->verb == USHER_ROOM_UNLOCK))
         return USHER_INVALID;
@@ -620,11 +620,11 @@ static enum usher_status apply(struct usher__copy *c, const struct usher_notice 
     case USHER_ROOM_DONE:
         return apply_state(c, n);
     case USHER_ROOM_SET:
-        return apply_values(c, n, USHER_ROOM_FIELD_ROW);
+        return apply_values(c, n, USHER_ROOM_ROW_FIELD);
     case USHER_ROOM_UNSET:
-        return apply_removal(c, n, USHER_ROOM_FIELD_ROW);
+        return apply_removal(c, n, USHER_ROOM_ROW_FIELD);
     case USHER_ROOM_ALL:
-        return apply_values(c, n, USHER_ROOM_ALL_ROW);
+        return apply_values(c, n, USHER_ROOM_ROW_ALL);
     case USHER_ROOM_JOIN:
     case USHER_ROOM_LEAVE:
     case USHER_ROOM_KICK:
@@ -639,7 +639,7 @@ static enum usher_status apply(struct usher__copy *c, const struct usher_notice 
     case USHER_ROOM_SHARE:
         return apply_share(c, n);
     case USHER_ROOM_UNSHARE:
-        return apply_removal(c, n, USHER_ROOM_SHARE_ROW);
+        return apply_removal(c, n, USHER_ROOM_ROW_SHARE);
     default: /* of a newer library */
         return USHER_INVALID;
     }

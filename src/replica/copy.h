@@ -10,7 +10,7 @@
 
 #include <usher/usher.h>
 
-#define USHER__THING_KINDS (USHER_ROOM_SHARE_ROW + 1)
+#define USHER__THING_KINDS (USHER_ROOM_ROW_SHARE + 1)
 
 struct usher__thing {
     struct usher__thing *chain;           /* of the table */

@@ -499,9 +499,9 @@ static enum usher_replica_next install_none(struct usher_replica *r,
     r->page.known = true;
     r->page.epoch = reply->epoch;
     r->page.version = reply->version;
-    r->page.state = reply->epoch != 0 && reply->of.room.state == USHER_ROOM_CLOSING
-                        ? USHER_ROOM_CLOSING
-                        : USHER_ROOM_CLOSED;
+    r->page.state = reply->epoch != 0 && reply->of.room.state == USHER_ROOM_STATE_CLOSING
+                        ? USHER_ROOM_STATE_CLOSING
+                        : USHER_ROOM_STATE_CLOSED;
     return install(r);
 }
 
@@ -519,7 +519,7 @@ static bool notice_of(const struct usher_replica *r, const struct usher_room_row
 {
     struct usher_text name = { r->name, r->name_size };
 
-    return row->kind == USHER_ROOM_NOTICE_ROW && row->value.size != 0 &&
+    return row->kind == USHER_ROOM_ROW_NOTICE && row->value.size != 0 &&
            usher_room_notice(row, &name, epoch, ret) == USHER_OK;
 }
 
@@ -531,7 +531,7 @@ static int page_follow(struct usher_replica *r, const struct usher_room_reply *r
     struct usher_notice n;
     int i = 0;
 
-    for (; (size_t)i < room->n_rows && room->rows[i].kind == USHER_ROOM_NOTICE_ROW; i++)
+    for (; (size_t)i < room->n_rows && room->rows[i].kind == USHER_ROOM_ROW_NOTICE; i++)
         if (!notice_of(r, &room->rows[i], page->epoch, &n) || before(&n) != page->version ||
             n.was != page->mark || usher__copy_apply(page, &n) != USHER_OK)
             return -1;
@@ -563,12 +563,12 @@ static enum usher_replica_next answer_snapshot(struct usher_replica *r,
     if (page->version != reply->version) /* there are more of them than a page holds */
         return n > 0 && (size_t)n == room->n_rows && room->more ? page_more(r) : pull_anew(r);
     if (page->mark != room->mark || page->state != room->state ||
-        (room->state != USHER_ROOM_OPENED && room->state != USHER_ROOM_LOCKED))
+        (room->state != USHER_ROOM_STATE_OPEN && room->state != USHER_ROOM_STATE_LOCKED))
         return pull_anew(r);
     for (size_t i = (size_t)n; i < room->n_rows; i++) {
         enum usher_status status = usher__copy_add(page, &room->rows[i]);
 
-        if (status != USHER_OK && status != USHER_SAME)
+        if (!USHER_IS_DONE(status))
             return pull_anew(r);
     }
     if (!room->more)
@@ -668,17 +668,17 @@ void usher_replica_show(const struct usher_replica *r, struct usher_replica_abou
     ret->epoch = c->epoch;
     ret->version = c->version;
     ret->mark = c->mark;
-    ret->fields = c->count[USHER_ROOM_FIELD_ROW];
-    ret->alls = c->count[USHER_ROOM_ALL_ROW];
-    ret->roles = c->count[USHER_ROOM_ROLE_ROW];
-    ret->members = c->count[USHER_ROOM_MEMBER_ROW];
-    ret->shares = c->count[USHER_ROOM_SHARE_ROW];
+    ret->fields = c->count[USHER_ROOM_ROW_FIELD];
+    ret->alls = c->count[USHER_ROOM_ROW_ALL];
+    ret->roles = c->count[USHER_ROOM_ROW_ROLE];
+    ret->members = c->count[USHER_ROOM_ROW_MEMBER];
+    ret->shares = c->count[USHER_ROOM_ROW_SHARE];
     ret->early = r->n_early;
 }
 
 static const struct usher__thing *share_from(const struct usher__thing *t)
 {
-    while (t != NULL && t->kind != USHER_ROOM_SHARE_ROW)
+    while (t != NULL && t->kind != USHER_ROOM_ROW_SHARE)
         t = t->owned_behind;
     return t;
 }
@@ -687,19 +687,19 @@ static const struct usher__thing *thing_behind(const struct usher__copy *c,
                                                const struct usher__thing *t)
 {
     const struct usher__thing *next = NULL;
-    unsigned kind = USHER_ROOM_FIELD_ROW;
+    unsigned kind = USHER_ROOM_ROW_FIELD;
 
-    if (t != NULL && t->kind >= USHER_ROOM_MEMBER_ROW) {
-        next = share_from(t->kind == USHER_ROOM_MEMBER_ROW ? t->owned : t->owned_behind);
+    if (t != NULL && t->kind >= USHER_ROOM_ROW_MEMBER) {
+        next = share_from(t->kind == USHER_ROOM_ROW_MEMBER ? t->owned : t->owned_behind);
         if (next != NULL)
             return next;
-        return t->kind == USHER_ROOM_MEMBER_ROW ? t->behind : t->holder->behind;
+        return t->kind == USHER_ROOM_ROW_MEMBER ? t->behind : t->holder->behind;
     }
     if (t != NULL) {
         next = t->behind;
         kind = t->kind + 1u;
     }
-    for (; next == NULL && kind <= USHER_ROOM_MEMBER_ROW; kind++)
+    for (; next == NULL && kind <= USHER_ROOM_ROW_MEMBER; kind++)
         next = c->first[kind];
     return next;
 }
@@ -716,8 +716,8 @@ bool usher_replica_walk(const struct usher_replica *r, const void **at,
     return true;
 }
 
-bool usher_replica_find(const struct usher_replica *r, enum usher_room_item kind, const char *id,
-                        struct usher_room_row *ret_row)
+bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
+                        const char *id, struct usher_room_row *ret_row)
 {
     const struct usher__thing *t = usher__copy_find(&r->copy, (unsigned)kind, id, strlen(id));
 
@@ -732,8 +732,8 @@ bool usher_replica_value(const struct usher_replica *r, const char *member, cons
 {
     const struct usher__copy *c = &r->copy;
     const struct usher__thing *t =
-        usher__copy_find(c, USHER_ROOM_MEMBER_ROW, member, strlen(member));
-    const struct usher__thing *all = usher__copy_find(c, USHER_ROOM_ALL_ROW, field, strlen(field));
+        usher__copy_find(c, USHER_ROOM_ROW_MEMBER, member, strlen(member));
+    const struct usher__thing *all = usher__copy_find(c, USHER_ROOM_ROW_ALL, field, strlen(field));
     struct usher_text wanted_name = { field, strlen(field) }, packed, name, value;
     struct usher_unpacker u = { NULL, NULL };
     uint64_t version;
@@ -763,7 +763,7 @@ enum usher_status usher_replica_digest(const struct usher_replica *r, char ret_d
     struct usher_room_row row;
     const void *at = NULL;
 
-    if (!c->known || (c->state != USHER_ROOM_OPENED && c->state != USHER_ROOM_LOCKED))
+    if (!c->known || (c->state != USHER_ROOM_STATE_OPEN && c->state != USHER_ROOM_STATE_LOCKED))
         return USHER_MISSING;
     while (usher_replica_walk(r, &at, &row))
         (void)usher__sum_row(&sum, c, &row);

@@ -36,7 +36,7 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
         const struct usher_room_row *row = &room->rows[i];
         enum usher_status status = USHER_OK;
 
-        if (row->kind == USHER_ROOM_ALL_ROW)
+        if (row->kind == USHER_ROOM_ROW_ALL)
             status = usher__copy_add(&p->alls, row);
         if (status == USHER_SAME) /* each page has them */
             continue;

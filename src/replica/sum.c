@@ -56,8 +56,8 @@ static enum usher_status sum_own(struct usher__sum *sum, const struct usher__cop
 
         if (!usher__own_next(&u, &p.owner, &p.value, &p.version))
             return USHER_INVALID;
-        if (row->kind == USHER_ROOM_MEMBER_ROW)
-            all = usher__copy_find(c, USHER_ROOM_ALL_ROW, p.owner.data, p.owner.size);
+        if (row->kind == USHER_ROOM_ROW_MEMBER)
+            all = usher__copy_find(c, USHER_ROOM_ROW_ALL, p.owner.data, p.owner.size);
         if (all == NULL || all->version <= p.version)
             sum_part(sum, &p);
     }
@@ -74,22 +74,22 @@ enum usher_status usher__sum_row(struct usher__sum *sum, const struct usher__cop
     p.id = row->id;
     p.version = row->version;
     switch (row->kind) {
-    case USHER_ROOM_FIELD_ROW:
-    case USHER_ROOM_ALL_ROW:
+    case USHER_ROOM_ROW_FIELD:
+    case USHER_ROOM_ROW_ALL:
         p.value = row->value;
         break;
-    case USHER_ROOM_ROLE_ROW:
-    case USHER_ROOM_SHARE_ROW:
+    case USHER_ROOM_ROW_ROLE:
+    case USHER_ROOM_ROW_SHARE:
         p.owner = row->owner;
         break;
-    case USHER_ROOM_MEMBER_ROW:
+    case USHER_ROOM_ROW_MEMBER:
         p.state = (unsigned)row->state;
         break;
     default:
         return USHER_INVALID;
     }
     sum_part(sum, &p);
-    if (row->kind == USHER_ROOM_MEMBER_ROW || row->kind == USHER_ROOM_SHARE_ROW)
+    if (row->kind == USHER_ROOM_ROW_MEMBER || row->kind == USHER_ROOM_ROW_SHARE)
         return sum_own(sum, c, row);
     return USHER_OK;
 }

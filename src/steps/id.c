@@ -27,8 +27,8 @@ static void defaults(struct usher_scope *scope)
     memset(scope->counts, 0, sizeof scope->counts);
     memset(scope->settings, 0, sizeof scope->settings);
     usher__wide_set(&set[USHER__SET_ID_START], 1);
-    usher__wide_set(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX);
-    set[USHER__SET_ID_STEP] = USHER_ID_STEP;
+    usher__wide_set(&set[USHER__SET_ID_LIMIT], USHER_ID_LIMIT_MAX);
+    set[USHER__SET_ID_STEP] = USHER_ID_STEP_DEFAULT;
     set[USHER__SET_ID_BY] = 1;
     set[USHER__SET_ID_STEP_MAX] = USHER_ID_STEP_MAX;
     set[USHER__SET_ID_REQUESTS] = USHER__REQUESTS_DEFAULT;
@@ -431,8 +431,8 @@ static const char *scope_fault(const struct usher_scope *scope)
         !usher__wide_sound(&counts[USHER__COUNT_ID_END], USHER__SEGMENT_MAX) ||
         !usher__wide_sound(&counts[USHER__COUNT_ID_ISSUED], USHER__SEGMENT_MAX))
         return "a counter";
-    if (!usher__wide_sound(&set[USHER__SET_ID_START], USHER_ID_MAX) ||
-        !usher__wide_sound(&set[USHER__SET_ID_LIMIT], USHER_ID_MAX))
+    if (!usher__wide_sound(&set[USHER__SET_ID_START], USHER_ID_LIMIT_MAX) ||
+        !usher__wide_sound(&set[USHER__SET_ID_LIMIT], USHER_ID_LIMIT_MAX))
         return "a limit";
     if (set[USHER__SET_ID_BY] < 1 || set[USHER__SET_ID_BY] > USHER_ID_BY_MAX ||
         set[USHER__SET_ID_STEP] < 1 || set[USHER__SET_ID_STEP] > USHER_ID_N_MAX ||

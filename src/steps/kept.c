@@ -250,7 +250,7 @@ const char *usher__kept_fault(const struct usher_text *kept, const struct usher_
 
     if (kept->size == 0 || !usher_unpack_array(&u, &n) || n < 5 || !usher_unpack_uint(&u, &verb) ||
         verb >> 8 != noun->noun || !usher_unpack_uint(&u, &print) ||
-        !usher_unpack_uint(&u, &status) || status >= USHER_INVALID ||
+        !usher_unpack_uint(&u, &status) || status >= USHER_INVALID || !usher__is_status(status) ||
         !usher_unpack_uint(&u, &version) || !usher_unpack_array(&u, &rows))
         return fault;
     for (n -= 5; rows > 0; rows--) {

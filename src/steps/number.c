@@ -44,7 +44,7 @@ static void defaults(struct usher_scope *scope)
 
 static bool busy(unsigned state)
 {
-    return state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
+    return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
 }
 
 static bool resting(const struct usher_record *r)
@@ -137,7 +137,7 @@ static bool due(const struct usher_record *r, int64_t now)
 static void count(int64_t *counts, const struct usher_record *r, int64_t by)
 {
     counts[r->state] += by;
-    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0)
+    if (r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0)
         counts[USHER__COUNT_RESTING] += by;
     if (aside(r))
         counts[USHER__COUNT_CAPPED] += by;
@@ -146,9 +146,9 @@ static void count(int64_t *counts, const struct usher_record *r, int64_t by)
 static void count_group(int64_t *n, const struct usher_record *r, int64_t by)
 {
     n[USHER__N_TOTAL] += by;
-    if (r->state == USHER_NUMBER_BUSY_UP)
+    if (r->state == USHER_NUMBER_STATE_BUSY_UP)
         n[USHER__N_BUSY_UP] += by;
-    if (r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0)
+    if (r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0)
         n[USHER__N_RESTING] += by;
 }
 
@@ -174,7 +174,7 @@ static void begin(work *w, move *m)
     usher__change_begin(w, &m->c);
     m->from = r->state;
     memset(m->n, 0, sizeof m->n);
-    if (m->from != USHER_NUMBER_NODATA) {
+    if (m->from != USHER_NUMBER_STATE_NODATA) {
         count(w->scope.counts, r, -1);
         count_group(m->n, r, -1);
     }
@@ -245,7 +245,7 @@ static enum usher_status save(work *w, move *m)
 
     if (left)
         r->data.size = 0;
-    if (r->state != USHER_NUMBER_NODATA) {
+    if (r->state != USHER_NUMBER_STATE_NODATA) {
         count(w->scope.counts, r, 1);
         count_group(m->n, r, 1);
         usher__change_save(&m->c, r);
@@ -506,7 +506,7 @@ static enum usher_status simple(work *w, unsigned event)
         return USHER_OK;
     }
     begin(w, &m);
-    if (to.to == USHER_NUMBER_NODATA) {
+    if (to.to == USHER_NUMBER_STATE_NODATA) {
         r->state = to.to;
         status = save(w, &m);
         if (status == USHER_OK)
@@ -515,7 +515,7 @@ static enum usher_status simple(work *w, unsigned event)
         return status == USHER_OK ? keep_and_commit(w, &m) : status;
     }
     settle(w, r, to.to, r->until_ms, w->scope.version);
-    if (m.from != USHER_NUMBER_NODATA)
+    if (m.from != USHER_NUMBER_STATE_NODATA)
         return finish(w, &m);
     r->order = w->scope.version;
     status = save(w, &m);
@@ -554,11 +554,11 @@ static int64_t free_at(const work *w, const struct usher_record *r)
     const int64_t *set = w->scope.settings;
     int64_t at = r->until_ms;
 
-    if (r->state == USHER_NUMBER_BUSY_UP && at != 0)
+    if (r->state == USHER_NUMBER_STATE_BUSY_UP && at != 0)
         at += set[USHER__SET_REST];
-    else if (r->state == USHER_NUMBER_IDLE_UP && at == 0)
+    else if (r->state == USHER_NUMBER_STATE_IDLE_UP && at == 0)
         at = w->now;
-    else if (r->state != USHER_NUMBER_IDLE_UP)
+    else if (r->state != USHER_NUMBER_STATE_IDLE_UP)
         at = 0;
     return at != 0 && capped(&w->scope, r, at) ? usher__day_end(at, set[USHER__SET_ZONE]) : at;
 }
@@ -594,7 +594,7 @@ static enum usher_status next_free(work *w, const struct usher_text *group, int6
         at = free_at(w, &r);
         if (at > 0 && (*best < 0 || at < *best))
             *best = at;
-        if (r.state == USHER_NUMBER_IDLE_UP)
+        if (r.state == USHER_NUMBER_STATE_IDLE_UP)
             rests--;
         else if (at == r.until_ms + w->scope.settings[USHER__SET_REST])
             held = true; /* and no hold behind it is over earlier */
@@ -657,9 +657,9 @@ static enum usher_status exhausted(work *w)
     } else if (all) {
         int64_t total = 0;
 
-        for (int state = USHER_NUMBER_IDLE_DOWN; state <= USHER_NUMBER_BUSY_UP; state++)
+        for (int state = USHER_NUMBER_STATE_IDLE_DOWN; state <= USHER_NUMBER_STATE_BUSY_UP; state++)
             total += counts[state];
-        status = find_shortage(w, NULL, total, counts[USHER_NUMBER_BUSY_UP],
+        status = find_shortage(w, NULL, total, counts[USHER_NUMBER_STATE_BUSY_UP],
                                counts[USHER__COUNT_RESTING], &of);
     } else {
         while (status == USHER_OK && usher__groups_next(&list, &group)) {
@@ -678,11 +678,11 @@ static enum usher_status exhausted(work *w)
     if (status != USHER_OK)
         return status;
     w->reply->status = USHER_EMPTY;
-    n->why = of.total == 0    ? USHER_WHY_NONE
-             : of.busy_up > 0 ? USHER_WHY_BUSY
-             : of.rests > 0   ? USHER_WHY_RESTING
-             : of.capped      ? USHER_WHY_CAPPED
-                              : USHER_WHY_DOWN;
+    n->why = of.total == 0    ? USHER_NUMBER_WHY_NONE
+             : of.busy_up > 0 ? USHER_NUMBER_WHY_BUSY
+             : of.rests > 0   ? USHER_NUMBER_WHY_RESTING
+             : of.capped      ? USHER_NUMBER_WHY_CAPPED
+                              : USHER_NUMBER_WHY_DOWN;
     n->next_ms = of.next;
     return USHER_OK;
 }
@@ -695,10 +695,10 @@ static enum usher_status turned_down(work *w, const struct usher_record *r)
 
     answer(w, USHER_REFUSED, r);
     n->token = 0; /* somebody else's */
-    n->why = busy(r->state)                       ? USHER_WHY_BUSY
-             : r->state == USHER_NUMBER_IDLE_DOWN ? USHER_WHY_DOWN
-             : resting(r)                         ? USHER_WHY_RESTING
-                                                  : USHER_WHY_CAPPED;
+    n->why = busy(r->state)                             ? USHER_NUMBER_WHY_BUSY
+             : r->state == USHER_NUMBER_STATE_IDLE_DOWN ? USHER_NUMBER_WHY_DOWN
+             : resting(r)                               ? USHER_NUMBER_WHY_RESTING
+                                                        : USHER_NUMBER_WHY_CAPPED;
     n->next_ms = at > 0 ? at : -1;
     return count_refusal(w);
 }
@@ -817,13 +817,13 @@ static enum usher_status head(work *w, const struct usher_text *group, struct us
 {
     enum usher_status status;
 
-    if (w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_RANDOM) {
+    if (w->scope.settings[USHER__SET_ORDER] == USHER_NUMBER_ORDER_RANDOM) {
         status = walk_offered(w, group, USHER__RANK_QUEUED, 0, false, r);
         return status != USHER_MISSING ? status : draw(w, group, r);
     }
     status = walk_offered(w, group, 0, 0, false, r);
     if (status != USHER_OK || r->rank < USHER__RANK_QUEUED ||
-        w->scope.settings[USHER__SET_ORDER] == USHER_ORDER_LONGEST_IDLE)
+        w->scope.settings[USHER__SET_ORDER] == USHER_NUMBER_ORDER_LONGEST_IDLE)
         return status;
     return walk_offered(w, group, USHER__RANK_CAPPED, 0, true, r);
 }
@@ -932,7 +932,7 @@ static enum usher_status call_this(work *w, move *m)
     }
     if (status != USHER_OK)
         return status;
-    if (resting(r) || (r->state == USHER_NUMBER_IDLE_UP && capped(&w->scope, r, w->now)))
+    if (resting(r) || (r->state == USHER_NUMBER_STATE_IDLE_UP && capped(&w->scope, r, w->now)))
         claim = USHER__CLAIM_RESTING;
     else if (a->owner.data != NULL)
         claim = busy(r->state) && usher__text_equal(&a->owner, &r->owner) ? USHER__CLAIM_HOLDER
@@ -1188,7 +1188,7 @@ static enum usher_status renew_node(work *w)
             answer_token(w, behind);
             return several(w, USHER_OK, n, true);
         }
-        if (status != USHER_OK && status != USHER_SAME)
+        if (!USHER_IS_DONE(status))
             return status;
     }
     return several(w, status == USHER_MISSING ? USHER_OK : status, n, false);
@@ -1350,8 +1350,8 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.group = r->group;
     row.owner = r->owner;
     row.state = (enum usher_number_state)r->state;
-    row.resting = r->state == USHER_NUMBER_IDLE_UP && r->until_ms != 0;
-    row.capped = r->state == USHER_NUMBER_IDLE_UP && capped(&w->scope, r, w->now);
+    row.resting = r->state == USHER_NUMBER_STATE_IDLE_UP && r->until_ms != 0;
+    row.capped = r->state == USHER_NUMBER_STATE_IDLE_UP && capped(&w->scope, r, w->now);
     row.token = r->token;
     row.until_ms = r->until_ms;
     row.calls_today = calls_on(&w->scope, r, w->now);
@@ -1421,7 +1421,7 @@ static enum usher_status list(work *w)
             n->number_size = r.id.size;
         }
         look(w, &r);
-        all = (w->command->given & USHER_GIVEN_STATE) == 0 || a->state == USHER_NUMBER_BUSY;
+        all = (w->command->given & USHER_GIVEN_STATE) == 0 || a->state == USHER_NUMBER_STATE_BUSY;
         if ((all || r.state == (unsigned)a->state) && (!holds || busy(r.state)))
             status = add_row(w, &r);
         if (status != USHER_OK)
@@ -1437,7 +1437,7 @@ static enum usher_status list(work *w)
 
 static enum usher_status stats(work *w)
 {
-    struct usher_number_stats *s = &w->reply->of.number.of.stats;
+    struct usher_number_statistics *s = &w->reply->of.number.of.stats;
     int64_t counts[USHER_COUNTS];
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
     uint64_t hi = 0, order = 0;
@@ -1466,10 +1466,10 @@ static enum usher_status stats(work *w)
         counts[USHER__COUNT_CAPPED]--;
     if (status != USHER_MISSING)
         return status;
-    s->idle_down = counts[USHER_NUMBER_IDLE_DOWN];
-    s->idle_up = counts[USHER_NUMBER_IDLE_UP];
-    s->busy_down = counts[USHER_NUMBER_BUSY_DOWN];
-    s->busy_up = counts[USHER_NUMBER_BUSY_UP];
+    s->idle_down = counts[USHER_NUMBER_STATE_IDLE_DOWN];
+    s->idle_up = counts[USHER_NUMBER_STATE_IDLE_UP];
+    s->busy_down = counts[USHER_NUMBER_STATE_BUSY_DOWN];
+    s->busy_up = counts[USHER_NUMBER_STATE_BUSY_UP];
     s->total = s->idle_down + s->idle_up + s->busy_down + s->busy_up;
     s->resting = counts[USHER__COUNT_RESTING];
     s->capped = counts[USHER__COUNT_CAPPED];
@@ -1563,7 +1563,7 @@ static const char *scope_fault(const struct usher_scope *scope)
                               set[USHER__SET_STICKY_MAX] | set[USHER__SET_REQUESTS]);
 
     _Static_assert(USHER__SETTINGS == 9, "each setting is looked at");
-    if (set[USHER__SET_ORDER] < 0 || set[USHER__SET_ORDER] > USHER_ORDER_RANDOM)
+    if (set[USHER__SET_ORDER] < 0 || set[USHER__SET_ORDER] > USHER_NUMBER_ORDER_RANDOM)
         return "an order";
     if (any >> SPAN_BITS != 0)
         return "a setting";
@@ -1586,7 +1586,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
         return "is not in the list of a node";
     if (r->kind != USHER_KIND_NUMBER)
         return NULL;
-    if (r->state == USHER_NUMBER_NODATA || r->state >= USHER__NUMBER_STATES)
+    if (r->state == USHER_NUMBER_STATE_NODATA || r->state >= USHER__NUMBER_STATES)
         return "has no known state";
     if (r->slots != usher__number_slots(r->state, r->until_ms))
         return "stands in lists that do not follow from its state";
@@ -1648,7 +1648,7 @@ static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_NUMBER_EXPIRE }, { "V_REST", USHER_NUMBER_REST },
     { "QUEUED", USHER__RANK_QUEUED },    { "ASIDE", USHER__RANK_CAPPED },
     { "DRAW_STEPS", USHER__DRAW_STEPS }, { "PAST_MAX", PAST_MAX },
-    { "FOREVER", USHER__FOREVER },       { "BUSY", USHER_NUMBER_BUSY },
+    { "FOREVER", USHER__FOREVER },       { "BUSY", USHER_NUMBER_STATE_BUSY },
     { "SETTINGS", USHER__SETTINGS },     { NULL, 0 },
 };
 

@@ -69,12 +69,12 @@ static enum usher_status set(struct run *run)
     }
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
-    waited = w->scope.settings[SET_TRIGGER] != USHER_TRIGGER_AUTO;
+    waited = w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO;
     if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
         c.scope->counts[COUNT_OLD_RANKS] = 1;
     memcpy(c.scope->settings, new, sizeof new);
     status = usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL);
-    if (status == USHER_OK && waited && new[SET_TRIGGER] == USHER_TRIGGER_AUTO) {
+    if (status == USHER_OK && waited && new[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO) {
         status = usher__queue_match(run); /* from now on nobody waits for it */
         w->reply->status = USHER_OK;
     }
@@ -181,9 +181,9 @@ static const char *arguments_fault(const work *w)
     /* who is offered or seated, and visits, stand by their order alone */
     if ((v == USHER_QUEUE_LIST || v == USHER_QUEUE_HISTORY) && g->after.data != NULL &&
         (!usher__queue_cursor(&g->after, &hi, &order) ||
-         (hi != 0 && (v == USHER_QUEUE_HISTORY ||
-                      (given(w, USHER_GIVEN_QUEUE_STATE) &&
-                       (g->state == USHER_USER_OFFERED || g->state == USHER_USER_SEATED))))))
+         (hi != 0 && (v == USHER_QUEUE_HISTORY || (given(w, USHER_GIVEN_QUEUE_STATE) &&
+                                                   (g->state == USHER_QUEUE_USER_OFFERED ||
+                                                    g->state == USHER_QUEUE_USER_SEATED))))))
         return "after is not where a page ended";
     return NULL;
 }
@@ -280,8 +280,8 @@ static void defaults(struct usher_scope *scope)
 static const char *state_word(unsigned kind, unsigned state)
 {
     if (kind == K_AGENT)
-        return usher_agent_state_word((enum usher_agent_state)state);
-    return kind == K_USER ? usher_user_state_word((enum usher_user_state)state) : NULL;
+        return usher_queue_agent_state_word((enum usher_queue_agent_state)state);
+    return kind == K_USER ? usher_queue_user_state_word((enum usher_queue_user_state)state) : NULL;
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "agent",  "link", "user",
@@ -290,18 +290,18 @@ static const char *const kinds[USHER_KINDS] = { "?",       "agent",  "link", "us
 static const struct usher__constant constants[] = {
     { "V_EXPIRE", USHER_QUEUE_EXPIRE },
     { "V_REQUEUE", USHER_QUEUE_REQUEUE },
-    { "PATIENCE_LEFT", USHER_PATIENCE_LEFT },
+    { "PATIENCE_LEFT", USHER_QUEUE_PATIENCE_LEFT },
     { "DRAW_STEPS", USHER__DRAW_STEPS },
     { "SETTINGS", SETTINGS },
     { "FIGURES", FIGURES },
-    { "AGENT_PAUSING", USHER_AGENT_PAUSING },
+    { "AGENT_PAUSING", USHER_QUEUE_AGENT_PAUSING },
     { "RANKS", RANKS },
     { "ABSENT_MAX", ABSENT_MAX },
-    { "CAPACITY_MAX", USHER_CAPACITY_MAX },
-    { "PRIORITY_MAX", USHER_PRIORITY_MAX },
-    { "STRATEGY_MAX", USHER_STRATEGY_RANDOM },
-    { "LANES_MAX", USHER_LANES_MAX },
-    { "REJECTS_MAX", USHER_REJECTS_MAX },
+    { "CAPACITY_MAX", USHER_QUEUE_CAPACITY_MAX },
+    { "PRIORITY_MAX", USHER_QUEUE_PRIORITY_MAX },
+    { "STRATEGY_MAX", USHER_QUEUE_STRATEGY_RANDOM },
+    { "LANES_MAX", USHER_QUEUE_LANES_MAX },
+    { "REJECTS_MAX", USHER_QUEUE_REJECTS_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },
     { "FOREVER", USHER__FOREVER },
     { "CHANGE_MAX", USHER_CHANGE_MAX },

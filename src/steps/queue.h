@@ -101,9 +101,9 @@ enum {
 enum { V_PRIORITY, V_SINCE, V_APPLIED, V_SEATED, V_END, V_LOGIN, V_NO };
 #define VISIT_SEPARATOR '\n'
 
-#define LANES_MAX USHER_GROUPS_MAX
+#define LANES_MAX USHER_NUMBER_GROUPS_MAX
 #define NAME_PACKED (USHER_NAME_MAX + 3)
-#define AGENT_DATA (32 + (LANES_MAX + USHER_CAPACITY_MAX) * NAME_PACKED)
+#define AGENT_DATA (32 + (LANES_MAX + USHER_QUEUE_CAPACITY_MAX) * NAME_PACKED)
 #define RANKS (UINT64_C(1) << 40) /* of a strategy */
 #define ABSENT_MAX 10000          /* pauses of agents that are not there */
 #define PASS_MAX USHER__STEP_MAX  /* looked at in vain, for one match */
@@ -114,7 +114,7 @@ static const struct usher_text all_lanes = { "*", 1 };
 struct agent {
     struct usher_record r;
     size_t n_lanes;
-    struct usher_text lanes[LANES_MAX], rooms[USHER_CAPACITY_MAX];
+    struct usher_text lanes[LANES_MAX], rooms[USHER_QUEUE_CAPACITY_MAX];
     int64_t since; /* login */
     bool dirty;
     bool was_open;
@@ -148,7 +148,7 @@ struct act {
     struct lane lanes[3];
     unsigned char agent_data[AGENT_DATA];
     unsigned char visit_data[2 * USHER_NAME_MAX + 1 + 24]; /* the id stands at the end */
-    unsigned char user_data[USHER_REJECTS_MAX * NAME_PACKED + 8];
+    unsigned char user_data[USHER_QUEUE_REJECTS_MAX * NAME_PACKED + 8];
 };
 
 /* Who became open or waits again: to be matched once the changes that did it are written. */
@@ -157,7 +157,7 @@ struct todo {
     uint64_t agents[USHER__EXPIRE_MAX + 2]; /* by login */
     struct {
         uint64_t rank, order;
-    } users[USHER__EXPIRE_MAX + USHER_CAPACITY_MAX];
+    } users[USHER__EXPIRE_MAX + USHER_QUEUE_CAPACITY_MAX];
 };
 
 /* One command. */
@@ -210,22 +210,23 @@ static inline bool goes(const struct usher_record *r)
 }
 
 /* The state of an agent as it is told. */
-static inline enum usher_agent_state shown(const struct usher_record *r)
+static inline enum usher_queue_agent_state shown(const struct usher_record *r)
 {
-    bool in_use = r->state == USHER_AGENT_OFFERED || r->state == USHER_AGENT_BUSY;
+    bool in_use = r->state == USHER_QUEUE_AGENT_OFFERED || r->state == USHER_QUEUE_AGENT_BUSY;
 
-    return in_use && asked(r) ? USHER_AGENT_PAUSING : (enum usher_agent_state)r->state;
+    return in_use && asked(r) ? USHER_QUEUE_AGENT_PAUSING : (enum usher_queue_agent_state)r->state;
 }
 
 static inline bool is_open(const struct usher_record *r)
 {
-    return r->state >= USHER_AGENT_IDLE && r->state <= USHER_AGENT_BUSY &&
+    return r->state >= USHER_QUEUE_AGENT_IDLE && r->state <= USHER_QUEUE_AGENT_BUSY &&
            r->n[A_OFFERS] % 4 == 0 && r->n[A_WRAP] == 0 && used(r) < r->n[A_CAPACITY];
 }
 
 static inline uint64_t place(const struct usher_record *r)
 {
-    return ((uint64_t)(USHER_PRIORITY_MAX - r->n[U_PRIORITY]) << 43) + (uint64_t)r->n[U_SINCE];
+    return ((uint64_t)(USHER_QUEUE_PRIORITY_MAX - r->n[U_PRIORITY]) << 43) +
+           (uint64_t)r->n[U_SINCE];
 }
 
 static inline struct usher_queue_reply *reply_of(work *w)
@@ -330,7 +331,7 @@ unsigned usher__queue_user_move(const struct usher_record *r, unsigned event);
 bool usher__queue_rejects(const struct usher_record *u, const struct usher_text *agent);
 /* @u goes: a step of @act, told as @verb. */
 enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
-                                         enum usher_outcome outcome, unsigned event,
+                                         enum usher_queue_outcome outcome, unsigned event,
                                          enum usher_verb verb, int64_t at);
 /* @u changes from one state to another: its lane's counts follow, and it is stored. */
 enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_record *u,

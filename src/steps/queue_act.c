@@ -26,7 +26,7 @@ bool usher__queue_agent_read(struct agent *a)
     size_t n;
     int64_t capacity = a->r.n[A_CAPACITY];
 
-    if (capacity < 1 || capacity > USHER_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
+    if (capacity < 1 || capacity > USHER_QUEUE_CAPACITY_MAX || !usher_unpack_array(&u, &n) ||
         !usher_unpack_uint(&u, &n_lanes) || n_lanes < 1 || n_lanes > LANES_MAX ||
         (n != 2 + n_lanes + (size_t)capacity && n != 1 + n_lanes + (size_t)capacity))
         return false;
@@ -83,9 +83,9 @@ void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t a
 
     (void)w;
     if (to != a->r.state) {
-        if (a->r.state != USHER_AGENT_GONE)
+        if (a->r.state != USHER_QUEUE_AGENT_GONE)
             counts[a->r.state]--;
-        if (to != USHER_AGENT_GONE)
+        if (to != USHER_QUEUE_AGENT_GONE)
             counts[to]++;
         a->r.n[A_STATE_SINCE] = at;
     }
@@ -93,27 +93,27 @@ void usher__queue_agent_move(work *w, struct act *act, unsigned event, int64_t a
     a->dirty = true;
 }
 
-/* Where the link @r of @a, which is open, stands: see enum usher_strategy.  It follows from what
- * both records say now. */
+/* Where the link @r of @a, which is open, stands: see enum usher_queue_strategy.  It follows from
+ * what both records say now. */
 static void link_place(const struct usher_scope *s, const struct usher_record *a,
                        struct usher_record *r)
 {
     uint64_t rank = 0, base = r->token;
 
     switch (s->settings[SET_STRATEGY]) {
-    case USHER_STRATEGY_LONGEST_IDLE:
+    case USHER_QUEUE_STRATEGY_LONGEST_IDLE:
         rank = used(a) > 0;
         break;
-    case USHER_STRATEGY_FEWEST_SERVED:
+    case USHER_QUEUE_STRATEGY_FEWEST_SERVED:
         rank = (uint64_t)a->n[A_SERVED];
         break;
-    case USHER_STRATEGY_LEAST_BUSY:
+    case USHER_QUEUE_STRATEGY_LEAST_BUSY:
         rank = (uint64_t)used(a);
         break;
-    case USHER_STRATEGY_LEVEL:
+    case USHER_QUEUE_STRATEGY_LEVEL:
         rank = (uint64_t)a->n[A_LEVEL];
         break;
-    case USHER_STRATEGY_RANDOM:
+    case USHER_QUEUE_STRATEGY_RANDOM:
         rank = usher__draw(r->token);
         break;
     default:
@@ -441,7 +441,7 @@ void usher__queue_todo_user(struct run *run, const struct usher_record *r)
     struct todo *t = run->todo;
     unsigned i = t->n_users;
 
-    if (r->state != USHER_USER_WAITING || i == sizeof t->users / sizeof *t->users)
+    if (r->state != USHER_QUEUE_USER_WAITING || i == sizeof t->users / sizeof *t->users)
         return;
     for (; i > 0 && (t->users[i - 1].rank > r->rank ||
                      (t->users[i - 1].rank == r->rank && t->users[i - 1].order > r->order));
@@ -460,15 +460,15 @@ void usher__queue_user_settle(struct usher_record *r, unsigned to)
     r->rank = 0;
     r->slots = 0;
     switch (to) {
-    case USHER_USER_WAITING:
+    case USHER_QUEUE_USER_WAITING:
         r->until_ms = nearer(r->n[U_BEAT], r->n[U_PATIENCE]);
         r->slots = 1u;
         r->rank = place(r);
         break;
-    case USHER_USER_AWAY:
+    case USHER_QUEUE_USER_AWAY:
         r->until_ms = nearer(r->n[U_END], r->n[U_PATIENCE]);
         break;
-    case USHER_USER_OFFERED:
+    case USHER_QUEUE_USER_OFFERED:
         r->until_ms = nearer(r->n[U_BEAT], r->n[U_END]);
         r->slots = 4u;
         break;
@@ -520,9 +520,9 @@ static void reject_add(struct act *act, struct usher_record *u, const struct ush
         return;
     if (u->data.size != 0)
         (void)usher_unpack_array(&at, &n);
-    if (n >= USHER_REJECTS_MAX) {
+    if (n >= USHER_QUEUE_REJECTS_MAX) {
         (void)usher_unpack_text(&at, &text);
-        n = USHER_REJECTS_MAX - 1;
+        n = USHER_QUEUE_REJECTS_MAX - 1;
     }
     usher__pack_array(&p, n + 1);
     while (n-- > 0 && usher_unpack_text(&at, &text))
@@ -538,7 +538,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
 {
     work *w = run->w;
     struct agent *a = &act->agent;
-    bool seated = u->state == USHER_USER_SEATED;
+    bool seated = u->state == USHER_QUEUE_USER_SEATED;
     enum usher_status status = agent_hold(w, act, &u->owner);
     int64_t *n = a->r.n;
 
@@ -574,7 +574,7 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
 
 /* The visit of @u, who still says where it was, is over: as `history` tells of it. */
 static struct usher_queue_row visit_row(const struct act *act, const struct usher_record *u,
-                                        enum usher_outcome outcome, int64_t at)
+                                        enum usher_queue_outcome outcome, int64_t at)
 {
     struct usher_queue_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
 
@@ -586,7 +586,7 @@ static struct usher_queue_row visit_row(const struct act *act, const struct ushe
     row.priority = u->n[U_PRIORITY];
     row.since_ms = u->n[U_SINCE];
     row.applied_ms = u->n[U_APPLIED];
-    row.matched_ms = u->state == USHER_USER_SEATED ? u->n[U_MATCHED] : 0;
+    row.matched_ms = u->state == USHER_QUEUE_USER_SEATED ? u->n[U_MATCHED] : 0;
     row.until_ms = at;
     row.wait_ms = (row.matched_ms != 0 ? row.matched_ms : at) - row.applied_ms;
     row.talk_ms = row.matched_ms != 0 ? at - row.matched_ms : 0;
@@ -597,10 +597,10 @@ static struct usher_queue_row visit_row(const struct act *act, const struct ushe
 /* The visit of @u, or its stay with an agent that went, is over: count it, keep it.  @u still says
  * where it was. */
 static enum usher_status visit_end(work *w, struct act *act, const struct usher_record *u,
-                                   enum usher_outcome outcome, int64_t at)
+                                   enum usher_queue_outcome outcome, int64_t at)
 {
     struct usher_scope *s = act->c.scope;
-    bool seated = u->state == USHER_USER_SEATED;
+    bool seated = u->state == USHER_QUEUE_USER_SEATED;
     int64_t *counts = s->counts;
     struct usher_record v, old;
     struct usher_queue_row row;
@@ -616,10 +616,10 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
         usher__queue_figure(s, l, at, F_FINISHED, 1);
         usher__queue_figure(s, l, at, F_TALK, at - u->n[U_MATCHED]);
     } else {
-        usher__queue_figure(s, l, at, outcome == USHER_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED,
-                            1);
+        usher__queue_figure(s, l, at,
+                            outcome == USHER_QUEUE_OUTCOME_TIMEOUT ? F_TIMEOUT : F_ABANDONED, 1);
     }
-    if (outcome == USHER_OUTCOME_DROPPED)
+    if (outcome == USHER_QUEUE_OUTCOME_DROPPED)
         usher__queue_figure(s, l, at, F_DROPPED, 1);
     row = visit_row(act, u, outcome, at);
     if (w->ops->visit != NULL)
@@ -673,7 +673,7 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
 }
 
 enum usher_status usher__queue_user_gone(struct run *run, struct act *act, struct usher_record *u,
-                                         enum usher_outcome outcome, unsigned event,
+                                         enum usher_queue_outcome outcome, unsigned event,
                                          enum usher_verb verb, int64_t at)
 {
     work *w = run->w;
@@ -707,7 +707,7 @@ enum usher_status usher__queue_user_save(work *w, struct act *act, struct usher_
 
     if (status != USHER_OK)
         return status;
-    if (from != USHER_USER_GONE)
+    if (from != USHER_QUEUE_USER_GONE)
         usher__queue_count(act, l, from, -1);
     usher__queue_count(act, l, u->state, 1);
     usher__change_save(&act->c, u);
@@ -721,10 +721,11 @@ static void patience_back(struct usher_record *u, int64_t at)
 {
     int64_t *n = u->n, left = n[U_PATIENCE] - n[U_MATCHED];
 
-    if (u->state == USHER_USER_SEATED) {
+    if (u->state == USHER_QUEUE_USER_SEATED) {
         n[U_APPLIED] = at;
         if (n[U_PATIENCE] != 0)
-            n[U_PATIENCE] = at + (left > USHER_PATIENCE_LEFT ? left : USHER_PATIENCE_LEFT);
+            n[U_PATIENCE] =
+                at + (left > USHER_QUEUE_PATIENCE_LEFT ? left : USHER_QUEUE_PATIENCE_LEFT);
     } else if (n[U_PATIENCE] != 0 && n[U_PATIENCE] < at) {
         n[U_PATIENCE] = at;
     }
@@ -743,8 +744,8 @@ enum usher_status usher__queue_user_back(struct run *run, struct act *act, struc
         status = room_empty(run, act, u, at);
         if (status == USHER_OK && reject)
             reject_add(act, u, &act->agent.r.id);
-        if (status == USHER_OK && from == USHER_USER_SEATED)
-            status = visit_end(w, act, u, USHER_OUTCOME_REQUEUED, at);
+        if (status == USHER_OK && from == USHER_QUEUE_USER_SEATED)
+            status = visit_end(w, act, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
     }
     if (status != USHER_OK)
         return status;

@@ -147,7 +147,7 @@ enum usher_status usher__queue_login(struct run *run)
     }
     usher__queue_answer_agent(w, USHER_OK, &a->r);
     status = usher__queue_agent_save(w, &act, true);
-    usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_AGENT_GONE, &a->r);
+    usher__queue_act_about(&act, USHER_QUEUE_LOGIN, USHER_QUEUE_AGENT_GONE, &a->r);
     if (status == USHER_OK)
         status = usher__queue_act_commit(w, &act);
     usher__queue_todo_agent(run, a->r.order);
@@ -171,7 +171,7 @@ static enum usher_status logout_absent(work *w, const struct usher_text *id)
     usher__queue_act_step(w, &act);
     absent_erase(&act, &r);
     r.until_ms = 0;
-    usher__queue_act_about(&act, USHER_QUEUE_LOGOUT, USHER_AGENT_PAUSED, &r);
+    usher__queue_act_about(&act, USHER_QUEUE_LOGOUT, USHER_QUEUE_AGENT_PAUSED, &r);
     usher__queue_answer_no_agent(w, USHER_OK, id);
     return usher__queue_act_commit(w, &act);
 }
@@ -289,9 +289,9 @@ enum usher_status usher__queue_free(struct run *run)
             status = usher__queue_first_in_rooms(w, &act, &u);
         if (status == USHER_MISSING)
             break;
-        if (status == USHER_OK && u.state == USHER_USER_SEATED)
-            status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_FREED, USHER__USER_FINISH,
-                                            USHER_QUEUE_FREE, w->now);
+        if (status == USHER_OK && u.state == USHER_QUEUE_USER_SEATED)
+            status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_FREED,
+                                            USHER__USER_FINISH, USHER_QUEUE_FREE, w->now);
         else if (status == USHER_OK)
             status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, true, USHER_QUEUE_FREE,
                                             w->now);

@@ -31,8 +31,8 @@ void usher__queue_answer_agent(work *w, enum usher_status status, const struct u
 
     w->reply->status = status;
     q->state = shown(r);
-    q->login = r->state != USHER_AGENT_GONE ? r->order : 0;
-    q->no = r->state != USHER_AGENT_GONE ? r->n[A_CAPACITY] : 0;
+    q->login = r->state != USHER_QUEUE_AGENT_GONE ? r->order : 0;
+    q->no = r->state != USHER_QUEUE_AGENT_GONE ? r->n[A_CAPACITY] : 0;
     usher__queue_answer_names(w, NULL, &r->id);
 }
 
@@ -59,7 +59,7 @@ static enum usher_status answer_waiting(work *w, const struct usher_record *u, c
 {
     struct usher_queue_reply *q = reply_of(w);
     uint64_t before = 0;
-    int64_t stored = l->r.n[USHER_USER_WAITING - 1] - (u->ref == NULL);
+    int64_t stored = l->r.n[USHER_QUEUE_USER_WAITING - 1] - (u->ref == NULL);
     enum usher_status status = USHER_OK;
 
     /* one who is new is counted already, but not stored */
@@ -75,23 +75,24 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
                                            const struct usher_record *u, uint64_t login,
                                            struct lane *l)
 {
-    static const uint8_t places[] = { USHER_PLACE_NONE, USHER_PLACE_QUEUE, USHER_PLACE_OFFER,
-                                      USHER_PLACE_ROOM, USHER_PLACE_AWAY };
+    static const uint8_t places[] = { USHER_QUEUE_PLACE_NONE, USHER_QUEUE_PLACE_QUEUE,
+                                      USHER_QUEUE_PLACE_OFFER, USHER_QUEUE_PLACE_ROOM,
+                                      USHER_QUEUE_PLACE_AWAY };
     struct usher_queue_reply *q = reply_of(w);
 
     w->reply->status = status;
-    q->place = (enum usher_place)places[u->state];
+    q->place = (enum usher_queue_place)places[u->state];
     q->index = -1;
     q->wait_ms = -1;
     usher__queue_answer_names(w, &u->id, &u->owner);
-    if (u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED) {
+    if (u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_SEATED) {
         q->token = u->token;
         q->no = u->n[U_NO];
         q->login = login;
         q->until_ms = u->n[U_END];
         return login != 0 ? USHER_OK : usher__queue_login_of(w, &u->owner, &q->login);
     }
-    if (u->state == USHER_USER_WAITING) {
+    if (u->state == USHER_QUEUE_USER_WAITING) {
         struct act act;
         enum usher_status read = USHER_OK;
 

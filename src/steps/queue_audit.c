@@ -18,9 +18,9 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (i != SET_ZONE && (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX))
             return "a setting";
-    if (scope->settings[SET_TRIGGER] > USHER_TRIGGER_PULL ||
-        scope->settings[SET_STRATEGY] > USHER_STRATEGY_RANDOM ||
-        scope->settings[SET_REQUEUE] > USHER_REQUEUE_DROP)
+    if (scope->settings[SET_TRIGGER] > USHER_QUEUE_TRIGGER_PULL ||
+        scope->settings[SET_STRATEGY] > USHER_QUEUE_STRATEGY_RANDOM ||
+        scope->settings[SET_REQUEUE] > USHER_QUEUE_REQUEUE_DROP)
         return "a setting";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;
 }
@@ -41,17 +41,17 @@ static const char *agent_fault(const struct usher_record *r)
         r->slots != (4u | (r->until_ms != 0 ? 2u : 0)))
         return "stands in lists that do not follow from its state";
     switch (r->state) {
-    case USHER_AGENT_IDLE:
+    case USHER_QUEUE_AGENT_IDLE:
         return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0
                    ? "is idle and has something to do"
                    : NULL;
-    case USHER_AGENT_OFFERED:
+    case USHER_QUEUE_AGENT_OFFERED:
         return r->n[A_SEATED] != 0 || (n == 0 && !goes(r)) ? "is offered to, but not" : NULL;
-    case USHER_AGENT_BUSY:
+    case USHER_QUEUE_AGENT_BUSY:
         return r->n[A_SEATED] == 0 && !goes(r) ? "is busy without a user" : NULL;
-    case USHER_AGENT_WRAPUP:
+    case USHER_QUEUE_AGENT_WRAPUP:
         return n != 0 || r->n[A_WRAP] == 0 ? "is in wrap-up without an end" : NULL;
-    case USHER_AGENT_PAUSED:
+    case USHER_QUEUE_AGENT_PAUSED:
         return n != 0 || r->n[A_OFFERS] != 0 || r->n[A_WRAP] != 0 ? "is paused and has users"
                                                                   : NULL;
     default:
@@ -63,9 +63,9 @@ static const char *user_fault(const struct usher_record *r)
 {
     struct usher_record should = *r;
 
-    if (r->state == USHER_USER_GONE || r->state > USHER_USER_AWAY)
+    if (r->state == USHER_QUEUE_USER_GONE || r->state > USHER_QUEUE_USER_AWAY)
         return "has no known state";
-    if (r->n[U_PRIORITY] < 0 || r->n[U_PRIORITY] > USHER_PRIORITY_MAX || r->n[U_SINCE] < 0 ||
+    if (r->n[U_PRIORITY] < 0 || r->n[U_PRIORITY] > USHER_QUEUE_PRIORITY_MAX || r->n[U_SINCE] < 0 ||
         r->n[U_SINCE] > USHER_QUEUE_TIME_MAX)
         return "has no place";
     usher__queue_user_settle(&should, r->state);
@@ -73,9 +73,9 @@ static const char *user_fault(const struct usher_record *r)
         return "stands in lists that do not follow from its state";
     if ((r->owner.size != 0) != (r->n[U_NO] != 0) || should.owner.size != r->owner.size)
         return "is in a room of nobody, or in none of somebody";
-    if (r->state == USHER_USER_OFFERED && r->n[U_END] == 0)
+    if (r->state == USHER_QUEUE_USER_OFFERED && r->n[U_END] == 0)
         return "is offered without an end";
-    if (r->state == USHER_USER_AWAY && r->n[U_END] == 0)
+    if (r->state == USHER_QUEUE_USER_AWAY && r->n[U_END] == 0)
         return "is away without an end";
     return r->group.size == 0 ? "is in no lane" : NULL;
 }
@@ -137,7 +137,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
     case K_AGENT: {
         struct agent a;
 
-        if (r->state > USHER_AGENT_PAUSED)
+        if (r->state > USHER_QUEUE_AGENT_PAUSED)
             break;
         t->counts[r->state]++;
         a.r = *r;
@@ -165,7 +165,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         t->sums[3] += text_hash(link_login(&r->id), &r->owner);
         break;
     case K_USER:
-        if (r->state > USHER_USER_AWAY)
+        if (r->state > USHER_QUEUE_USER_AWAY)
             break;
         t->counts[COUNT_USERS + r->state]++;
         t->sum[1] += text_hash(r->state, &r->group);
@@ -174,7 +174,7 @@ void usher__queue_tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case K_LANE:
         t->counts[COUNT_LANES]++;
-        for (uint32_t state = USHER_USER_WAITING; state <= USHER_USER_AWAY; state++)
+        for (uint32_t state = USHER_QUEUE_USER_WAITING; state <= USHER_QUEUE_USER_AWAY; state++)
             usher__tally_add(&t->sums[1], r->n[state - 1], text_hash(state, &r->id));
         break;
     case K_VISIT:

@@ -54,15 +54,15 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     status = usher__queue_first_in_rooms(w, &act, &u);
     *ret_gone = status == USHER_MISSING;
     if (status == USHER_OK) {
-        bool offered = u.state == USHER_USER_OFFERED; /* which it has missed then */
+        bool offered = u.state == USHER_QUEUE_USER_OFFERED; /* which it has missed then */
 
         act.agent.r.n[A_OFFERS] += goes(r) ? 0 : 2;
-        if (offered || w->scope.settings[SET_REQUEUE] == USHER_REQUEUE_FRONT)
+        if (offered || w->scope.settings[SET_REQUEUE] == USHER_QUEUE_REQUEUE_FRONT)
             status = usher__queue_user_back(run, &act, &u, USHER__USER_BACK, offered,
                                             USHER_QUEUE_REQUEUE, at);
         else
-            status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_DROPPED, USHER__USER_DROP,
-                                            USHER_QUEUE_REQUEUE, at);
+            status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_DROPPED,
+                                            USHER__USER_DROP, USHER_QUEUE_REQUEUE, at);
         if (status == USHER_OK)
             status = usher__queue_act_commit(w, &act);
         return status;
@@ -74,7 +74,7 @@ enum usher_status usher__queue_agent_leave(struct run *run, const struct usher_r
     usher__queue_act_about(&act, verb, from, &act.agent.r);
     status = usher__queue_links_erase(w, &act);
     if (status == USHER_OK && event == USHER__AGENT_LOST &&
-        (from == USHER_AGENT_PAUSED || from == USHER_AGENT_PAUSING)) {
+        (from == USHER_QUEUE_AGENT_PAUSED || from == USHER_QUEUE_AGENT_PAUSING)) {
         struct usher_record absent = { .kind = K_ABSENT, .id = r->id, .until_ms = USHER__FOREVER };
 
         status = usher__change_remember(w, &act.c, &absent, &act.c.scope->counts[COUNT_ABSENT],
@@ -120,24 +120,25 @@ enum usher_status usher__queue_expire_user(struct run *run, const struct usher_r
     int64_t at = r->until_ms;
     struct usher_record u = *r;
     const int64_t *n = u.n;
-    bool waits = u.state == USHER_USER_WAITING || u.state == USHER_USER_AWAY;
+    bool waits = u.state == USHER_QUEUE_USER_WAITING || u.state == USHER_QUEUE_USER_AWAY;
     struct act act;
     enum usher_status status;
 
     usher__queue_act_init(&act);
     if (waits && n[U_PATIENCE] != 0 && n[U_PATIENCE] <= at)
-        status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_TIMEOUT, USHER__USER_TIMEOUT,
+        status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_TIMEOUT,
+                                        USHER__USER_TIMEOUT, USHER_QUEUE_EXPIRE, at);
+    else if (u.state == USHER_QUEUE_USER_AWAY)
+        status = usher__queue_user_gone(run, &act, &u, USHER_QUEUE_OUTCOME_LOST, USHER__USER_DROP,
                                         USHER_QUEUE_EXPIRE, at);
-    else if (u.state == USHER_USER_AWAY)
-        status = usher__queue_user_gone(run, &act, &u, USHER_OUTCOME_LOST, USHER__USER_DROP,
-                                        USHER_QUEUE_EXPIRE, at);
-    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at && u.state != USHER_USER_SEATED &&
+    else if (n[U_BEAT] != 0 && n[U_BEAT] <= at && u.state != USHER_QUEUE_USER_SEATED &&
              w->scope.settings[SET_GRACE] > 0)
         status =
             usher__queue_user_back(run, &act, &u, USHER__USER_AWAY, false, USHER_QUEUE_EXPIRE, at);
     else if (n[U_BEAT] != 0 && n[U_BEAT] <= at)
         status = usher__queue_user_gone(
-            run, &act, &u, u.state == USHER_USER_SEATED ? USHER_OUTCOME_CUT : USHER_OUTCOME_LOST,
+            run, &act, &u,
+            u.state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_CUT : USHER_QUEUE_OUTCOME_LOST,
             USHER__USER_DROP, USHER_QUEUE_EXPIRE, at);
     else
         status =

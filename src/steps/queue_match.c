@@ -71,8 +71,9 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
     u->token = act->c.scope->version;
     u->n[U_MATCHED] = w->now;
     u->n[U_NO] = no;
-    status = usher__queue_user_save(w, act, u, stored ? USHER_USER_WAITING : USHER_USER_GONE);
-    usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_USER_WAITING, u);
+    status = usher__queue_user_save(w, act, u,
+                                    stored ? USHER_QUEUE_USER_WAITING : USHER_QUEUE_USER_GONE);
+    usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_QUEUE_USER_WAITING, u);
     if (status == USHER_OK && run->matched_rows) {
         struct usher_queue_row row;
 
@@ -131,9 +132,10 @@ static enum usher_status link_next(work *w, const struct usher_text *lane, uint6
 static enum usher_status pick_of(work *w, const struct usher_record *u, bool refused,
                                  struct usher_record *a)
 {
-    bool random = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_RANDOM, turned = !random;
+    bool random = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_RANDOM, turned = !random;
     uint64_t version = w->scope.version + 1,
-             rank = random ? USHER_STRATEGY_RANDOM * RANKS + usher__draw(version) : 0, order = 0;
+             rank = random ? USHER_QUEUE_STRATEGY_RANDOM * RANKS + usher__draw(version) : 0,
+             order = 0;
     uint32_t left = random ? usher__draw_step(version) : 0;
     bool any = false;
 
@@ -171,8 +173,8 @@ enum usher_status usher__queue_pick(work *w, const struct usher_record *u, struc
 {
     enum usher_status status;
 
-    if (w->scope.counts[USHER_AGENT_IDLE] + w->scope.counts[USHER_AGENT_OFFERED] +
-            w->scope.counts[USHER_AGENT_BUSY] ==
+    if (w->scope.counts[USHER_QUEUE_AGENT_IDLE] + w->scope.counts[USHER_QUEUE_AGENT_OFFERED] +
+            w->scope.counts[USHER_QUEUE_AGENT_BUSY] ==
         0)
         return USHER_MISSING;
     status = pick_of(w, u, false, a);
@@ -218,7 +220,8 @@ enum usher_status usher__queue_match_agent_once(struct run *run, struct act *act
     struct usher_record best, r;
     bool found = false;
 
-    if (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] == 0 || !is_open(&a->r) || due(w, &a->r))
+    if (w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] == 0 || !is_open(&a->r) ||
+        due(w, &a->r))
         return USHER_MISSING;
     for (size_t i = 0; i < a->n_lanes; i++) {
         bool all = usher__text_equal(&a->lanes[i], &all_lanes);
@@ -307,7 +310,7 @@ enum usher_status usher__queue_settle(struct run *run)
 {
     work *w = run->w;
     struct todo *t = run->todo;
-    bool again = w->scope.settings[SET_TRIGGER] == USHER_TRIGGER_AUTO;
+    bool again = w->scope.settings[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO;
     enum usher_status status = USHER_OK;
 
     while (again && status == USHER_OK) {
@@ -315,7 +318,7 @@ enum usher_status usher__queue_settle(struct run *run)
 
         run->passed = false;
         for (unsigned i = 0; status == USHER_OK && i < t->n_agents; i++)
-            status = match_agent(run, t->agents[i], USHER_CAPACITY_MAX);
+            status = match_agent(run, t->agents[i], USHER_QUEUE_CAPACITY_MAX);
         for (unsigned i = 0; status == USHER_OK && i < t->n_users; i++)
             status = match_user(run, t->users[i].rank, t->users[i].order);
         /* the agent that it was left to may have another one now */
@@ -374,7 +377,7 @@ enum usher_status usher__queue_match(struct run *run)
         uint64_t rank = 0, order = 0;
 
         before = run->n_matched;
-        while (w->scope.counts[COUNT_USERS + USHER_USER_WAITING] > 0) {
+        while (w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] > 0) {
             struct usher_record link, a;
 
             status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);

@@ -43,8 +43,9 @@ enum usher_status usher__queue_list(work *w)
 {
     const struct usher_queue_args *g = args(w);
     struct usher_queue_reply *q = reply_of(w);
-    unsigned state = given(w, USHER_GIVEN_QUEUE_STATE) ? (unsigned)g->state : USHER_USER_WAITING;
-    uint8_t slot = state == USHER_USER_WAITING ? 0 : state == USHER_USER_AWAY ? 1 : 2;
+    unsigned state =
+        given(w, USHER_GIVEN_QUEUE_STATE) ? (unsigned)g->state : USHER_QUEUE_USER_WAITING;
+    uint8_t slot = state == USHER_QUEUE_USER_WAITING ? 0 : state == USHER_QUEUE_USER_AWAY ? 1 : 2;
     const struct usher_text *lane = g->lane.data != NULL ? &g->lane : NULL;
     uint64_t hi = 0, order = 0;
     size_t max = rows_max(w);
@@ -175,7 +176,7 @@ static enum usher_status longest_wait(work *w, const struct usher_text *lane, in
             return status;
         if (w->now - r.n[U_SINCE] > *ret)
             *ret = w->now - r.n[U_SINCE];
-        rank = ((uint64_t)(USHER_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
+        rank = ((uint64_t)(USHER_QUEUE_PRIORITY_MAX - r.n[U_PRIORITY]) << 43) +
                (uint64_t)USHER_QUEUE_TIME_MAX;
         order = (UINT64_C(1) << 53) - 1;
     }
@@ -199,7 +200,7 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
                 status = w->ops->find(w->txn, &w->scope, K_AGENT, &server.group, &a);
             if (status != USHER_OK)
                 return status == USHER_MISSING ? damaged(w) : status;
-            if (a.state < USHER_AGENT_IDLE || a.state > USHER_AGENT_PAUSED)
+            if (a.state < USHER_QUEUE_AGENT_IDLE || a.state > USHER_QUEUE_AGENT_PAUSED)
                 return damaged(w);
             counts[a.state]++;
             order = server.order;
@@ -211,9 +212,9 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
 enum usher_status usher__queue_stats(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_stats *s = &reply_of(w)->of.stats;
+    struct usher_queue_statistics *s = &reply_of(w)->of.stats;
     const int64_t *counts = w->scope.counts;
-    int64_t of_lane[USHER_AGENT_PAUSED + 1] = { 0 };
+    int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
     int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
     struct usher_text id = { NULL, 0 };
     enum usher_status status = USHER_OK;
@@ -240,10 +241,10 @@ enum usher_status usher__queue_stats(work *w)
         status = usher__queue_lane_hold(w, &act, &id, &l);
         if (status != USHER_OK)
             return status;
-        s->waiting += l->r.n[USHER_USER_WAITING - 1];
-        s->away += l->r.n[USHER_USER_AWAY - 1];
-        s->offered += l->r.n[USHER_USER_OFFERED - 1];
-        s->seated += l->r.n[USHER_USER_SEATED - 1];
+        s->waiting += l->r.n[USHER_QUEUE_USER_WAITING - 1];
+        s->away += l->r.n[USHER_QUEUE_USER_AWAY - 1];
+        s->offered += l->r.n[USHER_QUEUE_USER_OFFERED - 1];
+        s->seated += l->r.n[USHER_QUEUE_USER_SEATED - 1];
         for (int i = F_SEATED; i <= F_DROPPED && figure(l, F_DAY) == day; i++)
             f[i] += figure(l, i);
         if (g->lane.data != NULL)
@@ -258,11 +259,11 @@ enum usher_status usher__queue_stats(work *w)
             return status;
         counts = of_lane;
     }
-    s->idle = counts[USHER_AGENT_IDLE];
-    s->ringing = counts[USHER_AGENT_OFFERED];
-    s->busy = counts[USHER_AGENT_BUSY];
-    s->wrapup = counts[USHER_AGENT_WRAPUP];
-    s->paused = counts[USHER_AGENT_PAUSED];
+    s->idle = counts[USHER_QUEUE_AGENT_IDLE];
+    s->ringing = counts[USHER_QUEUE_AGENT_OFFERED];
+    s->busy = counts[USHER_QUEUE_AGENT_BUSY];
+    s->wrapup = counts[USHER_QUEUE_AGENT_WRAPUP];
+    s->paused = counts[USHER_QUEUE_AGENT_PAUSED];
     s->agents = s->idle + s->ringing + s->busy + s->wrapup + s->paused;
     s->seated_today = f[F_SEATED];
     s->abandoned_today = f[F_ABANDONED];

@@ -21,15 +21,15 @@ static enum usher_status user_alive(struct run *run, struct usher_record *u)
     unsigned from = u->state;
     enum usher_status status;
 
-    if (from != USHER_USER_AWAY) {
+    if (from != USHER_QUEUE_USER_AWAY) {
         unsigned slots = u->slots & 5u;
 
         if (u->n[U_BEAT] == at)
             return USHER_OK;
         u->n[U_BEAT] = at;
-        u->until_ms = from == USHER_USER_WAITING   ? nearer(at, u->n[U_PATIENCE])
-                      : from == USHER_USER_OFFERED ? nearer(at, u->n[U_END])
-                                                   : at;
+        u->until_ms = from == USHER_QUEUE_USER_WAITING   ? nearer(at, u->n[U_PATIENCE])
+                      : from == USHER_QUEUE_USER_OFFERED ? nearer(at, u->n[U_END])
+                                                         : at;
         u->slots = (uint8_t)(slots | (u->until_ms != 0 ? 2u : 0));
         return usher__queue_heartbeat(w, u);
     }
@@ -57,7 +57,7 @@ static enum usher_status tell_user(struct run *run, enum usher_status status)
 /* The user is here: it says that it is alive, and is told where it is. */
 static enum usher_status user_again(struct run *run, struct usher_record *u, bool apply)
 {
-    bool back = u->state == USHER_USER_AWAY;
+    bool back = u->state == USHER_QUEUE_USER_AWAY;
     enum usher_status status = user_alive(run, u);
 
     if (status == USHER_OK)
@@ -83,7 +83,7 @@ int64_t usher__queue_agents_now(const struct usher_scope *s)
 {
     int64_t n = 0;
 
-    for (int i = USHER_AGENT_IDLE; i <= USHER_AGENT_PAUSED; i++)
+    for (int i = USHER_QUEUE_AGENT_IDLE; i <= USHER_QUEUE_AGENT_PAUSED; i++)
         n += s->counts[i];
     return n;
 }
@@ -97,7 +97,7 @@ static enum usher_status lane_comes(work *w, const struct lane *l, struct usher_
     if (l->r.ref != NULL)
         return USHER_MISSING;
     status = usher__queue_lane_over(w, over);
-    if (status == USHER_MISSING && w->scope.counts[COUNT_LANES] >= USHER_LANES_MAX)
+    if (status == USHER_MISSING && w->scope.counts[COUNT_LANES] >= USHER_QUEUE_LANES_MAX)
         return usher__say(w->reply, USHER_FULL, "the queue has as many lanes as it can have");
     return status;
 }
@@ -113,7 +113,7 @@ enum usher_status usher__queue_apply(struct run *run)
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
     const int64_t *set = w->scope.settings, *counts = w->scope.counts;
-    bool automatic = set[SET_TRIGGER] == USHER_TRIGGER_AUTO, found = false, alone;
+    bool automatic = set[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO, found = false, alone;
     struct act act;
     struct usher_record u, new, a, over;
     struct lane *l;
@@ -170,9 +170,10 @@ enum usher_status usher__queue_apply(struct run *run)
         if (status != USHER_OK)
             return status;
     }
-    alone = l->r.n[USHER_USER_WAITING - 1] == 0;
+    alone = l->r.n[USHER_QUEUE_USER_WAITING - 1] == 0;
     if (set[SET_LIMIT] > 0 && !found &&
-        counts[COUNT_USERS + USHER_USER_WAITING] + counts[COUNT_USERS + USHER_USER_AWAY] >=
+        counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] +
+                counts[COUNT_USERS + USHER_QUEUE_USER_AWAY] >=
             set[SET_LIMIT]) {
         usher__say(w->reply, USHER_FULL, "as many users wait as may");
         return USHER_OK;
@@ -184,13 +185,13 @@ enum usher_status usher__queue_apply(struct run *run)
     if (status == USHER_OK)
         lane_goes(&act, &over);
     usher__queue_user_settle(&new, usher__queue_user_move(&new, USHER__USER_APPLY));
-    usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_USER_GONE, &new);
+    usher__queue_act_about(&act, USHER_QUEUE_APPLY, USHER_QUEUE_USER_GONE, &new);
     if (found && alone) {
         token_login = act.agent.r.order;
         status = usher__queue_give(run, &act, &new, false);
     } else {
         act.has_agent = false;
-        status = usher__queue_user_save(w, &act, &new, USHER_USER_GONE);
+        status = usher__queue_user_save(w, &act, &new, USHER_QUEUE_USER_GONE);
         if (found)
             usher__queue_todo_user(run, &new);
     }
@@ -213,7 +214,7 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
 {
     enum usher_status status;
 
-    if (run->w->scope.settings[SET_TRIGGER] != USHER_TRIGGER_AUTO)
+    if (run->w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO)
         return USHER_OK;
     status = usher__queue_match_agent_once(run, act, false);
     run->todo->n_agents--; /* room_empty() put it there: one room is free, one match is all */
@@ -222,7 +223,7 @@ static enum usher_status next_at_once(struct run *run, struct act *act)
 
 /* @act is begun by nobody yet; it may hold the agent. */
 static enum usher_status end_visit(struct run *run, struct act *act, struct usher_record *u,
-                                   enum usher_outcome outcome, unsigned event)
+                                   enum usher_queue_outcome outcome, unsigned event)
 {
     work *w = run->w;
     struct usher_queue_reply *q = reply_of(w);
@@ -258,7 +259,8 @@ enum usher_status usher__queue_leave(struct run *run)
         return status;
     usher__queue_act_init(&act);
     return end_visit(run, &act, &u,
-                     u.state == USHER_USER_SEATED ? USHER_OUTCOME_SEATED : USHER_OUTCOME_LEFT,
+                     u.state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_SEATED
+                                                        : USHER_QUEUE_OUTCOME_LEFT,
                      USHER__USER_LEAVE);
 }
 
@@ -371,7 +373,7 @@ enum usher_status usher__queue_finish(struct run *run)
         usher__say(w->reply, USHER_REFUSED, "nobody is seated there");
         return USHER_OK;
     }
-    return end_visit(run, &act, &u, USHER_OUTCOME_SEATED, USHER__USER_FINISH);
+    return end_visit(run, &act, &u, USHER_QUEUE_OUTCOME_SEATED, USHER__USER_FINISH);
 }
 
 /* accept and reject: the agent and the user named, if they have to do with each other. */
@@ -430,7 +432,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
     from = u.state;
     move = usher__machine_move(&usher__user_machine, from,
                                accept ? USHER__USER_SEAT : USHER__USER_BACK);
-    if (!accept && from == USHER_USER_SEATED)
+    if (!accept && from == USHER_QUEUE_USER_SEATED)
         move.status = USHER_REFUSED; /* it is no offer any more */
     if (move.status != USHER_OK)
         return not_offered(w, (enum usher_status)move.status);
@@ -452,7 +454,7 @@ enum usher_status usher__queue_accept_or_reject(struct run *run, bool accept)
         u.n[U_MATCHED] = w->now;
         u.n[U_END] = 0;
         usher__queue_seated(w, &act, l, &u);
-        act.agent.served = w->scope.settings[SET_STRATEGY] == USHER_STRATEGY_FEWEST_SERVED;
+        act.agent.served = w->scope.settings[SET_STRATEGY] == USHER_QUEUE_STRATEGY_FEWEST_SERVED;
         u.state = move.to;
         u.until_ms = u.n[U_BEAT];
         u.slots = (uint8_t)(4u | (u.until_ms != 0 ? 2u : 0));
@@ -506,7 +508,7 @@ enum usher_status usher__queue_move(struct run *run)
     usher__queue_act_step(w, &act);
     if (status == USHER_OK)
         lane_goes(&act, &over);
-    if (new.state == USHER_USER_WAITING)
+    if (new.state == USHER_QUEUE_USER_WAITING)
         new.rank = place(&new);
     usher__queue_count(&act, from, u.state, -1);
     usher__queue_count(&act, to, u.state, 1);

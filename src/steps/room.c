@@ -118,7 +118,7 @@ static bool room_lost(work *w, uint64_t version)
 
 static unsigned state_of(const work *w)
 {
-    return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_CLOSED;
+    return w->scope.ref != NULL ? (unsigned)w->scope.counts[COUNT_STATE] : USHER_ROOM_STATE_CLOSED;
 }
 
 static struct usher__move room_move(const work *w, unsigned event)
@@ -146,7 +146,8 @@ static void answer_name(work *w, const struct usher_text *name)
     r->name[name->size] = '\0';
 }
 
-static enum usher_status add_row(work *w, enum usher_room_item kind, const struct usher_record *r)
+static enum usher_status add_row(work *w, enum usher_room_row_kind kind,
+                                 const struct usher_record *r)
 {
     struct usher_room_row row;
 
@@ -156,7 +157,7 @@ static enum usher_status add_row(work *w, enum usher_room_item kind, const struc
     row.owner = r->owner;
     row.value = r->data;
     row.version = r->order;
-    if (kind == USHER_ROOM_MEMBER_ROW) {
+    if (kind == USHER_ROOM_ROW_MEMBER) {
         row.state = r->state;
         row.since_ms = r->n[N_JOINED];
         row.seen_ms = (int64_t)r->rank;
@@ -224,7 +225,7 @@ static enum usher_status commit(work *w, change *c, enum usher_verb verb, unsign
     enum usher_status status;
 
     link->was = (uint64_t)counts[COUNT_MARK];
-    if (counts[COUNT_STATE] == USHER_ROOM_CLOSING) {
+    if (counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING) {
         counts[COUNT_MARK] = 0;
         return usher__change_commit(w, c, verb, from, to, r);
     }
@@ -285,7 +286,7 @@ static enum usher_status finish(work *w, change *c, unsigned from, unsigned to,
 
 static bool present(const struct usher_record *r)
 {
-    return r->state >= USHER_MEMBER_HERE && r->state <= USHER_MEMBER_OFFLINE;
+    return r->state >= USHER_ROOM_MEMBER_HERE && r->state <= USHER_ROOM_MEMBER_OFFLINE;
 }
 
 static struct usher__move member_move(unsigned state, unsigned event)
@@ -305,9 +306,9 @@ static int64_t deadline(const struct usher_scope *s, unsigned state, int64_t see
 {
     const int64_t *set = s->settings;
 
-    if (state == USHER_MEMBER_OFFLINE)
+    if (state == USHER_ROOM_MEMBER_OFFLINE)
         return at + set[SET_GRACE];
-    if (state == USHER_MEMBER_HERE && fades(s))
+    if (state == USHER_ROOM_MEMBER_HERE && fades(s))
         return seen + set[SET_AWAY];
     return set[SET_TTL] > 0 ? seen + set[SET_TTL] : 0;
 }
@@ -323,11 +324,11 @@ static void settle(const struct usher_scope *s, struct usher_record *r, unsigned
 /* What happens to @r at its deadline. */
 static unsigned due_event(const struct usher_scope *s, const struct usher_record *r)
 {
-    if (r->state == USHER_MEMBER_BANNED)
+    if (r->state == USHER_ROOM_MEMBER_BANNED)
         return USHER__MEMBER_UNBAN;
-    if (r->state == USHER_MEMBER_HERE && fades(s))
+    if (r->state == USHER_ROOM_MEMBER_HERE && fades(s))
         return USHER__MEMBER_FADE;
-    if (r->state != USHER_MEMBER_OFFLINE && s->settings[SET_GRACE] > 0)
+    if (r->state != USHER_ROOM_MEMBER_OFFLINE && s->settings[SET_GRACE] > 0)
         return USHER__MEMBER_DROP;
     return USHER__MEMBER_EXPIRE;
 }
@@ -379,7 +380,7 @@ static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_
 {
     bool sweeps = w->command->verb == USHER_ROOM_SWEEP;
     change c;
-    enum usher_status status = sweeps ? add_row(w, USHER_ROOM_MEMBER_ROW, r) : USHER_OK;
+    enum usher_status status = sweeps ? add_row(w, USHER_ROOM_ROW_MEMBER, r) : USHER_OK;
 
     if (status != USHER_OK)
         return status;
@@ -387,7 +388,7 @@ static enum usher_status remove_one(work *w, struct usher_record *r, enum usher_
     usher__change_erase(&c, r);
     status = drop(w, &c, r, at);
     if (status == USHER_OK)
-        status = commit(w, &c, verb, r->state, USHER_MEMBER_ABSENT, r);
+        status = commit(w, &c, verb, r->state, USHER_ROOM_MEMBER_ABSENT, r);
     if (status != USHER_OK && sweeps) /* which may end well all the same */
         w->reply->of.room.n_rows--;
     return status;
@@ -446,8 +447,8 @@ static enum usher_status close_begin(work *w, enum usher_verb verb)
     change c;
 
     usher__change_begin(w, &c);
-    c.scope->counts[COUNT_STATE] = USHER_ROOM_CLOSING;
-    return commit(w, &c, verb, from, USHER_ROOM_CLOSING, NULL);
+    c.scope->counts[COUNT_STATE] = USHER_ROOM_STATE_CLOSING;
+    return commit(w, &c, verb, from, USHER_ROOM_STATE_CLOSING, NULL);
 }
 
 #define PHASES 6
@@ -540,7 +541,7 @@ static enum usher_status close_step(work *w, uint64_t *ret_n)
         return USHER_OK;
     usher__change_begin(w, &c);
     c.scope->erase = true;
-    return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_CLOSING,
+    return usher__change_commit(w, &c, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING,
                                 room_move(w, USHER__ROOM_DONE).to, NULL);
 }
 
@@ -640,7 +641,7 @@ static enum usher_status look(work *w, bool *ret_open, uint64_t *ret_members)
     enum usher_status status = USHER_OK;
 
     *ret_members = 0;
-    *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_CLOSING;
+    *ret_open = s->ref != NULL && s->counts[COUNT_STATE] != USHER_ROOM_STATE_CLOSING;
     if (!*ret_open)
         return USHER_OK;
     while (s->due_ms <= w->now &&
@@ -651,11 +652,11 @@ static enum usher_status look(work *w, bool *ret_open, uint64_t *ret_members)
         while (present(&r) && due(&r, w->now)) {
             unsigned to = member_move(r.state, due_event(s, &r)).to;
 
-            if (to != USHER_MEMBER_ABSENT) {
+            if (to != USHER_ROOM_MEMBER_ABSENT) {
                 settle(s, &r, to, r.until_ms);
                 continue;
             }
-            r.state = USHER_MEMBER_ABSENT;
+            r.state = USHER_ROOM_MEMBER_ABSENT;
             members--;
             if (r.until_ms > empty)
                 empty = r.until_ms;
@@ -676,7 +677,7 @@ static bool gate(work *w, unsigned event)
 {
     struct usher__move move = room_move(w, event);
 
-    if (move.status == USHER_OK || move.status == USHER_SAME)
+    if (USHER_IS_DONE(move.status))
         return true;
     answer(w, (enum usher_status)move.status);
     return false;
@@ -731,16 +732,16 @@ static enum usher_status open_room(work *w)
     change c;
 
     /* a new room begins with a clock of its own, whoever has erased the old one */
-    if (state == USHER_ROOM_CLOSED && given(w, USHER_GIVEN_NOW))
+    if (state == USHER_ROOM_STATE_CLOSED && given(w, USHER_GIVEN_NOW))
         w->now = w->command->now_ms;
-    else if (state == USHER_ROOM_CLOSED && w->context->now_ms != 0)
+    else if (state == USHER_ROOM_STATE_CLOSED && w->context->now_ms != 0)
         w->now = w->context->now_ms;
 
     memcpy(new, w->scope.settings, sizeof new);
     for (int i = 0; i < SETTINGS; i++)
         if (given(w, from[i].bit))
             new[i] = from[i].value;
-    if (state != USHER_ROOM_CLOSED && memcmp(new, w->scope.settings, sizeof new) != 0)
+    if (state != USHER_ROOM_STATE_CLOSED && memcmp(new, w->scope.settings, sizeof new) != 0)
         event = USHER__ROOM_TUNE;
     move = room_move(w, event);
     if (move.status != USHER_OK) {
@@ -754,7 +755,7 @@ static enum usher_status open_room(work *w)
     usher__change_begin(w, &c);
     memcpy(c.scope->settings, new, sizeof new);
     c.scope->counts[COUNT_STATE] = move.to;
-    if (state == USHER_ROOM_CLOSED) {
+    if (state == USHER_ROOM_STATE_CLOSED) {
         c.scope->counts[COUNT_CREATED] = w->now;
         c.scope->counts[COUNT_EMPTY] = w->now;
     }
@@ -790,7 +791,8 @@ static enum usher_status tell_fields(work *w, change *c, const struct usher_text
                                      const struct usher_text *value)
 {
     static const char too_large[1] = { (char)(unsigned char)0xc0 };
-    struct usher_text names[USHER_FIELDS_MAX + 1], values[USHER_FIELDS_MAX + 1];
+    struct usher_text names[USHER_ROOM_GIVEN_FIELDS_MAX + 1],
+        values[USHER_ROOM_GIVEN_FIELDS_MAX + 1];
     struct usher_fields f = { 0 };
     size_t n = 0;
     uint64_t version;
@@ -803,7 +805,8 @@ static enum usher_status tell_fields(work *w, change *c, const struct usher_text
     f.at = (const unsigned char *)args(w)->fields.data;
     f.end = f.at + args(w)->fields.size;
     if (args(w)->fields.data != NULL)
-        while (n <= USHER_FIELDS_MAX && usher_fields_next(&f, &names[n], &values[n], &version))
+        while (n <= USHER_ROOM_GIVEN_FIELDS_MAX &&
+               usher_fields_next(&f, &names[n], &values[n], &version))
             n++;
     if (n == 0)
         return USHER_OK;
@@ -823,7 +826,7 @@ static enum usher_status tell_fields(work *w, change *c, const struct usher_text
 
 /* `if=`, `if-version=`: is @now (size 0: nothing) what it must be?  False: STALE, answered with
  * @now. */
-static enum usher_status expected(work *w, enum usher_room_item kind,
+static enum usher_status expected(work *w, enum usher_room_row_kind kind,
                                   const struct usher_record *now, bool *ret_as_expected)
 {
     const struct usher_text *must = &args(w)->expected;
@@ -899,7 +902,7 @@ static enum usher_status set_fields(work *w)
         return USHER_OK;
     status = find_value(w, FIELD, &a->field, &r);
     if (status == USHER_OK)
-        status = expected(w, USHER_ROOM_FIELD_ROW, &r, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
     usher__change_begin(w, &c);
@@ -938,7 +941,7 @@ static enum usher_status unset(work *w)
         return USHER_OK;
     status = find_value(w, FIELD, &args(w)->field, &r);
     if (status == USHER_OK)
-        status = expected(w, USHER_ROOM_FIELD_ROW, &r, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_FIELD, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size == 0) {
@@ -965,7 +968,7 @@ static enum usher_status set_all(work *w)
         return USHER_OK;
     status = find_value(w, ALL, &a->field, &r);
     if (status == USHER_OK)
-        status = expected(w, USHER_ROOM_ALL_ROW, &r, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_ALL, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
     usher__change_begin(w, &c);
@@ -992,7 +995,7 @@ struct entry {
 struct fields {
     size_t n;
     bool changed, full;
-    struct entry entry[USHER_MEMBER_FIELDS_MAX];
+    struct entry entry[USHER_ROOM_MEMBER_FIELDS_MAX];
 };
 
 /* False: they cannot be read. */
@@ -1007,7 +1010,7 @@ static bool fields_read(struct fields *all, const struct usher_text *data)
     f.end = f.at + data->size;
     if (data->size == 0)
         return true;
-    while (all->n < USHER_MEMBER_FIELDS_MAX &&
+    while (all->n < USHER_ROOM_MEMBER_FIELDS_MAX &&
            usher_fields_next(&f, &all->entry[all->n].name, &all->entry[all->n].value,
                              &all->entry[all->n].version))
         all->n++;
@@ -1032,7 +1035,7 @@ static void fields_set(struct fields *all, const struct usher_text *name,
     if (e != NULL && e->version > all_version && usher__text_equal(&e->value, value))
         return;
     if (e == NULL) {
-        if (all->n == USHER_MEMBER_FIELDS_MAX) {
+        if (all->n == USHER_ROOM_MEMBER_FIELDS_MAX) {
             all->full = true;
             return;
         }
@@ -1144,7 +1147,7 @@ static enum usher_status set_member(work *w)
             now.data = e->value;
             now.order = e->version;
         }
-        status = expected(w, USHER_ROOM_FIELD_ROW, &now, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_FIELD, &now, &as_expected);
         if (status != USHER_OK || !as_expected)
             return status;
     }
@@ -1174,7 +1177,7 @@ static void answer_member(work *w, enum usher_status status, const struct usher_
 
     answer(w, status);
     answer_name(w, &args(w)->member);
-    reply->member_state = (enum usher_member_state)r->state;
+    reply->member_state = (enum usher_room_member_state)r->state;
     reply->until_ms = r->until_ms;
 }
 
@@ -1226,7 +1229,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
         answer_absent(w, USHER_STALE);
         return USHER_OK;
     }
-    if (state_of(w) == USHER_ROOM_LOCKED) {
+    if (state_of(w) == USHER_ROOM_STATE_LOCKED) {
         answer_absent(w, (enum usher_status)room_move(w, USHER__ROOM_JOIN).status);
         return turn_down(w, w->reply->status, "the room is locked");
     }
@@ -1257,7 +1260,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     r->rank = (uint64_t)w->now;
     r->order = c.scope->version;
     r->n[N_JOINED] = w->now;
-    settle(c.scope, r, member_move(USHER_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
+    settle(c.scope, r, member_move(USHER_ROOM_MEMBER_ABSENT, USHER__MEMBER_JOIN).to, w->now);
     c.scope->counts[COUNT_MEMBERS]++;
     c.scope->counts[COUNT_EMPTY] = 0;
     usher__change_save(&c, r);
@@ -1265,7 +1268,7 @@ static enum usher_status join_new(work *w, struct usher_record *r)
     if (status != USHER_OK)
         return status;
     answer_member(w, USHER_OK, r);
-    return finish(w, &c, USHER_MEMBER_ABSENT, r->state, r);
+    return finish(w, &c, USHER_ROOM_MEMBER_ABSENT, r->state, r);
 }
 
 static enum usher_status join(work *w)
@@ -1390,15 +1393,16 @@ static enum usher_status leave(work *w, unsigned event)
         return USHER_OK;
     }
     from = r.state;
-    if (event == USHER__MEMBER_UNBAN && from != USHER_MEMBER_BANNED)
+    if (event == USHER__MEMBER_UNBAN && from != USHER_ROOM_MEMBER_BANNED)
         event = USHER__MEMBER_KICK; /* there is no ban to end */
     move = member_move(from, event);
     if (move.status != USHER_OK ||
-        (ban && from == USHER_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)) {
+        (ban && from == USHER_ROOM_MEMBER_BANNED && r.until_ms == w->now + args(w)->ban_ms)) {
         answer_member(w, USHER_SAME, &r);
         return USHER_OK;
     }
-    if (ban && from != USHER_MEMBER_BANNED && w->scope.counts[COUNT_BANS] >= USHER_ROOM_BANS_MAX) {
+    if (ban && from != USHER_ROOM_MEMBER_BANNED &&
+        w->scope.counts[COUNT_BANS] >= USHER_ROOM_BANS_MAX) {
         answer_member(w, USHER_FULL, &r);
         return turn_down(w, USHER_FULL, "the room has too many bans");
     }
@@ -1411,7 +1415,7 @@ static enum usher_status leave(work *w, unsigned event)
         status = USHER_OK;
     if (status != USHER_OK)
         return status;
-    if (from == USHER_MEMBER_BANNED)
+    if (from == USHER_ROOM_MEMBER_BANNED)
         c.scope->counts[COUNT_BANS]--;
     r.state = move.to;
     r.until_ms = 0;
@@ -1568,7 +1572,7 @@ static enum usher_status share(work *w)
     if (status == USHER_OK || status == USHER_MISSING)
         status = find_value(w, SHARE, &a->share, &r); /* its texts may have moved */
     if (status == USHER_OK)
-        status = expected(w, USHER_ROOM_SHARE_ROW, &r, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size != 0 && !usher__text_equal(&r.owner, &a->member))
@@ -1614,7 +1618,7 @@ static enum usher_status unshare(work *w)
     answer_name(w, &args(w)->share);
     status = find_value(w, SHARE, &args(w)->share, &r);
     if (status == USHER_OK)
-        status = expected(w, USHER_ROOM_SHARE_ROW, &r, &as_expected);
+        status = expected(w, USHER_ROOM_ROW_SHARE, &r, &as_expected);
     if (status != USHER_OK || !as_expected)
         return status;
     if (r.id.size == 0) {
@@ -1646,7 +1650,7 @@ static enum usher_status sweep(work *w)
         return USHER_OK;
     status = expire_due(w, max, &reply->count, &reply->more);
     while (status == USHER_OK && given(w, USHER_GIVEN_ROOM_TTL) && !reply->more &&
-           w->scope.ref != NULL && state_of(w) != USHER_ROOM_CLOSING) {
+           w->scope.ref != NULL && state_of(w) != USHER_ROOM_STATE_CLOSING) {
         status = w->ops->walk(w->txn, &w->scope, MEMBER, 0, NULL, 0, 0, false, &r);
         if (status != USHER_OK || (int64_t)r.rank + ttl > w->now)
             break;
@@ -1674,7 +1678,7 @@ static enum usher_status sweep(work *w)
 /* ---- reads ------------------------------------------------------------------------ */
 
 /* Rows of all records of @kind, by id. */
-static enum usher_status add_rows(work *w, uint8_t kind, enum usher_room_item item)
+static enum usher_status add_rows(work *w, uint8_t kind, enum usher_room_row_kind item)
 {
     struct usher_record r;
     struct usher_text after = { NULL, 0 };
@@ -1700,7 +1704,7 @@ static enum usher_status read_begin(work *w, bool *ret_open)
     answer(w, *ret_open ? USHER_OK : USHER_MISSING);
     w->reply->of.room.members = members;
     if (!*ret_open && w->scope.ref != NULL)
-        w->reply->of.room.state = USHER_ROOM_CLOSING;
+        w->reply->of.room.state = USHER_ROOM_STATE_CLOSING;
     return USHER_OK;
 }
 
@@ -1713,10 +1717,10 @@ static enum usher_status get(work *w)
     if (status != USHER_OK || !open)
         return status;
     if (args(w)->field.data == NULL)
-        return add_rows(w, FIELD, USHER_ROOM_FIELD_ROW);
+        return add_rows(w, FIELD, USHER_ROOM_ROW_FIELD);
     status = find_value(w, FIELD, &args(w)->field, &r);
     if (status == USHER_OK && r.id.size != 0)
-        return add_row(w, USHER_ROOM_FIELD_ROW, &r);
+        return add_row(w, USHER_ROOM_ROW_FIELD, &r);
     w->reply->status = USHER_MISSING;
     return status;
 }
@@ -1759,7 +1763,7 @@ static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t
         since = r.order;
         if (bytes != NULL)
             *bytes += r.data.size;
-        status = add_row(w, USHER_ROOM_NOTICE_ROW, &r);
+        status = add_row(w, USHER_ROOM_ROW_NOTICE, &r);
         if (status != USHER_OK)
             return status;
     }
@@ -1787,7 +1791,7 @@ static enum usher_status add_member(work *w, const struct usher_record *m, size_
 {
     struct usher_record r;
     uint64_t order = 0;
-    enum usher_status status = add_row(w, USHER_ROOM_MEMBER_ROW, m);
+    enum usher_status status = add_row(w, USHER_ROOM_ROW_MEMBER, m);
 
     *bytes += m->data.size;
     while (status == USHER_OK && m->n[N_SHARES] > 0) {
@@ -1796,7 +1800,7 @@ static enum usher_status add_member(work *w, const struct usher_record *m, size_
             break;
         order = r.order;
         *bytes += r.data.size;
-        status = add_row(w, USHER_ROOM_SHARE_ROW, &r);
+        status = add_row(w, USHER_ROOM_ROW_SHARE, &r);
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -1825,13 +1829,13 @@ static enum usher_status snapshot(work *w)
             return status;
     }
     if (a->after == 0) {
-        status = add_rows(w, FIELD, USHER_ROOM_FIELD_ROW);
+        status = add_rows(w, FIELD, USHER_ROOM_ROW_FIELD);
         if (status == USHER_OK)
-            status = add_rows(w, ROLE, USHER_ROOM_ROLE_ROW);
+            status = add_rows(w, ROLE, USHER_ROOM_ROW_ROLE);
     }
     /* on every page: without them its members' fields would say nothing */
     if (status == USHER_OK)
-        status = add_rows(w, ALL, USHER_ROOM_ALL_ROW);
+        status = add_rows(w, ALL, USHER_ROOM_ROW_ALL);
     while (status == USHER_OK && (status = w->ops->walk(w->txn, &w->scope, MEMBER, 2, NULL, 0,
                                                         reply->since, false, &r)) == USHER_OK) {
         if (n == max || (n > 0 && bytes >= PAGE_BYTES)) {
@@ -1870,7 +1874,7 @@ static enum usher_status run(work *w)
         room_lost(w, (uint64_t)args(w)->if_version))
         return usher__say_lost(w, "version");
     status = USHER_OK;
-    if (state_of(w) == USHER_ROOM_CLOSING) {
+    if (state_of(w) == USHER_ROOM_STATE_CLOSING) {
         if (w->command->verb != USHER_ROOM_CLOSE)
             status = close_step(w, &n); /* the closer may be dead */
     } else if (w->scope.due_ms <= w->now && w->command->verb != USHER_ROOM_SWEEP) {
@@ -1924,7 +1928,7 @@ static const char *scope_fault(const struct usher_scope *scope)
 {
     int64_t state = scope->counts[COUNT_STATE];
 
-    if (state < USHER_ROOM_OPENED || state > USHER_ROOM_CLOSING)
+    if (state < USHER_ROOM_STATE_OPEN || state > USHER_ROOM_STATE_CLOSING)
         return "the state of a room";
     for (int i = 0; i < SETTINGS; i++)
         if (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX)
@@ -1942,7 +1946,7 @@ static const char *member_fault(const struct usher_record *r)
 {
     unsigned slots = r->until_ms != 0 ? 2u : 0u;
 
-    if (r->state == USHER_MEMBER_ABSENT || r->state > USHER_MEMBER_BANNED)
+    if (r->state == USHER_ROOM_MEMBER_ABSENT || r->state > USHER_ROOM_MEMBER_BANNED)
         return "has no known state";
     if (present(r))
         slots |= 1u | 4u;
@@ -2027,7 +2031,7 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
         break;
     case CHANGE:
         t->counts[COUNT_CHANGES]++;
-        if (t->scope->counts[COUNT_STATE] == USHER_ROOM_CLOSING)
+        if (t->scope->counts[COUNT_STATE] == USHER_ROOM_STATE_CLOSING)
             break;
         /* each follows on the one before: so the steps lead from the log's beginning to now */
         t->sum[2] = (int64_t)t->scope->version - t->scope->counts[COUNT_SINCE];
@@ -2041,7 +2045,8 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 
 static const char *state_word(unsigned kind, unsigned state)
 {
-    return kind == MEMBER ? usher_member_state_word((enum usher_member_state)state) : NULL;
+    return kind == MEMBER ? usher_room_member_state_word((enum usher_room_member_state)state)
+                          : NULL;
 }
 
 static const char *const kinds[USHER_KINDS] = { "?",       "member", "field",  "role",
@@ -2059,17 +2064,17 @@ static const struct usher__constant constants[] = {
     { "FIELDS_MAX", USHER_ROOM_FIELDS_MAX },
     { "BYTES_MAX", USHER_ROOM_BYTES_MAX },
     { "BANS_MAX", USHER_ROOM_BANS_MAX },
-    { "OWN_FIELDS_MAX", USHER_MEMBER_FIELDS_MAX },
+    { "OWN_FIELDS_MAX", USHER_ROOM_MEMBER_FIELDS_MAX },
     { "VALUE_MAX", USHER_VALUE_MAX },
     { "DATA_MAX", USHER_NOTICE_DATA_MAX },
     { "PAGE_BYTES", PAGE_BYTES },
     { "CLOSE_MAX", CLOSE_MAX },
-    { "ROW_FIELD", USHER_ROOM_FIELD_ROW },
-    { "ROW_ALL", USHER_ROOM_ALL_ROW },
-    { "ROW_ROLE", USHER_ROOM_ROLE_ROW },
-    { "ROW_MEMBER", USHER_ROOM_MEMBER_ROW },
-    { "ROW_SHARE", USHER_ROOM_SHARE_ROW },
-    { "ROW_NOTICE", USHER_ROOM_NOTICE_ROW },
+    { "ROW_FIELD", USHER_ROOM_ROW_FIELD },
+    { "ROW_ALL", USHER_ROOM_ROW_ALL },
+    { "ROW_ROLE", USHER_ROOM_ROW_ROLE },
+    { "ROW_MEMBER", USHER_ROOM_ROW_MEMBER },
+    { "ROW_SHARE", USHER_ROOM_ROW_SHARE },
+    { "ROW_NOTICE", USHER_ROOM_ROW_NOTICE },
     { NULL, 0 },
 };
 

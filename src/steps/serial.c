@@ -276,7 +276,7 @@ static enum usher_status begin_period(work *w)
     change c;
     enum usher_status status;
 
-    if (w->scope.ref == NULL || set[SET_RULE] == 0 || set[SET_RESET] == USHER_RESET_NONE ||
+    if (w->scope.ref == NULL || set[SET_RULE] == 0 || set[SET_RESET] == USHER_SERIAL_RESET_NONE ||
         usher__serial_period(set[SET_RESET], w->now, set[SET_ZONE]) <=
             w->scope.counts[COUNT_PERIOD])
         return USHER_OK;
@@ -336,7 +336,7 @@ static bool given(const work *w, uint32_t bit)
 
 static bool queued(const work *w)
 {
-    return w->scope.settings[SET_MODE] == USHER_MODE_QUEUE;
+    return w->scope.settings[SET_MODE] == USHER_SERIAL_MODE_QUEUE;
 }
 
 /* ---- fill, tick, take --------------------------------------------------------------- */
@@ -350,7 +350,7 @@ static enum usher_status make(work *w, struct state *s, int64_t n)
     usher__change_begin(w, &c);
     s->cur += n;
     put_counters(&c, s);
-    if (w->scope.settings[SET_STAMP] == USHER_STAMP_FILL)
+    if (w->scope.settings[SET_STAMP] == USHER_SERIAL_STAMP_FILL)
         add_fill(w, &c, s->cur, id);
     answer(w, USHER_OK, s);
     w->reply->of.serial.count = n;
@@ -359,7 +359,7 @@ static enum usher_status make(work *w, struct state *s, int64_t n)
 
 static bool fills_full(const work *w)
 {
-    return w->scope.settings[SET_STAMP] == USHER_STAMP_FILL &&
+    return w->scope.settings[SET_STAMP] == USHER_SERIAL_STAMP_FILL &&
            w->scope.counts[COUNT_FILLS] >= USHER_SERIAL_FILLS_MAX;
 }
 
@@ -465,7 +465,7 @@ static enum usher_status take(work *w)
     const int64_t *set = w->scope.settings;
     int64_t n = (w->command->given & USHER_GIVEN_SERIAL_N) != 0 ? a->n : 1;
     int64_t use[USHER__USE_PERIODS / 2], recent, longterm, bucket, stock, made, extra = 0, left;
-    bool dated = set[SET_STAMP] == USHER_STAMP_FILL;
+    bool dated = set[SET_STAMP] == USHER_SERIAL_STAMP_FILL;
     struct state s;
     change c;
     char id[24];
@@ -604,7 +604,7 @@ static enum usher_status setmaxcur(work *w)
 
 static int64_t rank_of(const work *w, int64_t period, int64_t number)
 {
-    return w->scope.settings[SET_RESET] != USHER_RESET_NONE
+    return w->scope.settings[SET_RESET] != USHER_SERIAL_RESET_NONE
                ? (period << USHER__GAPFREE_BITS) + number
                : number;
 }
@@ -613,7 +613,7 @@ static int64_t rank_of(const work *w, int64_t period, int64_t number)
  * that of a number of a later period, or none at all. */
 static bool has_rank(const work *w, int64_t k)
 {
-    return k <= (w->scope.settings[SET_RESET] != USHER_RESET_NONE
+    return k <= (w->scope.settings[SET_RESET] != USHER_SERIAL_RESET_NONE
                      ? (INT64_C(1) << USHER__GAPFREE_BITS) - 1
                      : USHER__GAPFREE_MAX);
 }
@@ -641,7 +641,7 @@ static int64_t lose(const work *w, change *c, const struct state *s, int64_t las
         return 0;
     memset(&r, 0, sizeof r);
     r.kind = KIND_LOST;
-    r.state = (uint8_t)usher__machine_move(&usher__serial_machine, USHER_SERIAL_FREE,
+    r.state = (uint8_t)usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_FREE,
                                            USHER__SERIAL_E_LOSE)
                   .to;
     r.slots = 1u << READY;
@@ -751,13 +751,19 @@ static enum usher_status grant(work *w)
 
 /* ---- gap-free ----------------------------------------------------------------------- */
 
+/* The lists of the held number @r: without a deadline it is never due. */
+static uint8_t held_in(const struct usher_record *r)
+{
+    return r->until_ms != 0 ? 1u << DUE | 1u << HELD : 1u << HELD;
+}
+
 /* Put @r into state @to: what has to follow from it follows here. */
 static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t version)
 {
     r->state = (uint8_t)to;
     r->order = version;
-    if (to == USHER_SERIAL_HELD) {
-        r->slots = 1u << DUE | 1u << HELD;
+    if (to == USHER_SERIAL_STATE_HELD) {
+        r->slots = held_in(r);
         r->rank = 0;
         return;
     }
@@ -770,9 +776,9 @@ static void settle(const work *w, struct usher_record *r, unsigned to, uint64_t 
 
 static void count(int64_t *counts, unsigned state, int64_t by)
 {
-    if (state == USHER_SERIAL_HELD)
+    if (state == USHER_SERIAL_STATE_HELD)
         counts[COUNT_HELD] += by;
-    else if (state == USHER_SERIAL_RETURNED)
+    else if (state == USHER_SERIAL_STATE_RETURNED)
         counts[COUNT_RETURNED] += by;
 }
 
@@ -812,12 +818,12 @@ static enum usher_status save(work *w, change *c, struct usher_record *r, unsign
 
     count(c->scope->counts, from, -1);
     count(c->scope->counts, to, 1);
-    if (to != USHER_SERIAL_HELD) {
+    if (to != USHER_SERIAL_STATE_HELD) {
         status = keep_end(w, c, r, to, id);
         r->data.data = NULL; /* of the next one who gets it */
         r->data.size = 0;
     }
-    if (to == USHER_SERIAL_HELD || to == USHER_SERIAL_RETURNED) {
+    if (to == USHER_SERIAL_STATE_HELD || to == USHER_SERIAL_STATE_RETURNED) {
         settle(w, r, to, c->scope->version);
         usher__change_save(c, r);
     } else {
@@ -832,14 +838,14 @@ static unsigned leads(const struct state *s, const struct usher_record *r, unsig
 {
     unsigned to = usher__machine_move(&usher__serial_machine, r->state, event).to;
 
-    return to == USHER_SERIAL_RETURNED && (int64_t)r->token < s->rule.n[N_LOST]
-               ? USHER_SERIAL_VOIDED
+    return to == USHER_SERIAL_STATE_RETURNED && (int64_t)r->token < s->rule.n[N_LOST]
+               ? USHER_SERIAL_STATE_VOIDED
                : to;
 }
 
 static bool due(const struct usher_record *r, int64_t now)
 {
-    return r->state == USHER_SERIAL_HELD && r->until_ms <= now;
+    return r->state == USHER_SERIAL_STATE_HELD && r->until_ms != 0 && r->until_ms <= now;
 }
 
 static enum usher_status expire_one(work *w, const struct state *s, struct usher_record *r)
@@ -903,7 +909,8 @@ static enum usher_status add_hold(work *w, const struct state *s, const struct u
     row.first = pair(r->n + N_NUMBER);
     row.n = r->kind == KIND_LOST ? pair(r->n + N_UPTO) - row.first + 1 : 1;
     row.at_ms = r->n[N_STAMP];
-    row.token = r->state == USHER_SERIAL_HELD || r->state == USHER_SERIAL_LOST ? r->token : 0;
+    row.token =
+        r->state == USHER_SERIAL_STATE_HELD || r->state == USHER_SERIAL_STATE_LOST ? r->token : 0;
     row.until_ms = r->until_ms;
     row.state = (enum usher_serial_state)r->state;
     row.owner = r->owner;
@@ -936,9 +943,9 @@ static enum usher_status lowest(work *w, const struct state *s, struct usher_rec
             return status;
         usher__change_begin(w, &c);
         from = r->state;
-        status = save(w, &c, r, from, USHER_SERIAL_VOIDED, id);
+        status = save(w, &c, r, from, USHER_SERIAL_STATE_VOIDED, id);
         if (status == USHER_OK)
-            status = commit(w, &c, USHER_SERIAL_EXPIRE, from, USHER_SERIAL_VOIDED, r);
+            status = commit(w, &c, USHER_SERIAL_EXPIRE, from, USHER_SERIAL_STATE_VOIDED, r);
     }
     return status == USHER_OK ? USHER_MISSING : status;
 }
@@ -950,6 +957,7 @@ static enum usher_status reserve(work *w)
     struct state s;
     change c;
     unsigned from;
+    int64_t lease;
     char id[ID_SIZE];
     enum usher_status status = load(w, &s);
 
@@ -1005,9 +1013,8 @@ static enum usher_status reserve(work *w)
     if (r.n[N_PERIOD] == s.period)
         r.n[N_STAMP] = w->now;
     r.token = c.scope->version;
-    r.until_ms = w->now + ((w->command->given & USHER_GIVEN_SERIAL_LEASE) != 0
-                               ? a->lease_ms
-                               : w->scope.settings[SET_LEASE]);
+    lease = given(w, USHER_GIVEN_SERIAL_LEASE) ? a->lease_ms : w->scope.settings[SET_LEASE];
+    r.until_ms = lease != 0 ? w->now + lease : 0;
     if (a->owner.data != NULL)
         r.owner = a->owner;
     r.data = s.rule.data; /* it stays as it is printed now */
@@ -1072,7 +1079,7 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
         status = w->ops->find(w->txn, &w->scope, KIND_END, &name, r);
         if (status == USHER_OK &&
             (pair(r->n + N_NUMBER) != k || r->n[N_PERIOD] != period ||
-             r->state == USHER_SERIAL_RETURNED)) /* and again since then, and lost */
+             r->state == USHER_SERIAL_STATE_RETURNED)) /* and again since then, and lost */
             status = USHER_MISSING;
     }
     if (status == USHER_MISSING && !queued(w)) {
@@ -1083,8 +1090,9 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
     if (status != USHER_MISSING)
         return status;
     memset(r, 0, sizeof *r);
-    r->state = period < s->period || (period == s->period && k <= s->taken) ? USHER_SERIAL_PAST
-                                                                            : USHER_SERIAL_FREE;
+    r->state = period < s->period || (period == s->period && k <= s->taken)
+                   ? USHER_SERIAL_STATE_PAST
+                   : USHER_SERIAL_STATE_FREE;
     set_pair(r->n + N_NUMBER, k);
     r->n[N_PERIOD] = period;
     r->n[N_STAMP] = w->now;
@@ -1100,7 +1108,7 @@ static enum usher_status stale(work *w, const struct state *s, int64_t k, int64_
     if (status != USHER_OK)
         return status;
     answer(w, USHER_STALE, s);
-    w->reply->of.serial.token = r.state == USHER_SERIAL_RETURNED ? 0 : r.token;
+    w->reply->of.serial.token = r.state == USHER_SERIAL_STATE_RETURNED ? 0 : r.token;
     w->reply->of.serial.until_ms = r.until_ms;
     return add_hold(w, s, &r);
 }
@@ -1171,7 +1179,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     struct usher_record all, behind, one;
     struct usher_text name = { ids[0], 0 };
     change c;
-    unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_LOST, event).to;
+    unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_LOST, event).to;
     enum usher_status status;
 
     name.size = (size_t)snprintf(ids[0], ID_SIZE, "%" PRId64, k % w->scope.settings[SET_REQUESTS]);
@@ -1238,7 +1246,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     set_pair(one.n + N_UPTO, k + n - 1);
     one.state = (uint8_t)to;
     status = answer_hold(w, USHER_OK, s, &one);
-    return status == USHER_OK ? finish(w, &c, &one, USHER_SERIAL_LOST, to) : status;
+    return status == USHER_OK ? finish(w, &c, &one, USHER_SERIAL_STATE_LOST, to) : status;
 }
 
 /* confirm, return, void: the token names the hold, and the serial has to be its. */
@@ -1487,10 +1495,11 @@ static const char *rule_fault(const struct usher__serial_format *f, const int64_
 {
     unsigned finest = usher__serial_date_finest(&f->date);
 
-    if (f->check != USHER_CHECK_NONE && f->check != USHER_CHECK_MOD37_2 && f->radix != 10)
+    if (f->check != USHER_SERIAL_CHECK_NONE && f->check != USHER_SERIAL_CHECK_MOD37_2 &&
+        f->radix != 10)
         return "check needs radix=10, unless it is mod37-2";
-    if (set[SET_RESET] != USHER_RESET_NONE &&
-        (finest == USHER_RESET_NONE || finest > set[SET_RESET]))
+    if (set[SET_RESET] != USHER_SERIAL_RESET_NONE &&
+        (finest == USHER_SERIAL_RESET_NONE || finest > set[SET_RESET]))
         return "reset needs a date that tells its periods apart";
     return NULL;
 }
@@ -1498,8 +1507,8 @@ static const char *rule_fault(const struct usher__serial_format *f, const int64_
 /* The same number may be printed in each period: so no day may come twice. */
 static bool day_goes_back(const work *w, int64_t from_min, int64_t to_min)
 {
-    return usher__serial_period(USHER_RESET_DAY, w->now, to_min) <
-           usher__serial_period(USHER_RESET_DAY, w->now, from_min);
+    return usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, to_min) <
+           usher__serial_period(USHER_SERIAL_RESET_DAY, w->now, from_min);
 }
 
 static enum usher_status rule(work *w)
@@ -1540,8 +1549,8 @@ static enum usher_status rule(work *w)
         s.cur = w->scope.ref != NULL ? pair(w->scope.counts + COUNT_CUR) : 0;
         s.period = w->scope.counts[COUNT_PERIOD];
         made = s.cur > 0;
-        used = set[SET_RESET] != USHER_RESET_NONE; /* kept by delete, with the zone */
-        set[SET_RESET] = USHER_RESET_NONE;
+        used = set[SET_RESET] != USHER_SERIAL_RESET_NONE; /* kept by delete, with the zone */
+        set[SET_RESET] = USHER_SERIAL_RESET_NONE;
         set[SET_ZONE] = 0;
     }
     f = was;
@@ -1563,7 +1572,7 @@ static enum usher_status rule(work *w)
     /* nor while numbers of a period that is over are lost: whoever has one has to name it still */
     if (exists && (made || any) &&
         (f.base != was.base || f.step != was.step || f.radix != was.radix ||
-         (f.check != USHER_CHECK_NONE) != (was.check != USHER_CHECK_NONE) ||
+         (f.check != USHER_SERIAL_CHECK_NONE) != (was.check != USHER_SERIAL_CHECK_NONE) ||
          set[SET_MODE] != old[SET_MODE]))
         return turned_down(w, USHER_REFUSED, USHER_SERIAL_WHY_KEPT, &s);
     if (exists && (set[SET_RESET] != old[SET_RESET] || moved) &&
@@ -1606,7 +1615,7 @@ static enum usher_status rule(work *w)
         status = drop_fills(w, &c);
     if (status != USHER_OK)
         return status;
-    if (restamped && set[SET_STAMP] == USHER_STAMP_FILL && s.cur > s.taken)
+    if (restamped && set[SET_STAMP] == USHER_SERIAL_STAMP_FILL && s.cur > s.taken)
         add_fill(w, &c, s.cur, id);
     status = answer_rule(w, USHER_OK, set, &s);
     return status == USHER_OK ? finish(w, &c, NULL, 0, 0) : status;
@@ -1643,7 +1652,7 @@ static enum usher_status delete_rule(work *w)
     defaults(&fresh);
     if (counted(w, s.cur) || (past(w) & USED) != 0) {
         fresh.settings[SET_ZONE] = w->scope.settings[SET_ZONE];
-        fresh.settings[SET_RESET] = USHER_RESET_DAY; /* says so: see rule() */
+        fresh.settings[SET_RESET] = USHER_SERIAL_RESET_DAY; /* says so: see rule() */
     }
     memcpy(c.scope->settings, fresh.settings, sizeof fresh.settings);
     answer(w, USHER_OK, &s);
@@ -1681,7 +1690,7 @@ static enum usher_status check(work *w)
         hi = (uint64_t)r.until_ms;
         order = r.order;
         n->held--;
-        n->returned += leads(&s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_RETURNED;
+        n->returned += leads(&s, &r, USHER__SERIAL_E_EXPIRE) == USHER_SERIAL_STATE_RETURNED;
     }
     return status == USHER_MISSING ? USHER_OK : status;
 }
@@ -1815,7 +1824,7 @@ static const char *scope_fault(const struct usher_scope *scope)
 
     if (set[SET_ZONE] < -1440 || set[SET_ZONE] > 1440)
         return "a time zone";
-    if (set[SET_RESET] < USHER_RESET_NONE || set[SET_RESET] > USHER_RESET_YEAR)
+    if (set[SET_RESET] < USHER_SERIAL_RESET_NONE || set[SET_RESET] > USHER_SERIAL_RESET_YEAR)
         return "a period";
     for (int i = SET_LIMIT; i <= SET_START; i += 2)
         if (!usher__wide_sound(set + i, INT64_MAX))
@@ -1826,8 +1835,8 @@ static const char *scope_fault(const struct usher_scope *scope)
     if (pair(counts + COUNT_TAKEN) > pair(counts + COUNT_CUR) || pair(set + SET_START) < 1 ||
         counts[COUNT_BUCKET] < 0 || counts[COUNT_BUCKET] > USHER_TIME_MAX / USHER__USE_MS)
         return "a counter";
-    if (set[SET_STAMP] < USHER_STAMP_TAKE || set[SET_STAMP] > USHER_STAMP_FILL ||
-        set[SET_MODE] < USHER_MODE_QUEUE || set[SET_MODE] > USHER_MODE_GAPFREE)
+    if (set[SET_STAMP] < USHER_SERIAL_STAMP_TAKE || set[SET_STAMP] > USHER_SERIAL_STAMP_FILL ||
+        set[SET_MODE] < USHER_SERIAL_MODE_QUEUE || set[SET_MODE] > USHER_SERIAL_MODE_GAPFREE)
         return "a setting";
     for (int i = SET_CRITICAL; i <= SET_REQUESTS; i++)
         if (i != SET_ZONE && (set[i] < 0 || set[i] > USHER_SPAN_MAX))
@@ -1849,7 +1858,7 @@ static bool stands_by_its_first(const struct usher_scope *scope, const struct us
         return false;
     if (scope == NULL)
         return true;
-    if (scope->settings[SET_RESET] != USHER_RESET_NONE) {
+    if (scope->settings[SET_RESET] != USHER_SERIAL_RESET_NONE) {
         if (pair(r->n + N_UPTO) >> USHER__GAPFREE_BITS != 0)
             return false;
         rank += (uint64_t)r->n[N_PERIOD] << USHER__GAPFREE_BITS;
@@ -1889,13 +1898,13 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
                    ? "is not in the stock"
                    : NULL;
     case KIND_HOLD:
-        if (r->state != USHER_SERIAL_HELD && r->state != USHER_SERIAL_RETURNED)
+        if (r->state != USHER_SERIAL_STATE_HELD && r->state != USHER_SERIAL_STATE_RETURNED)
             return "has no known state";
-        if (r->state == USHER_SERIAL_HELD && (r->until_ms <= 0 || r->token != r->order))
-            return "is held without a deadline or under a token that is not its version";
-        if (r->state == USHER_SERIAL_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
+        if (r->state == USHER_SERIAL_STATE_HELD && (r->until_ms < 0 || r->token != r->order))
+            return "is held until no time there is, or under a token that is not its version";
+        if (r->state == USHER_SERIAL_STATE_RETURNED && (r->owner.size != 0 || r->until_ms != 0))
             return "is returned and has an owner or a deadline";
-        if (r->slots != (r->state == USHER_SERIAL_HELD ? (1u << DUE | 1u << HELD) : 1u << READY))
+        if (r->slots != (r->state == USHER_SERIAL_STATE_HELD ? held_in(r) : 1u << READY))
             return "stands in lists that do not follow from its state";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX))
             return "has a number out of range";
@@ -1904,11 +1913,11 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
             return "is a number that was not made yet";
         return NULL;
     case KIND_END:
-        if (r->state < USHER_SERIAL_RETURNED || r->state > USHER_SERIAL_VOIDED)
+        if (r->state < USHER_SERIAL_STATE_RETURNED || r->state > USHER_SERIAL_STATE_VOIDED)
             return "has no known state";
         return r->order != r->token ? "does not stand in order of its token" : NULL;
     case KIND_LOST:
-        if (r->state != USHER_SERIAL_LOST || r->slots != 1u << READY)
+        if (r->state != USHER_SERIAL_STATE_LOST || r->slots != 1u << READY)
             return "has no known state, or stands in lists that do not follow from it";
         if (!usher__wide_sound(r->n + N_NUMBER, INT64_MAX) ||
             !usher__wide_sound(r->n + N_UPTO, USHER__GAPFREE_MAX) || pair(r->n + N_NUMBER) < 1 ||
@@ -2025,8 +2034,8 @@ static const struct usher__constant constants[] = {
     { "USE_MS", USHER__USE_MS },
     { "USE_BIT", INT64_C(1) << USHER__USE_BITS },
     { "RANK_BIT", INT64_C(1) << USHER__GAPFREE_BITS },
-    { "SERIAL_PAST", USHER_SERIAL_PAST },
-    { "MOD37_2", USHER_CHECK_MOD37_2 },
+    { "SERIAL_PAST", USHER_SERIAL_STATE_PAST },
+    { "MOD37_2", USHER_SERIAL_CHECK_MOD37_2 },
     { "TAKE_MAX", USHER_SERIAL_TAKE_MAX },
     { NULL, 0 },
 };

@@ -391,7 +391,7 @@ static enum usher_status answer_read(struct usher__work *w, const struct usher_t
         *ret_verb == (unsigned)w->command->verb && print == usher__command_print(w->command);
     if (!*ret_same)
         return USHER_OK;
-    if (!usher_unpack_uint(&u, &code) || code >= USHER_INVALID ||
+    if (!usher_unpack_uint(&u, &code) || code >= USHER_INVALID || !usher__is_status(code) ||
         !usher_unpack_uint(&u, &w->reply->version))
         return USHER_UNAVAILABLE;
     w->reply->status = (enum usher_status)code;

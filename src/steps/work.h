@@ -366,7 +366,7 @@ static inline bool usher__number_lists_holds(const struct usher_command *command
     const struct usher_number_args *a = &command->arg.number;
 
     return a->owner.data != NULL || a->node.data != NULL ||
-           ((command->given & USHER_GIVEN_STATE) != 0 && a->state >= USHER_NUMBER_BUSY_DOWN);
+           ((command->given & USHER_GIVEN_STATE) != 0 && a->state >= USHER_NUMBER_STATE_BUSY_DOWN);
 }
 
 /* record.n of a group. */

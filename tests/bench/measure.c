@@ -297,7 +297,7 @@ struct usher_engine *bench_open(const char *url, const struct usher_options *opt
     struct usher_engine *e;
 
     if (usher_open(url, opt, &e) != USHER_OK)
-        bench_die("%s: %s", url, usher_message(NULL));
+        bench_die("%s: %s", url, usher_message());
     return e;
 }
 
@@ -325,7 +325,7 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
             }
         }
         if (usher_execute(e, commands, replies, k) != USHER_OK)
-            bench_die("cannot fill the pool: %s", usher_message(e));
+            bench_die("cannot fill the pool: %s", usher_message());
         for (unsigned i = 0; i < k; i++)
             if (replies[i].status != USHER_OK)
                 bench_die("cannot fill the pool: %s: %s", usher_status_word(replies[i].status),
@@ -339,12 +339,12 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
 uint64_t bench_pair(void *world, unsigned thread)
 {
     struct bench_pool *p = world;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
 
     (void)thread;
     if (usher_number_call(p->e, p->name, bench_next(p->owners), NULL, &hold) != USHER_OK ||
         usher_number_hangup(p->e, p->name, hold.number, hold.token, -1) != USHER_OK)
-        bench_die("%s", usher_message(p->e));
+        bench_die("%s", usher_message());
     return 2;
 }
 

@@ -34,7 +34,7 @@ static void fill(struct usher_engine *e, size_t n)
     static char names[BATCH][BENCH_NAME];
 
     if (usher_room_open(e, ROOM, NULL) != USHER_OK)
-        bench_die("%s", usher_message(e));
+        bench_die("%s", usher_message());
     for (size_t i = 0; i < n;) {
         size_t k = 0;
 
@@ -46,7 +46,7 @@ static void fill(struct usher_engine *e, size_t n)
             commands[k].arg.room.member = (struct usher_text){ names[k], strlen(names[k]) };
         }
         if (usher_execute(e, commands, replies, k) != USHER_OK)
-            bench_die("%s", usher_message(e));
+            bench_die("%s", usher_message());
         for (size_t j = 0; j < k; j++)
             usher_reply_done(&replies[j]);
     }
@@ -57,7 +57,7 @@ static void *close_room(void *payload)
     struct closer *c = payload;
 
     if (usher_room_close(c->e, ROOM) != USHER_OK)
-        bench_die("%s", usher_message(c->e));
+        bench_die("%s", usher_message());
     atomic_store(&c->done, true);
     return NULL;
 }

@@ -160,7 +160,7 @@ static void *caller_main(void *payload)
     while (!atomic_load(&c->world->stop)) {
         const char *name = next_pool(c);
         double begin = bench_now(CLOCK_MONOTONIC), middle;
-        struct usher_hold hold;
+        struct usher_number_hold hold;
 
         if (usher_number_call(e, name, bench_next(c->owners), NULL, &hold) != USHER_OK)
             continue;

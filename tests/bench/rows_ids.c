@@ -43,7 +43,7 @@ static uint64_t ordered_ids(void *world, unsigned thread)
     (void)thread;
     for (int i = 0; i < AT_ONCE; i++) {
         if (usher_ids_next(ids, &id) != USHER_OK)
-            bench_die("ids: %s", usher_message(NULL));
+            bench_die("ids: %s", usher_message());
         sum += (uint64_t)id;
     }
     w->sum += sum;
@@ -60,7 +60,7 @@ static uint64_t fast_ids(void *world, unsigned thread)
     (void)thread;
     for (int i = 0; i < AT_ONCE; i++) {
         if (usher_ids_local_next(local, &id) != USHER_OK)
-            bench_die("ids: %s", usher_message(NULL));
+            bench_die("ids: %s", usher_message());
         sum += (uint64_t)id;
     }
     w->sum += sum;
@@ -166,7 +166,7 @@ static double slow_manager_round(size_t calls, int background)
     opt.step_max = 64000000;
     opt.background = background == 1;
     if (usher_ids_open_manager(&manager, &opt, &m.ids) != USHER_OK)
-        bench_die("ids: %s", usher_message(NULL));
+        bench_die("ids: %s", usher_message());
     if (background == 1 && pthread_create(&thread, NULL, refill_always, &m) != 0)
         bench_die("pthread_create");
     for (size_t i = 0; i < calls; i++) {
@@ -175,7 +175,7 @@ static double slow_manager_round(size_t calls, int background)
         if (background == 2)
             __atomic_fetch_add(&m.next, 1, __ATOMIC_RELAXED);
         else if (usher_ids_next(m.ids, &id) != USHER_OK)
-            bench_die("ids: %s", usher_message(NULL));
+            bench_die("ids: %s", usher_message());
         took = now_ns() - begin;
         ns[i] = took < UINT32_MAX ? (uint32_t)took : UINT32_MAX;
     }
@@ -226,13 +226,13 @@ void bench_ids(struct bench *b)
     opt.step_max = 50000000;
     if (usher_id_create(e, "ids", 0, NULL) != USHER_OK ||
         usher_ids_open(e, "ids", &opt, &ids) != USHER_OK)
-        bench_die("ids: %s", usher_message(e));
+        bench_die("ids: %s", usher_message());
     for (int i = 0; i < 3; i++) {
         w[i].ids = ids;
         w[i].bare = &bare[16];
         w[i].n = i == 2 ? 1 : 2;
         if (usher_ids_local_open(ids, &w[i].local) != USHER_OK)
-            bench_die("ids: %s", usher_message(e));
+            bench_die("ids: %s", usher_message());
     }
     (void)bench_compare(b, &ordered, (struct bench_run){ ordered_side, w },
                         (struct bench_run){ bare_side, w });

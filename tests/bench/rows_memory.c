@@ -109,7 +109,7 @@ static uint64_t batch(void *world, unsigned thread)
     for (unsigned i = 0; i < BATCH; i++)
         ok = ok && w->hung_up[i].status == USHER_OK;
     if (!ok)
-        bench_die("a batch failed: %s", usher_message(w->pool.e));
+        bench_die("a batch failed: %s", usher_message());
     return 2 * BATCH;
 }
 

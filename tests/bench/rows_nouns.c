@@ -31,7 +31,7 @@ static void execute(struct usher_engine *e, const struct usher_command *commands
                     struct usher_reply *replies, size_t n)
 {
     if (usher_execute(e, commands, replies, n) != USHER_OK)
-        bench_die("%s", usher_message(e));
+        bench_die("%s", usher_message());
     for (size_t i = 0; i < n; i++)
         if (replies[i].status != USHER_OK)
             bench_die("%s %s", usher_status_word(replies[i].status), replies[i].message);
@@ -64,7 +64,7 @@ struct queue {
     uint64_t came, floor_came; /* users so far */
     unsigned agent, floor_agent;
     size_t waiting;
-    char lanes[LANES][BENCH_NAME], rooms[AGENTS][USHER_ROOM_MAX];
+    char lanes[LANES][BENCH_NAME], rooms[AGENTS][USHER_QUEUE_ROOM_MAX];
     char names[BATCH][BENCH_NAME];
     struct usher_command commands[2 * BATCH];
     struct usher_reply replies[2 * BATCH];
@@ -128,11 +128,11 @@ static uint64_t places(void *world, unsigned thread)
     (void)thread;
     for (unsigned i = 0; i < BATCH; i++) {
         char name[BENCH_NAME];
-        struct usher_seat seat;
+        struct usher_queue_seat seat;
 
         user_name(w->came - w->waiting / 2 + i * 7 % (w->waiting / 4), name);
         if (usher_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index < 0)
-            bench_die("%s does not wait: %s", name, usher_message(w->e));
+            bench_die("%s does not wait: %s", name, usher_message());
     }
     return BATCH;
 }
@@ -151,7 +151,7 @@ static struct queue *queue_new(size_t waiting)
     w->e = bench_open("memory:", NULL);
     w->floor = floor_queue_new(waiting + (size_t)2 * AGENTS, LANES, AGENTS);
     if (usher_queue_set(w->e, QUEUE, USHER_GIVEN_QUEUE_TTL, &settings) != USHER_OK)
-        bench_die("%s", usher_message(w->e));
+        bench_die("%s", usher_message());
     for (unsigned i = 0; i < LANES; i++)
         (void)snprintf(w->lanes[i], sizeof w->lanes[i], "lane-%u", i);
     for (unsigned i = 0; i < AGENTS; i++) {
@@ -162,7 +162,7 @@ static struct queue *queue_new(size_t waiting)
         (void)snprintf(name, sizeof name, "agent-%04u", i);
         (void)snprintf(lanes, sizeof lanes, "lane-%u,lane-%u", one, other);
         if (usher_queue_login(w->e, QUEUE, name, 1, lanes, 0, &login) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
         (void)snprintf(w->rooms[i], sizeof w->rooms[i], "%" PRIu64 ".1", login);
         floor_queue_login(w->floor, i, one, other);
     }
@@ -172,14 +172,14 @@ static struct queue *queue_new(size_t waiting)
         w->commands[2 * i].scope = w->commands[2 * i + 1].scope = text(QUEUE);
     }
     while (w->came < waiting + AGENTS) {
-        struct usher_apply_options opt = USHER_APPLY_OPTIONS_INIT;
-        struct usher_seat seat;
+        struct usher_queue_apply_options opt = USHER_QUEUE_APPLY_OPTIONS_INIT;
+        struct usher_queue_seat seat;
         char name[BENCH_NAME];
 
         user_name(w->came, name);
         opt.lane = w->lanes[w->came++ % LANES];
         if (usher_queue_apply(w->e, QUEUE, name, &opt, &seat) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     }
     while (w->floor_came < waiting + AGENTS) {
         char name[BENCH_NAME];
@@ -271,7 +271,7 @@ static uint64_t beats_one(void *world, unsigned thread)
     for (unsigned i = 0; i < BATCH; i++) {
         room_tick(w);
         if (usher_room_alive(w->e, ROOM, w->names[w->next], NULL, NULL, NULL) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
         w->next = w->next + 1 < w->n ? w->next + 1 : 0;
     }
     return BATCH;
@@ -308,7 +308,7 @@ static double floor_beats_side(void *world, double seconds)
 static void join(struct room *w, size_t i)
 {
     if (usher_room_join(w->e, ROOM, w->names[i], NULL) != USHER_OK)
-        bench_die("%s", usher_message(w->e));
+        bench_die("%s", usher_message());
 }
 
 static struct room *room_new(size_t n, bool floor)
@@ -320,7 +320,7 @@ static struct room *room_new(size_t n, bool floor)
     w->e = open_at(&w->now);
     w->names = bench_alloc(n, sizeof *w->names);
     if (usher_room_open(w->e, ROOM, &settings) != USHER_OK)
-        bench_die("%s", usher_message(w->e));
+        bench_die("%s", usher_message());
     if (floor)
         w->floor = floor_room_new(n);
     for (w->next = 0; w->next < n; w->next++) {
@@ -353,7 +353,7 @@ static void beat_from(struct room *w, size_t first, int64_t span_ms)
         if (span_ms != 0 && i % (w->n / (size_t)span_ms + 1) == 0)
             w->now++;
         if (usher_room_alive(w->e, ROOM, w->names[i], NULL, NULL, NULL) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     }
 }
 
@@ -381,7 +381,7 @@ static double sweep_side(void *world, double seconds)
         begin = bench_now(CLOCK_THREAD_CPUTIME_ID);
         do {
             if (usher_room_sweep(w->e, ROOM, 0, &reply) != USHER_OK)
-                bench_die("%s", usher_message(w->e));
+                bench_die("%s", usher_message());
             expired += reply.of.room.count;
             more = reply.of.room.more;
             usher_reply_done(&reply);
@@ -407,9 +407,9 @@ static uint64_t snapshots(void *world, unsigned thread)
         struct usher_reply reply;
 
         if (usher_room_snapshot(w->e, ROOM, after, 0, 1000, &reply) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
         for (size_t i = 0; i < reply.of.room.n_rows; i++)
-            n += reply.of.room.rows[i].kind == USHER_ROOM_MEMBER_ROW;
+            n += reply.of.room.rows[i].kind == USHER_ROOM_ROW_MEMBER;
         more = reply.of.room.more;
         after = reply.of.room.since;
         usher_reply_done(&reply);
@@ -436,7 +436,7 @@ static uint64_t alls(void *world, unsigned thread)
         (void)snprintf(value, sizeof value, "%" PRIu64, w->values++);
         t = text(value);
         if (usher_room_all(w->e, ROOM, "mode", &t) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     }
     return BATCH;
 }
@@ -472,7 +472,7 @@ static void copy_change(struct room *w, double began, double changes)
 
         if (usher_room_leave(w->e, ROOM, name) == USHER_SAME &&
             usher_room_join(w->e, ROOM, name, NULL) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     }
 }
 
@@ -537,7 +537,7 @@ static uint64_t changes(void *world, unsigned thread)
         (void)snprintf(value, sizeof value, "%" PRIu64, w->values++);
         t = text(value);
         if (usher_room_member(w->e, ROOM, w->names[i % MEETING], "hand", &t, NULL) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     }
     if (w->told != BATCH * MEETING)
         bench_die("%u notices of %u came", w->told, BATCH * MEETING);
@@ -580,13 +580,13 @@ static void meeting(struct bench *b)
         "P11", "a meeting of 50, each change told to all", "changes/s", "", BENCH_AT_LEAST, 1000
     };
     struct room *w = room_new(MEETING, false);
-    struct usher_watch *watches[MEETING];
+    struct usher_watcher *watches[MEETING];
     struct bench_run run = { changes_side, w };
     double speeds[BENCH_ROUNDS_MAX][BENCH_SIDES_MAX], values[BENCH_ROUNDS_MAX];
 
     for (unsigned i = 0; i < MEETING; i++)
         if (usher_watch(w->e, USHER_ROOM, ROOM, told, w, &watches[i]) != USHER_OK)
-            bench_die("%s", usher_message(w->e));
+            bench_die("%s", usher_message());
     bench_rounds(b, &run, 1, speeds);
     for (unsigned r = 0; r < b->rounds; r++)
         values[r] = speeds[r][0];
@@ -674,7 +674,7 @@ struct serials {
     struct usher_engine *e;
     bool waits; /* for a server: by the clock */
     int64_t batch, floor_at;
-    char texts[1000 * (USHER_SERIAL_MAX + 1)];
+    char texts[1000 * (USHER_SERIAL_TEXT_MAX + 1)];
 };
 
 static uint64_t takes(void *world, unsigned thread)
@@ -685,7 +685,7 @@ static uint64_t takes(void *world, unsigned thread)
 
     (void)thread;
     if (usher_serial_take(w->e, "invoice", w->batch, NULL, &reply) != USHER_OK)
-        bench_die("%s", usher_message(w->e));
+        bench_die("%s", usher_message());
     n = usher_serial_texts(&reply, 0, w->texts, sizeof w->texts);
     if (n != (uint64_t)w->batch)
         bench_die("%" PRIu64 " serials printed, not %" PRId64, n, w->batch);
@@ -704,7 +704,7 @@ static uint64_t floor_takes(void *world, unsigned thread)
     if (gmtime_r(&now, &tm) == NULL || strftime(date, sizeof date, "%Y%m%d-", &tm) == 0)
         bench_die("strftime");
     for (int64_t i = 0; i < w->batch; i++)
-        at += snprintf(at, USHER_SERIAL_MAX + 1, "INV-%s%012" PRId64, date, ++w->floor_at) + 1;
+        at += snprintf(at, USHER_SERIAL_TEXT_MAX + 1, "INV-%s%012" PRId64, date, ++w->floor_at) + 1;
     return (uint64_t)w->batch;
 }
 
@@ -737,7 +737,7 @@ void bench_serials_on(struct bench *b, const char *url, const char *store, bool 
                           USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_DATE |
                               USHER_GIVEN_SERIAL_WIDTH,
                           &form) != USHER_OK)
-        bench_die("%s", usher_message(w->e));
+        bench_die("%s", usher_message());
     (void)snprintf(what, sizeof what, "serials in %s, taken and printed in batches of %" PRId64,
                    store, batch);
     result = bench_compare(b, &ratio, (struct bench_run){ takes_side, w },

@@ -212,7 +212,7 @@ static void line_fill(struct usher_engine *e, size_t n)
 
     if (usher_queue_set(e, QUEUE, USHER_GIVEN_QUEUE_TTL, &forever) != USHER_OK ||
         usher_queue_login(e, QUEUE, "ann", 1, NULL, 0, NULL) != USHER_OK)
-        bench_die("%s", usher_message(e));
+        bench_die("%s", usher_message());
     for (size_t from = 0; from <= n; from += MANY) { /* one of them gets the room */
         size_t k = n + 1 - from < MANY ? n + 1 - from : MANY;
 
@@ -223,7 +223,7 @@ static void line_fill(struct usher_engine *e, size_t n)
             commands[i].arg.queue.user = (struct usher_text){ names[i], strlen(names[i]) };
         }
         if (usher_execute(e, commands, replies, k) != USHER_OK)
-            bench_die("cannot fill the queue: %s", usher_message(e));
+            bench_die("cannot fill the queue: %s", usher_message());
     }
     free(commands);
     free(replies);
@@ -233,14 +233,14 @@ static void line_fill(struct usher_engine *e, size_t n)
 static uint64_t line_ask(void *world, unsigned thread)
 {
     struct line *w = world;
-    struct usher_seat seat;
+    struct usher_queue_seat seat;
     char name[BENCH_NAME];
 
     (void)thread;
     w->at = (w->at + w->step) % w->n;
     bench_number(w->at + 1, name);
     if (usher_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index != (int64_t)w->at)
-        bench_die("a user is not at his place: %s", usher_message(w->e));
+        bench_die("a user is not at his place: %s", usher_message());
     return 1;
 }
 

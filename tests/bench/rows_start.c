@@ -224,7 +224,7 @@ static void open_redis_row(struct bench *b)
     (void)usher_lua("number", NULL, 0, &size);
     lua = bench_alloc(size + 1, 1);
     if (usher_lua("number", lua, size + 1, &size) != USHER_OK)
-        bench_die("usher_lua: %s", usher_message(NULL));
+        bench_die("usher_lua: %s", usher_message());
     open_once(&o, 0);
     for (unsigned r = 0; r < b->rounds; r++) {
         open_once(&o, r);

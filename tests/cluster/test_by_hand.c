@@ -251,7 +251,7 @@ static void say_all(struct redis_server *s, const struct typed *noun, bool by_on
     while (strcmp(usher_noun_word(code), noun->noun) != 0)
         code = (enum usher_noun)((int)code + 1);
     if (usher_open(redis_server_url(s, url), NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     assert_int_equal(usher_digest(e, code, scope, digest), USHER_OK);
     usher_close(e);
 }

@@ -55,7 +55,7 @@ static struct usher_engine *engine_at(const char *url, int64_t timeout_ms)
 
     opt.timeout_ms = timeout_ms;
     if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 

@@ -211,7 +211,7 @@ static bool failed(enum usher_status status)
 
 static bool done(enum usher_status status)
 {
-    return status == USHER_OK || status == USHER_SAME;
+    return USHER_IS_DONE(status);
 }
 
 #define wrong(...)                                                                      \
@@ -485,7 +485,7 @@ static void apply(struct client *c, unsigned scope)
 
     name_new(c, user);
     status = ask(c, &r, &begin_us, &unsure, "queue apply %s %s", scope_name[VISIT][scope], user);
-    if (done(status) && r.of.queue.place == USHER_PLACE_ROOM)
+    if (done(status) && r.of.queue.place == USHER_QUEUE_PLACE_ROOM)
         hold_add(c, seated(c, scope, user, status, &r, begin_us), scope, user);
     else if (done(status))
         hold_add(c, NULL, scope, user);
@@ -512,7 +512,7 @@ static void look_where(struct client *c, struct hold *h)
         hold_drop(c, h);
     } else if (leaves) {
         hold_drop(c, h);
-    } else if (r.of.queue.place == USHER_PLACE_ROOM) {
+    } else if (r.of.queue.place == USHER_QUEUE_PLACE_ROOM) {
         h->taken = seated(c, h->scope, h->user, status, &r, begin_us);
     }
     usher_reply_done(&r);
@@ -728,7 +728,7 @@ static int process(unsigned number, uint64_t seed)
     options.timeout_ms = (number % 2 == 0 ? 1000 : 2500) * (share_slow() ? 4 : 1);
     if (usher_open(url, &options, &e) != USHER_OK) {
         (void)snprintf(shared->of[number * THREADS].bad, sizeof shared->of[0].bad, "open: %s",
-                       usher_message(NULL));
+                       usher_message());
         return 1;
     }
     if (pthread_create(&pulse, NULL, pulse_main, NULL) != 0)
@@ -877,7 +877,7 @@ static struct usher_engine *opened(void)
 
     options.timeout_ms = 30000;
     if (usher_open(url, &options, &e) != USHER_OK)
-        wrong("%s: %s\n", url, usher_message(NULL));
+        wrong("%s: %s\n", url, usher_message());
     return e;
 }
 
@@ -1185,10 +1185,10 @@ static void what_is_held_was_told(struct usher_engine *e)
                 for (size_t k = 0; k < r.of.number.n_rows; k++) {
                     const struct usher_number_row *row = &r.of.number.rows[k];
 
-                    there =
-                        there || (row->token == t->token && row->state == USHER_NUMBER_BUSY_UP &&
-                                  row->number.size == strlen(t->id) &&
-                                  memcmp(row->number.data, t->id, row->number.size) == 0);
+                    there = there ||
+                            (row->token == t->token && row->state == USHER_NUMBER_STATE_BUSY_UP &&
+                             row->number.size == strlen(t->id) &&
+                             memcmp(row->number.data, t->id, row->number.size) == 0);
                 }
                 if (!there)
                     wrong("client %u has %s of %s, token %" PRIu64
@@ -1201,7 +1201,8 @@ static void what_is_held_was_told(struct usher_engine *e)
             const struct usher_number_row *row = &r.of.number.rows[k];
             bool told = false;
 
-            for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_BUSY_UP && !told; i++) {
+            for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_STATE_BUSY_UP && !told;
+                 i++) {
                 const struct journal *j = &shared->of[i];
 
                 for (const struct entry *t = j->entry; t < j->entry + atomic_load(&j->n); t++)
@@ -1211,7 +1212,7 @@ static void what_is_held_was_told(struct usher_engine *e)
                                  row->owner.size == strlen(t->other) &&
                                  memcmp(row->owner.data, t->other, row->owner.size) == 0);
             }
-            if (row->state == USHER_NUMBER_BUSY_UP && !told)
+            if (row->state == USHER_NUMBER_STATE_BUSY_UP && !told)
                 wrong("%s: %.*s is in a call of %.*s, token %" PRIu64 ", and nobody was told\n",
                       scope_name[NUMBER][scope], (int)row->number.size, row->number.data,
                       (int)row->owner.size, row->owner.data, row->token);
@@ -1234,7 +1235,7 @@ static void judge(void)
     size_t n = 0, lost = 0;
 
     if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
-        wrong("audit: %s\n", usher_message(e));
+        wrong("audit: %s\n", usher_message());
     if (faults != 0)
         wrong("%" PRIu64 " faults\n", faults);
     gather_versions();
@@ -1364,7 +1365,7 @@ static void must(struct usher_engine *e, const char *format, ...)
     va_start(ap, format);
     (void)vsnprintf(text, sizeof text, format, ap);
     va_end(ap);
-    if (line_execute(e, &r, "%s", text) > USHER_SAME)
+    if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
         wrong("%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
     usher_reply_done(&r);
 }

@@ -355,7 +355,7 @@ static void judge_notices(unsigned failed)
 static void one_round(void (*change)(void))
 {
     struct usher_options options = USHER_OPTIONS_INIT;
-    struct usher_watch *all, *one;
+    struct usher_watcher *all, *one;
     uint64_t unknown = 0, unavailable = 0; /* those of the index, too */
     unsigned failed = 0, lost = 0;
 

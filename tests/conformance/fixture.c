@@ -36,7 +36,7 @@ struct usher_engine *suite_open(const struct backend *b, const char *url, const 
     /* with a short deadline more than once: a machine may be loaded */
     for (int tries = 0; usher_open(url, &opt, &e) != USHER_OK; tries++)
         if (tries == (opt.timeout_ms < 1000 ? 100 : 0))
-            fail_msg("%s: %s", url, usher_message(NULL));
+            fail_msg("%s: %s", url, usher_message());
     return e;
 }
 

@@ -59,21 +59,21 @@ int queue_tear_down(void **state)
 /* ---- commands in words ------------------------------------------------------------- */
 
 /* "AGENT.N" as the store calls it. */
-static char *room_named(struct fixture *f, const char *word, char to[USHER_ROOM_MAX])
+static char *room_named(struct fixture *f, const char *word, char to[USHER_QUEUE_ROOM_MAX])
 {
     const char *dot = strrchr(word, '.');
 
-    (void)snprintf(to, USHER_ROOM_MAX, "%s", word);
+    (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%s", word);
     for (unsigned i = 0; dot != NULL && i < f->n_agents; i++)
         if (strlen(f->agents[i].name) == (size_t)(dot - word) &&
             memcmp(f->agents[i].name, word, (size_t)(dot - word)) == 0)
-            (void)snprintf(to, USHER_ROOM_MAX, "%" PRIu64 "%s", f->agents[i].login, dot);
+            (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%" PRIu64 "%s", f->agents[i].login, dot);
     return to;
 }
 
 /* "verb …": the queue is "desk". */
 static void read_line(struct fixture *f, struct said *s, const char *line,
-                      char room[USHER_ROOM_MAX])
+                      char room[USHER_QUEUE_ROOM_MAX])
 {
     int verb = (int)strcspn(line, " ");
     char whole[1200];
@@ -116,10 +116,10 @@ static void say(const struct usher_command *c, const struct usher_reply *r, char
     case USHER_QUEUE_WHERE:
     case USHER_QUEUE_MOVE:
     case USHER_QUEUE_ALIVE:
-        if (alive_agent || r->status > USHER_SAME)
+        if (alive_agent || !USHER_IS_DONE(r->status))
             break;
-        add(to, size, " %s", usher_place_word(q->place));
-        if (q->place == USHER_PLACE_QUEUE)
+        add(to, size, " %s", usher_queue_place_word(q->place));
+        if (q->place == USHER_QUEUE_PLACE_QUEUE)
             add(to, size, " %" PRId64, q->index);
         else if (q->agent_size != 0)
             add(to, size, " %s", q->agent);
@@ -140,17 +140,17 @@ static void say(const struct usher_command *c, const struct usher_reply *r, char
     default:
         break;
     }
-    if (alive_agent && r->status <= USHER_SAME)
-        add(to, size, " %s", usher_agent_state_word(q->state));
+    if (alive_agent && USHER_IS_DONE(r->status))
+        add(to, size, " %s", usher_queue_agent_state_word(q->state));
     for (size_t i = 0; i < q->n_rows; i++) {
         const struct usher_queue_row *row = &q->rows[i];
 
         add(to, size, " %.*s", (int)row->user.size, row->user.size != 0 ? row->user.data : "");
         if (c->verb == USHER_QUEUE_AGENTS)
             add(to, size, "%.*s:%s", (int)row->agent.size, row->agent.data,
-                usher_agent_state_word((enum usher_agent_state)row->state));
+                usher_queue_agent_state_word((enum usher_queue_agent_state)row->state));
         else if (c->verb == USHER_QUEUE_HISTORY || c->verb == USHER_QUEUE_DRAIN)
-            add(to, size, ":%s", usher_outcome_word((enum usher_outcome)row->state));
+            add(to, size, ":%s", usher_queue_outcome_word((enum usher_queue_outcome)row->state));
         else if (c->verb == USHER_QUEUE_MATCH || c->verb == USHER_QUEUE_PULL ||
                  c->verb == USHER_QUEUE_SWEEP)
             add(to, size, ">%.*s", (int)row->agent.size, row->agent.data);
@@ -163,7 +163,7 @@ static void say(const struct usher_command *c, const struct usher_reply *r, char
 
 void command(struct fixture *f, const char *format, ...)
 {
-    char line[1024], room[USHER_ROOM_MAX];
+    char line[1024], room[USHER_QUEUE_ROOM_MAX];
     struct said s;
     va_list args;
 

@@ -162,7 +162,7 @@ static void empty_at(struct fixture *f, const char *line, int64_t next)
 static const char *given(struct fixture *f, const char *line)
 {
     ok(f, "call %s", line);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(f->r.of.number.token == f->r.version);
     return f->r.of.number.number;
 }
@@ -367,7 +367,7 @@ static void a_number_that_comes_back_is_new(void **state)
     ok(f, "del desk n1");
     empty(f, "call desk owner=ann");
     ok(f, "add desk n1 group=b");
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_DOWN);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_IDLE_DOWN);
     assert_text(f->r.of.number.rows[0].group, "b");
     assert_text(f->r.of.number.rows[0].owner, "");
     assert_int_equal(f->r.of.number.rows[0].token, 0);
@@ -375,7 +375,7 @@ static void a_number_that_comes_back_is_new(void **state)
     assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
     ok(f, "reg desk n1");
     empty(f, "call desk group=a");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
     assert_given(f, "desk group=b", "n1");
     empty(f, "call desk");
 }
@@ -413,7 +413,7 @@ static void a_pool_that_is_not_there_has_nothing(void **state)
     missing(f, "free desk number=n1");
     same(f, "del desk n1");
     empty(f, "call desk owner=ann");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
     assert_int_equal(f->r.of.number.next_ms, -1);
     assert_int_equal(f->r.epoch, 0);
     /* and none of these made it */
@@ -461,7 +461,7 @@ static void pools_do_not_know_of_each_other(void **state)
     ok(f, "set desk2 strict=1 order=random");
     ok(f, "hangup desk n1");
     ok(f, "show desk2 n1");
-    assert_int_equal(f->r.of.number.rows[0].state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.rows[0].state, USHER_NUMBER_STATE_BUSY_UP);
     ok(f, "set desk");
     assert_int_equal(f->r.of.number.of.settings.strict, 0);
 }
@@ -473,7 +473,7 @@ static void settings_are_shown_and_changed_one_by_one(void **state)
 
     ok(f, "set desk lease=5000");
     assert_int_equal(s->lease_ms, 5000);
-    assert_int_equal(s->order, USHER_ORDER_LONGEST_IDLE);
+    assert_int_equal(s->order, USHER_NUMBER_ORDER_LONGEST_IDLE);
     assert_int_equal(s->rest_ms, 0);
     assert_int_equal(s->daily, 0);
     assert_int_equal(s->zone_min, 0);
@@ -486,7 +486,7 @@ static void settings_are_shown_and_changed_one_by_one(void **state)
     ok(f, "set desk");
     assert_int_equal(f->r.version, 2);
     assert_int_equal(s->lease_ms, 5000);
-    assert_int_equal(s->order, USHER_ORDER_RANDOM);
+    assert_int_equal(s->order, USHER_NUMBER_ORDER_RANDOM);
     assert_int_equal(s->rest_ms, 7);
     assert_int_equal(s->daily, 80);
     assert_int_equal(s->zone_min, -330);
@@ -528,7 +528,7 @@ static void a_call_gives_number_token_and_deadline(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
     assert_int_equal(f->r.of.number.number_size, 2);
     assert_int_equal(f->r.of.number.until_ms, 0);
-    assert_int_equal(f->r.of.number.why, USHER_WHY_GIVEN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_GIVEN);
     assert_string_equal(f->r.message, "");
     ok(f, "set desk lease=60000");
     ok(f, "call desk owner=bob");
@@ -558,13 +558,13 @@ static void an_owner_who_asks_again_gets_what_it_holds(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
     assert_true(f->r.of.number.token == token);
     assert_int_equal(f->r.of.number.until_ms, f->now - 10 + 1000);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_int_equal(f->r.version, v);
     same(f, "call desk owner=ann number=n1");
     same(f, "call desk owner=ann group=none");
     ok(f, "unreg desk n1");
     same(f, "call desk owner=ann");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_DOWN);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_DOWN);
     /* nobody in particular is somebody else each time */
     assert_given(f, "desk", "n2");
     assert_given(f, "desk", "n3");
@@ -610,7 +610,7 @@ static void a_token_that_is_not_current_frees_nobody(void **state)
     digest(f, "desk", before);
     stale(f, "hangup desk n1 token=%" PRIu64, anns);
     assert_true(f->r.of.number.token == bobs); /* the current one */
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     stale(f, "renew desk n1 token=%" PRIu64 " lease=5", anns);
     assert_true(f->r.of.number.token == bobs);
     for (uint64_t token = 0; token < 2; token++) {
@@ -662,12 +662,12 @@ static void hangup_without_a_token_is_for_pools_that_are_not_strict(void **state
     numbers(f, 1);
     ok(f, "call desk owner=ann");
     ok(f, "hangup desk n1");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     ok(f, "set desk strict=1");
     ok(f, "call desk owner=ann");
     token = f->r.of.number.token;
     refused(f, "hangup desk n1");
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_BUSY_UP);
     stale(f, "hangup desk n1 token=%" PRIu64, token - 1);
     ok(f, "hangup desk n1 token=%" PRIu64, token);
     refused(f, "hangup desk n1");
@@ -716,7 +716,7 @@ static void a_renewed_lease_is_the_next_renewals_default(void **state)
     ok(f, "renew desk n1 token=%" PRIu64 " lease=10", token);
     f->now += 10;
     refused(f, "renew desk n1 token=%" PRIu64, token); /* too late */
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     missing(f, "renew desk n2 token=%" PRIu64, token);
 }
 
@@ -730,11 +730,11 @@ static void a_hold_that_is_not_renewed_comes_back(void **state)
     v = f->r.version;
     f->now += 999;
     empty(f, "call desk owner=bob");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     assert_int_equal(f->r.of.number.next_ms, f->now + 1);
     f->now += 1;
     /* a read shows it as it is, and writes nothing */
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_UP);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_IDLE_UP);
     assert_text(f->r.of.number.rows[0].owner, "");
     assert_int_equal(f->r.of.number.rows[0].until_ms, 0);
     assert_int_equal(f->r.version, v);
@@ -760,8 +760,8 @@ static void a_hold_that_expires_while_down_stays_down(void **state)
     ok(f, "unreg desk n1");
     f->now += 10;
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_DOWN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DOWN);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_IDLE_DOWN);
     ok(f, "reg desk n1");
     assert_given(f, "desk", "n1");
 }
@@ -778,7 +778,7 @@ static void a_late_hangup_after_the_lease_ends_nobodys_call(void **state)
     refused(f, "hangup desk n1 token=%" PRIu64, anns);
     ok(f, "call desk owner=bob lease=10");
     stale(f, "hangup desk n1 token=%" PRIu64, anns);
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_BUSY_UP);
 }
 
 static void an_operator_sees_and_ends_holds(void **state)
@@ -803,10 +803,10 @@ static void an_operator_sees_and_ends_holds(void **state)
     /* one */
     ok(f, "free desk number=n5");
     assert_int_equal(f->r.of.number.count, 1);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     same(f, "free desk number=n5");
     assert_int_equal(f->r.of.number.count, 0);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     missing(f, "free desk number=n6");
     same(f, "free desk number=n4 owner=ann"); /* not hers */
     /* all of an owner, each a change of its own */
@@ -874,7 +874,7 @@ static void calls_of_a_node_go_together_and_owners_name_one(void **state)
     same(f, "free desk node=m1");
     ok(f, "free desk number=n3 node=m2");
     ok(f, "show desk n4");
-    assert_int_equal(r->rows[0].state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r->rows[0].state, USHER_NUMBER_STATE_BUSY_UP);
     /* whatever ends a call takes it from its node */
     ok(f, "call desk number=n1 node=m1 lease=100");
     ok(f, "call desk number=n2 node=m1");
@@ -944,7 +944,7 @@ static void a_call_among_many_numbers_is_on_the_first_page(void **state)
     struct fixture *f = *state;
     static char names[N][16];
     static const char *list[N];
-    struct usher_bulk_counts n;
+    struct usher_number_bulk_counts n;
 
     for (int i = 0; i < N; i++) {
         (void)snprintf(names[i], sizeof names[i], "n%05d", i);
@@ -967,7 +967,7 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     struct fixture *f = *state;
     static char names[N][16];
     static const char *list[N];
-    struct usher_bulk_counts n;
+    struct usher_number_bulk_counts n;
     char after[USHER_NAME_MAX + 1];
     uint64_t count;
 
@@ -1025,10 +1025,10 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
     ok(f, "renew desk n1 token=%" PRIu64 " owner=ann node=m1 lease=5000", LOST_TOKEN);
     token = r->token;
     assert_true(token == f->r.version);
-    assert_int_equal(r->state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r->state, USHER_NUMBER_STATE_BUSY_UP);
     assert_int_equal(r->until_ms, f->now + 5000);
     ok(f, "renew desk n2 token=%" PRIu64 " owner=bob node=m1", LOST_TOKEN);
-    assert_int_equal(r->state, USHER_NUMBER_BUSY_DOWN);
+    assert_int_equal(r->state, USHER_NUMBER_STATE_BUSY_DOWN);
     assert_int_equal(r->until_ms, f->now + 1000); /* the pool's */
     ok(f, "renew desk n3 token=%" PRIu64 " owner=carl lease=0", LOST_TOKEN);
     assert_int_equal(r->until_ms, 0);
@@ -1078,8 +1078,8 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
 static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
 {
     struct fixture *f = *state;
-    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
-    struct usher_hold hold, again;
+    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold, again;
 
     no_twin(f);
     numbers(f, 2);
@@ -1107,11 +1107,11 @@ static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
     assert_int_equal(f->r.of.number.count, 2);
     opt.size--;
     assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "options.size"));
+    assert_non_null(strstr(usher_message(), "options.size"));
     assert_int_equal(usher_number_renew_as(f->e, "desk", NULL, NULL, &again), USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "owner"));
+    assert_non_null(strstr(usher_message(), "owner"));
     assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", NULL, NULL), USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "hold"));
+    assert_non_null(strstr(usher_message(), "hold"));
 }
 
 /* ---- N7: order --------------------------------------------------------------------- */
@@ -1230,13 +1230,13 @@ static void a_number_rests_after_a_call(void **state)
     ok(f, "call desk");
     ok(f, "hangup desk n1");
     assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     v = f->r.version;
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, f->now + 1000);
     refused(f, "call desk number=n1");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, f->now + 1000);
     refused(f, "call desk number=n1 owner=ann");
     ok(f, "show desk n1");
@@ -1280,7 +1280,7 @@ static void an_expired_hold_rests_from_its_deadline_on(void **state)
     v = f->r.version;
     f->now += 600; /* noticed 500 ms late */
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, f->now + 500);
     assert_int_equal(f->r.version, v + 1);
     f->now += 500;
@@ -1305,14 +1305,14 @@ static void a_rest_goes_on_while_unregistered(void **state)
     ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.resting, 0); /* of those that are up */
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DOWN);
     refused(f, "call desk number=n1");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DOWN);
     f->now += 400;
     ok(f, "reg desk n1");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, f->now + 600);
     f->now += 600;
     assert_given(f, "desk", "n1");
@@ -1343,10 +1343,10 @@ static void a_number_has_so_many_calls_a_local_day(void **state)
     assert_int_equal(f->r.of.number.of.stats.capped, 2);
     assert_int_equal(f->r.of.number.of.stats.resting, 0);
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
     refused(f, "call desk number=n2");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
     f->now = midnight - 1;
     empty(f, "call desk");
@@ -1395,7 +1395,7 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
     ok(f, "set desk daily=1"); /* both are idle and have had it */
     v = f->r.version;
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, midnight);
     assert_int_equal(f->r.version, v + 2); /* each has been put aside */
     empty(f, "call desk");
@@ -1405,7 +1405,7 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
     ok(f, "hangup desk n1");
     v = f->r.version;
     refused(f, "call desk number=n1");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.version, v);
     assert_given(f, "desk", "n2");
 }
@@ -1440,7 +1440,7 @@ static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
     ok(f, "hangup desk n1");
     ok(f, "set desk daily=0");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     f->now += 1000;
     assert_given(f, "desk", "n1");
 }
@@ -1485,7 +1485,7 @@ static void another_zone_frees_whose_day_is_another_one(void **state)
     assert_given(f, "desk", "n3");
     assert_given(f, "desk", "n2");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.capped, 1);
 }
@@ -1524,7 +1524,7 @@ static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
     assert_int_equal(f->r.version, v + MANY + 1); /* each was put aside, as a change of its own */
     ok(f, "hangup desk f");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR);
     assert_int_equal(f->r.version, v + MANY + 2); /* and nobody is looked at twice */
     ok(f, "add desk g");
@@ -1536,7 +1536,7 @@ static void a_fresh_number_is_given_behind_a_thousand_capped_ones(void **state)
     for (int i = 0; i < MANY + 1; i++)
         ok(f, "call desk");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
 }
 
 /* As many as are not put back at once stand in front of it, and the cap keeps them. */
@@ -1556,7 +1556,7 @@ static void one_of_another_day_is_found_behind_a_thousand_capped_ones(void **sta
     ok(f, "set desk zone=0");
     assert_given(f, "desk owner=ann", "f");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
 }
 
 static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
@@ -1568,7 +1568,7 @@ static void a_fresh_number_of_a_group_goes_before_those_of_others(void **state)
     ok(f, "set desk daily=1 order=most-recent");
     assert_given(f, "desk group=a,*", "f");
     empty(f, "call desk group=a");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR);
     assert_given(f, "desk group=a,*", "h");
 }
@@ -1613,7 +1613,7 @@ static void what_is_due_and_frees_none_is_told_of_truly(void **state)
     then = f->now + 11 + 100000;
     f->now += 1000;
     empty(f, "call desk group=b");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_true(f->r.of.number.next_ms > f->now);
     /* asked again then, and then again, it comes to the right one, and never after it */
     for (int i = 0; f->r.status == USHER_EMPTY; i++) {
@@ -1635,7 +1635,7 @@ static void next_is_the_first_of_rests_holds_and_midnight(void **state)
     numbers(f, 4);
     ok(f, "call desk number=n1");
     ok(f, "hangup desk n1 rest=0");
-    empty_at(f, "desk group=none", -1); /* USHER_WHY_NONE */
+    empty_at(f, "desk group=none", -1); /* USHER_NUMBER_WHY_NONE */
     ok(f, "call desk number=n2 lease=7000");
     ok(f, "call desk number=n3");
     ok(f, "call desk number=n4");
@@ -1661,18 +1661,18 @@ static void a_rest_can_be_lifted_however_long_it_is(void **state)
     same(f, "lift desk n1");
     ok(f, "call desk");
     same(f, "lift desk n1"); /* nobody's call ends by it */
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     ok(f, "hangup desk n1 rest=3153600000000");
     ok(f, "unreg desk n2");
     empty(f, "call desk");
     ok(f, "lift desk n1");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     assert_int_equal(f->r.of.number.until_ms, 0);
     assert_given(f, "desk", "n1");
     ok(f, "hangup desk n1 rest=1000");
     ok(f, "unreg desk n1");
     ok(f, "lift desk n1");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_DOWN);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_DOWN);
     same(f, "lift desk n1");
     ok(f, "reg desk n1");
     assert_given(f, "desk", "n1");
@@ -1687,11 +1687,11 @@ static void a_lifted_rest_leaves_the_cap(void **state)
     ok(f, "call desk");
     ok(f, "hangup desk n1 rest=1000");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, MORNING + 14 * HOUR); /* for it is capped as well */
     ok(f, "lift desk n1");
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     same(f, "lift desk n1");
     ok(f, "set desk daily=0");
     assert_given(f, "desk", "n1");
@@ -1739,7 +1739,7 @@ static void calls_of_the_day_survive_del_and_add(void **state)
     ok(f, "del desk n1"); /* in its call */
     numbers(f, 1);
     empty(f, "call desk");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_CAPPED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     ok(f, "del desk n1");
     f->now = MORNING + 14 * HOUR; /* another day: that is forgotten */
     numbers(f, 1);
@@ -1775,9 +1775,9 @@ static void groups_are_tried_in_order(void **state)
     empty(f, "call desk group=a,b,*");
     ok(f, "hangup desk none");
     empty(f, "call desk group=a,b");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     empty(f, "call desk group=c");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
     ok(f, "hangup desk b1");
     assert_given(f, "desk group=c,b,a", "b1");
     assert_given(f, "desk group=*,a", "none");
@@ -1792,20 +1792,20 @@ static void a_group_says_why_it_has_none(void **state)
     ok(f, "call desk number=a1 lease=500");
     ok(f, "call desk number=a2 lease=300");
     empty(f, "call desk group=b");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_DOWN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DOWN);
     assert_int_equal(f->r.of.number.next_ms, -1);
     empty(f, "call desk group=b,a");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     assert_int_equal(f->r.of.number.next_ms, f->now + 300);
     ok(f, "set desk rest=1000");
     empty(f, "call desk group=a");
     assert_int_equal(f->r.of.number.next_ms, f->now + 1300); /* and rests */
     f->now += 400;
     empty(f, "call desk group=a");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_BUSY);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     ok(f, "hangup desk a1");
     empty(f, "call desk group=a,b,c");
-    assert_int_equal(f->r.of.number.why, USHER_WHY_RESTING);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_RESTING);
     assert_int_equal(f->r.of.number.next_ms, f->now + 900);
 }
 
@@ -1914,20 +1914,20 @@ static void an_empty_pool_says_why_and_until_when(void **state)
 
     ok(f, "set desk lease=0");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_WHY_NONE);
+    assert_int_equal(n->why, USHER_NUMBER_WHY_NONE);
     assert_int_equal(n->next_ms, -1);
     ok(f, "add desk n1");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_WHY_DOWN);
+    assert_int_equal(n->why, USHER_NUMBER_WHY_DOWN);
     assert_int_equal(n->next_ms, -1);
     ok(f, "reg desk n1");
     ok(f, "call desk");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_WHY_BUSY);
+    assert_int_equal(n->why, USHER_NUMBER_WHY_BUSY);
     assert_int_equal(n->next_ms, -1); /* until hangup: nobody knows */
     ok(f, "unreg desk n1");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_WHY_DOWN); /* busy, but does not come back */
+    assert_int_equal(n->why, USHER_NUMBER_WHY_DOWN); /* busy, but does not come back */
     ok(f, "add desk n2");
     ok(f, "reg desk n2");
     ok(f, "call desk number=n2 lease=700");
@@ -1936,7 +1936,7 @@ static void an_empty_pool_says_why_and_until_when(void **state)
     ok(f, "call desk number=n3");
     ok(f, "hangup desk n3 rest=400");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_WHY_BUSY);
+    assert_int_equal(n->why, USHER_NUMBER_WHY_BUSY);
     assert_int_equal(n->next_ms, f->now + 400); /* the rest ends before the hold */
     ok(f, "unreg desk n3");
     empty(f, "call desk");
@@ -1948,7 +1948,7 @@ static void an_empty_pool_says_why_and_until_when(void **state)
 static void statistics_count_calls_and_refusals_of_today(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_stats *s = &f->r.of.number.of.stats;
+    const struct usher_number_statistics *s = &f->r.of.number.of.stats;
     int64_t midnight = MORNING + 14 * HOUR;
 
     numbers(f, 2);
@@ -2097,8 +2097,8 @@ static void many_numbers_in_one_call(void **state)
     enum { N = 1000 };
     static char names[N][16];
     static const char *list[N];
-    struct usher_bulk_counts counts;
-    struct usher_number_stats s;
+    struct usher_number_bulk_counts counts;
+    struct usher_number_statistics s;
 
     no_twin(f);
     for (unsigned i = 0; i < N; i++) {
@@ -2132,7 +2132,7 @@ static void many_numbers_in_one_call(void **state)
     list[3] = "a\nb";
     assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, 4, NULL, &counts),
                      USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "number"));
+    assert_non_null(strstr(usher_message(), "number"));
     assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_CALL, "desk", list, 1, NULL, NULL),
                      USHER_INVALID);
     assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", NULL, 1, NULL, NULL),
@@ -2199,7 +2199,7 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_false(f->r.of.number.more);
     /* the typed functions go on until all is done */
     assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
-    assert_int_equal(usher_number_free(f->e, "desk", NULL, NULL, &n), USHER_OK);
+    assert_int_equal(usher_number_free_all(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, N);
     assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
     f->now += 1000;
@@ -2262,7 +2262,7 @@ static void each_change_is_told_in_order(void **state)
 {
     struct fixture *f = *state;
     struct heard h = { .e = f->e };
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
 
     assert_int_equal(usher_watch(f->e, USHER_NUMBER, "desk", hear, &h, &watch), USHER_OK);
     ok(f, "set desk rest=100");
@@ -2326,7 +2326,7 @@ static void a_watcher_may_watch_all_and_use_the_engine(void **state)
 {
     struct fixture *f = *state;
     struct heard all = { .e = f->e }, desk = { .e = f->e, .calls_back = true };
-    struct usher_watch *w1, *w2;
+    struct usher_watcher *w1, *w2;
 
     no_twin(f);
     ok(f, "add desk n2");
@@ -2337,7 +2337,7 @@ static void a_watcher_may_watch_all_and_use_the_engine(void **state)
     assert_false(desk.gap);
     assert_string_equal(desk.subject, "n2");
     assert_int_equal(all.n, 2);
-    assert_int_equal(state_of(f, "n2"), USHER_NUMBER_IDLE_UP);
+    assert_int_equal(state_of(f, "n2"), USHER_NUMBER_STATE_IDLE_UP);
     ok(f, "add other n1");
     assert_int_equal(all.n, 3);
     assert_string_equal(all.scope, "other");
@@ -2372,7 +2372,7 @@ static void a_repeat_gets_the_first_answer(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
     assert_true(f->r.of.number.token == token);
     assert_int_equal(f->r.of.number.until_ms, f->now + 1000);
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_int_equal(f->r.version, first);
     digest(f, "desk", after);
     assert_string_equal(before, after);
@@ -2391,13 +2391,13 @@ static void every_verb_that_changes_keeps_its_answer(void **state)
 
     for (int repeat = 0; repeat < 2; repeat++) {
         ok(f, "add desk n1 req=add");
-        assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_DOWN);
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_DOWN);
         assert_int_equal(f->r.version, 1);
         assert_int_equal(f->r.repeated, repeat);
     }
     for (int repeat = 0; repeat < 2; repeat++) {
         ok(f, "reg desk n1 req=reg");
-        assert_int_equal(f->r.of.number.state, USHER_NUMBER_IDLE_UP);
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     }
     for (int repeat = 0; repeat < 2; repeat++) {
         ok(f, "set desk rest=77 req=set");
@@ -2446,7 +2446,7 @@ static void every_verb_that_changes_keeps_its_answer(void **state)
     for (int repeat = 0; repeat < 2; repeat++) {
         ok(f, "del desk n1 req=del");
         assert_int_equal(f->r.repeated, repeat);
-        assert_int_equal(f->r.of.number.state, USHER_NUMBER_NODATA);
+        assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_NODATA);
     }
 }
 
@@ -2485,7 +2485,7 @@ static void a_request_id_is_for_one_verb(void **state)
     assert_non_null(strstr(f->r.message, "call"));
     assert_int_equal(f->r.of.number.token, 0); /* nothing of that answer */
     assert_string_equal(f->r.of.number.number, "");
-    assert_int_equal(f->r.of.number.state, USHER_NUMBER_NODATA);
+    assert_int_equal(f->r.of.number.state, USHER_NUMBER_STATE_NODATA);
     assert_false(f->r.repeated);
     invalid(f, "set desk lease=5 req=r1");
     digest(f, "desk", after);
@@ -2593,7 +2593,7 @@ static void times_may_be_as_late_as_the_calendar_goes(void **state)
     ok(f, "call desk now=0 lease=%" PRId64, USHER_SPAN_MAX);
     assert_int_equal(f->r.of.number.until_ms, USHER_SPAN_MAX);
     f->now = USHER_TIME_MAX;
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_IDLE_UP);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_IDLE_UP);
     ok(f, "call desk lease=%" PRId64, USHER_SPAN_MAX);
     assert_int_equal(f->r.of.number.until_ms, USHER_TIME_MAX + USHER_SPAN_MAX);
     ok(f, "hangup desk n1 rest=%" PRId64, USHER_SPAN_MAX);
@@ -2813,7 +2813,7 @@ static void wrong_arguments_are_named(void **state)
                      f->r.message, wrong[i].names);
         assert_int_equal(f->r.epoch, 0);
         assert_int_equal(f->r.version, 0);
-        assert_int_equal(f->r.of.number.why, USHER_WHY_GIVEN);
+        assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_GIVEN);
         assert_int_equal(f->r.of.number.next_ms, -1);
     }
     digest(f, "desk", after);
@@ -2851,7 +2851,7 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
         }
         assert_true(r[7].of.number.token > r[2].of.number.token);
     }
-    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_BUSY_UP);
+    assert_int_equal(state_of(f, "n1"), USHER_NUMBER_STATE_BUSY_UP);
     assert_text(f->r.of.number.rows[0].owner, "bob");
 }
 
@@ -2956,10 +2956,10 @@ static void each_reply_owns_its_rows(void **state)
 static void the_typed_functions_say_the_same(void **state)
 {
     struct fixture *f = *state;
-    struct usher_hold hold, again;
-    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold, again;
+    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_settings set;
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
     struct usher_reply r;
     struct usher_engine *e = f->e;
     int64_t until = -5;
@@ -2967,10 +2967,10 @@ static void the_typed_functions_say_the_same(void **state)
 
     no_twin(f);
     assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_EMPTY);
-    assert_non_null(strstr(usher_message(e), "none"));
+    assert_non_null(strstr(usher_message(), "none"));
     assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_MISSING);
     assert_int_equal(usher_number_add(e, "desk", "n1", "a"), USHER_OK);
-    assert_string_equal(usher_message(e), "");
+    assert_string_equal(usher_message(), "");
     assert_int_equal(usher_number_add(e, "desk", "n1", NULL), USHER_SAME);
     assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_OK);
     assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_SAME);
@@ -2982,12 +2982,12 @@ static void the_typed_functions_say_the_same(void **state)
     assert_true(hold.token == hold.version);
     assert_true(hold.epoch != 0);
     assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &again), USHER_SAME);
-    assert_memory_equal(&again, &hold, offsetof(struct usher_hold, number));
+    assert_memory_equal(&again, &hold, offsetof(struct usher_number_hold, number));
     again.token = 4711;
     assert_int_equal(usher_number_call(e, "desk", "bob", NULL, &again), USHER_EMPTY);
     assert_int_equal(again.token, 4711); /* written on success only */
-    assert_non_null(strstr(usher_message(e), "busy"));
-    opt = (struct usher_call_options)USHER_CALL_OPTIONS_INIT;
+    assert_non_null(strstr(usher_message(), "busy"));
+    opt = (struct usher_number_call_options)USHER_NUMBER_CALL_OPTIONS_INIT;
     opt.number = "n1";
     assert_int_equal(usher_number_call(e, "desk", "bob", &opt, &again), USHER_REFUSED);
     opt.number = "n9";
@@ -3010,7 +3010,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_number_list(e, "desk", -1, NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.number.n_rows, 1);
     usher_reply_done(&r);
-    assert_int_equal(usher_number_list(e, "desk", USHER_NUMBER_BUSY_UP, NULL, NULL, 5, &r),
+    assert_int_equal(usher_number_list(e, "desk", USHER_NUMBER_STATE_BUSY_UP, NULL, NULL, 5, &r),
                      USHER_OK);
     assert_int_equal(r.of.number.n_rows, 0);
     usher_reply_done(&r);
@@ -3037,9 +3037,9 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED); /* strict */
     assert_int_equal(usher_number_free(e, "desk", NULL, "n1", &n), USHER_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(usher_number_free(e, "desk", NULL, NULL, &n), USHER_SAME);
+    assert_int_equal(usher_number_free_all(e, "desk", &n), USHER_SAME);
     assert_int_equal(n, 0);
-    assert_int_equal(usher_number_free(e, "none", NULL, NULL, NULL), USHER_MISSING);
+    assert_int_equal(usher_number_free_all(e, "none", NULL), USHER_MISSING);
     assert_int_equal(usher_number_sweep(e, "desk", NULL), USHER_SAME);
     assert_int_equal(usher_number_sweep(e, "none", NULL), USHER_MISSING);
     assert_int_equal(usher_number_unreg(e, "desk", "n1"), USHER_OK);
@@ -3053,9 +3053,9 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
     struct usher_reply r;
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_call_options call = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_call_options call = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_engine *e = NULL;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     char url[BACKEND_URL_MAX + 32], d[33];
 
     memset(&r, 0x5a, sizeof r);
@@ -3065,32 +3065,32 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     assert_int_equal(usher_execute(f->e, &c, &r, 0), USHER_INVALID);
     assert_int_equal(usher_execute(f->e, &c, &r, USHER_BATCH_MAX + 1), USHER_INVALID);
     assert_int_equal((unsigned char)r.message[0], 0x5a); /* not touched */
-    assert_true(strlen(usher_message(f->e)) > 0);
+    assert_true(strlen(usher_message()) > 0);
 
     opt.size--;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "size"));
+    assert_non_null(strstr(usher_message(), "size"));
     opt.size += 2;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     opt.size = 0;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     call.size++;
     assert_int_equal(usher_number_call(f->e, "desk", NULL, &call, &hold), USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "size"));
+    assert_non_null(strstr(usher_message(), "size"));
     assert_int_equal(usher_open(NULL, NULL, &e), USHER_INVALID);
     assert_int_equal(usher_open(f->url, NULL, NULL), USHER_INVALID);
     opt.size = sizeof opt;
     opt.drivers = f->b->drivers;
     (void)snprintf(url, sizeof url, "%s%ctypo=1", f->url, strchr(f->url, '?') != NULL ? '&' : '?');
     assert_int_equal(usher_open(url, &opt, &e), USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "typo"));
+    assert_non_null(strstr(usher_message(), "typo"));
     assert_int_equal(usher_open("nosuch:x", NULL, &e), USHER_INVALID);
     assert_int_equal(usher_open("", NULL, &e), USHER_INVALID);
     assert_null(e);
 
     assert_int_equal(usher_number_call(f->e, "desk", NULL, NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_number_add(f->e, NULL, "n1", NULL), USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "name of the scope is missing"));
+    assert_non_null(strstr(usher_message(), "name of the scope is missing"));
     assert_int_equal(usher_number_add(f->e, "desk", NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_number_stats(f->e, "desk", NULL), USHER_INVALID);
     assert_int_equal(usher_digest(f->e, USHER_NUMBER, "a{b", d), USHER_INVALID);
@@ -3135,7 +3135,7 @@ static void a_child_of_fork_is_refused(void **state)
         struct usher_reply r;
         struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
         bool good = usher_execute(f->e, &c, &r, 1) == USHER_INVALID &&
-                    strstr(usher_message(f->e), "fork") != NULL &&
+                    strstr(usher_message(), "fork") != NULL &&
                     usher_number_unreg(f->e, "desk", "n1") == USHER_INVALID;
 
         usher_close(f->e); /* leaves the parent's store alone */
@@ -3160,7 +3160,7 @@ static void a_child_opens_its_own(void **state)
     pid = fork();
     if (pid == 0) {
         struct usher_engine *e = NULL;
-        struct usher_hold hold;
+        struct usher_number_hold hold;
         bool good = usher_open(f->url, NULL, &e) == USHER_OK &&
                     usher_number_call(e, "desk", "child", NULL, &hold) == USHER_OK &&
                     strcmp(hold.number, "n2") == 0;
@@ -3215,7 +3215,7 @@ static void two_engines_on_one_store_agree(void **state)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     char here[33], there[33];
 
     no_twin(f);
@@ -3265,7 +3265,7 @@ static void *call_and_hang_up(void *payload)
         return NULL;
     }
     for (int i = 0; i < ROUNDS; i++) {
-        struct usher_hold hold;
+        struct usher_number_hold hold;
         enum usher_status status = usher_number_call(e, "desk", NULL, NULL, &hold);
         int n;
 
@@ -3415,7 +3415,7 @@ static void scopes_are_listed_in_pages(void **state)
     assert_int_equal(usher_scopes(f->e, USHER_ROOM, NULL, 0, NULL, NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_scopes(f->e, USHER_ROOM, "hall", 0, list_one, &found, NULL),
                      USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "NOUN/NAME"));
+    assert_non_null(strstr(usher_message(), "NOUN/NAME"));
 }
 
 /* ---- all --------------------------------------------------------------------------- */

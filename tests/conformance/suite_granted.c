@@ -46,7 +46,7 @@ struct fixture {
     bool away;
     struct usher_reply r;
     struct seen *seen;
-    char hold[USHER_SERIAL_MAX + 1]; /* the last one of the gap-free rule */
+    char hold[USHER_SERIAL_TEXT_MAX + 1]; /* the last one of the gap-free rule */
     uint64_t token;
     bool settled; /* it is confirmed */
     int64_t max;  /* of the last answer */
@@ -131,7 +131,7 @@ static enum usher_status execute(struct fixture *f, enum usher_noun noun, const 
 
 static void took(struct fixture *f, const char *rule, const char *line)
 {
-    char text[USHER_SERIAL_MAX + 1];
+    char text[USHER_SERIAL_TEXT_MAX + 1];
 
     for (int64_t i = 0; i < f->r.of.serial.count && !f->r.repeated; i++) {
         (void)usher_serial_text(&f->r, (uint64_t)i, text, sizeof text);

@@ -205,7 +205,7 @@ static void a_room_is_finished_by_force_from_outside(void **state)
 static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_stats s;
+    struct usher_queue_statistics s;
 
     STORY(f, { "set ttl=20000 offer=3000 wrapup=1000 maxwait=60000 history=0", "ok" });
     for (int i = 0; i < 400; i++) {
@@ -219,7 +219,7 @@ static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **sta
         case 0:
         case 1:
         case 2:
-            if (f->r.of.queue.place == USHER_PLACE_OFFER) {
+            if (f->r.of.queue.place == USHER_QUEUE_PLACE_OFFER) {
                 char who[32];
 
                 (void)snprintf(who, sizeof who, "%.31s", f->r.of.queue.agent);
@@ -230,7 +230,7 @@ static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **sta
             command(f, "leave u%d", (user + 20) % 40);
             break;
         case 4:
-            if (f->r.of.queue.place == USHER_PLACE_OFFER) {
+            if (f->r.of.queue.place == USHER_QUEUE_PLACE_OFFER) {
                 char who[32];
 
                 (void)snprintf(who, sizeof who, "%.31s", f->r.of.queue.agent);
@@ -819,7 +819,7 @@ static void random_agents_are_drawn_fairly(void **state)
         int agent;
 
         command(f, "apply u");
-        assert_int_equal(f->r.of.queue.place, USHER_PLACE_ROOM);
+        assert_int_equal(f->r.of.queue.place, USHER_QUEUE_PLACE_ROOM);
         agent = f->r.of.queue.agent[1] - '0';
         got[agent]++;
         command(f, "finish a%d.1", agent);
@@ -859,7 +859,7 @@ static void the_estimate_follows_the_pace_of_the_lane(void **state)
 static void figures_are_those_of_today(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_stats s;
+    struct usher_queue_statistics s;
 
     STORY(f,
         { "set ttl=0 service=10000 offer=0", "ok" }, { "login ann", "ok idle" },
@@ -1092,16 +1092,16 @@ static void a_verb_that_ends_a_visit_tells_how_its_agent_is_now(void **state)
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "apply a", "ok room ann" },
         { "apply b", "ok queue 0" }, { "finish ann.1", "ok a ann" });
-    assert_int_equal(f->r.of.queue.state, USHER_AGENT_BUSY); /* with b by now */
+    assert_int_equal(f->r.of.queue.state, USHER_QUEUE_AGENT_BUSY); /* with b by now */
     STORY(f,
         { "leave b", "ok b ann" });
-    assert_int_equal(f->r.of.queue.state, USHER_AGENT_IDLE);
+    assert_int_equal(f->r.of.queue.state, USHER_QUEUE_AGENT_IDLE);
     STORY(f,
         { "set wrapup=1000", "ok" }, { "apply c", "ok room ann" }, { "leave c", "ok c ann" });
-    assert_int_equal(f->r.of.queue.state, USHER_AGENT_WRAPUP);
+    assert_int_equal(f->r.of.queue.state, USHER_QUEUE_AGENT_WRAPUP);
     STORY(f,
         { "apply d", "ok queue 0" }, { "leave d", "ok d" });
-    assert_int_equal(f->r.of.queue.state, USHER_AGENT_GONE); /* there was none */
+    assert_int_equal(f->r.of.queue.state, USHER_QUEUE_AGENT_GONE); /* there was none */
 }
 
 static void agents_are_listed_with_the_time_of_their_login(void **state)
@@ -1129,7 +1129,7 @@ static void a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it(v
 static void who_is_only_offered_is_not_dropped_with_its_agent(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_queue_stats *s = &f->r.of.queue.of.stats;
+    const struct usher_queue_statistics *s = &f->r.of.queue.of.stats;
 
     STORY(f,
         { "set ttl=0 requeue=drop offer=5000", "ok" }, { "login ann capacity=2", "ok idle" },
@@ -1197,7 +1197,7 @@ static void hear(void *payload, const struct usher_notice *n)
 static void each_change_is_told_with_its_subject(void **state)
 {
     struct fixture *f = *state;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct heard h = { "", 0 };
 
     assert_int_equal(usher_watch(f->e, USHER_QUEUE, "desk", hear, &h, &watch), USHER_OK);
@@ -1232,7 +1232,7 @@ static void a_lane_more_than_there_may_be_is_refused(void **state)
     if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
         return;
     STORY(f, { "set ttl=0", "ok" }, { "login ann", "ok idle" }, { "pause ann", "ok paused" });
-    for (int i = 0; i < USHER_LANES_MAX; i++)
+    for (int i = 0; i < USHER_QUEUE_LANES_MAX; i++)
         command(f, "apply u%d lane=l%d", i, i);
     STORY(f, { "apply v lane=one-more", "full" }, { "apply v lane=l1", "ok queue 1" },
           { "move v lane=one-more", "full" });
@@ -1255,12 +1255,12 @@ static void the_typed_functions_say_the_same(void **state)
 {
     struct fixture *f = *state;
     struct usher_queue_settings set;
-    struct usher_apply_options opt = USHER_APPLY_OPTIONS_INIT;
-    struct usher_queue_stats stats;
-    struct usher_seat seat;
+    struct usher_queue_apply_options opt = USHER_QUEUE_APPLY_OPTIONS_INIT;
+    struct usher_queue_statistics stats;
+    struct usher_queue_seat seat;
     struct usher_reply r;
     uint64_t login = 0, n = 0;
-    char room[USHER_ROOM_MAX];
+    char room[USHER_QUEUE_ROOM_MAX];
 
     usher_close(f->twin);
     f->twin = NULL;
@@ -1270,20 +1270,20 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_queue_set(f->e, "desk", USHER_GIVEN_QUEUE_OFFER, &set), USHER_OK);
     assert_int_equal(set.ttl_ms, 15000);
     assert_int_equal(usher_queue_apply(f->e, "desk", "a", NULL, &seat), USHER_EMPTY);
-    assert_non_null(strstr(usher_message(NULL), "no-agent"));
+    assert_non_null(strstr(usher_message(), "no-agent"));
     assert_int_equal(usher_queue_login(f->e, "desk", "ann", 0, NULL, 0, &login), USHER_OK);
     assert_int_equal(usher_queue_login(f->e, "desk", "ann", 1, "*", 0, NULL), USHER_SAME);
     opt.lane = "vip";
     opt.priority = 3;
     assert_int_equal(usher_queue_apply(f->e, "desk", "a", &opt, &seat), USHER_OK);
-    assert_int_equal(seat.place, USHER_PLACE_OFFER);
+    assert_int_equal(seat.place, USHER_QUEUE_PLACE_OFFER);
     assert_string_equal(seat.agent, "ann");
     assert_int_equal(seat.until_ms, f->now + 5000);
     assert_string_equal(seat.room, usher_queue_room_name(room, seat.epoch, login, 1));
     opt.lane = NULL;
     opt.priority = 10;
     assert_int_equal(usher_queue_apply(f->e, "desk", "b", &opt, &seat), USHER_OK);
-    assert_int_equal(seat.place, USHER_PLACE_QUEUE);
+    assert_int_equal(seat.place, USHER_QUEUE_PLACE_QUEUE);
     assert_int_equal(seat.index, 0);
     assert_int_equal(usher_queue_reject(f->e, "desk", "ann", "a"), USHER_OK);
     assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "a"), USHER_REFUSED);
@@ -1340,14 +1340,14 @@ static void *visitor(void *payload)
 
     for (int i = 0; i < VISITS; i++) {
         char user[32];
-        struct usher_seat seat;
+        struct usher_queue_seat seat;
         enum usher_status status;
 
         (void)snprintf(user, sizeof user, "u%d-%d", t->i, i);
         status = usher_queue_apply(t->f->e, "desk", user, NULL, &seat);
-        while (status <= USHER_SAME && seat.place != USHER_PLACE_ROOM)
+        while (USHER_IS_DONE(status) && seat.place != USHER_QUEUE_PLACE_ROOM)
             status = usher_queue_where(t->f->e, "desk", user, &seat);
-        if (status > USHER_SAME ||
+        if (!USHER_IS_DONE(status) ||
             usher_queue_finish(t->f->e, "desk", seat.room, user, seat.token) != USHER_OK)
             t->failed++;
         t->seated++;
@@ -1360,7 +1360,7 @@ static void threads_are_served_one_by_one(void **state)
     struct fixture *f = *state;
     struct thread threads[THREADS];
     pthread_t ids[THREADS];
-    struct usher_queue_stats stats;
+    struct usher_queue_statistics stats;
 
     usher_close(f->twin);
     f->twin = NULL;
@@ -1406,7 +1406,7 @@ static void a_restart_frees_nobody_who_is_in_a_room(void **state)
 static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_stats before;
+    struct usher_queue_statistics before;
 
     STORY(f, { "set ttl=0 limit=1", "ok" }, { "login ann", "ok idle" },
           { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "+1000", 0 },
@@ -1569,12 +1569,12 @@ static void a_history_has_each_visit_once_whatever_fails(void **state)
     kept_init(&k);
     with_history(f, &k);
     STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" }, { "set", "ok" });
-    assert_int_equal(f->r.of.queue.of.settings.archive, USHER_ARCHIVE_DEFAULT);
+    assert_int_equal(f->r.of.queue.of.settings.archive, USHER_QUEUE_ARCHIVE_DEFAULT);
     STORY(f, { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" },
           { "apply b", "ok room ann" }, { "finish ann.1", "ok b ann" });
     k.mode = REFUSES;
     assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(NULL), "history: the disk is full"));
+    assert_non_null(strstr(usher_message(), "history: the disk is full"));
     assert_int_equal(k.n, 0);
     assert_string_equal(all_visits(f, 1), "b a ");
     k.mode = FORGETS;
@@ -1647,7 +1647,7 @@ static void engines_share_a_history(void **state)
     struct fixture *f = *state;
     struct usher_engine *plain;
     struct kept k;
-    struct usher_seat seat;
+    struct usher_queue_seat seat;
 
     kept_init(&k);
     with_history(f, &k);

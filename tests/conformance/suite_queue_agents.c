@@ -267,7 +267,7 @@ static void logout_ends_a_pause_of_who_is_there_and_of_who_is_not(void **state)
 static void figures_of_a_lane_count_the_agents_that_serve_it(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_queue_stats *s = &f->r.of.queue.of.stats;
+    const struct usher_queue_statistics *s = &f->r.of.queue.of.stats;
 
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann lanes=sales,billing", "ok idle" },
@@ -324,7 +324,7 @@ static void lanes_that_are_over_make_room_for_others(void **state)
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann lanes=l0,l1", "ok idle" }, { "login eve", "ok idle" },
         { "pause eve", "ok paused" });
-    for (int i = 0; i < USHER_LANES_MAX; i++) {
+    for (int i = 0; i < USHER_QUEUE_LANES_MAX; i++) {
         command(f, "apply u%d lane=l%d", i, i);
         if (i != 3)
             command(f, "leave u%d", i);

@@ -20,16 +20,16 @@
 
 /* The newest visit in the history: how it ended, how long it waited and talked, and when it ended,
  * counted from @from. */
-static void last_visit(struct fixture *f, enum usher_outcome outcome, int64_t wait, int64_t talk,
-                       int64_t from, int64_t ended)
+static void last_visit(struct fixture *f, enum usher_queue_outcome outcome, int64_t wait,
+                       int64_t talk, int64_t from, int64_t ended)
 {
     const struct usher_queue_row *row;
 
     command(f, "history max=1");
     assert_int_equal(f->r.of.queue.n_rows, 1);
     row = f->r.of.queue.rows;
-    assert_string_equal(usher_outcome_word((enum usher_outcome)row->state),
-                        usher_outcome_word(outcome));
+    assert_string_equal(usher_queue_outcome_word((enum usher_queue_outcome)row->state),
+                        usher_queue_outcome_word(outcome));
     assert_int_equal(row->wait_ms, wait);
     assert_int_equal(row->talk_ms, talk);
     assert_int_equal(row->until_ms - from, ended);
@@ -39,7 +39,7 @@ static void last_visit(struct fixture *f, enum usher_outcome outcome, int64_t wa
 static void adds_up(struct fixture *f)
 {
     int64_t seated, wait = 0, talk = 0, finished = 0, stays = 0, without = 0;
-    struct usher_queue_stats s;
+    struct usher_queue_statistics s;
 
     command(f, "stats");
     s = f->r.of.queue.of.stats;
@@ -86,7 +86,7 @@ static void an_hour_of_talk_is_told_of_when_the_agent_is_lost(void **state)
         { "where bob", "ok queue 0" }, { "where zoe", "ok queue 1" }, /* in front */
         { "history", "ok bob:requeued" }, { "history agent=ann", "ok bob:requeued" },
         { "history agent=kim", "ok" });
-    last_visit(f, USHER_OUTCOME_REQUEUED, 0, 60 * MINUTE, begin, 60 * MINUTE);
+    last_visit(f, USHER_QUEUE_OUTCOME_REQUEUED, 0, 60 * MINUTE, begin, 60 * MINUTE);
     assert_int_equal(f->r.of.queue.rows[0].agent.size, 3);
     assert_int_equal(f->r.of.queue.rows[0].no, 1);
     adds_up(f);
@@ -97,7 +97,7 @@ static void an_hour_of_talk_is_told_of_when_the_agent_is_lost(void **state)
         { "finish kim.1", "ok bob kim" },
         { "history", "ok bob:seated zoe:timeout bob:requeued" },
         { "history agent=ann", "ok bob:requeued" }, { "history agent=kim", "ok bob:seated" });
-    last_visit(f, USHER_OUTCOME_SEATED, 30000, MINUTE, begin, 60 * MINUTE + 90000);
+    last_visit(f, USHER_QUEUE_OUTCOME_SEATED, 30000, MINUTE, begin, 60 * MINUTE + 90000);
     assert_int_equal(f->r.of.queue.rows[0].since_ms, begin);
     assert_int_equal(f->r.of.queue.rows[0].applied_ms, begin + 60 * MINUTE);
     adds_up(f);
@@ -128,7 +128,7 @@ static void who_lost_a_silent_agent_goes_to_an_idle_one(void **state)
     STORY(f,
         { "where bob", "ok room eve" }, { "agents", "ok eve:busy" },
         { "history", "ok bob:requeued" }, { "history agent=ann", "ok bob:requeued" });
-    last_visit(f, USHER_OUTCOME_REQUEUED, 0, 295000, begin, 295000);
+    last_visit(f, USHER_QUEUE_OUTCOME_REQUEUED, 0, 295000, begin, 295000);
     adds_up(f);
 }
 
@@ -143,7 +143,7 @@ static void with_drop_the_talk_counts_all_the_same(void **state)
         { "+3600000", 0 },
         { "logout ann", "ok gone" }, { "where bob", "missing" },
         { "history agent=ann", "ok bob:dropped" });
-    last_visit(f, USHER_OUTCOME_DROPPED, 0, 60 * MINUTE, begin, 60 * MINUTE);
+    last_visit(f, USHER_QUEUE_OUTCOME_DROPPED, 0, 60 * MINUTE, begin, 60 * MINUTE);
     adds_up(f);
 }
 
@@ -197,7 +197,7 @@ static void who_comes_back_has_the_rest_of_the_patience(void **state)
         { "where bob", "ok queue 0" },
         { "+1", 0 },
         { "where bob", "missing" }, { "history", "ok bob:timeout bob:requeued a:seated" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 60 * MINUTE + 60000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 20000, 0, begin, 60 * MINUTE + 60000);
     adds_up(f);
 }
 
@@ -231,7 +231,7 @@ static void time_away_counts_as_waiting(void **state)
         { "where bob", "ok away" },
         { "+1", 0 },
         { "where bob", "missing" }, { "history", "ok bob:timeout bob:requeued" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 22000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 20000, 0, begin, 22000);
     adds_up(f);
 }
 
@@ -261,7 +261,7 @@ static void an_offer_under_way_is_not_cut(void **state)
         { "where bob", "ok queue 0" },
         { "+1", 0 },
         { "where bob", "missing" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 10000, 0, begin, 19000 + 60 * MINUTE + 10000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 10000, 0, begin, 19000 + 60 * MINUTE + 10000);
     adds_up(f);
 }
 
@@ -272,7 +272,7 @@ static void patience_is_judged_when_the_offer_ends(void **state)
 
     offered_late(f);
     STORY(f, { "+1000", 0 }, { "where bob", "missing" }, { "history", "ok bob:timeout" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 20000, 0, begin, 20000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 20000, 0, begin, 20000);
     adds_up(f);
 }
 
@@ -283,7 +283,7 @@ static void patience_is_judged_when_the_offer_is_rejected(void **state)
 
     offered_late(f);
     STORY(f, { "reject ann bob", "ok bob ann" }, { "where bob", "missing" }, { "agents", "ok ann:idle" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
     adds_up(f);
 }
 
@@ -294,7 +294,7 @@ static void patience_is_judged_when_the_agent_of_the_offer_goes(void **state)
 
     offered_late(f);
     STORY(f, { "login eve", "ok idle" }, { "logout ann", "ok gone" }, { "where bob", "missing" });
-    last_visit(f, USHER_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
+    last_visit(f, USHER_QUEUE_OUTCOME_TIMEOUT, 19000, 0, begin, 19000);
     adds_up(f);
 }
 
@@ -452,7 +452,7 @@ static void an_offer_that_a_look_makes_rings_for_as_long_as_any(void **state)
 static void no_two_rooms_of_a_store_have_one_name(void **state)
 {
     struct fixture *f = *state;
-    struct usher_seat one, two;
+    struct usher_queue_seat one, two;
 
     usher_close(f->twin);
     f->twin = NULL;

@@ -30,7 +30,7 @@ static const struct backend *backend;
 struct world {
     char url[BACKEND_URL_MAX];
     struct usher_engine *e, *twin;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct usher_replica *r[REPLICAS];
     int64_t now;
     uint64_t random;
@@ -275,18 +275,18 @@ static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
     assert_int_equal(usher_room_alive(w->e, "r", "ann", &epoch, NULL, NULL), USHER_OK);
     assert_int_equal(usher_room_close(w->e, "r"), USHER_OK);
     usher_replica_show(w->r[BY_NOTICE], &about);
-    assert_int_equal(about.state, USHER_ROOM_CLOSED);
+    assert_int_equal(about.state, USHER_ROOM_STATE_CLOSED);
     assert_int_equal(about.members, 0);
     assert_true(usher_replica_current(w->r[BY_NOTICE]));
     (void)usher_replica_heartbeat(w->r[BY_LOG], 0, 0, 0);
     catch_up(w, w->e, BY_LOG);
     usher_replica_show(w->r[BY_LOG], &about);
-    assert_int_equal(about.state, USHER_ROOM_CLOSED);
+    assert_int_equal(about.state, USHER_ROOM_STATE_CLOSED);
 
     assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     usher_replica_show(w->r[BY_NOTICE], &about);
-    assert_int_equal(about.state, USHER_ROOM_OPENED);
+    assert_int_equal(about.state, USHER_ROOM_STATE_OPEN);
     again = about.epoch;
     assert_true(again != epoch);
     assert_int_equal(about.version, 1);
@@ -356,7 +356,7 @@ static void a_room_is_copied_while_it_changes(void **state)
             continue;
         (void)snprintf(one, sizeof one, "member-%u", (unsigned)rnd(w, MEMBERS));
         (void)snprintf(other, sizeof other, "member-%u", (unsigned)rnd(w, MEMBERS));
-        assert_true(usher_room_leave(w->e, "r", one) <= USHER_SAME);
+        assert_true(USHER_IS_DONE(usher_room_leave(w->e, "r", one)));
         (void)usher_room_role(w->e, "r", "host", other, NULL);
         (void)usher_room_share(w->e, "r", other, one, NULL);
         (void)usher_room_member(w->e, "r", other, "mic", &value, NULL);
@@ -459,7 +459,7 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
     static struct listener heard[2];
     struct usher_engine *const e[2] = { w->e, suite_open(backend, w->url, &w->now, NULL) };
     struct usher_room_settings settings = { .presence_ms = 1000 };
-    struct usher_watch *watch[2];
+    struct usher_watcher *watch[2];
     struct usher_text value = text("1");
     uint64_t made[2][400], since;
     size_t n[2] = { 0, 0 };
@@ -506,7 +506,7 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
         usher_reply_done(&reply);
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(usher_room_unlock(e[i], "r") <= USHER_SAME); /* tells what waits */
+        assert_true(USHER_IS_DONE(usher_room_unlock(e[i], "r"))); /* tells what waits */
         assert_int_equal(heard[i].n, n[i]);
         assert_memory_equal(heard[i].version, made[i], n[i] * sizeof *made[i]);
         usher_unwatch(e[i], watch[i]);

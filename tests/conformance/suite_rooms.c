@@ -214,8 +214,8 @@ static const struct usher_room_row *row_of(const struct fixture *f, int kind, co
 static void assert_value(struct fixture *f, const char *field, const char *want)
 {
     ok(f, "snapshot r");
-    assert_non_null(row_of(f, USHER_ROOM_FIELD_ROW, field));
-    assert_true(is_text(row_of(f, USHER_ROOM_FIELD_ROW, field)->value, want));
+    assert_non_null(row_of(f, USHER_ROOM_ROW_FIELD, field));
+    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, field)->value, want));
 }
 
 /* Who has @role: "" nobody. */
@@ -224,7 +224,7 @@ static void assert_holder(struct fixture *f, const char *role, const char *want)
     const struct usher_room_row *row;
 
     ok(f, "snapshot r");
-    row = row_of(f, USHER_ROOM_ROLE_ROW, role);
+    row = row_of(f, USHER_ROOM_ROW_ROLE, role);
     assert_true(row == NULL ? *want == '\0' : is_text(row->owner, want));
 }
 
@@ -233,8 +233,8 @@ static int state_of(struct fixture *f, const char *member)
     const struct usher_room_row *row;
 
     ok(f, "snapshot r");
-    row = row_of(f, USHER_ROOM_MEMBER_ROW, member);
-    return row != NULL ? row->state : USHER_MEMBER_ABSENT;
+    row = row_of(f, USHER_ROOM_ROW_MEMBER, member);
+    return row != NULL ? row->state : USHER_ROOM_MEMBER_ABSENT;
 }
 
 /* What counts for @member of @field in the last snapshot: the later of its own and of all. */
@@ -247,8 +247,8 @@ static void assert_counts(struct fixture *f, const char *member, const char *fie
     uint64_t version, newest = 0;
 
     ok(f, "snapshot r max=10000");
-    row = row_of(f, USHER_ROOM_MEMBER_ROW, member);
-    all = row_of(f, USHER_ROOM_ALL_ROW, field);
+    row = row_of(f, USHER_ROOM_ROW_MEMBER, member);
+    all = row_of(f, USHER_ROOM_ROW_ALL, field);
     assert_non_null(row);
     fields.at = (const unsigned char *)row->value.data;
     fields.end = fields.at + row->value.size;
@@ -295,7 +295,7 @@ static void a_room_is_opened_locked_and_closed(void **state)
     same(f, "close r");
     ok(f, "open r capacity=2");
     epoch = f->r.epoch;
-    assert_true(f->r.version == 1 && f->r.of.room.state == USHER_ROOM_OPENED);
+    assert_true(f->r.version == 1 && f->r.of.room.state == USHER_ROOM_STATE_OPEN);
     same(f, "open r");
     same(f, "open r capacity=2");
     ok(f, "open r capacity=1");
@@ -309,9 +309,9 @@ static void a_room_is_opened_locked_and_closed(void **state)
     ok(f, "lock r");
     same(f, "join r ann"); /* who is in may come again */
     same(f, "open r");
-    assert_int_equal(f->r.of.room.state, USHER_ROOM_LOCKED);
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_LOCKED);
     ok(f, "close r");
-    assert_int_equal(f->r.of.room.state, USHER_ROOM_CLOSED);
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_CLOSED);
     same(f, "close r");
     missing(f, "get r");
     ok(f, "open r");
@@ -328,7 +328,7 @@ static void fields_are_set_compared_and_taken_away(void **state)
     ok(f, "set r topic one if=");
     same(f, "set r topic one");
     stale(f, "set r topic two if=zero");
-    assert_true(is_text(row_of(f, USHER_ROOM_FIELD_ROW, "topic")->value, "one"));
+    assert_true(is_text(row_of(f, USHER_ROOM_ROW_FIELD, "topic")->value, "one"));
     stale(f, "set r topic two if=");
     ok(f, "set r topic two if=one");
     version = f->r.version;
@@ -428,13 +428,13 @@ static void limits_are_named_and_change_nothing(void **state)
         assert_int_equal(n.data.size, 1);
         assert_int_equal((unsigned char)n.data.data[0], 0xc0);
     }
-    for (int i = 0; i < USHER_MEMBER_FIELDS_MAX; i++)
+    for (int i = 0; i < USHER_ROOM_MEMBER_FIELDS_MAX; i++)
         ok(f, "share r ann one-more n%d=1", i);
     full(f, "share r ann one-more m=1");
     ok(f, "leave r ann"); /* with all that it has, in one change */
     version = f->r.version;
     ok(f, "snapshot r");
-    assert_true(f->r.version == version && row_of(f, USHER_ROOM_ROLE_ROW, "role0") == NULL);
+    assert_true(f->r.version == version && row_of(f, USHER_ROOM_ROW_ROLE, "role0") == NULL);
 }
 
 /* ---- members ----------------------------------------------------------------------- */
@@ -466,7 +466,7 @@ static void joins_and_leaves_may_be_repeated(void **state)
     ok(f, "leave r bob");
     ok(f, "join r bob req=q");
     assert_true(f->r.repeated && f->r.version == version);
-    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_ABSENT);
+    assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_ABSENT);
 }
 
 /* What is answered to a repeat was asked for by the first. */
@@ -570,7 +570,7 @@ static void a_kick_may_keep_out_for_a_while(void **state)
     ok(f, "kick r bob ban=10"); /* before it ever came */
     refused(f, "join r bob");
     ok(f, "kick r ann ban=0"); /* there is no ban: it is a kick */
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_ABSENT);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
 }
 
 static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
@@ -590,20 +590,20 @@ static void who_is_silent_goes_in_steps_and_may_come_back(void **state)
     f->now += 100;
     ok(f, "alive r bob");
     assert_true(f->r.version > version);
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_AWAY);
-    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_HERE);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_AWAY);
+    assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_HERE);
     f->now += 200; /* ann: 300 */
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_OFFLINE);
-    assert_int_equal(state_of(f, "bob"), USHER_MEMBER_AWAY);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_OFFLINE);
+    assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_AWAY);
     assert_holder(f, "speaker", "ann"); /* still a member */
     f->now += 199;
     ok(f, "alive r ann"); /* just in time, and all is as it was */
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_HERE);
     assert_holder(f, "speaker", "ann");
     assert_counts(f, "ann", "mic", "on");
     f->now += 500;
     assert_holder(f, "speaker", ""); /* gone, and the role with it */
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_ABSENT);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
     missing(f, "alive r ann");
     ok(f, "show r");
     assert_int_equal(f->r.of.room.members, 0);
@@ -649,7 +649,7 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
                 char name[24];
 
                 (void)snprintf(name, sizeof name, "m%d", i);
-                assert_true((row_of(f, USHER_ROOM_MEMBER_ROW, name) != NULL) ==
+                assert_true((row_of(f, USHER_ROOM_ROW_MEMBER, name) != NULL) ==
                             (seen[i] >= 0 && f->now - seen[i] < TTL));
             }
         }
@@ -734,8 +734,8 @@ static void a_heartbeat_wins_over_a_sweep_at_the_same_time(void **state)
     assert_true(s.removed <= 1);
     f->now = atomic_load(&s.now);
     assert_int_equal(at_time(f->e, USHER_ROOM_SWEEP, NULL, f->now, &left), USHER_SAME);
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_HERE);
-    assert_int_equal(state_of(f, "silent"), USHER_MEMBER_ABSENT);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_HERE);
+    assert_int_equal(state_of(f, "silent"), USHER_ROOM_MEMBER_ABSENT);
     if (other != f->e)
         usher_close(other);
 }
@@ -760,7 +760,7 @@ static void a_sweep_finds_the_silent_without_deadlines(void **state)
     assert_true(!f->r.of.room.more && is_text(f->r.of.room.rows->id, "cid"));
     ok(f, "sweep r ttl=10 req=s");
     assert_true(f->r.repeated && is_text(f->r.of.room.rows->id, "cid"));
-    assert_int_equal(state_of(f, "ann"), USHER_MEMBER_HERE);
+    assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_HERE);
 }
 
 /* Ends of bans have no version, by which a kept answer could be found among others. */
@@ -803,7 +803,7 @@ static void hear(void *payload, const struct usher_notice *notice)
 static void all_are_muted_by_one_short_notice(void **state)
 {
     struct fixture *f = *state;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct told t = { 0 };
     int n = (int)many(f, 2000);
     uint64_t version;
@@ -865,7 +865,7 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
     static struct usher_command c[BATCH];
     static struct usher_reply r[BATCH];
     static char names[BATCH][16];
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct told t = { 0 };
     int64_t small, large;
 
@@ -912,18 +912,18 @@ static void who_is_behind_is_told_what_there_is_now(void **state)
     version = f->r.version;
 
     stale(f, "set r topic x if-version=1");
-    row = row_of(f, USHER_ROOM_FIELD_ROW, "topic");
+    row = row_of(f, USHER_ROOM_ROW_FIELD, "topic");
     assert_true(row != NULL && is_text(row->value, "bye") && f->r.of.room.n_rows == 1);
     stale(f, "set r topic x if=bye if-version=1");
     stale(f, "unset r topic if-version=1");
-    assert_non_null(row_of(f, USHER_ROOM_FIELD_ROW, "topic"));
+    assert_non_null(row_of(f, USHER_ROOM_ROW_FIELD, "topic"));
     stale(f, "unset r title if-version=1");
     assert_int_equal(f->r.of.room.n_rows, 0);
     stale(f, "all r mic x if-version=1");
-    row = row_of(f, USHER_ROOM_ALL_ROW, "mic");
+    row = row_of(f, USHER_ROOM_ROW_ALL, "mic");
     assert_true(row != NULL && is_text(row->value, "off"));
     stale(f, "member r ann mic x if-version=1"); /* that of all came later */
-    row = row_of(f, USHER_ROOM_FIELD_ROW, "mic");
+    row = row_of(f, USHER_ROOM_ROW_FIELD, "mic");
     assert_true(row != NULL && is_text(row->value, "off"));
     stale(f, "member r bob mic x if-version=1");
     assert_int_equal(f->r.of.room.n_rows, 0);
@@ -934,26 +934,26 @@ static void who_is_behind_is_told_what_there_is_now(void **state)
     stale(f, "role r guest ann if-version=1");
     assert_string_equal(f->r.of.room.name, "");
     stale(f, "kick r ann if-version=1");
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_HERE);
     assert_true(f->r.of.room.members == 1);
     stale(f, "kick r bob if-version=1");
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_ABSENT);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_ABSENT);
     stale(f, "join r eve if-version=1");
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_BANNED);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_BANNED);
     assert_true(f->r.of.room.until_ms == f->now + 5000);
     stale(f, "join r ann if-version=1");
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_HERE);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_HERE);
     stale(f, "join r bob if-version=1");
-    assert_int_equal(f->r.of.room.member_state, USHER_MEMBER_ABSENT);
+    assert_int_equal(f->r.of.room.member_state, USHER_ROOM_MEMBER_ABSENT);
     stale(f, "share r bob screen if-version=1");
-    row = row_of(f, USHER_ROOM_SHARE_ROW, "screen");
+    row = row_of(f, USHER_ROOM_ROW_SHARE, "screen");
     assert_true(row != NULL && is_text(row->owner, "ann"));
     stale(f, "unshare r screen if-version=1");
-    assert_non_null(row_of(f, USHER_ROOM_SHARE_ROW, "screen"));
+    assert_non_null(row_of(f, USHER_ROOM_ROW_SHARE, "screen"));
     stale(f, "lock r if-version=1");
-    assert_int_equal(f->r.of.room.state, USHER_ROOM_OPENED);
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_OPEN);
     stale(f, "close r if-version=1");
-    assert_int_equal(f->r.of.room.state, USHER_ROOM_OPENED);
+    assert_int_equal(f->r.of.room.state, USHER_ROOM_STATE_OPEN);
     assert_true(f->r.version == version);
     audit(f->e);
 }
@@ -1021,13 +1021,13 @@ static void shares_go_with_their_member(void **state)
     ok(f, "leave r ann");
     assert_true(f->r.version == version + 1);
     ok(f, "snapshot r");
-    assert_null(row_of(f, USHER_ROOM_SHARE_ROW, "screen"));
+    assert_null(row_of(f, USHER_ROOM_ROW_SHARE, "screen"));
     ok(f, "share r bob screen");
     f->now += 100;
     ok(f, "join r ann");
     ok(f, "share r ann screen"); /* bob is gone by now, and what he shared */
     ok(f, "snapshot r");
-    assert_true(is_text(row_of(f, USHER_ROOM_SHARE_ROW, "screen")->owner, "ann"));
+    assert_true(is_text(row_of(f, USHER_ROOM_ROW_SHARE, "screen")->owner, "ann"));
 }
 
 /*
@@ -1057,13 +1057,13 @@ static void sound(struct fixture *f)
     ok(f, "snapshot r");
     for (int i = 0; i < 2; i++) {
         const struct usher_room_row *row =
-            row_of(f, USHER_ROOM_ROLE_ROW, i == 0 ? "role0" : "role1");
+            row_of(f, USHER_ROOM_ROW_ROLE, i == 0 ? "role0" : "role1");
         char name[24];
 
         if (row == NULL)
             continue;
         (void)snprintf(name, sizeof name, "%.*s", (int)row->owner.size, row->owner.data);
-        if (row_of(f, USHER_ROOM_MEMBER_ROW, name) == NULL)
+        if (row_of(f, USHER_ROOM_ROW_MEMBER, name) == NULL)
             fail_msg("%s has a role and is not there", name);
     }
     audit(f->e);
@@ -1133,7 +1133,7 @@ static void no_speaker_is_ever_absent(void **state)
 static void changes_reach_back_as_far_as_the_log(void **state)
 {
     struct fixture *f = *state;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct told t = { 0 };
     struct usher_notice n;
     struct usher_text room = text("r");
@@ -1189,14 +1189,14 @@ static void a_snapshot_comes_in_pages(void **state)
     do {
         ok(f, "snapshot r max=10 after=%d if-version=%d", (int)after, (int)version);
         assert_true(f->r.version == version);
-        assert_true((row_of(f, USHER_ROOM_FIELD_ROW, "topic") != NULL) == (after == 0));
-        assert_non_null(row_of(f, USHER_ROOM_ALL_ROW, "mic"));
+        assert_true((row_of(f, USHER_ROOM_ROW_FIELD, "topic") != NULL) == (after == 0));
+        assert_non_null(row_of(f, USHER_ROOM_ROW_ALL, "mic"));
         for (size_t i = 0; i < f->r.of.room.n_rows; i++) {
             const struct usher_room_row *row = &f->r.of.room.rows[i];
             char name[24];
 
             (void)snprintf(name, sizeof name, "m%d", seen);
-            if (row->kind == USHER_ROOM_MEMBER_ROW) {
+            if (row->kind == USHER_ROOM_ROW_MEMBER) {
                 assert_true(is_text(row->id, name));
                 assert_true(is_text(row[1].owner, name));
                 assert_true(row->version > after);
@@ -1214,9 +1214,9 @@ static void a_snapshot_comes_in_pages(void **state)
     ok(f, "leave r m9");
     stale(f, "snapshot r max=10 after=%d if-version=%d", (int)after, (int)version);
     ok(f, "snapshot r max=10 after=%d since=%d", (int)after, (int)version);
-    assert_int_equal(f->r.of.room.rows[0].kind, USHER_ROOM_NOTICE_ROW);
+    assert_int_equal(f->r.of.room.rows[0].kind, USHER_ROOM_ROW_NOTICE);
     assert_true(f->r.of.room.rows[0].version == version + 1);
-    assert_int_equal(f->r.of.room.rows[1].kind, USHER_ROOM_ALL_ROW);
+    assert_int_equal(f->r.of.room.rows[1].kind, USHER_ROOM_ROW_ALL);
     assert_true(is_text(f->r.of.room.rows[2].id, "m10"));
     assert_true(f->r.of.room.more);
     /* more of it than a page has: nothing else, and the place is the same */
@@ -1224,7 +1224,7 @@ static void a_snapshot_comes_in_pages(void **state)
     ok(f, "set r topic z");
     ok(f, "snapshot r max=2 after=%d since=%d", (int)after, (int)version);
     assert_int_equal(f->r.of.room.n_rows, 2);
-    assert_true(f->r.of.room.rows[1].kind == USHER_ROOM_NOTICE_ROW && f->r.of.room.more);
+    assert_true(f->r.of.room.rows[1].kind == USHER_ROOM_ROW_NOTICE && f->r.of.room.more);
     assert_true(f->r.of.room.since == after);
     ok(f, "snapshot r max=3 after=%d since=%d", (int)after, (int)version);
     assert_int_equal(f->r.of.room.n_rows, 3 + 1 + 2 * 3);
@@ -1348,7 +1348,7 @@ static void after_close_nothing_is_left(void **state)
     ok(f, "open r"); /* anew: nothing of the old one is there */
     assert_int_equal(f->r.version, 1);
     ok(f, "join r m1");
-    assert_int_equal(state_of(f, "m1"), USHER_MEMBER_HERE);
+    assert_int_equal(state_of(f, "m1"), USHER_ROOM_MEMBER_HERE);
     assert_true(f->r.of.room.n_rows == 1);
 }
 
@@ -1441,8 +1441,8 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
                 usher_reply_done(&replies[1][i]);
         }
         digests(f, "r");
-        assert_int_equal(state_of(f, "bob"), USHER_MEMBER_HERE);
-        assert_int_equal(state_of(f, "ann"), USHER_MEMBER_ABSENT);
+        assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_HERE);
+        assert_int_equal(state_of(f, "ann"), USHER_ROOM_MEMBER_ABSENT);
         assert_true(f->r.version == 2);
         ok(f, "close r");
         assert_int_equal(items(f), 0);
@@ -2070,7 +2070,7 @@ static void a_patrol_runs_while_somebody_watches(void **state)
 {
     struct fixture *f = *state;
     unsigned visits[3] = { 0 }, told = 0;
-    struct usher_watch *here, *there;
+    struct usher_watcher *here, *there;
 
     assert_int_equal(usher_watch(f->e, USHER_NUMBER, "zzz", hear_nothing, &told, &here), USHER_OK);
     assert_int_equal(usher_watch(f->twin, USHER_NUMBER, "zzz", hear_nothing, &told, &there),
@@ -2114,7 +2114,7 @@ static void a_notice_has_the_epoch_of_its_own_room(void **state)
 {
     struct fixture *f = *state;
     struct epochs h[2] = { { 0 }, { 0 } };
-    struct usher_watch *here, *there;
+    struct usher_watcher *here, *there;
 
     assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_epoch, &h[0], &here), USHER_OK);
     assert_int_equal(usher_watch(f->twin, USHER_ROOM, "r", hear_epoch, &h[1], &there), USHER_OK);
@@ -2240,7 +2240,7 @@ static void who_comes_and_goes_is_told_together(void **state)
 {
     struct fixture *f = *state;
     static struct words w[2];
-    struct usher_watch *a, *b;
+    struct usher_watcher *a, *b;
     uint64_t version;
 
     memset(w, 0, sizeof w);
@@ -2307,7 +2307,7 @@ static void what_stood_before_them_in_a_batch_does_not_tell_them(void **state)
 {
     struct fixture *f = *state;
     static struct words w[2];
-    struct usher_watch *a, *b;
+    struct usher_watcher *a, *b;
 
     memset(w, 0, sizeof w);
     assert_int_equal(usher_watch(f->e, USHER_ROOM, "r", hear_words, &w[0], &a), USHER_OK);
@@ -2327,7 +2327,7 @@ static void what_is_told_together_is_bounded(void **state)
 {
     struct fixture *f = *state;
     static struct words w[2];
-    struct usher_watch *a, *b;
+    struct usher_watcher *a, *b;
     static char big[1901];
 
     memset(w, 0, sizeof w);
@@ -2360,7 +2360,7 @@ static void who_does_not_listen_is_told_nothing_later(void **state)
 {
     struct fixture *f = *state;
     static struct words w[2];
-    struct usher_watch *a, *b;
+    struct usher_watcher *a, *b;
 
     memset(w, 0, sizeof w);
     ok(f, "open r presence=1000");
@@ -2493,7 +2493,7 @@ static void stores_agree_on_whatever_comes(void **state)
     uint64_t seed = number_from("USHER_SEED", 20261121);
     long steps = (long)share_of("USHER_STEPS", 100000) / 20;
     static struct log here, there;
-    struct usher_watch *a, *b;
+    struct usher_watcher *a, *b;
     unsigned changed = 0;
 
     if (strcmp(f->b->name, "own") == 0)

@@ -50,7 +50,7 @@ static void engine_open(struct fixture *f, const char *more, bool own_clock)
                                                  : "?",
                    more);
     if (usher_open(url, &opt, &f->e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
 }
 
 static int set_up(void **state)
@@ -128,7 +128,7 @@ static void a_queue_told_the_year_9999_goes_on(void **state)
                                          "login q b now=" YEAR_9999,
                                          NULL };
     struct fixture *f = *state;
-    struct usher_queue_stats stats;
+    struct usher_queue_statistics stats;
 
     assert_int_equal(done(f, USHER_QUEUE, "login q a"), USHER_OK);
     assert_int_equal(done(f, USHER_QUEUE, "apply q u"), USHER_OK);
@@ -146,8 +146,8 @@ static void a_pool_told_the_year_9999_ends_its_leases_in_time(void **state)
                                          "show p 1 now=" YEAR_9999, "sweep p now=" YEAR_9999,
                                          NULL };
     struct fixture *f = *state;
-    struct usher_hold hold;
-    struct usher_call_options call = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold;
+    struct usher_number_call_options call = USHER_NUMBER_CALL_OPTIONS_INIT;
 
     assert_int_equal(done(f, USHER_NUMBER, "add p 1"), USHER_OK);
     assert_int_equal(done(f, USHER_NUMBER, "reg p 1"), USHER_OK);
@@ -202,12 +202,12 @@ static void skew_says_how_far_a_time_may_be_ahead(void **state)
 static void an_application_with_a_wrong_clock_is_told_so(void **state)
 {
     struct fixture *f = *state;
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
 
     f->now = ((int64_t)time(NULL) + 86400) * 1000; /* a day ahead */
     engine_open(f, "", true);
     assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_INVALID);
-    assert_non_null(strstr(usher_message(f->e), "ahead of the store's clock"));
+    assert_non_null(strstr(usher_message(), "ahead of the store's clock"));
     assert_int_equal(usher_number_stats(f->e, "p", &stats), USHER_INVALID);
     f->now -= INT64_C(86400000);
     assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_OK);
@@ -231,7 +231,7 @@ static void virtual_time_may_be_any(void **state)
         (void)snprintf(url, sizeof url, "%s%c%s", f->url, strchr(f->url, '?') != NULL ? '&' : '?',
                        (const char *const[]){ "clock=mine", "skew=0", "skew=1s" }[i]);
         assert_int_equal(usher_open(url, &opt, &e), USHER_INVALID);
-        assert_non_null(strstr(usher_message(NULL), i == 0 ? "clock is not" : "skew is not"));
+        assert_non_null(strstr(usher_message(), i == 0 ? "clock is not" : "skew is not"));
     }
 }
 

@@ -133,7 +133,7 @@ static void must(struct world *w, struct usher_engine *e, const char *text)
 {
     struct usher_reply r;
 
-    if (line_execute(e, &r, "%s", text) > USHER_SAME)
+    if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
         wrong(w, "%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
     usher_reply_done(&r);
 }
@@ -145,7 +145,7 @@ static struct usher_engine *opened(struct world *w)
 
     options.timeout_ms = 30000;
     if (usher_open(w->url, &options, &e) != USHER_OK)
-        wrong(w, "%s: %s\n", w->url, usher_message(NULL));
+        wrong(w, "%s: %s\n", w->url, usher_message());
     return e;
 }
 
@@ -406,10 +406,11 @@ static void show_all(struct world *w, bool again)
         status = show(w, t, again);
         if (status != USHER_MISSING || !again)
             judge(w, t, status);
-        if (t->kind == NUMBER && (status == USHER_OK || status == USHER_SAME))
+        if (t->kind == NUMBER && USHER_IS_DONE(status))
             for (size_t k = 0; k < w->n; k++)
                 if (&w->thing[k] != t && !w->thing[k].over && w->thing[k].kind == NUMBER &&
-                    strcmp(w->thing[k].id, t->id) == 0 && show(w, &w->thing[k], true) <= USHER_SAME)
+                    strcmp(w->thing[k].id, t->id) == 0 &&
+                    USHER_IS_DONE(show(w, &w->thing[k], true)))
                     wrong(w, "%s is held twice\n", t->id);
     }
 }

@@ -259,7 +259,7 @@ static int64_t taken(struct usher_engine *e, const char *rule, int64_t n)
     enum usher_status status = usher_serial_take(e, rule, n, NULL, &r);
 
     if (status != USHER_OK)
-        fail_msg("take: %s: %s", usher_status_word(status), usher_message(e));
+        fail_msg("take: %s: %s", usher_status_word(status), usher_message());
     for (size_t i = 0; i < r.of.serial.n_rows; i++)
         for (int64_t k = 0; k < r.of.serial.rows[i].n; k++) {
             int64_t number = r.of.serial.rows[i].first + k;
@@ -281,7 +281,7 @@ static struct usher_engine *engine_with(const char *store, const char *authority
     (void)snprintf(url, sizeof url, "%s?authority=sqlite:%s&journal=1&clock=given", store,
                    authority);
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -454,7 +454,7 @@ static void id_taken(struct usher_engine *e, int64_t n)
     enum usher_status status = usher_id_next(e, "i", n, NULL, &r);
 
     if (status != USHER_OK)
-        fail_msg("next: %s: %s", usher_status_word(status), usher_message(e));
+        fail_msg("next: %s: %s", usher_status_word(status), usher_message());
     if (r.first <= id_highest)
         fail_msg("id %" PRId64 " behind %" PRId64, r.first, id_highest);
     id_highest = r.first + n - 1;
@@ -631,7 +631,7 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
         e = engine_with("memory:", authority); /* which knows nothing each time */
         if (lost == 0) {
             (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
-            form.reset = USHER_RESET_DAY;
+            form.reset = USHER_SERIAL_RESET_DAY;
             assert_int_equal(usher_serial_rule(
                                  e, "d", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &form),
                              USHER_OK);
@@ -639,7 +639,7 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
         for (int i = 1; i <= 3; i++) {
             struct usher_command c;
             struct usher_reply r;
-            char serial[USHER_SERIAL_MAX + 1], want[64];
+            char serial[USHER_SERIAL_TEXT_MAX + 1], want[64];
 
             memset(&c, 0, sizeof c);
             c.verb = USHER_SERIAL_TAKE;
@@ -691,7 +691,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
         (void)taken(later, "r", 500);                   /* was granted */
         assert_int_equal(taken(later, "r", 5000), 500); /* the rest of that, and at once */
         assert_int_equal(usher_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
-        assert_non_null(strstr(usher_message(later), "authority"));
+        assert_non_null(strstr(usher_message(), "authority"));
         /* of what is skipped the authority has to know */
         assert_int_equal(usher_serial_setmaxcur(later, "r", 2000), USHER_UNAVAILABLE);
         /* max is no limit by itself here: raising it by hand is what lets it go on */
@@ -757,7 +757,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
 
         dated = form;
         (void)snprintf(dated.date, sizeof dated.date, "%%Y-");
-        dated.reset = USHER_RESET_YEAR;
+        dated.reset = USHER_SERIAL_RESET_YEAR;
         (void)snprintf(authority, sizeof authority, "%s", new_file());
         if (i % 2 == 0)
             (void)snprintf(url, sizeof url, "sqlite:%s", new_file());
@@ -813,7 +813,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
         if (usher_serial_take(e, "r", 1, NULL, &r) != USHER_OK || r.of.serial.rows->first < first)
             fail_msg("case %d: %" PRId64 " instead of at least %" PRId64 " (%s)", i,
                      r.of.serial.n_rows == 1 ? r.of.serial.rows->first : -1, first,
-                     usher_message(e));
+                     usher_message());
         usher_reply_done(&r);
         no_faults(e);
         usher_close(e);
@@ -877,7 +877,7 @@ static void a_lost_rule_is_compared_before_its_period_changes(void **state)
             make_rule(e, "r");
         } else {
             (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
-            form.reset = i == 1 ? USHER_RESET_YEAR : USHER_RESET_MONTH;
+            form.reset = i == 1 ? USHER_SERIAL_RESET_YEAR : USHER_SERIAL_RESET_MONTH;
             assert_int_equal(usher_serial_rule(
                                  e, "r", USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_DATE, &form),
                              USHER_OK);
@@ -977,7 +977,7 @@ static void an_audit_compares_a_store_with_its_authority(void **state)
     usher_close(e);
     e = engine_with(url, "/nonexistent/authority.db");
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(e), "authority"));
+    assert_non_null(strstr(usher_message(), "authority"));
     usher_close(e);
 }
 
@@ -1015,7 +1015,7 @@ static void the_journal_tells_each_numbers_life(void **state)
     e = engine_with("memory:", authority);
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "I");
-    form.mode = USHER_MODE_GAPFREE;
+    form.mode = USHER_SERIAL_MODE_GAPFREE;
     assert_int_equal(
         usher_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_MODE, &form),
         USHER_OK);
@@ -1100,7 +1100,7 @@ static void the_journal_is_in_order_over_losses(void **state)
     }
     assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
     assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_INVALID);
-    assert_non_null(strstr(usher_message(e), "no authority"));
+    assert_non_null(strstr(usher_message(), "no authority"));
     usher_close(e);
 }
 
@@ -1146,8 +1146,8 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
         memset(&form, 0, sizeof form);
         (void)snprintf(form.prefix, sizeof form.prefix, "I");
         (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
-        form.mode = USHER_MODE_GAPFREE;
-        form.reset = USHER_RESET_DAY;
+        form.mode = USHER_SERIAL_MODE_GAPFREE;
+        form.reset = USHER_SERIAL_RESET_DAY;
         form.lease_ms = 3600000;
         for (size_t k = 0; k <= sizeof steps / sizeof *steps; k++) {
             struct usher_command c;

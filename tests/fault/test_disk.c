@@ -42,7 +42,7 @@ static struct usher_engine *open_store(void)
     struct usher_engine *e = NULL;
 
     if (usher_open(URL, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return e;
 }
 
@@ -79,9 +79,9 @@ static void finish(struct usher_engine *e, const struct script *s, unsigned from
 
 /* ---- calls that fail --------------------------------------------------------------- */
 
-static struct usher_watch *listen(struct usher_engine *e, const struct script *s, uint64_t *told)
+static struct usher_watcher *listen(struct usher_engine *e, const struct script *s, uint64_t *told)
 {
-    struct usher_watch *watch = NULL;
+    struct usher_watcher *watch = NULL;
 
     assert_int_equal(usher_watch(e, s->noun, NULL, script_hear, told, &watch), USHER_OK);
     return watch;
@@ -91,7 +91,7 @@ static struct usher_watch *listen(struct usher_engine *e, const struct script *s
 static bool with_failure(const struct script *s, unsigned n, bool for_ever)
 {
     struct usher_engine *e = NULL;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     unsigned done = 0, end = notes.n;
     uint64_t told = 0;
     enum usher_status status;

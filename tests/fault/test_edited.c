@@ -297,11 +297,11 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
                    strstr(text, " now=") != NULL ? "" : " now=" NOW);
     line_read(&l, line);
     if (usher_execute(e, &l.c, &r, 1) == USHER_INVALID) {
-        fail_msg("%s: %s", line, usher_message(e));
+        fail_msg("%s: %s", line, usher_message());
     } else {
         char *answer = line_answer(&l.c, &r); /* whatever is in it can be printed */
 
-        if (must && r.status > USHER_SAME)
+        if (must && !USHER_IS_DONE(r.status))
             fail_msg("%s: %s", line, answer);
         free(answer);
     }

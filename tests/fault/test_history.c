@@ -211,7 +211,7 @@ static bool process(struct history *h, const char *url, struct usher_engine *eng
 
         options.timeout_ms = PATIENT;
         if (usher_open(url, &options, &own) != USHER_OK) {
-            (void)fprintf(stderr, "history: %s\n", usher_message(NULL));
+            (void)fprintf(stderr, "history: %s\n", usher_message());
             return false;
         }
         engine = own;
@@ -648,7 +648,7 @@ static void one_history(const struct plan *plan, const struct chatter_scope *sco
     atomic_store(&h->clock, CHATTER_T0);
     assert_true(plan->fresh(url, sizeof url));
     if (usher_open(url, NULL, &engine) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     for (unsigned i = 0; i < chatter_n_begin; i++) {
         struct event e;
         struct chatter known;

@@ -140,7 +140,7 @@ struct world {
     struct usher_authority *authority;
     struct usher_history *history;
     struct usher_engine *e, *second;
-    struct usher_watch *all, *one, *nests, *of_second;
+    struct usher_watcher *all, *one, *nests, *of_second;
     struct usher_extension *extension;
     struct usher_replica *replicas[BABBLE_SCOPES];
     int64_t clock;
@@ -211,7 +211,7 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
         }
     }
     if (usher_execute(e, commands, replies, n) == USHER_INVALID)
-        fail_msg("usher_execute: %s", usher_message(e));
+        fail_msg("usher_execute: %s", usher_message());
     for (size_t i = 0; i < n; i++) {
         babble_listen(&w->ear, &commands[i], &replies[i]);
         babble_learn(w->b, &commands[i], &replies[i]);
@@ -283,7 +283,7 @@ static void hear_and_command(void *payload, const struct usher_notice *n)
         give(w, w->e, &c, 1);
     }
     if (rng_chance(&w->rng, 10) && w->nests != NULL) {
-        struct usher_watch *me = w->nests;
+        struct usher_watcher *me = w->nests;
 
         w->nests = NULL;
         usher_unwatch(w->e, me);
@@ -334,13 +334,13 @@ static bool opened(struct world *w, struct usher_engine **ret)
         if (status == USHER_OK)
             return true;
         if (!is_on(w, HOOK(ALLOC_FAILS)))
-            fail_msg("%s: %s", w->url, usher_message(NULL));
+            fail_msg("%s: %s", w->url, usher_message());
     }
     return false;
 }
 
 static void watch(struct world *w, struct usher_engine *e, const char *scope, usher_watch_fn *fn,
-                  struct usher_watch **ret)
+                  struct usher_watcher **ret)
 {
     if (usher_watch(e, USHER_ROOM, scope, fn, w, ret) != USHER_OK)
         *ret = NULL; /* no memory */
@@ -456,7 +456,7 @@ static void others(struct world *w)
         return;
     }
     case 6:
-        (void)usher_number_free(e, babble_scope(USHER_NUMBER, 1), NULL, NULL, NULL);
+        (void)usher_number_free_all(e, babble_scope(USHER_NUMBER, 1), NULL);
         return;
     case 7:
         if (w->extension != NULL) {
@@ -523,7 +523,7 @@ static void world_close(struct world *w, unsigned nouns)
         fail_msg("%s", w->bad);
     w->dense = false;
     if (usher_audit(w->e, line_print, w, &faults) != USHER_OK)
-        fail_msg("no audit: %s", usher_message(w->e));
+        fail_msg("no audit: %s", usher_message());
     if (w->dense)
         fail_msg("the audit found faults");
     if (is_on(w, HOOK(TRACE)))
@@ -817,11 +817,11 @@ static void intrude(struct intruder *i)
         return; /* being opened */
     i->asked += 3;
     i->refused += usher_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
-                  strstr(usher_message(i->e), "must not use it") != NULL;
+                  strstr(usher_message(), "must not use it") != NULL;
     i->refused += usher_digest(i->e, USHER_NUMBER, "p", digest) == USHER_INVALID;
     i->refused += usher_audit(i->e, NULL, NULL, &faults) == USHER_INVALID;
     usher_close(i->e);
-    i->closes += strstr(usher_message(i->e), "stays open") != NULL;
+    i->closes += strstr(usher_message(), "stays open") != NULL;
     /* another one is nobody's business */
     if (i->other != NULL)
         assert_true(usher_number_reg(i->other, "p", "n1") <= USHER_MISSING);
@@ -871,13 +871,14 @@ static void hooks_that_use_their_engine_are_told(void **state)
             assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
             i.e = e;
             assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-            assert_string_equal(usher_message(e), ""); /* what the hook was told is not for us */
+            assert_string_equal(usher_message(), ""); /* what the hook was told is not for us */
             assert_true(i.asked > 0);
             assert_int_equal(i.refused, i.asked);
             assert_int_equal(i.closes * 3, i.asked);
-            assert_int_equal(usher_number_call(e, "p", NULL, NULL, &(struct usher_hold){ 0 }),
-                             USHER_EMPTY);
-            assert_string_not_equal(usher_message(e), "");
+            assert_int_equal(
+                usher_number_call(e, "p", NULL, NULL, &(struct usher_number_hold){ 0 }),
+                USHER_EMPTY);
+            assert_string_not_equal(usher_message(), "");
             i.e = NULL;
             usher_close(e);
             usher_close(i.other);
@@ -892,7 +893,7 @@ static void closing_watcher(void *payload, const struct usher_notice *n)
 
     i->asked++;
     usher_close(i->e);
-    i->refused += strstr(usher_message(i->e), "stays open") != NULL;
+    i->refused += strstr(usher_message(), "stays open") != NULL;
     if (n->noun == USHER_NUMBER && n->verb == USHER_NUMBER_ADD)
         assert_int_equal(usher_number_reg(i->e, "p", "n1"), USHER_OK);
     usher_close(i->other); /* another one it may */
@@ -906,7 +907,7 @@ static void closing_extension(void *payload, const struct usher_extension_event 
     (void)event;
     i->asked++;
     usher_extension_close(i->x);
-    i->refused += strstr(usher_message(i->e), "it stays") != NULL;
+    i->refused += strstr(usher_message(), "it stays") != NULL;
 }
 
 static void an_engine_is_not_closed_by_its_own_watcher(void **state)
@@ -916,7 +917,7 @@ static void an_engine_is_not_closed_by_its_own_watcher(void **state)
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct intruder i = { NULL, NULL, NULL, 0, 0, 0, true };
         struct usher_text value = { "v", 1 };
-        struct usher_watch *watch;
+        struct usher_watcher *watch;
         char url[STORE_URL_MAX];
 
         opt.drivers = &fickle_driver;

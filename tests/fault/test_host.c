@@ -115,7 +115,7 @@ static struct usher_engine *open_url(const char *url, const struct usher_options
     struct usher_engine *e = NULL;
 
     if (usher_open(url, options, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -124,7 +124,7 @@ static void audit_is_clean(struct usher_engine *e)
     uint64_t faults = 1;
 
     if (usher_audit(e, NULL, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message(e));
+        fail_msg("%s", usher_message());
     assert_true(faults == 0);
 }
 
@@ -148,7 +148,7 @@ static uint64_t version_of(struct usher_engine *e, const char *pool)
     do {                                                                                           \
         if (!(condition)) {                                                                        \
             (void)fprintf(stderr, "%s:%d: in the child: %s: %s\n", __FILE__, __LINE__, #condition, \
-                          usher_message(NULL));                                                    \
+                          usher_message());                                                        \
             _exit(1);                                                                              \
         }                                                                                          \
     } while (0)
@@ -194,8 +194,8 @@ static void in_child(child_fn *fn, const struct place *p, void *payload)
 struct world {
     const char *url;
     struct usher_engine *e;
-    struct usher_hold hold;
-    struct usher_watch *watch;
+    struct usher_number_hold hold;
+    struct usher_watcher *watch;
     unsigned notices;
 };
 
@@ -266,7 +266,7 @@ static enum usher_status do_execute(struct world *w)
 
 static enum usher_status do_call(struct world *w)
 {
-    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
 
     opt.groups = "x,g,*";
     opt.sticky = "peer";
@@ -301,7 +301,7 @@ static enum usher_status do_list(struct world *w)
 
 static enum usher_status do_stats(struct world *w)
 {
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
 
     return usher_number_stats(w->e, "p", &stats);
 }
@@ -385,7 +385,7 @@ static const struct {
 
 static bool done(enum usher_status status)
 {
-    return status == USHER_OK || status == USHER_SAME;
+    return USHER_IS_DONE(status);
 }
 
 /* ---- small stacks --------------------------------------------------------------------- */
@@ -406,7 +406,7 @@ static void *call_on_stack(void *payload)
 
     s->status = calls[s->call].fn(s->world);
     if (!done(s->status))
-        (void)snprintf(s->message, sizeof s->message, "%s", usher_message(NULL));
+        (void)snprintf(s->message, sizeof s->message, "%s", usher_message());
     return NULL;
 }
 
@@ -543,7 +543,7 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
     like_the_model(twin, g); /* in the locale "C" */
     assert_int_equal(usher_digest(twin, USHER_NUMBER, gen_pool(g, 0), before), USHER_OK);
     assert_int_equal(usher_number_hangup(twin, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
-    (void)snprintf(why, sizeof why, "%s", usher_message(twin));
+    (void)snprintf(why, sizeof why, "%s", usher_message());
     usher_close(twin);
     gen_close(g);
     if (!set_comma_locale()) {
@@ -561,7 +561,7 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
     assert_int_equal(usher_digest(e, USHER_NUMBER, gen_pool(g, 0), after), USHER_OK);
     assert_string_equal(after, before);
     assert_int_equal(usher_number_hangup(e, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
-    assert_string_equal(usher_message(e), why);
+    assert_string_equal(usher_message(), why);
     audit_is_clean(e);
     usher_close(e);
     gen_close(g);
@@ -579,8 +579,8 @@ static void use_inherited(const struct place *p, void *payload)
     for (size_t i = 0; i < CALLS; i++) {
         if (!calls[i].of_engine)
             continue;
-        if (calls[i].fn(w) != USHER_INVALID || usher_message(w->e)[0] == '\0') {
-            (void)fprintf(stderr, "%s: %s\n", calls[i].name, usher_message(w->e));
+        if (calls[i].fn(w) != USHER_INVALID || usher_message()[0] == '\0') {
+            (void)fprintf(stderr, "%s: %s\n", calls[i].name, usher_message());
             _exit(1);
         }
     }
@@ -596,7 +596,7 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
 
     for (size_t i = 0; i < CALLS && calls[i].fn != do_hangup; i++)
         if (!done(calls[i].fn(&w)))
-            fail_msg("%s: %s", calls[i].name, usher_message(w.e));
+            fail_msg("%s: %s", calls[i].name, usher_message());
     assert_int_equal(usher_digest(w.e, USHER_NUMBER, "p", before), USHER_OK);
     for (int i = 0; i < 3; i++) {
         in_child(use_inherited, p, &w);
@@ -613,7 +613,7 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
 static void open_own(const struct place *p, void *payload)
 {
     struct usher_engine *own = NULL;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
 
     usher_close(payload); /* the inherited one */
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
@@ -637,7 +637,7 @@ static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **s
     in_child(open_own, p, e);
     assert_int_equal(usher_number_show(e, "p", "n1", &show), USHER_OK);
     assert_int_equal(show.of.number.state,
-                     p->kind == MEMORY ? USHER_NUMBER_IDLE_UP : USHER_NUMBER_BUSY_UP);
+                     p->kind == MEMORY ? USHER_NUMBER_STATE_IDLE_UP : USHER_NUMBER_STATE_BUSY_UP);
     usher_reply_done(&show);
     assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
     audit_is_clean(e);
@@ -709,7 +709,7 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
 {
     const struct place *p = *state;
     struct orphan o = { .inherited = open_url(p->url, NULL) };
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
     struct usher_engine *e;
     pid_t pid;
 
@@ -763,7 +763,7 @@ static void children_that_write_at_the_same_time_lose_nothing(void **state)
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
     struct child a = { e, "a" }, b = { e, "b" };
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
     pid_t first, second;
 
     assert_int_equal(usher_number_add(e, "p", "before", NULL), USHER_OK);
@@ -825,12 +825,12 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
         usher_close(other);
     } else {
         MUST(status == USHER_UNAVAILABLE && other == NULL);
-        MUST(strstr(usher_message(NULL), "descriptor") != NULL ||
-             strstr(usher_message(NULL), "open files") != NULL);
+        MUST(strstr(usher_message(), "descriptor") != NULL ||
+             strstr(usher_message(), "open files") != NULL);
     }
     status = usher_audit(e, NULL, NULL, &faults);
     MUST(status == USHER_OK || status == USHER_UNAVAILABLE);
-    MUST(status == USHER_OK || usher_message(e)[0] != '\0');
+    MUST(status == USHER_OK || usher_message()[0] != '\0');
     MUST(usher_number_add(e, "p", "n3", NULL) == USHER_OK);
 
     while (n > 0)
@@ -980,7 +980,7 @@ static void a_server_that_dies_while_it_is_written_to_raises_no_signal(void **st
 static void fill(const struct place *p, void (*make_room)(void *payload), void *payload)
 {
     struct usher_engine *e = NULL;
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
     char number[240], digest[33], again[33];
     enum usher_status status = USHER_OK;
     uint64_t faults = 1;
@@ -994,7 +994,7 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
         added += status == USHER_OK;
     }
     MUST(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
-    MUST(usher_message(e)[0] != '\0');
+    MUST(usher_message()[0] != '\0');
     maybe = status == USHER_UNKNOWN;
     MUST(usher_number_stats(e, "p", &stats) == USHER_OK); /* can be read */
     MUST(stats.total >= added && stats.total <= added + maybe);
@@ -1144,9 +1144,9 @@ static void open_read_only(const struct place *p, void *payload)
     options.timeout_ms = 500;
     (void)snprintf(url, sizeof url, "sqlite:%s", r->file);
     MUST(usher_open(url, &options, &e) == USHER_UNAVAILABLE && e == NULL);
-    MUST(strstr(usher_message(NULL), "read-only") != NULL ||
-         strstr(usher_message(NULL), "permission") != NULL ||
-         strstr(usher_message(NULL), "no right") != NULL);
+    MUST(strstr(usher_message(), "read-only") != NULL ||
+         strstr(usher_message(), "permission") != NULL ||
+         strstr(usher_message(), "no right") != NULL);
     MUST(size_of(r->file) == r->size);
     (void)snprintf(side, sizeof side, "%s-wal", r->file);
     MUST(size_of(side) < 0);
@@ -1204,7 +1204,7 @@ static void a_file_that_is_deleted_under_the_engine_is_noticed(void **state)
     assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
     assert_int_equal(unlink(p->file), 0);
     assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_UNAVAILABLE);
-    assert_string_not_equal(usher_message(e), "");
+    assert_string_not_equal(usher_message(), "");
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     usher_close(e);
 }
@@ -1234,10 +1234,10 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 #define T0 INT64_C(1700000000000)
 
-static struct usher_hold call_of(struct usher_engine *e, const char *owner,
-                                 enum usher_status expected)
+static struct usher_number_hold call_of(struct usher_engine *e, const char *owner,
+                                        enum usher_status expected)
 {
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     enum usher_status status;
 
     memset(&hold, 0, sizeof hold);
@@ -1252,8 +1252,8 @@ static struct usher_hold call_of(struct usher_engine *e, const char *owner,
 static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
 {
     struct usher_number_settings set = { .lease_ms = 1000 };
-    struct usher_hold ann, bob, carl;
-    struct usher_number_stats stats;
+    struct usher_number_hold ann, bob, carl;
+    struct usher_number_statistics stats;
     struct usher_reply list;
     uint64_t expired = 0;
 
@@ -1322,7 +1322,7 @@ static void the_time_of_day_may_be_set_back(void **state)
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
     struct usher_number_settings set = { .lease_ms = 3600000 };
-    struct usher_hold ann, bob;
+    struct usher_number_hold ann, bob;
 
     assert_int_equal(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
     assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
@@ -1353,13 +1353,13 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
 
     options.now_ms = fake_clock;
     e = open_url(p->url, &options);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         struct usher_number_settings set = { .lease_ms = USHER_SPAN_MAX, .rest_ms = 1 };
-        struct usher_number_stats stats;
+        struct usher_number_statistics stats;
         char pool[32];
         enum usher_status status;
 
@@ -1376,7 +1376,7 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
             atomic_store(&fake_now, T0);
             status = usher_number_add(e, pool, "n2", NULL);
             if (!done(status))
-                fail_msg("after %" PRId64 ": %s", times[i], usher_message(e));
+                fail_msg("after %" PRId64 ": %s", times[i], usher_message());
         }
         audit_is_clean(e);
     }
@@ -1423,7 +1423,7 @@ static void *toil(void *payload)
         }
     }
     if (status != USHER_OK)
-        (void)snprintf(t->fault, sizeof t->fault, "thread %u: %s", t->index, usher_message(t->e));
+        (void)snprintf(t->fault, sizeof t->fault, "thread %u: %s", t->index, usher_message());
     return NULL;
 }
 
@@ -1707,10 +1707,10 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
 
         if (status != urls[i].status)
             fail_msg("%s: %s, not %s: %s", urls[i].url, usher_status_word(status),
-                     usher_status_word(urls[i].status), usher_message(NULL));
+                     usher_status_word(urls[i].status), usher_message());
         assert_null(e);
-        assert_is_a_line(usher_message(NULL));
-        assert_null(strstr(usher_message(NULL), "secret"));
+        assert_is_a_line(usher_message());
+        assert_null(strstr(usher_message(), "secret"));
         if (files_in(empty) != files)
             fail_msg("%s: made a file", urls[i].url);
     }
@@ -1724,10 +1724,10 @@ static void a_url_that_is_wrong_opens_nothing(void **state)
     huge[4000] = '\0'; /* a path longer than paths can be */
     assert_int_not_equal(usher_open(huge, NULL, &e), USHER_OK);
     assert_null(e);
-    assert_is_a_line(usher_message(NULL));
+    assert_is_a_line(usher_message());
     assert_int_equal(usher_open("memory:", NULL, NULL), USHER_INVALID);
     assert_int_equal(usher_open(long_option, NULL, &e), USHER_OK); /* unusual, not wrong */
-    assert_string_equal(usher_message(NULL), "");
+    assert_string_equal(usher_message(), "");
     usher_close(e);
     assert_int_equal(fds_open(), fds);
     assert_int_equal(chdir(here), 0);
@@ -1748,7 +1748,7 @@ static void options_that_are_wrong_open_nothing(void **state)
         change;                                                      \
         assert_int_equal(usher_open(p->url, &o, &e), USHER_INVALID); \
         assert_null(e);                                              \
-        assert_is_a_line(usher_message(NULL));                       \
+        assert_is_a_line(usher_message());                           \
     } while (0)
     WRONG(o.size = 0);
     WRONG(o.size = 1);
@@ -1774,12 +1774,12 @@ static void arguments_that_are_wrong_change_nothing(void **state)
 {
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_call_options o = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_call_options o = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_settings set = { 0 };
-    struct usher_hold hold = { .token = 1, .number = "n1" };
+    struct usher_number_hold hold = { .token = 1, .number = "n1" };
     struct usher_command c;
     struct usher_reply reply;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     char digest[33], before[33], name[300];
     uint64_t faults;
 
@@ -1792,7 +1792,7 @@ static void arguments_that_are_wrong_change_nothing(void **state)
 #define WRONG(call)                            \
     do {                                       \
         assert_int_equal(call, USHER_INVALID); \
-        assert_is_a_line(usher_message(e));    \
+        assert_is_a_line(usher_message());     \
     } while (0)
     WRONG(usher_number_add(NULL, "p", "n", NULL));
     WRONG(usher_number_add(e, NULL, "n", NULL));

@@ -34,7 +34,7 @@ static int set_up(void **state)
                    tmp != NULL && *tmp != '\0' ? tmp : "/tmp", (long)getpid(), files++);
     (void)snprintf(f->url, sizeof f->url, "sqlite:%s", f->path);
     if (usher_authority_open(f->url, NULL, &f->a) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     *state = f;
     return 0;
 }
@@ -59,7 +59,7 @@ static int64_t take(struct usher_ids *ids)
     int64_t id = -1;
 
     if (usher_ids_next(ids, &id) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return id;
 }
 
@@ -73,7 +73,7 @@ static struct usher_ids *ids_open(struct usher_ids_authority *of)
     opt.life_ms = -1;
     opt.timeout_ms = 20000;
     if (usher_ids_open_manager(&manager, &opt, &ids) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return ids;
 }
 
@@ -214,7 +214,7 @@ static void what_is_wrong_is_said(void **state)
         struct usher_ids *ids;
 
         assert_int_equal(usher_ids_open_manager(&manager, NULL, &ids), USHER_INVALID);
-        assert_true(usher_message(NULL)[0] != '\0');
+        assert_true(usher_message()[0] != '\0');
     }
 }
 

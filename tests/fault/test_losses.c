@@ -213,7 +213,7 @@ static void take_serials(struct client *c)
     if (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN)
         (void)atomic_fetch_add(&w->failed, 1);
     else if (status != USHER_OK)
-        is_wrong(w, usher_message(w->e), (int64_t)status);
+        is_wrong(w, usher_message(), (int64_t)status);
 }
 
 static void take_ids(struct client *c)
@@ -230,7 +230,7 @@ static void take_ids(struct client *c)
     if (status == USHER_UNAVAILABLE || status == USHER_UNKNOWN)
         (void)atomic_fetch_add(&w->failed, 1);
     else if (status != USHER_OK)
-        is_wrong(w, usher_message(w->e), (int64_t)status);
+        is_wrong(w, usher_message(), (int64_t)status);
 }
 
 static void *be_client(void *payload)
@@ -400,7 +400,7 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     opt.authority = &w.gate.base;
     opt.timeout_ms = 2000;
     if (usher_open(url, &opt, &w.e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     assert_int_equal(usher_id_create(w.e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "S");

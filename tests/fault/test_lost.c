@@ -59,7 +59,7 @@ static struct usher_engine *opened(const char *url)
     struct usher_engine *e;
 
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -157,7 +157,7 @@ static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t ver
 static void all_lost(struct usher_engine *e, const struct given *g, bool bill_is_anothers)
 {
     struct last_heard h = { 0 };
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     char room[32], bill[32];
     static const char *const versions[] = { "set lobby last nobody if-version",
                                             "close lobby if-version", "snapshot lobby if-version",
@@ -211,8 +211,8 @@ static void sound(struct usher_engine *e)
 /* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
 static void taken_back(struct usher_engine *e, const struct given *bob)
 {
-    struct usher_hold hold = { .token = bob->token }, again;
-    struct usher_call_options options = USHER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold = { .token = bob->token }, again;
+    struct usher_number_call_options options = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_reply r;
     uint64_t n;
 
@@ -223,7 +223,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     assert_string_equal(hold.number, bob->number);
     assert_true(hold.token != bob->token && hold.until_ms > 0);
     line_execute(e, &r, "number show p %s", bob->number);
-    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(r.of.number.token == hold.token);
     usher_reply_done(&r);
     /* the answer was lost as well: asked again by what he had before */
@@ -348,7 +348,7 @@ static void room_goes_on(struct usher_engine *e, struct copy *c)
 /* @old is of what the store still has, @lost of what it had. */
 static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct copy *lost)
 {
-    struct usher_watch *watch, *also;
+    struct usher_watcher *watch, *also;
 
     copy_heartbeat(e, old);
     assert_true(usher_replica_current(old->r));
@@ -374,7 +374,7 @@ static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct c
 /* @e is on a store that has lost what bob was given; ann's it has. */
 static void after_a_loss(struct usher_engine *e, const struct given *ann, const struct given *bob)
 {
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct usher_reply r;
     struct chain chain = { 0, 0, 0 };
     struct given dora;
@@ -412,7 +412,7 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     must(e, USHER_STALE, "serial void inv I4 token=%" PRIu64, token[0]);
     line_execute(e, &r, "serial holds inv");
     assert_int_equal(r.of.serial.n_rows, 2); /* the first is held, 2 and 3 are lost */
-    assert_int_equal(r.of.serial.rows[1].state, USHER_SERIAL_LOST);
+    assert_int_equal(r.of.serial.rows[1].state, USHER_SERIAL_STATE_LOST);
     assert_true(r.of.serial.rows[1].first == 2 && r.of.serial.rows[1].n == 2);
     of_lost = r.of.serial.rows[1].token;
     usher_reply_done(&r);
@@ -495,7 +495,7 @@ static void what_waits_to_be_told_may_be_lost(void **state)
 {
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct copy lost;
     struct hearer h = { &lost, 0 };
     struct fickle_copy *copy;
@@ -570,7 +570,7 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct fickle_copy *copy;
     struct usher_engine *e;
-    struct usher_hold bob;
+    struct usher_number_hold bob;
     struct usher_reply r;
 
     (void)state;
@@ -598,7 +598,8 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
         usher_reply_done(&r);
         must(e, USHER_OK, "number renew p 1 token=%" PRIu64 " owner=bob lease=5000", bob.token);
         line_execute(e, &r, "number show p 1");
-        assert_int_equal(r.of.number.state, i == 0 ? USHER_NUMBER_BUSY_DOWN : USHER_NUMBER_BUSY_UP);
+        assert_int_equal(r.of.number.state,
+                         i == 0 ? USHER_NUMBER_STATE_BUSY_DOWN : USHER_NUMBER_STATE_BUSY_UP);
         usher_reply_done(&r);
         sound(e);
         must(e, USHER_OK, "number hangup p 1 rest=0");

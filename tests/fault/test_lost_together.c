@@ -31,8 +31,9 @@
 #include "lib/servers.h"
 
 /* Options of a call that has a lease of so long. */
-#define for_ms(ms) \
-    (&(struct usher_call_options){ .size = sizeof(struct usher_call_options), .lease_ms = (ms) })
+#define for_ms(ms)                                                                          \
+    (&(struct usher_number_call_options){ .size = sizeof(struct usher_number_call_options), \
+                                          .lease_ms = (ms) })
 
 #define PATIENCE_MS 60000
 
@@ -70,7 +71,7 @@ static struct usher_engine *open_at(int port)
     options.timeout_ms = PATIENCE_MS;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
     if (usher_open(url, &options, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -175,9 +176,9 @@ static void begin(struct usher_engine *e, const char *pool, int n)
     }
 }
 
-static struct usher_hold called(struct usher_engine *e, const char *owner)
+static struct usher_number_hold called(struct usher_engine *e, const char *owner)
 {
-    struct usher_hold hold;
+    struct usher_number_hold hold;
 
     assert_int_equal(usher_number_call(e, "p", owner, NULL, &hold), USHER_OK);
     return hold;
@@ -204,7 +205,7 @@ static void sound(struct usher_engine *e)
 static void a_repeat_comes_to_the_hold_that_there_is(void **state)
 {
     struct usher_engine *a, *b;
-    struct usher_hold bob, carl;
+    struct usher_number_hold bob, carl;
     struct usher_reply r;
     uint64_t again;
 
@@ -278,7 +279,7 @@ struct heard {
 
 static bool is_busy(uint8_t state)
 {
-    return state == USHER_NUMBER_BUSY_UP || state == USHER_NUMBER_BUSY_DOWN;
+    return state == USHER_NUMBER_STATE_BUSY_UP || state == USHER_NUMBER_STATE_BUSY_DOWN;
 }
 
 static void hear(void *payload, const struct usher_notice *n)
@@ -303,7 +304,7 @@ static void hear(void *payload, const struct usher_notice *n)
 
 static struct usher_engine *watched(struct usher_engine *e, struct heard *h)
 {
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
 
     memset(h, 0, sizeof *h);
     assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, h, &watch), USHER_OK);
@@ -326,7 +327,7 @@ static void watchers_of_both_sides_hear_what_is_true_there(void **state)
 {
     struct usher_engine *a, *b;
     struct heard at_a, at_b;
-    struct usher_hold bob, mine;
+    struct usher_number_hold bob, mine;
     uint64_t whole;
 
     (void)state;
@@ -381,7 +382,7 @@ struct claim {
     struct usher_engine *e;
     atomic_uint *gate;
     const char *owner;
-    struct usher_hold hold[CONTESTS];
+    struct usher_number_hold hold[CONTESTS];
     enum usher_status status[CONTESTS];
 };
 
@@ -474,7 +475,7 @@ static void of_two_who_take_it_back_at_once_one_has_it(void **state)
     same[0].owner = same[1].owner = "zoe";
     claim_at_once(same);
     for (unsigned i = 0; i < CONTESTS; i++) {
-        assert_true(same[0].status[i] <= USHER_SAME && same[1].status[i] <= USHER_SAME);
+        assert_true(USHER_IS_DONE(same[0].status[i]) && USHER_IS_DONE(same[1].status[i]));
         assert_true(same[0].hold[i].token == same[1].hold[i].token);
         (void)ask(c[0].e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0",
                   same[0].hold[i].number, same[0].hold[i].token);
@@ -524,7 +525,7 @@ static int64_t clock_ns(void)
 static bool go_wrong(struct caller *c, const struct had *had, const char *what)
 {
     (void)snprintf(c->wrong, sizeof c->wrong, "%s %s token %" PRIu64 ": %.180s", what, had->number,
-                   had->token, usher_message(c->e));
+                   had->token, usher_message());
     atomic_store(&c->failed, true);
     return false;
 }
@@ -535,7 +536,7 @@ static bool one_call(struct caller *c)
     unsigned n = atomic_load(&c->calls);
     struct had *had = &c->had[n];
     enum usher_status status;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     char owner[32];
 
     (void)snprintf(owner, sizeof owner, "o%u-%u", c->id, n);
@@ -678,7 +679,7 @@ static void callers_and_a_watcher_go_through_changes_of_hands(void **state)
     static struct caller c[CALLERS + WATCHED];
     struct redis_server *master = first, *other = second;
     struct usher_engine *two, *e;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct chain chain;
     unsigned lost = 0;
 
@@ -787,7 +788,7 @@ static void what_is_being_mended_changes_hands(void **state)
     struct redis_server *master = first, *other = second;
     unsigned inherited = 0, tries = 0;
     struct usher_engine *e;
-    struct usher_hold ann;
+    struct usher_number_hold ann;
 
     (void)state;
     e = open_at(proxy_port(name));
@@ -798,7 +799,7 @@ static void what_is_being_mended_changes_hands(void **state)
         struct usher_check_result found;
         enum usher_status status;
         struct usher_reply r;
-        struct usher_hold bob;
+        struct usher_number_hold bob;
         struct mender m;
         char owner[32];
 

@@ -66,7 +66,7 @@ struct world {
     struct usher_engine *e;
     const struct script *script; /* the commands of this one; NULL: calls[] */
     bool at_once;                /* its store writes at once and takes nothing back */
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     unsigned notices;
     char owner[32];
 };
@@ -118,8 +118,8 @@ static enum usher_status do_renew(struct world *w)
 
 static enum usher_status do_call_sticky(struct world *w)
 {
-    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
-    struct usher_hold hold;
+    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold;
 
     opt.sticky = "peer";
     opt.request = "request 1";
@@ -149,7 +149,7 @@ static enum usher_status do_list(struct world *w)
 
 static enum usher_status do_stats(struct world *w)
 {
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
 
     return usher_number_stats(w->e, "p", &stats);
 }
@@ -162,8 +162,8 @@ static enum usher_status do_hangup(struct world *w)
 /* What the store has lost: with a record in the list of its node. */
 static enum usher_status do_take_back(struct world *w)
 {
-    struct usher_call_options opt = USHER_CALL_OPTIONS_INIT;
-    struct usher_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
+    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
 
     opt.node = "a node with a long name: longer than small";
     return usher_number_renew_as(w->e, "p", "carl", &opt, &hold);
@@ -228,7 +228,7 @@ static const struct {
 
 static bool done(enum usher_status status)
 {
-    return status == USHER_OK || status == USHER_SAME;
+    return USHER_IS_DONE(status);
 }
 
 static struct script_notes notes; /* of the script that is tried */
@@ -306,7 +306,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
     struct faulty f = { 0 };
     struct usher_allocator alloc = { faulty_resize, &f };
     struct usher_options options = USHER_OPTIONS_INIT;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct world w;
     bool fired = false, forgotten = false;
 
@@ -334,7 +334,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
             if (!at_first) {
                 assert_true(fired);
                 assert_true(status == USHER_NOMEM || status == USHER_UNAVAILABLE);
-                assert_string_not_equal(usher_message(w.e), "");
+                assert_string_not_equal(usher_message(), "");
                 if (is_atomic(&w, i)) {
                     digest(&w, after);
                     if (strcmp(before, after) != 0)
@@ -348,7 +348,7 @@ static bool scenario(const char *url, const struct script *script, size_t which,
                 forgotten = left_over(&w, i, at_first);
         }
         if (!done(status))
-            fail_msg("%s: %s", name_of(&w, i), usher_message(w.e));
+            fail_msg("%s: %s", name_of(&w, i), usher_message());
     }
     usher_unwatch(w.e, watch);
     if (script != NULL && !forgotten)
@@ -422,7 +422,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     options.alloc = &alloc;
     options.clock_given = true;
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
-    assert_true(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set) <= USHER_SAME);
+    assert_true(USHER_IS_DONE(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set)));
     memset(&call, 0, sizeof call);
     call.verb = USHER_NUMBER_CALL;
     call.scope.data = "p";

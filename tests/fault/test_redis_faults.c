@@ -87,7 +87,7 @@ static struct usher_engine *open_at(int port, int64_t timeout_ms)
     options.timeout_ms = timeout_ms;
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d", port);
     if (usher_open(url, &options, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return e;
 }
 
@@ -97,9 +97,9 @@ static void warm(struct usher_engine *e)
     int64_t until = clock_ms() + PATIENT;
 
     /* the deadline of one that is to be disappointed may be short for a loaded machine */
-    while (usher_number_add(e, "other", "n", NULL) > USHER_SAME)
+    while (!USHER_IS_DONE(usher_number_add(e, "other", "n", NULL)))
         if (clock_ms() > until)
-            fail_msg("%s", usher_message(e));
+            fail_msg("%s", usher_message());
 }
 
 static struct usher_engine *open_direct(void)
@@ -157,7 +157,7 @@ static enum usher_noun noun_of(const struct usher_command *c)
 static void digest_at(struct usher_engine *e, const struct usher_command *c, char digest[33])
 {
     if (usher_digest(e, noun_of(c), c->scope.data, digest) != USHER_OK)
-        fail_msg("%s", usher_message(e));
+        fail_msg("%s", usher_message());
 }
 
 static void digest_of(struct usher_engine *e, const char *pool, char digest[33])
@@ -178,7 +178,7 @@ static void audit_is_clean(struct usher_engine *e)
     uint64_t faults = 1;
 
     if (usher_audit(e, print_fault, NULL, &faults) != USHER_OK)
-        fail_msg("%s", usher_message(e));
+        fail_msg("%s", usher_message());
     assert_true(faults == 0);
 }
 
@@ -200,7 +200,7 @@ static enum usher_status run(struct usher_engine *e, const struct usher_command 
 }
 
 /* At the time of the world, in which no hold of it has ended. */
-static struct usher_number_stats stats_of(struct usher_engine *e)
+static struct usher_number_statistics stats_of(struct usher_engine *e)
 {
     struct usher_command c;
     struct usher_reply reply;
@@ -222,7 +222,7 @@ static struct usher_number_row row_of(struct usher_engine *e, const char *pool, 
     enum usher_status status = usher_number_show(e, pool, number, &reply);
 
     if (status != USHER_OK)
-        fail_msg("show %s: %s", number, usher_message(e));
+        fail_msg("show %s: %s", number, usher_message());
     row = reply.of.number.rows[0];
     usher_reply_done(&reply);
     row.number.data = row.owner.data = row.group.data = NULL; /* gone with the reply */
@@ -1140,7 +1140,7 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
     }
     assert_int_equal(usher_number_add(e, "bulk", "first", NULL), USHER_OK);
     for (size_t v = 0; v < 4; v++) {
-        struct usher_bulk_counts counts;
+        struct usher_number_bulk_counts counts;
         struct proxy_fault f = { .kind = v % 2 == 0 ? PROXY_SWALLOW_REPLY : PROXY_CUT_REQUEST,
                                  .match = CALL,
                                  .skip = (unsigned)(next_random(&random) % 3),
@@ -1149,7 +1149,7 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
 
         proxy_arm(proxy, &f);
         if (usher_number_bulk(e, verbs[v], "bulk", numbers, MANY, NULL, &counts) != USHER_OK)
-            fail_msg("%s: %s", usher_verb_word(verbs[v]), usher_message(e));
+            fail_msg("%s: %s", usher_verb_word(verbs[v]), usher_message());
         assert_true(proxy_fired(proxy) >= 1);
         assert_true(counts.ok + counts.same == MANY && counts.other == 0);
     }
@@ -1165,7 +1165,7 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
     struct usher_reply *replies = calloc(LARGE, sizeof *replies);
     char(*names)[USHER_NAME_MAX + 1] = calloc(LARGE, sizeof *names);
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
 
     (void)state;
     assert_true(commands != NULL && replies != NULL && names != NULL);
@@ -1254,7 +1254,7 @@ static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, b
     assert_in_time(began, TIMEOUT);
     began = clock_ms();
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
-    assert_is_a_line(usher_message(e));
+    assert_is_a_line(usher_message());
     assert_in_time(began, TIMEOUT);
     digest_of(direct, "p", after);
     assert_string_equal(before, after);
@@ -1332,7 +1332,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
     struct redis_server *own = redis_server_start(&options);
     struct usher_engine *e, *direct;
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     int64_t began;
 
     (void)state;
@@ -1346,7 +1346,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
         began = clock_ms();
         assert_int_equal(usher_number_call(e, "p", NULL, NULL, &hold), USHER_UNAVAILABLE);
         assert_in_time(began, TIMEOUT);
-        assert_is_a_line(usher_message(e));
+        assert_is_a_line(usher_message());
         assert_true(redis_server_restart(own));
         assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold),
                          i == 0 ? USHER_OK : USHER_SAME);
@@ -1580,7 +1580,7 @@ static void blame(struct worker *w, const char *what, enum usher_status status)
 {
     if (w->fault[0] == '\0')
         (void)snprintf(w->fault, sizeof w->fault, "thread %u: %s: %s: %s", w->index, what,
-                       usher_status_word(status), usher_message(w->e));
+                       usher_status_word(status), usher_message());
 }
 
 /* On a pool of its own: the answers are known beforehand. */
@@ -1768,7 +1768,7 @@ static void *call_and_hang_up(void *payload)
             while (timed(w, &show, &reply) != USHER_OK)
                 if (++tries == 10000)
                     BLAME(w, "thread %u: show: %s", w->index, reply.message);
-            held = reply.of.number.state == USHER_NUMBER_BUSY_UP &&
+            held = reply.of.number.state == USHER_NUMBER_STATE_BUSY_UP &&
                    reply.of.number.token == hold->token;
             usher_reply_done(&reply);
             if (!held)
@@ -1862,7 +1862,7 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     struct breaker breaker = { .random = seed + 77 };
     _Atomic unsigned long operations = 0;
     pthread_t threads[WORKERS], thread;
-    struct usher_number_stats stats;
+    struct usher_number_statistics stats;
     struct usher_command c = LINE(STATS, 0, 0, ARGS(.max = 0));
     struct usher_reply reply;
     unsigned long unknown = 0, unavailable = 0;
@@ -2040,7 +2040,7 @@ static void many_scopes_may_take_longer_than_the_timeout(void **state)
             usher_reply_done(&replies[i]);
         began = clock_ms();
         if (usher_audit(hasty, NULL, NULL, &faults) != USHER_OK)
-            fail_msg("%s", usher_message(hasty));
+            fail_msg("%s", usher_message());
         assert_int_equal(faults, 0);
         took = clock_ms() - began;
     }
@@ -2124,14 +2124,14 @@ static void does_not_open(const char *url, enum usher_status expected, const cha
     enum usher_status status = usher_open(url, NULL, &e);
 
     if (status != expected)
-        fail_msg("%s: %s: %s", url, usher_status_word(status), usher_message(NULL));
+        fail_msg("%s: %s: %s", url, usher_status_word(status), usher_message());
     assert_null(e);
     assert_in_time(began, TIMEOUT);
-    assert_is_a_line(usher_message(NULL));
-    if (strstr(usher_message(NULL), "s3cret") != NULL)
-        fail_msg("the password is in: %s", usher_message(NULL));
-    if (hint != NULL && strstr(usher_message(NULL), hint) == NULL)
-        fail_msg("%s is not in: %s", hint, usher_message(NULL));
+    assert_is_a_line(usher_message());
+    if (strstr(usher_message(), "s3cret") != NULL)
+        fail_msg("the password is in: %s", usher_message());
+    if (hint != NULL && strstr(usher_message(), hint) == NULL)
+        fail_msg("%s is not in: %s", hint, usher_message());
 }
 
 static void what_is_no_redis_is_not_taken_for_one(void **state)
@@ -2222,9 +2222,9 @@ static void a_wrong_password_user_or_database_is_said_so(void **state)
         freeReplyObject(reply);
     }
     assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_UNAVAILABLE);
-    assert_is_a_line(usher_message(e));
-    assert_non_null(strstr(usher_message(e), "WRONGPASS"));
-    assert_null(strstr(usher_message(e), "s3cret"));
+    assert_is_a_line(usher_message());
+    assert_non_null(strstr(usher_message(), "WRONGPASS"));
+    assert_null(strstr(usher_message(), "s3cret"));
     assert_true(redis_do_ok(own, "CONFIG", "SET", "requirepass", "s3cret", NULL));
     assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_OK);
     usher_close(e);
@@ -2525,7 +2525,7 @@ static void pieces_of_an_answer_that_are_wrong_are_not_believed(void **state)
     };
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT), *direct = open_direct();
     struct usher_engine *hasty = open_at(proxy_port(proxy), 120);
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     unsigned notices = 0, believed = 0, cases = 0;
     char text[1024], inner[512], body[2048];
     struct piece part = { inner, 0 };
@@ -2664,7 +2664,7 @@ static bool is_found(struct usher_engine *e)
     enum usher_status status = usher_audit(e, NULL, NULL, &faults);
 
     if (status != USHER_OK)
-        assert_is_a_line(usher_message(e));
+        assert_is_a_line(usher_message());
     return status != USHER_OK || faults > 0;
 }
 
@@ -2827,7 +2827,7 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
     (void)state;
     for (int watched = 0; watched < 2; watched++) {
         struct usher_reply replies[COMMANDS], expected;
-        struct usher_watch *watch = NULL;
+        struct usher_watcher *watch = NULL;
         unsigned notices = 0;
         redisReply *intact;
         uint64_t faults = 0;
@@ -3091,13 +3091,13 @@ static enum usher_status open_as(const char *leave_out, const char *keys,
 static void the_least_rights_are_enough(void **state)
 {
     struct usher_engine *e, *direct = open_direct();
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     unsigned notices = 0;
     char digest[33];
 
     (void)state;
     if (open_as(NULL, RIGHTS_KEYS, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch), USHER_OK);
     for (size_t i = 0; i < TARGETS; i++) {
         struct expected x = expect(&targets[i]);
@@ -3140,10 +3140,10 @@ static void one_right_less_fails_and_says_so(void **state)
         failed = status != USHER_OK;
         if (failed) {
             assert_int_equal(status, USHER_UNAVAILABLE);
-            assert_is_a_line(usher_message(NULL));
-            assert_null(strstr(usher_message(NULL), "s3cret"));
+            assert_is_a_line(usher_message());
+            assert_null(strstr(usher_message(), "s3cret"));
         } else {
-            struct usher_number_stats stats;
+            struct usher_number_statistics stats;
             uint64_t faults;
 
             for (size_t t = 0; t < TARGETS; t++) {
@@ -3173,7 +3173,7 @@ static void one_right_less_fails_and_says_so(void **state)
             failed = failed || usher_number_stats(e, "p", &stats) != USHER_OK;
             for (int k = 0; k < 2; k++) {
                 static const struct usher_command last[] = {
-                    LINE(SET, 12, USHER_GIVEN_ORDER, ARGS(.order = USHER_ORDER_MOST_RECENT)),
+                    LINE(SET, 12, USHER_GIVEN_ORDER, ARGS(.order = USHER_NUMBER_ORDER_MOST_RECENT)),
                     LINE(CALL, 12, 0, ARGS(.max = 0)),
                 };
                 struct usher_reply reply;
@@ -3226,7 +3226,7 @@ static void one_right_less_fails_and_says_so(void **state)
 
         assert_int_equal(open_as(NULL, "~other:*", &e), USHER_OK);
         assert_int_equal(usher_number_add(e, "p", "n9", NULL), USHER_UNAVAILABLE);
-        assert_is_a_line(usher_message(e));
+        assert_is_a_line(usher_message());
         usher_close(e);
     }
     usher_close(direct);
@@ -3296,7 +3296,7 @@ static void a_person_can_use_the_script_by_hand(void **state)
     assert_answer(reply, "ok");
     assert_answer(by_hand(sha->str, "{numpool}", "call", "123456"), "refused");
     row = row_of(e, "numpool", "123456"); /* the same pool to the library */
-    assert_int_equal(row.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(row.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(row.token == 3);
     assert_int_equal(usher_number_hangup(e, "numpool", "123456", 3, -1), USHER_OK);
     reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", "123456", "owner",

@@ -281,10 +281,10 @@ static void refused(const char *user, const char *option, bool asks, enum usher_
     struct usher_engine *e;
 
     if (engine_open(user, option, SHORT_MS, asks, &e) != status)
-        fail_msg("%s%s: %s", user, option, usher_message(NULL));
-    if (strstr(usher_message(NULL), words) == NULL)
-        fail_msg("%s%s: %s", user, option, usher_message(NULL));
-    assert_null(strstr(usher_message(NULL), "s3cret"));
+        fail_msg("%s%s: %s", user, option, usher_message());
+    if (strstr(usher_message(), words) == NULL)
+        fail_msg("%s%s: %s", user, option, usher_message());
+    assert_null(strstr(usher_message(), "s3cret"));
 }
 
 static void what_is_no_password_is_said_so(void **state)

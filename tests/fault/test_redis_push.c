@@ -32,7 +32,7 @@ static struct usher_engine *opened(const char *url)
 
     options.timeout_ms = PATIENCE_S * 1000;
     if (usher_open(url, &options, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 

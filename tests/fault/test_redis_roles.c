@@ -144,8 +144,8 @@ static void a_replica_is_refused_at_once(void **state)
     assert_int_equal(engine_open(url_of(redis_server_port(second)), PATIENCE_MS, &e),
                      USHER_UNAVAILABLE);
     assert_true(clock_ms() - began < PATIENCE_MS / 2);
-    if (strstr(usher_message(NULL), whose) == NULL)
-        fail_msg("%s", usher_message(NULL));
+    if (strstr(usher_message(), whose) == NULL)
+        fail_msg("%s", usher_message());
 }
 
 /* How often the server has turned writes down as a replica. */

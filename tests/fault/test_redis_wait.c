@@ -48,7 +48,7 @@ static struct usher_engine *engine_open(int64_t timeout_ms)
 
     opt.timeout_ms = timeout_ms;
     if (usher_open(redis_server_url(master, url), &opt, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return e;
 }
 
@@ -180,7 +180,7 @@ static void nobody_else_waits(void **state)
     struct usher_engine *e = engine_open(PATIENCE_MS);
     struct waiter w[WAITERS];
     pthread_t thread[WAITERS];
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     unsigned notices = 0;
     char blocked[32];
     int64_t began;

@@ -121,7 +121,7 @@ static struct usher_check_result check(unsigned flags, struct told *t)
 
     memset(t, 0, sizeof *t);
     if (usher_check(engine, flags, tell, t, &found) != USHER_OK)
-        fail_msg("check: %s", usher_message(engine));
+        fail_msg("check: %s", usher_message());
     return found;
 }
 
@@ -371,7 +371,7 @@ static void no_verb_answers_by_what_is_left(void **state)
         make(n, &k, digest);
         keys_save(&k);
         for (int i = 0; i < 3; i++) {
-            struct usher_watch *watch;
+            struct usher_watcher *watch;
 
             assert_true(redis_do_ok(server, "DEL", k.name[i], NULL));
             for (size_t v = 0; v < 40 && n->verbs[v] != NULL; v++)
@@ -718,7 +718,7 @@ static void *calls(void *payload)
     char owner[32];
 
     while (!atomic_load(&over)) {
-        struct usher_hold hold;
+        struct usher_number_hold hold;
         enum usher_status status;
 
         (void)snprintf(owner, sizeof owner, "o%u-%u", c->id, atomic_load(&c->calls));
@@ -728,14 +728,14 @@ static void *calls(void *payload)
         if (status == USHER_UNAVAILABLE)
             break;
         if (status != USHER_OK) {
-            (void)snprintf(c->wrong, sizeof c->wrong, "call: %.200s", usher_message(engine));
+            (void)snprintf(c->wrong, sizeof c->wrong, "call: %.200s", usher_message());
             break;
         }
         do
             status = usher_number_hangup(engine, "p", hold.number, hold.token, -1);
         while (status == USHER_UNAVAILABLE && ++c->refused != 0 && !atomic_load(&over));
         if (status != USHER_OK && status != USHER_UNAVAILABLE)
-            (void)snprintf(c->wrong, sizeof c->wrong, "hangup: %.200s", usher_message(engine));
+            (void)snprintf(c->wrong, sizeof c->wrong, "hangup: %.200s", usher_message());
         if (c->wrong[0] != '\0')
             break;
         atomic_fetch_add(&c->calls, 1);

@@ -85,7 +85,7 @@ static struct usher_engine *engine_of(struct world *w)
     struct usher_engine *e = NULL;
 
     if (usher_open(w->url, &w->opt, &e) != USHER_OK)
-        fail_msg("%s: %s", w->url, usher_message(NULL));
+        fail_msg("%s: %s", w->url, usher_message());
     return e;
 }
 
@@ -252,7 +252,7 @@ static uint64_t faults(struct world *w, struct lines *lines)
 
     memset(lines, 0, sizeof *lines);
     if (usher_audit(w->e, add_line, lines, &n) != USHER_OK)
-        fail_msg("%s: %s", w->name, usher_message(w->e));
+        fail_msg("%s: %s", w->name, usher_message());
     return n;
 }
 

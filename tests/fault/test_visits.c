@@ -64,7 +64,7 @@ static struct usher_engine *engine_open(const char *store, const char *history)
                    history != NULL ? history : "");
     opt.log = log_line;
     if (usher_open(url, &opt, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -83,7 +83,7 @@ static void queue_make(struct usher_engine *e)
 static enum usher_status visit(struct usher_engine *e, uint64_t i)
 {
     char user[32];
-    struct usher_seat seat;
+    struct usher_queue_seat seat;
     enum usher_status status;
 
     (void)snprintf(user, sizeof user, "u%" PRIu64, i);
@@ -153,13 +153,13 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     /* the store is another one, and the history is still the same */
     e = engine_open("memory:", history);
     {
-        struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+        struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
         struct usher_reply r;
 
         filter.user = "u1";
         assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
         assert_int_equal(r.of.queue.n_rows, 1);
-        assert_int_equal(r.of.queue.rows[0].state, USHER_OUTCOME_SEATED);
+        assert_int_equal(r.of.queue.rows[0].state, USHER_QUEUE_OUTCOME_SEATED);
         assert_int_equal(r.of.queue.rows[0].no, 1);
         usher_reply_done(&r);
         filter.user = NULL;
@@ -211,7 +211,7 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
         assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
         for (uint64_t i = 3; i < 6; i++)
             assert_int_equal(visit(e, i), USHER_OK);
-        assert_true(usher_queue_drain(e, "desk", NULL) <= USHER_SAME);
+        assert_true(USHER_IS_DONE(usher_queue_drain(e, "desk", NULL)));
         usher_close(e);
         assert_int_equal(ask(store, "SELECT count(DISTINCT user) * 100 + count(*) FROM visit"),
                          606);
@@ -223,7 +223,7 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
 /* What `history` tells of all of "desk", in pages of @max, a line a visit. */
 static char *all_told(struct usher_engine *e, const char *user, size_t max)
 {
-    struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+    struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
     char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
     size_t size = 0;
     struct usher_reply r;
@@ -351,10 +351,11 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
                 set.now_ms = now;
                 set.arg.queue.ttl_ms = 4000;
                 set.arg.queue.maxwait_ms = k % 600 == 0 ? 3000 : 0;
-                set.arg.queue.requeue = k % 400 == 0 ? USHER_REQUEUE_DROP : USHER_REQUEUE_FRONT;
+                set.arg.queue.requeue =
+                    k % 400 == 0 ? USHER_QUEUE_REQUEUE_DROP : USHER_QUEUE_REQUEUE_FRONT;
                 set.arg.queue.history = i == 0 ? 1000000 : k % 1000 == 0 ? 40 : k / 200 % 4;
                 assert_int_equal(usher_execute(e[i], &set, &r[i], 1), USHER_OK);
-                assert_true(r[i].status <= USHER_SAME);
+                assert_true(USHER_IS_DONE(r[i].status));
                 usher_reply_done(&r[i]);
             }
             assert_int_equal(usher_execute(e[i], &c, &r[i], 1), USHER_OK);
@@ -382,7 +383,7 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
 
 static double milliseconds(struct usher_engine *e, const char *user, const char *agent)
 {
-    struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+    struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
     struct timespec from, to;
     struct usher_reply r;
 
@@ -495,7 +496,7 @@ static void killed(bool within)
                 assert_int_equal(usher_queue_leave(e, "desk", user), USHER_OK);
         }
         atomic_store(&d->acknowledged, atomic_load(&d->begun));
-        assert_true(within || usher_queue_drain(e, "desk", NULL) <= USHER_SAME);
+        assert_true(within || USHER_IS_DONE(usher_queue_drain(e, "desk", NULL)));
         usher_close(e);
         assert_int_equal(ask(file, "SELECT count(DISTINCT user) FROM visit"),
                          atomic_load(&d->begun));
@@ -584,7 +585,7 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
     enum { VISITS = 3000, CHILDREN = 4 };
     char store[256], history[256];
     struct usher_queue_settings set = { .archive = 1000000 };
-    struct usher_queue_stats stats;
+    struct usher_queue_statistics stats;
     struct usher_engine *e;
     pid_t children[CHILDREN];
 
@@ -650,7 +651,7 @@ static void visits_end_although_their_history_cannot_be_reached(void **state)
 {
     char store[256], history[300], folder[256];
     struct usher_engine *e;
-    struct usher_queue_stats stats;
+    struct usher_queue_statistics stats;
 
     (void)state;
     new_path(store);
@@ -662,7 +663,7 @@ static void visits_end_although_their_history_cannot_be_reached(void **state)
     assert_int_equal(visit(e, 0), USHER_OK);
     assert_int_equal(visit(e, 1), USHER_OK);
     assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(NULL), "history: cannot be opened: no such directory"));
+    assert_non_null(strstr(usher_message(), "history: cannot be opened: no such directory"));
     assert_int_equal(usher_queue_stats(e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.visits, 2);
     usher_close(e); /* tries once more, and says so */
@@ -691,7 +692,7 @@ static void a_file_of_others_is_left_alone(void **state)
     queue_make(e);
     assert_int_equal(visit(e, 0), USHER_OK);
     assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(NULL), "the file is not that of a history"));
+    assert_non_null(strstr(usher_message(), "the file is not that of a history"));
     usher_close(e);
     assert_int_equal(ask(history, "SELECT count(*) FROM visit"), 0);
     e = engine_open(store, newer);
@@ -703,7 +704,7 @@ static void a_file_of_others_is_left_alone(void **state)
     e = engine_open(store, newer);
     assert_int_equal(visit(e, 1), USHER_OK);
     assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
-    assert_non_null(strstr(usher_message(NULL), "the file is of another format"));
+    assert_non_null(strstr(usher_message(), "the file is of another format"));
     usher_close(e);
     assert_int_equal(ask(newer, "SELECT count(*) FROM visit"), 1);
 }
@@ -737,7 +738,7 @@ static void a_full_disk_stops_no_visit(void **state)
     for (int i = 0; i < 100; i++)
         assert_int_equal(visit(e, n++), USHER_OK);
     {
-        struct usher_visit_filter filter = USHER_VISIT_FILTER_INIT;
+        struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
         struct usher_reply r;
         char user[32];
 
@@ -842,7 +843,7 @@ static void a_url_of_a_history_is_checked(void **state)
     assert_int_equal(usher_history_open("sqlite:", NULL, &h), USHER_INVALID);
     assert_int_equal(usher_history_open(NULL, NULL, &h), USHER_INVALID);
     assert_int_equal(usher_open("memory:?history=mysql:x", NULL, &e), USHER_INVALID);
-    assert_non_null(strstr(usher_message(NULL), "a history is sqlite:PATH"));
+    assert_non_null(strstr(usher_message(), "a history is sqlite:PATH"));
     assert_int_equal(usher_open("memory:?history=sqlite:/x&nix=1", NULL, &e), USHER_INVALID);
     usher_history_close(NULL);
 }

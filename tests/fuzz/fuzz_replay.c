@@ -52,7 +52,8 @@ static void read_as(enum calls_format format, const uint8_t *data, size_t size)
             if (call->queue_ms == CALLS_UNKNOWN)
                 continue;
             must_hold(calls.services && call->lane < calls.lanes.n, "queue: lane");
-            must_hold(call->queue_ms >= 0 && call->priority <= USHER_PRIORITY_MAX, "queue: place");
+            must_hold(call->queue_ms >= 0 && call->priority <= USHER_QUEUE_PRIORITY_MAX,
+                      "queue: place");
             must_hold(call->wait_ms >= CALLS_UNKNOWN && call->patience_ms >= CALLS_UNKNOWN &&
                           call->service_ms >= CALLS_UNKNOWN,
                       "queue: times");

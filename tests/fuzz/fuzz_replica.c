@@ -249,7 +249,7 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
         rows[i].value = value(in);
         rows[i].version = byte(in) % 4;
         rows[i].state = (int)(byte(in) % 5);
-        if (rows[i].kind == USHER_ROOM_NOTICE_ROW && byte(in) % 8 != 0)
+        if (rows[i].kind == USHER_ROOM_ROW_NOTICE && byte(in) % 8 != 0)
             rows[i].value = packed_notice(in, r, packed[i]);
     }
     (void)usher_replica_answer(r, ticket, &reply);
@@ -258,7 +258,7 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
 static void look(const struct usher_replica *r)
 {
     struct usher_replica_about about;
-    uint64_t n[USHER_ROOM_NOTICE_ROW + 1] = { 0 };
+    uint64_t n[USHER_ROOM_ROW_NOTICE + 1] = { 0 };
     struct usher_room_row row, other;
     struct usher_text text;
     const void *at = NULL;
@@ -267,24 +267,24 @@ static void look(const struct usher_replica *r)
 
     usher_replica_show(r, &about);
     while (usher_replica_walk(r, &at, &row)) {
-        must_hold(row.kind >= USHER_ROOM_FIELD_ROW && row.kind <= USHER_ROOM_SHARE_ROW,
+        must_hold(row.kind >= USHER_ROOM_ROW_FIELD && row.kind <= USHER_ROOM_ROW_SHARE,
                   "whole: kind");
         n[row.kind]++;
-        must_hold(usher_replica_find(r, (enum usher_room_item)row.kind, row.id.data, &other) ||
+        must_hold(usher_replica_find(r, (enum usher_room_row_kind)row.kind, row.id.data, &other) ||
                       strlen(row.id.data) != row.id.size,
                   "whole: found by its name");
-        if (row.kind == USHER_ROOM_ROLE_ROW || row.kind == USHER_ROOM_SHARE_ROW)
+        if (row.kind == USHER_ROOM_ROW_ROLE || row.kind == USHER_ROOM_ROW_SHARE)
             must_hold(row.owner.size != 0, "whole: it has a member");
-        if (row.kind == USHER_ROOM_MEMBER_ROW)
+        if (row.kind == USHER_ROOM_ROW_MEMBER)
             (void)usher_replica_value(r, row.id.data, "a", &text);
         must_hold(row.version <= about.version, "whole: version");
     }
-    must_hold(n[USHER_ROOM_FIELD_ROW] == about.fields && n[USHER_ROOM_ALL_ROW] == about.alls &&
-                  n[USHER_ROOM_ROLE_ROW] == about.roles &&
-                  n[USHER_ROOM_MEMBER_ROW] == about.members &&
-                  n[USHER_ROOM_SHARE_ROW] == about.shares,
+    must_hold(n[USHER_ROOM_ROW_FIELD] == about.fields && n[USHER_ROOM_ROW_ALL] == about.alls &&
+                  n[USHER_ROOM_ROW_ROLE] == about.roles &&
+                  n[USHER_ROOM_ROW_MEMBER] == about.members &&
+                  n[USHER_ROOM_ROW_SHARE] == about.shares,
               "whole: as many as counted");
-    must_hold(about.known || (about.version == 0 && n[USHER_ROOM_FIELD_ROW] == 0), "known");
+    must_hold(about.known || (about.version == 0 && n[USHER_ROOM_ROW_FIELD] == 0), "known");
     must_hold(about.known || !usher_replica_current(r), "known: current");
     must_hold(usher_replica_current(r) == (usher_replica_missing(r) == USHER_REPLICA_IGNORE),
               "asks");

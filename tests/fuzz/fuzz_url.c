@@ -90,8 +90,8 @@ static void try_to_open(const char *url)
         return;
     }
     must_hold(e == NULL, "nothing is given on failure");
-    must_hold(usher_message(NULL)[0] != '\0', "word: a message");
-    must_hold(strchr(usher_message(NULL), '\n') == NULL, "word: one line");
+    must_hold(usher_message()[0] != '\0', "word: a message");
+    must_hold(strchr(usher_message(), '\n') == NULL, "word: one line");
 }
 
 #ifdef USHER_WITH_REDIS

@@ -221,7 +221,7 @@ const unsigned chatter_n_begin = sizeof chatter_begin / sizeof *chatter_begin;
 void chatter_learn(struct chatter *c, const struct usher_command *command,
                    const struct usher_reply *r)
 {
-    if (r->status > USHER_SAME)
+    if (!USHER_IS_DONE(r->status))
         return;
     switch (command->verb) {
     case USHER_NUMBER_CALL:

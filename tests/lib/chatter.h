@@ -17,7 +17,7 @@
 /* What one who talks knows.  Plain data. */
 struct chatter {
     uint64_t number[CHATTER_NAMES], login[CHATTER_NAMES]; /* tokens of holds, logins of agents */
-    char serial[USHER_SERIAL_MAX + 1];
+    char serial[USHER_SERIAL_TEXT_MAX + 1];
     uint64_t serial_token;
     int64_t id, id_n;
     uint64_t id_token;

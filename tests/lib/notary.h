@@ -24,7 +24,7 @@ struct notary {
     int n;
     struct notary_event {
         struct usher_authority_event event; /* its texts are these: */
-        char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_MAX];
+        char name[USHER_NAME_MAX], owner[USHER_NAME_MAX], text[USHER_SERIAL_TEXT_MAX];
     } * events; /* the journal */
     size_t n_events;
     atomic_int answer;    /* enum usher_status: what reserve() says instead; OK: what is right */

@@ -177,7 +177,7 @@ enum usher_status script_run(struct usher_engine *e, const struct script *s, uns
 static void digest(struct usher_engine *e, const struct script *s, char d[33])
 {
     if (usher_digest(e, s->noun, s->scope, d) != USHER_OK)
-        fail_msg("%s", usher_message(e));
+        fail_msg("%s", usher_message());
 }
 
 /* No time passes by that. */
@@ -216,7 +216,7 @@ static void hear_all(void *payload, const struct usher_notice *notice)
 
 void script_note(struct usher_engine *e, const struct script *s, struct script_notes *notes)
 {
-    struct usher_watch *watch = NULL;
+    struct usher_watcher *watch = NULL;
     struct heard heard = { 0, false };
 
     memset(notes, 0, sizeof *notes);

@@ -28,7 +28,7 @@ struct names {
 /* A token with what it is of. */
 struct held {
     char name[USHER_NAME_MAX + 1], owner[USHER_NAME_MAX + 1];
-    char room[USHER_ROOM_MAX];
+    char room[USHER_QUEUE_ROOM_MAX];
     uint64_t token;
     unsigned scope;
     int64_t first, n; /* ids */
@@ -293,7 +293,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
 void babble_learn(struct babble *b, const struct usher_command *c, const struct usher_reply *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
-    char serial[USHER_SERIAL_MAX + 1], room[64];
+    char serial[USHER_SERIAL_TEXT_MAX + 1], room[64];
     const char *rows;
     size_t n;
 

@@ -70,7 +70,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
 {
     struct diff d = { f, true };
     const struct usher_number_reply *x = &a->of.number, *y = &b->of.number;
-    bool answered = (a->status == USHER_OK || a->status == USHER_SAME) && a->status == b->status;
+    bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
 
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
@@ -157,7 +157,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
 {
     struct diff d = { f, true };
     const struct usher_queue_reply *x = &a->of.queue, *y = &b->of.queue;
-    bool answered = (a->status == USHER_OK || a->status == USHER_SAME) && a->status == b->status;
+    bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
 
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
@@ -352,7 +352,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
                                     : "",
                       row->token, row->until_ms, row->calls_today, row->used_ms);
     }
-    if (r->status != USHER_OK && r->status != USHER_SAME)
+    if (!USHER_IS_DONE(r->status))
         return;
     if (verb == USHER_NUMBER_SET) {
         const struct usher_number_settings *s = &n->of.settings;
@@ -365,7 +365,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
                       s->sticky_ms, s->sticky_max, s->requests);
     }
     if (verb == USHER_NUMBER_STATS) {
-        const struct usher_number_stats *s = &n->of.stats;
+        const struct usher_number_statistics *s = &n->of.stats;
 
         (void)fprintf(f,
                       "      total %" PRId64 " idle+up %" PRId64 " idle+down %" PRId64
@@ -409,7 +409,7 @@ void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *
     for (size_t i = 0; i < q->n_rows; i++)
         queue_row_print(f, &q->rows[i]);
     if (verb == USHER_QUEUE_STATS && r->status == USHER_OK) {
-        const struct usher_queue_stats *s = &q->of.stats;
+        const struct usher_queue_statistics *s = &q->of.stats;
 
         (void)fprintf(f,
                       "      waiting %" PRId64 " away %" PRId64 " offered %" PRId64

@@ -337,7 +337,7 @@ static void runner_differs(const struct runner *r, size_t i)
 
 static void runner_flush(struct runner *r)
 {
-    struct usher_watch *watch = NULL;
+    struct usher_watcher *watch = NULL;
     bool equal = true;
 
     if (r->n == 0)
@@ -351,7 +351,7 @@ static void runner_flush(struct runner *r)
         enum usher_status status = usher_execute(r->e, r->c, r->got, r->n);
 
         if (status != USHER_OK && status != USHER_LOST)
-            fail_msg("%s: %s", r->store->name, usher_message(r->e));
+            fail_msg("%s: %s", r->store->name, usher_message());
     }
     if (watch != NULL)
         usher_unwatch(r->e, watch);
@@ -398,7 +398,7 @@ static void runner_scope(struct runner *r)
         opt.clock_given = true;
         runner_close(r);
         if (!r->store->fresh(url) || usher_open(url, &opt, &r->e) != USHER_OK)
-            fail_msg("%s: %s", r->store->name, usher_message(NULL));
+            fail_msg("%s: %s", r->store->name, usher_message());
         r->scopes = 0;
     }
     (void)snprintf(r->name, sizeof r->name, "p%u", r->scopes++);

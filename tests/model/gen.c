@@ -189,7 +189,7 @@ static void lists_make(struct gen *g)
     if (g->lists == NULL)
         abort();
     for (unsigned i = 0; i < LISTS; i++) {
-        uint64_t n = 1 + rng_below(r, rng_chance(r, 90) ? 4 : USHER_GROUPS_MAX + 1);
+        uint64_t n = 1 + rng_below(r, rng_chance(r, 90) ? 4 : USHER_NUMBER_GROUPS_MAX + 1);
 
         for (uint64_t k = 0; k < n; k++) {
             size_t have = strlen(g->lists[i]);
@@ -662,7 +662,8 @@ void gen_next(struct gen *g, struct gen_command *ret)
         else if (rng_chance(r, 30))
             a->owner = any(g, &g->owners);
         if (rng_chance(r, 30)) {
-            if (a->node.data != NULL || a->owner.data != NULL || a->state > USHER_NUMBER_IDLE_UP)
+            if (a->node.data != NULL || a->owner.data != NULL ||
+                a->state > USHER_NUMBER_STATE_IDLE_UP)
                 give_after(g, ret);
             else
                 a->after = any(g, &g->numbers);

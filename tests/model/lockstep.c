@@ -118,7 +118,7 @@ static bool notice_at(const struct hearing *h, const char *scope, size_t *i,
 struct target {
     const struct test_store *store;
     struct usher_engine *e, *twin; /* twin: a second one on the same store, or NULL */
-    struct usher_watch *watch, *twin_watch;
+    struct usher_watcher *watch, *twin_watch;
     struct hearing heard; /* of both: commands are one after the other */
     struct hooks hooks;
     bool twins_turn;
@@ -186,7 +186,7 @@ static bool targets_close(struct target *t, FILE *f)
 }
 
 static bool watch(const struct world *w, struct target *t, struct usher_engine *e,
-                  struct usher_watch **ret)
+                  struct usher_watcher **ret)
 {
     return !w->watched || usher_watch(e, noun->model->noun, NULL, hear, &t->heard, ret) == USHER_OK;
 }
@@ -207,7 +207,7 @@ static bool targets_open(const struct world *w, struct target *t, FILE *f)
             (w->twins && strcmp(stores[i].name, "memory") != 0 &&
              (usher_open(url, &opt, &t[i].twin) != USHER_OK ||
               !watch(w, &t[i], t[i].twin, &t[i].twin_watch)))) {
-            say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
+            say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message());
             return false;
         }
     }
@@ -260,7 +260,7 @@ static bool same_digests(const struct world *w, const struct target *t, FILE *f)
         for (unsigned i = 0; i < n_stores; i++) {
             if (usher_digest(t[i].e, noun->model->noun, noun->gen_scope(w->gen, k),
                              i == 0 ? first : other) != USHER_OK) {
-                say(f, "%s: no digest: %s\n", t[i].store->name, usher_message(t[i].e));
+                say(f, "%s: no digest: %s\n", t[i].store->name, usher_message());
                 return false;
             }
             if (i > 0 && strcmp(first, other) != 0) {
@@ -302,7 +302,7 @@ static bool all_audits_clean(const struct target *t, FILE *f)
         uint64_t faults = 0;
 
         if (usher_audit(t[i].e, audit_line, f, &faults) != USHER_OK) {
-            say(f, "%s: no audit: %s\n", t[i].store->name, usher_message(t[i].e));
+            say(f, "%s: no audit: %s\n", t[i].store->name, usher_message());
             return false;
         }
         if (faults != 0) {
@@ -326,7 +326,7 @@ static size_t run_batch(const struct world *w, struct target *t,
 
     t->twins_turn = !t->twins_turn;
     if (usher_execute(e, commands, replies, n) == USHER_INVALID) {
-        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(e));
+        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message());
         return 0;
     }
     for (size_t i = 0; i < n; i++) {

@@ -66,7 +66,7 @@ static bool of_calls(const struct usher_command *c)
     const struct usher_number_args *a = &c->arg.number;
 
     return a->owner.data != NULL || a->node.data != NULL ||
-           ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_IDLE_UP);
+           ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_STATE_IDLE_UP);
 }
 
 static bool arguments_right(const struct usher_command *c)
@@ -188,8 +188,8 @@ static int64_t midnight_after(const struct model_pool *p, int64_t at)
 enum usher_number_state model_state(const struct model_number *n)
 {
     if (n->busy)
-        return n->up ? USHER_NUMBER_BUSY_UP : USHER_NUMBER_BUSY_DOWN;
-    return n->up ? USHER_NUMBER_IDLE_UP : USHER_NUMBER_IDLE_DOWN;
+        return n->up ? USHER_NUMBER_STATE_BUSY_UP : USHER_NUMBER_STATE_BUSY_DOWN;
+    return n->up ? USHER_NUMBER_STATE_IDLE_UP : USHER_NUMBER_STATE_IDLE_DOWN;
 }
 
 static bool resting(const struct model_number *n)
@@ -213,10 +213,10 @@ static bool offered_before(const struct model_pool *p, const struct model_number
                            const struct model_number *b)
 {
     if (a->drawn != b->drawn) /* those of the other kind of order go first */
-        return a->drawn != (p->set.order == USHER_ORDER_RANDOM);
+        return a->drawn != (p->set.order == USHER_NUMBER_ORDER_RANDOM);
     if (a->drawn && draw(a->order) != draw(b->order))
         return draw(a->order) < draw(b->order);
-    if (!a->drawn && p->set.order == USHER_ORDER_MOST_RECENT)
+    if (!a->drawn && p->set.order == USHER_NUMBER_ORDER_MOST_RECENT)
         return a->order > b->order;
     return a->order < b->order;
 }
@@ -337,7 +337,7 @@ static void changed(struct work *w, enum usher_verb verb, enum usher_number_stat
 static void joins(struct work *w, struct model_number *n)
 {
     n->order = w->p->version + 1;
-    n->drawn = w->p->set.order == USHER_ORDER_RANDOM;
+    n->drawn = w->p->set.order == USHER_NUMBER_ORDER_RANDOM;
     n->aside = capped(w->p, n, w->now);
 }
 
@@ -422,7 +422,7 @@ static struct model_number *first_back(const struct work *w, const struct usher_
 static void moves(struct work *w, struct model_number *n, enum usher_verb verb)
 {
     joins(w, n);
-    changed(w, verb, USHER_NUMBER_IDLE_UP, USHER_NUMBER_IDLE_UP, n);
+    changed(w, verb, USHER_NUMBER_STATE_IDLE_UP, USHER_NUMBER_STATE_IDLE_UP, n);
 }
 
 /* At most @most of what is due; returns how many. */
@@ -502,7 +502,7 @@ static enum usher_status tell(struct work *w, enum usher_status status,
     struct usher_number_reply *r = &w->r->of.number;
     struct model_text id = n != NULL ? n->id : text_of(w->a->number.data, w->a->number.size);
 
-    r->state = n != NULL ? model_state(n) : USHER_NUMBER_NODATA;
+    r->state = n != NULL ? model_state(n) : USHER_NUMBER_STATE_NODATA;
     r->token = n != NULL ? n->token : 0;
     r->until_ms = n != NULL ? n->until : 0;
     r->number_size = id.size;
@@ -539,7 +539,7 @@ static enum usher_status verb_add(struct work *w, struct model_number *n)
         removed(w->p->past, &w->p->n_past, sizeof *past, i);
         break;
     }
-    changed(w, w->c->verb, USHER_NUMBER_NODATA, USHER_NUMBER_IDLE_DOWN, n);
+    changed(w, w->c->verb, USHER_NUMBER_STATE_NODATA, USHER_NUMBER_STATE_IDLE_DOWN, n);
     return tell(w, USHER_OK, n);
 }
 
@@ -562,7 +562,7 @@ static enum usher_status verb_del(struct work *w, struct model_number *n)
         past->used = n->used;
     }
     removed(w->p->numbers, &w->p->n_numbers, sizeof *n, (size_t)(n - w->p->numbers));
-    changed(w, w->c->verb, model_state(&gone), USHER_NUMBER_NODATA, &gone);
+    changed(w, w->c->verb, model_state(&gone), USHER_NUMBER_STATE_NODATA, &gone);
     return tell(w, USHER_OK, NULL);
 }
 
@@ -673,7 +673,7 @@ static struct model_number *first_offered(struct work *w, const struct usher_tex
         idle = grown(idle, n_idle, sizeof *idle);
         idle[n_idle++] = n;
     }
-    if (head != NULL && head->drawn && w->p->set.order == USHER_ORDER_RANDOM)
+    if (head != NULL && head->drawn && w->p->set.order == USHER_NUMBER_ORDER_RANDOM)
         head = drawn_from(w, idle, n_idle);
     free(idle);
     return head;
@@ -790,11 +790,11 @@ static enum usher_status nothing_free(struct work *w)
             r->next_ms = soonest(r->next_ms, midnight_after(w->p, w->now));
         }
     }
-    r->why = total == 0     ? USHER_WHY_NONE
-             : busy_up > 0  ? USHER_WHY_BUSY
-             : rest > 0     ? USHER_WHY_RESTING
-             : have_had > 0 ? USHER_WHY_CAPPED
-                            : USHER_WHY_DOWN;
+    r->why = total == 0     ? USHER_NUMBER_WHY_NONE
+             : busy_up > 0  ? USHER_NUMBER_WHY_BUSY
+             : rest > 0     ? USHER_NUMBER_WHY_RESTING
+             : have_had > 0 ? USHER_NUMBER_WHY_CAPPED
+                            : USHER_NUMBER_WHY_DOWN;
     if (groups->data == NULL || names_any(groups))
         r->next_ms = next_free(w, NULL, r->next_ms);
     else
@@ -814,13 +814,13 @@ static enum usher_status call_given(struct work *w, struct model_number *n)
     if (n->busy) {
         if (w->a->owner.data != NULL && is(&n->owner, w->a->owner.data, w->a->owner.size))
             return tell(w, USHER_SAME, n);
-        r->why = USHER_WHY_BUSY;
+        r->why = USHER_NUMBER_WHY_BUSY;
     } else if (!n->up) {
-        r->why = USHER_WHY_DOWN;
+        r->why = USHER_NUMBER_WHY_DOWN;
     } else {
         if (n->until == 0 && !capped(w->p, n, w->now))
             return take(w, n);
-        r->why = n->until != 0 ? USHER_WHY_RESTING : USHER_WHY_CAPPED;
+        r->why = n->until != 0 ? USHER_NUMBER_WHY_RESTING : USHER_NUMBER_WHY_CAPPED;
     }
     r->next_ms = n->up ? free_again(w->p, n, w->now) : -1;
     refused(w);
@@ -1176,7 +1176,7 @@ static enum usher_status verb_list(struct work *w)
         order = next->order;
         n = number_find(w->p, next->id.data, next->id.size);
         if (((w->c->given & USHER_GIVEN_STATE) == 0 || (int64_t)model_state(n) == a->state ||
-             a->state == USHER_NUMBER_BUSY) &&
+             a->state == USHER_NUMBER_STATE_BUSY) &&
             (!of_calls(w->c) || n->busy))
             add_row(w, n);
     }
@@ -1186,7 +1186,7 @@ static enum usher_status verb_list(struct work *w)
 static enum usher_status verb_stats(struct work *w)
 {
     const struct model_pool *p = w->p;
-    struct usher_number_stats *s = &w->r->of.number.of.stats;
+    struct usher_number_statistics *s = &w->r->of.number.of.stats;
     int64_t today = day_of(p, w->now);
 
     if (!p->exists)
@@ -1302,7 +1302,7 @@ void model_execute(struct model *m, const struct usher_command *c, struct usher_
     struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms };
 
     memset(r, 0, sizeof *r);
-    r->of.number.why = USHER_WHY_GIVEN;
+    r->of.number.why = USHER_NUMBER_WHY_GIVEN;
     r->of.number.next_ms = -1;
     if (!arguments_right(c)) {
         r->status = USHER_INVALID;

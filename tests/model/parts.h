@@ -166,7 +166,7 @@ static inline bool is_groups(const char *data, size_t size)
     for (; group_at(&list, n, &g); n++)
         if (!is_name(g.data, g.size))
             return false;
-    return n <= USHER_GROUPS_MAX;
+    return n <= USHER_NUMBER_GROUPS_MAX;
 }
 
 static inline uint32_t mixed(uint32_t x)

@@ -44,7 +44,7 @@ static void lists_make(struct queue_gen *g)
     if (g->lists == NULL)
         abort();
     for (unsigned i = 0; i < LISTS; i++) {
-        uint64_t n = 1 + rng_below(r, rng_chance(r, 90) ? 3 : USHER_GROUPS_MAX + 1);
+        uint64_t n = 1 + rng_below(r, rng_chance(r, 90) ? 3 : USHER_NUMBER_GROUPS_MAX + 1);
 
         for (uint64_t k = 0; k < n; k++) {
             size_t have = strlen(g->lists[i]);
@@ -249,7 +249,7 @@ static void spoil(struct queue_gen *g, struct usher_command *c)
         break;
     case 8:
         c->given |= USHER_GIVEN_QUEUE_PRIORITY;
-        a->priority = rng_chance(r, 50) ? -1 : USHER_PRIORITY_MAX + 1;
+        a->priority = rng_chance(r, 50) ? -1 : USHER_QUEUE_PRIORITY_MAX + 1;
         break;
     case 9:
         c->given |= USHER_GIVEN_QUEUE_SINCE;
@@ -257,7 +257,7 @@ static void spoil(struct queue_gen *g, struct usher_command *c)
         break;
     case 10:
         c->given |= USHER_GIVEN_QUEUE_CAPACITY;
-        a->capacity = rng_chance(r, 50) ? 0 : USHER_CAPACITY_MAX + 1;
+        a->capacity = rng_chance(r, 50) ? 0 : USHER_QUEUE_CAPACITY_MAX + 1;
         break;
     case 11:
         c->now_ms = rng_chance(r, 50) ? -1 : USHER_TIME_MAX + 1;
@@ -351,7 +351,8 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
             a->lanes = text(g->lists[rng_below(r, LISTS)]);
         if (rng_chance(r, g->capacity)) {
             c->given |= USHER_GIVEN_QUEUE_CAPACITY;
-            a->capacity = 1 + (int64_t)rng_below(r, rng_chance(r, 90) ? 4 : USHER_CAPACITY_MAX);
+            a->capacity =
+                1 + (int64_t)rng_below(r, rng_chance(r, 90) ? 4 : USHER_QUEUE_CAPACITY_MAX);
         }
         if (rng_chance(r, 30)) {
             c->given |= USHER_GIVEN_QUEUE_LEVEL;
@@ -379,7 +380,7 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
             a->lane = gen_any(r, &g->lanes);
         if (rng_chance(r, g->priority)) {
             c->given |= USHER_GIVEN_QUEUE_PRIORITY;
-            a->priority = rng_chance(r, 10) ? USHER_PRIORITY_MAX : (int64_t)rng_below(r, 3);
+            a->priority = rng_chance(r, 10) ? USHER_QUEUE_PRIORITY_MAX : (int64_t)rng_below(r, 3);
         }
         if (rng_chance(r, g->since))
             give_since(g, c);

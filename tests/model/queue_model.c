@@ -52,9 +52,9 @@ static bool ranges_right(const struct usher_command *c)
     const struct usher_queue_args *a = &c->arg.queue;
 
     return in(c, USHER_GIVEN_NOW, c->now_ms, 0, USHER_TIME_MAX) &&
-           in(c, USHER_GIVEN_QUEUE_PRIORITY, a->priority, 0, USHER_PRIORITY_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_PRIORITY, a->priority, 0, USHER_QUEUE_PRIORITY_MAX) &&
            in(c, USHER_GIVEN_QUEUE_SINCE, a->since_ms, 0, USHER_QUEUE_TIME_MAX) &&
-           in(c, USHER_GIVEN_QUEUE_CAPACITY, a->capacity, 1, USHER_CAPACITY_MAX) &&
+           in(c, USHER_GIVEN_QUEUE_CAPACITY, a->capacity, 1, USHER_QUEUE_CAPACITY_MAX) &&
            in(c, USHER_GIVEN_QUEUE_LEVEL, a->level, 0, 1000) &&
            in(c, USHER_GIVEN_QUEUE_TTL, a->ttl_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_TRIGGER, a->trigger, 0, 2) &&
@@ -298,11 +298,11 @@ static int64_t agent_until(const agent *a)
 static int64_t user_until(const user *u)
 {
     switch (u->state) {
-    case USHER_USER_WAITING:
+    case USHER_QUEUE_USER_WAITING:
         return nearer(u->patience, u->beat);
-    case USHER_USER_AWAY:
+    case USHER_QUEUE_USER_AWAY:
         return nearer(u->patience, u->end);
-    case USHER_USER_OFFERED:
+    case USHER_QUEUE_USER_OFFERED:
         return nearer(u->beat, u->end);
     default:
         return u->beat;
@@ -326,26 +326,26 @@ static bool user_before(const user *a, const user *b)
 
 static bool with_agent(const user *u, const agent *a)
 {
-    return (u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED) &&
+    return (u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_SEATED) &&
            same_text(&u->agent, &a->id);
 }
 
 /* In rooms of @a: users of @state (GONE: of either). */
-static int64_t users_with(const queue *q, const agent *a, enum usher_user_state state)
+static int64_t users_with(const queue *q, const agent *a, enum usher_queue_user_state state)
 {
     int64_t n = 0;
 
     for (size_t i = 0; i < q->n_users; i++)
-        n +=
-            with_agent(&q->users[i], a) && (state == USHER_USER_GONE || q->users[i].state == state);
+        n += with_agent(&q->users[i], a) &&
+             (state == USHER_QUEUE_USER_GONE || q->users[i].state == state);
     return n;
 }
 
 static bool is_open(const queue *q, const agent *a)
 {
-    return users_with(q, a, USHER_USER_GONE) < a->capacity &&
-           (a->state == USHER_AGENT_IDLE || a->state == USHER_AGENT_OFFERED ||
-            a->state == USHER_AGENT_BUSY) &&
+    return users_with(q, a, USHER_QUEUE_USER_GONE) < a->capacity &&
+           (a->state == USHER_QUEUE_AGENT_IDLE || a->state == USHER_QUEUE_AGENT_OFFERED ||
+            a->state == USHER_QUEUE_AGENT_BUSY) &&
            !a->asked && !a->leaving && a->wrap == 0;
 }
 
@@ -385,7 +385,7 @@ static void reject_add(user *u, const struct model_text *agent_id)
         i++;
     if (i < u->n_rejects)
         return;
-    if (u->n_rejects == USHER_REJECTS_MAX)
+    if (u->n_rejects == USHER_QUEUE_REJECTS_MAX)
         removed(u->rejects, &u->n_rejects, sizeof *u->rejects, 0);
     u->rejects[u->n_rejects++] = *agent_id;
 }
@@ -456,10 +456,10 @@ static void user_changed(struct work *w, enum usher_verb verb, unsigned from, co
     notify(w, verb, from, (unsigned)u->state, &u->id, u->token, user_until(u), &u->agent);
 }
 
-static enum usher_agent_state told(const agent *a)
+static enum usher_queue_agent_state told(const agent *a)
 {
-    return a->asked && (a->state == USHER_AGENT_OFFERED || a->state == USHER_AGENT_BUSY)
-               ? USHER_AGENT_PAUSING
+    return a->asked && (a->state == USHER_QUEUE_AGENT_OFFERED || a->state == USHER_QUEUE_AGENT_BUSY)
+               ? USHER_QUEUE_AGENT_PAUSING
                : a->state;
 }
 
@@ -485,7 +485,7 @@ static void fault(struct work *w, const char *what)
 
 /* ---- agents: what happens to them ---------------------------------------------------- */
 
-static void agent_to(agent *a, enum usher_agent_state to, int64_t at)
+static void agent_to(agent *a, enum usher_queue_agent_state to, int64_t at)
 {
     if (a->state != to)
         a->state_since = at;
@@ -496,15 +496,15 @@ static void agent_to(agent *a, enum usher_agent_state to, int64_t at)
 static uint64_t rank_of(const queue *q, const agent *a)
 {
     switch (q->set.strategy) {
-    case USHER_STRATEGY_LONGEST_IDLE:
-        return users_with(q, a, USHER_USER_GONE) > 0;
-    case USHER_STRATEGY_FEWEST_SERVED:
+    case USHER_QUEUE_STRATEGY_LONGEST_IDLE:
+        return users_with(q, a, USHER_QUEUE_USER_GONE) > 0;
+    case USHER_QUEUE_STRATEGY_FEWEST_SERVED:
         return (uint64_t)a->served;
-    case USHER_STRATEGY_LEAST_BUSY:
-        return (uint64_t)users_with(q, a, USHER_USER_GONE);
-    case USHER_STRATEGY_LEVEL:
+    case USHER_QUEUE_STRATEGY_LEAST_BUSY:
+        return (uint64_t)users_with(q, a, USHER_QUEUE_USER_GONE);
+    case USHER_QUEUE_STRATEGY_LEVEL:
         return (uint64_t)a->level;
-    case USHER_STRATEGY_RANDOM:
+    case USHER_QUEUE_STRATEGY_RANDOM:
         return draw(a->changed);
     default:
         return 0;
@@ -514,7 +514,7 @@ static uint64_t rank_of(const queue *q, const agent *a)
 /* Of those of one rank. */
 static uint64_t base_of(const queue *q, const agent *a)
 {
-    return q->set.strategy == USHER_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
+    return q->set.strategy == USHER_QUEUE_STRATEGY_ROUND_ROBIN ? a->matched : a->changed;
 }
 
 bool queue_model_before(const queue *q, const agent *a, const agent *b)
@@ -542,21 +542,21 @@ static void agent_freed(struct work *w, agent *a)
  * that this belongs to has not been counted yet. */
 static void room_emptied(struct work *w, agent *a, bool seated, int64_t at)
 {
-    bool others_seated = users_with(w->q, a, USHER_USER_SEATED) > 0;
-    bool others = users_with(w->q, a, USHER_USER_GONE) > 0;
+    bool others_seated = users_with(w->q, a, USHER_QUEUE_USER_SEATED) > 0;
+    bool others = users_with(w->q, a, USHER_QUEUE_USER_GONE) > 0;
 
     if (seated && w->q->set.wrapup_ms > 0)
         a->wrap = at + w->q->set.wrapup_ms;
     if (!others && a->asked) {
-        agent_to(a, USHER_AGENT_PAUSED, at);
+        agent_to(a, USHER_QUEUE_AGENT_PAUSED, at);
         a->asked = false;
         a->wrap = 0;
     } else if (!others && a->wrap != 0) {
-        agent_to(a, USHER_AGENT_WRAPUP, at);
+        agent_to(a, USHER_QUEUE_AGENT_WRAPUP, at);
     } else if (!others) {
-        agent_to(a, USHER_AGENT_IDLE, at);
+        agent_to(a, USHER_QUEUE_AGENT_IDLE, at);
     } else if (!others_seated) {
-        agent_to(a, USHER_AGENT_OFFERED, at);
+        agent_to(a, USHER_QUEUE_AGENT_OFFERED, at);
     }
     agent_freed(w, a);
 }
@@ -585,17 +585,17 @@ static bool counts_today(const queue *q, lane *l, int64_t at)
 }
 
 /* The stay of @u in a room, or its wait for one, is over at @at: it is counted and remembered. */
-static void stay_ends(queue *q, const user *u, enum usher_outcome outcome, int64_t at)
+static void stay_ends(queue *q, const user *u, enum usher_queue_outcome outcome, int64_t at)
 {
     lane *l = lane_get(q, &u->lane);
-    bool had_room = u->state == USHER_USER_SEATED;
+    bool had_room = u->state == USHER_QUEUE_USER_SEATED;
     struct queue_model_visit v;
     struct queue_model_stay *stay;
 
     if (counts_today(q, l, at)) {
-        l->abandoned += !had_room && outcome != USHER_OUTCOME_TIMEOUT;
-        l->dropped += outcome == USHER_OUTCOME_DROPPED;
-        l->timeout += outcome == USHER_OUTCOME_TIMEOUT;
+        l->abandoned += !had_room && outcome != USHER_QUEUE_OUTCOME_TIMEOUT;
+        l->dropped += outcome == USHER_QUEUE_OUTCOME_DROPPED;
+        l->timeout += outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
         l->finished += had_room;
         l->talk += had_room ? at - u->matched : 0;
     }
@@ -632,11 +632,12 @@ static void stay_ends(queue *q, const user *u, enum usher_outcome outcome, int64
 }
 
 /* The visit of @u is over at @at; told as @verb.  @u is gone afterwards. */
-static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int64_t at,
+static void visit_ends(struct work *w, user *u, enum usher_queue_outcome outcome, int64_t at,
                        enum usher_verb verb)
 {
     queue *q = w->q;
-    bool had_room = u->state == USHER_USER_SEATED, was_offered = u->state == USHER_USER_OFFERED;
+    bool had_room = u->state == USHER_QUEUE_USER_SEATED,
+         was_offered = u->state == USHER_QUEUE_USER_OFFERED;
     agent *a = had_room || was_offered ? agent_find(q, u->agent.data, u->agent.size) : NULL;
     struct queue_model_user gone = *u;
     unsigned from = (unsigned)u->state;
@@ -644,23 +645,24 @@ static void visit_ends(struct work *w, user *u, enum usher_outcome outcome, int6
     stay_ends(q, u, outcome, at);
     q->ended++;
     removed(q->users, &q->n_users, sizeof *u, (size_t)(u - q->users));
-    if (a != NULL && a->state != USHER_AGENT_GONE)
+    if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
         room_emptied(w, a, had_room, at);
-    gone.state = USHER_USER_GONE;
-    notify(w, verb, from, USHER_USER_GONE, &gone.id, gone.token, 0, &gone.agent);
+    gone.state = USHER_QUEUE_USER_GONE;
+    notify(w, verb, from, USHER_QUEUE_USER_GONE, &gone.id, gone.token, 0, &gone.agent);
 }
 
 /* @u waits again at its place, or is away until @end (0: waits). */
 static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum usher_verb verb)
 {
     unsigned from = (unsigned)u->state;
-    bool had_room = from == USHER_USER_SEATED;
-    agent *a = from == USHER_USER_WAITING ? NULL : agent_find(w->q, u->agent.data, u->agent.size);
+    bool had_room = from == USHER_QUEUE_USER_SEATED;
+    agent *a =
+        from == USHER_QUEUE_USER_WAITING ? NULL : agent_find(w->q, u->agent.data, u->agent.size);
 
     if (had_room) { /* it talked, and waits from now on: the rest of its patience begins */
         int64_t rest = u->patience - u->matched;
 
-        stay_ends(w->q, u, USHER_OUTCOME_REQUEUED, at);
+        stay_ends(w->q, u, USHER_QUEUE_OUTCOME_REQUEUED, at);
         u->applied = at;
         if (u->patience != 0)
             u->patience = at + (rest < LEFT ? LEFT : rest);
@@ -668,13 +670,13 @@ static void user_back(struct work *w, user *u, int64_t end, int64_t at, enum ush
         u->patience = at; /* judged at the end of the offer */
     }
     out_of_room(u);
-    u->state = end != 0 ? USHER_USER_AWAY : USHER_USER_WAITING;
+    u->state = end != 0 ? USHER_QUEUE_USER_AWAY : USHER_QUEUE_USER_WAITING;
     u->end = end;
-    if (u->state == USHER_USER_AWAY)
+    if (u->state == USHER_QUEUE_USER_AWAY)
         u->beat = 0;
-    if (u->state == USHER_USER_WAITING)
+    if (u->state == USHER_QUEUE_USER_WAITING)
         list_add(&w->again, &w->n_again, &u->id);
-    if (a != NULL && a->state != USHER_AGENT_GONE)
+    if (a != NULL && a->state != USHER_QUEUE_AGENT_GONE)
         room_emptied(w, a, had_room, at);
     user_changed(w, verb, from, u);
 }
@@ -686,17 +688,18 @@ static void user_expires(struct work *w, user *u)
     int64_t at = user_until(u), grace = w->q->set.grace_ms;
     enum usher_verb verb = USHER_QUEUE_EXPIRE;
 
-    if ((u->state == USHER_USER_WAITING || u->state == USHER_USER_AWAY) && u->patience == at) {
-        visit_ends(w, u, USHER_OUTCOME_TIMEOUT, at, verb);
-    } else if (u->state == USHER_USER_SEATED) {
-        visit_ends(w, u, USHER_OUTCOME_CUT, at, verb);
-    } else if (u->state == USHER_USER_AWAY) {
-        visit_ends(w, u, USHER_OUTCOME_LOST, at, verb);
+    if ((u->state == USHER_QUEUE_USER_WAITING || u->state == USHER_QUEUE_USER_AWAY) &&
+        u->patience == at) {
+        visit_ends(w, u, USHER_QUEUE_OUTCOME_TIMEOUT, at, verb);
+    } else if (u->state == USHER_QUEUE_USER_SEATED) {
+        visit_ends(w, u, USHER_QUEUE_OUTCOME_CUT, at, verb);
+    } else if (u->state == USHER_QUEUE_USER_AWAY) {
+        visit_ends(w, u, USHER_QUEUE_OUTCOME_LOST, at, verb);
     } else if (u->beat == at) {
         if (grace > 0)
             user_back(w, u, at + grace, at, verb);
         else
-            visit_ends(w, u, USHER_OUTCOME_LOST, at, verb);
+            visit_ends(w, u, USHER_QUEUE_OUTCOME_LOST, at, verb);
     } else { /* an offer that is too old */
         reject_add(u, &u->agent);
         user_back(w, u, 0, at, verb);
@@ -717,27 +720,28 @@ static user *first_with(const queue *q, const agent *a)
 /* One change on its way: a user goes from it, or, without any, it goes itself (true). */
 static bool agent_leaves(struct work *w, agent *a, int64_t at, enum usher_verb verb)
 {
-    enum usher_agent_state from = a->state;
+    enum usher_queue_agent_state from = a->state;
     user *u = first_with(w->q, a);
 
     if (u == NULL) {
-        enum usher_agent_state was = told(a);
+        enum usher_queue_agent_state was = told(a);
 
-        if (verb == USHER_QUEUE_EXPIRE && (was == USHER_AGENT_PAUSED || was == USHER_AGENT_PAUSING))
+        if (verb == USHER_QUEUE_EXPIRE &&
+            (was == USHER_QUEUE_AGENT_PAUSED || was == USHER_QUEUE_AGENT_PAUSING))
             list_add(&w->q->absent, &w->q->n_absent, &a->id);
         from = was;
     }
-    a->state = USHER_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
+    a->state = USHER_QUEUE_AGENT_GONE; /* no wrap-up, no event for a room that becomes empty */
     if (u == NULL) {
         agent_changed(w, verb, (unsigned)from, a);
         removed(w->q->agents, &w->q->n_agents, sizeof *a, (size_t)(a - w->q->agents));
         return true;
     }
     a->leaving = true; /* nobody more for it */
-    if (u->state == USHER_USER_OFFERED)
+    if (u->state == USHER_QUEUE_USER_OFFERED)
         reject_add(u, &a->id);
-    if (w->q->set.requeue == USHER_REQUEUE_DROP && u->state == USHER_USER_SEATED)
-        visit_ends(w, u, USHER_OUTCOME_DROPPED, at, USHER_QUEUE_REQUEUE);
+    if (w->q->set.requeue == USHER_QUEUE_REQUEUE_DROP && u->state == USHER_QUEUE_USER_SEATED)
+        visit_ends(w, u, USHER_QUEUE_OUTCOME_DROPPED, at, USHER_QUEUE_REQUEUE);
     else
         user_back(w, u, 0, at, USHER_QUEUE_REQUEUE);
     a->state = from;
@@ -754,8 +758,8 @@ static void agent_expires(struct work *w, agent *a)
         return;
     }
     a->wrap = 0;
-    if (a->state == USHER_AGENT_WRAPUP)
-        agent_to(a, USHER_AGENT_IDLE, at);
+    if (a->state == USHER_QUEUE_AGENT_WRAPUP)
+        agent_to(a, USHER_QUEUE_AGENT_IDLE, at);
     agent_freed(w, a);
     agent_changed(w, USHER_QUEUE_EXPIRE, from, a);
 }
@@ -881,8 +885,8 @@ static struct usher_queue_row *user_row(struct work *w, const user *u,
 /* @u and @a: could they be matched now, if it were not for refusals? */
 static bool may_meet(const struct work *w, const user *u, const agent *a)
 {
-    return u->state == USHER_USER_WAITING && !is_due(user_until(u), w->seen) && is_open(w->q, a) &&
-           !is_due(agent_until(a), w->seen) && serves(a, &u->lane);
+    return u->state == USHER_QUEUE_USER_WAITING && !is_due(user_until(u), w->seen) &&
+           is_open(w->q, a) && !is_due(agent_until(a), w->seen) && serves(a, &u->lane);
 }
 
 /* The open agents that @u may have, in order: those that have not refused it, or with @refused all.
@@ -923,7 +927,7 @@ static agent *agent_for(const struct work *w, const user *u)
         free(list);
         return NULL;
     }
-    if (w->q->set.strategy == USHER_STRATEGY_RANDOM) {
+    if (w->q->set.strategy == USHER_QUEUE_STRATEGY_RANDOM) {
         while (first < n && rank_of(w->q, list[first]) < draw(version))
             first++;
         first = (first + draw(version + (UINT64_C(1) << 53)) % 16) % n;
@@ -944,12 +948,12 @@ static void takes_seat(struct work *w, user *u, agent *a)
 {
     lane *l = lane_get(w->q, &u->lane);
 
-    u->state = USHER_USER_SEATED;
+    u->state = USHER_QUEUE_USER_SEATED;
     u->matched = w->now;
     u->seat_day = day_of(w->q, w->now);
     u->end = 0;
     a->served++;
-    agent_to(a, USHER_AGENT_BUSY, w->now);
+    agent_to(a, USHER_QUEUE_AGENT_BUSY, w->now);
     if (counts_today(w->q, l, w->now)) {
         l->seated++;
         l->within += w->now - u->applied <= w->q->set.service_ms;
@@ -987,16 +991,16 @@ static void give(struct work *w, user *u, agent *a)
     u->token = version;
     a->matched = version;
     if (q->set.offer_ms > 0) {
-        u->state = USHER_USER_OFFERED;
+        u->state = USHER_QUEUE_USER_OFFERED;
         u->matched = w->now;
         u->end = w->seen + q->set.offer_ms;
-        if (a->state == USHER_AGENT_IDLE)
-            agent_to(a, USHER_AGENT_OFFERED, w->now);
+        if (a->state == USHER_QUEUE_AGENT_IDLE)
+            agent_to(a, USHER_QUEUE_AGENT_OFFERED, w->now);
     } else {
         takes_seat(w, u, a);
     }
     agent_placed(w, a);
-    user_changed(w, USHER_QUEUE_MATCH, USHER_USER_WAITING, u);
+    user_changed(w, USHER_QUEUE_MATCH, USHER_QUEUE_USER_WAITING, u);
     w->matches++;
     if (w->tell_matches)
         user_row(w, u, &a->id)->until_ms = u->end;
@@ -1030,7 +1034,7 @@ static void match_user(struct work *w, const struct model_text *id)
         user *u = user_find(w->q, id->data, id->size);
         agent *a;
 
-        if (u == NULL || u->state != USHER_USER_WAITING || is_due(user_until(u), w->seen))
+        if (u == NULL || u->state != USHER_QUEUE_USER_WAITING || is_due(user_until(u), w->seen))
             return;
         a = agent_for(w, u);
         if (a == NULL)
@@ -1072,9 +1076,9 @@ static void settle(struct work *w)
 
     do {
         before = w->matches;
-        for (size_t i = 0; w->q->set.trigger == USHER_TRIGGER_AUTO && i < w->n_open; i++)
+        for (size_t i = 0; w->q->set.trigger == USHER_QUEUE_TRIGGER_AUTO && i < w->n_open; i++)
             match_agent(w, &w->open[i]);
-        if (w->q->set.trigger == USHER_TRIGGER_AUTO)
+        if (w->q->set.trigger == USHER_QUEUE_TRIGGER_AUTO)
             match_again(w);
     } while (w->matches != before);
     w->n_open = w->n_again = 0;
@@ -1093,7 +1097,7 @@ static enum usher_status tell_agent(struct work *w, enum usher_status status, co
     struct usher_queue_reply *r = &w->r->of.queue;
     struct model_text id = a != NULL ? a->id : text_of(w->a->agent.data, w->a->agent.size);
 
-    r->state = a != NULL ? told(a) : USHER_AGENT_GONE;
+    r->state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
     put_name(r->agent, &r->agent_size, &id);
     if (a != NULL) {
         r->login = a->login;
@@ -1107,8 +1111,8 @@ static int64_t index_of(const queue *q, const user *u)
     int64_t n = 0;
 
     for (size_t i = 0; i < q->n_users; i++)
-        n += q->users[i].state == USHER_USER_WAITING && same_text(&q->users[i].lane, &u->lane) &&
-             user_before(&q->users[i], u);
+        n += q->users[i].state == USHER_QUEUE_USER_WAITING &&
+             same_text(&q->users[i].lane, &u->lane) && user_before(&q->users[i], u);
     return n;
 }
 
@@ -1123,20 +1127,21 @@ static enum usher_status tell_user(struct work *w, enum usher_status status, con
     if (u == NULL)
         return status;
     switch (u->state) {
-    case USHER_USER_SEATED:
-    case USHER_USER_OFFERED:
-        r->place = u->state == USHER_USER_SEATED ? USHER_PLACE_ROOM : USHER_PLACE_OFFER;
+    case USHER_QUEUE_USER_SEATED:
+    case USHER_QUEUE_USER_OFFERED:
+        r->place =
+            u->state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_PLACE_ROOM : USHER_QUEUE_PLACE_OFFER;
         r->login = u->login;
         r->no = u->no;
         r->token = u->token;
         r->until_ms = u->end;
         put_name(r->agent, &r->agent_size, &u->agent);
         break;
-    case USHER_USER_AWAY:
-        r->place = USHER_PLACE_AWAY;
+    case USHER_QUEUE_USER_AWAY:
+        r->place = USHER_QUEUE_PLACE_AWAY;
         break;
     default:
-        r->place = USHER_PLACE_QUEUE;
+        r->place = USHER_QUEUE_PLACE_QUEUE;
         r->index = index_of(w->q, u);
         l = lane_find(w->q, &u->lane);
         if (l != NULL && l->pace != 0)
@@ -1241,7 +1246,7 @@ static enum usher_status verb_login(struct work *w, agent *a)
     w->q->agents = grown(w->q->agents, w->q->n_agents, sizeof *a);
     a = &w->q->agents[w->q->n_agents++];
     a->id = text_of(x->agent.data, x->agent.size);
-    a->state = USHER_AGENT_IDLE;
+    a->state = USHER_QUEUE_AGENT_IDLE;
     a->state_since = a->login_at = w->now;
     a->login = a->matched = w->q->version + 1;
     a->capacity = (given & USHER_GIVEN_QUEUE_CAPACITY) != 0 ? x->capacity : 1;
@@ -1250,9 +1255,9 @@ static enum usher_status verb_login(struct work *w, agent *a)
     memcpy(a->lanes, lanes, lanes_size);
     a->beat = w->q->set.ttl_ms > 0 ? w->now + w->q->set.ttl_ms : 0;
     if (forget_pause(w, &a->id))
-        a->state = USHER_AGENT_PAUSED;
+        a->state = USHER_QUEUE_AGENT_PAUSED;
     agent_freed(w, a);
-    agent_changed(w, w->c->verb, USHER_AGENT_GONE, a);
+    agent_changed(w, w->c->verb, USHER_QUEUE_AGENT_GONE, a);
     return tell_agent(w, USHER_OK, a);
 }
 
@@ -1263,7 +1268,7 @@ static enum usher_status verb_logout(struct work *w, agent *a)
 
         if (!forget_pause(w, &id))
             return tell_agent(w, USHER_SAME, NULL);
-        notify(w, w->c->verb, USHER_AGENT_PAUSED, USHER_AGENT_GONE, &id, 0, 0, NULL);
+        notify(w, w->c->verb, USHER_QUEUE_AGENT_PAUSED, USHER_QUEUE_AGENT_GONE, &id, 0, 0, NULL);
         return tell_agent(w, USHER_OK, NULL);
     }
     while (!agent_leaves(w, a, w->now, w->c->verb))
@@ -1278,13 +1283,13 @@ static enum usher_status verb_pause(struct work *w, agent *a)
 
     if (a == NULL)
         return tell_agent(w, USHER_MISSING, NULL);
-    if (a->state == USHER_AGENT_PAUSED || a->asked)
+    if (a->state == USHER_QUEUE_AGENT_PAUSED || a->asked)
         return tell_agent(w, USHER_SAME, a);
     from = (unsigned)told(a);
-    if (users_with(w->q, a, USHER_USER_GONE) > 0) {
+    if (users_with(w->q, a, USHER_QUEUE_USER_GONE) > 0) {
         a->asked = true;
     } else {
-        agent_to(a, USHER_AGENT_PAUSED, w->now);
+        agent_to(a, USHER_QUEUE_AGENT_PAUSED, w->now);
         a->wrap = 0;
     }
     agent_changed(w, w->c->verb, from, a);
@@ -1296,12 +1301,12 @@ static bool makes_ready(struct work *w, agent *a)
 {
     unsigned from = (unsigned)told(a);
 
-    if (a->state != USHER_AGENT_PAUSED && !a->asked && a->wrap == 0)
+    if (a->state != USHER_QUEUE_AGENT_PAUSED && !a->asked && a->wrap == 0)
         return false;
     a->asked = false;
     a->wrap = 0;
-    if (a->state == USHER_AGENT_PAUSED || a->state == USHER_AGENT_WRAPUP)
-        agent_to(a, USHER_AGENT_IDLE, w->now);
+    if (a->state == USHER_QUEUE_AGENT_PAUSED || a->state == USHER_QUEUE_AGENT_WRAPUP)
+        agent_to(a, USHER_QUEUE_AGENT_IDLE, w->now);
     agent_freed(w, a);
     agent_changed(w, USHER_QUEUE_READY, from, a);
     return true;
@@ -1323,8 +1328,8 @@ static enum usher_status verb_free(struct work *w, agent *a)
     if (a == NULL)
         return tell_agent(w, USHER_MISSING, NULL);
     for (; (u = first_with(w->q, a)) != NULL; any = true) {
-        if (u->state == USHER_USER_SEATED) {
-            visit_ends(w, u, USHER_OUTCOME_FREED, w->now, w->c->verb);
+        if (u->state == USHER_QUEUE_USER_SEATED) {
+            visit_ends(w, u, USHER_QUEUE_OUTCOME_FREED, w->now, w->c->verb);
         } else {
             reject_add(u, &a->id);
             user_back(w, u, 0, w->now, w->c->verb);
@@ -1382,7 +1387,7 @@ static bool lane_comes(struct work *w, const struct model_text *id)
             (over == NULL || l->day < over->day || (l->day == over->day && l->came < over->came)))
             over = l;
     }
-    if (over == NULL && q->n_lanes == USHER_LANES_MAX)
+    if (over == NULL && q->n_lanes == USHER_QUEUE_LANES_MAX)
         return false;
     if (over != NULL)
         removed(q->lanes, &q->n_lanes, sizeof *over, (size_t)(over - q->lanes));
@@ -1398,9 +1403,9 @@ static void heard_of(struct work *w, user *u)
     struct model_text id = u->id;
 
     hear_of(w, &u->beat);
-    if (u->state != USHER_USER_AWAY)
+    if (u->state != USHER_QUEUE_USER_AWAY)
         return;
-    u->state = USHER_USER_WAITING;
+    u->state = USHER_QUEUE_USER_WAITING;
     u->end = 0;
     list_add(&w->again, &w->n_again, &id);
     user_changed(w, w->c->verb, from, u);
@@ -1435,7 +1440,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
     int64_t held = 0;
 
     if (u != NULL) {
-        bool away = u->state == USHER_USER_AWAY;
+        bool away = u->state == USHER_QUEUE_USER_AWAY;
 
         heard_of(w, u);
         return tell_user(w, away ? USHER_OK : USHER_SAME, u);
@@ -1455,7 +1460,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
         w->r->of.queue.why = USHER_QUEUE_WHY_NO_AGENT;
         return tell_user(w, USHER_EMPTY, NULL);
     }
-    new.state = USHER_USER_WAITING;
+    new.state = USHER_QUEUE_USER_WAITING;
     new.priority = (w->c->given & USHER_GIVEN_QUEUE_PRIORITY) != 0 ? x->priority : 0;
     new.since = (w->c->given & USHER_GIVEN_QUEUE_SINCE) != 0 ? x->since_ms : w->now;
     new.applied = w->now;
@@ -1463,9 +1468,10 @@ static enum usher_status verb_apply(struct work *w, user *u)
     new.beat = q->set.ttl_ms > 0 ? w->now + q->set.ttl_ms : 0;
     new.patience = q->set.maxwait_ms > 0 ? w->now + q->set.maxwait_ms : 0;
     for (size_t i = 0; i < q->n_users; i++)
-        held += q->users[i].state == USHER_USER_WAITING || q->users[i].state == USHER_USER_AWAY;
+        held += q->users[i].state == USHER_QUEUE_USER_WAITING ||
+                q->users[i].state == USHER_QUEUE_USER_AWAY;
     if (q->set.limit > 0 && held >= q->set.limit &&
-        (q->set.trigger != USHER_TRIGGER_AUTO || agent_for(w, &new) == NULL))
+        (q->set.trigger != USHER_QUEUE_TRIGGER_AUTO || agent_for(w, &new) == NULL))
         return tell_user(w, USHER_FULL, NULL);
     if (!lane_comes(w, &new.lane))
         return tell_user(w, USHER_FULL, NULL);
@@ -1473,7 +1479,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
     q->users[q->n_users++] = new;
     q->applied++;
     list_add(&w->again, &w->n_again, &id);
-    user_changed(w, w->c->verb, USHER_USER_GONE, &new);
+    user_changed(w, w->c->verb, USHER_QUEUE_USER_GONE, &new);
     settle(w);
     return tell_user(w, USHER_OK, user_find(q, id.data, id.size));
 }
@@ -1494,7 +1500,9 @@ static void tell_visit(struct work *w, const user *u)
 static enum usher_status ends_by_itself(struct work *w, user *u)
 {
     tell_visit(w, u);
-    visit_ends(w, u, u->state == USHER_USER_SEATED ? USHER_OUTCOME_SEATED : USHER_OUTCOME_LEFT,
+    visit_ends(w, u,
+               u->state == USHER_QUEUE_USER_SEATED ? USHER_QUEUE_OUTCOME_SEATED
+                                                   : USHER_QUEUE_OUTCOME_LEFT,
                w->now, w->c->verb);
     settle(w);
     return USHER_OK;
@@ -1577,7 +1585,7 @@ static enum usher_status verb_finish(struct work *w)
         r->token = u->token;
         return USHER_STALE;
     }
-    if (u->state != USHER_USER_SEATED)
+    if (u->state != USHER_QUEUE_USER_SEATED)
         return USHER_REFUSED;
     return ends_by_itself(w, u);
 }
@@ -1608,7 +1616,7 @@ static enum usher_status verb_accept(struct work *w, agent *a, user *u)
 
     if (status != USHER_OK)
         return status;
-    if (u->state == USHER_USER_SEATED)
+    if (u->state == USHER_QUEUE_USER_SEATED)
         return USHER_SAME;
     from = (unsigned)u->state;
     takes_seat(w, u, a);
@@ -1623,7 +1631,7 @@ static enum usher_status verb_reject(struct work *w, agent *a, user *u)
 
     if (status != USHER_OK)
         return status;
-    if (u->state != USHER_USER_OFFERED)
+    if (u->state != USHER_QUEUE_USER_OFFERED)
         return USHER_REFUSED;
     reject_add(u, &u->agent);
     user_back(w, u, 0, w->now, w->c->verb);
@@ -1639,7 +1647,7 @@ static enum usher_status verb_move(struct work *w, user *u)
 
     if (u == NULL)
         return tell_user(w, USHER_MISSING, NULL);
-    if (u->state != USHER_USER_WAITING && u->state != USHER_USER_AWAY)
+    if (u->state != USHER_QUEUE_USER_WAITING && u->state != USHER_QUEUE_USER_AWAY)
         return tell_user(w, USHER_REFUSED, u);
     moved = *u;
     if (x->lane.data != NULL)
@@ -1656,7 +1664,7 @@ static enum usher_status verb_move(struct work *w, user *u)
         return tell_user(w, USHER_FULL, u);
     from = (unsigned)u->state;
     *u = moved;
-    if (u->state == USHER_USER_WAITING)
+    if (u->state == USHER_QUEUE_USER_WAITING)
         list_add(&w->again, &w->n_again, &u->id);
     user_changed(w, w->c->verb, from, u);
     settle(w);
@@ -1791,7 +1799,7 @@ static enum usher_status verb_set(struct work *w)
         return USHER_SAME;
     w->q->exists = true;
     notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
-    if (before.trigger != USHER_TRIGGER_AUTO && s->trigger == USHER_TRIGGER_AUTO)
+    if (before.trigger != USHER_QUEUE_TRIGGER_AUTO && s->trigger == USHER_QUEUE_TRIGGER_AUTO)
         match_all(w); /* from now on nobody waits for it */
     return USHER_OK;
 }
@@ -1807,16 +1815,16 @@ static size_t page(const struct work *w)
  * apply, and those with a deadline by that (for who is away). */
 static bool is_listed(const user *u, int64_t state)
 {
-    if (state == USHER_USER_WAITING)
-        return u->state == USHER_USER_WAITING;
-    return state == USHER_USER_AWAY ? user_until(u) != 0 : u->no != 0;
+    if (state == USHER_QUEUE_USER_WAITING)
+        return u->state == USHER_QUEUE_USER_WAITING;
+    return state == USHER_QUEUE_USER_AWAY ? user_until(u) != 0 : u->no != 0;
 }
 
 static uint64_t list_key(const user *u, int64_t state)
 {
-    if (state == USHER_USER_WAITING)
-        return (uint64_t)(USHER_PRIORITY_MAX - u->priority) << 43 | (uint64_t)u->since;
-    return state == USHER_USER_AWAY ? (uint64_t)user_until(u) : 0;
+    if (state == USHER_QUEUE_USER_WAITING)
+        return (uint64_t)(USHER_QUEUE_PRIORITY_MAX - u->priority) << 43 | (uint64_t)u->since;
+    return state == USHER_QUEUE_USER_AWAY ? (uint64_t)user_until(u) : 0;
 }
 
 /* "HI.ORDER", where a page ended. */
@@ -1848,8 +1856,10 @@ static enum usher_status verb_list(struct work *w)
 {
     struct usher_queue_reply *r = &w->r->of.queue;
     const struct usher_text *of = &w->a->lane;
-    int64_t state = (w->c->given & USHER_GIVEN_QUEUE_STATE) != 0 ? w->a->state : USHER_USER_WAITING;
-    bool by_lane = of->data != NULL && (state == USHER_USER_WAITING || state == USHER_USER_AWAY);
+    int64_t state =
+        (w->c->given & USHER_GIVEN_QUEUE_STATE) != 0 ? w->a->state : USHER_QUEUE_USER_WAITING;
+    bool by_lane =
+        of->data != NULL && (state == USHER_QUEUE_USER_WAITING || state == USHER_QUEUE_USER_AWAY);
     uint64_t hi = 0, order = 0;
 
     if (w->a->after.data != NULL)
@@ -1915,7 +1925,7 @@ static enum usher_status verb_agents(struct work *w)
         row->matched_ms = next->state_since;
         row->until_ms = agent_until(next);
         row->capacity = next->capacity;
-        row->used = users_with(w->q, next, USHER_USER_GONE);
+        row->used = users_with(w->q, next, USHER_QUEUE_USER_GONE);
         row->served = next->served;
         row->level = next->level;
         after = next->id;
@@ -1925,7 +1935,7 @@ static enum usher_status verb_agents(struct work *w)
 static enum usher_status verb_stats(struct work *w)
 {
     const queue *q = w->q;
-    struct usher_queue_stats *s = &w->r->of.queue.of.stats;
+    struct usher_queue_statistics *s = &w->r->of.queue.of.stats;
     const struct usher_text *of = &w->a->lane;
     int64_t within = 0, wait = 0, talk = 0;
 
@@ -1936,11 +1946,11 @@ static enum usher_status verb_stats(struct work *w)
 
         if (of->data != NULL && !is(&u->lane, of->data, of->size))
             continue;
-        s->waiting += u->state == USHER_USER_WAITING;
-        s->away += u->state == USHER_USER_AWAY;
-        s->offered += u->state == USHER_USER_OFFERED;
-        s->seated += u->state == USHER_USER_SEATED;
-        if (u->state == USHER_USER_WAITING && w->now - u->since > s->longest_wait_ms)
+        s->waiting += u->state == USHER_QUEUE_USER_WAITING;
+        s->away += u->state == USHER_QUEUE_USER_AWAY;
+        s->offered += u->state == USHER_QUEUE_USER_OFFERED;
+        s->seated += u->state == USHER_QUEUE_USER_SEATED;
+        if (u->state == USHER_QUEUE_USER_WAITING && w->now - u->since > s->longest_wait_ms)
             s->longest_wait_ms = w->now - u->since;
     }
     for (size_t i = 0; i < q->n_agents; i++) {
@@ -1949,11 +1959,11 @@ static enum usher_status verb_stats(struct work *w)
         if (of->data != NULL && !serves(&q->agents[i], &of_lane))
             continue;
         s->agents++;
-        s->idle += q->agents[i].state == USHER_AGENT_IDLE;
-        s->ringing += q->agents[i].state == USHER_AGENT_OFFERED;
-        s->busy += q->agents[i].state == USHER_AGENT_BUSY;
-        s->wrapup += q->agents[i].state == USHER_AGENT_WRAPUP;
-        s->paused += q->agents[i].state == USHER_AGENT_PAUSED;
+        s->idle += q->agents[i].state == USHER_QUEUE_AGENT_IDLE;
+        s->ringing += q->agents[i].state == USHER_QUEUE_AGENT_OFFERED;
+        s->busy += q->agents[i].state == USHER_QUEUE_AGENT_BUSY;
+        s->wrapup += q->agents[i].state == USHER_QUEUE_AGENT_WRAPUP;
+        s->paused += q->agents[i].state == USHER_QUEUE_AGENT_PAUSED;
     }
     for (size_t i = 0; i < q->n_lanes; i++) {
         const lane *l = &q->lanes[i];
@@ -2204,8 +2214,8 @@ static bool right_by_now(const struct work *w)
     if (!cursor_read(&w->a->after, &hi, &order))
         return false;
     if (v == USHER_QUEUE_LIST &&
-        ((w->c->given & USHER_GIVEN_QUEUE_STATE) == 0 || w->a->state == USHER_USER_WAITING ||
-         w->a->state == USHER_USER_AWAY))
+        ((w->c->given & USHER_GIVEN_QUEUE_STATE) == 0 || w->a->state == USHER_QUEUE_USER_WAITING ||
+         w->a->state == USHER_QUEUE_USER_AWAY))
         return true; /* any place may be where a page ended */
     return hi == 0;
 }
@@ -2250,7 +2260,7 @@ static void execute(struct work *w)
         (w->c->verb == USHER_QUEUE_LEAVE || w->c->verb == USHER_QUEUE_FINISH)) {
         const agent *a = agent_find(w->q, r->of.queue.agent, r->of.queue.agent_size);
 
-        r->of.queue.state = a != NULL ? told(a) : USHER_AGENT_GONE;
+        r->of.queue.state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
     }
     r->version = w->q->version;
     r->epoch = w->q->exists;
@@ -2261,7 +2271,7 @@ static void execute(struct work *w)
 /* Nobody waits whom somebody could take. */
 static void check_idle_hands(struct work *w)
 {
-    if (w->q->set.trigger != USHER_TRIGGER_AUTO || w->backlog)
+    if (w->q->set.trigger != USHER_QUEUE_TRIGGER_AUTO || w->backlog)
         return;
     for (size_t i = 0; i < w->q->n_users; i++)
         for (size_t j = 0; j < w->q->n_agents; j++)
@@ -2344,7 +2354,8 @@ void queue_model_reply_done(struct usher_reply *r)
 
 static const char *agent_fault(const queue *q, const agent *a)
 {
-    int64_t seated = users_with(q, a, USHER_USER_SEATED), used = users_with(q, a, USHER_USER_GONE);
+    int64_t seated = users_with(q, a, USHER_QUEUE_USER_SEATED),
+            used = users_with(q, a, USHER_QUEUE_USER_GONE);
 
     if (used > a->capacity)
         return "an agent has no more users than rooms";
@@ -2352,11 +2363,11 @@ static const char *agent_fault(const queue *q, const agent *a)
         return "nothing is of a version to come";
     if (a->leaving)
         return is_due(a->beat, q->clock) ? NULL : "who goes is gone soon";
-    if ((a->state == USHER_AGENT_BUSY) != (seated > 0))
+    if ((a->state == USHER_QUEUE_AGENT_BUSY) != (seated > 0))
         return "an agent is busy if and only if somebody is seated";
-    if ((a->state == USHER_AGENT_OFFERED) != (seated == 0 && used > 0))
+    if ((a->state == USHER_QUEUE_AGENT_OFFERED) != (seated == 0 && used > 0))
         return "an agent is offered somebody if and only if nobody is seated, and somebody offered";
-    if (a->state == USHER_AGENT_WRAPUP && a->wrap == 0)
+    if (a->state == USHER_QUEUE_AGENT_WRAPUP && a->wrap == 0)
         return "wrap-up ends";
     if (a->asked && used == 0)
         return "a pause waits only for users";
@@ -2365,10 +2376,10 @@ static const char *agent_fault(const queue *q, const agent *a)
 
 static const char *user_fault(const queue *q, const user *u)
 {
-    bool has_room = u->state == USHER_USER_OFFERED || u->state == USHER_USER_SEATED;
+    bool has_room = u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_SEATED;
     const agent *a = agent_find(q, u->agent.data, u->agent.size);
 
-    if (u->state == USHER_USER_GONE)
+    if (u->state == USHER_QUEUE_USER_GONE)
         return "who is gone is not there";
     if (has_room != (u->no != 0))
         return "who is offered or seated has a room, and nobody else";
@@ -2376,7 +2387,7 @@ static const char *user_fault(const queue *q, const user *u)
         return "a room belongs to an agent who is there";
     if (u->version > q->version || u->token > q->version)
         return "nothing is of a version to come";
-    if ((u->state == USHER_USER_OFFERED || u->state == USHER_USER_AWAY) && u->end == 0)
+    if ((u->state == USHER_QUEUE_USER_OFFERED || u->state == USHER_QUEUE_USER_AWAY) && u->end == 0)
         return "offers and graces end";
     return NULL;
 }
@@ -2432,15 +2443,16 @@ static const char *lane_sums_fault(const queue *q, const lane *l)
             continue;
         sum.finished += s->had_room;
         sum.talk += s->talk;
-        sum.timeout += s->outcome == USHER_OUTCOME_TIMEOUT;
-        sum.dropped += s->outcome == USHER_OUTCOME_DROPPED;
-        sum.abandoned +=
-            s->outcome == USHER_OUTCOME_LEFT || (!s->had_room && s->outcome == USHER_OUTCOME_LOST);
+        sum.timeout += s->outcome == USHER_QUEUE_OUTCOME_TIMEOUT;
+        sum.dropped += s->outcome == USHER_QUEUE_OUTCOME_DROPPED;
+        sum.abandoned += s->outcome == USHER_QUEUE_OUTCOME_LEFT ||
+                         (!s->had_room && s->outcome == USHER_QUEUE_OUTCOME_LOST);
     }
     for (size_t i = 0; i < q->n_users; i++) {
         const user *u = &q->users[i];
 
-        if (u->state != USHER_USER_SEATED || u->seat_day != l->day || !same_text(&u->lane, &l->id))
+        if (u->state != USHER_QUEUE_USER_SEATED || u->seat_day != l->day ||
+            !same_text(&u->lane, &l->id))
             continue;
         sum.seated++;
         sum.wait += u->matched - u->applied;
@@ -2464,7 +2476,7 @@ static const char *sums_fault(const queue *q)
 
         if (s->wait < 0 || s->talk < 0)
             return "nobody waits or talks for less than no time";
-        ended += s->outcome != USHER_OUTCOME_REQUEUED;
+        ended += s->outcome != USHER_QUEUE_OUTCOME_REQUEUED;
     }
     if (q->applied != ended + q->n_users)
         return "each visit ends once, or goes on";

@@ -26,7 +26,7 @@
 
 struct queue_model_agent {
     struct model_text id;
-    enum usher_agent_state state;
+    enum usher_queue_agent_state state;
     int64_t state_since;
     uint64_t login; /* version */
     int64_t login_at;
@@ -42,7 +42,7 @@ struct queue_model_agent {
 
 struct queue_model_user {
     struct model_text id, lane;
-    enum usher_user_state state;
+    enum usher_queue_user_state state;
     int64_t priority, since;
     uint64_t version; /* of apply */
     int64_t applied;
@@ -51,15 +51,15 @@ struct queue_model_user {
     struct model_text agent;
     uint64_t login, token;
     int64_t no, matched;
-    int64_t seat_day;                             /* SEATED: the local day on which it was */
-    struct model_text rejects[USHER_REJECTS_MAX]; /* oldest first */
+    int64_t seat_day;                                   /* SEATED: the local day on which it was */
+    struct model_text rejects[USHER_QUEUE_REJECTS_MAX]; /* oldest first */
     size_t n_rejects;
 };
 
 /* What is left of a stay when it is over, or of a wait that led to none: for sums. */
 struct queue_model_stay {
     struct model_text lane;
-    enum usher_outcome outcome;
+    enum usher_queue_outcome outcome;
     bool had_room;
     int64_t seat_day, end_day, wait, talk;
 };
@@ -74,7 +74,7 @@ struct queue_model_lane {
 
 struct queue_model_visit {
     struct model_text user, agent, lane;
-    enum usher_outcome outcome;
+    enum usher_queue_outcome outcome;
     uint64_t version, login;
     int64_t no, priority, since, applied, seated, end;
     bool had_room;

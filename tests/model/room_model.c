@@ -319,7 +319,7 @@ static text *notice_packed(const struct usher_notice *n)
 
 /* The pairs that the command names. */
 struct pairs {
-    struct usher_text name[USHER_FIELDS_MAX + 1], value[USHER_FIELDS_MAX + 1];
+    struct usher_text name[USHER_ROOM_GIVEN_FIELDS_MAX + 1], value[USHER_ROOM_GIVEN_FIELDS_MAX + 1];
     size_t n;
 };
 
@@ -339,7 +339,7 @@ static void pairs_of(const struct work *w, bool with_field, struct pairs *p)
     memset(&f, 0, sizeof f);
     f.at = (const unsigned char *)w->a->fields.data;
     f.end = f.at + w->a->fields.size;
-    while (p->n <= USHER_FIELDS_MAX &&
+    while (p->n <= USHER_ROOM_GIVEN_FIELDS_MAX &&
            usher_fields_next(&f, &p->name[p->n], &p->value[p->n], &version))
         p->n++;
 }
@@ -528,17 +528,17 @@ const struct room_model_room *room_model_room(const struct room_model *m, const 
 
 static bool there(const room *r)
 {
-    return r->state != USHER_ROOM_CLOSED;
+    return r->state != USHER_ROOM_STATE_CLOSED;
 }
 
 static bool is_open(const room *r)
 {
-    return r->state == USHER_ROOM_OPENED || r->state == USHER_ROOM_LOCKED;
+    return r->state == USHER_ROOM_STATE_OPEN || r->state == USHER_ROOM_STATE_LOCKED;
 }
 
 static bool is_in(const member *x)
 {
-    return x->state != USHER_MEMBER_ABSENT && x->state != USHER_MEMBER_BANNED;
+    return x->state != USHER_ROOM_MEMBER_ABSENT && x->state != USHER_ROOM_MEMBER_BANNED;
 }
 
 static int64_t count_in(const room *r)
@@ -651,7 +651,7 @@ static void changed(struct work *w, struct usher_notice n)
     w->reply->epoch = r->epoch;
     w->reply->version = r->version;
     n.was = r->mark;
-    if (r->state != USHER_ROOM_CLOSING) {
+    if (r->state != USHER_ROOM_STATE_CLOSING) {
         text *unmarked = notice_packed(&n);
 
         n.mark = sha1_begin(unmarked);
@@ -704,7 +704,7 @@ static void answer_member(struct work *w, enum usher_status status, unsigned sta
 {
     answer(w, status);
     answer_name(w, &w->a->member);
-    w->reply->of.room.member_state = (enum usher_member_state)state;
+    w->reply->of.room.member_state = (enum usher_room_member_state)state;
     w->reply->of.room.until_ms = until;
 }
 
@@ -730,7 +730,7 @@ static void add_field(struct work *w, int kind, const struct room_model_field *f
 
 static void add_member(struct work *w, const member *x)
 {
-    row *to = add_row(w, USHER_ROOM_MEMBER_ROW, x->id, NULL, fields_packed(&x->own), x->version);
+    row *to = add_row(w, USHER_ROOM_ROW_MEMBER, x->id, NULL, fields_packed(&x->own), x->version);
 
     to->state = (int)x->state;
     to->since = x->joined;
@@ -838,23 +838,23 @@ static bool fades(const room *r)
     return r->set[AWAY] > 0 && (r->set[TTL] == 0 || r->set[AWAY] < r->set[TTL]);
 }
 
-static int64_t until_of(const room *r, enum usher_member_state state, int64_t seen, int64_t at)
+static int64_t until_of(const room *r, enum usher_room_member_state state, int64_t seen, int64_t at)
 {
-    if (state == USHER_MEMBER_OFFLINE)
+    if (state == USHER_ROOM_MEMBER_OFFLINE)
         return at + r->set[GRACE];
-    if (state == USHER_MEMBER_HERE && fades(r))
+    if (state == USHER_ROOM_MEMBER_HERE && fades(r))
         return seen + r->set[AWAY];
     return r->set[TTL] > 0 ? seen + r->set[TTL] : 0;
 }
 
 /* What follows for one that is in, when its time is over. */
-static enum usher_member_state next_of(const room *r, const member *x)
+static enum usher_room_member_state next_of(const room *r, const member *x)
 {
-    if (x->state == USHER_MEMBER_HERE && fades(r))
-        return USHER_MEMBER_AWAY;
-    if (x->state != USHER_MEMBER_OFFLINE && r->set[GRACE] > 0)
-        return USHER_MEMBER_OFFLINE;
-    return USHER_MEMBER_ABSENT;
+    if (x->state == USHER_ROOM_MEMBER_HERE && fades(r))
+        return USHER_ROOM_MEMBER_AWAY;
+    if (x->state != USHER_ROOM_MEMBER_OFFLINE && r->set[GRACE] > 0)
+        return USHER_ROOM_MEMBER_OFFLINE;
+    return USHER_ROOM_MEMBER_ABSENT;
 }
 
 /* Roles and shares of @id go. */
@@ -886,7 +886,7 @@ static void member_expires(struct work *w, const member *x, int64_t at)
     if (w->c->verb == USHER_ROOM_SWEEP)
         add_member(w, x);
     member_goes(w->r, x, at);
-    member_changed(w, USHER_ROOM_EXPIRE, from, USHER_MEMBER_ABSENT, &name, until, NULL);
+    member_changed(w, USHER_ROOM_EXPIRE, from, USHER_ROOM_MEMBER_ABSENT, &name, until, NULL);
     drop(id);
 }
 
@@ -897,17 +897,17 @@ static void overdue(struct work *w, member *x)
     int64_t at = x->until;
     struct usher_text id = out(x->id);
 
-    if (x->state == USHER_MEMBER_BANNED) { /* nobody sees it */
+    if (x->state == USHER_ROOM_MEMBER_BANNED) { /* nobody sees it */
         member_remove(r, (size_t)(x - r->members));
         return;
     }
-    if (next_of(r, x) == USHER_MEMBER_ABSENT) {
+    if (next_of(r, x) == USHER_ROOM_MEMBER_ABSENT) {
         member_expires(w, x, at);
         return;
     }
     x->state = next_of(r, x);
     x->until = until_of(r, x->state, x->seen, at);
-    member_changed(w, x->state == USHER_MEMBER_AWAY ? USHER_ROOM_FADE : USHER_ROOM_DROP, from,
+    member_changed(w, x->state == USHER_ROOM_MEMBER_AWAY ? USHER_ROOM_FADE : USHER_ROOM_DROP, from,
                    (unsigned)x->state, &id, x->until, NULL);
 }
 
@@ -932,8 +932,8 @@ static void close_begin(struct work *w, enum usher_verb verb)
 {
     unsigned from = (unsigned)w->r->state;
 
-    w->r->state = USHER_ROOM_CLOSING;
-    changed(w, notice_of(w, verb, from, USHER_ROOM_CLOSING));
+    w->r->state = USHER_ROOM_STATE_CLOSING;
+    changed(w, notice_of(w, verb, from, USHER_ROOM_STATE_CLOSING));
 }
 
 /* Members in the order they joined, each with what is its own, as many as fit behind *@n.  False:
@@ -978,7 +978,7 @@ static uint64_t close_step(struct work *w)
         kept_remove(r, 0);
     if (r->n_members + r->fields.n + r->alls.n + r->n_log + r->n_kept > 0)
         return n;
-    changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_CLOSING, USHER_ROOM_CLOSED));
+    changed(w, notice_of(w, USHER_ROOM_DONE, USHER_ROOM_STATE_CLOSING, USHER_ROOM_STATE_CLOSED));
     room_vanish(r);
     return n;
 }
@@ -1094,7 +1094,7 @@ static void do_open(struct work *w)
     bool differs;
     unsigned from;
 
-    while (r->state == USHER_ROOM_CLOSING) /* nothing of the old one is to be left */
+    while (r->state == USHER_ROOM_STATE_CLOSING) /* nothing of the old one is to be left */
         (void)close_step(w);
     if (!there(r)) /* nor its time */
         w->now = w->c->now_ms;
@@ -1106,7 +1106,7 @@ static void do_open(struct work *w)
             differs = true;
         }
     if (!there(r)) {
-        r->state = USHER_ROOM_OPENED;
+        r->state = USHER_ROOM_STATE_OPEN;
         r->created = r->empty = w->now;
         r->epoch++;
     }
@@ -1126,7 +1126,7 @@ static void do_close(struct work *w)
         answer(w, USHER_SAME);
         return;
     }
-    if (w->r->state != USHER_ROOM_CLOSING)
+    if (w->r->state != USHER_ROOM_STATE_CLOSING)
         close_begin(w, USHER_ROOM_CLOSE);
     w->reply->of.room.count = close_step(w);
     answer(w, USHER_OK);
@@ -1158,7 +1158,7 @@ static bool as_expected(struct work *w, const struct room_model_field *f)
         return true;
     answer(w, USHER_STALE);
     if (f != NULL)
-        add_field(w, w->c->verb == USHER_ROOM_ALL ? USHER_ROOM_ALL_ROW : USHER_ROOM_FIELD_ROW, f);
+        add_field(w, w->c->verb == USHER_ROOM_ALL ? USHER_ROOM_ROW_ALL : USHER_ROOM_ROW_FIELD, f);
     return false;
 }
 
@@ -1169,7 +1169,7 @@ static bool share_stale(struct work *w, const struct room_model_share *s)
         return false;
     answer(w, USHER_STALE);
     if (s != NULL)
-        (void)add_row(w, USHER_ROOM_SHARE_ROW, s->id, s->owner, fields_packed(&s->own), s->version);
+        (void)add_row(w, USHER_ROOM_ROW_SHARE, s->id, s->owner, fields_packed(&s->own), s->version);
     return true;
 }
 
@@ -1275,7 +1275,7 @@ static void beat(struct work *w, member *x)
 {
     if (w->now > x->seen)
         x->seen = w->now;
-    x->state = USHER_MEMBER_HERE;
+    x->state = USHER_ROOM_MEMBER_HERE;
     x->until = until_of(w->r, x->state, x->seen, w->now);
 }
 
@@ -1296,11 +1296,11 @@ static void join_new(struct work *w, const struct pairs *pairs)
     member *x;
 
     if (moved_on(w)) {
-        answer_member(w, USHER_STALE, USHER_MEMBER_ABSENT, 0);
+        answer_member(w, USHER_STALE, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
     }
-    if (r->state == USHER_ROOM_LOCKED) {
-        answer_member(w, USHER_REFUSED, USHER_MEMBER_ABSENT, 0);
+    if (r->state == USHER_ROOM_STATE_LOCKED) {
+        answer_member(w, USHER_REFUSED, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
     }
     if (r->set[CAPACITY] > 0 && count_in(r) >= r->set[CAPACITY]) {
@@ -1310,11 +1310,11 @@ static void join_new(struct work *w, const struct pairs *pairs)
     if (!gate(w))
         return;
     if (moved_on(w)) {
-        answer_member(w, USHER_STALE, USHER_MEMBER_ABSENT, 0);
+        answer_member(w, USHER_STALE, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
     }
     if (!place) {
-        answer_member(w, USHER_FULL, USHER_MEMBER_ABSENT, 0);
+        answer_member(w, USHER_FULL, USHER_ROOM_MEMBER_ABSENT, 0);
         return;
     }
     r->members = grown(r->members, r->n_members, sizeof *r->members);
@@ -1325,7 +1325,7 @@ static void join_new(struct work *w, const struct pairs *pairs)
     (void)put_pairs(w, &x->own, &r->alls, pairs);
     beat(w, x);
     answer_member(w, USHER_OK, (unsigned)x->state, x->until);
-    came(w, USHER_MEMBER_ABSENT, x, pairs);
+    came(w, USHER_ROOM_MEMBER_ABSENT, x, pairs);
 }
 
 static void do_join(struct work *w)
@@ -1347,14 +1347,14 @@ static void do_join(struct work *w)
         answer_member(w, USHER_STALE, (unsigned)x->state, x->until);
         return;
     }
-    if (x->state == USHER_MEMBER_BANNED) {
-        answer_member(w, USHER_REFUSED, USHER_MEMBER_BANNED, x->until);
+    if (x->state == USHER_ROOM_MEMBER_BANNED) {
+        answer_member(w, USHER_REFUSED, USHER_ROOM_MEMBER_BANNED, x->until);
         return;
     }
     from = (unsigned)x->state;
     any = put_pairs(w, &x->own, &w->r->alls, &pairs);
     beat(w, x);
-    any = any || from != USHER_MEMBER_HERE;
+    any = any || from != USHER_ROOM_MEMBER_HERE;
     answer_member(w, any ? USHER_OK : USHER_SAME, (unsigned)x->state, x->until);
     if (any)
         came(w, from, x, &pairs);
@@ -1374,8 +1374,9 @@ static void do_alive(struct work *w)
     if (!gate(w))
         return;
     x = load(w, &w->a->member);
-    if (x == NULL || x->state == USHER_MEMBER_BANNED) {
-        answer_member(w, USHER_MISSING, x == NULL ? USHER_MEMBER_ABSENT : USHER_MEMBER_BANNED,
+    if (x == NULL || x->state == USHER_ROOM_MEMBER_BANNED) {
+        answer_member(w, USHER_MISSING,
+                      x == NULL ? USHER_ROOM_MEMBER_ABSENT : USHER_ROOM_MEMBER_BANNED,
                       x == NULL ? 0 : x->until);
         return;
     }
@@ -1383,7 +1384,7 @@ static void do_alive(struct work *w)
     beat(w, x);
     answer_member(w, USHER_OK, (unsigned)x->state, x->until);
     answer_point(w);
-    if (from != USHER_MEMBER_HERE) {
+    if (from != USHER_ROOM_MEMBER_HERE) {
         came(w, from, x, NULL);
         answer_point(w);
     }
@@ -1395,8 +1396,8 @@ static void do_go(struct work *w)
     bool has_ban = w->c->verb == USHER_ROOM_KICK && (w->c->given & USHER_GIVEN_ROOM_BAN) != 0;
     bool bans = has_ban && w->a->ban_ms > 0;
     int64_t end = bans ? w->now + w->a->ban_ms : 0;
-    unsigned from = USHER_MEMBER_ABSENT;
-    unsigned to = bans ? USHER_MEMBER_BANNED : USHER_MEMBER_ABSENT;
+    unsigned from = USHER_ROOM_MEMBER_ABSENT;
+    unsigned to = bans ? USHER_ROOM_MEMBER_BANNED : USHER_ROOM_MEMBER_ABSENT;
     struct usher_notice n;
     room *r = w->r;
     member *x;
@@ -1410,8 +1411,8 @@ static void do_go(struct work *w)
         answer_member(w, USHER_STALE, from, x != NULL ? x->until : 0);
         return;
     }
-    if (bans ? from == USHER_MEMBER_BANNED && x->until == end
-             : from == USHER_MEMBER_ABSENT || (from == USHER_MEMBER_BANNED && !has_ban)) {
+    if (bans ? from == USHER_ROOM_MEMBER_BANNED && x->until == end
+             : from == USHER_ROOM_MEMBER_ABSENT || (from == USHER_ROOM_MEMBER_BANNED && !has_ban)) {
         answer_member(w, USHER_SAME, from, x != NULL ? x->until : 0);
         return;
     }
@@ -1421,7 +1422,7 @@ static void do_go(struct work *w)
         r->members = grown(r->members, r->n_members, sizeof *r->members);
         x = &r->members[r->n_members++];
         x->id = text_from(&w->a->member);
-        x->state = USHER_MEMBER_BANNED;
+        x->state = USHER_ROOM_MEMBER_BANNED;
         x->until = end;
         x->version = r->version + 1;
     }
@@ -1620,7 +1621,7 @@ static void add_shares(struct work *w, const member *x)
         if (next == NULL)
             return;
         shown = next->version;
-        (void)add_row(w, USHER_ROOM_SHARE_ROW, next->id, next->owner, fields_packed(&next->own),
+        (void)add_row(w, USHER_ROOM_ROW_SHARE, next->id, next->owner, fields_packed(&next->own),
                       next->version);
     }
 }
@@ -1661,7 +1662,7 @@ static void add_changes(struct work *w, size_t max)
             break;
         }
         t = text_new(id, (size_t)snprintf(id, sizeof id, "%016" PRIu64, r->log[i].version));
-        (void)add_row(w, USHER_ROOM_NOTICE_ROW, t, NULL, ref(r->log[i].packed), r->log[i].version);
+        (void)add_row(w, USHER_ROOM_ROW_NOTICE, t, NULL, ref(r->log[i].packed), r->log[i].version);
         drop(t);
     }
 }
@@ -1688,14 +1689,14 @@ static void do_snapshot(struct work *w)
     if (w->a->after == 0) {
         size_t from;
 
-        add_fields(w, USHER_ROOM_FIELD_ROW, &r->fields);
+        add_fields(w, USHER_ROOM_ROW_FIELD, &r->fields);
         from = w->n_rows;
         for (size_t i = 0; i < r->n_roles; i++)
-            (void)add_row(w, USHER_ROOM_ROLE_ROW, r->roles[i].id, r->roles[i].holder, NULL,
+            (void)add_row(w, USHER_ROOM_ROW_ROLE, r->roles[i].id, r->roles[i].holder, NULL,
                           r->roles[i].version);
         sort_rows(w, from);
     }
-    add_fields(w, USHER_ROOM_ALL_ROW, &r->alls);
+    add_fields(w, USHER_ROOM_ROW_ALL, &r->alls);
     for (; (x = joined_behind(r, reply->since)) != NULL && max > 0; max--) {
         reply->since = x->version;
         add_member(w, x);
@@ -1720,7 +1721,7 @@ static bool look(struct work *w)
 
             x.state = next_of(r, &x);
             x.until = until_of(r, x.state, x.seen, at);
-            if (x.state == USHER_MEMBER_ABSENT && at > empty)
+            if (x.state == USHER_ROOM_MEMBER_ABSENT && at > empty)
                 empty = at;
         }
         members += is_in(&x);
@@ -1730,7 +1731,7 @@ static bool look(struct work *w)
     answer(w, open ? USHER_OK : USHER_MISSING);
     w->reply->of.room.members = members;
     if (!open && there(r))
-        w->reply->of.room.state = USHER_ROOM_CLOSING;
+        w->reply->of.room.state = USHER_ROOM_STATE_CLOSING;
     return open;
 }
 
@@ -1741,12 +1742,12 @@ static void do_get(struct work *w)
     if (!look(w))
         return;
     if (w->a->field.data == NULL) {
-        add_fields(w, USHER_ROOM_FIELD_ROW, &w->r->fields);
+        add_fields(w, USHER_ROOM_ROW_FIELD, &w->r->fields);
         return;
     }
     f = field_find(&w->r->fields, &w->a->field);
     if (f != NULL)
-        add_field(w, USHER_ROOM_FIELD_ROW, f);
+        add_field(w, USHER_ROOM_ROW_FIELD, f);
     else
         w->reply->status = USHER_MISSING;
 }
@@ -1834,7 +1835,7 @@ static bool numbers_right(const struct usher_command *c)
 static bool twice(const struct usher_command *c)
 {
     struct usher_fields f;
-    struct usher_text seen[USHER_FIELDS_MAX + 1], value;
+    struct usher_text seen[USHER_ROOM_GIVEN_FIELDS_MAX + 1], value;
     uint64_t version;
     size_t n = 1;
 
@@ -1845,7 +1846,8 @@ static bool twice(const struct usher_command *c)
     memset(&f, 0, sizeof f);
     f.at = (const unsigned char *)c->arg.room.fields.data;
     f.end = f.at + c->arg.room.fields.size;
-    for (; n <= USHER_FIELDS_MAX && usher_fields_next(&f, &seen[n], &value, &version); n++)
+    for (; n <= USHER_ROOM_GIVEN_FIELDS_MAX && usher_fields_next(&f, &seen[n], &value, &version);
+         n++)
         for (size_t i = 0; i < n; i++)
             if (same(&seen[i], &seen[n]))
                 return true;
@@ -1902,10 +1904,10 @@ static void write_verb(struct work *w)
         do_close(w);
         break;
     case USHER_ROOM_LOCK:
-        do_lock(w, USHER_ROOM_LOCKED);
+        do_lock(w, USHER_ROOM_STATE_LOCKED);
         break;
     case USHER_ROOM_UNLOCK:
-        do_lock(w, USHER_ROOM_OPENED);
+        do_lock(w, USHER_ROOM_STATE_OPEN);
         break;
     case USHER_ROOM_SET:
         do_set(w);
@@ -1968,7 +1970,7 @@ static void run(struct work *w)
     }
     if (answer_kept(w))
         return;
-    if (r->state == USHER_ROOM_CLOSING && verb != USHER_ROOM_CLOSE)
+    if (r->state == USHER_ROOM_STATE_CLOSING && verb != USHER_ROOM_CLOSE)
         (void)close_step(w);
     else if (is_open(r) && verb != USHER_ROOM_SWEEP)
         (void)all_overdue(w, verb == USHER_ROOM_SNAPSHOT ? STEP_MAX : EXPIRE_MAX, &more);
@@ -2019,7 +2021,7 @@ static int64_t due_of(const room *r)
 {
     int64_t due = USHER_NEVER;
 
-    if (r->state == USHER_ROOM_CLOSING)
+    if (r->state == USHER_ROOM_STATE_CLOSING)
         return 0;
     for (size_t i = 0; i < r->n_members; i++)
         if (r->members[i].until != 0 && r->members[i].until < due)

@@ -33,7 +33,7 @@ struct room_model_fields {
 
 struct room_model_member {
     struct room_model_text *id;
-    enum usher_member_state state;
+    enum usher_room_member_state state;
     int64_t joined, seen, until; /* until 0: no deadline */
     uint64_t version;            /* of joining, or of the ban */
     struct room_model_fields own;

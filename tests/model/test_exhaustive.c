@@ -69,7 +69,7 @@ static const struct profile profiles[] = {
     },
     {
         .name = "most recent first",
-        .set = { .order = USHER_ORDER_MOST_RECENT },
+        .set = { .order = USHER_NUMBER_ORDER_MOST_RECENT },
         .later = { 0, U },
         .n_later = 2,
         .leases = { -1 },
@@ -80,7 +80,7 @@ static const struct profile profiles[] = {
     },
     {
         .name = "random",
-        .set = { .order = USHER_ORDER_RANDOM, .lease_ms = U },
+        .set = { .order = USHER_NUMBER_ORDER_RANDOM, .lease_ms = U },
         .later = { 0, U },
         .n_later = 2,
         .leases = { -1 },
@@ -251,7 +251,7 @@ static void alphabet_make(struct alphabet *w, int64_t later)
     symbol(w, USHER_NUMBER_LIST, NULL, later)->c.arg.number.owner = text("y");
     s = symbol(w, USHER_NUMBER_LIST, NULL, later);
     s->c.given |= USHER_GIVEN_STATE | USHER_GIVEN_MAX;
-    s->c.arg.number.state = USHER_NUMBER_IDLE_UP;
+    s->c.arg.number.state = USHER_NUMBER_STATE_IDLE_UP;
     s->c.arg.number.max = 1;
     (void)symbol(w, USHER_NUMBER_STATS, NULL, later);
     (void)symbol(w, USHER_NUMBER_SET, NULL, later);
@@ -313,7 +313,7 @@ static const struct model_pool *the_pool(const struct model *m)
 static bool ahead(const struct model_pool *p, const struct model_number *a,
                   const struct model_number *b)
 {
-    if (p->set.order == USHER_ORDER_RANDOM && !a->busy && !b->busy)
+    if (p->set.order == USHER_NUMBER_ORDER_RANDOM && !a->busy && !b->busy)
         return usher__draw(a->order) < usher__draw(b->order);
     return a->order < b->order;
 }
@@ -379,8 +379,8 @@ static const char *counts_fault(const struct model *m)
     struct usher_command c;
     struct usher_reply list, stats;
     struct model *copy = model_copy(m);
-    struct usher_number_stats s;
-    const struct usher_number_stats *t = &stats.of.number.of.stats;
+    struct usher_number_statistics s;
+    const struct usher_number_statistics *t = &stats.of.number.of.stats;
 
     memset(&s, 0, sizeof s);
     memset(&c, 0, sizeof c);
@@ -395,10 +395,10 @@ static const char *counts_fault(const struct model *m)
         const struct usher_number_row *row = &list.of.number.rows[i];
 
         s.total++;
-        s.idle_up += row->state == USHER_NUMBER_IDLE_UP;
-        s.idle_down += row->state == USHER_NUMBER_IDLE_DOWN;
-        s.busy_up += row->state == USHER_NUMBER_BUSY_UP;
-        s.busy_down += row->state == USHER_NUMBER_BUSY_DOWN;
+        s.idle_up += row->state == USHER_NUMBER_STATE_IDLE_UP;
+        s.idle_down += row->state == USHER_NUMBER_STATE_IDLE_DOWN;
+        s.busy_up += row->state == USHER_NUMBER_STATE_BUSY_UP;
+        s.busy_down += row->state == USHER_NUMBER_STATE_BUSY_DOWN;
         s.resting += row->resting;
         s.capped += row->capped && !row->resting;
     }

@@ -607,7 +607,7 @@ static void run_world(uint64_t seed)
     for (unsigned i = 0; i < n_stores; i++) {
         fresh(&stores[i]);
         if (usher_open(stores[i].url, NULL, &e[i]) != USHER_OK)
-            fail_msg("%s: %s", stores[i].url, usher_message(NULL));
+            fail_msg("%s: %s", stores[i].url, usher_message());
     }
     for (unsigned step = 0; step < WORLD; step++) {
         struct usher_command c;

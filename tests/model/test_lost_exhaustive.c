@@ -34,7 +34,7 @@
 
 /* What was given to somebody: a number, and a version of the room. */
 struct grant {
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     unsigned owner;
     uint64_t room;
     bool back; /* it is one that was lost before */
@@ -73,8 +73,8 @@ static void keep(struct server *s)
     assert_non_null(s->has);
 }
 
-static void add(struct world *w, struct server *s, const struct usher_hold *hold, unsigned owner,
-                bool back)
+static void add(struct world *w, struct server *s, const struct usher_number_hold *hold,
+                unsigned owner, bool back)
 {
     struct grant *g = &w->grants[w->n];
     char name[16], value[16];
@@ -115,7 +115,7 @@ static unsigned newest(uint32_t grants)
 
 static bool call(struct world *w, struct server *s)
 {
-    struct usher_hold hold;
+    struct usher_number_hold hold;
     char name[16];
     enum usher_status status;
 
@@ -148,8 +148,8 @@ static bool hang_up(struct world *w, struct server *s)
 static bool take_back(struct world *w, struct server *s)
 {
     unsigned i = newest(~s->history & ((1u << w->n) - 1)), by = GRANTS;
-    struct usher_call_options options = USHER_CALL_OPTIONS_INIT;
-    struct usher_hold hold;
+    struct usher_number_call_options options = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_hold hold;
     char name[16];
     enum usher_status status;
 
@@ -255,7 +255,7 @@ static void look(const struct world *w)
             (void)usher_room_changes(e, "r", g->room, 0, &r);
             /* before any change of hands a version from elsewhere may be of a room of before, too
              */
-            if (known ? r.status > USHER_SAME
+            if (known ? !USHER_IS_DONE(r.status)
                       : r.status != USHER_LOST && (s->which != 1 || r.status != USHER_STALE))
                 fail_msg("%s: %c says %s of the %u. version", path, 'a' + (int)k,
                          usher_status_word(r.status), i + 1);

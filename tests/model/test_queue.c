@@ -132,18 +132,18 @@ static void hear(void *payload, const struct usher_notice *n)
         if (u->state != n->from)
             w.fault = "a user's notices do not follow on each other";
         u->state = n->to;
-        if (n->verb == USHER_QUEUE_APPLY && n->from == USHER_USER_GONE) {
+        if (n->verb == USHER_QUEUE_APPLY && n->from == USHER_QUEUE_USER_GONE) {
             *u = w.applying;
             u->state = n->to;
             u->order = n->version;
         }
-        if (n->to == USHER_USER_OFFERED)
+        if (n->to == USHER_QUEUE_USER_OFFERED)
             u->offered = true;
         if (n->verb == USHER_QUEUE_MATCH)
             for (int i = 0; i < USERS; i++) {
                 const struct user *o = &w.users[i];
 
-                if (o->state == USHER_USER_WAITING && o->lane == u->lane && before(o, u) &&
+                if (o->state == USHER_QUEUE_USER_WAITING && o->lane == u->lane && before(o, u) &&
                     !o->offered && o->beat > w.now && o->patience > w.now && w.check_order)
                     w.fault = "somebody was overtaken";
             }
@@ -235,7 +235,7 @@ static void command_make(struct usher_command *c)
             a->lane = text(lanes[below(LANES)]);
         if (one_in(3)) {
             c->given |= USHER_GIVEN_QUEUE_PRIORITY;
-            a->priority = one_in(5) ? USHER_PRIORITY_MAX : below(3);
+            a->priority = one_in(5) ? USHER_QUEUE_PRIORITY_MAX : below(3);
         }
         if (one_in(5)) {
             c->given |= USHER_GIVEN_QUEUE_SINCE;
@@ -284,7 +284,7 @@ static void command_make(struct usher_command *c)
         a->agent = name_of('a', below(AGENTS));
         a->user = name_of('u', below(USERS));
         for (int i = 0; i < USERS && !one_in(6); i++) /* mostly one that is offered */
-            if (w.users[i].state == USHER_USER_OFFERED) {
+            if (w.users[i].state == USHER_QUEUE_USER_OFFERED) {
                 a->user = name_of('u', i);
                 a->agent = text(w.users[i].owner);
                 break;
@@ -380,14 +380,14 @@ static void learn_after(const struct usher_command *c, const struct usher_reply 
     if (c->verb == USHER_QUEUE_SET && r->status == USHER_OK) {
         w.ttl = r->of.queue.of.settings.ttl_ms;
         w.maxwait = r->of.queue.of.settings.maxwait_ms;
-        w.automatic = r->of.queue.of.settings.trigger == USHER_TRIGGER_AUTO;
+        w.automatic = r->of.queue.of.settings.trigger == USHER_QUEUE_TRIGGER_AUTO;
         if (!w.automatic)
             w.ever_other = true;
     }
     if (c->verb == USHER_QUEUE_LOGIN && r->status == USHER_OK)
         logins[index_of(&a->agent)] = r->of.queue.login;
     if ((c->verb == USHER_QUEUE_APPLY || (c->verb == USHER_QUEUE_ALIVE && a->user.data != NULL)) &&
-        r->status <= USHER_SAME)
+        USHER_IS_DONE(r->status))
         w.users[index_of(&a->user)].beat = w.ttl > 0 ? w.now + w.ttl : INT64_MAX;
     if (c->verb == USHER_QUEUE_MOVE && r->status == USHER_OK) {
         struct user *u = &w.users[index_of(&a->user)];
@@ -515,12 +515,13 @@ static const char *state_fault(struct usher_engine *e)
             if (known->priority != u->priority || known->since != u->since_ms ||
                 strlen(lanes[known->lane]) != u->lane.size)
                 fault = "a user has another place than it was given";
-            if (u->state != USHER_USER_WAITING || !w.automatic || w.ever_other || known->offered)
+            if (u->state != USHER_QUEUE_USER_WAITING || !w.automatic || w.ever_other ||
+                known->offered)
                 continue;
             for (size_t k = 0; k < agents.of.queue.n_rows; k++) {
                 const struct usher_queue_row *a = &agents.of.queue.rows[k];
 
-                if (a->state == USHER_AGENT_IDLE && lane_in(&a->lanes, &u->lane))
+                if (a->state == USHER_QUEUE_AGENT_IDLE && lane_in(&a->lanes, &u->lane))
                     fault = "an agent is idle while somebody waits for it";
             }
         }
@@ -583,7 +584,7 @@ static struct usher_engine *store_open(const char *name)
     }
 #endif
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s: %s", url, usher_message(NULL));
+        fail_msg("%s: %s", url, usher_message());
     return e;
 }
 
@@ -596,7 +597,7 @@ static void world_fail(size_t i, const struct usher_command *c, const char *stor
 static void world_run(uint64_t seed, unsigned n)
 {
     struct usher_engine *e[STORES_MAX];
-    struct usher_watch *watch = NULL;
+    struct usher_watcher *watch = NULL;
     struct usher_reply r[STORES_MAX];
     struct usher_command c;
     char digest[STORES_MAX][33];

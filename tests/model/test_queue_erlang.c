@@ -143,7 +143,7 @@ struct cell {
     double load;
     int agents;
     double patience;
-    enum usher_strategy strategy;
+    enum usher_queue_strategy strategy;
 };
 
 /* Of a user: in a ring, for those there at the same time. */
@@ -236,7 +236,8 @@ static void arrives(struct run *run, uint32_t user)
     command.arg.queue.user = name_of(name, user);
     r = execute(run, &command);
     assert_int_equal(r.status, USHER_OK);
-    assert_int_equal(r.of.queue.place, c->seated ? USHER_PLACE_ROOM : USHER_PLACE_QUEUE);
+    assert_int_equal(r.of.queue.place,
+                     c->seated ? USHER_QUEUE_PLACE_ROOM : USHER_QUEUE_PLACE_QUEUE);
     if (c->seated)
         return;
     run->batch->waits++;
@@ -281,7 +282,7 @@ static void simulate(const struct cell *cell, uint64_t seed, uint32_t users,
                      struct batch batches[BATCHES])
 {
     static struct run run;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct usher_command c;
     struct batch warm;
     uint32_t warm_users = users / BATCHES / 2;
@@ -385,43 +386,43 @@ static bool cell_agrees(const struct cell *cell, uint64_t seed, uint32_t users)
 
 /* The first six in CI: two of each model. */
 static const struct cell cells[] = {
-    { 3.0, 5, 0, USHER_STRATEGY_LONGEST_IDLE },
-    { 20.0, 24, 0, USHER_STRATEGY_RANDOM },
-    { 2.0, 3, INFINITY, USHER_STRATEGY_LONGEST_IDLE },
-    { 8.0, 10, INFINITY, USHER_STRATEGY_FEWEST_SERVED },
-    { 5.0, 5, 1.5, USHER_STRATEGY_ROUND_ROBIN },
-    { 20.0, 18, 0.75, USHER_STRATEGY_LONGEST_IDLE },
+    { 3.0, 5, 0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 20.0, 24, 0, USHER_QUEUE_STRATEGY_RANDOM },
+    { 2.0, 3, INFINITY, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 8.0, 10, INFINITY, USHER_QUEUE_STRATEGY_FEWEST_SERVED },
+    { 5.0, 5, 1.5, USHER_QUEUE_STRATEGY_ROUND_ROBIN },
+    { 20.0, 18, 0.75, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
     /* B */
-    { 0.5, 1, 0, USHER_STRATEGY_LONGEST_IDLE },
-    { 1.0, 1, 0, USHER_STRATEGY_LEVEL },
-    { 4.0, 3, 0, USHER_STRATEGY_ROUND_ROBIN },
-    { 10.0, 10, 0, USHER_STRATEGY_LEAST_BUSY },
-    { 10.0, 15, 0, USHER_STRATEGY_FEWEST_SERVED },
-    { 30.0, 25, 0, USHER_STRATEGY_LONGEST_IDLE },
-    { 40.0, 50, 0, USHER_STRATEGY_RANDOM },
-    { 60.0, 64, 0, USHER_STRATEGY_LONGEST_IDLE },
+    { 0.5, 1, 0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 1.0, 1, 0, USHER_QUEUE_STRATEGY_LEVEL },
+    { 4.0, 3, 0, USHER_QUEUE_STRATEGY_ROUND_ROBIN },
+    { 10.0, 10, 0, USHER_QUEUE_STRATEGY_LEAST_BUSY },
+    { 10.0, 15, 0, USHER_QUEUE_STRATEGY_FEWEST_SERVED },
+    { 30.0, 25, 0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 40.0, 50, 0, USHER_QUEUE_STRATEGY_RANDOM },
+    { 60.0, 64, 0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
     /* C */
-    { 0.5, 1, INFINITY, USHER_STRATEGY_LONGEST_IDLE },
-    { 0.8, 1, INFINITY, USHER_STRATEGY_LONGEST_IDLE },
-    { 1.5, 2, INFINITY, USHER_STRATEGY_ROUND_ROBIN },
-    { 4.0, 5, INFINITY, USHER_STRATEGY_RANDOM },
-    { 10.0, 12, INFINITY, USHER_STRATEGY_LEAST_BUSY },
-    { 10.0, 14, INFINITY, USHER_STRATEGY_LONGEST_IDLE },
-    { 20.0, 23, INFINITY, USHER_STRATEGY_LEVEL },
-    { 27.083, 34, INFINITY, USHER_STRATEGY_LONGEST_IDLE },
-    { 50.0, 56, INFINITY, USHER_STRATEGY_FEWEST_SERVED },
+    { 0.5, 1, INFINITY, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 0.8, 1, INFINITY, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 1.5, 2, INFINITY, USHER_QUEUE_STRATEGY_ROUND_ROBIN },
+    { 4.0, 5, INFINITY, USHER_QUEUE_STRATEGY_RANDOM },
+    { 10.0, 12, INFINITY, USHER_QUEUE_STRATEGY_LEAST_BUSY },
+    { 10.0, 14, INFINITY, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 20.0, 23, INFINITY, USHER_QUEUE_STRATEGY_LEVEL },
+    { 27.083, 34, INFINITY, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 50.0, 56, INFINITY, USHER_QUEUE_STRATEGY_FEWEST_SERVED },
     /* A */
-    { 0.9, 1, 2.0, USHER_STRATEGY_LONGEST_IDLE },
-    { 2.0, 1, 0.5, USHER_STRATEGY_LONGEST_IDLE },
-    { 2.0, 2, 1.0, USHER_STRATEGY_ROUND_ROBIN },
-    { 4.0, 5, 0.3, USHER_STRATEGY_RANDOM },
-    { 6.0, 4, 2.0, USHER_STRATEGY_LEVEL },
-    { 10.0, 10, 1.0, USHER_STRATEGY_LEAST_BUSY },
-    { 10.0, 14, 1.6667, USHER_STRATEGY_LONGEST_IDLE },
-    { 15.0, 20, 4.0, USHER_STRATEGY_FEWEST_SERVED },
-    { 30.0, 28, 2.0, USHER_STRATEGY_LONGEST_IDLE },
-    { 50.0, 60, 1.0, USHER_STRATEGY_RANDOM },
-    { 60.0, 50, 1.0, USHER_STRATEGY_LONGEST_IDLE },
+    { 0.9, 1, 2.0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 2.0, 1, 0.5, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 2.0, 2, 1.0, USHER_QUEUE_STRATEGY_ROUND_ROBIN },
+    { 4.0, 5, 0.3, USHER_QUEUE_STRATEGY_RANDOM },
+    { 6.0, 4, 2.0, USHER_QUEUE_STRATEGY_LEVEL },
+    { 10.0, 10, 1.0, USHER_QUEUE_STRATEGY_LEAST_BUSY },
+    { 10.0, 14, 1.6667, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 15.0, 20, 4.0, USHER_QUEUE_STRATEGY_FEWEST_SERVED },
+    { 30.0, 28, 2.0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
+    { 50.0, 60, 1.0, USHER_QUEUE_STRATEGY_RANDOM },
+    { 60.0, 50, 1.0, USHER_QUEUE_STRATEGY_LONGEST_IDLE },
 };
 
 static void queues_agree_with_the_erlang_models(void **state)

@@ -65,13 +65,13 @@ static const struct profile profiles[] = {
     { "offers to the dead", { 0, U }, 2, { .ttl_ms = U, .offer_ms = 2 * U }, .capacity = 1 },
     { "wrap-up", { 0, U }, 2, { .wrapup_ms = 2 * U }, .capacity = 1 },
     { "who is left, leaves", { 0, U }, 2,
-      { .ttl_ms = U, .requeue = USHER_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
-    { "triggers", { 0 }, 1, { .trigger = USHER_TRIGGER_PULL }, .capacity = 2, .triggers = true },
-    { "round-robin", { 0 }, 1, { .strategy = USHER_STRATEGY_ROUND_ROBIN }, .capacity = 2 },
-    { "fewest-served", { 0 }, 1, { .strategy = USHER_STRATEGY_FEWEST_SERVED }, .capacity = 1 },
-    { "least-busy", { 0 }, 1, { .strategy = USHER_STRATEGY_LEAST_BUSY }, .capacity = 2 },
-    { "level", { 0 }, 1, { .strategy = USHER_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
-    { "random", { 0 }, 1, { .strategy = USHER_STRATEGY_RANDOM }, .capacity = 2 },
+      { .ttl_ms = U, .requeue = USHER_QUEUE_REQUEUE_DROP, .limit = 1, .wrapup_ms = U }, .capacity = 1 },
+    { "triggers", { 0 }, 1, { .trigger = USHER_QUEUE_TRIGGER_PULL }, .capacity = 2, .triggers = true },
+    { "round-robin", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_ROUND_ROBIN }, .capacity = 2 },
+    { "fewest-served", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_FEWEST_SERVED }, .capacity = 1 },
+    { "least-busy", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEAST_BUSY }, .capacity = 2 },
+    { "level", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_LEVEL }, .capacity = 1, .rests = true },
+    { "random", { 0 }, 1, { .strategy = USHER_QUEUE_STRATEGY_RANDOM }, .capacity = 2 },
     /* from here on with USHER_LONG=1 only */
     { "heartbeats in lanes", { 0, U }, 2, { .ttl_ms = 2 * U }, .capacity = 1, .lanes = true },
     { "offers in lanes", { 0, U }, 2, { .offer_ms = U }, .capacity = 2, .lanes = true },
@@ -80,7 +80,7 @@ static const struct profile profiles[] = {
     { "wrap-up, pauses and lanes", { 0, U }, 2, { .wrapup_ms = 2 * U }, .capacity = 2,
       .lanes = true, .rests = true },
     { "triggers, offers and lanes", { 0, U }, 2,
-      { .trigger = USHER_TRIGGER_TIMER, .offer_ms = U }, .capacity = 1, .lanes = true,
+      { .trigger = USHER_QUEUE_TRIGGER_TIMER, .offer_ms = U }, .capacity = 1, .lanes = true,
       .triggers = true },
 };
 /* clang-format on */
@@ -229,7 +229,7 @@ static void queue_symbols(struct alphabet *w)
     c = &symbol(w, USHER_QUEUE_LIST)->c;
     c->given |= USHER_GIVEN_QUEUE_MAX;
     c->arg.queue.max = 1;
-    for (int64_t state = USHER_USER_OFFERED; state <= USHER_USER_AWAY; state++) {
+    for (int64_t state = USHER_QUEUE_USER_OFFERED; state <= USHER_QUEUE_USER_AWAY; state++) {
         c = &symbol(w, USHER_QUEUE_LIST)->c;
         c->given |= USHER_GIVEN_QUEUE_STATE;
         c->arg.queue.state = state;
@@ -353,7 +353,7 @@ static void key(unsigned i, const void *model, char to[EXHAUSTIVE_KEY])
         n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " order %d%d%d%d",
                       a[0]->login < a[1]->login, queue_model_before(q, a[0], a[1]),
                       a[0]->changed < a[1]->changed, a[0]->matched < a[1]->matched);
-        if (profiles[i].set.strategy == USHER_STRATEGY_FEWEST_SERVED)
+        if (profiles[i].set.strategy == USHER_QUEUE_STRATEGY_FEWEST_SERVED)
             n += snprintf(to + n, EXHAUSTIVE_KEY - (size_t)n, " served %d",
                           clipped(a[0]->served - a[1]->served));
     }
@@ -421,8 +421,8 @@ static const char *counts_fault(const struct queue_model *m)
 {
     struct queue_model *copy = queue_model_copy(m);
     struct usher_reply r, stats;
-    const struct usher_queue_stats *t = &stats.of.queue.of.stats;
-    int64_t in[USHER_AGENT_PAUSING + 1] = { 0 }, used = 0, of_user[5] = { 0 };
+    const struct usher_queue_statistics *t = &stats.of.queue.of.stats;
+    int64_t in[USHER_QUEUE_AGENT_PAUSING + 1] = { 0 }, used = 0, of_user[5] = { 0 };
     bool right;
 
     ask(copy, USHER_QUEUE_STATS, 0, &stats);
@@ -431,20 +431,21 @@ static const char *counts_fault(const struct queue_model *m)
         in[r.of.queue.rows[i].state]++;
         used += r.of.queue.rows[i].used;
     }
-    right = t->agents == (int64_t)r.of.queue.n_rows && t->idle == in[USHER_AGENT_IDLE] &&
-            t->ringing + t->busy ==
-                in[USHER_AGENT_OFFERED] + in[USHER_AGENT_BUSY] + in[USHER_AGENT_PAUSING] &&
-            t->ringing >= in[USHER_AGENT_OFFERED] && t->busy >= in[USHER_AGENT_BUSY] &&
-            t->wrapup == in[USHER_AGENT_WRAPUP] && t->paused == in[USHER_AGENT_PAUSED];
+    right = t->agents == (int64_t)r.of.queue.n_rows && t->idle == in[USHER_QUEUE_AGENT_IDLE] &&
+            t->ringing + t->busy == in[USHER_QUEUE_AGENT_OFFERED] + in[USHER_QUEUE_AGENT_BUSY] +
+                                        in[USHER_QUEUE_AGENT_PAUSING] &&
+            t->ringing >= in[USHER_QUEUE_AGENT_OFFERED] && t->busy >= in[USHER_QUEUE_AGENT_BUSY] &&
+            t->wrapup == in[USHER_QUEUE_AGENT_WRAPUP] && t->paused == in[USHER_QUEUE_AGENT_PAUSED];
     queue_model_reply_done(&r);
-    for (int64_t state = USHER_USER_WAITING; state <= USHER_USER_AWAY; state++) {
+    for (int64_t state = USHER_QUEUE_USER_WAITING; state <= USHER_QUEUE_USER_AWAY; state++) {
         ask(copy, USHER_QUEUE_LIST, state, &r);
         of_user[state] = (int64_t)r.of.queue.n_rows;
         queue_model_reply_done(&r);
     }
-    right &= t->waiting == of_user[USHER_USER_WAITING] && t->away == of_user[USHER_USER_AWAY] &&
-             t->offered == of_user[USHER_USER_OFFERED] && t->seated == of_user[USHER_USER_SEATED] &&
-             used == t->offered + t->seated;
+    right &= t->waiting == of_user[USHER_QUEUE_USER_WAITING] &&
+             t->away == of_user[USHER_QUEUE_USER_AWAY] &&
+             t->offered == of_user[USHER_QUEUE_USER_OFFERED] &&
+             t->seated == of_user[USHER_QUEUE_USER_SEATED] && used == t->offered + t->seated;
     queue_model_close(copy);
     return right ? NULL : "counts";
 }

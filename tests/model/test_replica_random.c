@@ -137,7 +137,7 @@ struct world {
     unsigned window; /* how far a message may overtake others */
 
     struct usher_engine *e;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     int64_t now;
     uint64_t mask_real, mask_shown; /* a store that fell under the same epoch shows this one */
     bool hands;                     /* the store changes hands */
@@ -376,7 +376,7 @@ static bool leader_digest(struct world *w, struct seen *ret)
     if (status != USHER_OK)
         return false;
     status = usher_room_digest(w->e, ROOM, &epoch, &version, ret->digest);
-    must_hold(w, status == USHER_OK, "digest: %s\n", usher_message(w->e));
+    must_hold(w, status == USHER_OK, "digest: %s\n", usher_message());
     must_hold(w, shown(w, epoch) == ret->epoch && version == ret->version, "digest: moved\n");
     return true;
 }
@@ -600,7 +600,7 @@ static void failover(struct world *w)
 
 static bool is_open(const struct usher_replica_about *a)
 {
-    return a->known && (a->state == USHER_ROOM_OPENED || a->state == USHER_ROOM_LOCKED);
+    return a->known && (a->state == USHER_ROOM_STATE_OPEN || a->state == USHER_ROOM_STATE_LOCKED);
 }
 
 /* whole */
@@ -994,7 +994,7 @@ static void small_change(struct small *s, unsigned symbol)
 static void small_open(struct small *s, const unsigned *course, size_t n)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
 
     memset(s, 0, sizeof *s);
     opt.now_ms = small_clock;

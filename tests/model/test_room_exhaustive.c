@@ -285,8 +285,8 @@ static bool same_but_for_beats(const struct room_model_room *p, const struct roo
 {
     for (int k = 0; k < 2; k++) {
         const struct room_model_member *x = member_of(p, people[k]), *y = member_of(q, people[k]);
-        int was = x == NULL || x->state == USHER_MEMBER_BANNED ? 0 : (int)x->state;
-        int is = y == NULL || y->state == USHER_MEMBER_BANNED ? 0 : (int)y->state;
+        int was = x == NULL || x->state == USHER_ROOM_MEMBER_BANNED ? 0 : (int)x->state;
+        int is = y == NULL || y->state == USHER_ROOM_MEMBER_BANNED ? 0 : (int)y->state;
 
         if (was != is || strcmp(holder_of(p, roles[k]), holder_of(q, roles[k])) != 0)
             return false;

@@ -57,7 +57,7 @@ struct told {
 struct target {
     const struct test_store *store;
     struct usher_engine *e;
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct babble_ear ear;
     uint64_t lost; /* notices of what was answered USHER_LOST */
     struct told told[NOUNS][BABBLE_SCOPES];
@@ -149,7 +149,7 @@ static bool targets_open(struct target *targets, FILE *f)
         }
         if (!stores[i].fresh(url) || usher_open(url, &opt, &t->e) != USHER_OK ||
             usher_watch(t->e, USHER_NUMBER, NULL, hear, t, &t->watch) != USHER_OK) {
-            say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message(NULL));
+            say(f, "%s: cannot be opened: %s\n", stores[i].name, usher_message());
             return false;
         }
     }
@@ -191,7 +191,7 @@ static bool digests_same(struct target *targets, FILE *f)
                 if (usher_digest(targets[i].e, (enum usher_noun)noun,
                                  babble_scope((enum usher_noun)noun, k),
                                  i == 0 ? first : other) != USHER_OK) {
-                    say(f, "%s: no digest: %s\n", stores[i].name, usher_message(NULL));
+                    say(f, "%s: no digest: %s\n", stores[i].name, usher_message());
                     return false;
                 }
                 if (i > 0 && strcmp(first, other) != 0) {
@@ -216,7 +216,7 @@ static bool audits_clean(struct target *targets, FILE *f)
         uint64_t faults = 0;
 
         if (usher_audit(targets[i].e, audit_line, f, &faults) != USHER_OK || faults != 0) {
-            say(f, "%s: %" PRIu64 " faults: %s\n", stores[i].name, faults, usher_message(NULL));
+            say(f, "%s: %" PRIu64 " faults: %s\n", stores[i].name, faults, usher_message());
             return false;
         }
     }
@@ -234,7 +234,7 @@ static bool batch_run(struct target *t, struct babbled **list, size_t n,
         commands[i] = list[i]->c;
     }
     if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
-        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message(t->e));
+        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message());
         return false;
     }
     for (size_t i = 0; i < n; i++)

@@ -233,7 +233,7 @@ static void who_has_begun_to_watch_joins_no_batch_of_which_he_would_not_hear(voi
 {
     struct fake f;
     struct usher_engine *e = open_fake(&f);
-    struct usher_watch *watch;
+    struct usher_watcher *watch;
     struct caller callers[2];
 
     (void)state;

@@ -175,7 +175,7 @@ static void objects_go_with_their_member(void **state)
     memset(&reply, 0, sizeof reply);
     assert_int_equal(usher_room_snapshot(w->e, "r", 0, 0, 0, &reply), USHER_OK);
     for (size_t i = 0; i < reply.of.room.n_rows; i++)
-        if (reply.of.room.rows[i].kind == USHER_ROOM_SHARE_ROW)
+        if (reply.of.room.rows[i].kind == USHER_ROOM_ROW_SHARE)
             assert_memory_equal(reply.of.room.rows[i].id.data, "board.line2", 11);
     assert_int_equal(reply.of.room.n_rows, 2);
     usher_reply_done(&reply);

@@ -441,7 +441,7 @@ static struct usher_engine *engine_on(struct fake *f, int node)
 
     (void)snprintf(url, sizeof url, "redis://127.0.0.1:%d?timeout=%d", fake_port(f, node), LONG);
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return e;
 }
 
@@ -449,8 +449,8 @@ static void an_engine_learns_which_node_answered(void **state)
 {
     struct fake *f = fake_start(2);
     struct usher_engine *e;
-    struct usher_number_stats stats;
-    struct usher_hold hold;
+    struct usher_number_statistics stats;
+    struct usher_number_hold hold;
 
     (void)state;
     assert_non_null(f);

@@ -143,7 +143,7 @@ static struct usher_ids *ids_open(struct manager *m, struct usher_ids_options op
 
     opt.size = sizeof opt;
     if (usher_ids_open_manager(&manager, &opt, &ids) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return ids;
 }
 #define OPTIONS(...) ((struct usher_ids_options){ __VA_ARGS__ })
@@ -153,13 +153,13 @@ static int64_t take(struct usher_ids *ids)
     int64_t id = -1;
 
     if (usher_ids_next(ids, &id) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return id;
 }
 
-static struct usher_ids_stats stats(struct usher_ids *ids)
+static struct usher_ids_statistics stats(struct usher_ids *ids)
 {
-    struct usher_ids_stats s;
+    struct usher_ids_statistics s;
 
     assert_int_equal(usher_ids_stats(ids, &s), USHER_OK);
     return s;
@@ -328,7 +328,7 @@ static void nothing_fails_before_the_ids_are_used_up(void **state)
     took = (now_ns() - began) / 1000000;
     (void)clock_gettime(CLOCK_THREAD_CPUTIME_ID, &cpu1);
     used = (int64_t)(cpu1.tv_sec - cpu0.tv_sec) * 1000 + (cpu1.tv_nsec - cpu0.tv_nsec) / 1000000;
-    assert_non_null(strstr(usher_message(NULL), "ill"));
+    assert_non_null(strstr(usher_message(), "ill"));
     assert_true(took >= 999); /* the caller's deadline, not earlier, */
     assert_true(used < 300);  /* and not spent in circles */
     assert_true(requests(&m) - before <= 10);
@@ -413,7 +413,7 @@ static void a_manager_that_gives_nonsense_is_not_believed(void **state)
             assert_int_equal(take(ids), k);
         m.instead = &wrong[i].range;
         assert_int_equal(usher_ids_take(ids, 1, 1000, &id), wrong[i].status);
-        assert_true(usher_message(NULL)[0] != '\0');
+        assert_true(usher_message()[0] != '\0');
         usher_ids_close(ids);
     }
 }
@@ -434,7 +434,7 @@ static void a_refiller_keeps_the_pauses(void **state)
     answer_with(&m, USHER_UNAVAILABLE);
     for (n = 0; n < 5; n++) { /* 0, 10, 20, 40, 80 ms */
         assert_int_equal(usher_ids_refill(ids, 60000), USHER_UNAVAILABLE);
-        assert_non_null(strstr(usher_message(NULL), "ill"));
+        assert_non_null(strstr(usher_message(), "ill"));
     }
     assert_true(now_ns() - began >= 140000000);
     assert_int_equal(requests(&m), 6);
@@ -699,7 +699,7 @@ static void crowd_runs(struct usher_ids_options opt, int64_t by, int64_t gap, un
     atomic_llong largest;
     int64_t *all;
     size_t n = 0, room = (size_t)THREADS * ROUNDS * 12;
-    struct usher_ids_stats s;
+    struct usher_ids_statistics s;
 
     manager_init(&m);
     m.by = by;

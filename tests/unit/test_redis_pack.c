@@ -264,7 +264,7 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     assert_int_equal(r.epoch, 255);
     assert_int_equal(r.version, 258);
     assert_true(r.due_ms == 260);
-    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_int_equal(r.of.number.token, 258);
     assert_int_equal(r.of.number.until_ms, 513);
     assert_int_equal(r.of.number.next_ms, -1);
@@ -272,7 +272,7 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
     assert_true(usher__redis_brief_answer(&hangup, hung_up, sizeof hung_up - 1, &r));
     assert_int_equal(r.version, 259);
     assert_true(r.due_ms == USHER_NEVER);
-    assert_int_equal(r.of.number.state, USHER_NUMBER_IDLE_UP);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_IDLE_UP);
     assert_int_equal(r.of.number.token, 258);
     assert_int_equal(r.of.number.until_ms, 0);
     assert_string_equal(r.of.number.number, "n2");

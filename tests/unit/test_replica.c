@@ -204,7 +204,7 @@ static struct usher_room_reply *reply(struct world *w, enum usher_status status,
     w->reply.noun = USHER_ROOM;
     w->reply.epoch = epoch;
     w->reply.version = version;
-    w->reply.of.room.state = USHER_ROOM_OPENED;
+    w->reply.of.room.state = USHER_ROOM_STATE_OPEN;
     w->reply.of.room.rows = w->rows;
     w->reply.of.room.mark = status == USHER_MISSING ? 0 : mark_of(version);
     return &w->reply.of.room;
@@ -221,8 +221,8 @@ static struct usher_room_row *add_row(struct world *w, int kind, const char *id,
     row->id = text(id);
     row->owner = text(owner);
     row->version = version;
-    if (kind == USHER_ROOM_MEMBER_ROW)
-        row->state = USHER_MEMBER_HERE;
+    if (kind == USHER_ROOM_ROW_MEMBER)
+        row->state = USHER_ROOM_MEMBER_HERE;
     w->reply.of.room.n_rows++;
     return row;
 }
@@ -250,7 +250,7 @@ static void add_told(struct world *w, const struct told *t)
     unsigned char data[512];
     struct usher_notice n = notice(t, data, sizeof data);
     struct usher__packer p = { w->bytes[i], sizeof w->bytes[i], 0 };
-    struct usher_room_row *row = add_row(w, USHER_ROOM_NOTICE_ROW, "", NULL, t->version);
+    struct usher_room_row *row = add_row(w, USHER_ROOM_ROW_NOTICE, "", NULL, t->version);
 
     usher__notice_pack(&p, &n);
     assert_true(p.n <= sizeof w->bytes[i]);
@@ -270,13 +270,13 @@ static int answer(struct world *w)
 static void known_rows(struct world *w, uint64_t epoch, uint64_t version)
 {
     (void)reply(w, USHER_OK, epoch, version);
-    add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
-    add_value(w, USHER_ROOM_FIELD_ROW, "g", "0", 2);
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
-    add_row(w, USHER_ROOM_ROLE_ROW, "host", "ann", 5);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "name=Ann", 3);
-    add_own(w, USHER_ROOM_SHARE_ROW, "board", "ann", "page=1", 6);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 4);
+    add_value(w, USHER_ROOM_ROW_FIELD, "f", "0", 2);
+    add_value(w, USHER_ROOM_ROW_FIELD, "g", "0", 2);
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8);
+    add_row(w, USHER_ROOM_ROW_ROLE, "host", "ann", 5);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "ann", NULL, "name=Ann", 3);
+    add_own(w, USHER_ROOM_ROW_SHARE, "board", "ann", "page=1", 6);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "bob", NULL, "", 4);
 }
 
 static void know(struct world *w)
@@ -300,7 +300,7 @@ static void assert_version(const struct world *w, uint64_t version)
     assert_int_equal(about(w).version, version);
 }
 
-static void assert_value(const struct world *w, enum usher_room_item kind, const char *id,
+static void assert_value(const struct world *w, enum usher_room_row_kind kind, const char *id,
                          const char *value)
 {
     struct usher_room_row row;
@@ -314,7 +314,7 @@ static void assert_value(const struct world *w, enum usher_room_item kind, const
     assert_memory_equal(row.value.data, value, row.value.size);
 }
 
-#define assert_field(w, id, value) assert_value(w, USHER_ROOM_FIELD_ROW, id, value)
+#define assert_field(w, id, value) assert_value(w, USHER_ROOM_ROW_FIELD, id, value)
 
 static void assert_counts(const struct world *w, const char *member, const char *field,
                           const char *value)
@@ -364,10 +364,10 @@ static void a_snapshot_is_the_copy(void **state)
         int kind;
         const char *id, *owner;
     } walk[] = {
-        { USHER_ROOM_FIELD_ROW, "f", "" },    { USHER_ROOM_FIELD_ROW, "g", "" },
-        { USHER_ROOM_ALL_ROW, "mic", "" },    { USHER_ROOM_ROLE_ROW, "host", "ann" },
-        { USHER_ROOM_MEMBER_ROW, "ann", "" }, { USHER_ROOM_SHARE_ROW, "board", "ann" },
-        { USHER_ROOM_MEMBER_ROW, "bob", "" },
+        { USHER_ROOM_ROW_FIELD, "f", "" },    { USHER_ROOM_ROW_FIELD, "g", "" },
+        { USHER_ROOM_ROW_ALL, "mic", "" },    { USHER_ROOM_ROW_ROLE, "host", "ann" },
+        { USHER_ROOM_ROW_MEMBER, "ann", "" }, { USHER_ROOM_ROW_SHARE, "board", "ann" },
+        { USHER_ROOM_ROW_MEMBER, "bob", "" },
     };
     struct world *w = *state;
     struct usher_room_row row;
@@ -389,7 +389,7 @@ static void a_snapshot_is_the_copy(void **state)
     assert_int_equal(about(w).roles, 1);
     assert_int_equal(about(w).members, 2);
     assert_int_equal(about(w).shares, 1);
-    assert_int_equal(about(w).state, USHER_ROOM_OPENED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_OPEN);
     assert_true(about(w).epoch == EPOCH);
     assert_version(w, 10);
 }
@@ -417,8 +417,8 @@ static void pages_are_put_together(void **state)
     assert_int_equal(q.since, 10);
     w->asked = q.ticket;
     (void)reply(w, USHER_OK, EPOCH, 10);
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8); /* each page has them */
-    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "", 7);
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8); /* each page has them */
+    add_own(w, USHER_ROOM_ROW_MEMBER, "cid", NULL, "", 7);
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(about(w).alls, 1);
     assert_true(usher_replica_current(w->r));
@@ -433,7 +433,7 @@ static void the_old_copy_stays_until_the_new_one_is_whole(void **state)
     assert_int_equal(beat(w, OTHER, 3), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, OTHER, 3);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "zoe", NULL, "", 2);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "zoe", NULL, "", 2);
     more(w, 2);
     assert_int_equal(answer(w), PULL);
     assert_int_equal(about(w).members, 2);
@@ -540,15 +540,15 @@ static void changes_between_two_pages_are_made_in_what_is_there(void **state)
     add_told(w, &(const struct told){ 16, USHER_ROOM_ALL, .subject = "mic", .data = "mic=z" });
     ADD_SET(w, 17, "f=7");
     add_told(w, &(const struct told){ 18, USHER_ROOM_LOCK, .from = 1, .to = 2 });
-    w->reply.of.room.state = USHER_ROOM_LOCKED;
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "z", 16);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "mic=y", 7);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 13);
+    w->reply.of.room.state = USHER_ROOM_STATE_LOCKED;
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "z", 16);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "cid", NULL, "mic=y", 7);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "bob", NULL, "", 13);
     assert_int_equal(answer(w), APPLY);
     assert_true(usher_replica_current(w->r));
     assert_version(w, 18);
     assert_int_equal(about(w).members, 3);
-    assert_int_equal(about(w).state, USHER_ROOM_LOCKED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_LOCKED);
     assert_field(w, "f", "7");
     assert_counts(w, "ann", "mic", "z");
     assert_counts(w, "bob", "mic", "z");
@@ -571,15 +571,15 @@ static void who_goes_between_two_pages_takes_his_things_along(void **state)
     add_told(w, &(const struct told){ 14, USHER_ROOM_UNSHARE, .subject = "board" });
     add_told(w, &(const struct told){ 15, USHER_ROOM_SHARE, .subject = "board", .owner = "dan" });
     add_told(w, &(const struct told){ 16, USHER_ROOM_LEAVE, .subject = "ann", .from = 1, .to = 0 });
-    add_own(w, USHER_ROOM_MEMBER_ROW, "dan", NULL, "", 9);
-    add_own(w, USHER_ROOM_SHARE_ROW, "board", "dan", "", 15);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "dan", NULL, "", 9);
+    add_own(w, USHER_ROOM_ROW_SHARE, "board", "dan", "", 15);
     assert_int_equal(answer(w), APPLY);
     assert_version(w, 16);
     assert_int_equal(about(w).members, 2);
     assert_int_equal(about(w).roles, 0);
     assert_int_equal(about(w).shares, 1);
-    assert_value(w, USHER_ROOM_MEMBER_ROW, "bob", "");
-    assert_value(w, USHER_ROOM_MEMBER_ROW, "ann", NULL);
+    assert_value(w, USHER_ROOM_ROW_MEMBER, "bob", "");
+    assert_value(w, USHER_ROOM_ROW_MEMBER, "ann", NULL);
 }
 
 static void changes_that_fill_a_page_are_followed_by_others(void **state)
@@ -638,22 +638,22 @@ static void rows_that_cannot_be_begin_anew(void **state)
         known_rows(w, EPOCH, 10);
         switch (wrong) {
         case 0: /* twice */
-            add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
+            add_value(w, USHER_ROOM_ROW_FIELD, "f", "0", 2);
             break;
         case 1: /* of nobody */
-            add_own(w, USHER_ROOM_SHARE_ROW, "screen", "eve", "", 2);
+            add_own(w, USHER_ROOM_ROW_SHARE, "screen", "eve", "", 2);
             break;
         case 2:
-            add_row(w, USHER_ROOM_ROLE_ROW, "guest", "eve", 2);
+            add_row(w, USHER_ROOM_ROW_ROLE, "guest", "eve", 2);
             break;
         case 3: /* no fields */
-            add_row(w, USHER_ROOM_MEMBER_ROW, "eve", NULL, 2)->value = text("abc");
+            add_row(w, USHER_ROOM_ROW_MEMBER, "eve", NULL, 2)->value = text("abc");
             break;
         case 4: /* newer than the room */
-            add_value(w, USHER_ROOM_FIELD_ROW, "h", "0", 11);
+            add_value(w, USHER_ROOM_ROW_FIELD, "h", "0", 11);
             break;
         case 6: /* another value of all */
-            add_value(w, USHER_ROOM_ALL_ROW, "mic", "off", 9);
+            add_value(w, USHER_ROOM_ROW_ALL, "mic", "off", 9);
             break;
         case 5: /* no such kind */
             add_value(w, 77, "h", "0", 2);
@@ -838,9 +838,9 @@ static void changes_with_a_gap_or_no_notices_pull(void **state)
         if (wrong == 0)
             ADD_SET(w, 12, "f=2");
         else if (wrong == 1)
-            add_value(w, USHER_ROOM_NOTICE_ROW, "", "rubbish", 11);
+            add_value(w, USHER_ROOM_ROW_NOTICE, "", "rubbish", 11);
         else if (wrong == 2)
-            add_value(w, USHER_ROOM_FIELD_ROW, "f", "2", 11);
+            add_value(w, USHER_ROOM_ROW_FIELD, "f", "2", 11);
         assert_int_equal(answer(w), PULL);
         assert_version(w, 10);
     }
@@ -1347,9 +1347,9 @@ static void fields_are_set_and_unset(void **state)
     assert_int_equal(HEAR_SET(w, 11, "f=1 g=0 h=2"), APPLY);
     assert_field(w, "f", "1");
     assert_field(w, "h", "2");
-    assert_true(usher_replica_find(w->r, USHER_ROOM_FIELD_ROW, "g", &row));
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_FIELD, "g", &row));
     assert_int_equal(row.version, 2); /* it had that value already */
-    assert_true(usher_replica_find(w->r, USHER_ROOM_FIELD_ROW, "f", &row));
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_FIELD, "f", &row));
     assert_int_equal(row.version, 11);
     assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSET, .subject = "f"), APPLY);
     assert_field(w, "f", NULL);
@@ -1366,13 +1366,13 @@ static void a_member_comes_changes_and_goes(void **state)
     assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
                      APPLY);
     assert_counts(w, "cid", "name", "Cid");
-    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
     assert_int_equal(row.version, 11);
     assert_int_equal(row.since_ms, 1011);
     assert_int_equal(HEAR(w, 12, USHER_ROOM_FADE, .subject = "cid", .from = 1, .to = 2), APPLY);
     assert_int_equal(HEAR(w, 13, USHER_ROOM_DROP, .subject = "cid", .from = 2, .to = 3), APPLY);
-    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
-    assert_int_equal(row.state, USHER_MEMBER_OFFLINE);
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
+    assert_int_equal(row.state, USHER_ROOM_MEMBER_OFFLINE);
     assert_int_equal(HEAR(w, 14, USHER_ROOM_ALIVE, .subject = "cid", .from = 3, .to = 1), APPLY);
     assert_int_equal(
         HEAR(w, 15, USHER_ROOM_MEMBER, .subject = "cid", .from = 1, .to = 1, .data = "age=3"),
@@ -1381,7 +1381,7 @@ static void a_member_comes_changes_and_goes(void **state)
     assert_counts(w, "cid", "age", "3");
     assert_int_equal(
         HEAR(w, 16, USHER_ROOM_JOIN, .subject = "cid", .from = 1, .to = 1, .data = "age=4"), APPLY);
-    assert_true(usher_replica_find(w->r, USHER_ROOM_MEMBER_ROW, "cid", &row));
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_MEMBER, "cid", &row));
     assert_int_equal(row.version, 11);
     assert_counts(w, "cid", "age", "4");
     assert_int_equal(HEAR(w, 17, USHER_ROOM_EXPIRE, .subject = "cid", .from = 1, .to = 0), APPLY);
@@ -1405,8 +1405,8 @@ static void roles_and_shares_go_with_their_member(void **state)
     assert_int_equal(HEAR(w, 14, USHER_ROOM_KICK, .subject = "ann", .from = 1, .to = 4), APPLY);
     assert_int_equal(about(w).roles, 1);
     assert_int_equal(about(w).shares, 0);
-    assert_value(w, USHER_ROOM_ROLE_ROW, "host", "");
-    assert_value(w, USHER_ROOM_ROLE_ROW, "scribe", NULL);
+    assert_value(w, USHER_ROOM_ROW_ROLE, "host", "");
+    assert_value(w, USHER_ROOM_ROW_ROLE, "scribe", NULL);
     assert_int_equal(HEAR(w, 15, USHER_ROOM_ROLE, .subject = "host"), APPLY);
     assert_int_equal(about(w).roles, 0);
 }
@@ -1419,10 +1419,10 @@ static void a_share_changes_and_goes(void **state)
     know(w);
     assert_int_equal(
         HEAR(w, 11, USHER_ROOM_SHARE, .subject = "board", .owner = "ann", .data = "page=2"), APPLY);
-    assert_true(usher_replica_find(w->r, USHER_ROOM_SHARE_ROW, "board", &row));
+    assert_true(usher_replica_find(w->r, USHER_ROOM_ROW_SHARE, "board", &row));
     assert_int_equal(row.version, 6); /* made then */
     assert_int_equal(HEAR(w, 12, USHER_ROOM_UNSHARE, .subject = "board"), APPLY);
-    assert_value(w, USHER_ROOM_SHARE_ROW, "board", NULL);
+    assert_value(w, USHER_ROOM_ROW_SHARE, "board", NULL);
 }
 
 static void what_was_set_last_counts(void **state)
@@ -1455,10 +1455,10 @@ static void a_lock_is_seen(void **state)
 
     know(w);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_LOCK, .from = 1, .to = 2), APPLY);
-    assert_int_equal(about(w).state, USHER_ROOM_LOCKED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_LOCKED);
     assert_int_equal(HEAR(w, 12, USHER_ROOM_OPEN, .from = 2, .to = 2), APPLY); /* settings */
     assert_int_equal(HEAR(w, 13, USHER_ROOM_UNLOCK, .from = 2, .to = 1), APPLY);
-    assert_int_equal(about(w).state, USHER_ROOM_OPENED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_OPEN);
 }
 
 static void a_room_that_closes_is_empty(void **state)
@@ -1469,11 +1469,11 @@ static void a_room_that_closes_is_empty(void **state)
     know(w);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_CLOSE, .from = 1, .to = 3), APPLY);
     assert_int_equal(about(w).members + about(w).fields + about(w).alls, 0);
-    assert_int_equal(about(w).state, USHER_ROOM_CLOSING);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSING);
     assert_int_equal(usher_replica_digest(w->r, digest), USHER_MISSING);
     assert_true(usher_replica_current(w->r));
     assert_int_equal(HEAR(w, 12, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
-    assert_int_equal(about(w).state, USHER_ROOM_CLOSED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSED);
     assert_int_equal(HEAR_SET(w, 13, "f=1"), PULL); /* of no room */
 }
 
@@ -1484,10 +1484,10 @@ static void a_room_that_is_missing_is_empty(void **state)
     know(w);
     assert_int_equal(beat(w, 0, 0), PULL);
     ask_for(w, PULL);
-    reply(w, USHER_MISSING, 0, 0)->state = USHER_ROOM_CLOSED;
+    reply(w, USHER_MISSING, 0, 0)->state = USHER_ROOM_STATE_CLOSED;
     assert_int_equal(answer(w), APPLY);
     assert_true(about(w).known);
-    assert_int_equal(about(w).state, USHER_ROOM_CLOSED);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSED);
     assert_int_equal(about(w).members, 0);
     assert_true(usher_replica_current(w->r));
     assert_int_equal(beat(w, 0, 0), IGNORE);
@@ -1504,9 +1504,9 @@ static void a_room_found_closing_ends(void **state)
     struct world *w = *state;
 
     ask_for(w, PULL);
-    reply(w, USHER_MISSING, EPOCH, 20)->state = USHER_ROOM_CLOSING;
+    reply(w, USHER_MISSING, EPOCH, 20)->state = USHER_ROOM_STATE_CLOSING;
     assert_int_equal(answer(w), APPLY);
-    assert_int_equal(about(w).state, USHER_ROOM_CLOSING);
+    assert_int_equal(about(w).state, USHER_ROOM_STATE_CLOSING);
     assert_int_equal(HEAR(w, 21, USHER_ROOM_DONE, .from = 3, .to = 0), APPLY);
     assert_true(usher_replica_current(w->r));
 }
@@ -1527,15 +1527,15 @@ static void copies_of_one_state_have_one_digest(void **state)
     assert_int_equal(beat(w, OTHER, 1), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, OTHER, 12);
-    add_value(w, USHER_ROOM_FIELD_ROW, "h", "1", 11);
-    add_value(w, USHER_ROOM_FIELD_ROW, "g", "0", 2);
-    add_value(w, USHER_ROOM_FIELD_ROW, "f", "0", 2);
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
-    add_row(w, USHER_ROOM_ROLE_ROW, "host", "ann", 5);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "name=Ann", 3);
-    add_own(w, USHER_ROOM_SHARE_ROW, "board", "ann", "page=1", 6);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "bob", NULL, "", 4);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "cid", NULL, "a=1 b=2", 12);
+    add_value(w, USHER_ROOM_ROW_FIELD, "h", "1", 11);
+    add_value(w, USHER_ROOM_ROW_FIELD, "g", "0", 2);
+    add_value(w, USHER_ROOM_ROW_FIELD, "f", "0", 2);
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8);
+    add_row(w, USHER_ROOM_ROW_ROLE, "host", "ann", 5);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "ann", NULL, "name=Ann", 3);
+    add_own(w, USHER_ROOM_ROW_SHARE, "board", "ann", "page=1", 6);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "bob", NULL, "", 4);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "cid", NULL, "a=1 b=2", 12);
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(usher_replica_digest(w->r, second), USHER_OK);
     assert_string_equal(first, second);
@@ -1583,15 +1583,15 @@ static void an_own_value_that_does_not_count_is_not_in_the_digest(void **state)
 
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, EPOCH, 10);
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "", 3);
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "ann", NULL, "", 3);
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(usher_replica_digest(w->r, without), USHER_OK);
     assert_int_equal(beat(w, OTHER, 1), PULL);
     ask_for(w, PULL);
     (void)reply(w, USHER_OK, EPOCH, 10);
-    add_value(w, USHER_ROOM_ALL_ROW, "mic", "on", 8);
-    add_own(w, USHER_ROOM_MEMBER_ROW, "ann", NULL, "mic=off", 3);
+    add_value(w, USHER_ROOM_ROW_ALL, "mic", "on", 8);
+    add_own(w, USHER_ROOM_ROW_MEMBER, "ann", NULL, "mic=off", 3);
     assert_int_equal(answer(w), APPLY);
     assert_int_equal(usher_replica_digest(w->r, with), USHER_OK);
     assert_string_equal(with, without);

@@ -172,7 +172,7 @@ static void scrambling_is_a_bijection_and_decodes(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        struct usher_scramble s;
+        struct usher_scrambler s;
         int64_t first = (int64_t)i * 1000, last = first + sizes[i] - 1;
         char *seen = calloc((size_t)sizes[i], 1);
 
@@ -194,7 +194,7 @@ static void scrambling_is_a_bijection_and_decodes(void **state)
 
 static void the_largest_range_decodes(void **state)
 {
-    struct usher_scramble s;
+    struct usher_scrambler s;
 
     (void)state;
     assert_int_equal(usher_scramble_init(&s, "k", 1, 0, INT64_MAX), USHER_OK);
@@ -211,7 +211,7 @@ static void the_largest_range_decodes(void **state)
 
 static void keys_make_a_difference_and_neighbours_part(void **state)
 {
-    struct usher_scramble a, b;
+    struct usher_scrambler a, b;
     int alike = 0, neighbours = 0, changed = 0;
 
     (void)state;
@@ -232,7 +232,7 @@ static void keys_make_a_difference_and_neighbours_part(void **state)
 
 static void a_scramble_needs_a_key_and_a_range(void **state)
 {
-    struct usher_scramble s;
+    struct usher_scrambler s;
 
     (void)state;
     assert_int_equal(usher_scramble_init(NULL, "k", 1, 0, 1), USHER_INVALID);

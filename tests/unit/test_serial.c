@@ -37,10 +37,10 @@ static struct usher__serial_format plain(void)
 
 static const char *printed(const struct usher__serial_format *f, int64_t k, int64_t at)
 {
-    static char to[USHER_SERIAL_MAX + 1];
+    static char to[USHER_SERIAL_TEXT_MAX + 1];
     size_t n = usher__serial_print(f, k, at, to);
 
-    assert_true(n <= USHER_SERIAL_MAX);
+    assert_true(n <= USHER_SERIAL_TEXT_MAX);
     to[n] = '\0';
     return to;
 }
@@ -54,21 +54,21 @@ static void check_digits_are_as_published(void **state)
         const char *digits;
         char want;
     } vectors[] = {
-        { USHER_CHECK_LUHN, "4992739871", '6' },
-        { USHER_CHECK_LUHN, "7992739871", '3' },
-        { USHER_CHECK_LUHN, "142857", '2' },
-        { USHER_CHECK_LUHN, "", '0' },
-        { USHER_CHECK_MOD11_2, "079", 'X' },
-        { USHER_CHECK_MOD11_2, "0794", '0' },
-        { USHER_CHECK_MOD11_2, "000000021825009", '7' },
-        { USHER_CHECK_MOD11_2, "000000021694233", 'X' },
-        { USHER_CHECK_MOD37_2, "G123498654321", 'H' },
-        { USHER_CHECK_DAMM, "572", '4' },
-        { USHER_CHECK_DAMM, "", '0' },
-        { USHER_CHECK_VERHOEFF, "236", '3' },
-        { USHER_CHECK_VERHOEFF, "12345", '1' },
-        { USHER_CHECK_VERHOEFF, "142857", '0' },
-        { USHER_CHECK_NONE, "123", '\0' },
+        { USHER_SERIAL_CHECK_LUHN, "4992739871", '6' },
+        { USHER_SERIAL_CHECK_LUHN, "7992739871", '3' },
+        { USHER_SERIAL_CHECK_LUHN, "142857", '2' },
+        { USHER_SERIAL_CHECK_LUHN, "", '0' },
+        { USHER_SERIAL_CHECK_MOD11_2, "079", 'X' },
+        { USHER_SERIAL_CHECK_MOD11_2, "0794", '0' },
+        { USHER_SERIAL_CHECK_MOD11_2, "000000021825009", '7' },
+        { USHER_SERIAL_CHECK_MOD11_2, "000000021694233", 'X' },
+        { USHER_SERIAL_CHECK_MOD37_2, "G123498654321", 'H' },
+        { USHER_SERIAL_CHECK_DAMM, "572", '4' },
+        { USHER_SERIAL_CHECK_DAMM, "", '0' },
+        { USHER_SERIAL_CHECK_VERHOEFF, "236", '3' },
+        { USHER_SERIAL_CHECK_VERHOEFF, "12345", '1' },
+        { USHER_SERIAL_CHECK_VERHOEFF, "142857", '0' },
+        { USHER_SERIAL_CHECK_NONE, "123", '\0' },
     };
 
     (void)state;
@@ -86,7 +86,7 @@ static void check_digits_are_as_published(void **state)
 static void check_digits_find_every_single_error_and_most_swaps(void **state)
 {
     (void)state;
-    for (unsigned check = USHER_CHECK_LUHN; check <= USHER_CHECK_VERHOEFF; check++) {
+    for (unsigned check = USHER_SERIAL_CHECK_LUHN; check <= USHER_SERIAL_CHECK_VERHOEFF; check++) {
         for (int n = 0; n < 3000; n++) {
             char digits[16];
             int size = snprintf(digits, sizeof digits, "%06d", n * 331);
@@ -106,7 +106,7 @@ static void check_digits_find_every_single_error_and_most_swaps(void **state)
                 digits[i] = digits[i + 1];
                 digits[i + 1] = was;
                 /* Luhn's weakness: 09 and 90 */
-                if (check != USHER_CHECK_LUHN ||
+                if (check != USHER_SERIAL_CHECK_LUHN ||
                     !((was == '0' && digits[i] == '9') || (was == '9' && digits[i] == '0')))
                     assert_true(usher__check_character(check, digits, (size_t)size) != want);
                 digits[i + 1] = digits[i];
@@ -133,10 +133,10 @@ static void every_day_up_to_the_year_9999_is_dated_as_by_the_c_library(void **st
         assert_true(strftime(want, sizeof want, "%Y-%m-%d %j %H:%M:%S%%0", &tm) > 0);
         if (strcmp(printed(&f, 0, (int64_t)at * 1000 + 999), want) != 0)
             fail_msg("%s instead of %s", printed(&f, 0, (int64_t)at * 1000), want);
-        assert_int_equal(usher__serial_period(USHER_RESET_DAY, (int64_t)at * 1000, 0), day);
-        assert_int_equal(usher__serial_period(USHER_RESET_MONTH, (int64_t)at * 1000, 0),
+        assert_int_equal(usher__serial_period(USHER_SERIAL_RESET_DAY, (int64_t)at * 1000, 0), day);
+        assert_int_equal(usher__serial_period(USHER_SERIAL_RESET_MONTH, (int64_t)at * 1000, 0),
                          (tm.tm_year + 1900) * 12 + tm.tm_mon);
-        assert_int_equal(usher__serial_period(USHER_RESET_YEAR, (int64_t)at * 1000, 0),
+        assert_int_equal(usher__serial_period(USHER_SERIAL_RESET_YEAR, (int64_t)at * 1000, 0),
                          tm.tm_year + 1900);
     }
 }
@@ -165,11 +165,13 @@ static void date_patterns_have_a_fixed_set(void **state)
     static const struct {
         const char *pattern;
         unsigned finest;
-    } good[] = { { "", USHER_RESET_NONE },       { "%m%d", USHER_RESET_NONE },
-                 { "%Y", USHER_RESET_YEAR },     { "%y-%d", USHER_RESET_YEAR },
-                 { "%Y%m", USHER_RESET_MONTH },  { "%d.%m.%Y", USHER_RESET_DAY },
-                 { "%y%j", USHER_RESET_DAY },    { "%%Y%%m%%d", USHER_RESET_NONE },
-                 { "%H%M%S", USHER_RESET_NONE }, { "\xe5\xb9\xb4%Y", USHER_RESET_YEAR } };
+    } good[] = {
+        { "", USHER_SERIAL_RESET_NONE },       { "%m%d", USHER_SERIAL_RESET_NONE },
+        { "%Y", USHER_SERIAL_RESET_YEAR },     { "%y-%d", USHER_SERIAL_RESET_YEAR },
+        { "%Y%m", USHER_SERIAL_RESET_MONTH },  { "%d.%m.%Y", USHER_SERIAL_RESET_DAY },
+        { "%y%j", USHER_SERIAL_RESET_DAY },    { "%%Y%%m%%d", USHER_SERIAL_RESET_NONE },
+        { "%H%M%S", USHER_SERIAL_RESET_NONE }, { "\xe5\xb9\xb4%Y", USHER_SERIAL_RESET_YEAR }
+    };
 
     (void)state;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
@@ -186,7 +188,8 @@ static void date_patterns_have_a_fixed_set(void **state)
 
 static void round_trip(const struct usher__serial_format *f, int64_t k, int64_t at)
 {
-    char to[USHER_SERIAL_MAX + 1], other[USHER_SERIAL_MAX + 1], packed[USHER__SERIAL_FORMAT_MAX];
+    char to[USHER_SERIAL_TEXT_MAX + 1], other[USHER_SERIAL_TEXT_MAX + 1],
+        packed[USHER__SERIAL_FORMAT_MAX];
     struct usher_text serial = { to, usher__serial_print(f, k, at, to) };
     struct usher__packer p = { (unsigned char *)packed, sizeof packed, 0 };
     struct usher__serial_format again;
@@ -248,7 +251,9 @@ static void numbers_are_printed_and_read_at_every_edge(void **state)
         f.suffix = text("/9");
         f.date = text("%Y%m%d");
         for (f.radix = 10; f.radix <= 36; f.radix++) {
-            f.check = f.radix == 10 ? i % 6 : i % 2 != 0 ? USHER_CHECK_MOD37_2 : USHER_CHECK_NONE;
+            f.check = f.radix == 10 ? i % 6
+                      : i % 2 != 0  ? USHER_SERIAL_CHECK_MOD37_2
+                                    : USHER_SERIAL_CHECK_NONE;
             for (f.width = 0; f.width <= 40; f.width += 8)
                 round_trip(&f, edges[i], edges[i] % USHER_TIME_MAX);
         }
@@ -297,7 +302,7 @@ static void a_serial_that_was_not_printed_so_is_not_read(void **state)
     }
     t = text("A20240229018/X"); /* no step leads there */
     assert_non_null(usher__serial_parse(&f, &t, &parts));
-    f.check = USHER_CHECK_LUHN;
+    f.check = USHER_SERIAL_CHECK_LUHN;
     t = text("A20240229017/X");
     assert_non_null(usher__serial_parse(&f, &t, &parts));
     t = text(printed(&f, 1, INT64_C(1709164800000)));
@@ -330,7 +335,7 @@ static void the_limit_is_the_last_number_that_fits(void **state)
     assert_string_equal(printed(&f, 40, 0), "FFF");
     f.base = 4096;
     assert_true(usher__serial_limit(&f, INT64_MAX, 0, 0) == 0);
-    f.overflow = USHER_OVERFLOW_WIDEN;
+    f.overflow = USHER_SERIAL_OVERFLOW_WIDEN;
     assert_true(usher__serial_limit(&f, INT64_MAX, 0, 0) == (INT64_MAX - 4096) / 100);
     f = plain();
     f.width = 19;
@@ -340,10 +345,10 @@ static void the_limit_is_the_last_number_that_fits(void **state)
     f.step = USHER_SERIAL_STEP_MAX;
     assert_true(usher__serial_limit(&f, INT64_MAX, 0, 0) == INT64_C(999999999999));
     f = plain();
-    assert_true(usher__serial_limit(&f, INT64_MAX, USHER_MODE_GAPFREE, 0) ==
+    assert_true(usher__serial_limit(&f, INT64_MAX, USHER_SERIAL_MODE_GAPFREE, 0) ==
                 (INT64_C(1) << 53) - 1);
-    assert_true(usher__serial_limit(&f, INT64_MAX, USHER_MODE_GAPFREE, USHER_RESET_DAY) ==
-                (INT64_C(1) << 31) - 1);
+    assert_true(usher__serial_limit(&f, INT64_MAX, USHER_SERIAL_MODE_GAPFREE,
+                                    USHER_SERIAL_RESET_DAY) == (INT64_C(1) << 31) - 1);
 }
 
 /* ---- demand ------------------------------------------------------------------------- */

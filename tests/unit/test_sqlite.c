@@ -173,7 +173,7 @@ static struct usher_record new_record(const char *id)
 
     memset(&r, 0, sizeof r);
     r.kind = USHER_KIND_NUMBER;
-    r.state = USHER_NUMBER_IDLE_UP;
+    r.state = USHER_NUMBER_STATE_IDLE_UP;
     r.slots = 1;
     r.rank = UINT64_C(1) << 32;
     r.order = 1;
@@ -837,7 +837,7 @@ static void a_rollback_leaves_nothing(void **state)
     scope = scope_of(s, t, "desk");
     assert_int_equal(s->ops->find(t, &scope, USHER_KIND_NUMBER, &r.id, &w.record), USHER_OK);
     w.erase = false;
-    w.record.state = USHER_NUMBER_BUSY_UP;
+    w.record.state = USHER_NUMBER_STATE_BUSY_UP;
     scope.version = 9;
     scope.settings[0] = 5;
     assert_int_equal(s->ops->write(t, &scope, &w, 1), USHER_OK);
@@ -1619,7 +1619,7 @@ static void crowd_step(struct usher_record_store *s, struct usher_txn *t, struct
         i = k != CROWD ? k : i;
     }
     r = c->r[i];
-    r.state = USHER_NUMBER_IDLE_UP;
+    r.state = USHER_NUMBER_STATE_IDLE_UP;
     r.order = ++c->version;
     if (r.ref == NULL) {
         r = new_record(c->id[i]);
@@ -1701,7 +1701,7 @@ static void check_queue(struct place *p, const char *const *users, size_t n, uin
 
     (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     assert_int_equal(usher_audit(e, NULL, NULL, &found), USHER_OK);
     assert_int_equal(found, faults);
     for (size_t i = 0; i < n; i++) {
@@ -1715,7 +1715,7 @@ static void check_queue(struct place *p, const char *const *users, size_t n, uin
         c.now_ms = INT64_C(1700000000010);
         c.arg.queue.user = text(users[i]);
         assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
-        assert_int_equal(reply.of.queue.place, USHER_PLACE_QUEUE);
+        assert_int_equal(reply.of.queue.place, USHER_QUEUE_PLACE_QUEUE);
         assert_int_equal(reply.of.queue.index, i);
     }
     usher_close(e);
@@ -1766,7 +1766,7 @@ static struct usher_engine *engine_at(struct place *p)
 
     (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
     if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message(NULL));
+        fail_msg("%s", usher_message());
     return e;
 }
 
@@ -1791,7 +1791,7 @@ static void visitors(struct usher_engine *e, char *to, size_t size)
     c.given = USHER_GIVEN_NOW;
     c.now_ms = 1;
     if (usher_execute(e, &c, &r, 1) != USHER_OK || r.status != USHER_OK)
-        fail_msg("%s", usher_message(e));
+        fail_msg("%s", usher_message());
     to[0] = '\0';
     for (size_t i = 0; i < r.of.queue.n_rows; i++)
         n += (size_t)snprintf(to + n, size - n, "%.*s ", (int)r.of.queue.rows[i].user.size,
@@ -1888,7 +1888,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
         assert_string_equal(got, U31 " " U41 " c a b u2 u3 u1 ");
         assert_int_equal(usher_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
         for (int i = 0; i < 8; i++) {
-            struct usher_seat seat;
+            struct usher_queue_seat seat;
 
             assert_int_equal(usher_queue_apply(e, "desk", "new", NULL, &seat), USHER_OK);
             assert_int_equal(usher_queue_leave(e, "desk", "new"), USHER_OK);
@@ -1903,7 +1903,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
 
         assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_UNAVAILABLE);
         usher_reply_done(&r);
-        assert_non_null(strstr(usher_message(e), "corrupt file: a visit"));
+        assert_non_null(strstr(usher_message(), "corrupt file: a visit"));
     }
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
     usher_close(e);

@@ -170,7 +170,7 @@ static void an_answer_has_notices_rows_and_fields(void **state)
     assert_int_equal(r.status, USHER_OK);
     assert_false(r.repeated);
     assert_true(r.epoch == UINT64_C(0x0123456789abcdef) && r.version == 9 && r.due_ms == 43);
-    assert_int_equal(r.of.number.state, USHER_NUMBER_BUSY_UP);
+    assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(r.of.number.token == 9 && r.of.number.next_ms == -1);
     assert_string_equal(r.of.number.number, "n1");
     assert_int_equal(r.of.number.n_rows, 1);
@@ -208,19 +208,19 @@ static void an_answer_of_another_length_is_not_understood(void **state)
 
 static void a_failure_has_a_message_of_one_line(void **state)
 {
-    char text[400] = "\x92\x08\xda\x01\x2c";
+    char text[400] = "\x92\x30\xda\x01\x2c";
     struct usher_reply r;
 
     (void)state;
     assert_int_equal(unpack(USHER_NUMBER_CALL,
-                            BYTES("\x92\x08\xa4"
+                            BYTES("\x92\x30\xa4"
                                   "oops"),
                             &r),
                      USHER_OK);
     assert_int_equal(r.status, USHER_UNAVAILABLE);
     assert_string_equal(r.message, "oops");
     assert_int_equal(unpack(USHER_NUMBER_CALL,
-                            BYTES("\x92\x08\xa4"
+                            BYTES("\x92\x30\xa4"
                                   "a\nb\x7f"),
                             &r),
                      USHER_OK);
@@ -229,17 +229,22 @@ static void a_failure_has_a_message_of_one_line(void **state)
     assert_int_equal(unpack(USHER_NUMBER_CALL, text, 305, &r), USHER_OK);
     assert_int_equal(strlen(r.message), sizeof r.message - 1);
     assert_int_equal(unpack(USHER_NUMBER_CALL,
-                            BYTES("\x92\x03\xa4"
+                            BYTES("\x92\x11\xa4"
                                   "oops"),
                             &r),
                      USHER_INVALID);
     assert_int_equal(unpack(USHER_NUMBER_CALL,
-                            BYTES("\x92\x0c\xa4"
+                            BYTES("\x92\x25\xa4" /* between two that there are */
                                   "oops"),
                             &r),
                      USHER_INVALID);
     assert_int_equal(unpack(USHER_NUMBER_CALL,
-                            BYTES("\x93\x08\xa4"
+                            BYTES("\x92\x34\xa4"
+                                  "oops"),
+                            &r),
+                     USHER_INVALID);
+    assert_int_equal(unpack(USHER_NUMBER_CALL,
+                            BYTES("\x93\x30\xa4"
                                   "oops\0"),
                             &r),
                      USHER_INVALID);
@@ -247,7 +252,7 @@ static void a_failure_has_a_message_of_one_line(void **state)
 
 static void a_failure_tells_of_what_was_applied_before_it(void **state)
 {
-    static const char answer[] = "\x94\x07\xa2no\xb0"
+    static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
                                  "\x92\x9a\xcd\x01\x0e\x09\x02\x04\x09\0\x2a\xa3"
                                  "ann\xa2n1\xa0"
@@ -285,7 +290,7 @@ static void tell_epoch(void *payload, const struct usher_notice *n)
 
 static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
 {
-    static const char answer[] = "\x94\x07\xa2no\xb0"
+    static const char answer[] = "\x94\x20\xa2no\xb0"
                                  "0123456789abcdef"
                                  "\x95\xb0"
                                  "00000000000000aa"

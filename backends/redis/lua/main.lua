@@ -178,7 +178,7 @@ end
 --@torn
 if wrong then
     if by_hand then
-        local word = string.match(sub(K.STATUSES, wrong[1] * 12 + 1, wrong[1] * 12 + 12), '^%S+')
+        local word = string.match(K.STATUSES, ' ' .. wrong[1] .. '=(%l+)')
         return {'status', word, 'message', wrong[2]}
     end
     local out = {}
@@ -272,7 +272,7 @@ for i = 1, n_commands do
             answer[3], answer[4] = epoch, S.notices -- a failure, but what ended by itself before it has
         end
         if by_hand then
-            local word = string.match(sub(K.STATUSES, answer[1] * 12 + 1, answer[1] * 12 + 12), '^%S+')
+            local word = string.match(K.STATUSES, ' ' .. answer[1] .. '=(%l+)')
             if answer[1] >= K.INVALID then
                 out = {'status', word, 'message', answer[2]}
                 if answer[5] then out[5], out[6] = 'from', string.format('%.0f', answer[5]) end

@@ -76,7 +76,7 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- Where the link @r of @a, which is open, stands: strategies by number, as in enum usher_strategy.
+-- Where the link @r of @a, which is open, stands: strategies by number, as in enum usher_queue_strategy.
 function S.link_place(a, r)
     local strategy, rank, base = S.set[K.SET_STRATEGY + 1], 0, r.token
     if strategy == 0 then

@@ -741,7 +741,7 @@ function S.make_holds()
         if to ~= HELD and to ~= RETURNED then return S.erase(r) end
         r.state, r.order = to, S.version + 1
         if to == HELD then
-            r.slots, r.rank = 6, 0
+            r.slots, r.rank = r.ends ~= 0 and 6 or 4, 0
         else
             r.slots, r.rank, r.ends, r.owner = 1, S.rank(r.n2, {r.n0, r.n1}), 0, ''
         end
@@ -753,7 +753,7 @@ function S.make_holds()
         return to == RETURNED and r.token < s.rule.n4 and VOIDED or to
     end
 
-    function S.due_now(r) return r.state == HELD and r.ends <= S.now end
+    function S.due_now(r) return r.state == HELD and r.ends ~= 0 and r.ends <= S.now end
 
     function S.expire_one(s, r)
         local from, to = r.state, S.leads(s, r, K.SERIAL_E_EXPIRE)
@@ -830,7 +830,8 @@ function S.make_holds()
         local from = r.state
         S.put_counters(s)
         if r.n2 == s.period then r.n3 = S.now end
-        r.token, r.ends = S.version + 1, S.now + (a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1])
+        local lease = a[K.ARG_LEASE] or S.set[K.SET_LEASE + 1]
+        r.token, r.ends = S.version + 1, lease ~= 0 and S.now + lease or 0
         if owner then r.owner = owner end
         r.data = s.rule.data
         S.put(r, from, S.move(from, K.SERIAL_E_RESERVE))

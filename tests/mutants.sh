@@ -188,6 +188,12 @@ mutant 'a check does not look at rooms that are not in the index' src/engine/roo
     $memory 'the_index*'
 mutant 'a check does not look at entries without a room' src/engine/audit.c 's/return a->scope.noun == USHER_ROOMS \&\& r->state == USHER_ROOMS_OPEN/return a->scope.noun == USHER_ROOMS \&\& r->state > USHER_ROOMS_OPEN/' \
     $memory 'the_index*'
+mutant 'who opened a room does not look when its entry is doubted' src/engine/room_index.c 's/return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ?/return r->n_rows == 0 ?/' \
+    tests/model/test_room_index 'rooms*sqlite'
+mutant 'who opened a room does not look when its entry is gone' src/engine/room_index.c 's/return r->n_rows == 0 || r->rows->state/return r->n_rows > 0 \&\& r->rows->state/' \
+    tests/model/test_room_index 'rooms*sqlite'
+mutant 'an entry that was put since is left' src/engine/room_index.c 's/#define TIDY_TRIES 16/#define TIDY_TRIES 0/' \
+    tests/model/test_room_index 'rooms*sqlite'
 mutant 'a value ends at its first NUL' src/cli/parse.c 's/^        end == NULL ? strlen(words/        end != words[i] ? strlen(words/' \
     tests/cli/words_are_quoted_as_in_a_shell.sh
 mutant 'the order of fields is an argument' src/steps/kept.c 's/        sum += XXH3_64bits_withSeed(value.data/        sum = sum * 3 + XXH3_64bits_withSeed(value.data/' \

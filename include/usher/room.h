@@ -159,6 +159,7 @@ struct usher_room_reply {
 enum usher_rooms_state {
     USHER_ROOMS_OPENING = 1,
     USHER_ROOMS_OPEN = 2,
+    USHER_ROOMS_DOUBTED = 3, /* OPENING; meanwhile somebody saw no such room */
     USHER_ROOMS_STATE__WIDE = 0x7fffffff
 };
 

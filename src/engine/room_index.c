@@ -9,10 +9,14 @@
  *  - Before a room is opened its entry is put (OPENING), afterwards put again (OPEN).  Each put
  *    gives the entry another token.
  *  - An entry goes only after the room has been seen not to be there, under the token it had
- *    before that look, and not while it is OPENING, unless that has been so for a minute.
+ *    before that look, and not while it is OPENING, unless that has been so for a minute; it is
+ *    DOUBTED instead.
+ *  - Whose second put finds the entry DOUBTED, or gone, looks at the room again, for it may have
+ *    been closed meanwhile.  So does who is to drop an entry that was put since.
  *
- * So an entry may be left over, never missing.  What is left over is found by whoever closes
- * the room again and by `patrol`; `list` shows no room that it has not looked at.
+ * So an entry may be left over by who dies or gets no answer, never missing.  What is left over is
+ * found by whoever closes the room again and by `patrol`; `list` shows no room that it has not
+ * looked at.
  *
  * A patrol hands out rooms that are due under a lease.  The next patrol of the same worker says
  * that it is done with those it had: they are due again after the interval.  The rooms of a
@@ -35,6 +39,7 @@
 #include "engine/reply.h"
 
 #define PARTITIONS 64
+#define TIDY_TRIES 16
 #define EVERY_DEFAULT 60000
 #define LEASE_DEFAULT 30000
 
@@ -79,19 +84,6 @@ static enum usher_status ask(struct usher_engine *e, const struct asked *a,
 {
     (void)usher_execute(e, &a->c, reply, 1);
     return reply->status;
-}
-
-static void put(struct usher_engine *e, const struct usher_command *of, int64_t created_ms)
-{
-    struct asked a;
-    struct usher_reply reply;
-
-    begin(&a, USHER_ROOMS_PUT, partition_of(&of->scope), of);
-    a.c.arg.rooms.room = of->scope;
-    a.c.given |= USHER_GIVEN_ROOMS_CREATED;
-    a.c.arg.rooms.created_ms = created_ms;
-    (void)ask(e, &a, &reply);
-    usher_reply_done(&reply);
 }
 
 /* ---- several commands in one batch ------------------------------------------------- */
@@ -150,49 +142,69 @@ static void together_ask(const struct together *t)
         (void)usher_execute(t->e, t->commands, t->replies, t->n);
 }
 
-/* Drop the entries that were found in @t, if there are no such rooms.  Replies to other verbs are
- * passed over; all are done with. */
+/* The token of an entry of which it is not known that it has a room; 0: there is none such. */
+static uint64_t doubtful(enum usher_verb verb, const struct usher_reply *reply)
+{
+    const struct usher_rooms_reply *r = &reply->of.rooms;
+
+    if (reply->status != USHER_OK)
+        return 0;
+    if (verb == USHER_ROOMS_FIND)
+        return r->rows->token;
+    /* before this put somebody else found nothing to drop, or was not let */
+    return r->n_rows == 0 || r->rows->state == USHER_ROOMS_DOUBTED ? r->token : 0;
+}
+
+/* Of the entries that were found or put in @t, drop those without a room.  All replies are done
+ * with.  Who puts an entry meanwhile may have seen the room that is gone since, so it is looked at
+ * again; not for ever, a patrol finds it too. */
 static void tidy_found(struct together *t)
 {
-    struct together look = *t;
-    size_t n = 0;
+    for (int tries = 0; t->n > 0; tries++) {
+        size_t all = t->n;
 
-    /* Behind the look at its entry: the room itself, in the place of the entry. */
-    for (size_t i = 0; i < t->n; i++) {
-        struct usher_command *c = &t->commands[n];
-        bool found = t->commands[i].verb == USHER_ROOMS_FIND && t->replies[i].status == USHER_OK;
-        int64_t token = found ? (int64_t)t->replies[i].of.rooms.rows->token : 0;
+        /* Behind the look at its entry: the room itself. */
+        t->n = 0;
+        for (size_t i = 0; i < all; i++) {
+            uint64_t token = doubtful(t->commands[i].verb, &t->replies[i]);
+            struct usher_command *c, *drop;
 
-        usher_reply_done(&t->replies[i]);
-        if (!found)
-            continue;
-        t->of[n] = t->of[i];
-        t->asked[n].c = t->commands[i];
-        memcpy(t->asked[n].scope, t->asked[i].scope, sizeof t->asked[n].scope);
-        t->asked[n].c.scope.data = t->asked[n].scope;
-        t->asked[n].c.verb = USHER_ROOMS_DROP;
-        t->asked[n].c.given |= USHER_GIVEN_ROOMS_TOKEN;
-        t->asked[n].c.arg.rooms.token = token;
-        *c = t->asked[n].c;
-        memset(&c->arg, 0, sizeof c->arg);
-        c->verb = USHER_ROOM_SHOW;
-        c->given &= USHER_GIVEN_NOW;
-        c->scope = t->of[n]->scope;
-        n++;
+            usher_reply_done(&t->replies[i]);
+            if (token == 0)
+                continue;
+            drop = &t->asked[t->n].c;
+            c = together_add(t, USHER_ROOMS_DROP, t->of[i]);
+            drop->given |= USHER_GIVEN_ROOMS_TOKEN;
+            drop->arg.rooms.token = (int64_t)token;
+            memset(&c->arg, 0, sizeof c->arg);
+            c->verb = USHER_ROOM_SHOW;
+            c->scope = t->of[t->n - 1]->scope;
+        }
+        together_ask(t);
+        all = t->n;
+        t->n = 0;
+        for (size_t i = 0; i < all; i++) {
+            const struct usher_reply *r = &t->replies[i];
+            bool there = r->status != USHER_MISSING || r->epoch != 0;
+
+            usher_reply_done(&t->replies[i]);
+            if (there)
+                continue;
+            t->commands[t->n] = t->asked[i].c;
+            t->of[t->n++] = t->of[i];
+        }
+        together_ask(t);
+        all = t->n;
+        t->n = 0;
+        for (size_t i = 0; i < all; i++) {
+            bool again = t->replies[i].status == USHER_STALE && tries < TIDY_TRIES;
+
+            usher_reply_done(&t->replies[i]);
+            if (again)
+                (void)together_add(t, USHER_ROOMS_FIND, t->of[i]);
+        }
+        together_ask(t);
     }
-    look.n = n;
-    together_ask(&look);
-    t->n = 0;
-    for (size_t i = 0; i < n; i++) {
-        bool there = look.replies[i].status != USHER_MISSING || look.replies[i].epoch != 0;
-
-        usher_reply_done(&look.replies[i]);
-        if (!there)
-            t->commands[t->n++] = t->asked[i].c;
-    }
-    together_ask(t);
-    for (size_t i = 0; i < t->n; i++)
-        usher_reply_done(&t->replies[i]);
 }
 
 /* Drop the entry of the room of @of, if there is no such room. */
@@ -203,6 +215,22 @@ static void tidy(struct usher_engine *e, const struct usher_command *of)
     if (!together_open(&t, e, 1))
         return;
     (void)together_add(&t, USHER_ROOMS_FIND, of);
+    together_ask(&t);
+    tidy_found(&t);
+    together_close(&t);
+}
+
+/* The room of @of is open. */
+static void put(struct usher_engine *e, const struct usher_command *of, int64_t created_ms)
+{
+    struct together t;
+    struct usher_command *c;
+
+    if (!together_open(&t, e, 1))
+        return;
+    c = together_add(&t, USHER_ROOMS_PUT, of);
+    c->given |= USHER_GIVEN_ROOMS_CREATED;
+    c->arg.rooms.created_ms = created_ms;
     together_ask(&t);
     tidy_found(&t);
     together_close(&t);
@@ -760,7 +788,7 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
     there = state == USHER_ROOM_STATE_OPEN || state == USHER_ROOM_STATE_LOCKED;
     if (!there)
         tidy(e, &c);
-    else if (row->state == USHER_ROOMS_OPENING && !failed)
+    else if (row->state != USHER_ROOMS_OPEN && !failed)
         put(e, &c, row->created_ms); /* who opened it did not come so far */
     return there;
 }

@@ -83,7 +83,8 @@ static enum usher_status put(work *w)
         r.slots = 1u | 2u;
         c.scope->counts[COUNT_ENTRIES]++;
     }
-    r.state = USHER_ROOMS_OPENING;
+    if (r.state != USHER_ROOMS_DOUBTED)
+        r.state = USHER_ROOMS_OPENING;
     if (given(w, USHER_GIVEN_ROOMS_CREATED)) {
         r.state = USHER_ROOMS_OPEN;
         r.rank = (uint64_t)args(w)->created_ms;
@@ -99,6 +100,7 @@ static enum usher_status drop(work *w)
 {
     struct usher_record r;
     change c;
+    unsigned before;
     enum usher_status status = find(w, &r);
 
     w->reply->status = USHER_SAME;
@@ -109,14 +111,21 @@ static enum usher_status drop(work *w)
     w->reply->status = USHER_STALE;
     if ((uint64_t)args(w)->token != r.token)
         return USHER_OK;
+    before = r.state;
     w->reply->status = USHER_REFUSED;
-    if (r.state == USHER_ROOMS_OPENING && w->now < r.n[N_PUT] + OPENING_MS)
-        return USHER_OK;
+    if (before != USHER_ROOMS_OPEN && w->now < r.n[N_PUT] + OPENING_MS) {
+        if (before == USHER_ROOMS_DOUBTED)
+            return USHER_OK;
+        usher__change_begin(w, &c);
+        r.state = USHER_ROOMS_DOUBTED; /* who is opening it looks again */
+        usher__change_save(&c, &r);
+        return usher__change_commit(w, &c, USHER_ROOMS_DROP, before, r.state, &r);
+    }
     w->reply->status = USHER_OK;
     usher__change_begin(w, &c);
     usher__change_erase(&c, &r);
     c.scope->erase = --c.scope->counts[COUNT_ENTRIES] == 0;
-    return usher__change_commit(w, &c, USHER_ROOMS_DROP, r.state, 0, &r);
+    return usher__change_commit(w, &c, USHER_ROOMS_DROP, before, 0, &r);
 }
 
 static enum usher_status show(work *w)
@@ -269,7 +278,7 @@ static const char *record_fault(const struct usher_scope *scope, const struct us
 {
     if (usher__is_newer(scope, r->order) || usher__is_newer(scope, r->token))
         return "is newer than its scope";
-    if (r->kind != ENTRY || (r->state != USHER_ROOMS_OPENING && r->state != USHER_ROOMS_OPEN))
+    if (r->kind != ENTRY || r->state < USHER_ROOMS_OPENING || r->state > USHER_ROOMS_DOUBTED)
         return "is of no known kind or state";
     if (r->slots != (r->owner.size != 0 ? 7u : 3u))
         return "stands in lists that do not follow from its state";
@@ -285,12 +294,14 @@ static void tally(struct usher__tally *t, const struct usher_record *r)
 static const char *state_word(unsigned kind, unsigned state)
 {
     static const char *const words[] = {
-        [USHER_ROOMS_OPENING] = "opening", [USHER_ROOMS_OPEN] = "open"
+        [USHER_ROOMS_OPENING] = "opening",
+        [USHER_ROOMS_OPEN] = "open",
+        [USHER_ROOMS_DOUBTED] = "doubted",
     };
 
     if (kind != ENTRY)
         return NULL;
-    return state == USHER_ROOMS_OPENING || state == USHER_ROOMS_OPEN ? words[state] : "?";
+    return state >= USHER_ROOMS_OPENING && state <= USHER_ROOMS_DOUBTED ? words[state] : "?";
 }
 
 static const char *const kinds[USHER_KINDS] = { "?", "entry", "?", "?", "request", "?", "?", "?" };
@@ -298,6 +309,7 @@ static const char *const kinds[USHER_KINDS] = { "?", "entry", "?", "?", "request
 static const struct usher__constant constants[] = {
     { "OPENING", USHER_ROOMS_OPENING },
     { "OPEN", USHER_ROOMS_OPEN },
+    { "DOUBTED", USHER_ROOMS_DOUBTED },
     { "OPENING_MS", OPENING_MS },
     { "SOME", SOME },
     { NULL, 0 },

@@ -30,7 +30,7 @@ function S.put()
         r.order = S.version + 1
         S.add(K.COUNT_ENTRIES, 1)
     end
-    r.state = K.OPENING
+    if r.state ~= K.DOUBTED then r.state = K.OPENING end
     if created then r.state, r.rank = K.OPEN, created end
     r.token, r.n0, S.token = S.version + 1, S.now, S.version + 1
     S.save(r)
@@ -43,12 +43,19 @@ function S.drop_it()
     if not r then return end
     S.status = K.STALE
     if S.a[K.ARG_TOKEN] ~= r.token then return end
+    local before = r.state
     S.status = K.REFUSED
-    if r.state == K.OPENING and S.now < r.n0 + K.OPENING_MS then return end
+    if before ~= K.OPEN and S.now < r.n0 + K.OPENING_MS then
+        if before == K.DOUBTED then return end
+        r.state = K.DOUBTED -- who is opening it looks again
+        S.save(r)
+        S.commit(S.verb, before, r.state, r)
+        return
+    end
     S.status = K.OK
     S.erase(r)
     S.add(K.COUNT_ENTRIES, -1)
-    S.commit(S.verb, r.state, 0, r)
+    S.commit(S.verb, before, 0, r)
     if S.count[K.COUNT_ENTRIES + 1] == 0 then S.vanish() end
 end
 

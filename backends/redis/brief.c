@@ -150,7 +150,7 @@ bool usher__redis_brief_answer(const struct usher_command *c, const char *data, 
     reply->version = bytes_read(data + 17);
     reply->due_ms = due != NOTHING_DUE ? (int64_t)due : USHER_NEVER;
     n->state = call ? USHER_NUMBER_STATE_BUSY_UP : USHER_NUMBER_STATE_IDLE_UP;
-    n->why = USHER_NUMBER_WHY_GIVEN;
+    n->why = USHER_NUMBER_WHY_NONE;
     n->token = call ? reply->version : bytes_read(data + MORE_AT);
     n->until_ms = call ? (int64_t)bytes_read(data + MORE_AT) : 0;
     n->next_ms = -1;

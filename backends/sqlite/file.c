@@ -6,7 +6,8 @@
  * its owner (application_id) and its format (user_version).  A file of somebody else is
  * looked at by SQLite and nothing more.
  *
- * To change the format:
+ * To change the format, once 0.1 is out (before, files of older formats are refused: raise FIRST
+ * with it and change create[]):
  *   1. add 1 to USHER__SQLITE_FORMAT;
  *   2. add the step from the one before to the end of `steps`; never touch the others;
  *   3. add a file of the old format to tests/data/ and open it in test_sqlite.c.
@@ -46,7 +47,18 @@
  * record: see store.h.  list is scope.ref * 8 + kind: one number to compare where an index
  * would have two.  ord is `order`, grp is `group`.  A text that is not there is NULL.
  * The ordered lists are partial indices over `slots`: which lists a record stands in is
- * said by that number and, of the due ones, by `due` (add_due).
+ * said by that number and, of the due ones, by `due`: `ord` once more, NULL where a record is none of
+ * them.  (SQLite opens each index of which a column is set, and most changes set `ord` but nothing
+ * that the due ones stand by.)
+ *
+ * writer, gaps: which file it was that wrote the scope last, and pairs of its gaps (struct
+ * usher_gap), 16 bytes each, highest byte first, or NULL.
+ *
+ * place: the lists of which rank() is asked (kind USHER_KIND_RANKED, slot 0, by group), cut into
+ * stretches.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
+ * list, and has n records, never none.  See sqlite.c.
+ *
+ * visit: the visits that queues keep, in their order, are its first rows.
  *
  * The views are for people.  They show what is stored: a hold or a rest that has ended and
  * that no command has met since is still there.
@@ -67,7 +79,9 @@ static const char create[] =
     " s0 INTEGER NOT NULL, s1 INTEGER NOT NULL, s2 INTEGER NOT NULL, s3 INTEGER NOT NULL,"
     " s4 INTEGER NOT NULL, s5 INTEGER NOT NULL, s6 INTEGER NOT NULL, s7 INTEGER NOT NULL,"
     " s8 INTEGER NOT NULL, s9 INTEGER NOT NULL, s10 INTEGER NOT NULL, s11 INTEGER NOT NULL,"
-    " s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER NOT NULL, s15 INTEGER NOT NULL);"
+    " s12 INTEGER NOT NULL, s13 INTEGER NOT NULL, s14 INTEGER NOT NULL, s15 INTEGER NOT NULL,"
+    " writer INTEGER NOT NULL,"
+    " gaps BLOB);"
     "CREATE UNIQUE INDEX scope_name ON scope(noun, name);"
 
     "CREATE TABLE record("
@@ -84,14 +98,15 @@ static const char create[] =
     " n4 INTEGER NOT NULL, n5 INTEGER NOT NULL, n6 INTEGER NOT NULL, n7 INTEGER NOT NULL,"
     " owner TEXT,"
     " grp TEXT,"
-    " data BLOB);"
+    " data BLOB,"
+    " due INTEGER);"
     "CREATE UNIQUE INDEX record_id ON record(list, id);"
     "CREATE INDEX record_ready ON record(list, rank, ord) WHERE slots & 1;"
     "CREATE INDEX record_ready_by ON record(list, grp, rank, ord)"
     " WHERE slots & 1 AND grp IS NOT NULL;"
-    "CREATE INDEX record_due ON record(list, until_ms, ord) WHERE slots & 2;"
-    "CREATE INDEX record_due_by ON record(list, grp, until_ms, ord)"
-    " WHERE slots & 2 AND grp IS NOT NULL;"
+    "CREATE INDEX record_due ON record(list, until_ms, due) WHERE due IS NOT NULL;"
+    "CREATE INDEX record_due_by ON record(list, grp, until_ms, due)"
+    " WHERE due IS NOT NULL AND grp IS NOT NULL;"
     "CREATE INDEX record_held ON record(list, ord) WHERE slots & 4;"
     "CREATE INDEX record_held_by ON record(list, owner, ord)"
     " WHERE slots & 4 AND owner IS NOT NULL;"
@@ -100,7 +115,7 @@ static const char create[] =
     " strftime('%Y-%m-%d %H:%M:%f', clock_ms / 1000.0, 'unixepoch') AS changed,"
     " c1 AS idle_down, c2 AS idle_up, c3 AS busy_down, c4 AS busy_up, c5 AS resting,"
     " c6 AS peers, c7 AS requests, c8 AS calls, c10 AS refused,"
-    " CASE s0 WHEN 0 THEN 'longest-idle' WHEN 1 THEN 'most-recent' WHEN 2 THEN 'random'"
+    " CASE s0 WHEN 1 THEN 'longest-idle' WHEN 2 THEN 'most-recent' WHEN 3 THEN 'random'"
     " END AS \"order\","
     " s1 AS lease_ms, s2 AS rest_ms, s3 AS daily, s4 AS zone_min, s5 AS strict,"
     " s6 AS sticky_ms, s7 AS sticky_max, s8 AS requests_max"
@@ -122,14 +137,8 @@ static const char create[] =
     "CREATE VIEW request AS SELECT s.name AS pool, r.id AS request,"
     " CAST(r.data AS TEXT) AS answer,"
     " strftime('%Y-%m-%d %H:%M:%f', r.until_ms / 1000.0, 'unixepoch') AS until"
-    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 4 WHERE s.noun = 1;";
+    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 4 WHERE s.noun = 1;"
 
-/*
- * place: the lists of which rank() is asked (kind USHER_KIND_RANKED, slot 0, by group), cut into
- * stretches.  A row is one of them: it begins at (hi, ord), goes as far as the next one of its
- * list, and has n records, never none.  See sqlite.c.
- */
-static const char add_places[] =
     "CREATE TABLE place("
     " list INTEGER NOT NULL,"
     " grp TEXT NOT NULL,"
@@ -137,84 +146,16 @@ static const char add_places[] =
     " ord INTEGER NOT NULL,"
     " n INTEGER NOT NULL,"
     " PRIMARY KEY(list, grp, hi, ord)) WITHOUT ROWID;"
-    "INSERT INTO place SELECT list, grp, rank, ord, min(256, total - i) FROM"
-    " (SELECT list, grp, rank, ord,"
-    "  row_number() OVER (PARTITION BY list, grp ORDER BY rank, ord) - 1 AS i,"
-    "  count(*) OVER (PARTITION BY list, grp) AS total"
-    "  FROM record WHERE list & 7 = 3 AND slots & 1 AND grp IS NOT NULL)"
-    " WHERE i % 256 = 0;";
 
-/* The ended visits that queues keep, with the columns of a history (history.c).  data is user,
- * newline, lane: src/steps/queue.h. */
-static const char add_visits[] =
-    "CREATE VIEW visit AS SELECT r.ref AS id, s.name AS queue,"
-    " printf('%016x', s.epoch) AS epoch, r.ord AS version,"
-    " CAST(substr(r.data, 1, instr(r.data, x'0a') - 1) AS TEXT) AS user,"
-    " CAST(substr(r.data, instr(r.data, x'0a') + 1) AS TEXT) AS lane,"
-    " r.n0 AS priority, r.n1 AS since_ms, r.n2 AS applied_ms,"
-    " CASE r.state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 THEN 'timeout'"
-    " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END AS outcome,"
-    " r.owner AS agent, CASE WHEN r.n6 <> 0 THEN r.n5 || '.' || r.n6 END AS room,"
-    " nullif(r.n3, 0) AS seated_ms, r.n4 AS ended_ms,"
-    " CASE r.n3 WHEN 0 THEN r.n4 ELSE r.n3 END - r.n2 AS wait_ms,"
-    " CASE r.n3 WHEN 0 THEN 0 ELSE r.n4 - r.n3 END AS talk_ms"
-    " FROM scope s JOIN record r ON r.list = s.ref * 8 + 7 WHERE s.noun = 2;";
-
-/*
- * The view becomes a table: the visits that queues keep, in their order, are its first rows.  Those
- * of before format 3 have their texts as MessagePack: 92, and for each a5 (five bytes) or d9 20
- * (32, one byte more than fits into the other).  u and l: where user and lane begin.  One that
- * cannot be read is left out.
- *
- * And `ord` gets a second column for the due ones, NULL where a record is none of them: SQLite opens
- * each index of which a column is set, and most changes set `ord` but nothing that the due ones
- * stand by.
- */
-#define HEX_DIGIT(at) "instr('123456789ABCDEF', substr(h, " at ", 1))"
-#define BYTE_BEFORE(at) "(16 * " HEX_DIGIT("2 * " at " - 3") " + " HEX_DIGIT("2 * " at " - 2") ")"
-static const char add_visit_rows_and_due[] =
-    "DROP VIEW visit;"
-    USHER__VISIT_TABLE
-    "INSERT OR IGNORE INTO visit (" USHER__VISIT_COLUMNS ") WITH"
-    " kept AS (SELECT s.name AS queue, s.epoch AS epoch, r.*, hex(r.data) AS h,"
-    "  substr(r.data, 1, 1) = x'92' AS packed"
-    "  FROM scope s JOIN record r ON r.list = s.ref * 8 + 7 WHERE s.noun = 2),"
-    " begun AS (SELECT *, CASE WHEN NOT packed THEN 1"
-    "  WHEN substr(h, 3, 2) = 'D9' THEN 4 ELSE 3 END AS u FROM kept),"
-    " sized AS (SELECT *, CASE WHEN NOT packed THEN instr(data, x'0a') - 1"
-    "  ELSE " BYTE_BEFORE("u") " - CASE u WHEN 3 THEN 160 ELSE 0 END END AS size FROM begun),"
-    " told AS (SELECT *, u + size + CASE WHEN packed AND substr(h, 2 * (u + size) - 1, 2) = 'D9'"
-    "  THEN 2 ELSE 1 END AS l FROM sized)"
-    " SELECT queue, printf('%016x', epoch), ord, CAST(substr(data, u, size) AS TEXT),"
-    " CAST(substr(data, l) AS TEXT), n0, n1, n2,"
-    " CASE state WHEN 1 THEN 'seated' WHEN 2 THEN 'left' WHEN 3 THEN 'lost' WHEN 4 THEN 'timeout'"
-    " WHEN 5 THEN 'dropped' WHEN 6 THEN 'cut' WHEN 7 THEN 'freed' END,"
-    " owner, CASE WHEN n6 <> 0 THEN printf('%016x.%d.%d', epoch, n5, n6) END, nullif(n3, 0), n4,"
-    " CASE n3 WHEN 0 THEN n4 ELSE n3 END - n2, CASE n3 WHEN 0 THEN 0 ELSE n4 - n3 END"
-    " FROM told WHERE size > 0 ORDER BY list, ord;"
-    "ALTER TABLE record ADD COLUMN due INTEGER;"
-    "UPDATE record SET due = ord WHERE slots & 2;"
-    "DROP INDEX record_due;"
-    "DROP INDEX record_due_by;"
-    "CREATE INDEX record_due ON record(list, until_ms, due) WHERE due IS NOT NULL;"
-    "CREATE INDEX record_due_by ON record(list, grp, until_ms, due)"
-    " WHERE due IS NOT NULL AND grp IS NOT NULL;";
-
-/* Which file it was that wrote the scope last, and pairs of its gaps (struct usher_gap), 16 bytes
- * each, highest byte first; 0 and NULL for those of before: the next change takes them over. */
-static const char add_writer[] =
-    "ALTER TABLE scope ADD COLUMN writer INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE scope ADD COLUMN gaps BLOB;"
-    /* since when a room's log has all, and what each of its changes follows on */
-    "UPDATE scope SET c14 = version - c6 WHERE noun = 3;"
-    "UPDATE record SET n0 = ord - 1"
-    " WHERE list & 7 = 6 AND list >> 3 IN (SELECT ref FROM scope WHERE noun = 3);";
+    USHER__VISIT_TABLE;
 
 /* clang-format on */
 
-/* steps[n] leads from format n to n + 1. */
-static const char *const steps[USHER__SQLITE_FORMAT] = { create, add_places, add_visits,
-                                                         add_visit_rows_and_due, add_writer };
+/* What create[] makes. */
+#define FIRST 6
+
+/* steps[n] leads from format FIRST + n - 1 to the next, and the first one from nothing. */
+static const char *const steps[USHER__SQLITE_FORMAT - FIRST + 1] = { create };
 
 /* ---- messages --------------------------------------------------------------------- */
 
@@ -407,6 +348,12 @@ static enum usher_status identify(sqlite3 *db, int64_t *ret_format, char message
         usher__sqlite_say(message, "the database belongs to another program");
         return USHER_INVALID;
     }
+    if (format < FIRST) {
+        usher__sqlite_say(message,
+                          "the file is of a version before 0.1 (format %lld): make it anew",
+                          (long long)format);
+        return USHER_INVALID;
+    }
     if (format > USHER__SQLITE_FORMAT) {
         usher__sqlite_say(message, "the file has format %lld, this version knows up to %d",
                           (long long)format, USHER__SQLITE_FORMAT);
@@ -439,8 +386,10 @@ static enum usher_status migrate(sqlite3 *db, char message[192])
     /* somebody may have been faster */
     status = identify(db, &format, message);
     if (status == USHER_OK && format < USHER__SQLITE_FORMAT) {
-        while (rc == SQLITE_OK && format < USHER__SQLITE_FORMAT)
-            rc = execute(db, steps[format++]);
+        size_t step = format != 0 ? (size_t)(format - FIRST + 1) : 0;
+
+        while (rc == SQLITE_OK && step < sizeof steps / sizeof *steps)
+            rc = execute(db, steps[step++]);
         (void)snprintf(marks, sizeof marks, "PRAGMA application_id = %d; PRAGMA user_version = %d",
                        USHER__SQLITE_APPLICATION, USHER__SQLITE_FORMAT);
         if (rc == SQLITE_OK)

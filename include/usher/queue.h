@@ -80,26 +80,26 @@ enum usher_queue_why {
 };
 
 enum usher_queue_trigger {
-    USHER_QUEUE_TRIGGER_AUTO = 0,  /* on arrival and as soon as an agent is open */
-    USHER_QUEUE_TRIGGER_TIMER = 1, /* by `match` only */
-    USHER_QUEUE_TRIGGER_PULL = 2,  /* by `pull` only */
+    USHER_QUEUE_TRIGGER_AUTO = 1,  /* on arrival and as soon as an agent is open */
+    USHER_QUEUE_TRIGGER_TIMER = 2, /* by `match` only */
+    USHER_QUEUE_TRIGGER_PULL = 3,  /* by `pull` only */
     USHER_QUEUE_TRIGGER__WIDE = 0x7fffffff
 };
 
 enum usher_queue_strategy {
-    USHER_QUEUE_STRATEGY_LONGEST_IDLE = 0,  /* idle ones before those with a user, then since when
+    USHER_QUEUE_STRATEGY_LONGEST_IDLE = 1,  /* idle ones before those with a user, then since when
                                              * they are open */
-    USHER_QUEUE_STRATEGY_ROUND_ROBIN = 1,   /* whose last match is the longest ago */
-    USHER_QUEUE_STRATEGY_FEWEST_SERVED = 2, /* users seated since login */
-    USHER_QUEUE_STRATEGY_LEAST_BUSY = 3,    /* rooms in use */
-    USHER_QUEUE_STRATEGY_LEVEL = 4,         /* lower level first */
-    USHER_QUEUE_STRATEGY_RANDOM = 5,        /* drawn from the version; alike on all stores */
+    USHER_QUEUE_STRATEGY_ROUND_ROBIN = 2,   /* whose last match is the longest ago */
+    USHER_QUEUE_STRATEGY_FEWEST_SERVED = 3, /* users seated since login */
+    USHER_QUEUE_STRATEGY_LEAST_BUSY = 4,    /* rooms in use */
+    USHER_QUEUE_STRATEGY_LEVEL = 5,         /* lower level first */
+    USHER_QUEUE_STRATEGY_RANDOM = 6,        /* drawn from the version; alike on all stores */
     USHER_QUEUE_STRATEGY__WIDE = 0x7fffffff
 };
 
 enum usher_queue_requeue {
-    USHER_QUEUE_REQUEUE_FRONT = 0, /* users of an agent that is gone wait again, at their place */
-    USHER_QUEUE_REQUEUE_DROP = 1,  /* they leave, but for those only offered to it */
+    USHER_QUEUE_REQUEUE_FRONT = 1, /* users of an agent that is gone wait again, at their place */
+    USHER_QUEUE_REQUEUE_DROP = 2,  /* they leave, but for those only offered to it */
     USHER_QUEUE_REQUEUE__WIDE = 0x7fffffff
 };
 

@@ -56,21 +56,21 @@ enum usher_serial_reset {
 
 /* The date in a serial is that of the */
 enum usher_serial_stamp {
-    USHER_SERIAL_STAMP_TAKE = 0,
-    USHER_SERIAL_STAMP_FILL = 1,
+    USHER_SERIAL_STAMP_TAKE = 1,
+    USHER_SERIAL_STAMP_FILL = 2,
     USHER_SERIAL_STAMP__WIDE = 0x7fffffff
 };
 
 enum usher_serial_mode {
-    USHER_SERIAL_MODE_QUEUE = 0,
-    USHER_SERIAL_MODE_GAPFREE = 1,
+    USHER_SERIAL_MODE_QUEUE = 1,
+    USHER_SERIAL_MODE_GAPFREE = 2,
     USHER_SERIAL_MODE__WIDE = 0x7fffffff
 };
 
 /* A number that has more digits than `width`: */
 enum usher_serial_overflow {
-    USHER_SERIAL_OVERFLOW_REFUSE = 0, /* is never made: the rule is exhausted */
-    USHER_SERIAL_OVERFLOW_WIDEN = 1,
+    USHER_SERIAL_OVERFLOW_REFUSE = 1, /* is never made: the rule is exhausted */
+    USHER_SERIAL_OVERFLOW_WIDEN = 2,
     USHER_SERIAL_OVERFLOW__WIDE = 0x7fffffff
 };
 

@@ -374,19 +374,19 @@ enum usher_number_state {
 
 /* Why a call got no number. */
 enum usher_number_why {
-    USHER_NUMBER_WHY_NONE = 0,    /* the pool (or the groups asked for) has no number */
-    USHER_NUMBER_WHY_BUSY = 1,    /* at least one is busy and registered: it will come back */
-    USHER_NUMBER_WHY_DOWN = 2,    /* all are unregistered */
-    USHER_NUMBER_WHY_RESTING = 3, /* none busy, at least one rests */
-    USHER_NUMBER_WHY_CAPPED = 4,  /* nor rests, at least one has had its calls of the day */
-    USHER_NUMBER_WHY_GIVEN = 255, /* no such question: a number was given, or not a call */
+    USHER_NUMBER_WHY_NONE = 0,      /* no such question: a number was given, or not a call */
+    USHER_NUMBER_WHY_NO_NUMBER = 1, /* the pool (or the groups asked for) has no number */
+    USHER_NUMBER_WHY_BUSY = 2,      /* at least one is busy and registered: it will come back */
+    USHER_NUMBER_WHY_DOWN = 3,      /* all are unregistered */
+    USHER_NUMBER_WHY_RESTING = 4,   /* none busy, at least one rests */
+    USHER_NUMBER_WHY_CAPPED = 5,    /* nor rests, at least one has had its calls of the day */
     USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 
 enum usher_number_order {
-    USHER_NUMBER_ORDER_LONGEST_IDLE = 0, /* first in, first out, by release */
-    USHER_NUMBER_ORDER_MOST_RECENT = 1,
-    USHER_NUMBER_ORDER_RANDOM = 2, /* uniform, drawn from the version; alike on all stores */
+    USHER_NUMBER_ORDER_LONGEST_IDLE = 1, /* first in, first out, by release */
+    USHER_NUMBER_ORDER_MOST_RECENT = 2,
+    USHER_NUMBER_ORDER_RANDOM = 3, /* uniform, drawn from the version; alike on all stores */
     USHER_NUMBER_ORDER__WIDE = 0x7fffffff
 };
 
@@ -515,7 +515,7 @@ struct usher_number_row {
 
 struct usher_number_reply {
     enum usher_number_state state; /* of the number, after the command */
-    enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_GIVEN */
+    enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_NONE */
     uint64_t token;                /* of the hold; `stale`: the current one */
     int64_t until_ms;
     /* Nothing gets free by itself before then: ask again; -1: nothing will.  (A number is free

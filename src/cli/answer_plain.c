@@ -72,7 +72,7 @@ static void row(FILE *out, const struct usher_number_row *r)
 static void call(FILE *out, const struct usher_command *command, const struct usher_reply *reply)
 {
     static const char *const empty[] = {
-        [USHER_NUMBER_WHY_NONE] = "there are no numbers",
+        [USHER_NUMBER_WHY_NO_NUMBER] = "there are no numbers",
         [USHER_NUMBER_WHY_BUSY] = "all are busy",
         [USHER_NUMBER_WHY_DOWN] = "none is registered",
         [USHER_NUMBER_WHY_RESTING] = "all rest",

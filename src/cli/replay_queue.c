@@ -680,6 +680,8 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
     c.given |= USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_TRIGGER | USHER_GIVEN_QUEUE_STRATEGY |
                USHER_GIVEN_QUEUE_OFFER | USHER_GIVEN_QUEUE_WRAPUP | USHER_GIVEN_QUEUE_LIMIT |
                USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE | USHER_GIVEN_QUEUE_HISTORY;
+    c.arg.queue.trigger = USHER_QUEUE_TRIGGER_AUTO;
+    c.arg.queue.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
     usher__run_batch(r->engine, &c, &reply, 1);
     usher_reply_done(&reply);
     *ret_version = reply.version;

@@ -427,7 +427,8 @@ bool usher__serial_unpack(const struct usher_text *data, struct usher__serial_fo
            unpack_int(&u, 0, USHER_SERIAL_WIDTH_MAX, &ret->width) &&
            unpack_int(&u, 10, 36, &ret->radix) &&
            unpack_int(&u, 0, USHER_SERIAL_CHECK_VERHOEFF, &ret->check) &&
-           unpack_int(&u, 0, USHER_SERIAL_OVERFLOW_WIDEN, &ret->overflow) &&
+           unpack_int(&u, USHER_SERIAL_OVERFLOW_REFUSE, USHER_SERIAL_OVERFLOW_WIDEN,
+                      &ret->overflow) &&
            unpack_int(&u, -1440, 1440, &ret->zone_min);
 }
 

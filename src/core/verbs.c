@@ -11,23 +11,24 @@
 #define COMMUTES USHER__COMMUTES
 #define PLACED USHER__PLACED
 
-const char *const usher__order_words[] = { "longest-idle", "most-recent", "random", NULL };
+/* Codes that are settings begin at 1, for 0 is what is not given. */
+const char *const usher__order_words[] = { "?", "longest-idle", "most-recent", "random", NULL };
 
 const char *const usher__check_words[] = { "none", "luhn",     "mod11-2", "mod37-2",
                                            "damm", "verhoeff", NULL };
 const char *const usher__reset_words[] = { "none", "day", "month", "year", NULL };
-const char *const usher__stamp_words[] = { "take", "fill", NULL };
-const char *const usher__mode_words[] = { "queue", "gapfree", NULL };
-const char *const usher__overflow_words[] = { "refuse", "widen", NULL };
+const char *const usher__stamp_words[] = { "?", "take", "fill", NULL };
+const char *const usher__mode_words[] = { "?", "queue", "gapfree", NULL };
+const char *const usher__overflow_words[] = { "?", "refuse", "widen", NULL };
 
 #define USHER_GIVEN_0 0 /* texts have no bit */
 #define USHER_GIVEN_ROOM_0 0
 #define USHER_GIVEN_SERIAL_0 0
-const char *const usher__trigger_words[] = { "auto", "timer", "pull", NULL };
+const char *const usher__trigger_words[] = { "?", "auto", "timer", "pull", NULL };
 const char *const usher__strategy_words[] = {
-    "longest-idle", "round-robin", "fewest-served", "least-busy", "level", "random", NULL
+    "?", "longest-idle", "round-robin", "fewest-served", "least-busy", "level", "random", NULL
 };
-const char *const usher__requeue_words[] = { "front", "drop", NULL };
+const char *const usher__requeue_words[] = { "?", "front", "drop", NULL };
 const char *const usher__user_state_words[] = {
 #define S(name, code, word, text) [code] = word,
 #include "user.def"
@@ -228,7 +229,7 @@ static const char *const status_texts[] = {
     USHER_STATUS_MAP(X)
 #undef X
 };
-static const char *const why_words[] = { "none", "busy", "down", "resting", "capped" };
+static const char *const why_words[] = { "?", "none", "busy", "down", "resting", "capped" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 
@@ -260,7 +261,7 @@ const char *usher_number_why_word(enum usher_number_why why)
 
 const char *usher_number_order_word(enum usher_number_order order)
 {
-    return (unsigned)order < 3 ? usher__order_words[order] : "?";
+    return (unsigned)order <= USHER_NUMBER_ORDER_RANDOM ? usher__order_words[order] : "?";
 }
 
 static const char *const agent_state_words[] = {

@@ -33,7 +33,7 @@ static void explain_empty(const struct usher_reply *reply)
 {
     const struct usher_number_reply *n = &reply->of.number;
 
-    if (n->why == USHER_NUMBER_WHY_GIVEN)
+    if (n->why == USHER_NUMBER_WHY_NONE)
         return;
     if (n->next_ms >= 0)
         usher__message_set("number call: %s: %s, next at %lld", usher_status_text(reply->status),

@@ -135,7 +135,7 @@ void usher_reply_done(struct usher_reply *reply)
 static void number_init(struct usher_number_reply *n)
 {
     memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
-    n->why = USHER_NUMBER_WHY_GIVEN;
+    n->why = USHER_NUMBER_WHY_NONE;
     n->next_ms = -1;
     n->n_rows = 0;
     n->rows = NULL;

@@ -142,10 +142,22 @@ static void put_bits(struct out *o, uint32_t bits)
 /* In a command's array, the arguments begin here: usher_command_pack(). */
 #define FIRST_ARGUMENT 7
 
+/* ORDER_RANDOM and its like: the codes of an argument that is one of words. */
+static void codes_lua(struct out *o, const struct usher__arg *arg)
+{
+    char prefix[40];
+
+    if (arg->type != USHER__ARG_WORD)
+        return;
+    (void)snprintf(prefix, sizeof prefix, "%s_", arg->name);
+    for (int64_t code = arg->min; code <= arg->max; code++)
+        put_int(o, prefix, arg->words[code], (long long)code);
+}
+
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
-    put(o, "local NOUN = '%s'\nlocal FORMAT = 4\nlocal STATUSES = '", noun->word);
+    put(o, "local NOUN = '%s'\nlocal FORMAT = 5\nlocal STATUSES = '", noun->word);
     for (unsigned s = 0; s <= USHER_NOMEM; s++)
         if (usher__is_status(s))
             put(o, " %u=%s", s, usher_status_word((enum usher_status)s));
@@ -181,6 +193,8 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    for (unsigned i = 0; i < noun->n_args; i++)
+        codes_lua(o, &noun->args[i]);
     put_int(o, "", "GAPS", USHER_GAPS);
     put_int(o, "", "TIME_MAX", USHER_TIME_MAX);
     put_int(o, "", "SKEW_DEFAULT", USHER_SKEW_DEFAULT);
@@ -258,7 +272,7 @@ static void number_lua(struct out *o)
         put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
     put(o, "'\nlocal WHYS = '");
     for (unsigned w = 0; w <= USHER_NUMBER_WHY_CAPPED; w++)
-        put(o, "%-8s", usher_number_why_word((enum usher_number_why)w));
+        put(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
     put(o, "'\nlocal MOVES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         for (unsigned e = 0; e < USHER__NUMBER_EVENTS; e++)
@@ -285,9 +299,10 @@ static void number_lua(struct out *o)
         put_int(o, "", usher__number_event_word(e), e);
     for (unsigned c = 0; c < USHER__CLAIMS; c++)
         put_int(o, "", usher__claim_word(c), c);
-    for (unsigned w = 0; w <= USHER_NUMBER_WHY_CAPPED; w++)
+    put_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
+    put_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
+    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_CAPPED; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
-    put_int(o, "WHY_", "GIVEN", USHER_NUMBER_WHY_GIVEN);
 }
 
 /* ---- machines ---------------------------------------------------------------------- */

@@ -35,6 +35,7 @@ static void defaults(struct usher_scope *scope)
 {
     memset(scope->counts, 0, sizeof scope->counts);
     memset(scope->settings, 0, sizeof scope->settings);
+    scope->settings[USHER__SET_ORDER] = USHER_NUMBER_ORDER_LONGEST_IDLE;
     scope->settings[USHER__SET_STICKY_MS] = STICKY_MS;
     scope->settings[USHER__SET_STICKY_MAX] = STICKY_MAX;
     scope->settings[USHER__SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
@@ -678,7 +679,7 @@ static enum usher_status exhausted(work *w)
     if (status != USHER_OK)
         return status;
     w->reply->status = USHER_EMPTY;
-    n->why = of.total == 0    ? USHER_NUMBER_WHY_NONE
+    n->why = of.total == 0    ? USHER_NUMBER_WHY_NO_NUMBER
              : of.busy_up > 0 ? USHER_NUMBER_WHY_BUSY
              : of.rests > 0   ? USHER_NUMBER_WHY_RESTING
              : of.capped      ? USHER_NUMBER_WHY_CAPPED
@@ -1563,7 +1564,8 @@ static const char *scope_fault(const struct usher_scope *scope)
                               set[USHER__SET_STICKY_MAX] | set[USHER__SET_REQUESTS]);
 
     _Static_assert(USHER__SETTINGS == 9, "each setting is looked at");
-    if (set[USHER__SET_ORDER] < 0 || set[USHER__SET_ORDER] > USHER_NUMBER_ORDER_RANDOM)
+    if (set[USHER__SET_ORDER] < USHER_NUMBER_ORDER_LONGEST_IDLE ||
+        set[USHER__SET_ORDER] > USHER_NUMBER_ORDER_RANDOM)
         return "an order";
     if (any >> SPAN_BITS != 0)
         return "a setting";

@@ -272,6 +272,9 @@ static void defaults(struct usher_scope *scope)
     memset(scope->counts, 0, sizeof scope->counts);
     memset(scope->settings, 0, sizeof scope->settings);
     scope->settings[SET_TTL] = 15000;
+    scope->settings[SET_TRIGGER] = USHER_QUEUE_TRIGGER_AUTO;
+    scope->settings[SET_STRATEGY] = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
+    scope->settings[SET_REQUEUE] = USHER_QUEUE_REQUEUE_FRONT;
     scope->settings[SET_HISTORY] = 1000;
     scope->settings[SET_SERVICE] = 20000;
     scope->settings[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
@@ -299,7 +302,6 @@ static const struct usher__constant constants[] = {
     { "ABSENT_MAX", ABSENT_MAX },
     { "CAPACITY_MAX", USHER_QUEUE_CAPACITY_MAX },
     { "PRIORITY_MAX", USHER_QUEUE_PRIORITY_MAX },
-    { "STRATEGY_MAX", USHER_QUEUE_STRATEGY_RANDOM },
     { "LANES_MAX", USHER_QUEUE_LANES_MAX },
     { "REJECTS_MAX", USHER_QUEUE_REJECTS_MAX },
     { "PLACE_MAX", USHER_QUEUE_TIME_MAX },

@@ -18,8 +18,11 @@ const char *usher__queue_scope_fault(const struct usher_scope *scope)
     for (int i = 0; i < SETTINGS; i++)
         if (i != SET_ZONE && (scope->settings[i] < 0 || scope->settings[i] > USHER_SPAN_MAX))
             return "a setting";
-    if (scope->settings[SET_TRIGGER] > USHER_QUEUE_TRIGGER_PULL ||
+    if (scope->settings[SET_TRIGGER] < USHER_QUEUE_TRIGGER_AUTO ||
+        scope->settings[SET_TRIGGER] > USHER_QUEUE_TRIGGER_PULL ||
+        scope->settings[SET_STRATEGY] < USHER_QUEUE_STRATEGY_LONGEST_IDLE ||
         scope->settings[SET_STRATEGY] > USHER_QUEUE_STRATEGY_RANDOM ||
+        scope->settings[SET_REQUEUE] < USHER_QUEUE_REQUEUE_FRONT ||
         scope->settings[SET_REQUEUE] > USHER_QUEUE_REQUEUE_DROP)
         return "a setting";
     return zone < -ZONE_MAX || zone > ZONE_MAX ? "a time zone" : NULL;

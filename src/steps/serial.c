@@ -101,6 +101,8 @@ static void defaults(struct usher_scope *scope)
     set_pair(set + SET_MAX, INT64_MAX);
     set_pair(set + SET_START, 1);
     set[SET_BATCH] = BATCH;
+    set[SET_STAMP] = USHER_SERIAL_STAMP_TAKE;
+    set[SET_MODE] = USHER_SERIAL_MODE_QUEUE;
     set[SET_LEASE] = LEASE_MS;
     set[SET_REQUESTS] = USHER__REQUESTS_DEFAULT;
 }
@@ -1534,6 +1536,7 @@ static enum usher_status rule(work *w)
     memset(&was, 0, sizeof was);
     was.step = 1;
     was.radix = 10;
+    was.overflow = USHER_SERIAL_OVERFLOW_REFUSE;
     memcpy(set, old, sizeof set);
     if (exists) {
         status = load(w, &s);

@@ -63,7 +63,7 @@ static const struct typed {
         { "find hall now 1000", "ok" },
         { "find none now 1000", "missing" } } },
     { "serial",
-      { { "rule width 4 mode 1 now 1000", "ok" },
+      { { "rule width 4 mode 2 now 1000", "ok" },
         { "reserve owner ann now 1000", "ok" },
         { "confirm 0001 token 2 now 2000", "ok" },
         { "holds now 2000", "ok" } } },

@@ -375,7 +375,7 @@ static void a_number_that_comes_back_is_new(void **state)
     assert_int_equal(f->r.of.number.rows[0].calls_today, 1);
     ok(f, "reg desk n1");
     empty(f, "call desk group=a");
-    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NO_NUMBER);
     assert_given(f, "desk group=b", "n1");
     empty(f, "call desk");
 }
@@ -413,7 +413,7 @@ static void a_pool_that_is_not_there_has_nothing(void **state)
     missing(f, "free desk number=n1");
     same(f, "del desk n1");
     empty(f, "call desk owner=ann");
-    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NO_NUMBER);
     assert_int_equal(f->r.of.number.next_ms, -1);
     assert_int_equal(f->r.epoch, 0);
     /* and none of these made it */
@@ -528,7 +528,7 @@ static void a_call_gives_number_token_and_deadline(void **state)
     assert_string_equal(f->r.of.number.number, "n1");
     assert_int_equal(f->r.of.number.number_size, 2);
     assert_int_equal(f->r.of.number.until_ms, 0);
-    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_GIVEN);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
     assert_string_equal(f->r.message, "");
     ok(f, "set desk lease=60000");
     ok(f, "call desk owner=bob");
@@ -1635,7 +1635,7 @@ static void next_is_the_first_of_rests_holds_and_midnight(void **state)
     numbers(f, 4);
     ok(f, "call desk number=n1");
     ok(f, "hangup desk n1 rest=0");
-    empty_at(f, "desk group=none", -1); /* USHER_NUMBER_WHY_NONE */
+    empty_at(f, "desk group=none", -1); /* USHER_NUMBER_WHY_NO_NUMBER */
     ok(f, "call desk number=n2 lease=7000");
     ok(f, "call desk number=n3");
     ok(f, "call desk number=n4");
@@ -1777,7 +1777,7 @@ static void groups_are_tried_in_order(void **state)
     empty(f, "call desk group=a,b");
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_BUSY);
     empty(f, "call desk group=c");
-    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NO_NUMBER);
     ok(f, "hangup desk b1");
     assert_given(f, "desk group=c,b,a", "b1");
     assert_given(f, "desk group=*,a", "none");
@@ -1914,7 +1914,7 @@ static void an_empty_pool_says_why_and_until_when(void **state)
 
     ok(f, "set desk lease=0");
     empty(f, "call desk");
-    assert_int_equal(n->why, USHER_NUMBER_WHY_NONE);
+    assert_int_equal(n->why, USHER_NUMBER_WHY_NO_NUMBER);
     assert_int_equal(n->next_ms, -1);
     ok(f, "add desk n1");
     empty(f, "call desk");
@@ -2770,8 +2770,8 @@ static void wrong_arguments_are_named(void **state)
         { C(LIST, INT(MAX, max, 0)), "max" },
         { C(LIST, INT(MAX, max, USHER_LIST_MAX + 1)), "max" },
         { C(SWEEP, INT(MAX, max, INT64_MIN)), "max" },
-        { C(SET, INT(ORDER, order, 3)), "order" },
-        { C(SET, INT(ORDER, order, -1)), "order" },
+        { C(SET, INT(ORDER, order, 4)), "order" },
+        { C(SET, INT(ORDER, order, 0)), "order" },
         { C(SET, INT(DAILY, daily, -1)), "daily" },
         { C(SET, INT(DAILY, daily, 1000000001)), "daily" },
         { C(SET, INT(ZONE, zone_min, 1441)), "zone" },
@@ -2813,7 +2813,7 @@ static void wrong_arguments_are_named(void **state)
                      f->r.message, wrong[i].names);
         assert_int_equal(f->r.epoch, 0);
         assert_int_equal(f->r.version, 0);
-        assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_GIVEN);
+        assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_NONE);
         assert_int_equal(f->r.of.number.next_ms, -1);
     }
     digest(f, "desk", after);

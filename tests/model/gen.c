@@ -452,7 +452,7 @@ static void give_settings(struct gen *g, struct gen_command *q)
         if (rng_chance(r, g->request))
             q->c.given |= USHER_GIVEN_REQUESTS;
     } while ((q->c.given & SETTINGS) == 0);
-    a->order = (int64_t)rng_below(r, 3);
+    a->order = 1 + (int64_t)rng_below(r, 3);
     a->lease_ms = span(g);
     a->rest_ms = rng_chance(r, 40) ? 0 : span(g);
     a->daily = (int64_t)rng_below(r, 4);

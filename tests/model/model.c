@@ -88,7 +88,7 @@ static bool arguments_right(const struct usher_command *c)
         !in(c, USHER_GIVEN_REST, a->rest_ms, 0, USHER_SPAN_MAX) ||
         !in(c, USHER_GIVEN_STATE, a->state, 1, 5) || !in(c, USHER_GIVEN_ALL, a->all, 1, 1) ||
         !in(c, USHER_GIVEN_MAX, a->max, 1, USHER_LIST_MAX) ||
-        !in(c, USHER_GIVEN_ORDER, a->order, 0, 2) ||
+        !in(c, USHER_GIVEN_ORDER, a->order, 1, 3) ||
         !in(c, USHER_GIVEN_DAILY, a->daily, 0, 1000000000) ||
         !in(c, USHER_GIVEN_ZONE, a->zone_min, -1440, 1440) ||
         !in(c, USHER_GIVEN_STRICT, a->strict, 0, 1) ||
@@ -790,7 +790,7 @@ static enum usher_status nothing_free(struct work *w)
             r->next_ms = soonest(r->next_ms, midnight_after(w->p, w->now));
         }
     }
-    r->why = total == 0     ? USHER_NUMBER_WHY_NONE
+    r->why = total == 0     ? USHER_NUMBER_WHY_NO_NUMBER
              : busy_up > 0  ? USHER_NUMBER_WHY_BUSY
              : rest > 0     ? USHER_NUMBER_WHY_RESTING
              : have_had > 0 ? USHER_NUMBER_WHY_CAPPED
@@ -1302,7 +1302,7 @@ void model_execute(struct model *m, const struct usher_command *c, struct usher_
     struct work w = { m, NULL, NULL, c, &c->arg.number, r, c->now_ms };
 
     memset(r, 0, sizeof *r);
-    r->of.number.why = USHER_NUMBER_WHY_GIVEN;
+    r->of.number.why = USHER_NUMBER_WHY_NONE;
     r->of.number.next_ms = -1;
     if (!arguments_right(c)) {
         r->status = USHER_INVALID;
@@ -1313,6 +1313,7 @@ void model_execute(struct model *m, const struct usher_command *c, struct usher_
         m->pools = grown(m->pools, m->n_pools, sizeof *m->pools);
         p = &m->pools[m->n_pools++];
         p->name = text_of(c->scope.data, c->scope.size);
+        p->set.order = USHER_NUMBER_ORDER_LONGEST_IDLE;
         p->set.sticky_ms = 7 * DAY;
         p->set.sticky_max = 10000;
         p->set.requests = 10000;

@@ -200,14 +200,14 @@ static void give_settings(struct queue_gen *g, struct usher_command *c)
     for (uint64_t n = 1 + rng_below(r, 4); n > 0; n--)
         c->given |= bits[rng_below(r, sizeof bits / sizeof *bits)];
     a->ttl_ms = rng_chance(r, 30) ? 0 : span(g);
-    a->trigger = rng_chance(r, 70) ? 0 : (int64_t)rng_below(r, 3);
-    a->strategy = (int64_t)rng_below(r, 6);
+    a->trigger = rng_chance(r, 70) ? USHER_QUEUE_TRIGGER_AUTO : 1 + (int64_t)rng_below(r, 3);
+    a->strategy = 1 + (int64_t)rng_below(r, 6);
     a->offer_ms = rng_chance(r, 40) ? 0 : span(g);
     a->wrapup_ms = rng_chance(r, 40) ? 0 : span(g);
     a->limit = rng_chance(r, 50) ? 0 : (int64_t)rng_below(r, 6);
     a->maxwait_ms = rng_chance(r, 50) ? 0 : span(g);
     a->grace_ms = rng_chance(r, 40) ? 0 : span(g);
-    a->requeue = rng_chance(r, 30);
+    a->requeue = rng_chance(r, 30) ? USHER_QUEUE_REQUEUE_DROP : USHER_QUEUE_REQUEUE_FRONT;
     a->history = (int64_t)rng_below(r, rng_chance(r, 50) ? 4 : 1000);
     a->zone_min = zones[rng_below(r, sizeof zones / sizeof *zones)];
     a->service_ms = span(g);

@@ -57,14 +57,14 @@ static bool ranges_right(const struct usher_command *c)
            in(c, USHER_GIVEN_QUEUE_CAPACITY, a->capacity, 1, USHER_QUEUE_CAPACITY_MAX) &&
            in(c, USHER_GIVEN_QUEUE_LEVEL, a->level, 0, 1000) &&
            in(c, USHER_GIVEN_QUEUE_TTL, a->ttl_ms, 0, USHER_SPAN_MAX) &&
-           in(c, USHER_GIVEN_QUEUE_TRIGGER, a->trigger, 0, 2) &&
-           in(c, USHER_GIVEN_QUEUE_STRATEGY, a->strategy, 0, 5) &&
+           in(c, USHER_GIVEN_QUEUE_TRIGGER, a->trigger, 1, 3) &&
+           in(c, USHER_GIVEN_QUEUE_STRATEGY, a->strategy, 1, 6) &&
            in(c, USHER_GIVEN_QUEUE_OFFER, a->offer_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_WRAPUP, a->wrapup_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_LIMIT, a->limit, 0, 1000000000) &&
            in(c, USHER_GIVEN_QUEUE_MAXWAIT, a->maxwait_ms, 0, USHER_SPAN_MAX) &&
            in(c, USHER_GIVEN_QUEUE_GRACE, a->grace_ms, 0, USHER_SPAN_MAX) &&
-           in(c, USHER_GIVEN_QUEUE_REQUEUE, a->requeue, 0, 1) &&
+           in(c, USHER_GIVEN_QUEUE_REQUEUE, a->requeue, 1, 2) &&
            in(c, USHER_GIVEN_QUEUE_HISTORY, a->history, 0, 1000000) &&
            in(c, USHER_GIVEN_QUEUE_ZONE, a->zone_min, -1440, 1440) &&
            in(c, USHER_GIVEN_QUEUE_SERVICE, a->service_ms, 0, USHER_SPAN_MAX) &&
@@ -2312,6 +2312,9 @@ void queue_model_execute(struct queue_model *m, const struct usher_command *c,
         q = &m->queues[m->n_queues++];
         q->name = text_of(c->scope.data, c->scope.size);
         q->set.ttl_ms = 15000;
+        q->set.trigger = USHER_QUEUE_TRIGGER_AUTO;
+        q->set.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
+        q->set.requeue = USHER_QUEUE_REQUEUE_FRONT;
         q->set.history = 1000;
         q->set.service_ms = 20000;
         q->set.requests = 10000;

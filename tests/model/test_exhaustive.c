@@ -277,7 +277,7 @@ static size_t first(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST])
     c.scope = text(pool);
     c.now_ms = START;
     c.given = USHER_GIVEN_NOW | USHER_GIVEN_ORDER;
-    a->order = p->set.order;
+    a->order = p->set.order != 0 ? p->set.order : USHER_NUMBER_ORDER_LONGEST_IDLE;
     a->lease_ms = p->set.lease_ms;
     a->rest_ms = p->set.rest_ms;
     a->daily = p->set.daily;

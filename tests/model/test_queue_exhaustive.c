@@ -239,7 +239,7 @@ static void queue_symbols(struct alphabet *w)
     symbol(w, USHER_QUEUE_STATS)->c.arg.queue.lane = text(lanes[0]);
     (void)symbol(w, USHER_QUEUE_HISTORY);
     (void)symbol(w, USHER_QUEUE_SET);
-    for (int64_t trigger = 0; trigger < 3 && w->profile->triggers; trigger++) {
+    for (int64_t trigger = 1; trigger <= 3 && w->profile->triggers; trigger++) {
         c = &symbol(w, USHER_QUEUE_SET)->c;
         c->given |= USHER_GIVEN_QUEUE_TRIGGER;
         c->arg.queue.trigger = trigger;
@@ -276,14 +276,14 @@ static size_t first(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST])
               USHER_GIVEN_QUEUE_LIMIT | USHER_GIVEN_QUEUE_MAXWAIT | USHER_GIVEN_QUEUE_GRACE |
               USHER_GIVEN_QUEUE_REQUEUE | USHER_GIVEN_QUEUE_HISTORY;
     a->ttl_ms = set->ttl_ms;
-    a->trigger = set->trigger;
-    a->strategy = set->strategy;
+    a->trigger = set->trigger != 0 ? set->trigger : USHER_QUEUE_TRIGGER_AUTO;
+    a->strategy = set->strategy != 0 ? set->strategy : USHER_QUEUE_STRATEGY_LONGEST_IDLE;
     a->offer_ms = set->offer_ms;
     a->wrapup_ms = set->wrapup_ms;
     a->limit = set->limit;
     a->maxwait_ms = set->maxwait_ms;
     a->grace_ms = set->grace_ms;
-    a->requeue = set->requeue;
+    a->requeue = set->requeue != 0 ? set->requeue : USHER_QUEUE_REQUEUE_FRONT;
     a->history = set->history;
     ret[0] = c;
     return 1;

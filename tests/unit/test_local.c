@@ -80,6 +80,8 @@ static enum usher_status scope_show(struct usher_txn *txn, enum usher_noun noun,
     ret_scope->version = 1;
     ret_scope->due_ms = INT64_MAX;
     ret_scope->ref = &fake;
+    for (unsigned i = 0; i < sizeof ret_scope->settings / sizeof *ret_scope->settings; i++)
+        ret_scope->settings[i] = 1; /* what every setting may be */
     return USHER_OK;
 }
 

@@ -217,9 +217,9 @@ static void words_are_those_of_the_specification(void **state)
     assert_string_equal(usher__claim_word(USHER__CLAIMS), "any");
     assert_string_equal(usher__claim_word(USHER__CLAIMS + 1), "?");
     assert_string_equal(usher_number_why_word(USHER_NUMBER_WHY_RESTING), "resting");
-    assert_string_equal(usher_number_why_word(USHER_NUMBER_WHY_GIVEN), "?");
+    assert_string_equal(usher_number_why_word(USHER_NUMBER_WHY_NONE), "?");
     assert_string_equal(usher_number_order_word(USHER_NUMBER_ORDER_RANDOM), "random");
-    assert_string_equal(usher_number_order_word(3), "?");
+    assert_string_equal(usher_number_order_word(4), "?");
     assert_string_equal(usher_status_word(USHER_NOMEM), "nomem");
     assert_string_equal(usher_status_word(2), "?");
     assert_true(strlen(usher_status_text(USHER_STALE)) > 0);

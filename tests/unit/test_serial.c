@@ -32,6 +32,7 @@ static struct usher__serial_format plain(void)
     memset(&f, 0, sizeof f);
     f.step = 1;
     f.radix = 10;
+    f.overflow = USHER_SERIAL_OVERFLOW_REFUSE;
     return f;
 }
 

@@ -29,8 +29,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include "data/sqlite_format_1.h"
-#include "data/sqlite_format_3.h"
+#include "data/sqlite_format_6.h"
 #include "engine/memory.h"
 #include "engine/reply.h"
 #include "sqlite.h"
@@ -1692,73 +1691,6 @@ static void who_is_remembered_as_the_first_is_it(void **state)
     b->ops->close(b);
 }
 
-/* Each user's place in the file of format 1, and what the audit finds. */
-static void check_queue(struct place *p, const char *const *users, size_t n, uint64_t faults)
-{
-    char url[128];
-    struct usher_engine *e = NULL;
-    uint64_t found = UINT64_MAX;
-
-    (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
-    if (usher_open(url, NULL, &e) != USHER_OK)
-        fail_msg("%s", usher_message());
-    assert_int_equal(usher_audit(e, NULL, NULL, &found), USHER_OK);
-    assert_int_equal(found, faults);
-    for (size_t i = 0; i < n; i++) {
-        struct usher_command c;
-        struct usher_reply reply;
-
-        memset(&c, 0, sizeof c);
-        c.verb = USHER_QUEUE_WHERE;
-        c.scope = text("desk");
-        c.given = USHER_GIVEN_NOW;
-        c.now_ms = INT64_C(1700000000010);
-        c.arg.queue.user = text(users[i]);
-        assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
-        assert_int_equal(reply.of.queue.place, USHER_QUEUE_PLACE_QUEUE);
-        assert_int_equal(reply.of.queue.index, i);
-    }
-    usher_close(e);
-}
-
-static void a_file_of_format_1_gets_its_places(void **state)
-{
-    static const char *const three[] = { "u3", "u2", "u4" };
-    struct place *p = *state;
-    sqlite3 *db;
-    char value[16];
-    struct usher_record_store *s;
-
-    raw_sql(p, sqlite_format_1);
-    check_queue(p, three, 3, 0);
-    db = raw(p);
-    raw_text(db, "PRAGMA user_version", value, sizeof value);
-    assert_string_equal(value, "5");
-    sql(db, "UPDATE place SET n = 4");
-    check_queue(p, three, 0, 1); /* and the audit looks at them */
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-
-    /* lists of more than one stretch */
-    (void)snprintf(p->path, sizeof p->path, "%s/long.db", p->dir);
-    raw_sql(p, sqlite_format_1);
-    raw_sql(p, "WITH RECURSIVE i(i) AS (VALUES(1) UNION ALL SELECT i + 1 FROM i WHERE i < 2000)"
-               " INSERT INTO record(list, id, state, slots, rank, ord, token, until_ms, n0, n1, n2,"
-               " n3, n4, n5, n6, n7, grp) SELECT 11, 'x' || i, 1, 1, i % 3, 1000 + i, 0, 0, 0, 0,"
-               " 0, 0, 0, 0, 0, 0, CASE WHEN i % 4 THEN 'a' ELSE 'b' END FROM i");
-    s = open_at(p);
-    assert_int_equal(faults_of(s), 0);
-    s->ops->close(s);
-    db = raw(p);
-    raw_text(db,
-             "SELECT group_concat(k, ' ') FROM (SELECT grp || count(*) || '=' || sum(n) AS k"
-             " FROM place GROUP BY grp ORDER BY grp)",
-             value, sizeof value);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    assert_int_equal(strncmp(value, "a6=1500 b2=500 ", 15), 0);
-}
-
-/* ---- visits ---- */
-
 static struct usher_engine *engine_at(struct place *p)
 {
     char url[128];
@@ -1777,6 +1709,53 @@ static uint64_t faults_found(struct usher_engine *e)
     assert_int_equal(usher_audit(e, NULL, NULL, &found), USHER_OK);
     return found;
 }
+
+/* Until 0.1 there is one format. */
+static void a_file_of_before_is_refused_and_left_alone(void **state)
+{
+    struct place *p = *state;
+    struct usher_engine *e = NULL;
+    char url[128], value[16];
+    sqlite3 *db;
+
+    raw_sql(p, "CREATE TABLE scope(ref INTEGER PRIMARY KEY);"
+               "PRAGMA application_id = 1970497650; PRAGMA user_version = 5");
+    (void)snprintf(url, sizeof url, "sqlite:%s", p->path);
+    assert_int_equal(usher_open(url, NULL, &e), USHER_INVALID);
+    assert_non_null(strstr(usher_message(), "before 0.1 (format 5)"));
+    db = raw(p);
+    raw_text(db, "SELECT count(*) FROM sqlite_schema", value, sizeof value);
+    assert_string_equal(value, "1");
+    raw_text(db, "PRAGMA user_version", value, sizeof value);
+    assert_string_equal(value, "5");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+}
+
+static void what_a_place_says_is_audited(void **state)
+{
+    struct place *p = *state;
+    struct usher_engine *e = engine_at(p);
+    struct usher_queue_seat seat;
+    sqlite3 *db;
+
+    assert_int_equal(usher_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
+    for (int i = 0; i < 4; i++) {
+        char user[8];
+
+        (void)snprintf(user, sizeof user, "u%d", i);
+        assert_int_equal(usher_queue_apply(e, "desk", user, NULL, &seat), USHER_OK);
+    }
+    assert_int_equal(seat.place, USHER_QUEUE_PLACE_QUEUE);
+    assert_int_equal(seat.index, 2);
+    assert_int_equal(faults_found(e), 0);
+    db = raw(p);
+    sql(db, "UPDATE place SET n = 4");
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    assert_int_equal(faults_found(e), 1);
+    usher_close(e);
+}
+
+/* ---- visits ---- */
 
 /* Of the queue "desk", whose time stands: the users, latest first. */
 static void visitors(struct usher_engine *e, char *to, size_t size)
@@ -1801,58 +1780,6 @@ static void visitors(struct usher_engine *e, char *to, size_t size)
 
 #define U31 "abcdefghijklmnopqrstuvwxyz-is31"
 #define U41 "abcdefghijklmnopqrstuvwxyz0123456789-long"
-#define L40 "abcdefghijklmnopqrstuvwxyz-in-32-or-more"
-
-static void a_file_of_format_3_gets_rows_of_its_visits(void **state)
-{
-    struct place *p = *state;
-    struct usher_engine *e;
-    char got[800];
-    sqlite3 *db;
-
-    raw_sql(p, sqlite_format_3);
-    e = engine_at(p);
-    db = raw(p);
-    raw_text(db,
-             "SELECT group_concat(v, ' ') FROM (SELECT id || ':' || queue || ':' || version || ':' "
-             "|| user || ':' || lane || ':' || outcome AS v FROM visit ORDER BY id)",
-             got, sizeof got);
-    assert_string_equal(
-        got, "1:desk:6:u1:default:seated 2:desk:9:u3:default:left 3:desk:10:u2:vip:freed"
-             " 4:desk:14:b:default:timeout 5:desk:15:a:default:seated 6:desk:20:c:default:cut"
-             " 7:desk:21:" U41 ":" L40 ":lost 8:desk:24:" U31 ":b:dropped 9:other:8:y:default"
-             ":seated");
-    raw_text(
-        db,
-        "SELECT epoch || ' ' || priority || ' ' || since_ms || ' ' || applied_ms || ' ' ||"
-        " agent || ' ' || (room = epoch || '.2.1') || ' ' || seated_ms || ' ' || ended_ms || ' ' || wait_ms ||"
-        " ' ' || talk_ms FROM visit WHERE id = 1",
-        got, sizeof got);
-    assert_string_equal(got + 16, " 3 1700000002000 1700000002000 ann 1 1700000002000"
-                                  " 1700000004000 0 2000");
-    raw_text(db,
-             "SELECT count(*) FROM visit WHERE agent IS NULL AND room IS NULL AND"
-             " seated_ms IS NULL AND talk_ms = 0 AND wait_ms = ended_ms - applied_ms",
-             got, sizeof got);
-    assert_string_equal(got, "3");
-    visitors(e, got, sizeof got); /* each once, though they are there twice */
-    assert_string_equal(got, U31 " " U41 " c a b u2 u3 u1 ");
-    assert_int_equal(faults_found(e), 0);
-    usher_close(e);
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-
-    /* one that cannot be read keeps nobody from opening the file */
-    (void)snprintf(p->path, sizeof p->path, "%s/damaged.db", p->dir);
-    raw_sql(p, sqlite_format_3);
-    raw_sql(p, "UPDATE record SET data = NULL WHERE ord = 6; UPDATE record SET data = 'xx'"
-               " WHERE ord = 9; UPDATE record SET state = 77 WHERE ord = 10");
-    e = engine_at(p);
-    db = raw(p);
-    raw_text(db, "SELECT count(*) FROM visit WHERE queue = 'desk'", got, sizeof got);
-    assert_string_equal(got, "5");
-    assert_int_equal(sqlite3_close(db), SQLITE_OK);
-    usher_close(e);
-}
 
 /* Who looks after the file deletes rows and adds indices; what is not so is noticed. */
 static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
@@ -1866,7 +1793,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
     char got[800], statement[200];
     sqlite3 *db;
 
-    raw_sql(p, sqlite_format_3);
+    raw_sql(p, sqlite_format_6);
     e = engine_at(p);
     db = raw(p);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
@@ -1986,7 +1913,7 @@ static void an_empty_file_becomes_ours(void **state)
     raw_text(db, "PRAGMA application_id", value, sizeof value);
     assert_string_equal(value, "1970497650"); /* "ushr" */
     raw_text(db, "PRAGMA user_version", value, sizeof value);
-    assert_string_equal(value, "5");
+    assert_string_equal(value, "6");
     raw_text(db, "PRAGMA journal_mode", value, sizeof value);
     assert_string_equal(value, "wal");
     raw_text(db, "PRAGMA integrity_check", value, sizeof value);
@@ -2805,7 +2732,7 @@ static void the_views_speak_the_words_of_the_library(void **state)
                        i == 4 ? "ann" : "-", i * 10, i == 4 ? "2023-11-14 22:13:20.123" : "-");
         assert_string_equal(got, want);
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 1; i <= 3; i++) {
         char update[80];
 
         (void)snprintf(update, sizeof update, "UPDATE scope SET s0 = %d", i);
@@ -2938,8 +2865,8 @@ int main(int argc, char **argv)
         T(an_index_that_disagrees_is_noticed),
         T(a_place_in_a_long_list_is_told_from_counts),
         T(who_is_remembered_as_the_first_is_it),
-        T(a_file_of_format_1_gets_its_places),
-        T(a_file_of_format_3_gets_rows_of_its_visits),
+        T(a_file_of_before_is_refused_and_left_alone),
+        T(what_a_place_says_is_audited),
         T(rows_of_visits_may_be_deleted_but_not_changed),
         T(a_file_of_something_else_is_left_alone),
         T(a_newer_format_is_left_alone),

@@ -12,7 +12,7 @@ function S.day_end(at) return (S.day_of(at) + 1) * 86400000 - S.set[K.SET_ZONE +
 -- ---- the answer -------------------------------------------------------------------------
 
 function S.begin()
-    S.state, S.why, S.token, S.ends, S.next_at, S.counted, S.more, S.number, S.extra = 0, K.WHY_GIVEN, 0, 0,
+    S.state, S.why, S.token, S.ends, S.next_at, S.counted, S.more, S.number, S.extra = 0, K.WHY_NONE, 0, 0,
         -1, 0, 0, '', nil
 end
 
@@ -30,8 +30,8 @@ function S.hand(out, answer)
     local more = {'number', answer[15], 'state', string.match(sub(K.STATES, answer[8] * 10 + 1,
         answer[8] * 10 + 10), '^%S+'), 'token', int(answer[10]), 'until', int(answer[11]), 'next',
         int(answer[12]), 'count', int(answer[13]), 'more', int(answer[14])}
-    if answer[9] ~= K.WHY_GIVEN then
-        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[9] * 8 + 1, answer[9] * 8 + 8), '^%S+')
+    if answer[9] ~= K.WHY_NONE then
+        more[15], more[16] = 'why', string.match(sub(K.WHYS, answer[9] * 10 + 1, answer[9] * 10 + 10), '^%S+')
     end
     for i = 16, #answer do more[#more + 1] = int(answer[i]) end
     for _, row in ipairs(answer[7]) do more[#more + 1] = table.concat(row, ' ') end
@@ -68,7 +68,7 @@ function S.place(r, v)
     if S.capped(r, S.now) then
         r.rank = (r.n1 + 8) * 1073741824 + (r.n0 < 1073741823 and r.n0 or 1073741823)
     else
-        r.rank = S.set[K.SET_ORDER + 1] == 2 and S.draw(v, 0) or K.QUEUED
+        r.rank = S.set[K.SET_ORDER + 1] == K.ORDER_RANDOM and S.draw(v, 0) or K.QUEUED
     end
     r.order = v
 end
@@ -323,13 +323,13 @@ end
 function S.head(group)
     local order = S.set[K.SET_ORDER + 1]
     local r
-    if order == 2 then
+    if order == K.ORDER_RANDOM then
         r = S.walk('1', '0', group, K.QUEUED, 0)
         return r and r.rank < K.ASIDE and r or S.draw_from(group)
     end
     r = S.walk('1', '0', group)
     if not r or r.rank >= K.ASIDE then return nil end
-    if r.rank < K.QUEUED or order == 0 then return r end
+    if r.rank < K.QUEUED or order == K.ORDER_LONGEST_IDLE then return r end
     return S.walk('1', '0', group, K.ASIDE, 0, true)
 end
 
@@ -422,7 +422,7 @@ function S.make_call()
         end
         S.count_refusal()
         S.status = K.EMPTY
-        S.why = total == 0 and K.WHY_NONE or up > 0 and K.WHY_BUSY or rest > 0 and K.WHY_RESTING
+        S.why = total == 0 and K.WHY_NO_NUMBER or up > 0 and K.WHY_BUSY or rest > 0 and K.WHY_RESTING
             or capped and K.WHY_CAPPED or K.WHY_DOWN
     end
 

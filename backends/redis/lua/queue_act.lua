@@ -76,18 +76,18 @@ function S.draw(v, salt)
     return mix(bit.bxor(v % 4294967296, high) % 4294967296)
 end
 
--- Where the link @r of @a, which is open, stands: strategies by number, as in enum usher_queue_strategy.
+-- Where the link @r of @a, which is open, stands: see enum usher_queue_strategy.
 function S.link_place(a, r)
     local strategy, rank, base = S.set[K.SET_STRATEGY + 1], 0, r.token
-    if strategy == 0 then
+    if strategy == K.STRATEGY_LONGEST_IDLE then
         rank = S.used(a) > 0 and 1 or 0
-    elseif strategy == 2 then
+    elseif strategy == K.STRATEGY_FEWEST_SERVED then
         rank = a.n3
-    elseif strategy == 3 then
+    elseif strategy == K.STRATEGY_LEAST_BUSY then
         rank = S.used(a)
-    elseif strategy == 4 then
+    elseif strategy == K.STRATEGY_LEVEL then
         rank = a.n5
-    elseif strategy == 5 then
+    elseif strategy == K.STRATEGY_RANDOM then
         rank = S.draw(r.token, 0)
     else
         base = a.token
@@ -129,7 +129,7 @@ function S.server(lane, order) return S.walk('2', '2', lane, 0, order) end
 -- see usher__queue_rank_anew()
 function S.rank_anew(max)
     local strategy, rank, order = S.set[K.SET_STRATEGY + 1], 0, 0
-    if strategy > K.STRATEGY_MAX then S.damaged() end
+    if strategy < K.STRATEGY_LONGEST_IDLE or strategy > K.STRATEGY_RANDOM then S.damaged() end
     while max > 0 and S.cnt(K.COUNT_OLD_RANKS) ~= 0 do
         local n = 0
         while max > 0 and n < K.CHANGE_MAX do

@@ -29,7 +29,7 @@ function S.make_expiry()
         if u then
             local offered = u.state == K.USER_OFFERED -- which it has missed then
             if a.n6 % 4 < 2 then a.n6 = a.n6 + 2 end
-            if offered or S.set[K.SET_REQUEUE + 1] == 0 then
+            if offered or S.set[K.SET_REQUEUE + 1] == K.REQUEUE_FRONT then
                 S.user_back(u, K.USER_E_BACK, offered, K.V_REQUEUE, at)
             else
                 S.user_gone(u, 5, K.USER_E_DROP, K.V_REQUEUE, at)

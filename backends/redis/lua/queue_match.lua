@@ -61,10 +61,10 @@ end
 
 -- see S.pick(); without @refused among those that @u has not refused
 function S.pick_of(u, v, refused)
-    local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == 5, 0, 0, 0, false
+    local random, rank, order, left, any = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_RANDOM, 0, 0, 0, false
     local turned = not random
     if random then
-        rank = 5 * K.RANKS + S.draw(v, 0)
+        rank = K.STRATEGY_RANDOM * K.RANKS + S.draw(v, 0)
         left = S.draw(v, 2097152) % K.DRAW_STEPS
     end
     for _ = 1, K.STEP_MAX do
@@ -149,7 +149,7 @@ end
 function S.settle()
     local agents, users = S.todo_a, S.todo_u
     if #agents == 0 and #users == 0 then return end
-    local again = S.set[K.SET_TRIGGER + 1] == 0
+    local again = S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO
     while again do
         local before = S.n_matched
         S.passed = false

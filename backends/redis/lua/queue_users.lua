@@ -72,7 +72,7 @@ function S.apply_verb()
     new.order = S.version + 1
     S.act_init()
     local l, found = S.lane_hold(new.group), nil
-    if set[K.SET_TRIGGER + 1] == 0 then found = S.pick(new, S.version + 2) end
+    if set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then found = S.pick(new, S.version + 2) end
     if found then S.act.agent = S.agent_read(found) end
     if not found and S.cnt(K.COUNT_FOR_ALL) == 0 and not S.server(new.group) then S.why = 1 return end
     local alone, limit = l.n0 == 0, set[K.SET_LIMIT + 1]
@@ -108,7 +108,7 @@ function S.end_visit(u, outcome, event)
     S.user_gone(u, outcome, event, S.verb, S.now)
     if u.owner ~= '' then
         S.login = S.act.agent.order
-        if S.set[K.SET_TRIGGER + 1] == 0 then
+        if S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
             S.match_agent_once()
             S.todo_a[#S.todo_a] = nil
         end
@@ -199,7 +199,7 @@ function S.make_steps()
             S.agent_move(a, K.AGENT_E_SEAT, S.now)
             u.n4, u.n6 = S.now, 0
             S.seated(l, u)
-            a.served = S.set[K.SET_STRATEGY + 1] == 2
+            a.served = S.set[K.SET_STRATEGY + 1] == K.STRATEGY_FEWEST_SERVED
             u.state, u.ends = to, u.n3
             u.slots = u.ends ~= 0 and 6 or 4
             S.user_save(u, from)
@@ -271,13 +271,13 @@ function S.make_steps()
         elseif same then
             S.status = K.SAME
         else
-            local waited = S.set[K.SET_TRIGGER + 1] ~= 0
+            local waited = S.set[K.SET_TRIGGER + 1] ~= K.TRIGGER_AUTO
             if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] then
                 S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
             end
             S.pset = set
             S.commit(S.verb, 0, 0, nil)
-            if waited and S.set[K.SET_TRIGGER + 1] == 0 then
+            if waited and S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
                 if not S.match then S.make_agents() end
                 S.match()
                 S.status = K.OK

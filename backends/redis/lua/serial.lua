@@ -196,7 +196,7 @@ function S.finish(r, from, to, bump)
     S.commit(S.verb, from, to, r, r and S.digits({r.n0, r.n1}))
 end
 
-function S.queued() return S.set[K.SET_MODE + 1] == 0 end
+function S.queued() return S.set[K.SET_MODE + 1] == K.MODE_QUEUE end
 
 function S.lost_any() return not S.queued() and S.walk('6', '0') ~= nil end
 
@@ -205,14 +205,14 @@ function S.lost_any() return not S.queued() and S.walk('6', '0') ~= nil end
 function S.make(s, n)
     s.cur = S.plus(s.cur, n)
     S.put_counters(s)
-    if S.set[K.SET_STAMP + 1] ~= 0 then S.add_fill(s.cur) end
+    if S.set[K.SET_STAMP + 1] == K.STAMP_FILL then S.add_fill(s.cur) end
     S.tell(K.OK, s)
     S.counted = n
     S.finish(nil, 0, 0)
 end
 
 function S.fills_full()
-    return S.set[K.SET_STAMP + 1] ~= 0 and S.counting(K.COUNT_FILLS) >= K.FILLS_MAX
+    return S.set[K.SET_STAMP + 1] == K.STAMP_FILL and S.counting(K.COUNT_FILLS) >= K.FILLS_MAX
 end
 
 function S.make_some(s, n)
@@ -324,7 +324,7 @@ function S.take()
     local bucket, use = S.use_now()
     S.use_add(bucket, use, n)
     local recent, longterm = S.use_sum(bucket, use, 6), S.use_sum(bucket, use, 12)
-    local dated = set[K.SET_STAMP + 1] ~= 0
+    local dated = set[K.SET_STAMP + 1] == K.STAMP_FILL
     if not dated then
         S.add_row(s, S.plus(s.taken, 1), n, S.now)
     elseif stock > 0 then
@@ -356,7 +356,7 @@ function S.make_rules()
     function S.limit(f, max, mode, reset)
         local base, step, width, radix, most = S.big(f[4]), f[5], f[6], f[7], MOST
         if width > K.WIDTH_MAX then S.damaged() end
-        if width > 0 and f[9] == 0 then
+        if width > 0 and f[9] == K.OVERFLOW_REFUSE then
             local power = {0, 1}
             for _ = 1, width do
                 local low = power[2] * radix
@@ -371,7 +371,7 @@ function S.make_rules()
             local rest = d[1] % step
             limit = {floor(d[1] / step), floor((rest * 1000000000 + d[2]) / step)}
         end
-        if mode ~= 0 then
+        if mode == K.MODE_GAPFREE then
             local ranks = reset ~= 0 and {2, 147483647} or {9007199, 254740991}
             if S.less(ranks, limit) then limit = ranks end
         end
@@ -436,7 +436,7 @@ function S.make_rules()
             was = munpack(s.rule.data)
             made, used = S.made(s.cur), S.used()
         else
-            was = {'', '', '', '0', 1, 0, 10, 0, 0, 0}
+            was = {'', '', '', '0', 1, 0, 10, 0, K.OVERFLOW_REFUSE, 0}
             s = {rule = S.fresh('1', 'rule'), cur = S.exists and S.get(S.count, K.COUNT_CUR) or {0, 0},
                 taken = {0, 0}, limit = {0, 0}, granted = {0, 0}, debt = {0, 0},
                 period = S.count[K.COUNT_PERIOD + 1]}
@@ -528,7 +528,7 @@ function S.make_rules()
         s.rule.data = packed
         S.put_rule(s)
         if restamped then S.drop_fills() end
-        if restamped and set[K.SET_STAMP + 1] ~= 0 and S.less(s.taken, s.cur) then S.add_fill(s.cur) end
+        if restamped and set[K.SET_STAMP + 1] == K.STAMP_FILL and S.less(s.taken, s.cur) then S.add_fill(s.cur) end
         S.say_rule(K.OK, set, s)
         S.finish(nil, 0, 0)
     end

@@ -305,6 +305,17 @@ mutant 'a number that must be given may be left out' src/engine/check.c 's/    u
     tests/fault/test_hooks 'an_argument*'
 mutant 'a hook may call its engine' src/engine/engine.c 's/^    if (is_inside(e)) {/    if (false) {/' \
     tests/fault/test_hooks 'hooks_that*'
+mutant 'an authority may call its engine' src/engine/sides.c \
+    '/^static enum usher_status a_reserve/,/^}/s/    usher__enter(&here, side_of(a)->e);/    usher__enter(\&here, NULL);/' \
+    tests/fault/test_hooks 'sides_that*'
+mutant 'one call puts aside all that have had their calls' src/steps/number.c \
+    's/^    uint64_t last = w->scope.version + USHER__STEP_MAX;/    uint64_t last = UINT64_MAX;/' $memory 'of_many_over*'
+mutant 'script: one call puts aside all that have had their calls' backends/redis/lua/number.lua \
+    's/, S.version + K.STEP_MAX$/, math.huge/' $redis 'of_many_over*'
+mutant 'others overtake a call that comes again' src/steps/number.c '/^static enum usher_status run(/,/^}/s/    if (w->behind)/    if (false)/' \
+    $memory 'of_many_over*'
+mutant 'trigger=auto leaves waiting whom one command does not match' src/steps/queue.c \
+    's/^        \*ret_left = reply_of(w)->more;/        reply_of(w)->more = false;/' $memory 'however_many_wait*'
 mutant 'an engine is closed by its watcher' src/engine/engine.c 's/is_inside(e) || usher__watches_on(&e->watches, NULL)/is_inside(e)/' \
     tests/fault/test_hooks 'an_engine*'
 mutant 'a cursor of one list is that of another' src/steps/queue.c 's/         (hi != 0 /         (false /' \

@@ -20,8 +20,8 @@
  *    UPDATE … SET max = max + n, synchronous commit.
  *  - USHER_UNAVAILABLE: nothing was raised.  USHER_UNKNOWN: it may have been; the caller
  *    asks anew, and the range that nobody knows of is a gap.
- *  - Functions are called from any thread, several at once.  They must not use the engine that
- *    calls them.
+ *  - Functions are called from any thread, several at once.  They, and those they tell, must not
+ *    use the engine that calls them: it tells them so (USHER_INVALID).
  *  - They return by @deadline_ms (CLOCK_MONOTONIC, ms) or as soon after as they can.
  *  - @message takes one line on failure, of at most 192 bytes with its NUL.  Never NULL.
  *  - Texts are the caller's and live during the call; out-parameters are written on USHER_OK

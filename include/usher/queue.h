@@ -278,8 +278,8 @@ struct usher_queue_seat {
 
 /** Change those settings of @queue that @given names (USHER_GIVEN_QUEUE_…; 0: just read them); it
  *  comes into being if need be.  @inout has all of them on return.
- *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such queue).  O(1); matches
- *  follow if trigger becomes auto. */
+ *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such queue).  O(1); if
+ * trigger becomes auto, all who wait and can be given to an agent are given before it does. */
 USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
                                             uint32_t given, struct usher_queue_settings *inout);
 

@@ -134,9 +134,10 @@ struct usher_authority; /* authority.h */
 struct usher_history;   /* history.h */
 
 /*
- * Hooks (alloc, now_ms, log, trace) must not use the engine that calls them: it tells them so
- * (USHER_INVALID).  Another engine they may use.  alloc, now_ms and log are called on any thread
- * that uses the engine, with locks of it held: they should be quick.
+ * Hooks (alloc, now_ms, log, trace), the authority, the history and what usher_audit() and
+ * usher_check() tell must not use the engine that calls them: it tells them so (USHER_INVALID).
+ * Another engine they may use.  alloc, now_ms and log are called on any thread that uses the
+ * engine, with locks of it held: they should be quick.
  */
 struct usher_options {
     size_t size;                         /* set by USHER_OPTIONS_INIT */
@@ -380,6 +381,8 @@ enum usher_number_why {
     USHER_NUMBER_WHY_DOWN = 3,      /* all are unregistered */
     USHER_NUMBER_WHY_RESTING = 4,   /* none busy, at least one rests */
     USHER_NUMBER_WHY_CAPPED = 5,    /* nor rests, at least one has had its calls of the day */
+    USHER_NUMBER_WHY_DUE = 6,       /* of a store: more was in the way than one command puts aside;
+                                     * an engine gives the command again */
     USHER_NUMBER_WHY__WIDE = 0x7fffffff
 };
 

@@ -229,7 +229,7 @@ static const char *const status_texts[] = {
     USHER_STATUS_MAP(X)
 #undef X
 };
-static const char *const why_words[] = { "?", "none", "busy", "down", "resting", "capped" };
+static const char *const why_words[] = { "?", "none", "busy", "down", "resting", "capped", "due" };
 
 #define WORD(words, i) ((unsigned)(i) < sizeof(words) / sizeof *(words) ? (words)[i] : "?")
 

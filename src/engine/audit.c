@@ -86,6 +86,15 @@ struct audit {
 #define LIKE_VPRINTF
 #endif
 
+static void tell_line(const struct audit *a, const char *line)
+{
+    struct usher__inside here;
+
+    usher__enter(&here, a->e);
+    a->fn(a->payload, line);
+    usher__leave(&here);
+}
+
 static void tell_list(const struct audit *a, const char *format, va_list ap) LIKE_VPRINTF;
 static void tell_list(const struct audit *a, const char *format, va_list ap)
 {
@@ -97,7 +106,7 @@ static void tell_list(const struct audit *a, const char *format, va_list ap)
     n = snprintf(line, sizeof line, "%s/%s: ", usher_noun_word((enum usher_noun)a->scope.noun),
                  a->name);
     (void)vsnprintf(line + n, sizeof line - (size_t)n, format, ap);
-    a->fn(a->payload, line);
+    tell_line(a, line);
 }
 
 static void fault(struct audit *a, const char *format, ...) LIKE_PRINTF;
@@ -551,7 +560,7 @@ static enum usher_status mend(struct audit *a, const struct torn *t)
         (void)snprintf(line, sizeof line, "%s/%s: %s%s", usher_noun_word(t->noun), t->name,
                        status != USHER_OK ? "could not be mended: " : "",
                        why[0] != '\0' ? why : usher_status_text(status));
-        a->fn(a->payload, line);
+        tell_line(a, line);
     }
     if (status != USHER_OK)
         return USHER_OK;

@@ -64,18 +64,12 @@ struct usher__waiter {
 };
 
 /* Each thread's own: what usher_message() returns.  No thread sees another's. */
-static _Thread_local char message[256];
+static _Thread_local char message[USHER__MESSAGE_SIZE];
 
-/* What this thread is inside of, innermost first: a store or a hook of an engine, which must not
- * call that engine. */
-struct usher__inside {
-    const struct usher_engine *e;
-    struct usher__inside *outer;
-    char message[sizeof message]; /* what the call says so far */
-};
+/* Innermost first. */
 static _Thread_local struct usher__inside *inside;
 
-static void enter(struct usher__inside *here, const struct usher_engine *e)
+void usher__enter(struct usher__inside *here, const struct usher_engine *e)
 {
     here->e = e;
     here->outer = inside;
@@ -85,8 +79,7 @@ static void enter(struct usher__inside *here, const struct usher_engine *e)
     inside = here;
 }
 
-/* What a hook was told of its own calls is not what this one has to say. */
-static void leave(const struct usher__inside *here)
+void usher__leave(const struct usher__inside *here)
 {
     inside = here->outer;
     if (here->message[0] != '\0')
@@ -286,8 +279,10 @@ static enum usher_status engine_new(struct usher_store *store, const struct ushe
     e->skew_ms = opt->clock_given    ? USHER_TIME_MAX
                  : opt->skew_ms != 0 ? opt->skew_ms
                                      : USHER_SKEW_DEFAULT;
-    e->authority = opt->authority;
-    e->history = opt->history;
+    if (opt->authority != NULL)
+        e->authority = usher__authority_side(&e->authority_side, e, opt->authority);
+    if (opt->history != NULL)
+        e->history = usher__history_side(&e->history_side, e, opt->history);
     e->journal = opt->journal && opt->authority != NULL && opt->authority->ops->journal != NULL;
     e->pid = getpid();
     e->here = page_open();
@@ -593,9 +588,9 @@ void usher__engine_log(const struct usher_engine *e, enum usher_log_level level,
 
     if (e->opt.log == NULL)
         return;
-    enter(&here, e);
+    usher__enter(&here, e);
     e->opt.log(e->opt.payload, level, line);
-    leave(&here);
+    usher__leave(&here);
 }
 
 static void log_line(void *payload, enum usher_log_level level, const char *line)
@@ -655,9 +650,9 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
 {
     struct usher__inside here;
 
-    enter(&here, e);
+    usher__enter(&here, e);
     if (!clock_read(e, context)) {
-        leave(&here);
+        usher__leave(&here);
         clock_refused(tasks, n);
         return;
     }
@@ -666,7 +661,7 @@ static void give_to_store(struct usher_engine *e, struct usher_task *tasks, size
     context->payload = e;
     context->skew_ms = e->skew_ms;
     e->store->ops->execute(e->store, tasks, n, context);
-    leave(&here);
+    usher__leave(&here);
 }
 
 /* Take the first one out of the queue, which is not empty. */
@@ -971,9 +966,9 @@ static enum usher_status replies_look(struct usher_engine *e, const struct usher
         if (e->opt.trace != NULL && replies[i].noun != USHER_ROOMS) {
             struct usher__inside here;
 
-            enter(&here, e);
+            usher__enter(&here, e);
             e->opt.trace(e->opt.payload, &commands[i], &replies[i]);
-            leave(&here);
+            usher__leave(&here);
         }
     }
     return worst;
@@ -986,14 +981,14 @@ static bool routed(struct usher_engine *e, struct usher_task *tasks, size_t n, i
     struct usher__inside here;
     bool one = true;
 
-    enter(&here, e);
+    usher__enter(&here, e);
     ops->look(e->store, deadline_ms);
     for (size_t i = 0; i < n; i++) {
         tasks[i].again = 0;
         tasks[i].lane = (uint16_t)(ops->route(e->store, &tasks[i]) % e->n_lanes);
         one = one && tasks[i].lane == tasks[0].lane;
     }
-    leave(&here);
+    usher__leave(&here);
     return one;
 }
 
@@ -1029,9 +1024,9 @@ unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_com
 
     if (!e->routes)
         return lane;
-    enter(&here, e);
+    usher__enter(&here, e);
     lane = e->store->ops->route(e->store, &task) % e->n_lanes;
-    leave(&here);
+    usher__leave(&here);
     return lane;
 }
 
@@ -1145,11 +1140,17 @@ static inline void give(struct usher_engine *e, struct usher_task *tasks, size_t
     }
 }
 
-/* A command on a queue of which nothing was done, for there was too much due before it. */
+/* Nothing was done of it itself, for there was too much to be done before. */
 static bool unfinished(const struct usher_task *t)
 {
-    return (unsigned)t->command->verb >> 8 == USHER_QUEUE &&
-           t->reply->of.queue.why == USHER_QUEUE_WHY_DUE;
+    switch ((unsigned)t->command->verb >> 8) {
+    case USHER_NUMBER:
+        return t->reply->of.number.why == USHER_NUMBER_WHY_DUE;
+    case USHER_QUEUE:
+        return t->reply->of.queue.why == USHER_QUEUE_WHY_DUE;
+    default:
+        return false;
+    }
 }
 
 /* Was a command behind @tasks[i] on its scope done before it? */
@@ -1158,8 +1159,8 @@ static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
     const struct usher_command *c = tasks[i].command;
 
     for (size_t k = i + 1; k < n; k++)
-        if ((unsigned)tasks[k].command->verb >> 8 == USHER_QUEUE && !unfinished(&tasks[k]) &&
-            tasks[k].reply->status < USHER_INVALID &&
+        if ((unsigned)tasks[k].command->verb >> 8 == (unsigned)c->verb >> 8 &&
+            !unfinished(&tasks[k]) && tasks[k].reply->status < USHER_INVALID &&
             usher__text_equal(&c->scope, &tasks[k].command->scope))
             return true;
     return false;
@@ -1168,21 +1169,22 @@ static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
 /* Go on with those that are unfinished, one by one and in order: between two portions of what is
  * due others have their turn.  Those left over are answered as not done. */
 static void __attribute__((noinline))
-finish_queues(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
+finish(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadline_ms)
 {
     for (size_t i = 0; i < n; i++) {
         struct usher_task *t = &tasks[i];
         const char *why = NULL;
 
         if (unfinished(t) && overtaken(tasks, i, n))
-            why = "a later command on the queue was done before it";
+            why = "a later command on the same scope was done before it";
         while (why == NULL && unfinished(t)) {
             if (e->waits && usher__monotonic_ms() >= deadline_ms) {
-                why = "more deadlines were due than there was time to apply";
+                why = "more was to be done first than there was time for";
                 break;
             }
             usher_reply_done(t->reply);
-            usher__reply_init(t->reply, USHER_QUEUE, e->opt.alloc);
+            usher__reply_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
+                              e->opt.alloc);
             give(e, t, 1, deadline_ms);
         }
         if (why != NULL) {
@@ -1216,7 +1218,7 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
                  tasks[i].command->arg.serial.serial.data != NULL))
                 usher__serial_parsed(tasks[i].command, tasks[i].reply);
             else if (unfinished(&tasks[i]))
-                finish_queues(e, tasks + i, n_tasks - i, deadline_ms);
+                finish(e, tasks + i, n_tasks - i, deadline_ms);
         }
     }
 }

@@ -8,9 +8,11 @@
 #include <stdatomic.h>
 #include <sys/types.h>
 
+#include "engine/sides.h"
 #include "engine/watch.h"
 
 #define USHER__ENGINE_MAGIC UINT32_C(0x75736872)
+#define USHER__MESSAGE_SIZE 256 /* of usher_message() */
 
 struct usher__waiter;
 struct usher__asked;
@@ -43,10 +45,12 @@ struct usher_engine {
     int64_t timeout_ms;
     int64_t skew_ms; /* as in usher_context */
     struct usher__watches watches;
-    struct usher_authority *authority; /* NULL: none */
+    struct usher_authority *authority; /* NULL: none; else &authority_side.base */
     bool authority_owned;              /* of the URL */
-    struct usher_history *history;     /* NULL: none */
+    struct usher_history *history;     /* NULL: none; else &history_side.base */
     bool history_owned;
+    struct usher__authority_side authority_side;
+    struct usher__history_side history_side;
     struct usher__archive *archive; /* NULL without a history */
     bool journal;
     struct usher__asked *asked; /* with an authority: ask.h */
@@ -65,6 +69,19 @@ void usher__message_set(const char *format, ...)
     __attribute__((format(printf, 1, 2)))
 #endif
     ;
+
+/* What a thread is inside of: a store, a hook or a side of an engine, which must not call that
+ * engine. */
+struct usher__inside {
+    const struct usher_engine *e;
+    struct usher__inside *outer;
+    char message[USHER__MESSAGE_SIZE]; /* what the call says so far */
+};
+
+/* Around each call out of the engine.  What the other side was told of its own calls is not what
+ * this one has to say: usher_message() is as before. */
+void usher__enter(struct usher__inside *here, const struct usher_engine *e);
+void usher__leave(const struct usher__inside *here);
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);

@@ -271,7 +271,7 @@ static void number_lua(struct out *o)
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
         put(o, "%-10s", usher_number_state_word((enum usher_number_state)s));
     put(o, "'\nlocal WHYS = '");
-    for (unsigned w = 0; w <= USHER_NUMBER_WHY_CAPPED; w++)
+    for (unsigned w = 0; w <= USHER_NUMBER_WHY_DUE; w++)
         put(o, "%-10s", usher_number_why_word((enum usher_number_why)w));
     put(o, "'\nlocal MOVES = '");
     for (unsigned s = 0; s < USHER__NUMBER_STATES; s++)
@@ -301,7 +301,7 @@ static void number_lua(struct out *o)
         put_int(o, "", usher__claim_word(c), c);
     put_int(o, "WHY_", "NONE", USHER_NUMBER_WHY_NONE); /* two codes that are no word in capitals */
     put_int(o, "WHY_", "NO_NUMBER", USHER_NUMBER_WHY_NO_NUMBER);
-    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_CAPPED; w++)
+    for (unsigned w = USHER_NUMBER_WHY_BUSY; w <= USHER_NUMBER_WHY_DUE; w++)
         put_int(o, "WHY_", usher_number_why_word((enum usher_number_why)w), w);
 }
 

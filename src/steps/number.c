@@ -832,9 +832,10 @@ static enum usher_status head(work *w, const struct usher_text *group, struct us
 /*
  * Give the first number of @group (NULL: any) to this call.  MISSING: there is none, however many
  * are in the way: those found to have had their calls are put aside, once, and what is due but was
- * more than a command applies on its way is applied until somebody is free.
+ * more than a command applies on its way is applied until somebody is free.  REFUSED: these were
+ * so many that version @last is reached.
  */
-static enum usher_status take_first(work *w, const struct usher_text *group, move *m)
+static enum usher_status take_first(work *w, const struct usher_text *group, uint64_t last, move *m)
 {
     for (;;) {
         int64_t next;
@@ -843,6 +844,8 @@ static enum usher_status take_first(work *w, const struct usher_text *group, mov
         if (status == USHER_OK) {
             if (!capped(&w->scope, mine(m), w->now))
                 return take(w, m);
+            if (w->scope.version >= last)
+                return USHER_REFUSED;
             status = replace(w, m, USHER_NUMBER_REST);
         } else if (status == USHER_MISSING) {
             status = first_aside(w, group, mine(m));
@@ -851,7 +854,7 @@ static enum usher_status take_first(work *w, const struct usher_text *group, mov
             if (status == USHER_MISSING && w->scope.due_ms <= w->now) {
                 status = first_due(w, group, &next, mine(m));
                 if (status == USHER_OK)
-                    status = expire_one(w, m);
+                    status = w->scope.version < last ? expire_one(w, m) : USHER_REFUSED;
             }
         }
         if (status != USHER_OK)
@@ -900,8 +903,9 @@ static enum usher_status take_sticky(work *w, move *m)
     return take(w, m);
 }
 
-/* The oldest hold of this call's owner, due expiries applied.  MISSING. */
-static enum usher_status held(work *w, const struct usher_text *owner, move *m)
+/* The oldest hold of this call's owner, due expiries applied.  MISSING; REFUSED: they were so many
+ * that version @last is reached. */
+static enum usher_status held(work *w, const struct usher_text *owner, uint64_t last, move *m)
 {
     struct usher_record *r = mine(m);
 
@@ -913,10 +917,17 @@ static enum usher_status held(work *w, const struct usher_text *owner, move *m)
 
         if (status != USHER_OK || !due(r, w->now))
             return status;
-        status = expire_one(w, m);
+        status = w->scope.version < last ? expire_one(w, m) : USHER_REFUSED;
         if (status != USHER_OK)
             return status;
     }
+}
+
+/* What one command does of it is done. */
+static enum usher_status come_again(work *w)
+{
+    w->reply->of.number.why = USHER_NUMBER_WHY_DUE;
+    return usher__come_again(w);
 }
 
 static enum usher_status call_this(work *w, move *m)
@@ -950,6 +961,7 @@ static enum usher_status call_this(work *w, move *m)
 static enum usher_status call(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
+    uint64_t last = w->scope.version + USHER__STEP_MAX; /* each step has a version */
     struct usher_text list = a->group, group;
     move m;
     enum usher_status status;
@@ -958,7 +970,7 @@ static enum usher_status call(work *w)
         return call_this(w, &m);
     if (w->scope.ref == NULL)
         return exhausted(w);
-    status = held(w, &a->owner, &m);
+    status = held(w, &a->owner, last, &m);
     if (status == USHER_OK) {
         answer(w, USHER_SAME, mine(&m));
         return USHER_OK;
@@ -966,9 +978,11 @@ static enum usher_status call(work *w)
     if (status == USHER_MISSING)
         status = take_sticky(w, &m);
     if (status == USHER_MISSING && list.data == NULL)
-        status = take_first(w, NULL, &m);
+        status = take_first(w, NULL, last, &m);
     while (status == USHER_MISSING && usher__groups_next(&list, &group))
-        status = take_first(w, any_group(&group) ? NULL : &group, &m);
+        status = take_first(w, any_group(&group) ? NULL : &group, last, &m);
+    if (status == USHER_REFUSED)
+        return come_again(w);
     return status == USHER_MISSING ? exhausted(w) : status;
 }
 
@@ -1501,6 +1515,8 @@ static enum usher_status run(work *w)
     bool more;
     enum usher_status status;
 
+    if (w->behind)
+        return come_again(w);
     switch (w->command->verb) {
     case USHER_NUMBER_SHOW:
         return show(w);

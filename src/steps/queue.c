@@ -29,6 +29,50 @@ static void settings_from(const int64_t *set, struct usher_queue_settings *s)
     s->archive = set[SET_ARCHIVE];
 }
 
+/* See usher__come_again(). */
+static enum usher_status come_again(work *w)
+{
+    reply_of(w)->why = USHER_QUEUE_WHY_DUE;
+    reply_of(w)->more = true;
+    return usher__come_again(w);
+}
+
+static enum usher_status settings_write(work *w, const int64_t new[USHER_SETTINGS])
+{
+    struct usher__change c;
+
+    usher__change_begin(w, &c);
+    if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
+        c.scope->counts[COUNT_OLD_RANKS] = 1;
+    memcpy(c.scope->settings, new, USHER_SETTINGS * sizeof *new);
+    return usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL);
+}
+
+/*
+ * @new but for trigger=auto, then a match of all who wait: with it nobody waits whom an agent could
+ * take.  *@ret_left: there are more of them than one command does.
+ */
+static enum usher_status wait_no_more(struct run *run, const int64_t new[USHER_SETTINGS],
+                                      bool *ret_left)
+{
+    work *w = run->w;
+    int64_t others[USHER_SETTINGS];
+    enum usher_status status = USHER_OK;
+
+    memcpy(others, new, sizeof others);
+    others[SET_TRIGGER] = w->scope.settings[SET_TRIGGER];
+    if (memcmp(others, w->scope.settings, sizeof others) != 0)
+        status = settings_write(w, others);
+    if (status == USHER_OK && w->scope.counts[COUNT_OLD_RANKS] != 0)
+        status = usher__queue_rank_anew(w, USHER__STEP_MAX);
+    *ret_left = w->scope.counts[COUNT_OLD_RANKS] != 0;
+    if (status == USHER_OK && !*ret_left) {
+        status = usher__queue_match(run);
+        *ret_left = reply_of(w)->more;
+    }
+    return status;
+}
+
 static enum usher_status set(struct run *run)
 {
     work *w = run->w;
@@ -54,9 +98,8 @@ static enum usher_status set(struct run *run)
         [SET_REQUESTS] = { USHER_GIVEN_QUEUE_REQUESTS, g->requests },
         [SET_ARCHIVE] = { USHER_GIVEN_QUEUE_ARCHIVE, g->archive },
     };
-    struct usher__change c;
-    bool waited;
-    enum usher_status status;
+    bool left = false;
+    enum usher_status status = USHER_OK;
 
     memcpy(new, w->scope.settings, sizeof new);
     for (int i = 0; i < SETTINGS; i++)
@@ -67,18 +110,17 @@ static enum usher_status set(struct run *run)
         w->reply->status = bits != 0 ? USHER_SAME : w->scope.ref != NULL ? USHER_OK : USHER_MISSING;
         return USHER_OK;
     }
-    w->reply->status = USHER_OK;
-    usher__change_begin(w, &c);
-    waited = w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO;
-    if (new[SET_STRATEGY] != c.scope->settings[SET_STRATEGY])
-        c.scope->counts[COUNT_OLD_RANKS] = 1;
-    memcpy(c.scope->settings, new, sizeof new);
-    status = usher__change_commit(w, &c, USHER_QUEUE_SET, 0, 0, NULL);
-    if (status == USHER_OK && waited && new[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO) {
-        status = usher__queue_match(run); /* from now on nobody waits for it */
-        w->reply->status = USHER_OK;
+    if (w->scope.settings[SET_TRIGGER] != USHER_QUEUE_TRIGGER_AUTO &&
+        new[SET_TRIGGER] == USHER_QUEUE_TRIGGER_AUTO)
+        status = wait_no_more(run, new, &left);
+    if (status != USHER_OK)
+        return status;
+    if (left) {
+        memset(&reply_of(w)->of, 0, sizeof reply_of(w)->of);
+        return come_again(w);
     }
-    return status;
+    w->reply->status = USHER_OK;
+    return settings_write(w, new);
 }
 
 /* ---- all together ----------------------------------------------------------------- */
@@ -186,20 +228,6 @@ static const char *arguments_fault(const work *w)
                                                     g->state == USHER_QUEUE_USER_SEATED))))))
         return "after is not where a page ended";
     return NULL;
-}
-
-/*
- * More was due than one command applies, or more agents are to be ranked: nothing else has been
- * done, and the command is to come again when others have had their turn, as the engine has it do.
- * So must those behind it in the same transaction, or they would overtake it.
- */
-static enum usher_status come_again(work *w)
-{
-    w->behind = true;
-    reply_of(w)->why = USHER_QUEUE_WHY_DUE;
-    reply_of(w)->more = true;
-    usher__say(w->reply, USHER_REFUSED, "more was to be done first than one command does: again");
-    return USHER_OK;
 }
 
 static enum usher_status run(work *w)

@@ -371,7 +371,7 @@ enum usher_status usher__queue_match(struct run *run)
 {
     work *w = run->w;
     uint64_t before = UINT64_MAX;
-    enum usher_status status = usher__queue_rank_anew(w, INT64_MAX);
+    enum usher_status status = USHER_OK;
 
     while (status == USHER_OK && run->n_matched != before && run->n_matched < USHER__STEP_MAX) {
         uint64_t rank = 0, order = 0;
@@ -381,8 +381,6 @@ enum usher_status usher__queue_match(struct run *run)
             struct usher_record link, a;
 
             status = w->ops->walk(w->txn, &w->scope, K_LINK, 0, NULL, rank, order, false, &link);
-            if (status == USHER_OK && run->n_matched >= USHER__STEP_MAX)
-                reply_of(w)->more = true;
             if (status != USHER_OK || run->n_matched >= USHER__STEP_MAX)
                 break;
             rank = link.rank;
@@ -403,9 +401,12 @@ enum usher_status usher__queue_match(struct run *run)
         if (status == USHER_MISSING)
             status = USHER_OK;
     }
-    if (status == USHER_OK)
+    if (status == USHER_OK) {
         w->reply->status = w->scope.ref == NULL ? USHER_MISSING
                            : run->n_matched > 0 ? USHER_OK
                                                 : USHER_SAME;
+        reply_of(w)->more = run->n_matched >= USHER__STEP_MAX &&
+                            w->scope.counts[COUNT_USERS + USHER_QUEUE_USER_WAITING] > 0;
+    }
     return status;
 }

@@ -368,6 +368,13 @@ enum usher_status usher__request_keep_last(struct usher__work *w)
     return usher__work_stops(w, status, 1) ? USHER_OK : status;
 }
 
+enum usher_status usher__come_again(struct usher__work *w)
+{
+    w->behind = true;
+    usher__say(w->reply, USHER_REFUSED, "more was to be done first than one command does: again");
+    return USHER_OK;
+}
+
 bool usher__work_stops(struct usher__work *w, enum usher_status status, uint64_t n)
 {
     return status == USHER_NOMEM && n > 0 && w->at_once && scope_anew(w);

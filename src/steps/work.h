@@ -30,7 +30,7 @@ struct usher__work {
     int64_t now;                      /* never before scope.clock_ms */
     int64_t latest;                   /* times up to here have been found not to be too early */
     int64_t seen_ms;                  /* of queues: what is due by then is due; see queue.c */
-    bool behind;                      /* of queues: a command before found too much to do */
+    bool behind;                      /* a command before is to come again: usher__come_again() */
     bool at_once;                     /* what was written stays, even if the command fails then */
     const struct usher__steps *steps; /* of the scope's noun */
     const char *fault;                /* what was wrong with the scope when it was loaded */
@@ -226,6 +226,13 @@ enum usher_status usher__request_keep_last(struct usher__work *w);
 
 /* Answer from an earlier command with the same request id: MISSING if there is none. */
 enum usher_status usher__request_find(struct usher__work *w);
+
+/*
+ * More was to be done before the command, or in its way, than one command does: that much is done,
+ * and the command is to come again when others have had their turn, as the engine has it do.  So
+ * must those behind it in the same transaction, or they would overtake it.  The noun says why: DUE.
+ */
+enum usher_status usher__come_again(struct usher__work *w);
 
 /*
  * A command that makes many changes failed with @status after @n of them: true if it has to

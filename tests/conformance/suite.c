@@ -31,6 +31,8 @@
 #include <usher/usher.h>
 
 #include "core/verbs.h"
+#include "engine/engine.h"
+#include "engine/reply.h"
 #include "model/compare.h"
 
 #define HOUR INT64_C(3600000)
@@ -1408,6 +1410,77 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
     assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_CAPPED);
     assert_int_equal(f->r.version, v);
     assert_given(f, "desk", "n2");
+}
+
+/* The store's own answer to one command, which the engine would give again. */
+static void execute_once(struct fixture *f, struct usher_engine *e, const struct usher_command *c,
+                         struct usher_reply *r)
+{
+    struct usher_context context = { .now_ms = f->now, .skew_ms = USHER_TIME_MAX };
+    struct usher_task task = { .command = c, .reply = r };
+    struct usher_store *store = e->store;
+
+    usher__reply_init(r, USHER_NUMBER, NULL);
+    context.deadline_ms = usher__monotonic_ms() + 30000;
+    if ((store->ops->caps & USHER_CAP_LANES) != 0)
+        task.lane = (uint16_t)store->ops->route(store, &task);
+    store->ops->execute(store, &task, 1, &context);
+}
+
+static void portion(struct fixture *f, const char *line)
+{
+    struct usher_reply r;
+    struct said s;
+
+    said_line(&s, USHER_NUMBER, line);
+    usher_reply_done(&f->r);
+    execute_once(f, f->e, &s.c, &f->r);
+    execute_once(f, f->twin, &s.c, &r);
+    assert_true(replies_equal(s.c.verb, &f->r, &r, stderr));
+    usher_reply_done(&r);
+}
+
+static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
+{
+    struct fixture *f = *state;
+    uint64_t v;
+    enum { N = 2300 };
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    numbers(f, N);
+    for (int i = 0; i < N; i++) {
+        (void)given(f, "desk");
+        ok(f, "hangup desk n%d", i + 1);
+    }
+    ok(f, "set desk daily=1");
+    v = f->r.version;
+    portion(f, "call desk");
+    assert_int_equal(f->r.status, USHER_REFUSED);
+    assert_int_equal(f->r.of.number.why, USHER_NUMBER_WHY_DUE);
+    assert_int_equal(f->r.version, v + 1000);
+    /* those behind it in a batch wait for it, by the engine */
+    for (int k = 0; k < 2; k++) {
+        static const char *const lines[3] = { "call desk", "stats desk", "call desk owner=a" };
+        struct usher_command c[3];
+        struct usher_reply r[3];
+        struct said said[3];
+
+        for (int i = 0; i < 3; i++) {
+            said_line(&said[i], USHER_NUMBER, lines[i]);
+            c[i] = said[i].c;
+        }
+        assert_int_equal(usher_execute(k == 0 ? f->e : f->twin, c, r, 3), USHER_OK);
+        assert_int_equal(r[0].status, USHER_EMPTY);
+        assert_int_equal(r[0].of.number.why, USHER_NUMBER_WHY_CAPPED);
+        assert_int_equal(r[1].of.number.of.stats.capped, N);
+        assert_int_equal(r[1].of.number.of.stats.refused_today, 1);
+        assert_int_equal(r[2].status, USHER_EMPTY);
+        for (int i = 0; i < 3; i++)
+            usher_reply_done(&r[i]);
+    }
+    ok(f, "stats desk");
+    assert_int_equal(f->r.of.number.of.stats.capped, N);
 }
 
 static void a_cap_that_is_raised_or_lifted_frees_at_once(void **state)
@@ -3464,6 +3537,7 @@ int suite_main(const struct backend *b, int argc, char **argv)
         TEST(a_number_has_so_many_calls_a_local_day),
         TEST(a_call_over_midnight_counts_for_the_day_it_began),
         TEST(a_number_over_a_cap_that_was_lowered_is_put_aside),
+        TEST(of_many_over_a_lowered_cap_no_command_puts_all_aside),
         TEST(a_cap_that_is_raised_or_lifted_frees_at_once),
         TEST(of_several_capped_a_higher_cap_frees_those_below_it),
         TEST(another_zone_frees_whose_day_is_another_one),

@@ -212,6 +212,29 @@ static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
         { "set strategy=level trigger=auto", "ok" }, { "apply x lane=all", "ok room a698" });
 }
 
+/* As many as no single command gives rooms to. */
+static void however_many_wait_none_does_once_the_trigger_is_auto(void **state)
+{
+    struct usher_queue_statistics stats;
+    struct fixture *f = *state;
+    enum { N = 2300 };
+
+    if (f->b->drivers != NULL) /* a store whose every step is a walk over all there is */
+        return;
+    command(f, "set ttl=0 trigger=pull");
+    for (int i = 0; i < N; i++) {
+        command(f, "login a%d level=%d", i, 1000 - i % 1000);
+        command(f, "apply u%d", i);
+    }
+    STORY(f, { "set trigger=auto strategy=level wrapup=1", "ok" });
+    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(stats.waiting, 0);
+    assert_int_equal(stats.seated, N);
+    command(f, "where u0");
+    assert_string_equal(f->said, "ok room a999"); /* the strategy is that of the same command */
+    STORY(f, { "set trigger=auto", "same" });
+}
+
 /* ---- pauses -------------------------------------------------------------------------- */
 
 static void a_pause_outlives_silence(void **state)
@@ -375,6 +398,7 @@ int suite_queue_agents(const struct backend *b)
         TEST(each_strategy_follows_from_what_agents_did_before_it_was_set),
         TEST(an_accepted_offer_counts_as_served_at_once),
         TEST(however_many_are_idle_the_new_strategy_has_them_all),
+        TEST(however_many_wait_none_does_once_the_trigger_is_auto),
         TEST(a_pause_outlives_silence),
         TEST(a_pause_asked_for_during_a_visit_is_shown_and_outlives_silence),
         TEST(who_did_not_pause_is_idle_after_silence_whatever_it_did),

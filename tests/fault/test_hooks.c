@@ -38,6 +38,7 @@
 #include "core/verbs.h"
 #include "lib/fickle.h"
 #include "lib/hooks.h"
+#include "lib/notary.h"
 #include "lib/share.h"
 #include "lib/stores.h"
 #include "model/babble.h"
@@ -886,6 +887,221 @@ static void hooks_that_use_their_engine_are_told(void **state)
     }
 }
 
+/* An authority, with a journal, and a history that use the engine they belong to. */
+struct intruding_sides {
+    struct usher_authority authority; /* first */
+    struct usher_history history;
+    struct notary notary;
+    struct intruder *i;
+    unsigned called[8];
+};
+
+enum side_call { RESERVES, READS, RELEASES, JOURNALS, TELLS, PUTS, TELLS_VISITS, CLOSES };
+
+static struct usher_authority *intruded(struct usher_authority *a, enum side_call call)
+{
+    struct intruding_sides *s = (struct intruding_sides *)(void *)a;
+
+    s->called[call]++;
+    intrude(s->i);
+    return &s->notary.base;
+}
+
+static struct intruding_sides *intruded_history(struct usher_history *h, enum side_call call)
+{
+    struct intruding_sides *s =
+        (struct intruding_sides *)(void *)((char *)h - offsetof(struct intruding_sides, history));
+
+    s->called[call]++;
+    intrude(s->i);
+    return s;
+}
+
+static enum usher_status side_reserve(struct usher_authority *a,
+                                      const struct usher_authority_want *want, int64_t deadline_ms,
+                                      struct usher_authority_range *ret_range, char message[192])
+{
+    a = intruded(a, RESERVES);
+    return a->ops->reserve(a, want, deadline_ms, ret_range, message);
+}
+
+static enum usher_status side_read(struct usher_authority *a, enum usher_noun noun,
+                                   const struct usher_text *name, int64_t deadline_ms,
+                                   struct usher_authority_entry *ret_entry, char message[192])
+{
+    a = intruded(a, READS);
+    return a->ops->read(a, noun, name, deadline_ms, ret_entry, message);
+}
+
+static enum usher_status side_release(struct usher_authority *a, enum usher_noun noun,
+                                      const struct usher_text *name, int64_t from, int64_t to,
+                                      int64_t deadline_ms, char message[192])
+{
+    a = intruded(a, RELEASES);
+    return a->ops->release(a, noun, name, from, to, deadline_ms, message);
+}
+
+static enum usher_status side_journal(struct usher_authority *a,
+                                      struct usher_authority_event *events, size_t n,
+                                      int64_t deadline_ms, char message[192])
+{
+    a = intruded(a, JOURNALS);
+    return a->ops->journal(a, events, n, deadline_ms, message);
+}
+
+static enum usher_status side_twice(struct usher_authority *a, int64_t deadline_ms,
+                                    usher_authority_event_fn *fn, void *payload, char message[192])
+{
+    (void)intruded(a, TELLS);
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    (void)message;
+    return USHER_OK;
+}
+
+/* Tells one, whatever there is. */
+static enum usher_status side_events(struct usher_authority *a, enum usher_noun noun,
+                                     const struct usher_text *name, uint64_t row, size_t max,
+                                     int64_t deadline_ms, usher_authority_event_fn *fn,
+                                     void *payload, char message[192])
+{
+    const struct usher_authority_event event = { .noun = noun, .name = *name };
+
+    (void)intruded(a, TELLS);
+    (void)row;
+    (void)max;
+    (void)deadline_ms;
+    (void)message;
+    fn(payload, &event);
+    return USHER_OK;
+}
+
+static void side_close(struct usher_authority *a)
+{
+    (void)intruded(a, CLOSES);
+}
+
+static enum usher_status side_put(struct usher_history *h, const struct usher_text *queue,
+                                  uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                                  int64_t deadline_ms, char message[192])
+{
+    (void)intruded_history(h, PUTS);
+    (void)queue;
+    (void)epoch;
+    (void)visits;
+    (void)n;
+    (void)deadline_ms;
+    (void)message;
+    return USHER_OK;
+}
+
+static enum usher_status side_visits(struct usher_history *h,
+                                     const struct usher_history_query *query, int64_t deadline_ms,
+                                     usher_history_fn *fn, void *payload, char message[192])
+{
+    (void)intruded_history(h, TELLS_VISITS);
+    (void)query;
+    (void)deadline_ms;
+    (void)fn;
+    (void)payload;
+    (void)message;
+    return USHER_OK;
+}
+
+static void side_history_close(struct usher_history *h)
+{
+    (void)intruded_history(h, CLOSES);
+}
+
+static const struct usher_authority_ops side_authority_ops = {
+    .size = sizeof side_authority_ops,
+    .name = "intruder",
+    .reserve = side_reserve,
+    .read = side_read,
+    .release = side_release,
+    .journal = side_journal,
+    .close = side_close,
+    .events = side_events,
+    .twice = side_twice,
+};
+
+static const struct usher_history_ops side_history_ops = {
+    .size = sizeof side_history_ops,
+    .name = "intruder",
+    .put = side_put,
+    .read = side_visits,
+    .close = side_history_close,
+};
+
+static void intruding_fault(void *payload, const char *line)
+{
+    (void)line;
+    intrude(payload);
+}
+
+static void intruding_event(void *payload, const struct usher_authority_event *event)
+{
+    (void)event;
+    intrude(payload);
+}
+
+static void sides_that_use_their_engine_are_told(void **state)
+{
+    static struct intruding_sides s;
+
+    (void)state;
+    for (unsigned k = 0; k <= n_stores; k++) {
+        struct usher_options opt = USHER_OPTIONS_INIT;
+        struct usher_serial_form rule = { .authority = 1 };
+        struct usher_id_settings settings = { .managed = 1 };
+        struct intruder i = { NULL, NULL, NULL, 0, 0, 0, false };
+        struct usher_queue_seat seat;
+        struct usher_id_range ids;
+        struct usher_engine *e;
+        struct usher_reply r;
+        char url[STORE_URL_MAX];
+        uint64_t faults;
+
+        memset(&s, 0, sizeof s);
+        notary_init(&s.notary);
+        s.authority.ops = &side_authority_ops;
+        s.history.ops = &side_history_ops;
+        s.i = &i;
+        opt.drivers = &fickle_driver;
+        opt.authority = &s.authority;
+        opt.history = &s.history;
+        opt.journal = true;
+        assert_int_equal(usher_open("memory:", NULL, &i.other), USHER_OK);
+        assert_true(store_at(k)->fresh(url));
+        assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
+        i.e = e;
+        assert_int_equal(usher_serial_rule(e, "q", USHER_GIVEN_SERIAL_AUTHORITY, &rule), USHER_OK);
+        assert_int_equal(usher_serial_take(e, "q", 3, NULL, &r), USHER_OK);
+        usher_reply_done(&r);
+        assert_int_equal(usher_id_create(e, "d", USHER_GIVEN_ID_MANAGED, &settings), USHER_OK);
+        assert_int_equal(usher_id_next(e, "d", 3, NULL, &ids), USHER_OK);
+        assert_int_equal(usher_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
+        assert_int_equal(usher_queue_apply(e, "desk", "ann", NULL, &seat), USHER_OK);
+        assert_int_equal(usher_queue_leave(e, "desk", "ann"), USHER_OK);
+        (void)usher_queue_drain(e, "desk", NULL);
+        assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
+        usher_reply_done(&r);
+        assert_int_equal(usher_audit(e, intruding_fault, &i, &faults), USHER_OK);
+        assert_int_equal(usher_serial_journal(e, "q", 0, 0, intruding_event, &i), USHER_OK);
+        for (unsigned c = 0; c < CLOSES; c++)
+            if (s.called[c] == 0 && c != RELEASES)
+                fail_msg("%s: call %u was not made", store_at(k)->name, c);
+        assert_true(i.asked > 0);
+        assert_int_equal(i.refused, i.asked);
+        assert_int_equal(i.closes * 3, i.asked);
+        i.e = NULL;
+        usher_close(e);
+        usher_close(i.other);
+        notary_done(&s.notary);
+    }
+}
+
 /* A watcher may use the engine; closing it is refused. */
 static void closing_watcher(void *payload, const struct usher_notice *n)
 {
@@ -950,6 +1166,7 @@ int main(int argc, char **argv)
         cmocka_unit_test_teardown(every_verb_did_something_on_every_store, world_say),
         cmocka_unit_test(an_argument_that_is_missing_is_named),
         cmocka_unit_test(hooks_that_use_their_engine_are_told),
+        cmocka_unit_test(sides_that_use_their_engine_are_told),
         cmocka_unit_test(an_engine_is_not_closed_by_its_own_watcher),
     };
     int rc = stores_start();

@@ -1798,9 +1798,15 @@ static enum usher_status verb_set(struct work *w)
     if (w->q->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
     w->q->exists = true;
+    if (before.trigger != USHER_QUEUE_TRIGGER_AUTO && s->trigger == USHER_QUEUE_TRIGGER_AUTO) {
+        /* it comes last, when nobody waits for it any more */
+        s->trigger = before.trigger;
+        if (memcmp(s, &before, sizeof before) != 0)
+            notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
+        match_all(w);
+        s->trigger = USHER_QUEUE_TRIGGER_AUTO;
+    }
     notify(w, w->c->verb, 0, 0, NULL, 0, 0, NULL);
-    if (before.trigger != USHER_QUEUE_TRIGGER_AUTO && s->trigger == USHER_QUEUE_TRIGGER_AUTO)
-        match_all(w); /* from now on nobody waits for it */
     return USHER_OK;
 }
 

@@ -469,9 +469,20 @@ function S.make_call()
     end
 end
 
+-- see usher__come_again()
+function S.come_again()
+    S.behind, S.status, S.why = true, K.REFUSED, K.WHY_DUE
+    S.because = 'more was to be done first than one command does: again'
+    if S.verb == K.V_STATS or S.verb == K.V_SET then
+        S.extra = {}
+        for i = 1, S.verb == K.V_SET and K.SETTINGS or 10 do S.extra[i] = 0 end
+    end
+    return true
+end
+
 -- Give the first number of @group (nil: any) to this call; false: there is none, however many are
 -- in the way.  See take_first().
-function S.take_first(group)
+function S.take_first(group, last)
     while true do
         local r = S.head(group)
         if r and not S.capped(r, S.now) then
@@ -480,6 +491,7 @@ function S.take_first(group)
         end
         if not S.expire then S.make_expiry() end
         if r then
+            if S.version >= last then return S.come_again() end
             S.replace(r, K.V_REST)
         else
             r = S.walk_aside(group, K.ASIDE, 0)
@@ -489,6 +501,7 @@ function S.take_first(group)
             end
             r = S.due >= 0 and S.due <= S.now and S.first_due(group)
             if not r then return false end
+            if S.version >= last then return S.come_again() end
             S.expire_one(r)
         end
     end
@@ -496,10 +509,11 @@ end
 
 function S.call_any()
     local a = S.a
-    local owner, list = a[K.ARG_OWNER], a[K.ARG_GROUPS]
+    local owner, list, last = a[K.ARG_OWNER], a[K.ARG_GROUPS], S.version + K.STEP_MAX
     if S.exists then
         local r = owner and S.walk('1', '2', owner)
         while r and r.ends ~= 0 and r.ends <= S.now do
+            if S.version >= last then return S.come_again() end
             if not S.expire then S.make_expiry() end
             S.expire_one(r)
             r = S.walk('1', '2', owner)
@@ -510,10 +524,10 @@ function S.call_any()
             if S.take_sticky() then return end
         end
         if not list then
-            if S.take_first() then return end
+            if S.take_first(nil, last) then return end
         else
             for group in string.gmatch(list, '[^,]+') do
-                if S.take_first(group ~= '*' and group or nil) then return end
+                if S.take_first(group ~= '*' and group or nil, last) then return end
             end
         end
     end
@@ -842,6 +856,7 @@ end
 
 function S.run()
     local verb = S.verb
+    if S.behind then return S.come_again() end
     if verb == K.V_SHOW or verb == K.V_LIST or verb == K.V_STATS then
         if not S.look then S.make_reads() end
         if verb == K.V_SHOW then return S.show() end

@@ -9,7 +9,7 @@
 -- calls at once.  Whoever is not of this kind finds all written.  Numbers stay the bytes that they are
 -- in the record, and a record is compared and put together in pieces: to take it apart is dear.
 -- Every step of Lua is some 40 instructions, a function that it calls 600 and more.
-if verb < 256 and not done and plain and (due < 0 or due > now) and not (made and S.set_changed) then
+if verb < 256 and not done and plain and (due < 0 or due > now) and not (made and (S.set_changed or S.behind)) then
     if not ready then
         -- with room for one: a table grows in dear steps
         if all[2] > 0 then rz, ha, called, of_call, tail = {''}, {'', '', '', ''}, {}, '\1' .. epoch, nil end

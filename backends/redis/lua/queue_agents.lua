@@ -187,19 +187,18 @@ function S.make_agents()
 
     function S.match()
         local before = -1
-        S.rank_anew(math.huge)
         while S.n_matched ~= before and S.n_matched < K.STEP_MAX do
             local rank, order = 0, 0
             before = S.n_matched
             while S.cnt(5 + K.USER_WAITING) > 0 do
                 local link = S.walk('2', '0', nil, rank, order)
-                if link and S.n_matched >= K.STEP_MAX then S.more = 1 end
                 if not link or S.n_matched >= K.STEP_MAX then break end
                 rank, order = link.rank, link.order
                 S.match_agent((S.find('1', link.owner) or S.damaged()).order, 1)
             end
         end
         S.status = not S.exists and K.MISSING or S.n_matched > 0 and K.OK or K.SAME
+        S.more = S.n_matched >= K.STEP_MAX and S.cnt(5 + K.USER_WAITING) > 0 and 1 or 0
     end
 end
 

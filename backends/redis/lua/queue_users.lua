@@ -240,6 +240,29 @@ function S.make_steps()
         S.tell_user(K.OK)
     end
 
+    function S.settings_write(set)
+        if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] then
+            S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
+        end
+        S.pset = set
+        S.commit(S.verb, 0, 0, nil)
+    end
+
+    -- see wait_no_more(); true: there is more
+    function S.wait_no_more(new)
+        local others, differ = {}, false
+        for i = 1, 16 do
+            others[i] = i == K.SET_TRIGGER + 1 and S.set[i] or new[i]
+            differ = differ or others[i] ~= S.set[i]
+        end
+        if differ then S.settings_write(others) end
+        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then S.rank_anew(K.STEP_MAX) end
+        if S.cnt(K.COUNT_OLD_RANKS) ~= 0 then return true end
+        if not S.match then S.make_agents() end
+        S.match()
+        return S.more == 1
+    end
+
     function S.settings()
         local a, set, given = S.a, {}, false
         for i = 1, 16 do set[i] = S.set[i] end
@@ -271,17 +294,12 @@ function S.make_steps()
         elseif same then
             S.status = K.SAME
         else
-            local waited = S.set[K.SET_TRIGGER + 1] ~= K.TRIGGER_AUTO
-            if set[K.SET_STRATEGY + 1] ~= S.set[K.SET_STRATEGY + 1] then
-                S.add(K.COUNT_OLD_RANKS, 1 - S.cnt(K.COUNT_OLD_RANKS))
+            if S.set[K.SET_TRIGGER + 1] ~= K.TRIGGER_AUTO and set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO
+                and S.wait_no_more(set) then
+                return S.come_again()
             end
-            S.pset = set
-            S.commit(S.verb, 0, 0, nil)
-            if waited and S.set[K.SET_TRIGGER + 1] == K.TRIGGER_AUTO then
-                if not S.match then S.make_agents() end
-                S.match()
-                S.status = K.OK
-            end
+            S.status = K.OK
+            S.settings_write(set)
         end
     end
 end

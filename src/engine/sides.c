@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+#include "config.h"
+
+#include "engine/sides.h"
+
+#include "engine/engine.h"
+
+static struct usher__authority_side *side_of(struct usher_authority *a)
+{
+    return (struct usher__authority_side *)(void *)a;
+}
+
+static enum usher_status a_reserve(struct usher_authority *a,
+                                   const struct usher_authority_want *want, int64_t deadline_ms,
+                                   struct usher_authority_range *ret_range, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->reserve(own, want, deadline_ms, ret_range, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status a_read(struct usher_authority *a, enum usher_noun noun,
+                                const struct usher_text *name, int64_t deadline_ms,
+                                struct usher_authority_entry *ret_entry, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->read(own, noun, name, deadline_ms, ret_entry, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status a_release(struct usher_authority *a, enum usher_noun noun,
+                                   const struct usher_text *name, int64_t from, int64_t to,
+                                   int64_t deadline_ms, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->release(own, noun, name, from, to, deadline_ms, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status a_journal(struct usher_authority *a, struct usher_authority_event *events,
+                                   size_t n, int64_t deadline_ms, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->journal(own, events, n, deadline_ms, message);
+    usher__leave(&here);
+    return status;
+}
+
+static void a_close(struct usher_authority *a)
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+
+    usher__enter(&here, side_of(a)->e);
+    own->ops->close(own);
+    usher__leave(&here);
+}
+
+static void a_forget(struct usher_authority *a)
+{
+    struct usher_authority *own = side_of(a)->own;
+
+    own->ops->forget(own);
+}
+
+static enum usher_status a_events(struct usher_authority *a, enum usher_noun noun,
+                                  const struct usher_text *name, uint64_t row, size_t max,
+                                  int64_t deadline_ms, usher_authority_event_fn *fn, void *payload,
+                                  char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->events(own, noun, name, row, max, deadline_ms, fn, payload, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status a_twice(struct usher_authority *a, int64_t deadline_ms,
+                                 usher_authority_event_fn *fn, void *payload, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->twice(own, deadline_ms, fn, payload, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status a_entries(struct usher_authority *a, enum usher_noun noun,
+                                   int64_t deadline_ms, usher_authority_entry_fn *fn,
+                                   void *payload, char message[192])
+{
+    struct usher_authority *own = side_of(a)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, side_of(a)->e);
+    status = own->ops->entries(own, noun, deadline_ms, fn, payload, message);
+    usher__leave(&here);
+    return status;
+}
+
+struct usher_authority *usher__authority_side(struct usher__authority_side *side,
+                                              struct usher_engine *e, struct usher_authority *own)
+{
+    const struct usher_authority_ops *of = own->ops;
+
+    side->ops = (struct usher_authority_ops){
+        .size = sizeof side->ops,
+        .name = of->name,
+        .reserve = a_reserve,
+        .read = a_read,
+        .release = a_release,
+        .journal = of->journal != NULL ? a_journal : NULL,
+        .close = a_close,
+        .forget = of->forget != NULL ? a_forget : NULL,
+        .events = of->events != NULL ? a_events : NULL,
+        .twice = of->twice != NULL ? a_twice : NULL,
+        .entries = of->entries != NULL ? a_entries : NULL,
+    };
+    side->base.ops = &side->ops;
+    side->own = own;
+    side->e = e;
+    return &side->base;
+}
+
+static struct usher__history_side *history_side_of(struct usher_history *h)
+{
+    return (struct usher__history_side *)(void *)h;
+}
+
+static enum usher_status h_put(struct usher_history *h, const struct usher_text *queue,
+                               uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                               int64_t deadline_ms, char message[192])
+{
+    struct usher_history *own = history_side_of(h)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, history_side_of(h)->e);
+    status = own->ops->put(own, queue, epoch, visits, n, deadline_ms, message);
+    usher__leave(&here);
+    return status;
+}
+
+static enum usher_status h_read(struct usher_history *h, const struct usher_history_query *query,
+                                int64_t deadline_ms, usher_history_fn *fn, void *payload,
+                                char message[192])
+{
+    struct usher_history *own = history_side_of(h)->own;
+    struct usher__inside here;
+    enum usher_status status;
+
+    usher__enter(&here, history_side_of(h)->e);
+    status = own->ops->read(own, query, deadline_ms, fn, payload, message);
+    usher__leave(&here);
+    return status;
+}
+
+static void h_close(struct usher_history *h)
+{
+    struct usher_history *own = history_side_of(h)->own;
+    struct usher__inside here;
+
+    usher__enter(&here, history_side_of(h)->e);
+    own->ops->close(own);
+    usher__leave(&here);
+}
+
+static void h_forget(struct usher_history *h)
+{
+    struct usher_history *own = history_side_of(h)->own;
+
+    own->ops->forget(own);
+}
+
+struct usher_history *usher__history_side(struct usher__history_side *side, struct usher_engine *e,
+                                          struct usher_history *own)
+{
+    const struct usher_history_ops *of = own->ops;
+
+    side->ops = (struct usher_history_ops){
+        .size = sizeof side->ops,
+        .name = of->name,
+        .put = h_put,
+        .read = of->read != NULL ? h_read : NULL,
+        .close = h_close,
+        .forget = of->forget != NULL ? h_forget : NULL,
+    };
+    side->base.ops = &side->ops;
+    side->own = own;
+    side->e = e;
+    return &side->base;
+}

@@ -111,8 +111,8 @@ static enum usher_status a_twice(struct usher_authority *a, int64_t deadline_ms,
 }
 
 static enum usher_status a_entries(struct usher_authority *a, enum usher_noun noun,
-                                   int64_t deadline_ms, usher_authority_entry_fn *fn,
-                                   void *payload, char message[192])
+                                   int64_t deadline_ms, usher_authority_entry_fn *fn, void *payload,
+                                   char message[192])
 {
     struct usher_authority *own = side_of(a)->own;
     struct usher__inside here;

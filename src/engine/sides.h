@@ -25,7 +25,8 @@ struct usher__history_side {
     struct usher_engine *e;
 };
 
-/* @own is the application's, or the URL's, and not NULL.  What @own cannot do, the result cannot. */
+/* @own is the application's, or the URL's, and not NULL.  What @own cannot do, the result cannot.
+ */
 struct usher_authority *usher__authority_side(struct usher__authority_side *side,
                                               struct usher_engine *e, struct usher_authority *own);
 struct usher_history *usher__history_side(struct usher__history_side *side, struct usher_engine *e,

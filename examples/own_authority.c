@@ -234,7 +234,7 @@ static int order(struct usher_authority *shop)
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_serial_form form = { .prefix = "SO-", .width = 8 };
     struct usher_engine *e;
-    struct usher_reply reply;
+    struct usher_result reply;
     char serial[USHER_SERIAL_TEXT_MAX + 1];
     enum usher_status status;
 
@@ -250,7 +250,7 @@ static int order(struct usher_authority *shop)
     if (status == USHER_OK) {
         (void)usher_serial_text(&reply, 0, serial, sizeof serial);
         printf("%s\n", serial);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     } else {
         fprintf(stderr, "%s\n", usher_message());
     }

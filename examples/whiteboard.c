@@ -60,7 +60,7 @@ static void catch_up(struct usher_engine *e, struct usher_replica *r)
     struct usher_replica_question q;
 
     for (int i = 0; i < 100 && !usher_replica_current(r); i++) {
-        struct usher_reply reply;
+        struct usher_result reply;
 
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
@@ -69,7 +69,7 @@ static void catch_up(struct usher_engine *e, struct usher_replica *r)
         else
             (void)usher_room_changes(e, ROOM, q.since, 0, &reply);
         (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
 }
 

@@ -53,7 +53,7 @@ template <class F> static bool returns(F function, int way)
 
     if (pid == 0) {
         const struct rlimit none = { 0, 0 };
-        struct usher_command c = usher_command();
+        struct usher_operation c = usher_operation();
 
         (void)setrlimit(RLIMIT_CORE, &none);
         (void)alarm(30);
@@ -92,7 +92,7 @@ static void one_of_each_noun()
     struct usher_number_hold hold;
     struct usher_queue_seat seat;
     struct usher_serial_form form = usher_serial_form();
-    struct usher_reply reply;
+    struct usher_result reply;
     struct usher_ids *ids = nullptr;
     char serial[64];
     int64_t id = 0;
@@ -112,7 +112,7 @@ static void one_of_each_noun()
     must(usher_serial_fill(e, "rule", 1, nullptr, nullptr) == USHER_OK, "serial fill");
     must(usher_serial_take(e, "rule", 1, nullptr, &reply) == USHER_OK &&
              usher_serial_text(&reply, 0, serial, sizeof serial) > 0, "serial take");
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     must(usher_id_create(e, "ids", 0, nullptr) == USHER_OK, "id create");
     must(usher_ids_open(e, "ids", nullptr, &ids) == USHER_OK, "ids open");
     must(usher_ids_next(ids, &id) == USHER_OK && id == 1, "ids next");

@@ -170,7 +170,7 @@ mutant 'a kept answer never grows old' src/steps/work.c 's/    if (r.until_ms <=
     $memory 'answers_are_kept*'
 mutant 'a request id is for any verb' src/steps/work.c 's/\*ret_verb == (unsigned)w->command->verb \&\& //' \
     $memory 'a_request_id*'
-mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__command_print(w->command);/;/' \
+mutant 'a request id is for any arguments' src/steps/work.c 's/ \&\& print == usher__operation_print(w->command);/;/' \
     $memory 'a_request_id*'
 mutant 'who is behind is not told what there is' src/steps/room.c 's/    return now->id.size != 0 ? add_row(w, kind, now) : USHER_OK;/    return now->id.size != 0 \&\& !behind(w) ? add_row(w, kind, now) : USHER_OK;/' \
     $memory 'who_is_behind*'
@@ -412,7 +412,7 @@ mutant 'SQLite: a failed commit is said to be undone' backends/sqlite/sqlite.c '
     tests/fault/test_disk 'power*'
 
 # ---- Redis: the store ----
-mutant 'Redis: everything is sent again' backends/redis/redis.c 's/    if ((flags \& USHER_COMMAND_REPEATABLE) == 0)/    if (flags == 0)/' \
+mutant 'Redis: everything is sent again' backends/redis/redis.c 's/    if ((flags \& USHER_OPERATION_REPEATABLE) == 0)/    if (flags == 0)/' \
     tests/fault/test_redis_faults 'an_answer*'
 mutant 'Redis: a lost answer is one that was not sent' backends/redis/conn.c '/^size_t usher__redis_conn_unsent_from(/,/^}/s/    return lo;/    return 0;/' \
     tests/fault/test_redis_faults 'an_answer*'

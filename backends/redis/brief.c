@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-bool usher__redis_is_brief(const struct usher_command *c, const struct usher_context *context)
+bool usher__redis_is_brief(const struct usher_operation *c, const struct usher_context *context)
 {
     const struct usher_number_args *a = &c->arg.number;
 
@@ -52,7 +52,7 @@ static unsigned char *put_text(unsigned char *to, const char *before, size_t n_b
     return put(to, after, n_after);
 }
 
-size_t usher__redis_brief(const struct usher_command *c, const struct usher_context *context,
+size_t usher__redis_brief(const struct usher_operation *c, const struct usher_context *context,
                           unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX],
                           unsigned *values)
 {
@@ -87,7 +87,7 @@ size_t usher__redis_brief(const struct usher_command *c, const struct usher_cont
     return (size_t)(at - to);
 }
 
-size_t usher__redis_brief_field(const struct usher_command *c,
+size_t usher__redis_brief_field(const struct usher_operation *c,
                                 unsigned char to[USHER__REDIS_BRIEF_MAX])
 {
     return (size_t)(put_text(to, "1:", 2, &c->arg.number.number, "", 0) - to);
@@ -125,11 +125,11 @@ static bool epoch_read(const char *from, uint64_t *ret)
 #define NUMBER_AT (MORE_AT + 7)
 #define NOTHING_DUE (UINT64_MAX >> 8)
 
-bool usher__redis_brief_answer(const struct usher_command *c, const char *data, size_t size,
-                               struct usher_reply *reply)
+bool usher__redis_brief_answer(const struct usher_operation *c, const char *data, size_t size,
+                               struct usher_result *reply)
 {
     bool call = c->verb == USHER_NUMBER_CALL;
-    struct usher_number_reply *n = &reply->of.number;
+    struct usher_number_result *n = &reply->of.number;
     struct usher_text number = c->arg.number.number;
     uint64_t epoch, due;
 

@@ -21,20 +21,20 @@
 /* Bytes that one takes at most. */
 #define USHER__REDIS_BRIEF_MAX (64 + 3 * (USHER_NAME_MAX + 16))
 
-bool usher__redis_is_brief(const struct usher_command *c, const struct usher_context *context);
+bool usher__redis_is_brief(const struct usher_operation *c, const struct usher_context *context);
 
 /* @c is brief; of a hangup, @place is where its record is among those read.  Returns how many bytes
  * were written; *@values grows by the number of values. */
-size_t usher__redis_brief(const struct usher_command *c, const struct usher_context *context,
+size_t usher__redis_brief(const struct usher_operation *c, const struct usher_context *context,
                           unsigned place, unsigned char to[USHER__REDIS_BRIEF_MAX],
                           unsigned *values);
 
 /* The name of that record. */
-size_t usher__redis_brief_field(const struct usher_command *c,
+size_t usher__redis_brief_field(const struct usher_operation *c,
                                 unsigned char to[USHER__REDIS_BRIEF_MAX]);
 
 /* false: it is no such answer to @c, and @reply is as it was. */
-bool usher__redis_brief_answer(const struct usher_command *c, const char *data, size_t size,
-                               struct usher_reply *reply);
+bool usher__redis_brief_answer(const struct usher_operation *c, const char *data, size_t size,
+                               struct usher_result *reply);
 
 #endif

@@ -382,7 +382,7 @@ static enum usher_status text_of(struct usher__redis *r, enum usher_noun noun,
     return status;
 }
 
-static enum usher_noun noun_of(const struct usher_command *c)
+static enum usher_noun noun_of(const struct usher_operation *c)
 {
     return (enum usher_noun)((unsigned)c->verb >> 8);
 }
@@ -392,7 +392,7 @@ static enum usher_noun noun_of(const struct usher_command *c)
 static void fail(struct usher_task *task, enum progress *progress, enum usher_status status,
                  const char *why)
 {
-    usher_reply_fail(task->reply, status, why);
+    usher_result_fail(task->reply, status, why);
     *progress = DONE;
 }
 
@@ -431,19 +431,20 @@ static void understood(struct batch *b, size_t i, const struct redisReply *reply
             status = USHER_OK;
         else
             status =
-                usher_reply_unpack(task->command, reply->str, reply->len, task->reply, b->context);
+                usher_result_unpack(task->command, reply->str, reply->len, task->reply, b->context);
     }
     b->progress[i] = DONE;
     if (status == USHER_OK)
         return;
-    if (status == USHER_NOMEM && (usher_command_flags(task->command) & USHER_COMMAND_WRITES) == 0)
-        usher_reply_fail(task->reply, status, "out of memory");
+    if (status == USHER_NOMEM &&
+        (usher_operation_flags(task->command) & USHER_OPERATION_WRITES) == 0)
+        usher_result_fail(task->reply, status, "out of memory");
     else
-        usher_reply_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
+        usher_result_fail(task->reply, USHER_UNKNOWN, "redis: the answer is not understood");
 }
 
 /* Why the server refused a command on the scope of @c.  Of keys it does not say which. */
-static const char *refused_because(struct usher__redis *r, const struct usher_command *c,
+static const char *refused_because(struct usher__redis *r, const struct usher_operation *c,
                                    const struct redisReply *reply)
 {
     const char *noun = usher_noun_word(noun_of(c));
@@ -523,15 +524,15 @@ static void answered(struct usher__redis *r, struct batch *b, size_t i,
     b->left -= b->progress[i] == DONE;
 }
 
-static bool same_scope(const struct usher_command *a, const struct usher_command *b)
+static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
 {
     return noun_of(a) == noun_of(b) && a->scope.size == b->scope.size &&
            memcmp(a->scope.data, b->scope.data, a->scope.size) == 0;
 }
 
-static bool reads(const struct usher_command *c)
+static bool reads(const struct usher_operation *c)
 {
-    return (usher_command_flags(c) & USHER_COMMAND_WRITES) == 0;
+    return (usher_operation_flags(c) & USHER_OPERATION_WRITES) == 0;
 }
 
 /*
@@ -565,14 +566,14 @@ static void keep_order(struct batch *b)
  */
 static bool repeatable(const struct batch *b, size_t i)
 {
-    const struct usher_command *c = b->tasks[i].command;
-    unsigned flags = usher_command_flags(c);
-    bool alike = (flags & USHER_COMMAND_COMMUTES) != 0;
+    const struct usher_operation *c = b->tasks[i].command;
+    unsigned flags = usher_operation_flags(c);
+    bool alike = (flags & USHER_OPERATION_COMMUTES) != 0;
 
-    if ((flags & USHER_COMMAND_REPEATABLE) == 0)
+    if ((flags & USHER_OPERATION_REPEATABLE) == 0)
         return false;
     for (size_t k = 0; k < b->n && !reads(c); k++) {
-        const struct usher_command *other = b->tasks[k].command;
+        const struct usher_operation *other = b->tasks[k].command;
 
         if (k != i && !reads(other) && same_scope(c, other) && !(alike && other->verb == c->verb))
             return false;
@@ -632,19 +633,20 @@ static bool packed_room(struct usher__redis *r, size_t size)
 }
 
 /* Put @c behind the others: how many values it has, and they.  *@values grows by both. */
-static bool pack_command(struct usher__redis *r, const struct usher_command *c,
+static bool pack_command(struct usher__redis *r, const struct usher_operation *c,
                          const struct usher_context *context, unsigned *values)
 {
     /* verbs that may bring the scope into being bring its epoch along */
-    uint64_t epoch = (usher_command_flags(c) & USHER_COMMAND_CREATES) != 0 ? next_random(r) | 1 : 0;
+    uint64_t epoch =
+        (usher_operation_flags(c) & USHER_OPERATION_CREATES) != 0 ? next_random(r) | 1 : 0;
     bool watched = context->notify != NULL;
     unsigned char *at;
-    size_t size = usher_command_pack(c, context->now_ms, epoch, watched, NULL, 0);
+    size_t size = usher_operation_pack(c, context->now_ms, epoch, watched, NULL, 0);
 
     if (!packed_room(r, size))
         return false;
     at = r->packed + r->packed_n;
-    r->packed_n += usher_command_pack(c, context->now_ms, epoch, watched, at, size);
+    r->packed_n += usher_operation_pack(c, context->now_ms, epoch, watched, at, size);
     /* an array becomes a number, which has as many bytes */
     if (at[0] == 0xdc) {
         at[0] = 0xcd;
@@ -682,7 +684,7 @@ static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call
 
     r->packed_n = HEAD;
     for (uint16_t i = b->first[call]; i != NONE; i = b->next[i], n++) {
-        const struct usher_command *c = b->tasks[i].command;
+        const struct usher_operation *c = b->tasks[i].command;
 
         if (!usher__redis_is_brief(c, b->context)) {
             if (!pack_command(r, c, b->context, &values))
@@ -704,7 +706,7 @@ static bool pack_call(struct usher__redis *r, const struct batch *b, size_t call
     memcpy(r->packed + r->packed_n, names, sizeof names - 1);
     r->packed_n += sizeof names - 1;
     for (uint16_t i = b->first[call]; i != NONE && hangups > 0; i = b->next[i]) {
-        const struct usher_command *c = b->tasks[i].command;
+        const struct usher_operation *c = b->tasks[i].command;
 
         if (!usher__redis_is_brief(c, b->context) || c->verb == USHER_NUMBER_CALL)
             continue;
@@ -752,7 +754,7 @@ static const char *question(const struct usher__redis_loaded *script, const stru
 
 static bool append_call(struct usher__redis *r, const struct batch *b, size_t call)
 {
-    const struct usher_command *c = b->tasks[b->first[call]].command;
+    const struct usher_operation *c = b->tasks[b->first[call]].command;
     const struct usher__redis_loaded *script = &r->script[noun_of(c)];
     const char *asks = question(script, b, call);
     char key[USHER__REDIS_KEY_MAX];
@@ -1063,7 +1065,7 @@ static void ends(struct usher__redis_node *node, enum usher_status status)
 static void no_memory(struct usher_task *tasks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        usher_reply_fail(tasks[i].reply, USHER_NOMEM, "redis: out of memory");
+        usher_result_fail(tasks[i].reply, USHER_NOMEM, "redis: out of memory");
 }
 
 /* ---- replicas ---------------------------------------------------------------------- */

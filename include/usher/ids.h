@@ -100,7 +100,7 @@ struct usher_id_row {
     int64_t managed;
 };
 
-struct usher_id_reply {
+struct usher_id_result {
     int64_t first, n; /* next: first, first + by, …; `full`: so many are left from `first` on.
                        * return, install: the same of the arguments */
     int64_t next, max, step, by; /* as in the row */
@@ -113,7 +113,7 @@ struct usher_id_reply {
 };
 
 struct usher_engine;
-struct usher_reply;
+struct usher_result;
 
 /* A range of ids: first, first + by, …, n of them. */
 struct usher_id_range {

@@ -118,7 +118,7 @@ enum usher_queue_outcome {
     USHER_QUEUE_OUTCOME__WIDE = 0x7fffffff
 };
 
-/* Bits of usher_command.given for queue verbs (texts: data is not NULL). */
+/* Bits of usher_operation.given for queue verbs (texts: data is not NULL). */
 enum usher_queue_given {
     USHER_GIVEN_QUEUE_PRIORITY = 1u << 6,
     USHER_GIVEN_QUEUE_SINCE = 1u << 7,
@@ -221,7 +221,7 @@ struct usher_queue_row {
     uint64_t token;                        /* version of the match, which finish takes */
 };
 
-struct usher_queue_reply {
+struct usher_queue_result {
     enum usher_queue_agent_state state; /* of the agent, after the command */
     enum usher_queue_place place;       /* of the user, after the command */
     enum usher_queue_why why;
@@ -246,13 +246,13 @@ struct usher_queue_reply {
 };
 
 struct usher_engine;
-struct usher_reply;
+struct usher_result;
 
 /*
  * Statuses common to all queue functions: USHER_INVALID (an argument; or the engine was opened
  * before a fork), USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: may have been
  * applied), USHER_NOMEM.  Each function names the others; usher_message() says more.  Threads: any.
- * Times are Unix ms.  Rows of replies live until usher_reply_done().  What the verbs mean exactly:
+ * Times are Unix ms.  Rows of replies live until usher_result_done().  What the verbs mean exactly:
  * src/core/queue_verbs.def; the transition tables: `usher tables agent`, `usher tables user`.
  */
 
@@ -316,11 +316,11 @@ USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char
  *  USHER_MISSING. */
 USHER_API enum usher_status usher_queue_agent_alive(struct usher_engine *e, const char *queue,
                                                     const char *agent,
-                                                    struct usher_reply *ret_reply);
+                                                    struct usher_result *ret_reply);
 
 /** The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
-                                             const char *agent, struct usher_reply *ret_reply);
+                                             const char *agent, struct usher_result *ret_reply);
 
 struct usher_queue_apply_options {
     size_t size;         /* set by USHER_QUEUE_APPLY_OPTIONS_INIT */
@@ -385,12 +385,12 @@ USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const cha
 /** @agent asks for the next user: the row of the match.  @ret_reply may be NULL.  USHER_OK;
  *  USHER_EMPTY; USHER_REFUSED (not open: full, paused, wrap-up); USHER_MISSING. */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
-                                             const char *agent, struct usher_reply *ret_reply);
+                                             const char *agent, struct usher_result *ret_reply);
 
 /** Match all that can be, 1,000 at most (reply.of.queue.more): the rows say whom with whom.
  *  @ret_reply may be NULL.  USHER_OK; USHER_SAME (nothing to match). */
 USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
-                                              struct usher_reply *ret_reply);
+                                              struct usher_result *ret_reply);
 
 /** Apply due deadlines now, in bounded steps until none is left.  Never needed for correctness.
  *  @ret_expired may be NULL.  USHER_OK, USHER_SAME, USHER_MISSING. */
@@ -402,12 +402,12 @@ USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char
  *  USHER_MISSING. */
 USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
                                              const char *lane, int state, const char *after,
-                                             size_t max, struct usher_reply *ret_reply);
+                                             size_t max, struct usher_result *ret_reply);
 
 /** Agents in byte order, in pages likewise. */
 USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
                                                const char *after, size_t max,
-                                               struct usher_reply *ret_reply);
+                                               struct usher_result *ret_reply);
 
 struct usher_queue_visit_filter {
     size_t size;                /* set by USHER_QUEUE_VISIT_FILTER_INIT */
@@ -428,7 +428,7 @@ struct usher_queue_visit_filter {
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
                                                 const struct usher_queue_visit_filter *filter,
                                                 const char *after, size_t max,
-                                                struct usher_reply *ret_reply);
+                                                struct usher_result *ret_reply);
 
 /** Move all ended visits of @queue into the engine's history, now.  @ret_moved may be NULL.
  *  USHER_OK, USHER_SAME (there was none), USHER_MISSING; USHER_UNAVAILABLE: not all, the others

@@ -6,7 +6,7 @@
  * notices, heartbeats (epoch and version), answers to `snapshot` and `changes`; in any order,
  * some lost, some repeated, some late.  What is to be done comes out.  It needs no engine: a
  * client program at the other end of a network uses it alone and fills in struct usher_notice
- * and struct usher_reply from what its server sends.
+ * and struct usher_result from what its server sends.
  *
  *     next = usher_replica_notice(r, &notice);               // or _heartbeat()
  *     if (next == USHER_REPLICA_REPLAY || next == USHER_REPLICA_PULL)
@@ -110,7 +110,7 @@ USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_q
  * was asked for is still to be asked for.  O(rows).
  */
 USHER_API enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
-                                                       const struct usher_reply *reply);
+                                                       const struct usher_result *reply);
 
 /**
  * The leader said that the room has @digest (usher_room_digest()) at @epoch and @version.

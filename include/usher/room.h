@@ -47,7 +47,7 @@ extern "C" {
 #define USHER_NOTICE_DATA_MAX 8192
 
 struct usher_engine;
-struct usher_reply;
+struct usher_result;
 struct usher_notice;
 
 /* Of a room: src/core/room.def.  Codes are stored. */
@@ -136,7 +136,7 @@ struct usher_room_row {
     int64_t since_ms, seen_ms;
 };
 
-struct usher_room_reply {
+struct usher_room_result {
     enum usher_room_state state; /* of the room, after the command */
     enum usher_room_member_state member_state;
     uint64_t members; /* there are now: here, away or offline */
@@ -183,7 +183,7 @@ struct usher_rooms_row {
     uint64_t token;
 };
 
-struct usher_rooms_reply {
+struct usher_rooms_result {
     bool more;
     uint64_t token; /* put */
     size_t n_rows;
@@ -247,7 +247,7 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
 
 /** Open @room.  @settings (NULL: all default) are those of a new room.
  *  USHER_OK; USHER_SAME if it is open already (its settings stay as they are).  O(1), but for what
- *  is left to erase of a closed room of the name, which is done first.  (Of usher_execute() only
+ *  is left to erase of a closed room of the name, which is done first.  (Of usher_operate() only
  *  until its deadline: then USHER_REFUSED, with the state `closing`.) */
 USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                             const struct usher_room_settings *settings);
@@ -266,10 +266,10 @@ USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *r
                                            const char *field, const struct usher_text *value,
                                            const struct usher_text *expected);
 
-/** Field @field (NULL: all) as rows; texts live in *@ret_reply until usher_reply_done().
+/** Field @field (NULL: all) as rows; texts live in *@ret_reply until usher_result_done().
  *  USHER_OK, USHER_MISSING (no such room or field). */
 USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *room,
-                                           const char *field, struct usher_reply *ret_reply);
+                                           const char *field, struct usher_result *ret_reply);
 
 /** @member comes in, with the packed @fields (may be NULL) of its own.  Again: its fields and
  *  its heartbeat.  USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or
@@ -332,19 +332,19 @@ USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const cha
  */
 USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
                                                 uint64_t after, uint64_t since, size_t max,
-                                                struct usher_reply *ret_reply);
+                                                struct usher_result *ret_reply);
 
 /** Notices of the changes after @since, at most @max (0: 100), oldest first.  USHER_STALE: the
  *  log does not reach back so far (reply.of.room.since says how far), or @since is newer than
  *  the room; USHER_LOST: take a snapshot. */
 USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
                                                uint64_t since, size_t max,
-                                               struct usher_reply *ret_reply);
+                                               struct usher_result *ret_reply);
 
 /** Apply what is due; with @ttl_ms > 0 also remove who was silent for so long.  One bounded
  *  step: rows are those removed, reply.of.room.more says that there are others. */
 USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
-                                             int64_t ttl_ms, struct usher_reply *ret_reply);
+                                             int64_t ttl_ms, struct usher_result *ret_reply);
 
 /**
  * Open rooms by (time of opening, name), at most @max (0: 100) of them, as rows.  While
@@ -360,7 +360,7 @@ USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char 
  */
 USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
                                             int64_t created_ms, size_t max, int64_t now_ms,
-                                            struct usher_reply *ret_reply);
+                                            struct usher_result *ret_reply);
 
 /**
  * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
@@ -373,7 +373,7 @@ USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *
  */
 USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
                                               size_t batch, int64_t every_ms, int64_t lease_ms,
-                                              int64_t now_ms, struct usher_reply *ret_reply);
+                                              int64_t now_ms, struct usher_result *ret_reply);
 
 /**
  * 128 bits over what is seen of @room (state, fields, values of all, members but for their

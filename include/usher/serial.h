@@ -180,7 +180,7 @@ struct usher_serial_parts {
     int64_t check;              /* the character, 0: none */
 };
 
-struct usher_serial_reply {
+struct usher_serial_result {
     enum usher_serial_why why;
     int64_t count;    /* take: how many; fill, tick: made; sweep: expired */
     int64_t left;     /* that may still be made */
@@ -202,7 +202,7 @@ struct usher_serial_reply {
 /* ---- functions ---------------------------------------------------------------------- */
 
 struct usher_engine;
-struct usher_reply;
+struct usher_result;
 
 /* A rule as a whole.  What a field means: `usher help serial rule`. */
 struct usher_serial_form {
@@ -284,20 +284,20 @@ USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char
  * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are.  With @request (or
  * NULL) a repeat within an hour gets the same ones.  The reply tells which: as many as
  * ret_reply->of.serial.count, printed by usher_serial_text(); give it back with
- * usher_reply_done().  USHER_OK; USHER_EMPTY: max is reached.
+ * usher_result_done().  USHER_OK; USHER_EMPTY: max is reached.
  */
 USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
-                                              const char *request, struct usher_reply *ret_reply);
+                                              const char *request, struct usher_result *ret_reply);
 
 /** Serial @i (from 0) of a reply to take, reserve or holds: at most @size bytes with a NUL.
  *  Returns its size without the NUL, like snprintf; 0: there is no such serial. */
-USHER_API size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to,
+USHER_API size_t usher_serial_text(const struct usher_result *reply, uint64_t i, char *to,
                                    size_t size);
 
 /** Serials of @reply from serial @i on, as many as have room in @size bytes at @to, one behind the
  *  other and each with a NUL.  Returns how many; 0: there is no such serial, or no room for it
  *  (USHER_SERIAL_TEXT_MAX + 1 bytes are enough for one).  Much faster than one by one. */
-USHER_API uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *to,
+USHER_API uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t i, char *to,
                                       size_t size);
 
 /** USHER_OK. */
@@ -374,7 +374,7 @@ USHER_API enum usher_status usher_serial_journal(
  *  100).  USHER_OK. */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                                const char *owner, size_t max,
-                                               struct usher_reply *ret_reply);
+                                               struct usher_result *ret_reply);
 
 /** Apply due expiries now, until none is left; never needed for correctness.  USHER_OK,
  *  USHER_SAME. */
@@ -382,7 +382,7 @@ USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const cha
                                                uint64_t *ret_expired);
 
 /** The rule in a reply to `rule` or `show`.  False: there is none. */
-USHER_API bool usher_serial_form_of(const struct usher_reply *reply,
+USHER_API bool usher_serial_form_of(const struct usher_result *reply,
                                     struct usher_serial_form *ret_form);
 
 /** Call @fn with the name of each rule there is, in any order.  O(records of rules). */

@@ -52,8 +52,8 @@ enum usher_capability {
 /* One command with the place for its answer.  The engine has checked the arguments and
  * zeroed the reply (all but its texts); reply->alloc is set. */
 struct usher_task {
-    const struct usher_command *command;
-    struct usher_reply *reply;
+    const struct usher_operation *command;
+    struct usher_result *reply;
     /* With USHER_CAP_LANES; else all three are 0. */
     uint16_t lane; /* what route() said */
     uint8_t state; /* the store's own from one try to the next; 0 at the first */
@@ -362,30 +362,30 @@ USHER_API enum usher_status usher_local_store(struct usher_record_store *records
  * Append a copy of @row, a struct usher_NOUN_row of @noun, to the rows of @reply.  USHER_OK,
  * USHER_NOMEM (@reply unchanged), USHER_INVALID (no such noun).
  */
-USHER_API enum usher_status usher_reply_add_row(struct usher_reply *reply, enum usher_noun noun,
-                                                const void *row);
+USHER_API enum usher_status usher_result_add_row(struct usher_result *reply, enum usher_noun noun,
+                                                 const void *row);
 
 /**
  * Make @reply say @status and @message (cut to fit) and nothing else, whatever it says now;
  * with USHER_OK and "" it is as the engine gave it to the store.
  */
-USHER_API void usher_reply_fail(struct usher_reply *reply, enum usher_status status,
-                                const char *message);
+USHER_API void usher_result_fail(struct usher_result *reply, enum usher_status status,
+                                 const char *message);
 
 /* What there is to know of a command for one who sends it elsewhere. */
-enum usher_command_flag {
-    USHER_COMMAND_WRITES = 1u << 0,  /* else it only reads */
-    USHER_COMMAND_CREATES = 1u << 1, /* brings its scope into being */
+enum usher_operation_flag {
+    USHER_OPERATION_WRITES = 1u << 0,  /* else it only reads */
+    USHER_OPERATION_CREATES = 1u << 1, /* brings its scope into being */
     /* May be sent again when its answer was lost, without having an effect twice: with a
      * request id, reads, and verbs that come out the same (src/core/NOUN_verbs.def). */
-    USHER_COMMAND_REPEATABLE = 1u << 2,
+    USHER_OPERATION_REPEATABLE = 1u << 2,
     /* And in any order with others of its verb. */
-    USHER_COMMAND_COMMUTES = 1u << 3,
-    USHER_COMMAND_FLAG__WIDE = 0x7fffffff
+    USHER_OPERATION_COMMUTES = 1u << 3,
+    USHER_OPERATION_FLAG__WIDE = 0x7fffffff
 };
 
-/** Bits of enum usher_command_flag; 0 if the verb is not known.  O(1). */
-USHER_API unsigned usher_command_flags(const struct usher_command *command);
+/** Bits of enum usher_operation_flag; 0 if the verb is not known.  O(1). */
+USHER_API unsigned usher_operation_flags(const struct usher_operation *command);
 
 /* ---- commands and answers as bytes ------------------------------------------------- */
 
@@ -413,19 +413,19 @@ USHER_API unsigned usher_command_flags(const struct usher_command *command);
  * Write @command to @to, at most @size bytes.  @now_ms 0: the store's clock.  Returns how
  * many bytes it takes, whether they fit or not.  O(size of the texts).
  */
-USHER_API size_t usher_command_pack(const struct usher_command *command, int64_t now_ms,
-                                    uint64_t epoch, bool notices, unsigned char *to, size_t size);
+USHER_API size_t usher_operation_pack(const struct usher_operation *command, int64_t now_ms,
+                                      uint64_t epoch, bool notices, unsigned char *to, size_t size);
 
 /**
  * Read the answer to @command into @reply, which is as the engine gave it to the store, and
  * tell its notices to @context.  USHER_OK, USHER_NOMEM, USHER_INVALID (not understood: it is
  * not such an answer); after the latter two @reply is undefined but for what
- * usher_reply_fail() needs.
+ * usher_result_fail() needs.
  */
-USHER_API enum usher_status usher_reply_unpack(const struct usher_command *command,
-                                               const void *data, size_t size,
-                                               struct usher_reply *reply,
-                                               const struct usher_context *context);
+USHER_API enum usher_status usher_result_unpack(const struct usher_operation *command,
+                                                const void *data, size_t size,
+                                                struct usher_result *reply,
+                                                const struct usher_context *context);
 
 /* What is left of a text to be read as MessagePack.  The functions take one value off its
  * front; false: it is none of that kind, cut short, or out of range, and stays. */

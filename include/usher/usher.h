@@ -51,7 +51,7 @@ extern "C" {
 #define USHER_SPAN_MAX INT64_C(3153600000000)     /* a hundred years in ms */
 #define USHER_EXACT_MAX INT64_C(9007199254740991) /* the largest count, version, setting */
 #define USHER_NEVER INT64_MAX                     /* a time that does not come */
-#define USHER_BATCH_MAX 65536                     /* commands of one usher_execute() */
+#define USHER_BATCH_MAX 65536                     /* commands of one usher_operate() */
 #define USHER_WAIT_MAX 255                        /* replicas that a command waits for */
 #define USHER_LIST_MAX 10000                      /* rows of one list, records moved by one sweep */
 #define USHER_LIST_DEFAULT 100
@@ -127,8 +127,8 @@ enum usher_log_level {
     USHER_LOG_LEVEL__WIDE = 0x7fffffff
 };
 
-struct usher_command;
-struct usher_reply;
+struct usher_operation;
+struct usher_result;
 struct usher_driver;    /* store.h: a URL scheme of one's own */
 struct usher_authority; /* authority.h */
 struct usher_history;   /* history.h */
@@ -150,8 +150,8 @@ struct usher_options {
     /* One line, no newline; a connection lost, a store that may lose writes, … */
     void (*log)(void *payload, enum usher_log_level level, const char *line);
     /* Each command with its answer, on the thread that executed it. */
-    void (*trace)(void *payload, const struct usher_command *command,
-                  const struct usher_reply *reply);
+    void (*trace)(void *payload, const struct usher_operation *command,
+                  const struct usher_result *reply);
     void *payload;                      /* of the hooks: the three above, and password() */
     const struct usher_driver *drivers; /* further URL schemes, a linked list */
     /* What serials and ids are issued from, so that none comes twice though the store is
@@ -455,7 +455,7 @@ extern "C" {
 #endif
 
 /* One command.  Zero it first; a zero field is one not given. */
-struct usher_command {
+struct usher_operation {
     enum usher_verb verb;
     uint32_t given; /* USHER_GIVEN_… */
     struct usher_text scope;
@@ -516,7 +516,7 @@ struct usher_number_row {
     struct usher_text node; /* busy: the machine that carries the call, size 0: not said */
 };
 
-struct usher_number_reply {
+struct usher_number_result {
     enum usher_number_state state; /* of the number, after the command */
     enum usher_number_why why;     /* empty and refused calls, else USHER_NUMBER_WHY_NONE */
     uint64_t token;                /* of the hold; `stale`: the current one */
@@ -538,9 +538,9 @@ struct usher_number_reply {
     } of;
 };
 
-/* The answer to one command.  Filled by usher_execute(); give back what it owns with
- * usher_reply_done(). */
-struct usher_reply {
+/* The answer to one command.  Filled by usher_operate(); give back what it owns with
+ * usher_result_done(). */
+struct usher_result {
     enum usher_status status;
     enum usher_noun noun; /* of the command: the member of `of`; 0: none that is known */
     bool repeated;        /* the kept answer of an earlier command with this request id */
@@ -556,12 +556,12 @@ struct usher_reply {
      * USHER_NEVER: nothing ends; also of a scope that does not exist, and of a failure. */
     int64_t due_ms;
     union {
-        struct usher_number_reply number;
-        struct usher_id_reply id;
-        struct usher_room_reply room;
-        struct usher_serial_reply serial;
-        struct usher_queue_reply queue;
-        struct usher_rooms_reply rooms;
+        struct usher_number_result number;
+        struct usher_id_result id;
+        struct usher_room_result room;
+        struct usher_serial_result serial;
+        struct usher_queue_result queue;
+        struct usher_rooms_result rooms;
         uint64_t reserve[100];
     } of;
     char message[192]; /* one line, "" when there is nothing to say */
@@ -582,12 +582,12 @@ struct usher_reply {
  *
  * Blocks at most for the engine's timeout.  Threads: any.  Since 0.1.
  */
-USHER_API enum usher_status usher_execute(struct usher_engine *e,
-                                          const struct usher_command *commands,
-                                          struct usher_reply *replies, size_t n);
+USHER_API enum usher_status usher_operate(struct usher_engine *e,
+                                          const struct usher_operation *commands,
+                                          struct usher_result *replies, size_t n);
 
 /** Free what @reply owns (rows); the rest of it stays readable.  NULL is fine. */
-USHER_API void usher_reply_done(struct usher_reply *reply);
+USHER_API void usher_result_done(struct usher_result *reply);
 
 /** Words for the codes in replies; "?" if there is none.  Static. */
 USHER_API const char *usher_verb_word(enum usher_verb verb);
@@ -762,9 +762,9 @@ USHER_API enum usher_status usher_number_free_node(struct usher_engine *e, const
                                                    const char *node, uint64_t *ret_freed);
 
 /** One number, as it is with all due expiries applied; texts live in *@ret_reply until
- *  usher_reply_done().  USHER_OK, USHER_MISSING. */
+ *  usher_result_done().  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char *pool,
-                                              const char *number, struct usher_reply *ret_reply);
+                                              const char *number, struct usher_result *ret_reply);
 
 /** Numbers in byte order after @after (NULL: from the start), at most @max (0: 100) rows.
  *  @state -1: all.  With @owner (not NULL: only what it holds) or a busy state: calls, oldest
@@ -774,12 +774,12 @@ USHER_API enum usher_status usher_number_show(struct usher_engine *e, const char
  *  at most. */
 USHER_API enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
                                               const char *owner, const char *after, size_t max,
-                                              struct usher_reply *ret_reply);
+                                              struct usher_result *ret_reply);
 
 /** The calls of @node in the same way, oldest first. */
 USHER_API enum usher_status usher_number_list_node(struct usher_engine *e, const char *pool,
                                                    const char *node, const char *after, size_t max,
-                                                   struct usher_reply *ret_reply);
+                                                   struct usher_result *ret_reply);
 
 /** USHER_OK, USHER_MISSING.  O(1) plus expiries that are due. */
 USHER_API enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,

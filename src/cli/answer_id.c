@@ -23,7 +23,7 @@ static void key_token(struct json *j, uint64_t token)
     fprintf(j->out, "\"%" PRIu64 "\"", token);
 }
 
-static void key_segment(struct json *j, const struct usher_id_reply *a)
+static void key_segment(struct json *j, const struct usher_id_result *a)
 {
     key_id(j, "next", a->next);
     key_id(j, "max", a->max);
@@ -56,10 +56,10 @@ static void row_json(struct json *j, const struct usher_id_row *r)
     usher__json_int(j, "managed", r->managed);
 }
 
-void usher__answer_id_json(struct json *j, const struct usher_command *command,
-                           const struct usher_reply *reply)
+void usher__answer_id_json(struct json *j, const struct usher_operation *command,
+                           const struct usher_result *reply)
 {
-    const struct usher_id_reply *a = &reply->of.id;
+    const struct usher_id_result *a = &reply->of.id;
 
     if (reply->status == USHER_MISSING || command->verb == USHER_ID_DELETE)
         return;
@@ -96,7 +96,7 @@ void usher__answer_id_json(struct json *j, const struct usher_command *command,
     }
 }
 
-static void segment_plain(FILE *out, const struct usher_id_reply *a)
+static void segment_plain(FILE *out, const struct usher_id_result *a)
 {
     if (a->next < 0)
         fputs("the limit is reached", out);
@@ -110,7 +110,7 @@ static void segment_plain(FILE *out, const struct usher_id_reply *a)
 }
 
 /* Why; what there is stands behind it. */
-static const char *turned_down(enum usher_verb verb, const struct usher_id_reply *a)
+static const char *turned_down(enum usher_verb verb, const struct usher_id_result *a)
 {
     switch (verb) {
     case USHER_ID_CREATE:
@@ -128,10 +128,10 @@ static const char *turned_down(enum usher_verb verb, const struct usher_id_reply
     }
 }
 
-void usher__answer_id_plain(FILE *out, const struct usher_command *command,
-                            const struct usher_reply *reply)
+void usher__answer_id_plain(FILE *out, const struct usher_operation *command,
+                            const struct usher_result *reply)
 {
-    const struct usher_id_reply *a = &reply->of.id;
+    const struct usher_id_result *a = &reply->of.id;
     const struct usher_id_settings *s = &a->of.settings;
 
     if (reply->status == USHER_MISSING) {

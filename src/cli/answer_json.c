@@ -13,7 +13,8 @@ bool usher__answer_failed(enum usher_status status)
     return USHER_CLASS_OF(status) >= USHER_CLASS_WRONG;
 }
 
-bool usher__answer_has_token(const struct usher_command *command, const struct usher_reply *reply)
+bool usher__answer_has_token(const struct usher_operation *command,
+                             const struct usher_result *reply)
 {
     return reply->status == USHER_STALE ||
            (USHER_IS_DONE(reply->status) && command->arg.number.owner.data != NULL);
@@ -74,8 +75,8 @@ static void row(struct json *j, const struct usher_number_row *r)
     usher__json_name(j, "node", &r->node);
 }
 
-static void call(struct json *j, enum usher_status status, const struct usher_command *command,
-                 const struct usher_number_reply *n)
+static void call(struct json *j, enum usher_status status, const struct usher_operation *command,
+                 const struct usher_number_result *n)
 {
     struct usher_text number = { n->number, n->number_size };
 
@@ -102,7 +103,7 @@ static void call(struct json *j, enum usher_status status, const struct usher_co
     }
 }
 
-static void list(struct json *j, const struct usher_number_reply *n)
+static void list(struct json *j, const struct usher_number_result *n)
 {
     struct usher_text next = { n->number, n->more ? n->number_size : 0 };
 
@@ -146,10 +147,10 @@ static void settings(struct json *j, const struct usher_number_settings *s)
     usher__json_int(j, "requests", s->requests);
 }
 
-static void number(struct json *j, const struct usher_command *command,
-                   const struct usher_reply *reply)
+static void number(struct json *j, const struct usher_operation *command,
+                   const struct usher_result *reply)
 {
-    const struct usher_number_reply *n = &reply->of.number;
+    const struct usher_number_result *n = &reply->of.number;
     bool there = reply->status != USHER_MISSING;
 
     switch (command->verb) {
@@ -201,8 +202,8 @@ static void number(struct json *j, const struct usher_command *command,
     }
 }
 
-void usher__answer_json(FILE *out, const struct usher_command *command,
-                        const struct usher_reply *reply)
+void usher__answer_json(FILE *out, const struct usher_operation *command,
+                        const struct usher_result *reply)
 {
     struct json j = { out, false };
 

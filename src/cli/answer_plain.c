@@ -69,7 +69,7 @@ static void row(FILE *out, const struct usher_number_row *r)
         next(out, ", last used ", r->used_ms);
 }
 
-static void call(FILE *out, const struct usher_command *command, const struct usher_reply *reply)
+static void call(FILE *out, const struct usher_operation *command, const struct usher_result *reply)
 {
     static const char *const empty[] = {
         [USHER_NUMBER_WHY_NO_NUMBER] = "there are no numbers",
@@ -78,7 +78,7 @@ static void call(FILE *out, const struct usher_command *command, const struct us
         [USHER_NUMBER_WHY_RESTING] = "all rest",
         [USHER_NUMBER_WHY_CAPPED] = "all have had their calls of the day",
     };
-    const struct usher_number_reply *n = &reply->of.number;
+    const struct usher_number_result *n = &reply->of.number;
     struct usher_text number = { n->number, n->number_size };
 
     switch (reply->status) {
@@ -105,9 +105,10 @@ static void call(FILE *out, const struct usher_command *command, const struct us
     }
 }
 
-static void number(FILE *out, const struct usher_command *command, const struct usher_reply *reply)
+static void number(FILE *out, const struct usher_operation *command,
+                   const struct usher_result *reply)
 {
-    const struct usher_number_reply *n = &reply->of.number;
+    const struct usher_number_result *n = &reply->of.number;
     const struct usher_number_statistics *s = &n->of.stats;
     const struct usher_number_settings *set = &n->of.settings;
     bool there = reply->status != USHER_MISSING;
@@ -192,8 +193,8 @@ static void number(FILE *out, const struct usher_command *command, const struct 
     }
 }
 
-void usher__answer_plain(FILE *out, const struct usher_command *command,
-                         const struct usher_reply *reply)
+void usher__answer_plain(FILE *out, const struct usher_operation *command,
+                         const struct usher_result *reply)
 {
     fputs(usher_status_word(reply->status), out);
     if (reply->noun == USHER_ID)

@@ -48,10 +48,10 @@ static void key_token(struct json *j, uint64_t token)
     fprintf(j->out, "\"%" PRIu64 "\"", token);
 }
 
-static void array(struct json *j, const char *key, const struct usher_reply *reply,
+static void array(struct json *j, const char *key, const struct usher_result *reply,
                   void (*row)(struct json *j, uint64_t epoch, const struct usher_queue_row *r))
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
 
     usher__json_key(j, key);
     putc('[', j->out);
@@ -143,7 +143,7 @@ static void row_visit(struct json *j, uint64_t epoch, const struct usher_queue_r
     usher__json_uint(j, "version", r->version);
 }
 
-static void agent(struct json *j, const struct usher_queue_reply *q)
+static void agent(struct json *j, const struct usher_queue_result *q)
 {
     struct usher_text name = { q->agent, q->agent_size };
 
@@ -151,9 +151,9 @@ static void agent(struct json *j, const struct usher_queue_reply *q)
     usher__json_text(j, "state", usher_queue_agent_state_word(q->state));
 }
 
-static void rooms(struct json *j, const struct usher_reply *reply)
+static void rooms(struct json *j, const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     char room[USHER_QUEUE_ROOM_MAX];
 
     usher__json_key(j, "rooms");
@@ -165,9 +165,9 @@ static void rooms(struct json *j, const struct usher_reply *reply)
     j->comma = true;
 }
 
-static void place(struct json *j, const struct usher_reply *reply)
+static void place(struct json *j, const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     struct usher_text name = { q->agent, q->agent_size };
 
     if (q->why != USHER_QUEUE_WHY_NONE) {
@@ -188,9 +188,9 @@ static void place(struct json *j, const struct usher_reply *reply)
 }
 
 /* Of leave, finish, accept, reject. */
-static void pair(struct json *j, const struct usher_reply *reply)
+static void pair(struct json *j, const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     struct usher_text user = { q->user, q->user_size }, name = { q->agent, q->agent_size };
 
     key_name(j, "user", &user);
@@ -202,7 +202,7 @@ static void pair(struct json *j, const struct usher_reply *reply)
         usher__json_text(j, "state", usher_queue_agent_state_word(q->state));
 }
 
-static void page(struct json *j, const struct usher_queue_reply *q)
+static void page(struct json *j, const struct usher_queue_result *q)
 {
     struct usher_text next = { q->agent, q->more ? q->agent_size : 0 };
 
@@ -263,10 +263,10 @@ static void settings(struct json *j, const struct usher_queue_settings *s)
     usher__json_int(j, "archive", s->archive);
 }
 
-void usher__answer_queue_json(struct json *j, const struct usher_command *command,
-                              const struct usher_reply *reply)
+void usher__answer_queue_json(struct json *j, const struct usher_operation *command,
+                              const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     bool there = reply->status != USHER_MISSING;
 
     switch (command->verb) {
@@ -361,7 +361,7 @@ static void room(FILE *out, const char *before, uint64_t epoch, uint64_t login, 
         fprintf(out, "%s%s", before, usher_queue_room_name(text, epoch, login, no));
 }
 
-static void plain_agent(FILE *out, const struct usher_queue_reply *q)
+static void plain_agent(FILE *out, const struct usher_queue_result *q)
 {
     struct usher_text text = { q->agent, q->agent_size };
 
@@ -369,10 +369,10 @@ static void plain_agent(FILE *out, const struct usher_queue_reply *q)
     fprintf(out, " is %s", usher_queue_agent_state_word(q->state));
 }
 
-static void plain_place(FILE *out, const struct usher_command *command,
-                        const struct usher_reply *reply)
+static void plain_place(FILE *out, const struct usher_operation *command,
+                        const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     struct usher_text text = { q->agent, q->agent_size };
     char until[CLI_TIME_MAX];
 
@@ -406,7 +406,7 @@ static void plain_place(FILE *out, const struct usher_command *command,
     }
 }
 
-static void plain_row(FILE *out, const struct usher_command *command, uint64_t epoch,
+static void plain_row(FILE *out, const struct usher_operation *command, uint64_t epoch,
                       const struct usher_queue_row *r)
 {
     switch (command->verb) {
@@ -472,10 +472,10 @@ static void plain_settings(FILE *out, const struct usher_queue_settings *s)
             s->service_ms, s->requests, s->archive);
 }
 
-void usher__answer_queue_plain(FILE *out, const struct usher_command *command,
-                               const struct usher_reply *reply)
+void usher__answer_queue_plain(FILE *out, const struct usher_operation *command,
+                               const struct usher_result *reply)
 {
-    const struct usher_queue_reply *q = &reply->of.queue;
+    const struct usher_queue_result *q = &reply->of.queue;
     struct usher_text user = { q->user, q->user_size }, agent_name = { q->agent, q->agent_size };
     bool there = reply->status != USHER_MISSING;
 

@@ -66,7 +66,7 @@ static bool same_text(const struct usher_text *a, const struct usher_text *b)
 }
 
 /* The value of all members for @name, set after @version; NULL: there is none. */
-static const struct usher_room_row *later_of_all(const struct usher_room_reply *r,
+static const struct usher_room_row *later_of_all(const struct usher_room_result *r,
                                                  const struct usher_text *name, uint64_t version)
 {
     for (size_t i = 0; i < r->n_rows; i++)
@@ -77,7 +77,7 @@ static const struct usher_room_row *later_of_all(const struct usher_room_reply *
 }
 
 /* What counts for a member: of its own fields and those of all, what was set last. */
-static void effective(struct json *j, const struct usher_room_reply *r,
+static void effective(struct json *j, const struct usher_room_result *r,
                       const struct usher_room_row *member)
 {
     struct usher_fields f = fields_of(&member->value);
@@ -107,7 +107,7 @@ static void effective(struct json *j, const struct usher_room_reply *r,
 }
 
 /* @key: an object of all rows of @kind, id to value or, for roles, to owner. */
-static void map(struct json *j, const char *key, const struct usher_room_reply *r, int kind)
+static void map(struct json *j, const char *key, const struct usher_room_result *r, int kind)
 {
     struct json inner = { j->out, false };
 
@@ -120,7 +120,7 @@ static void map(struct json *j, const char *key, const struct usher_room_reply *
     putc('}', j->out);
 }
 
-static void members(struct json *j, const struct usher_room_reply *r)
+static void members(struct json *j, const struct usher_room_result *r)
 {
     bool first = true;
 
@@ -144,7 +144,7 @@ static void members(struct json *j, const struct usher_room_reply *r)
     putc(']', j->out);
 }
 
-static void shares(struct json *j, const struct usher_room_reply *r)
+static void shares(struct json *j, const struct usher_room_result *r)
 {
     bool first = true;
 
@@ -251,10 +251,10 @@ void usher__answer_room_notice(struct json *j, const struct usher_notice *n)
     usher__json_uint(j, "mark", n->mark);
 }
 
-static void notices(struct json *j, const struct usher_command *command,
-                    const struct usher_reply *reply)
+static void notices(struct json *j, const struct usher_operation *command,
+                    const struct usher_result *reply)
 {
-    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_result *r = &reply->of.room;
 
     usher__json_key(j, "notices");
     putc('[', j->out);
@@ -273,15 +273,15 @@ static void notices(struct json *j, const struct usher_command *command,
 }
 
 /* Is `changes` stale because it was asked for what is still to come? */
-static bool ahead(const struct usher_command *command, const struct usher_reply *reply)
+static bool ahead(const struct usher_operation *command, const struct usher_result *reply)
 {
     return (uint64_t)command->arg.room.since > reply->version;
 }
 
-static void key_value(struct json *j, const struct usher_command *command,
-                      const struct usher_reply *reply)
+static void key_value(struct json *j, const struct usher_operation *command,
+                      const struct usher_result *reply)
 {
-    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_result *r = &reply->of.room;
 
     usher__json_key(j, "value");
     if (USHER_IS_DONE(reply->status) && command->verb != USHER_ROOM_GET)
@@ -305,7 +305,7 @@ static void settings(struct json *j, const struct usher_room_settings *s)
     usher__json_int(j, "push", s->push);
 }
 
-static void expired(struct json *j, const struct usher_room_reply *r)
+static void expired(struct json *j, const struct usher_room_result *r)
 {
     usher__json_key(j, "expired");
     putc('[', j->out);
@@ -318,10 +318,10 @@ static void expired(struct json *j, const struct usher_room_reply *r)
     usher__json_bool(j, "more", r->more);
 }
 
-void usher__answer_room_json(struct json *j, const struct usher_command *command,
-                             const struct usher_reply *reply)
+void usher__answer_room_json(struct json *j, const struct usher_operation *command,
+                             const struct usher_result *reply)
 {
-    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_result *r = &reply->of.room;
     struct usher_text name = { r->name, r->name_size }, nobody = { NULL, 0 };
     bool there = reply->status != USHER_MISSING;
 
@@ -468,8 +468,8 @@ static void row_plain(FILE *out, const struct usher_room_row *row)
     }
 }
 
-static void notice_plain(FILE *out, const struct usher_command *command,
-                         const struct usher_reply *reply, const struct usher_room_row *row)
+static void notice_plain(FILE *out, const struct usher_operation *command,
+                         const struct usher_result *reply, const struct usher_room_row *row)
 {
     struct usher_notice n;
 
@@ -481,10 +481,10 @@ static void notice_plain(FILE *out, const struct usher_command *command,
     fields_plain(out, &n.data);
 }
 
-void usher__answer_room_plain(FILE *out, const struct usher_command *command,
-                              const struct usher_reply *reply)
+void usher__answer_room_plain(FILE *out, const struct usher_operation *command,
+                              const struct usher_result *reply)
 {
-    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_result *r = &reply->of.room;
     const struct usher_room_settings *s = &r->settings;
     struct usher_text name = { r->name, r->name_size };
 

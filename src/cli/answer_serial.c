@@ -19,7 +19,7 @@ static const char *word(const char *const *words, int64_t i)
 }
 
 /* The serial @i of the reply as a text. */
-static struct usher_text serial_at(const struct usher_reply *reply, uint64_t i,
+static struct usher_text serial_at(const struct usher_result *reply, uint64_t i,
                                    char to[USHER_SERIAL_TEXT_MAX + 1])
 {
     struct usher_text text = { to, usher_serial_text(reply, i, to, USHER_SERIAL_TEXT_MAX + 1) };
@@ -35,7 +35,7 @@ static void key_token(struct json *j, uint64_t token)
 
 /* ---- JSON --------------------------------------------------------------------------- */
 
-static void json_form(struct json *j, const struct usher_reply *reply)
+static void json_form(struct json *j, const struct usher_result *reply)
 {
     struct usher_serial_form f;
 
@@ -64,7 +64,7 @@ static void json_form(struct json *j, const struct usher_reply *reply)
     usher__json_int(j, "cur", reply->of.serial.cur);
 }
 
-static void json_take(struct json *j, const struct usher_reply *reply)
+static void json_take(struct json *j, const struct usher_result *reply)
 {
     char text[USHER_SERIAL_TEXT_MAX + 1];
     uint64_t n = reply->status == USHER_OK ? (uint64_t)reply->of.serial.count : 0;
@@ -82,7 +82,7 @@ static void json_take(struct json *j, const struct usher_reply *reply)
     j->comma = true;
 }
 
-static void json_stock(struct json *j, const struct usher_serial_reply *n)
+static void json_stock(struct json *j, const struct usher_serial_result *n)
 {
     const struct usher_serial_stock *s = &n->of.stock;
 
@@ -102,8 +102,8 @@ static void json_stock(struct json *j, const struct usher_serial_reply *n)
     usher__json_int(j, "debt", s->debt);
 }
 
-static void json_parts(struct json *j, const struct usher_command *command,
-                       const struct usher_reply *reply)
+static void json_parts(struct json *j, const struct usher_operation *command,
+                       const struct usher_result *reply)
 {
     const struct usher_serial_parts *p = &reply->of.serial.of.parts;
     const char *serial = command->arg.serial.serial.data;
@@ -123,10 +123,10 @@ static void json_parts(struct json *j, const struct usher_command *command,
     usher__json_text(j, "suffix", f.suffix);
 }
 
-static void json_hold(struct json *j, const struct usher_command *command,
-                      const struct usher_reply *reply)
+static void json_hold(struct json *j, const struct usher_operation *command,
+                      const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     struct usher_text serial = command->arg.serial.serial;
     char text[USHER_SERIAL_TEXT_MAX + 1];
 
@@ -144,14 +144,14 @@ static void json_hold(struct json *j, const struct usher_command *command,
 }
 
 /* `show` of one number */
-static bool of_number(const struct usher_command *command)
+static bool of_number(const struct usher_operation *command)
 {
     return command->verb == USHER_SERIAL_SHOW && command->arg.serial.serial.data != NULL;
 }
 
-static void json_holds(struct json *j, const struct usher_reply *reply)
+static void json_holds(struct json *j, const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     char text[USHER_SERIAL_TEXT_MAX + 1];
 
     uint64_t at = 0;
@@ -181,10 +181,10 @@ static void json_holds(struct json *j, const struct usher_reply *reply)
     usher__json_bool(j, "more", n->more);
 }
 
-void usher__answer_serial_json(struct json *j, const struct usher_command *command,
-                               const struct usher_reply *reply)
+void usher__answer_serial_json(struct json *j, const struct usher_operation *command,
+                               const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
 
     if (reply->status == USHER_MISSING)
         return;
@@ -246,7 +246,7 @@ void usher__answer_serial_json(struct json *j, const struct usher_command *comma
 
 /* ---- words -------------------------------------------------------------------------- */
 
-static void plain_form(FILE *out, const struct usher_reply *reply)
+static void plain_form(FILE *out, const struct usher_result *reply)
 {
     struct usher_serial_form f;
 
@@ -269,7 +269,8 @@ static void plain_form(FILE *out, const struct usher_reply *reply)
             word(usher__overflow_words, f.overflow), f.lease_ms, f.requests, f.authority);
 }
 
-static void plain_serial(FILE *out, const char *before, const struct usher_reply *reply, uint64_t i)
+static void plain_serial(FILE *out, const char *before, const struct usher_result *reply,
+                         uint64_t i)
 {
     char text[USHER_SERIAL_TEXT_MAX + 1];
     struct usher_text serial = serial_at(reply, i, text);
@@ -279,9 +280,9 @@ static void plain_serial(FILE *out, const char *before, const struct usher_reply
 }
 
 /* How it stands. */
-static void plain_number(FILE *out, const char *before, const struct usher_reply *reply)
+static void plain_number(FILE *out, const char *before, const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     char time[CLI_TIME_MAX];
 
     plain_serial(out, before, reply, 0);
@@ -296,9 +297,9 @@ static void plain_number(FILE *out, const char *before, const struct usher_reply
         fprintf(out, " until %s", usher__time_text(time, n->until_ms));
 }
 
-static void plain_holds(FILE *out, const struct usher_reply *reply)
+static void plain_holds(FILE *out, const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     int64_t numbers = 0;
     uint64_t at = 0;
 
@@ -323,10 +324,10 @@ static void plain_holds(FILE *out, const struct usher_reply *reply)
         fputs("; there are more", out);
 }
 
-static void plain_done(FILE *out, const struct usher_command *command,
-                       const struct usher_reply *reply)
+static void plain_done(FILE *out, const struct usher_operation *command,
+                       const struct usher_result *reply)
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     const struct usher_serial_stock *s = &n->of.stock;
     char time[CLI_TIME_MAX];
 
@@ -402,8 +403,8 @@ static void plain_done(FILE *out, const struct usher_command *command,
     }
 }
 
-void usher__answer_serial_plain(FILE *out, const struct usher_command *command,
-                                const struct usher_reply *reply)
+void usher__answer_serial_plain(FILE *out, const struct usher_operation *command,
+                                const struct usher_result *reply)
 {
     switch (reply->status) {
     case USHER_OK:

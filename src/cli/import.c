@@ -30,12 +30,12 @@
 struct import {
     struct cli *cli;
     const char *file;
-    struct usher_command model; /* pool, group, now */
+    struct usher_operation model; /* pool, group, now */
     bool up;
     uint64_t added, same, upped, bad;
     char first_bad[160];
-    struct usher_command *commands; /* BATCH, as the next two */
-    struct usher_reply *replies;
+    struct usher_operation *commands; /* BATCH, as the next two */
+    struct usher_result *replies;
     char (*names)[USHER_NAME_MAX];
     size_t n;
     uint64_t epoch, version;
@@ -51,7 +51,7 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
         return USHER_OK;
     usher__run_batch(m->cli->engine, m->commands, m->replies, m->n);
     for (size_t i = 0; i < m->n; i++) {
-        const struct usher_reply *r = &m->replies[i];
+        const struct usher_result *r = &m->replies[i];
 
         if (usher__answer_failed(r->status)) {
             if (failed == USHER_OK)
@@ -69,7 +69,7 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
             m->added++;
         else
             m->same++;
-        usher_reply_done(&m->replies[i]);
+        usher_result_done(&m->replies[i]);
     }
     m->n = 0;
     return failed;
@@ -77,7 +77,7 @@ static enum usher_status flush(struct import *m, char message[CLI_MESSAGE_MAX])
 
 static void add(struct import *m, const char *number, size_t size)
 {
-    struct usher_command *c = &m->commands[m->n];
+    struct usher_operation *c = &m->commands[m->n];
     char *name = m->names[m->n];
 
     memcpy(name, number, size);
@@ -174,8 +174,8 @@ static int answer(struct import *m)
 /* An empty file says nothing of the pool; ask for its epoch and version. */
 static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
 {
-    struct usher_command c = m->model;
-    struct usher_reply r;
+    struct usher_operation c = m->model;
+    struct usher_result r;
     enum usher_status status;
 
     memset(&c.arg, 0, sizeof c.arg);
@@ -187,7 +187,7 @@ static enum usher_status ask(struct import *m, char message[CLI_MESSAGE_MAX])
     status = usher__answer_failed(r.status) ? r.status : USHER_OK;
     (void)snprintf(message, CLI_MESSAGE_MAX, "%s",
                    r.message[0] != '\0' ? r.message : usher_status_text(r.status));
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return status;
 }
 

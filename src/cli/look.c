@@ -222,7 +222,7 @@ int usher__cli_version(struct cli *cli, char *const *words, size_t n)
 
 /* ---- digests ---------------------------------------------------------------- */
 
-static int digest_answer(const struct cli *cli, const struct usher_reply *r, const char *digest)
+static int digest_answer(const struct cli *cli, const struct usher_result *r, const char *digest)
 {
     struct json j = { stdout, false };
 
@@ -243,8 +243,8 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     bool serial = strcmp(words[0], usher_noun_word(USHER_SERIAL)) == 0;
     bool id = strcmp(words[0], usher_noun_word(USHER_ID)) == 0;
     const char *scope = room ? "room" : serial ? "rule" : id ? "name" : "pool";
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     char digest[33], message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
     const char *wrong;
     enum usher_status status;
@@ -276,7 +276,7 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
     usher__run_batch(cli->engine, &c, &r, 1);
     if (usher__answer_failed(r.status))
         return usher__run_answer(cli, &c, &r);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     if (room) {
         status = usher_room_digest(cli->engine, words[2], &r.epoch, &r.version, digest);
         if (!usher__answer_failed(status)) {
@@ -298,9 +298,9 @@ int usher__cli_digest(struct cli *cli, char *const *words, size_t n)
 /* ---- room list, room patrol ---------------------------------------------------------- */
 
 /* Rooms as they are listed or handed out; texts live in @r. */
-static int rooms_answer(struct cli *cli, struct usher_reply *r)
+static int rooms_answer(struct cli *cli, struct usher_result *r)
 {
-    const struct usher_room_reply *room = &r->of.room;
+    const struct usher_room_result *room = &r->of.room;
     struct usher_text next = { room->name, room->name_size };
     struct json j = { stdout, false };
     int rc = usher__cli_exit_code(r->status);
@@ -340,7 +340,7 @@ static int rooms_answer(struct cli *cli, struct usher_reply *r)
         usher__json_bool(&j, "partial", room->partial);
         puts("}");
     }
-    usher_reply_done(r);
+    usher_result_done(r);
     return rc;
 }
 
@@ -368,8 +368,8 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n)
     const char *after = NULL, *fault;
     int64_t max = 0, every = 0, lease = 0, created = 0;
     char message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     int rc;
 
     memset(&c, 0, sizeof c);

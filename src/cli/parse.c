@@ -115,7 +115,7 @@ const char *usher__key_value(const char *word, const char *key)
     return *word == '=' ? word + 1 : NULL;
 }
 
-bool usher__parse_common(const char *word, struct usher_command *command, bool *ret_taken,
+bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
                          char message[CLI_MESSAGE_MAX])
 {
     const char *value = usher__key_value(word, "now");
@@ -144,7 +144,7 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
 }
 
 /* @word is wait=N.  False: it is that, and wrong. */
-static bool wait_key(const char *word, struct usher_command *command, bool *ret_taken,
+static bool wait_key(const char *word, struct usher_operation *command, bool *ret_taken,
                      char message[CLI_MESSAGE_MAX])
 {
     const char *value = usher__key_value(word, "wait");
@@ -210,7 +210,7 @@ static bool word_argument(const struct usher__arg *arg, const char *value, int64
     return false;
 }
 
-static bool is_given(const struct usher_command *command, const struct usher__arg *arg)
+static bool is_given(const struct usher_operation *command, const struct usher__arg *arg)
 {
     struct usher_text text;
 
@@ -220,7 +220,7 @@ static bool is_given(const struct usher_command *command, const struct usher__ar
     return text.data != NULL;
 }
 
-static bool argument(struct usher_command *command, const struct usher__arg *arg,
+static bool argument(struct usher_operation *command, const struct usher__arg *arg,
                      struct usher_text text, char message[CLI_MESSAGE_MAX])
 {
     const char *value = text.data;
@@ -280,7 +280,7 @@ static const struct usher__arg *by_key(const struct usher__noun *noun,
 /* The first argument in order that is not given yet. */
 static const struct usher__arg *missing(const struct usher__noun *noun,
                                         const struct usher__verb *verb,
-                                        const struct usher_command *command)
+                                        const struct usher_operation *command)
 {
     for (unsigned i = 0; i < noun->n_args; i++)
         if ((verb->order >> i & 1u) != 0 && !is_given(command, &noun->args[i]))
@@ -291,7 +291,7 @@ static const struct usher__arg *missing(const struct usher__noun *noun,
 /* The argument that a word without a key is for, when there is nothing missing. */
 static const struct usher__arg *placed(const struct usher__noun *noun,
                                        const struct usher__verb *verb,
-                                       const struct usher_command *command)
+                                       const struct usher_operation *command)
 {
     const struct usher__arg *first = NULL;
 
@@ -404,7 +404,7 @@ static const struct usher__arg *in_order(const struct usher__noun *noun,
 /* Take @word, if it is FIELD=VALUE where @next is the argument in order that is missing. */
 static bool fields_take(struct fields *f, const struct usher__noun *noun,
                         const struct usher__verb *verb, const struct usher_text *word,
-                        const struct usher__arg *next, struct usher_command *command,
+                        const struct usher__arg *next, struct usher_operation *command,
                         bool *ret_taken, char message[CLI_MESSAGE_MAX])
 {
     const struct usher__arg *field = in_order(noun, verb, "field");
@@ -436,7 +436,7 @@ static bool fields_take(struct fields *f, const struct usher__noun *noun,
     return true;
 }
 
-static bool fields_pack(const struct fields *f, struct usher_command *command,
+static bool fields_pack(const struct fields *f, struct usher_operation *command,
                         unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
 {
     struct usher_text text;
@@ -467,8 +467,9 @@ static struct usher_text word_at(char *const *words, size_t n, const char *end, 
 }
 
 /* @end: behind the last of @words, which are behind one another; NULL: none has a NUL inside. */
-static bool parse(char *const *words, size_t n, const char *end, struct usher_command *ret_command,
-                  unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
+static bool parse(char *const *words, size_t n, const char *end,
+                  struct usher_operation *ret_command, unsigned char **ret_block,
+                  char message[CLI_MESSAGE_MAX])
 {
     struct fields fields;
     const struct usher__noun *noun;
@@ -551,13 +552,13 @@ static bool parse(char *const *words, size_t n, const char *end, struct usher_co
     return fields_pack(&fields, ret_command, ret_block, message);
 }
 
-bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+bool usher__parse_command(char *const *words, size_t n, struct usher_operation *ret_command,
                           unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
 {
     return parse(words, n, NULL, ret_command, ret_block, message);
 }
 
-bool usher__parse_words(const struct words *w, struct usher_command *ret_command,
+bool usher__parse_words(const struct words *w, struct usher_operation *ret_command,
                         unsigned char **ret_block, char message[CLI_MESSAGE_MAX])
 {
     return parse(w->word, w->n, w->nul ? w->end : NULL, ret_command, ret_block, message);

@@ -31,7 +31,7 @@ const char *usher__key_value(const char *word, const char *key);
 
 /* now=MS and req=ID, which every command takes.  *@ret_taken: @word was one of them.  False:
  * it was, and is wrong; @message says how. */
-bool usher__parse_common(const char *word, struct usher_command *command, bool *ret_taken,
+bool usher__parse_common(const char *word, struct usher_operation *command, bool *ret_taken,
                          char message[CLI_MESSAGE_MAX]);
 
 /*
@@ -39,11 +39,11 @@ bool usher__parse_common(const char *word, struct usher_command *command, bool *
  * which the caller frees (NULL: there is none).  False: wrong, and
  * @message says what.
  */
-bool usher__parse_command(char *const *words, size_t n, struct usher_command *ret_command,
+bool usher__parse_command(char *const *words, size_t n, struct usher_operation *ret_command,
                           unsigned char **ret_block, char message[CLI_MESSAGE_MAX]);
 
 /* The same of a line, whose values may have NULs inside. */
-bool usher__parse_words(const struct words *w, struct usher_command *ret_command,
+bool usher__parse_words(const struct words *w, struct usher_operation *ret_command,
                         unsigned char **ret_block, char message[CLI_MESSAGE_MAX]);
 
 #endif

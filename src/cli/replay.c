@@ -60,8 +60,8 @@ struct replay {
     bool any; /* second pass */
     char pool[USHER_NAME_MAX + 1];
     struct replay_pass *pass;
-    struct usher_command commands[BATCH_MAX];
-    struct usher_reply replies[BATCH_MAX];
+    struct usher_operation commands[BATCH_MAX];
+    struct usher_result replies[BATCH_MAX];
     struct event batch[BATCH_MAX];
     char owners[BATCH_MAX][OWNER_MAX];
     size_t n, batch_size;
@@ -109,9 +109,9 @@ static void make_events(struct replay *r)
 
 /* ---- commands --------------------------------------------------------------------- */
 
-static struct usher_command *command(struct replay *r, enum usher_verb verb, int64_t now_ms)
+static struct usher_operation *command(struct replay *r, enum usher_verb verb, int64_t now_ms)
 {
-    struct usher_command *c = &r->commands[r->n];
+    struct usher_operation *c = &r->commands[r->n];
 
     memset(c, 0, sizeof *c);
     c->verb = verb;
@@ -124,7 +124,7 @@ static struct usher_command *command(struct replay *r, enum usher_verb verb, int
 }
 
 /* A call was answered. */
-static bool began(struct replay *r, const struct event *event, const struct usher_reply *reply)
+static bool began(struct replay *r, const struct event *event, const struct usher_result *reply)
 {
     struct progress_of_call *of = &r->of[event->call];
     const struct calls_line *line;
@@ -148,7 +148,7 @@ static bool began(struct replay *r, const struct event *event, const struct ushe
     return true;
 }
 
-static bool ended(struct replay *r, const struct event *event, const struct usher_reply *reply)
+static bool ended(struct replay *r, const struct event *event, const struct usher_result *reply)
 {
     struct progress_of_call *of = &r->of[event->call];
 
@@ -170,20 +170,20 @@ static bool flush(struct replay *r)
         return true;
     usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
     for (size_t i = 0; i < r->n; i++) {
-        const struct usher_reply *reply = &r->replies[i];
+        const struct usher_result *reply = &r->replies[i];
 
         if (good && usher__answer_failed(reply->status))
             good = fail(r, reply->status, reply->message);
         r->pass->moves += reply->status == USHER_OK;
         if (good)
             good = r->batch[i].end ? ended(r, &r->batch[i], reply) : began(r, &r->batch[i], reply);
-        usher_reply_done(&r->replies[i]);
+        usher_result_done(&r->replies[i]);
     }
     r->n = 0;
     return good;
 }
 
-static void name_owner(struct replay *r, struct usher_command *c, const struct call *call)
+static void name_owner(struct replay *r, struct usher_operation *c, const struct call *call)
 {
     char *owner = r->owners[r->n - 1];
 
@@ -195,7 +195,7 @@ static bool play(struct replay *r, const struct event *event)
 {
     const struct call *call = &r->calls->call[event->call];
     struct progress_of_call *of = &r->of[event->call];
-    struct usher_command *c;
+    struct usher_operation *c;
 
     if (event->end && !of->waiting && !of->holds)
         return true; /* it was refused */
@@ -231,7 +231,7 @@ static bool flush_plain(struct replay *r)
     for (size_t i = 0; i < r->n; i++) {
         if (good && usher__answer_failed(r->replies[i].status))
             good = fail(r, r->replies[i].status, r->replies[i].message);
-        usher_reply_done(&r->replies[i]);
+        usher_result_done(&r->replies[i]);
     }
     r->n = 0;
     return good;
@@ -250,7 +250,7 @@ static bool each_line(struct replay *r, enum usher_verb verb, int64_t now_ms)
 /* A pool with no numbers in it: ours from now on. */
 static bool is_empty(struct replay *r, int64_t now_ms)
 {
-    struct usher_command *c = command(r, USHER_NUMBER_STATS, now_ms);
+    struct usher_operation *c = command(r, USHER_NUMBER_STATS, now_ms);
     int64_t total;
 
     r->n = 0;
@@ -258,7 +258,7 @@ static bool is_empty(struct replay *r, int64_t now_ms)
     if (usher__answer_failed(r->replies[0].status))
         return fail(r, r->replies[0].status, r->replies[0].message);
     total = r->replies[0].status == USHER_OK ? r->replies[0].of.number.of.stats.total : 0;
-    usher_reply_done(&r->replies[0]);
+    usher_result_done(&r->replies[0]);
     if (total != 0) {
         (void)snprintf(r->message, sizeof r->message,
                        "pool %s has numbers in it; choose another with --pool=NAME", r->pool);
@@ -271,7 +271,7 @@ static bool is_empty(struct replay *r, int64_t now_ms)
 /* Plain settings, and the lines in it. */
 static bool prepare(struct replay *r, int64_t now_ms)
 {
-    struct usher_command *c = command(r, USHER_NUMBER_SET, now_ms);
+    struct usher_operation *c = command(r, USHER_NUMBER_SET, now_ms);
 
     c->given |= USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST | USHER_GIVEN_DAILY |
                 USHER_GIVEN_STRICT;

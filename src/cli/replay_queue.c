@@ -114,7 +114,7 @@ static bool fail(struct queue_replay *r, enum usher_status status, const char *w
     return false;
 }
 
-static void command_init(const struct queue_replay *r, struct usher_command *c,
+static void command_init(const struct queue_replay *r, struct usher_operation *c,
                          enum usher_verb verb)
 {
     memset(c, 0, sizeof *c);
@@ -126,7 +126,7 @@ static void command_init(const struct queue_replay *r, struct usher_command *c,
 
 /* The command that a step stands for; its texts are in @text. */
 static void command_make(const struct queue_replay *r, const struct step *step,
-                         char text[TEXT_SIZE], struct usher_command *c)
+                         char text[TEXT_SIZE], struct usher_operation *c)
 {
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text user = { text, 0 };
@@ -159,15 +159,15 @@ static void command_make(const struct queue_replay *r, const struct step *step,
 
 /* Execute and note it.  Anything but @wanted (or that the caller is turned away) is a fault. */
 static bool execute(struct queue_replay *r, enum usher_verb verb, uint32_t i, uint64_t login,
-                    enum usher_status wanted, struct usher_reply *reply)
+                    enum usher_status wanted, struct usher_result *reply)
 {
     struct step step = { r->now_ms, login, 0, i, (uint16_t)verb, 0, 0 };
-    struct usher_command c;
+    struct usher_operation c;
     char text[TEXT_SIZE];
 
     command_make(r, &step, text, &c);
     usher__run_batch(r->engine, &c, reply, 1);
-    usher_reply_done(reply);
+    usher_result_done(reply);
     if (usher__answer_failed(reply->status))
         return fail(r, reply->status, reply->message);
     if (reply->status != wanted && (verb != USHER_QUEUE_APPLY || reply->status != USHER_EMPTY))
@@ -199,7 +199,7 @@ static uint32_t caller_of(const struct queue_replay *r, const struct usher_text 
 
 static bool agent_command(struct queue_replay *r, enum usher_verb verb, uint32_t agent)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     struct agent *a = &r->agents[agent];
 
     if (!execute(r, verb, agent, 0, USHER_OK, &reply))
@@ -249,7 +249,7 @@ static void hear(void *payload, const struct usher_notice *notice)
 static bool asks(struct queue_replay *r, uint32_t i)
 {
     struct caller *caller = &r->callers[i];
-    struct usher_reply reply;
+    struct usher_result reply;
 
     caller->state = APPLYING;
     if (!execute(r, USHER_QUEUE_APPLY, i, 0, USHER_OK, &reply))
@@ -306,7 +306,7 @@ static bool early_ask_again(struct queue_replay *r)
 static bool hangs_up(struct queue_replay *r, uint32_t i)
 {
     struct caller *caller = &r->callers[i];
-    struct usher_reply reply;
+    struct usher_result reply;
 
     if (caller->state != WAITS && caller->state != OUT_OF_HOURS)
         return true; /* served in time */
@@ -339,7 +339,7 @@ static bool service_ends(struct queue_replay *r, uint32_t i)
 {
     struct caller *caller = &r->callers[i];
     uint32_t agent = caller->agent;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     caller->state = WAS_SERVED;
     r->agents[agent].caller = NONE;
@@ -657,12 +657,12 @@ static bool rooms(struct queue_replay *r, struct cli *cli, const char *prefix, s
 /* Plain settings, and nobody in it.  *@ret_version: that of the queue by then. */
 static bool prepare(struct queue_replay *r, uint64_t *ret_version)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(r, &c, USHER_QUEUE_STATS);
     usher__run_batch(r->engine, &c, &reply, 1);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (usher__answer_failed(reply.status))
         return fail(r, reply.status, reply.message);
     if (reply.status == USHER_OK) {
@@ -683,7 +683,7 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
     c.arg.queue.trigger = USHER_QUEUE_TRIGGER_AUTO;
     c.arg.queue.strategy = USHER_QUEUE_STRATEGY_LONGEST_IDLE;
     usher__run_batch(r->engine, &c, &reply, 1);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     *ret_version = reply.version;
     return !usher__answer_failed(reply.status) || fail(r, reply.status, reply.message);
 }
@@ -744,8 +744,8 @@ static void tidy(struct queue_replay *r, size_t at, size_t n)
     }
     for (size_t i = 0; i < r->calls->n + r->names->n && good; i++) {
         bool is_agent = i >= r->calls->n;
-        struct usher_command c;
-        struct usher_reply reply;
+        struct usher_operation c;
+        struct usher_result reply;
 
         go.i = (uint32_t)(is_agent ? i - r->calls->n : i);
         go.verb = is_agent ? USHER_QUEUE_LOGOUT : USHER_QUEUE_LEAVE;
@@ -754,7 +754,7 @@ static void tidy(struct queue_replay *r, size_t at, size_t n)
         command_make(r, &go, text, &c);
         usher__run_batch(r->engine, &c, &reply, 1);
         good = !usher__answer_failed(reply.status);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     r->failed = failed;
     if (good)
@@ -770,8 +770,8 @@ static void tidy(struct queue_replay *r, size_t at, size_t n)
 /* The steps in batches; versions are @ahead of those in memory. */
 static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
 {
-    static struct usher_command commands[BATCH_MAX];
-    static struct usher_reply replies[BATCH_MAX];
+    static struct usher_operation commands[BATCH_MAX];
+    static struct usher_result replies[BATCH_MAX];
     static char texts[BATCH_MAX][TEXT_SIZE];
     struct progress progress;
     bool good = true;
@@ -795,7 +795,7 @@ static bool play(struct queue_replay *r, size_t batch, uint64_t ahead)
                          replies[i].version != step->version + ahead ||
                          replies[i].of.queue.place != (enum usher_queue_place)step->place))
                 good = fail(r, USHER_REFUSED, "somebody else uses the queue");
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
         }
         if (!good)
             tidy(r, at, at + n);

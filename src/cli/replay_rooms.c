@@ -38,8 +38,8 @@ struct rooms_replay {
     struct replay_rooms *result;
     enum usher_status failed;
     char *message;
-    struct usher_command commands[REPLAY_BATCH_MAX];
-    struct usher_reply replies[REPLAY_BATCH_MAX];
+    struct usher_operation commands[REPLAY_BATCH_MAX];
+    struct usher_result replies[REPLAY_BATCH_MAX];
     enum step steps[REPLAY_BATCH_MAX];
     size_t of[REPLAY_BATCH_MAX]; /* visits */
     enum room_is *is;            /* by visit */
@@ -55,9 +55,9 @@ static struct usher_text text(const char *s)
 }
 
 /* Each step is a change of its own; a room is gone with the version behind its closing. */
-static bool as_expected(enum step step, const struct usher_reply *reply)
+static bool as_expected(enum step step, const struct usher_result *reply)
 {
-    const struct usher_room_reply *room = &reply->of.room;
+    const struct usher_room_result *room = &reply->of.room;
 
     if (step == LOOKS)
         return reply->status == USHER_MISSING;
@@ -78,7 +78,7 @@ static bool flush(struct rooms_replay *r)
         return true;
     usher__run_batch(r->cli->engine, r->commands, r->replies, r->n);
     for (size_t i = 0; i < r->n; i++) {
-        const struct usher_reply *reply = &r->replies[i];
+        const struct usher_result *reply = &r->replies[i];
         enum room_is *is = &r->is[r->of[i]];
 
         if (r->steps[i] == OPENS && reply->status == USHER_OK)
@@ -101,7 +101,7 @@ static bool flush(struct rooms_replay *r)
                            "somebody else uses room %.*s; choose others with --pool=NAME",
                            USHER_NAME_MAX, r->names[i]);
         }
-        usher_reply_done(&r->replies[i]);
+        usher_result_done(&r->replies[i]);
     }
     r->n = 0;
     return good;
@@ -113,7 +113,7 @@ static bool add(struct rooms_replay *r, size_t visit, enum step step, int64_t no
     static const enum usher_verb verbs[] = { USHER_ROOM_OPEN, USHER_ROOM_JOIN,  USHER_ROOM_JOIN,
                                              USHER_ROOM_ROLE, USHER_ROOM_SHARE, USHER_ROOM_CLOSE,
                                              USHER_ROOM_SHOW };
-    struct usher_command *c = &r->commands[r->n];
+    struct usher_operation *c = &r->commands[r->n];
     struct usher_room_args *a = &c->arg.room;
     char *name = r->names[r->n];
 

@@ -19,10 +19,10 @@ struct giving {
     struct cli *cli;
     const char *scope;
     size_t batch;
-    struct usher_command commands[REPLAY_BATCH_MAX];
-    struct usher_reply replies[REPLAY_BATCH_MAX];
+    struct usher_operation commands[REPLAY_BATCH_MAX];
+    struct usher_result replies[REPLAY_BATCH_MAX];
     /* False: it is not what it should be. */
-    bool (*given)(struct giving *g, const struct usher_reply *reply);
+    bool (*given)(struct giving *g, const struct usher_result *reply);
     struct replay_ids *ids;
     struct replay_tickets *tickets;
     int64_t zone_min;
@@ -39,10 +39,10 @@ static bool fail(struct giving *g, enum usher_status status, const char *what)
     return false;
 }
 
-static struct usher_command *command(struct giving *g, size_t i, enum usher_verb verb,
-                                     int64_t now_ms)
+static struct usher_operation *command(struct giving *g, size_t i, enum usher_verb verb,
+                                       int64_t now_ms)
 {
-    struct usher_command *c = &g->commands[i];
+    struct usher_operation *c = &g->commands[i];
 
     memset(c, 0, sizeof *c);
     c->verb = verb;
@@ -61,7 +61,7 @@ static bool run_one(struct giving *g)
     usher__run_batch(g->cli->engine, g->commands, g->replies, 1);
     good = !usher__answer_failed(g->replies[0].status) ||
            fail(g, g->replies[0].status, g->replies[0].message);
-    usher_reply_done(&g->replies[0]);
+    usher_result_done(&g->replies[0]);
     return good;
 }
 
@@ -95,7 +95,7 @@ static bool is_nobodys(struct giving *g, enum usher_verb show, int64_t now_ms)
     there = g->replies[0].status == USHER_OK;
     if (usher__answer_failed(g->replies[0].status))
         return fail(g, g->replies[0].status, g->replies[0].message);
-    usher_reply_done(&g->replies[0]);
+    usher_result_done(&g->replies[0]);
     return !there ||
            fail(g, USHER_REFUSED, "there is one already; choose another with --pool=NAME");
 }
@@ -119,7 +119,7 @@ static bool give(struct giving *g, const char *name, enum usher_verb verb, const
                 good = fail(g, g->replies[i].status, g->replies[i].message);
             if (good && !g->given(g, &g->replies[i]))
                 good = fail(g, USHER_REFUSED, "the store answers otherwise than it should");
-            usher_reply_done(&g->replies[i]);
+            usher_result_done(&g->replies[i]);
         }
         usher__progress_show(&progress, at, n);
     }
@@ -144,7 +144,7 @@ static struct giving *giving_new(struct cli *cli, const char *scope, size_t batc
 
 /* ---- ids ---------------------------------------------------------------------------- */
 
-static bool id_given(struct giving *g, const struct usher_reply *reply)
+static bool id_given(struct giving *g, const struct usher_result *reply)
 {
     int64_t id = reply->of.id.first;
 
@@ -182,7 +182,7 @@ bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *s
 
 /* ---- tickets -------------------------------------------------------------------------- */
 
-static bool ticket_given(struct giving *g, const struct usher_reply *reply)
+static bool ticket_given(struct giving *g, const struct usher_result *reply)
 {
     const struct usher_serial_row *row = reply->of.serial.rows;
     struct replay_tickets *t = g->tickets;
@@ -228,7 +228,7 @@ bool usher__replay_tickets(struct cli *cli, const struct calls *calls, const cha
     struct giving *g = giving_new(cli, scope, batch, ret_status, ret_message);
     int64_t *times = usher__cli_resize(NULL, calls->n * sizeof *times);
     struct usher_serial_args *rule;
-    struct usher_command *c;
+    struct usher_operation *c;
     size_t n = 0;
     bool good = true;
 

@@ -11,11 +11,11 @@
 #include "cli/parse.h"
 #include "core/verbs.h"
 
-void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
-                      struct usher_reply *replies, size_t n)
+void usher__run_batch(struct usher_engine *e, const struct usher_operation *commands,
+                      struct usher_result *replies, size_t n)
 {
     memset(replies, 0, n * sizeof *replies);
-    if (usher_execute(e, commands, replies, n) != USHER_INVALID)
+    if (usher_operate(e, commands, replies, n) != USHER_INVALID)
         return;
     /* the call itself was wrong, and the replies are as they were */
     for (size_t i = 0; i < n; i++) {
@@ -24,7 +24,7 @@ void usher__run_batch(struct usher_engine *e, const struct usher_command *comman
     }
 }
 
-enum cli_use usher__run_use(const struct usher_command *command)
+enum cli_use usher__run_use(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
 
@@ -43,7 +43,7 @@ enum cli_use usher__run_use(const struct usher_command *command)
     }
 }
 
-bool usher__run_has_steps(const struct usher_command *command)
+bool usher__run_has_steps(const struct usher_operation *command)
 {
     if (command->verb == USHER_ROOM_CLOSE)
         return true;
@@ -54,11 +54,11 @@ bool usher__run_has_steps(const struct usher_command *command)
 }
 
 /* Until nothing of the room is left. */
-static void close_room(struct usher_engine *e, const struct usher_command *command,
-                       struct usher_reply *ret_reply)
+static void close_room(struct usher_engine *e, const struct usher_operation *command,
+                       struct usher_result *ret_reply)
 {
-    struct usher_command next = *command;
-    struct usher_reply last;
+    struct usher_operation next = *command;
+    struct usher_result last;
     uint64_t total = 0;
 
     usher__run_batch(e, command, ret_reply, 1);
@@ -79,10 +79,10 @@ static void close_room(struct usher_engine *e, const struct usher_command *comma
         ret_reply->of.room.count += total;
 }
 
-void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
-                      struct usher_reply *ret_reply)
+void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
+                      struct usher_result *ret_reply)
 {
-    struct usher_command next = *command;
+    struct usher_operation next = *command;
     char after[USHER_NAME_MAX + 1];
     uint64_t total = 0;
 
@@ -105,12 +105,12 @@ void usher__run_steps(struct usher_engine *e, const struct usher_command *comman
             next.arg.number.after.data = after;
             next.arg.number.after.size = ret_reply->of.number.number_size;
         }
-        usher_reply_done(ret_reply);
+        usher_result_done(ret_reply);
     }
 }
 
-int usher__run_answer(const struct cli *cli, const struct usher_command *command,
-                      struct usher_reply *reply)
+int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
+                      struct usher_result *reply)
 {
     int rc = usher__cli_exit_code(reply->status);
 
@@ -122,7 +122,7 @@ int usher__run_answer(const struct cli *cli, const struct usher_command *command
                                                         : usher_status_text(reply->status));
     else
         usher__answer_plain(stdout, command, reply);
-    usher_reply_done(reply);
+    usher_result_done(reply);
     return rc;
 }
 
@@ -130,8 +130,8 @@ int usher__cli_run(struct cli *cli, char *const *words, size_t n)
 {
     const struct cli_verb *verb = n >= 2 ? usher__cli_verb(words[0], words[1]) : NULL;
     char message[CLI_MESSAGE_MAX];
-    struct usher_command command;
-    struct usher_reply reply;
+    struct usher_operation command;
+    struct usher_result reply;
     unsigned char *block;
     int rc;
 

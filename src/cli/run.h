@@ -7,21 +7,21 @@
 
 #include "cli/cli.h"
 
-/* As usher_execute(), with every reply filled in whatever happens. */
-void usher__run_batch(struct usher_engine *e, const struct usher_command *commands,
-                      struct usher_reply *replies, size_t n);
+/* As usher_operate(), with every reply filled in whatever happens. */
+void usher__run_batch(struct usher_engine *e, const struct usher_operation *commands,
+                      struct usher_result *replies, size_t n);
 
 /* Does @command only look?  Then it makes no store. */
-enum cli_use usher__run_use(const struct usher_command *command);
+enum cli_use usher__run_use(const struct usher_operation *command);
 
 /* `free` and `sweep` work in steps; without a request id (whose repeat would be answered with
  * the first step) or a number of one's own, all of them are one command here. */
-bool usher__run_has_steps(const struct usher_command *command);
-void usher__run_steps(struct usher_engine *e, const struct usher_command *command,
-                      struct usher_reply *ret_reply);
+bool usher__run_has_steps(const struct usher_operation *command);
+void usher__run_steps(struct usher_engine *e, const struct usher_operation *command,
+                      struct usher_result *ret_reply);
 
 /* Print the answer, give back what it owns, return its exit code. */
-int usher__run_answer(const struct cli *cli, const struct usher_command *command,
-                      struct usher_reply *reply);
+int usher__run_answer(const struct cli *cli, const struct usher_operation *command,
+                      struct usher_result *reply);
 
 #endif

@@ -43,7 +43,7 @@ int usher__cli_serial_list(struct cli *cli, char *const *words, size_t n)
     struct names names = { NULL, 0, 0 };
     struct json j = { stdout, false };
     char quoted[CLI_QUOTE_MAX], message[CLI_MESSAGE_MAX];
-    struct usher_command command;
+    struct usher_operation command;
     enum usher_status status;
     int rc;
 
@@ -177,7 +177,7 @@ int usher__cli_serial_journal(struct cli *cli, char *const *words, size_t n)
 {
     struct journal to;
     char message[CLI_MESSAGE_MAX], quoted[CLI_QUOTE_MAX];
-    struct usher_command command;
+    struct usher_operation command;
     const char *fault;
     int64_t since = 0;
     enum usher_status status;

@@ -28,8 +28,8 @@
 struct shell {
     struct cli *cli;
     struct words waiting[BATCH];
-    struct usher_command commands[BATCH];
-    struct usher_reply replies[BATCH];
+    struct usher_operation commands[BATCH];
+    struct usher_result replies[BATCH];
     unsigned char *blocks[BATCH]; /* of the commands */
     size_t n, bytes;
     bool stop; /* -e, and a line was not ok */
@@ -107,7 +107,7 @@ static bool special(struct shell *sh, const struct words *w)
 static void take(struct shell *sh, const char *line, size_t size)
 {
     struct words *w = &sh->waiting[sh->n];
-    struct usher_command *command = &sh->commands[sh->n];
+    struct usher_operation *command = &sh->commands[sh->n];
     char message[CLI_MESSAGE_MAX];
     unsigned char *block = NULL;
     const char *fault = usher__words_split(w, line, size);

@@ -169,7 +169,7 @@ static int listen_to(struct cli *cli, char *const *words, size_t n)
 
 /* What is not a notice: that there is a gap, or no room, or a store that went back in time. */
 static void remark(struct watching *w, const struct followed *f, enum usher_status status,
-                   const struct usher_reply *reply)
+                   const struct usher_result *reply)
 {
     struct json j = { stdout, false };
 
@@ -196,7 +196,7 @@ static void remark(struct watching *w, const struct followed *f, enum usher_stat
     puts("}");
 }
 
-static void print_rows(struct watching *w, struct followed *f, const struct usher_reply *reply)
+static void print_rows(struct watching *w, struct followed *f, const struct usher_result *reply)
 {
     struct usher_text room = { f->room, strlen(f->room) };
 
@@ -212,7 +212,7 @@ static void print_rows(struct watching *w, struct followed *f, const struct ushe
 }
 
 /* Where to begin: behind what is there, unless since= says otherwise. */
-static void begin(const struct watching *w, struct followed *f, const struct usher_reply *reply)
+static void begin(const struct watching *w, struct followed *f, const struct usher_result *reply)
 {
     f->begun = f->there = true;
     f->epoch = reply->epoch;
@@ -220,7 +220,7 @@ static void begin(const struct watching *w, struct followed *f, const struct ush
 }
 
 /* One answer of the log.  False: there is nothing more for now. */
-static bool follow(struct watching *w, struct followed *f, struct usher_reply *reply)
+static bool follow(struct watching *w, struct followed *f, struct usher_result *reply)
 {
     if (reply->status == USHER_LOST && f->version != 0) { /* since when nobody says: all again */
         remark(w, f, USHER_LOST, reply);
@@ -270,13 +270,13 @@ static void poll_one(struct watching *w, struct followed *f)
     bool more = true;
 
     while (more && (!w->has_max || w->left > 0)) {
-        struct usher_reply reply;
+        struct usher_result reply;
 
         memset(&reply, 0, sizeof reply);
         (void)usher_room_changes(w->cli->engine, f->room, f->begun ? f->version : 0,
                                  f->begun ? PAGE : 1, &reply);
         more = follow(w, f, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
 }
 

@@ -44,7 +44,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) number_##x
 #define ARGS(f) arg.number.f
 #define REPLY(f) of.number.f
-#define REPLY_TYPE struct usher_number_reply
+#define REPLY_TYPE struct usher_number_result
 #define ROW_TYPE struct usher_number_row
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
@@ -60,7 +60,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) id_##x
 #define ARGS(f) arg.id.f
 #define REPLY(f) of.id.f
-#define REPLY_TYPE struct usher_id_reply
+#define REPLY_TYPE struct usher_id_result
 #define ROW_TYPE struct usher_id_row
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
@@ -74,7 +74,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) room_##x
 #define ARGS(f) arg.room.f
 #define REPLY(f) of.room.f
-#define REPLY_TYPE struct usher_room_reply
+#define REPLY_TYPE struct usher_room_result
 #define ROW_TYPE struct usher_room_row
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
@@ -88,7 +88,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) serial_##x
 #define ARGS(f) arg.serial.f
 #define REPLY(f) of.serial.f
-#define REPLY_TYPE struct usher_serial_reply
+#define REPLY_TYPE struct usher_serial_result
 #define ROW_TYPE struct usher_serial_row
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
@@ -102,7 +102,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) queue_##x
 #define ARGS(f) arg.queue.f
 #define REPLY(f) of.queue.f
-#define REPLY_TYPE struct usher_queue_reply
+#define REPLY_TYPE struct usher_queue_result
 #define ROW_TYPE struct usher_queue_row
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
@@ -118,7 +118,7 @@ const char *const usher__user_state_words[] = {
 #define THE(x) rooms_##x
 #define ARGS(f) arg.rooms.f
 #define REPLY(f) of.rooms.f
-#define REPLY_TYPE struct usher_rooms_reply
+#define REPLY_TYPE struct usher_rooms_result
 #define ROW_TYPE struct usher_rooms_row
 #define GIVEN(x) USHER_GIVEN_ROOMS_##x
 #define VERB_CODE(x) USHER_ROOMS_##x
@@ -162,7 +162,7 @@ const struct usher__verb *usher__verb(unsigned verb)
 }
 
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
-                          const struct usher_command *command)
+                          const struct usher_operation *command)
 {
     if ((verb->flags & USHER__NEEDS_TOKEN) == 0 || (command->given & noun->token) != 0)
         return false;

@@ -25,7 +25,7 @@ struct usher__arg {
     const char *word;
     const char *name; /* of the row: no two of a noun are the same */
     uint8_t type;     /* enum usher__arg_type */
-    uint16_t offset;  /* in struct usher_command */
+    uint16_t offset;  /* in struct usher_operation */
     uint32_t given;   /* bit, 0 for texts */
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
@@ -46,7 +46,7 @@ enum usher__field_type {
 struct usher__field {
     uint8_t type;    /* enum usher__field_type */
     uint16_t verb;   /* extras: of this verb only */
-    uint16_t offset; /* in struct usher_reply or in the row */
+    uint16_t offset; /* in struct usher_result or in the row */
 };
 
 enum usher__verb_flag {
@@ -66,7 +66,7 @@ struct usher__verb {
     uint32_t keys;  /* arguments that may be given */
     uint32_t texts; /* of all those, the texts */
     uint32_t empty; /* texts whose fields it does not take */
-    uint32_t given; /* bits of usher_command.given that may be set */
+    uint32_t given; /* bits of usher_operation.given that may be set */
     uint8_t flags;
     const char *help;
 };
@@ -78,15 +78,15 @@ struct usher__noun {
     const struct usher__arg *args;
     unsigned n_args; /* bit i of the masks above is args[i] */
     /* Bits of the texts that @command gives. */
-    uint32_t (*texts)(const struct usher_command *command);
+    uint32_t (*texts)(const struct usher_operation *command);
     uint32_t token; /* the bit of the argument of type TOKEN, 0 if it has none */
     const struct usher__verb *verbs;
     unsigned n_verbs;
     /* What is answered. */
     const struct usher__field *outs, *extras, *row;
     unsigned n_outs, n_extras, n_row;
-    size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_reply */
-    size_t reply_size;                   /* of its member of usher_reply.of */
+    size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
+    size_t reply_size;                   /* of its member of usher_result.of */
 };
 
 /* NULL: no such noun or verb. */
@@ -96,7 +96,7 @@ const struct usher__verb *usher__verb(unsigned verb);
 
 /* @command must have a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
-                          const struct usher_command *command);
+                          const struct usher_operation *command);
 
 /* The largest value of @arg of @verb. */
 int64_t usher__arg_max(const struct usher__verb *verb, const struct usher__arg *arg);

@@ -4,8 +4,8 @@
  *
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
  *   THE(x)      number_##x   prefix of what is made here
- *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_command and usher_reply
- *   REPLY_TYPE  struct usher_number_reply, ROW_TYPE struct usher_number_row
+ *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
+ *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
  *
@@ -33,14 +33,14 @@ enum {
 #include NOUN_DEF
 
 static const struct usher__arg THE(args)[] = {
-#define ARG(name, word, type, field, given, min, max, words) \
-    { word,                                                  \
-      #name,                                                 \
-      USHER__ARG_##type,                                     \
-      (uint16_t)offsetof(struct usher_command, ARGS(field)), \
-      IS_TEXT(type) ? 0u : A(name),                          \
-      (min),                                                 \
-      (max),                                                 \
+#define ARG(name, word, type, field, given, min, max, words)   \
+    { word,                                                    \
+      #name,                                                   \
+      USHER__ARG_##type,                                       \
+      (uint16_t)offsetof(struct usher_operation, ARGS(field)), \
+      IS_TEXT(type) ? 0u : A(name),                            \
+      (min),                                                   \
+      (max),                                                   \
       (words) },
 #include NOUN_DEF
 };
@@ -65,13 +65,13 @@ static const struct usher__verb THE(verbs)[] = {
 
 static const struct usher__field THE(outs)[] = {
 #define OUT(type, field) \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(field)) },
 #include NOUN_DEF
 };
 
 static const struct usher__field THE(extras)[] = {
 #define EXTRA(verb, type, field) \
-    { USHER__FIELD_##type, VERB_CODE(verb), (uint16_t)offsetof(struct usher_reply, REPLY(field)) },
+    { USHER__FIELD_##type, VERB_CODE(verb), (uint16_t)offsetof(struct usher_result, REPLY(field)) },
 #include NOUN_DEF
 };
 
@@ -80,16 +80,16 @@ static const struct usher__field THE(row)[] = {
 #include NOUN_DEF
 };
 
-static uint32_t THE(texts_given)(const struct usher_command *command)
+static uint32_t THE(texts_given)(const struct usher_operation *command)
 {
     const char *at = (const char *)command;
     uint32_t given = 0;
 
-#define ARG(name, word, type, field, ...)                                                        \
-    if (IS_TEXT(type) &&                                                                         \
-        ((const struct usher_text *)(const void *)(at +                                          \
-                                                   offsetof(struct usher_command, ARGS(field)))) \
-                ->data != NULL)                                                                  \
+#define ARG(name, word, type, field, ...)                                                          \
+    if (IS_TEXT(type) &&                                                                           \
+        ((const struct usher_text *)(const void *)(at +                                            \
+                                                   offsetof(struct usher_operation, ARGS(field)))) \
+                ->data != NULL)                                                                    \
         given |= A(name);
 #include NOUN_DEF
     return given;
@@ -117,8 +117,8 @@ static const struct usher__noun THE(noun) = {
     .row = THE(row),
     .n_row = COUNT(THE(row)),
     .row_size = sizeof(ROW_TYPE),
-    .n_rows_at = offsetof(struct usher_reply, REPLY(n_rows)),
-    .rows_at = offsetof(struct usher_reply, REPLY(rows)),
+    .n_rows_at = offsetof(struct usher_result, REPLY(n_rows)),
+    .rows_at = offsetof(struct usher_result, REPLY(rows)),
     .reply_size = sizeof(REPLY_TYPE),
 };
 

@@ -14,7 +14,7 @@
 #include "core/serial.h"
 #include "core/text.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 
 /* How often one caller asks for one command, when others use up what it got. */
 #define TRIES 16
@@ -216,9 +216,9 @@ struct usher_text usher__ask_name(struct usher__ask *a, int64_t period)
     return name;
 }
 
-struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_verb verb)
+struct usher_operation usher__ask_another(const struct usher__ask *a, enum usher_verb verb)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     c.verb = verb;
@@ -229,19 +229,20 @@ struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_v
     return c;
 }
 
-void usher__ask_run(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply)
+void usher__ask_run(struct usher__ask *a, const struct usher_operation *c,
+                    struct usher_result *reply)
 {
     usher__engine_execute(a->e, c, reply, a->e->waits ? a->deadline_ms : 0);
 }
 
 void usher__ask_fail(const struct usher__ask *a, enum usher_status status,
-                     struct usher_reply *reply)
+                     struct usher_result *reply)
 {
     char line[192];
 
     (void)snprintf(line, sizeof line, "authority: %.170s",
                    a->why[0] != '\0' ? a->why : usher_status_text(status));
-    usher_reply_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
+    usher_result_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
 }
 
 enum usher_status usher__ask_reachable(struct usher__ask *a)
@@ -333,7 +334,7 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
 }
 
 void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
-                           const struct usher_command *c, struct usher_reply *reply)
+                           const struct usher_operation *c, struct usher_result *reply)
 {
     struct turn *t = &a->e->asked->turns[hash_of(a) % TURNS];
     bool restored = false;
@@ -372,10 +373,10 @@ void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
             usher__ask_fail(a, status, reply);
             return;
         }
-        usher_reply_done(reply);
+        usher_result_done(reply);
     }
     (void)snprintf(a->why, sizeof a->why, "others use up all that it grants");
-    usher__reply_init(reply, a->noun, a->e->opt.alloc);
+    usher__result_init(reply, a->noun, a->e->opt.alloc);
     usher__ask_fail(a, USHER_UNAVAILABLE, reply);
 }
 
@@ -487,7 +488,7 @@ void usher__asked_journal(struct usher_engine *e)
 
 /* ---- commands --------------------------------------------------------------------------- */
 
-bool usher__asks(const struct usher_command *command)
+bool usher__asks(const struct usher_operation *command)
 {
     switch ((unsigned)command->verb >> 8) {
     case USHER_SERIAL:
@@ -499,8 +500,8 @@ bool usher__asks(const struct usher_command *command)
     }
 }
 
-void usher__ask_execute(struct usher_engine *e, const struct usher_command *command,
-                        struct usher_reply *reply)
+void usher__ask_execute(struct usher_engine *e, const struct usher_operation *command,
+                        struct usher_result *reply)
 {
     struct usher__ask a;
 

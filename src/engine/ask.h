@@ -17,7 +17,7 @@
 /* One command under way. */
 struct usher__ask {
     struct usher_engine *e;
-    const struct usher_command *command;
+    const struct usher_operation *command;
     enum usher_noun noun;
     int64_t deadline_ms;
     char name[USHER_AUTHORITY_NAME_MAX + 1]; /* at the authority */
@@ -26,18 +26,18 @@ struct usher__ask {
 
 /* What differs by noun. */
 struct usher__asks {
-    bool (*needs)(const struct usher_reply *reply);
+    bool (*needs)(const struct usher_result *reply);
     /* The store has no such scope: make it again, if the authority keeps it.  MISSING. */
     enum usher_status (*restore)(struct usher__ask *a);
     /* Raise the maximum so that @c, which was answered with @reply, can be done, and tell the
      * store.  FULL: nothing is left, and that is the answer, for the store cannot be told. */
-    enum usher_status (*raise)(struct usher__ask *a, const struct usher_command *c,
-                               struct usher_reply *reply);
+    enum usher_status (*raise)(struct usher__ask *a, const struct usher_operation *c,
+                               struct usher_result *reply);
     /* Is the store behind the authority, or the authority behind the store?  Put it right. */
     enum usher_status (*verify)(struct usher__ask *a);
     /* The authority is away: do what can be done of @c, which was answered with @reply, with what
      * it has granted before.  True: @reply is the answer.  May be NULL. */
-    bool (*less)(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply);
+    bool (*less)(struct usher__ask *a, const struct usher_operation *c, struct usher_result *reply);
 };
 
 /* What an engine keeps for them; NULL: no memory.  @forked: in a child, where threads of the
@@ -54,16 +54,16 @@ void usher__asked_expired(struct usher__asked *asked, const struct usher_allocat
 void usher__asked_journal(struct usher_engine *e);
 
 /* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
-bool usher__asks(const struct usher_command *command);
-void usher__ask_execute(struct usher_engine *e, const struct usher_command *command,
-                        struct usher_reply *reply);
+bool usher__asks(const struct usher_operation *command);
+void usher__ask_execute(struct usher_engine *e, const struct usher_operation *command,
+                        struct usher_result *reply);
 
 /* ---- for the nouns ------------------------------------------------------------------ */
 
 bool usher__serial_asks(enum usher_verb verb);
-void usher__serial_execute(struct usher__ask *a, struct usher_reply *reply);
+void usher__serial_execute(struct usher__ask *a, struct usher_result *reply);
 bool usher__id_asks(enum usher_verb verb);
-void usher__id_execute(struct usher__ask *a, struct usher_reply *reply);
+void usher__id_execute(struct usher__ask *a, struct usher_result *reply);
 
 /* Can a rule, a dispenser be made again from what an authority keeps of it? */
 bool usher__serial_form_reads(const char *data, size_t size);
@@ -76,14 +76,15 @@ size_t usher__authority_name(char to[USHER_AUTHORITY_NAME_MAX + 1], const struct
 struct usher_text usher__ask_name(struct usher__ask *a, int64_t period);
 
 /* A command on the same scope at the same time. */
-struct usher_command usher__ask_another(const struct usher__ask *a, enum usher_verb verb);
+struct usher_operation usher__ask_another(const struct usher__ask *a, enum usher_verb verb);
 
 /* One command to the store. */
-void usher__ask_run(struct usher__ask *a, const struct usher_command *c, struct usher_reply *reply);
+void usher__ask_run(struct usher__ask *a, const struct usher_operation *c,
+                    struct usher_result *reply);
 
 /* The answer: the authority failed, and nothing was given out.  @reply is initialised. */
 void usher__ask_fail(const struct usher__ask *a, enum usher_status status,
-                     struct usher_reply *reply);
+                     struct usher_result *reply);
 
 /* Is the authority there?  A name that it does not know is fine. */
 enum usher_status usher__ask_reachable(struct usher__ask *a);
@@ -109,7 +110,7 @@ enum usher_status usher__ask_verify(struct usher__ask *a, const struct usher__as
  * the deadline of each.
  */
 void usher__ask_until_done(struct usher__ask *a, const struct usher__asks *asks,
-                           const struct usher_command *c, struct usher_reply *reply);
+                           const struct usher_operation *c, struct usher_result *reply);
 
 /* A line for the application's log: what @a->why says. */
 void usher__ask_log(const struct usher__ask *a, enum usher_log_level level, const char *what);

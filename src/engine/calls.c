@@ -18,10 +18,10 @@ static struct usher_text text(const char *string)
 }
 
 /* Not what later nouns would use: nobody reads it. */
-static void command_init(struct usher_command *c, enum usher_verb verb, const char *scope,
+static void command_init(struct usher_operation *c, enum usher_verb verb, const char *scope,
                          const char *number)
 {
-    memset(c, 0, offsetof(struct usher_command, arg));
+    memset(c, 0, offsetof(struct usher_operation, arg));
     memset(&c->arg.number, 0, sizeof c->arg.number);
     c->verb = verb;
     c->scope = text(scope);
@@ -29,9 +29,9 @@ static void command_init(struct usher_command *c, enum usher_verb verb, const ch
 }
 
 /* Why a call got nothing, for usher_message(). */
-static void explain_empty(const struct usher_reply *reply)
+static void explain_empty(const struct usher_result *reply)
 {
-    const struct usher_number_reply *n = &reply->of.number;
+    const struct usher_number_result *n = &reply->of.number;
 
     if (n->why == USHER_NUMBER_WHY_NONE)
         return;
@@ -43,10 +43,10 @@ static void explain_empty(const struct usher_reply *reply)
                            usher_number_why_word(n->why));
 }
 
-static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
-                                 struct usher_reply *reply)
+static enum usher_status execute(struct usher_engine *e, const struct usher_operation *c,
+                                 struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
+    enum usher_status status = usher_operate(e, c, reply, 1);
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
@@ -63,8 +63,8 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, const char *pool,
                                 const char *number, const char *group)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, verb, pool, number);
     c.arg.number.group = text(group);
@@ -93,7 +93,7 @@ enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool, c
 }
 
 /* 0: not given; < 0: for ever. */
-static void lease_of(struct usher_command *c, int64_t lease_ms)
+static void lease_of(struct usher_operation *c, int64_t lease_ms)
 {
     if (lease_ms == 0)
         return;
@@ -101,9 +101,9 @@ static void lease_of(struct usher_command *c, int64_t lease_ms)
     c->arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
 }
 
-static void hold_write(const struct usher_reply *reply, struct usher_number_hold *ret)
+static void hold_write(const struct usher_result *reply, struct usher_number_hold *ret)
 {
-    const struct usher_number_reply *n = &reply->of.number;
+    const struct usher_number_result *n = &reply->of.number;
 
     ret->token = n->token;
     ret->until_ms = n->until_ms;
@@ -123,10 +123,10 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
                                     const struct usher_number_call_options *opt,
                                     struct usher_number_hold *ret_hold)
 {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_number_args *a = &c.arg.number;
     const char *fault = ret_hold == NULL ? "ret_hold is NULL" : options_fault(opt);
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     if (fault != NULL) {
@@ -152,8 +152,8 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
 enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, const char *number,
                                       uint64_t token, int64_t rest_ms)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, USHER_NUMBER_HANGUP, pool, number);
     if (token != 0) {
@@ -170,8 +170,8 @@ enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, 
 enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, const char *number,
                                      uint64_t token, int64_t lease_ms, int64_t *ret_until_ms)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_NUMBER_RENEW, pool, number);
@@ -191,8 +191,8 @@ enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool
     const char *fault = owner == NULL  ? "owner is NULL"
                         : hold == NULL ? "hold is NULL"
                                        : options_fault(opt);
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (fault != NULL) {
@@ -214,10 +214,10 @@ enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool
 }
 
 /* A command that works in bounded steps, until it says that there is no more. */
-static enum usher_status in_steps(struct usher_engine *e, struct usher_command *c,
+static enum usher_status in_steps(struct usher_engine *e, struct usher_operation *c,
                                   uint64_t *ret_count)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     char after[USHER_NAME_MAX + 1];
     uint64_t count = 0;
     enum usher_status status;
@@ -243,7 +243,7 @@ static enum usher_status in_steps(struct usher_engine *e, struct usher_command *
 enum usher_status usher_number_free(struct usher_engine *e, const char *pool, const char *owner,
                                     const char *number, uint64_t *ret_freed)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_FREE, pool, number);
     c.arg.number.owner = text(owner);
@@ -253,7 +253,7 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
 enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool,
                                         uint64_t *ret_freed)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_FREE, pool, NULL);
     c.given |= USHER_GIVEN_ALL;
@@ -264,7 +264,7 @@ enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool
 enum usher_status usher_number_free_node(struct usher_engine *e, const char *pool, const char *node,
                                          uint64_t *ret_freed)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_FREE, pool, NULL);
     c.arg.number.node = text(node);
@@ -274,7 +274,7 @@ enum usher_status usher_number_free_node(struct usher_engine *e, const char *poo
 enum usher_status usher_number_renew_node(struct usher_engine *e, const char *pool,
                                           const char *node, int64_t lease_ms, uint64_t *ret_renewed)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_RENEW, pool, NULL);
     c.arg.number.node = text(node);
@@ -290,16 +290,16 @@ enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, co
 enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
                                      uint64_t *ret_expired)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_SWEEP, pool, NULL);
     return in_steps(e, &c, ret_expired);
 }
 
 enum usher_status usher_number_show(struct usher_engine *e, const char *pool, const char *number,
-                                    struct usher_reply *ret_reply)
+                                    struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_SHOW, pool, number);
     if (ret_reply == NULL) {
@@ -309,8 +309,8 @@ enum usher_status usher_number_show(struct usher_engine *e, const char *pool, co
     return execute(e, &c, ret_reply);
 }
 
-static enum usher_status list(struct usher_engine *e, struct usher_command *c, const char *after,
-                              size_t max, struct usher_reply *ret_reply)
+static enum usher_status list(struct usher_engine *e, struct usher_operation *c, const char *after,
+                              size_t max, struct usher_result *ret_reply)
 {
     if (ret_reply == NULL) {
         usher__message_set("number list: ret_reply is NULL");
@@ -326,9 +326,9 @@ static enum usher_status list(struct usher_engine *e, struct usher_command *c, c
 
 enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
                                     const char *owner, const char *after, size_t max,
-                                    struct usher_reply *ret_reply)
+                                    struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_LIST, pool, NULL);
     c.arg.number.owner = text(owner);
@@ -341,9 +341,9 @@ enum usher_status usher_number_list(struct usher_engine *e, const char *pool, in
 
 enum usher_status usher_number_list_node(struct usher_engine *e, const char *pool, const char *node,
                                          const char *after, size_t max,
-                                         struct usher_reply *ret_reply)
+                                         struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_NUMBER_LIST, pool, NULL);
     c.given |= USHER_GIVEN_STATE; /* though @node is NULL: only what is held */
@@ -355,8 +355,8 @@ enum usher_status usher_number_list_node(struct usher_engine *e, const char *poo
 enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
                                      struct usher_number_statistics *ret_stats)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_NUMBER_STATS, pool, NULL);
@@ -373,9 +373,9 @@ enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
 enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uint32_t given,
                                    struct usher_number_settings *inout)
 {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_number_args *a = &c.arg.number;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_NUMBER_SET, pool, NULL);
@@ -407,8 +407,8 @@ enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb
 {
     struct usher_number_bulk_counts counts = { 0, 0, 0 };
     enum usher_status status = usher__engine_check(e);
-    struct usher_command *commands;
-    struct usher_reply *replies;
+    struct usher_operation *commands;
+    struct usher_result *replies;
 
     if (status != USHER_OK)
         return status;
@@ -433,7 +433,7 @@ enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb
             command_init(&commands[i], verb, pool, numbers[from + i]);
             commands[i].arg.number.group = text(group);
         }
-        status = usher_execute(e, commands, replies, k);
+        status = usher_operate(e, commands, replies, k);
         if (status == USHER_INVALID)
             break;
         for (size_t i = 0; i < k; i++) {

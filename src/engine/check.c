@@ -11,13 +11,13 @@
 #include "core/verbs.h"
 #include "steps/work.h"
 
-static const struct usher_text *text_of(const struct usher_command *command,
+static const struct usher_text *text_of(const struct usher_operation *command,
                                         const struct usher__arg *arg)
 {
     return (const struct usher_text *)(const void *)((const char *)command + arg->offset);
 }
 
-static int64_t int_of(const struct usher_command *command, const struct usher__arg *arg)
+static int64_t int_of(const struct usher_operation *command, const struct usher__arg *arg)
 {
     int64_t value;
 
@@ -61,7 +61,7 @@ static bool field_twice(const struct usher_room_args *a)
 }
 
 /* Arguments that do not go with each other. */
-static const char *conflict(const struct usher_command *command)
+static const char *conflict(const struct usher_operation *command)
 {
     const struct usher_number_args *a = &command->arg.number;
     const struct usher_id_args *id = &command->arg.id;
@@ -121,7 +121,7 @@ static const char *conflict(const struct usher_command *command)
 }
 
 /* What the types of a serial's arguments do not say. */
-static const char *serial_fault(const struct usher_command *command, const char **ret_word)
+static const char *serial_fault(const struct usher_operation *command, const char **ret_word)
 {
     const struct usher_serial_args *a = &command->arg.serial;
     const char *fault;
@@ -141,14 +141,15 @@ static const char *serial_fault(const struct usher_command *command, const char 
 }
 
 static enum usher_status not_taken(const struct usher__verb *verb, const struct usher__arg *arg,
-                                   struct usher_reply *reply)
+                                   struct usher_result *reply)
 {
     return usher__say(reply, USHER_INVALID, "%s is not an argument of `%s`", arg->word, verb->word);
 }
 
 /* Those that must be there, numbers as well; texts each as its type says, and no others. */
 static enum usher_status texts_check(const struct usher__noun *noun, const struct usher__verb *verb,
-                                     const struct usher_command *command, struct usher_reply *reply)
+                                     const struct usher_operation *command,
+                                     struct usher_result *reply)
 {
     uint32_t given = noun->texts(command), bits;
     uint32_t missing = verb->order & ~((given & verb->texts) | (command->given & ~verb->texts));
@@ -169,7 +170,8 @@ static enum usher_status texts_check(const struct usher__noun *noun, const struc
 
 /* Numbers that the verb takes, and those given that it does not take. */
 static enum usher_status ints_check(const struct usher__noun *noun, const struct usher__verb *verb,
-                                    const struct usher_command *command, struct usher_reply *reply)
+                                    const struct usher_operation *command,
+                                    struct usher_result *reply)
 {
     uint32_t bits = command->given & verb->given & ~(uint32_t)USHER_GIVEN_NOW;
 
@@ -193,8 +195,8 @@ static enum usher_status ints_check(const struct usher__noun *noun, const struct
     return usher__say(reply, USHER_INVALID, "an argument given is not known");
 }
 
-enum usher_status usher__command_check(const struct usher_command *command,
-                                       const struct usher_text *known, struct usher_reply *reply)
+enum usher_status usher__operation_check(const struct usher_operation *command,
+                                         const struct usher_text *known, struct usher_result *reply)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     const struct usher__noun *noun;

@@ -9,7 +9,8 @@
  * reply->message.  A given argument that the verb does not take is wrong, too.
  * @known may be NULL, or a scope's name that has been found good: most commands of a batch
  * have the same. */
-enum usher_status usher__command_check(const struct usher_command *command,
-                                       const struct usher_text *known, struct usher_reply *reply);
+enum usher_status usher__operation_check(const struct usher_operation *command,
+                                         const struct usher_text *known,
+                                         struct usher_result *reply);
 
 #endif

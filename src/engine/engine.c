@@ -30,7 +30,7 @@
 #include "engine/check.h"
 #include "engine/history.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "engine/room_index.h"
 #include "engine/serial.h"
 #include "engine/url.h"
@@ -623,8 +623,8 @@ static bool clock_read(const struct usher_engine *e, struct usher_context *conte
 static void clock_refused(const struct usher_task *tasks, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        usher_reply_fail(tasks[i].reply, USHER_INVALID,
-                         "the application's clock is not from 1 to 253402300799999");
+        usher_result_fail(tasks[i].reply, USHER_INVALID,
+                          "the application's clock is not from 1 to 253402300799999");
 }
 
 static bool watched(const struct usher_engine *e)
@@ -914,8 +914,8 @@ combine(struct usher_engine *e, struct usher__lane *l, struct usher_task *tasks,
             wake(me.next, me.n_heirs);
         } else {
             for (size_t i = 0; i < n; i++)
-                usher_reply_fail(tasks[i].reply, USHER_UNAVAILABLE,
-                                 "no answer before the deadline: others wait for the same node");
+                usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE,
+                                  "no answer before the deadline: others wait for the same node");
         }
     }
     if (leads)
@@ -941,7 +941,7 @@ static int badness(enum usher_status status)
 
 /* The worse of @worst and what @reply says, a failure, which is counted. */
 static enum usher_status __attribute__((noinline))
-worse(struct usher_engine *e, const struct usher_reply *reply, enum usher_status worst)
+worse(struct usher_engine *e, const struct usher_result *reply, enum usher_status worst)
 {
     if (reply->status == USHER_UNKNOWN)
         atomic_fetch_add_explicit(&e->unknown, 1, memory_order_relaxed);
@@ -954,8 +954,9 @@ worse(struct usher_engine *e, const struct usher_reply *reply, enum usher_status
 }
 
 /* The worse of @worst and what @replies say. */
-static enum usher_status replies_look(struct usher_engine *e, const struct usher_command *commands,
-                                      const struct usher_reply *replies, size_t n,
+static enum usher_status replies_look(struct usher_engine *e,
+                                      const struct usher_operation *commands,
+                                      const struct usher_result *replies, size_t n,
                                       enum usher_status worst)
 {
     for (size_t i = 0; i < n; i++) {
@@ -1016,7 +1017,7 @@ static bool waits_for_replicas(const struct usher_engine *e, const struct usher_
     return i < n;
 }
 
-unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_command *command)
+unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_operation *command)
 {
     struct usher_task task = { .command = command };
     struct usher__inside here;
@@ -1043,7 +1044,7 @@ static void execute_lanes(struct usher_engine *e, struct usher_task *tasks, size
  * before they are repeated: but not before one that is in doubt itself. */
 static bool passed(const struct usher_task *tasks, size_t i, size_t n)
 {
-    const struct usher_command *c = tasks[i].command;
+    const struct usher_operation *c = tasks[i].command;
     bool in_doubt = tasks[i].reply->status == USHER_UNKNOWN;
 
     for (size_t k = i + 1; k < n; k++)
@@ -1085,8 +1086,8 @@ execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_
         for (size_t i = 0; i < n; i++) {
             if (tasks[i].again != 0 && passed(tasks, i, n)) {
                 if (tasks[i].reply->status != USHER_UNKNOWN)
-                    usher_reply_fail(tasks[i].reply, USHER_UNAVAILABLE,
-                                     "refused, while a later command on the scope was not");
+                    usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE,
+                                      "refused, while a later command on the scope was not");
                 tasks[i].again = 0;
             }
             if (tasks[i].again == 0)
@@ -1098,10 +1099,10 @@ execute_again(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_
             return;
         for (size_t i = 0; i < n_rest; i++) {
             doubt[i] = rest[i].reply->status == USHER_UNKNOWN;
-            usher_reply_done(rest[i].reply);
-            usher__reply_init(rest[i].reply,
-                              (enum usher_noun)((unsigned)rest[i].command->verb >> 8),
-                              e->opt.alloc);
+            usher_result_done(rest[i].reply);
+            usher__result_init(rest[i].reply,
+                               (enum usher_noun)((unsigned)rest[i].command->verb >> 8),
+                               e->opt.alloc);
         }
         execute_lanes(e, rest, n_rest, deadline_ms);
         /* who has left the queue knows only of this try */
@@ -1156,7 +1157,7 @@ static bool unfinished(const struct usher_task *t)
 /* Was a command behind @tasks[i] on its scope done before it? */
 static bool overtaken(const struct usher_task *tasks, size_t i, size_t n)
 {
-    const struct usher_command *c = tasks[i].command;
+    const struct usher_operation *c = tasks[i].command;
 
     for (size_t k = i + 1; k < n; k++)
         if ((unsigned)tasks[k].command->verb >> 8 == (unsigned)c->verb >> 8 &&
@@ -1182,30 +1183,30 @@ finish(struct usher_engine *e, struct usher_task *tasks, size_t n, int64_t deadl
                 why = "more was to be done first than there was time for";
                 break;
             }
-            usher_reply_done(t->reply);
-            usher__reply_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
-                              e->opt.alloc);
+            usher_result_done(t->reply);
+            usher__result_init(t->reply, (enum usher_noun)((unsigned)t->command->verb >> 8),
+                               e->opt.alloc);
             give(e, t, 1, deadline_ms);
         }
         if (why != NULL) {
-            usher_reply_done(t->reply);
-            usher_reply_fail(t->reply, USHER_UNAVAILABLE, why);
+            usher_result_done(t->reply);
+            usher_result_fail(t->reply, USHER_UNAVAILABLE, why);
         }
     }
 }
 
 /* At most CHUNK commands. */
-static inline void execute_chunk(struct usher_engine *e, const struct usher_command *commands,
-                                 struct usher_reply *replies, size_t n, int64_t deadline_ms)
+static inline void execute_chunk(struct usher_engine *e, const struct usher_operation *commands,
+                                 struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     struct usher_task tasks[CHUNK];
     const struct usher_text *scope = NULL;
     size_t n_tasks = 0;
 
     for (size_t i = 0; i < n; i++) {
-        usher__reply_init(&replies[i], (enum usher_noun)((unsigned)commands[i].verb >> 8),
-                          e->opt.alloc);
-        if (usher__command_check(&commands[i], scope, &replies[i]) == USHER_OK) {
+        usher__result_init(&replies[i], (enum usher_noun)((unsigned)commands[i].verb >> 8),
+                           e->opt.alloc);
+        if (usher__operation_check(&commands[i], scope, &replies[i]) == USHER_OK) {
             scope = &commands[i].scope;
             tasks[n_tasks++] = (struct usher_task){ .command = &commands[i], .reply = &replies[i] };
         }
@@ -1223,15 +1224,15 @@ static inline void execute_chunk(struct usher_engine *e, const struct usher_comm
     }
 }
 
-void usher__engine_execute(struct usher_engine *e, const struct usher_command *command,
-                           struct usher_reply *reply, int64_t deadline_ms)
+void usher__engine_execute(struct usher_engine *e, const struct usher_operation *command,
+                           struct usher_result *reply, int64_t deadline_ms)
 {
     execute_chunk(e, command, reply, 1, deadline_ms);
 }
 
 /* How many of the commands, CHUNK at most, go to the store as they are: those behind them, or
  * with 0 the first, need the authority or a history. */
-static size_t plain(struct usher_engine *e, const struct usher_command *commands, size_t n)
+static size_t plain(struct usher_engine *e, const struct usher_operation *commands, size_t n)
 {
     size_t i = 0;
 
@@ -1248,7 +1249,7 @@ static size_t plain(struct usher_engine *e, const struct usher_command *commands
     return i;
 }
 
-static bool any_room(const struct usher_command *commands, size_t n)
+static bool any_room(const struct usher_operation *commands, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned)commands[i].verb >> 8 == USHER_ROOM)
@@ -1257,8 +1258,8 @@ static bool any_room(const struct usher_command *commands, size_t n)
 }
 
 /* What has waited to be told together may have waited long enough. */
-static void tell_together(struct usher_engine *e, const struct usher_command *commands,
-                          struct usher_reply *replies, size_t n)
+static void tell_together(struct usher_engine *e, const struct usher_operation *commands,
+                          struct usher_result *replies, size_t n)
 {
     int64_t now_ms = e->opt.now_ms != NULL ? e->opt.now_ms(e->opt.payload) : 0;
 
@@ -1275,8 +1276,8 @@ static void tell_together(struct usher_engine *e, const struct usher_command *co
  * new one.
  */
 static void __attribute__((noinline))
-execute_rooms(struct usher_engine *e, const struct usher_command *commands,
-              struct usher_reply *replies, size_t n, int64_t deadline_ms)
+execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
+              struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     size_t from = 0;
     int64_t began_ns;
@@ -1314,8 +1315,8 @@ execute_rooms(struct usher_engine *e, const struct usher_command *commands,
 }
 
 /* One command that is more than one of the store. */
-static void execute_aside(struct usher_engine *e, const struct usher_command *command,
-                          struct usher_reply *reply)
+static void execute_aside(struct usher_engine *e, const struct usher_operation *command,
+                          struct usher_result *reply)
 {
     if (usher__archive_takes(e, command))
         usher__archive_execute(e, command, reply);
@@ -1323,8 +1324,8 @@ static void execute_aside(struct usher_engine *e, const struct usher_command *co
         usher__ask_execute(e, command, reply);
 }
 
-enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
-                                struct usher_reply *replies, size_t n)
+enum usher_status usher_operate(struct usher_engine *e, const struct usher_operation *commands,
+                                struct usher_result *replies, size_t n)
 {
     enum usher_status worst = usher__engine_check(e);
     int64_t deadline_ms; /* of the whole batch */

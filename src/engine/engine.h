@@ -87,14 +87,14 @@ void usher__leave(const struct usher__inside *here);
 enum usher_status usher__engine_check(const struct usher_engine *e);
 
 /* The lane of @command: what waits for its server waits in there.  0 where there are none. */
-unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_command *command);
+unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_operation *command);
 
 /* A line for the application's log, if it has one. */
 void usher__engine_log(const struct usher_engine *e, enum usher_log_level level, const char *line);
 
-/* One command, checked and given to the store; nothing else of usher_execute(). */
-void usher__engine_execute(struct usher_engine *e, const struct usher_command *command,
-                           struct usher_reply *reply, int64_t deadline_ms);
+/* One command, checked and given to the store; nothing else of usher_operate(). */
+void usher__engine_execute(struct usher_engine *e, const struct usher_operation *command,
+                           struct usher_result *reply, int64_t deadline_ms);
 
 /* CLOCK_MONOTONIC in ms, to within a few: for deadlines. */
 int64_t usher__monotonic_ms(void);

@@ -9,7 +9,7 @@
 #include "core/text.h"
 #include "engine/engine.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 
 struct usher_extension {
     struct usher_engine *e;
@@ -219,8 +219,8 @@ enum usher_status usher_extension_unset(struct usher_extension *x, const char *r
                                         const char *field)
 {
     char full[USHER_NAME_MAX + 1];
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (!full_name(x, field, "field", full))
@@ -229,25 +229,25 @@ enum usher_status usher_extension_unset(struct usher_extension *x, const char *r
     c.verb = USHER_ROOM_UNSET;
     c.scope = (struct usher_text){ room, room != NULL ? strlen(room) : 0 };
     c.arg.room.field = (struct usher_text){ full, strlen(full) };
-    status = usher_execute(x->e, &c, &reply, 1);
+    status = usher_operate(x->e, &c, &reply, 1);
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
     status = reply.status;
     if (!USHER_IS_DONE(status))
         usher__message_set("room unset: %s",
                            reply.message[0] != '\0' ? reply.message : usher_status_text(status));
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
-                                      const char *field, struct usher_reply *ret_reply)
+                                      const char *field, struct usher_result *ret_reply)
 {
     char full[USHER_NAME_MAX + 1];
 
     if (!full_name(x, field, "field", full)) {
         if (ret_reply != NULL) {
-            usher__reply_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
+            usher__result_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
             ret_reply->status = USHER_INVALID;
         }
         return USHER_INVALID;

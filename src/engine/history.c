@@ -171,12 +171,12 @@ static void met_take(struct met *m)
     m->changed = false;
 }
 
-static bool of_queue(const struct usher_command *command)
+static bool of_queue(const struct usher_operation *command)
 {
     return (unsigned)command->verb >> 8 == USHER_QUEUE && command->scope.data != NULL;
 }
 
-bool usher__archive_meets(struct usher_engine *e, const struct usher_command *command)
+bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *command)
 {
     bool known;
 
@@ -201,7 +201,7 @@ struct move {
     char why[192];
 };
 
-static void command_init(const struct move *m, struct usher_command *c, enum usher_verb verb)
+static void command_init(const struct move *m, struct usher_operation *c, enum usher_verb verb)
 {
     memset(c, 0, sizeof *c);
     c->verb = verb;
@@ -209,7 +209,8 @@ static void command_init(const struct move *m, struct usher_command *c, enum ush
 }
 
 /* @c on the store, and no more than that. */
-static enum usher_status run(struct move *m, const struct usher_command *c, struct usher_reply *r)
+static enum usher_status run(struct move *m, const struct usher_operation *c,
+                             struct usher_result *r)
 {
     usher__engine_execute(m->e, c, r, m->e->waits ? m->deadline_ms : 0);
     m->epoch = r->epoch;
@@ -221,10 +222,10 @@ static enum usher_status run(struct move *m, const struct usher_command *c, stru
 }
 
 /* From now on the store drops no visit by itself. */
-static enum usher_status keep_all(struct move *m, const struct usher_command *like)
+static enum usher_status keep_all(struct move *m, const struct usher_operation *like)
 {
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     enum usher_status status;
 
     command_init(m, &c, USHER_QUEUE_SET);
@@ -240,10 +241,11 @@ static enum usher_status keep_all(struct move *m, const struct usher_command *li
 }
 
 /* The visits in @r into the history; @c is told up to which one. */
-static enum usher_status put(struct move *m, const struct usher_reply *r, struct usher_command *c)
+static enum usher_status put(struct move *m, const struct usher_result *r,
+                             struct usher_operation *c)
 {
     struct usher_history *h = m->e->history;
-    const struct usher_queue_reply *q = &r->of.queue;
+    const struct usher_queue_result *q = &r->of.queue;
     int64_t deadline_ms = usher__monotonic_ms() + m->wait_ms;
     enum usher_status status =
         h->ops->put(h, &m->queue, r->epoch, q->rows, q->n_rows, deadline_ms, m->why);
@@ -262,13 +264,13 @@ static enum usher_status put(struct move *m, const struct usher_reply *r, struct
 /* All that there is.  USHER_OK, USHER_MISSING (no such queue), or what failed, with m->why. */
 static enum usher_status move_all(struct move *m)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(m, &c, USHER_QUEUE_DRAIN);
     c.given = USHER_GIVEN_QUEUE_MAX;
     c.arg.queue.max = PAGE;
     for (;;) {
-        struct usher_reply r;
+        struct usher_result r;
         enum usher_status status = run(m, &c, &r);
 
         m->moved += status == USHER_OK ? r.of.queue.count : 0;
@@ -276,7 +278,7 @@ static enum usher_status move_all(struct move *m)
             status = put(m, &r, &c);
         else if (status == USHER_OK)
             status = USHER_SAME;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (status != USHER_OK)
             return status == USHER_SAME ? USHER_OK : status;
         if (m->deadline_ms <= usher__monotonic_ms()) {
@@ -288,7 +290,7 @@ static enum usher_status move_all(struct move *m)
 
 /* Under no lock; @entry is this thread's (busy).  @like: says what time it is. */
 static enum usher_status move_queue(struct move *m, struct met *entry,
-                                    const struct usher_command *like)
+                                    const struct usher_operation *like)
 {
     struct usher__archive *a = m->e->archive;
     uint64_t epoch = 0;
@@ -336,8 +338,8 @@ static void failed(struct usher_engine *e, const struct move *m, enum usher_stat
 }
 
 /* What @reply, to @command, says of its queue; the entry if it is to be moved now. */
-static struct met *look(struct usher__archive *a, const struct usher_command *command,
-                        const struct usher_reply *reply)
+static struct met *look(struct usher__archive *a, const struct usher_operation *command,
+                        const struct usher_result *reply)
 {
     bool urgent = command->verb == USHER_QUEUE_APPLY && reply->status == USHER_FULL &&
                   reply->of.queue.why == USHER_QUEUE_WHY_HISTORY;
@@ -368,11 +370,11 @@ static struct met *look(struct usher__archive *a, const struct usher_command *co
     return m;
 }
 
-void usher__archive_after(struct usher_engine *e, const struct usher_command *commands,
-                          struct usher_reply *replies, size_t n, int64_t deadline_ms)
+void usher__archive_after(struct usher_engine *e, const struct usher_operation *commands,
+                          struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     for (size_t i = 0; i < n; i++) {
-        struct usher_reply *r = &replies[i];
+        struct usher_result *r = &replies[i];
         struct move m = { .e = e };
         struct met *entry;
         enum usher_status status;
@@ -393,7 +395,7 @@ void usher__archive_after(struct usher_engine *e, const struct usher_command *co
         if (status >= USHER_INVALID)
             failed(e, &m, status);
         if (m.moved > 0 && r->status == USHER_FULL && r->of.queue.why == USHER_QUEUE_WHY_HISTORY) {
-            usher_reply_done(r); /* there is room for it now */
+            usher_result_done(r); /* there is room for it now */
             usher__engine_execute(e, &commands[i], r, e->waits ? deadline_ms : 0);
         }
     }
@@ -426,7 +428,7 @@ void usher__archive_finish(struct usher_engine *e)
 
 /* ---- drain and history ---------------------------------------------------------------- */
 
-bool usher__archive_takes(const struct usher_engine *e, const struct usher_command *command)
+bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command)
 {
     if (command->verb == USHER_QUEUE_HISTORY)
         return e->history != NULL || e->store->ops->visits != NULL;
@@ -434,22 +436,22 @@ bool usher__archive_takes(const struct usher_engine *e, const struct usher_comma
            (command->given & ~(uint32_t)USHER_GIVEN_NOW) == 0;
 }
 
-static void fail(struct usher_reply *reply, enum usher_status status, const char *why)
+static void fail(struct usher_result *reply, enum usher_status status, const char *why)
 {
     char line[192];
 
     (void)snprintf(line, sizeof line, "history: %.180s",
                    why[0] != '\0' ? why : usher_status_text(status));
-    usher_reply_done(reply);
-    usher_reply_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
+    usher_result_done(reply);
+    usher_result_fail(reply, status == USHER_NOMEM ? status : USHER_UNAVAILABLE, line);
 }
 
-static void drain(struct usher_engine *e, const struct usher_command *command,
-                  struct usher_reply *reply)
+static void drain(struct usher_engine *e, const struct usher_operation *command,
+                  struct usher_result *reply)
 {
     struct usher__archive *a = e->archive;
     struct move m = { .e = e, .queue = command->scope };
-    struct usher_command c;
+    struct usher_operation c;
     struct met *entry;
     enum usher_status status;
 
@@ -471,8 +473,8 @@ static void drain(struct usher_engine *e, const struct usher_command *command,
         met_take(entry);
     (void)pthread_mutex_unlock(&a->lock);
     status = entry != NULL ? move_queue(&m, entry, command) : move_all(&m);
-    usher_reply_done(reply);
-    usher_reply_fail(reply, USHER_OK, "");
+    usher_result_done(reply);
+    usher_result_fail(reply, USHER_OK, "");
     reply->epoch = m.epoch;
     reply->version = m.version;
     reply->of.queue.count = m.moved;
@@ -484,7 +486,7 @@ static void drain(struct usher_engine *e, const struct usher_command *command,
 
 /* Rows of the history behind those of the store. */
 struct reading {
-    struct usher_reply *reply;
+    struct usher_result *reply;
     size_t left;
     int64_t last; /* place of the last row told; 0: none */
     bool more;
@@ -500,7 +502,7 @@ static enum usher_status add(void *payload, const struct usher_queue_row *visit,
     }
     r->left--;
     r->last = place;
-    return usher_reply_add_row(r->reply, USHER_QUEUE, visit);
+    return usher_result_add_row(r->reply, USHER_QUEUE, visit);
 }
 
 /* Of the engine's history, or else that within its store. */
@@ -533,14 +535,14 @@ static bool after_read(const struct usher_text *after, bool *ret_there, uint64_t
     return true;
 }
 
-static void history(struct usher_engine *e, const struct usher_command *command,
-                    struct usher_reply *reply)
+static void history(struct usher_engine *e, const struct usher_operation *command,
+                    struct usher_result *reply)
 {
     const struct usher_queue_args *g = &command->arg.queue;
-    struct usher_queue_reply *q = &reply->of.queue;
+    struct usher_queue_result *q = &reply->of.queue;
     int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
     struct usher_history_query query = { .queue = command->scope, .until_ms = INT64_MAX };
-    struct usher_command c = *command;
+    struct usher_operation c = *command;
     struct reading reading = { .reply = reply };
     char why[192] = "";
     uint64_t at = 0;
@@ -588,8 +590,8 @@ static void history(struct usher_engine *e, const struct usher_command *command,
         reply->status = USHER_OK; /* it has been there once */
 }
 
-void usher__archive_execute(struct usher_engine *e, const struct usher_command *command,
-                            struct usher_reply *reply)
+void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
+                            struct usher_result *reply)
 {
     if (command->verb == USHER_QUEUE_HISTORY)
         history(e, command, reply);

@@ -19,17 +19,17 @@ struct usher__archive *usher__archive_new(struct usher_engine *e);
 void usher__archive_free(struct usher__archive *a);
 
 /* Is @command for a history, @e's own or that within its store, and not for the store as it is? */
-bool usher__archive_takes(const struct usher_engine *e, const struct usher_command *command);
-void usher__archive_execute(struct usher_engine *e, const struct usher_command *command,
-                            struct usher_reply *reply);
+bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command);
+void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
+                            struct usher_result *reply);
 
 /* Is @command on a queue that this engine meets for the first time?  Then nothing is to go to the
  * store behind it before usher__archive_after(). */
-bool usher__archive_meets(struct usher_engine *e, const struct usher_command *command);
+bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *command);
 
 /* Behind commands that were executed: move visits, where it is time to. */
-void usher__archive_after(struct usher_engine *e, const struct usher_command *commands,
-                          struct usher_reply *replies, size_t n, int64_t deadline_ms);
+void usher__archive_after(struct usher_engine *e, const struct usher_operation *commands,
+                          struct usher_result *replies, size_t n, int64_t deadline_ms);
 
 /* Move what is left of the queues that were used. */
 void usher__archive_finish(struct usher_engine *e);

@@ -22,7 +22,7 @@
 #include "core/pack.h"
 #include "core/text.h"
 #include "engine/ask.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "steps/work.h"
 
 /* ---- as a manager ------------------------------------------------------------------- */
@@ -140,7 +140,7 @@ bool usher__id_asks(enum usher_verb verb)
 }
 
 /* As the arguments of `create`. */
-static bool settings_unpack(const char *data, size_t size, struct usher_command *c)
+static bool settings_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_id_args *s = &c->arg.id;
     int64_t *const values[] = { &s->start,    &s->step,    &s->by,      &s->limit,
@@ -161,7 +161,7 @@ static bool settings_unpack(const char *data, size_t size, struct usher_command 
 
 bool usher__id_form_reads(const char *data, size_t size)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     return settings_unpack(data, size, &c);
@@ -169,10 +169,10 @@ bool usher__id_form_reads(const char *data, size_t size)
 
 static enum usher_status restore(ask *a)
 {
-    struct usher_command c = usher__ask_another(a, USHER_ID_CREATE);
+    struct usher_operation c = usher__ask_another(a, USHER_ID_CREATE);
     struct usher_text name = usher__ask_name(a, 0);
     struct usher_authority_entry entry;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_ID, &name,
                                                           a->deadline_ms, &entry, a->why);
 
@@ -189,15 +189,15 @@ static enum usher_status restore(ask *a)
     if (status > USHER_REFUSED) /* refused: another one was made meanwhile */
         (void)snprintf(a->why, sizeof a->why, "the dispenser cannot be made again: %.120s",
                        reply.message);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status <= USHER_REFUSED ? USHER_OK : USHER_UNAVAILABLE;
 }
 
 /* How the dispenser stands.  MISSING: there is none, or none that is managed. */
 static enum usher_status look(ask *a, struct usher_id_row *ret_row, uint64_t *ret_epoch)
 {
-    struct usher_command c = usher__ask_another(a, USHER_ID_SHOW);
-    struct usher_reply reply;
+    struct usher_operation c = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_result reply;
     enum usher_status status;
 
     usher__ask_run(a, &c, &reply);
@@ -209,11 +209,11 @@ static enum usher_status look(ask *a, struct usher_id_row *ret_row, uint64_t *re
     } else if (status != USHER_MISSING) {
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
-static bool needs(const struct usher_reply *reply)
+static bool needs(const struct usher_result *reply)
 {
     return reply->status == USHER_EMPTY;
 }
@@ -221,10 +221,10 @@ static bool needs(const struct usher_reply *reply)
 static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_t epoch, int64_t n)
 {
     struct usher_ids_authority of = { a->e->authority, a->name, row->start, row->by, row->limit };
-    struct usher_command c = usher__ask_another(a, USHER_ID_INSTALL);
+    struct usher_operation c = usher__ask_another(a, USHER_ID_INSTALL);
     struct usher_text name = usher__ask_name(a, 0);
     struct usher_id_range range;
-    struct usher_reply reply;
+    struct usher_result reply;
     char digits[17];
     enum usher_status status;
 
@@ -253,11 +253,11 @@ static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_
         (void)snprintf(a->why, sizeof a->why, "%.180s", reply.message);
     else
         status = USHER_OK; /* stale: another engine was there first; and all the others are tried */
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
-static enum usher_status raise(ask *a, const struct usher_command *c, struct usher_reply *reply)
+static enum usher_status raise(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     int64_t n = (c->given & USHER_GIVEN_ID_N) != 0 ? c->arg.id.n : 1;
     struct usher_id_row row;
@@ -275,7 +275,7 @@ static enum usher_status raise(ask *a, const struct usher_command *c, struct ush
 
 /* Have the authority keep the dispenser as the store has it now; ids below its next one are not
  * to come from there. */
-static enum usher_status keep(ask *a, const struct usher_reply *reply)
+static enum usher_status keep(ask *a, const struct usher_result *reply)
 {
     const struct usher_id_settings *s = &reply->of.id.of.settings;
     int64_t next = reply->of.id.next;
@@ -291,9 +291,9 @@ static enum usher_status keep(ask *a, const struct usher_reply *reply)
  * not. */
 static enum usher_status keep_if_other(ask *a, const struct usher_authority_entry *entry)
 {
-    struct usher_command set = usher__ask_another(a, USHER_ID_SET);
+    struct usher_operation set = usher__ask_another(a, USHER_ID_SET);
     unsigned char packed[USHER__FORM_MAX];
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = USHER_OK;
     size_t size;
 
@@ -311,7 +311,7 @@ static enum usher_status keep_if_other(ask *a, const struct usher_authority_entr
             }
         }
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
@@ -356,11 +356,11 @@ static enum usher_status verify(ask *a)
 
 static const struct usher__asks asks = { needs, restore, raise, verify, NULL };
 
-void usher__id_execute(ask *a, struct usher_reply *reply)
+void usher__id_execute(ask *a, struct usher_result *reply)
 {
     static const struct usher_text nothing = { "", 0 };
-    struct usher_command c = *a->command;
-    struct usher_command show = usher__ask_another(a, USHER_ID_SHOW);
+    struct usher_operation c = *a->command;
+    struct usher_operation show = usher__ask_another(a, USHER_ID_SHOW);
     struct usher_id_row row;
     uint64_t epoch;
     bool managed = true;
@@ -379,7 +379,7 @@ void usher__id_execute(ask *a, struct usher_reply *reply)
             usher__ask_run(a, &show, reply);
             if (reply->status == USHER_MISSING && restore(a) == USHER_UNAVAILABLE)
                 status = USHER_UNAVAILABLE;
-            usher_reply_done(reply);
+            usher_result_done(reply);
         }
         break;
     case USHER_ID_DELETE:
@@ -399,7 +399,7 @@ void usher__id_execute(ask *a, struct usher_reply *reply)
         break;
     }
     if (status != USHER_OK) {
-        usher__reply_init(reply, USHER_ID, a->e->opt.alloc);
+        usher__result_init(reply, USHER_ID, a->e->opt.alloc);
         usher__ask_fail(a, status, reply);
         return;
     }

@@ -22,7 +22,7 @@ const char *usher_id_why_word(enum usher_id_why why)
     return (unsigned)why < sizeof why_words / sizeof *why_words ? why_words[why] : "?";
 }
 
-static void command_init(struct usher_command *c, enum usher_verb verb, const char *name)
+static void command_init(struct usher_operation *c, enum usher_verb verb, const char *name)
 {
     memset(c, 0, sizeof *c);
     c->verb = verb;
@@ -30,10 +30,10 @@ static void command_init(struct usher_command *c, enum usher_verb verb, const ch
 }
 
 /* The reply is the caller's to give back. */
-static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
-                                 struct usher_reply *reply)
+static enum usher_status execute(struct usher_engine *e, const struct usher_operation *c,
+                                 struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
+    enum usher_status status = usher_operate(e, c, reply, 1);
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
@@ -50,7 +50,7 @@ static enum usher_status wrong(const char *message)
     return USHER_INVALID;
 }
 
-static void settings_to(struct usher_command *c, const struct usher_id_settings *s)
+static void settings_to(struct usher_operation *c, const struct usher_id_settings *s)
 {
     struct usher_id_args *a = &c->arg.id;
 
@@ -67,8 +67,8 @@ static void settings_to(struct usher_command *c, const struct usher_id_settings 
 enum usher_status usher_id_create(struct usher_engine *e, const char *name, uint32_t given,
                                   const struct usher_id_settings *settings)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     if (settings == NULL && given != 0)
         return wrong("create: settings is NULL");
@@ -82,9 +82,9 @@ enum usher_status usher_id_create(struct usher_engine *e, const char *name, uint
 enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_t n,
                                 const char *request, struct usher_id_range *ret_range)
 {
-    struct usher_command c;
-    struct usher_reply reply;
-    const struct usher_id_reply *r = &reply.of.id;
+    struct usher_operation c;
+    struct usher_result reply;
+    const struct usher_id_result *r = &reply.of.id;
     enum usher_status status;
 
     if (ret_range == NULL)
@@ -108,8 +108,8 @@ enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_
 enum usher_status usher_id_return(struct usher_engine *e, const char *name,
                                   const struct usher_id_range *range)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     char epoch[17];
 
     if (range == NULL)
@@ -127,8 +127,8 @@ enum usher_status usher_id_return(struct usher_engine *e, const char *name,
 enum usher_status usher_id_show(struct usher_engine *e, const char *name,
                                 struct usher_id_row *ret_row)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (ret_row == NULL)
@@ -139,15 +139,15 @@ enum usher_status usher_id_show(struct usher_engine *e, const char *name,
         return status;
     if (status == USHER_OK)
         *ret_row = reply.of.id.rows[0];
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_t given,
                                struct usher_id_settings *inout, int64_t next)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (inout == NULL)
@@ -170,8 +170,8 @@ enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_
 
 enum usher_status usher_id_delete(struct usher_engine *e, const char *name)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, USHER_ID_DELETE, name);
     return execute(e, &c, &reply);
@@ -180,8 +180,8 @@ enum usher_status usher_id_delete(struct usher_engine *e, const char *name)
 enum usher_status usher_id_install(struct usher_engine *e, const char *name, int64_t first,
                                    int64_t n, int64_t max)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, USHER_ID_INSTALL, name);
     c.given = USHER_GIVEN_ID_FIRST | USHER_GIVEN_ID_N;

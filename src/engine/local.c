@@ -136,13 +136,13 @@ static int64_t now_of(const struct usher_context *context)
     return context->now_ms != 0 ? context->now_ms : wall_clock_ms();
 }
 
-static bool same_scope(const struct usher_command *a, const struct usher_command *b)
+static bool same_scope(const struct usher_operation *a, const struct usher_operation *b)
 {
     return (unsigned)a->verb >> 8 == (unsigned)b->verb >> 8 && a->scope.size == b->scope.size &&
            (a->scope.data == b->scope.data || usher__text_equal(&a->scope, &b->scope));
 }
 
-static enum usher_status scope_load(struct usher__work *w, const struct usher_command *command)
+static enum usher_status scope_load(struct usher__work *w, const struct usher_operation *command)
 {
     enum usher_status status;
 
@@ -200,14 +200,14 @@ static void time_refused(const struct usher__work *w)
                    "now is %" PRId64 " ms ahead of the store's clock and may be %" PRId64
                    " (skew=; for virtual time: clock=given)",
                    w->now - (w->latest - skew_ms), skew_ms);
-    usher_reply_fail(w->reply, USHER_INVALID, line);
+    usher_result_fail(w->reply, USHER_INVALID, line);
 }
 
 /* One command inside a transaction; the last one's scope is known already.  A failure of the
  * store is returned, not answered. */
 static enum usher_status run(struct usher__work *w, struct usher_task *task, int64_t now)
 {
-    const struct usher_command *command = task->command;
+    const struct usher_operation *command = task->command;
     enum usher_status status;
 
     if (w->command == NULL || !same_scope(w->command, command)) {
@@ -224,7 +224,7 @@ static enum usher_status run(struct usher__work *w, struct usher_task *task, int
         char line[96];
 
         (void)snprintf(line, sizeof line, "the store is damaged: %s", w->fault);
-        usher_reply_fail(w->reply, USHER_UNAVAILABLE, line);
+        usher_result_fail(w->reply, USHER_UNAVAILABLE, line);
         return USHER_OK;
     }
     /* The store's own clock is never too early, and a time that the scope has seen is harmless. */
@@ -260,7 +260,7 @@ static void failed(struct local *l, struct usher_task *task, enum usher_status s
 
     (void)snprintf(line, sizeof line, "%s: %s", l->records->ops->name,
                    why[0] != '\0' ? why : usher_status_text(status));
-    usher_reply_fail(task->reply, status, line);
+    usher_result_fail(task->reply, status, line);
 }
 
 static bool any_writes(const struct usher_task *tasks, size_t n)
@@ -331,7 +331,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
             enum usher_status alone;
             size_t one = 1;
 
-            usher_reply_fail(tasks[i].reply, USHER_OK, "");
+            usher_result_fail(tasks[i].reply, USHER_OK, "");
             alone = batch(l, &tasks[i], &one, &single, &g);
             if (alone != USHER_OK)
                 failed(l, &tasks[i], alone, &g);
@@ -347,7 +347,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 #define AHEAD 4
 
 /* Tell the store what @command will look for, which most likely is on the scope of @w. */
-static void expect(const struct usher__work *w, const struct usher_command *command)
+static void expect(const struct usher__work *w, const struct usher_operation *command)
 {
     const struct usher__steps *steps = w->steps;
     struct usher_text id;
@@ -366,7 +366,7 @@ static size_t share(struct local *l, struct usher_task *tasks, size_t n,
                     const struct usher_context *context, bool *behind)
 {
     const struct usher_record_store_ops *ops = l->records->ops;
-    const struct usher_command *first = tasks->command;
+    const struct usher_operation *first = tasks->command;
     struct usher_txn *txn;
     struct usher__guard g;
     struct usher__work w;

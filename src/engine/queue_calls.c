@@ -18,18 +18,18 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-static void command_init(struct usher_command *c, enum usher_verb verb, const char *queue)
+static void command_init(struct usher_operation *c, enum usher_verb verb, const char *queue)
 {
-    memset(c, 0, offsetof(struct usher_command, arg));
+    memset(c, 0, offsetof(struct usher_operation, arg));
     memset(&c->arg.queue, 0, sizeof c->arg.queue);
     c->verb = verb;
     c->scope = text(queue);
 }
 
-static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
-                                 struct usher_reply *reply)
+static enum usher_status execute(struct usher_engine *e, const struct usher_operation *c,
+                                 struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
+    enum usher_status status = usher_operate(e, c, reply, 1);
     const char *why;
 
     if (status == USHER_INVALID)
@@ -44,10 +44,10 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 }
 
 /* Into *@ret, or nowhere. */
-static enum usher_status execute_to(struct usher_engine *e, const struct usher_command *c,
-                                    struct usher_reply *ret)
+static enum usher_status execute_to(struct usher_engine *e, const struct usher_operation *c,
+                                    struct usher_result *ret)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     if (ret != NULL)
@@ -56,7 +56,7 @@ static enum usher_status execute_to(struct usher_engine *e, const struct usher_c
     if (status != USHER_OK)
         return status;
     status = execute(e, c, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
@@ -77,11 +77,11 @@ const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
     return to;
 }
 
-static enum usher_status seat_of(struct usher_engine *e, const struct usher_command *c,
+static enum usher_status seat_of(struct usher_engine *e, const struct usher_operation *c,
                                  struct usher_queue_seat *ret)
 {
-    struct usher_reply reply;
-    const struct usher_queue_reply *q = &reply.of.queue;
+    struct usher_result reply;
+    const struct usher_queue_result *q = &reply.of.queue;
     enum usher_status status;
 
     if (!given_to(ret, usher_verb_word(c->verb), "ret_seat"))
@@ -102,9 +102,9 @@ static enum usher_status seat_of(struct usher_engine *e, const struct usher_comm
 }
 
 static enum usher_status of_agent(struct usher_engine *e, enum usher_verb verb, const char *queue,
-                                  const char *agent, struct usher_reply *ret)
+                                  const char *agent, struct usher_result *ret)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, verb, queue);
     c.arg.queue.agent = text(agent);
@@ -114,9 +114,9 @@ static enum usher_status of_agent(struct usher_engine *e, enum usher_verb verb, 
 enum usher_status usher_queue_set(struct usher_engine *e, const char *queue, uint32_t given,
                                   struct usher_queue_settings *inout)
 {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_queue_args *a = &c.arg.queue;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     if (!given_to(inout, "set", "inout"))
@@ -147,8 +147,8 @@ enum usher_status usher_queue_login(struct usher_engine *e, const char *queue, c
                                     int64_t capacity, const char *lanes, int64_t level,
                                     uint64_t *ret_login)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_QUEUE_LOGIN, queue);
@@ -179,19 +179,19 @@ enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue, c
 }
 
 enum usher_status usher_queue_agent_alive(struct usher_engine *e, const char *queue,
-                                          const char *agent, struct usher_reply *ret_reply)
+                                          const char *agent, struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_ALIVE, queue, agent, ret_reply);
 }
 
 enum usher_status usher_queue_room(struct usher_engine *e, const char *queue, const char *agent,
-                                   struct usher_reply *ret_reply)
+                                   struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_ROOM, queue, agent, ret_reply);
 }
 
 enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue, const char *agent,
-                                   struct usher_reply *ret_reply)
+                                   struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_PULL, queue, agent, ret_reply);
 }
@@ -200,7 +200,7 @@ enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, c
                                     const struct usher_queue_apply_options *opt,
                                     struct usher_queue_seat *ret_seat)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     if (opt != NULL && opt->size != sizeof *opt) {
         usher__message_set(
@@ -225,7 +225,7 @@ enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, c
 static enum usher_status of_user(struct usher_engine *e, enum usher_verb verb, const char *queue,
                                  const char *user, struct usher_queue_seat *ret_seat)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, verb, queue);
     c.arg.queue.user = text(user);
@@ -246,7 +246,7 @@ enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *que
 
 enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue, const char *user)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_LEAVE, queue);
     c.arg.queue.user = text(user);
@@ -256,7 +256,7 @@ enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue, c
 enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue, const char *room,
                                      const char *user, uint64_t token)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_FINISH, queue);
     c.arg.queue.room = text(room);
@@ -271,7 +271,7 @@ enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue, 
 static enum usher_status of_both(struct usher_engine *e, enum usher_verb verb, const char *queue,
                                  const char *agent, const char *user)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, verb, queue);
     c.arg.queue.agent = text(agent);
@@ -292,9 +292,9 @@ enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue, 
 }
 
 enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
-                                    struct usher_reply *ret_reply)
+                                    struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_MATCH, queue);
     return execute_to(e, &c, ret_reply);
@@ -303,29 +303,29 @@ enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
 enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
                                     uint64_t *ret_expired)
 {
-    struct usher_command c;
+    struct usher_operation c;
     uint64_t total = 0;
     enum usher_status status;
     bool more;
 
     command_init(&c, USHER_QUEUE_SWEEP, queue);
     do {
-        struct usher_reply reply;
+        struct usher_result reply;
 
         status = execute(e, &c, &reply);
         if (!USHER_IS_DONE(status))
             return status;
         total += reply.of.queue.count;
         more = reply.of.queue.more;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     } while (more);
     if (ret_expired != NULL)
         *ret_expired = total;
     return total > 0 ? USHER_OK : USHER_SAME;
 }
 
-static enum usher_status page(struct usher_engine *e, struct usher_command *c, const char *after,
-                              size_t max, struct usher_reply *ret_reply)
+static enum usher_status page(struct usher_engine *e, struct usher_operation *c, const char *after,
+                              size_t max, struct usher_result *ret_reply)
 {
     if (!given_to(ret_reply, usher_verb_word(c->verb), "ret_reply"))
         return USHER_INVALID;
@@ -339,9 +339,9 @@ static enum usher_status page(struct usher_engine *e, struct usher_command *c, c
 
 enum usher_status usher_queue_list(struct usher_engine *e, const char *queue, const char *lane,
                                    int state, const char *after, size_t max,
-                                   struct usher_reply *ret_reply)
+                                   struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_LIST, queue);
     c.arg.queue.lane = text(lane);
@@ -353,9 +353,9 @@ enum usher_status usher_queue_list(struct usher_engine *e, const char *queue, co
 }
 
 enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, const char *after,
-                                     size_t max, struct usher_reply *ret_reply)
+                                     size_t max, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_AGENTS, queue);
     return page(e, &c, after, max, ret_reply);
@@ -363,9 +363,9 @@ enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, 
 
 enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
                                       const struct usher_queue_visit_filter *filter,
-                                      const char *after, size_t max, struct usher_reply *ret_reply)
+                                      const char *after, size_t max, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_HISTORY, queue);
     if (filter != NULL && filter->size != sizeof *filter) {
@@ -385,8 +385,8 @@ enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
 
 enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, uint64_t *ret_moved)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
@@ -405,8 +405,8 @@ enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, u
 enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, const char *lane,
                                     struct usher_queue_statistics *ret_stats)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (!given_to(ret_stats, "stats", "ret_stats"))
@@ -423,7 +423,7 @@ enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, co
                                    const char *lane, int64_t priority, int64_t since_ms,
                                    struct usher_queue_seat *ret_seat)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_MOVE, queue);
     c.arg.queue.user = text(user);
@@ -442,8 +442,8 @@ enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, co
 enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, const char *agent,
                                    uint64_t *ret_freed)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_QUEUE_FREE, queue);

@@ -9,7 +9,7 @@
 
 #include "core/text.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "steps/kept.h"
 
 static struct usher_text text(const char *string)
@@ -19,10 +19,10 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-static void command_init(struct usher_command *c, enum usher_verb verb, const char *room,
+static void command_init(struct usher_operation *c, enum usher_verb verb, const char *room,
                          const char *member)
 {
-    memset(c, 0, offsetof(struct usher_command, arg));
+    memset(c, 0, offsetof(struct usher_operation, arg));
     memset(&c->arg.room, 0, sizeof c->arg.room);
     c->verb = verb;
     c->scope = text(room);
@@ -36,11 +36,11 @@ static void take(struct usher_text *to, const struct usher_text *from)
 }
 
 /* *@reply is the caller's to give back. */
-static enum usher_status ask(struct usher_engine *e, const struct usher_command *c,
-                             struct usher_reply *reply)
+static enum usher_status ask(struct usher_engine *e, const struct usher_operation *c,
+                             struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
-    const struct usher_room_reply *r = &reply->of.room;
+    enum usher_status status = usher_operate(e, c, reply, 1);
+    const struct usher_room_result *r = &reply->of.room;
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
@@ -54,29 +54,29 @@ static enum usher_status ask(struct usher_engine *e, const struct usher_command 
     return reply->status;
 }
 
-static enum usher_status tell(struct usher_engine *e, const struct usher_command *c)
+static enum usher_status tell(struct usher_engine *e, const struct usher_operation *c)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     memset(&reply, 0, sizeof reply);
     status = ask(e, c, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, const char *room,
                                 const char *member)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, verb, room, member);
     return tell(e, &c);
 }
 
 /* For functions that hand out the reply. */
-static enum usher_status fetch(struct usher_engine *e, const struct usher_command *c,
-                               struct usher_reply *ret_reply)
+static enum usher_status fetch(struct usher_engine *e, const struct usher_operation *c,
+                               struct usher_result *ret_reply)
 {
     enum usher_status status;
 
@@ -86,7 +86,7 @@ static enum usher_status fetch(struct usher_engine *e, const struct usher_comman
     }
     status = usher__engine_check(e);
     if (status != USHER_OK) {
-        usher__reply_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
+        usher__result_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
         ret_reply->status = status;
         return status;
     }
@@ -100,9 +100,9 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
                                 USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
                                 USHER_GIVEN_ROOM_GRACE | USHER_GIVEN_ROOM_PRESENCE |
                                 USHER_GIVEN_ROOM_PUSH;
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_room_args *a = &c.arg.room;
-    struct usher_reply reply;
+    struct usher_result reply;
     bool erasing;
     enum usher_status status;
 
@@ -129,15 +129,15 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
         memset(&reply, 0, sizeof reply);
         status = ask(e, &c, &reply);
         erasing = status == USHER_REFUSED && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     } while (erasing);
     return status;
 }
 
 enum usher_status usher_room_close(struct usher_engine *e, const char *room)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     bool some = false;
     enum usher_status status;
 
@@ -162,7 +162,7 @@ enum usher_status usher_room_unlock(struct usher_engine *e, const char *room)
 enum usher_status usher_room_set(struct usher_engine *e, const char *room, const char *field,
                                  const struct usher_text *value, const struct usher_text *expected)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_SET, room, NULL);
     c.arg.room.field = text(field);
@@ -172,9 +172,9 @@ enum usher_status usher_room_set(struct usher_engine *e, const char *room, const
 }
 
 enum usher_status usher_room_get(struct usher_engine *e, const char *room, const char *field,
-                                 struct usher_reply *ret_reply)
+                                 struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_GET, room, NULL);
     c.arg.room.field = text(field);
@@ -184,7 +184,7 @@ enum usher_status usher_room_get(struct usher_engine *e, const char *room, const
 enum usher_status usher_room_join(struct usher_engine *e, const char *room, const char *member,
                                   const struct usher_text *fields)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_JOIN, room, member);
     take(&c.arg.room.fields, fields);
@@ -199,7 +199,7 @@ enum usher_status usher_room_leave(struct usher_engine *e, const char *room, con
 enum usher_status usher_room_kick(struct usher_engine *e, const char *room, const char *member,
                                   int64_t ban_ms)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_KICK, room, member);
     if (ban_ms >= 0) {
@@ -212,8 +212,8 @@ enum usher_status usher_room_kick(struct usher_engine *e, const char *room, cons
 enum usher_status usher_room_alive(struct usher_engine *e, const char *room, const char *member,
                                    uint64_t *ret_epoch, uint64_t *ret_version, uint64_t *ret_mark)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_ROOM_ALIVE, room, member);
@@ -233,7 +233,7 @@ enum usher_status usher_room_member(struct usher_engine *e, const char *room, co
                                     const char *field, const struct usher_text *value,
                                     const struct usher_text *expected)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_MEMBER, room, member);
     c.arg.room.field = text(field);
@@ -245,7 +245,7 @@ enum usher_status usher_room_member(struct usher_engine *e, const char *room, co
 enum usher_status usher_room_all(struct usher_engine *e, const char *room, const char *field,
                                  const struct usher_text *value)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_ALL, room, NULL);
     c.arg.room.field = text(field);
@@ -256,7 +256,7 @@ enum usher_status usher_room_all(struct usher_engine *e, const char *room, const
 enum usher_status usher_room_role(struct usher_engine *e, const char *room, const char *role,
                                   const char *member, const char *expected)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_ROLE, room, member);
     c.arg.room.role = text(role);
@@ -267,7 +267,7 @@ enum usher_status usher_room_role(struct usher_engine *e, const char *room, cons
 enum usher_status usher_room_share(struct usher_engine *e, const char *room, const char *member,
                                    const char *share, const struct usher_text *fields)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_SHARE, room, member);
     c.arg.room.share = text(share);
@@ -277,14 +277,14 @@ enum usher_status usher_room_share(struct usher_engine *e, const char *room, con
 
 enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, const char *share)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_UNSHARE, room, NULL);
     c.arg.room.share = text(share);
     return tell(e, &c);
 }
 
-static void set_max(struct usher_command *c, size_t max)
+static void set_max(struct usher_operation *c, size_t max)
 {
     if (max == 0)
         return;
@@ -293,9 +293,9 @@ static void set_max(struct usher_command *c, size_t max)
 }
 
 enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, uint64_t after,
-                                      uint64_t since, size_t max, struct usher_reply *ret_reply)
+                                      uint64_t since, size_t max, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_SNAPSHOT, room, NULL);
     if (after != 0) {
@@ -311,9 +311,9 @@ enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, 
 }
 
 enum usher_status usher_room_changes(struct usher_engine *e, const char *room, uint64_t since,
-                                     size_t max, struct usher_reply *ret_reply)
+                                     size_t max, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_CHANGES, room, NULL);
     c.given |= USHER_GIVEN_ROOM_SINCE;
@@ -323,9 +323,9 @@ enum usher_status usher_room_changes(struct usher_engine *e, const char *room, u
 }
 
 enum usher_status usher_room_sweep(struct usher_engine *e, const char *room, int64_t ttl_ms,
-                                   struct usher_reply *ret_reply)
+                                   struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     command_init(&c, USHER_ROOM_SWEEP, room, NULL);
     if (ttl_ms > 0) {

@@ -36,7 +36,7 @@
 #include "core/verbs.h"
 #include "engine/check.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 
 #define PARTITIONS 64
 #define TIDY_TRIES 16
@@ -46,7 +46,7 @@
 /* ---- one command on a partition ---------------------------------------------------- */
 
 struct asked {
-    struct usher_command c;
+    struct usher_operation c;
     char scope[8];
 };
 
@@ -66,7 +66,7 @@ void usher__room_partition(const struct usher_text *room, char name[USHER__ROOM_
 
 /* The time is that of the command of the application, if it named one. */
 static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
-                  const struct usher_command *of)
+                  const struct usher_operation *of)
 {
     memset(&a->c, 0, sizeof a->c);
     a->c.verb = verb;
@@ -80,9 +80,9 @@ static void begin(struct asked *a, enum usher_verb verb, unsigned partition,
 }
 
 static enum usher_status ask(struct usher_engine *e, const struct asked *a,
-                             struct usher_reply *reply)
+                             struct usher_result *reply)
 {
-    (void)usher_execute(e, &a->c, reply, 1);
+    (void)usher_operate(e, &a->c, reply, 1);
     return reply->status;
 }
 
@@ -93,14 +93,14 @@ struct together {
     struct usher_engine *e;
     size_t n, room;
     struct asked *asked;
-    struct usher_command *commands;
-    struct usher_reply *replies;
-    const struct usher_command **of;
+    struct usher_operation *commands;
+    struct usher_result *replies;
+    const struct usher_operation **of;
 };
 
-#define TOGETHER_SIZE                                                                   \
-    (sizeof(struct asked) + sizeof(struct usher_command) + sizeof(struct usher_reply) + \
-     sizeof(const struct usher_command *))
+#define TOGETHER_SIZE                                                                      \
+    (sizeof(struct asked) + sizeof(struct usher_operation) + sizeof(struct usher_result) + \
+     sizeof(const struct usher_operation *))
 
 /* For at most @room of them.  False: no memory. */
 static bool together_open(struct together *t, struct usher_engine *e, size_t room)
@@ -111,9 +111,9 @@ static bool together_open(struct together *t, struct usher_engine *e, size_t roo
     t->asked = usher__resize(e->opt.alloc, NULL, 0, room * TOGETHER_SIZE);
     if (t->asked == NULL)
         return false;
-    t->commands = (struct usher_command *)(t->asked + room);
-    t->replies = (struct usher_reply *)(t->commands + room);
-    t->of = (const struct usher_command **)(t->replies + room);
+    t->commands = (struct usher_operation *)(t->asked + room);
+    t->replies = (struct usher_result *)(t->commands + room);
+    t->of = (const struct usher_operation **)(t->replies + room);
     return true;
 }
 
@@ -123,11 +123,11 @@ static void together_close(const struct together *t)
 }
 
 /* @verb on the entry of the room of @of. */
-static struct usher_command *together_add(struct together *t, enum usher_verb verb,
-                                          const struct usher_command *of)
+static struct usher_operation *together_add(struct together *t, enum usher_verb verb,
+                                            const struct usher_operation *of)
 {
     struct asked *a = &t->asked[t->n];
-    struct usher_command *c = &t->commands[t->n];
+    struct usher_operation *c = &t->commands[t->n];
 
     begin(a, verb, partition_of(&of->scope), of);
     a->c.arg.rooms.room = of->scope;
@@ -139,13 +139,13 @@ static struct usher_command *together_add(struct together *t, enum usher_verb ve
 static void together_ask(const struct together *t)
 {
     if (t->n > 0)
-        (void)usher_execute(t->e, t->commands, t->replies, t->n);
+        (void)usher_operate(t->e, t->commands, t->replies, t->n);
 }
 
 /* The token of an entry of which it is not known that it has a room; 0: there is none such. */
-static uint64_t doubtful(enum usher_verb verb, const struct usher_reply *reply)
+static uint64_t doubtful(enum usher_verb verb, const struct usher_result *reply)
 {
-    const struct usher_rooms_reply *r = &reply->of.rooms;
+    const struct usher_rooms_result *r = &reply->of.rooms;
 
     if (reply->status != USHER_OK)
         return 0;
@@ -167,9 +167,9 @@ static void tidy_found(struct together *t)
         t->n = 0;
         for (size_t i = 0; i < all; i++) {
             uint64_t token = doubtful(t->commands[i].verb, &t->replies[i]);
-            struct usher_command *c, *drop;
+            struct usher_operation *c, *drop;
 
-            usher_reply_done(&t->replies[i]);
+            usher_result_done(&t->replies[i]);
             if (token == 0)
                 continue;
             drop = &t->asked[t->n].c;
@@ -184,10 +184,10 @@ static void tidy_found(struct together *t)
         all = t->n;
         t->n = 0;
         for (size_t i = 0; i < all; i++) {
-            const struct usher_reply *r = &t->replies[i];
+            const struct usher_result *r = &t->replies[i];
             bool there = r->status != USHER_MISSING || r->epoch != 0;
 
-            usher_reply_done(&t->replies[i]);
+            usher_result_done(&t->replies[i]);
             if (there)
                 continue;
             t->commands[t->n] = t->asked[i].c;
@@ -199,7 +199,7 @@ static void tidy_found(struct together *t)
         for (size_t i = 0; i < all; i++) {
             bool again = t->replies[i].status == USHER_STALE && tries < TIDY_TRIES;
 
-            usher_reply_done(&t->replies[i]);
+            usher_result_done(&t->replies[i]);
             if (again)
                 (void)together_add(t, USHER_ROOMS_FIND, t->of[i]);
         }
@@ -208,7 +208,7 @@ static void tidy_found(struct together *t)
 }
 
 /* Drop the entry of the room of @of, if there is no such room. */
-static void tidy(struct usher_engine *e, const struct usher_command *of)
+static void tidy(struct usher_engine *e, const struct usher_operation *of)
 {
     struct together t;
 
@@ -221,10 +221,10 @@ static void tidy(struct usher_engine *e, const struct usher_command *of)
 }
 
 /* The room of @of is open. */
-static void put(struct usher_engine *e, const struct usher_command *of, int64_t created_ms)
+static void put(struct usher_engine *e, const struct usher_operation *of, int64_t created_ms)
 {
     struct together t;
-    struct usher_command *c;
+    struct usher_operation *c;
 
     if (!together_open(&t, e, 1))
         return;
@@ -240,10 +240,11 @@ static void put(struct usher_engine *e, const struct usher_command *of, int64_t 
 
 /* Go on erasing the room of @of until nothing is left of it.  A sweep, for should another room be
  * open under the name by now, it does no harm. */
-static void erase_rest(struct usher_engine *e, const struct usher_command *of, int64_t deadline_ms)
+static void erase_rest(struct usher_engine *e, const struct usher_operation *of,
+                       int64_t deadline_ms)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     bool closing;
 
     memset(&c, 0, sizeof c);
@@ -253,14 +254,14 @@ static void erase_rest(struct usher_engine *e, const struct usher_command *of, i
     c.now_ms = of->now_ms;
     c.arg.room.max = 1;
     do {
-        (void)usher_execute(e, &c, &reply, 1);
+        (void)usher_operate(e, &c, &reply, 1);
         closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     } while (closing && (deadline_ms == 0 || usher__monotonic_ms() < deadline_ms));
 }
 
-bool usher__room_any_on(const struct usher_command *commands, size_t n,
-                        const struct usher_command *command)
+bool usher__room_any_on(const struct usher_operation *commands, size_t n,
+                        const struct usher_operation *command)
 {
     for (size_t i = 0; i < n; i++)
         if ((unsigned)commands[i].verb >> 8 == USHER_ROOM &&
@@ -269,19 +270,19 @@ bool usher__room_any_on(const struct usher_command *commands, size_t n,
     return false;
 }
 
-void usher__room_reopen(struct usher_engine *e, const struct usher_command *command,
-                        struct usher_reply *reply, int64_t deadline_ms)
+void usher__room_reopen(struct usher_engine *e, const struct usher_operation *command,
+                        struct usher_result *reply, int64_t deadline_ms)
 {
     if (command->verb != USHER_ROOM_OPEN || reply->status != USHER_REFUSED ||
         reply->of.room.state != USHER_ROOM_STATE_CLOSING)
         return;
     erase_rest(e, command, deadline_ms);
-    usher_reply_done(reply);
+    usher_result_done(reply);
     usher__engine_execute(e, command, reply, deadline_ms);
 }
 
-void usher__room_give_way(const struct usher_command *commands, const struct usher_reply *replies,
-                          size_t n, int64_t took_ns)
+void usher__room_give_way(const struct usher_operation *commands,
+                          const struct usher_result *replies, size_t n, int64_t took_ns)
 {
     const int64_t most = 100000000;
     bool erased = false;
@@ -302,12 +303,12 @@ void usher__room_give_way(const struct usher_command *commands, const struct ush
 
 /* ---- around the commands of the application ----------------------------------------- */
 
-static void cannot(struct usher_reply *reply, enum usher_status status, const char *why)
+static void cannot(struct usher_result *reply, enum usher_status status, const char *why)
 {
     char line[192];
 
     (void)snprintf(line, sizeof line, "the index of rooms cannot be written: %.150s", why);
-    usher_reply_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
+    usher_result_fail(reply, status == USHER_UNKNOWN ? USHER_UNAVAILABLE : status, line);
 }
 
 /* Of the rooms of the commands of @t, which had entries: erase what is left of those that are being
@@ -315,7 +316,7 @@ static void cannot(struct usher_reply *reply, enum usher_status status, const ch
 static void erase_closing(struct together *t, int64_t deadline_ms)
 {
     for (size_t i = 0; i < t->n; i++) {
-        struct usher_command *c = &t->commands[i];
+        struct usher_operation *c = &t->commands[i];
 
         memset(c, 0, sizeof *c);
         c->verb = USHER_ROOM_SHOW;
@@ -328,14 +329,14 @@ static void erase_closing(struct together *t, int64_t deadline_ms)
         bool closing = t->replies[i].status == USHER_MISSING &&
                        t->replies[i].of.room.state == USHER_ROOM_STATE_CLOSING;
 
-        usher_reply_done(&t->replies[i]);
+        usher_result_done(&t->replies[i]);
         if (closing)
             erase_rest(t->e, t->of[i], deadline_ms);
     }
 }
 
-void usher__room_index_before(struct usher_engine *e, const struct usher_command *commands,
-                              struct usher_reply *replies, size_t n, int64_t deadline_ms)
+void usher__room_index_before(struct usher_engine *e, const struct usher_operation *commands,
+                              struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     struct together t;
     size_t opens = 0;
@@ -349,10 +350,10 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_command
     for (size_t i = 0; i < n; i++) {
         if (commands[i].verb != USHER_ROOM_OPEN)
             continue;
-        usher__reply_init(&replies[i], USHER_ROOM, e->opt.alloc);
+        usher__result_init(&replies[i], USHER_ROOM, e->opt.alloc);
         if (!memory)
             cannot(&replies[i], USHER_NOMEM, usher_status_text(USHER_NOMEM));
-        else if (usher__command_check(&commands[i], NULL, &replies[i]) == USHER_OK)
+        else if (usher__operation_check(&commands[i], NULL, &replies[i]) == USHER_OK)
             (void)together_add(&t, USHER_ROOMS_PUT, &commands[i]);
         else
             replies[i].status = USHER_OK; /* it is told so where all are checked */
@@ -366,7 +367,7 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_command
 
         if (t.replies[i].status >= USHER_INVALID)
             cannot(&replies[t.of[i] - commands], t.replies[i].status, t.replies[i].message);
-        usher_reply_done(&t.replies[i]);
+        usher_result_done(&t.replies[i]);
         /* what comes before it in the batch is to come before it */
         if (known && !usher__room_any_on(commands, (size_t)(t.of[i] - commands), t.of[i]))
             t.of[opens++] = t.of[i];
@@ -377,10 +378,10 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_command
 }
 
 /* What has to be done in the index for @command; false: nothing. */
-static bool follows(const struct usher_command *command, const struct usher_reply *reply,
+static bool follows(const struct usher_operation *command, const struct usher_result *reply,
                     enum usher_verb *ret_verb)
 {
-    const struct usher_room_reply *r = &reply->of.room;
+    const struct usher_room_result *r = &reply->of.room;
     bool gone = reply->epoch != 0 && r->state == USHER_ROOM_STATE_CLOSED;
 
     if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID)
@@ -390,8 +391,8 @@ static bool follows(const struct usher_command *command, const struct usher_repl
            (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
 
-void usher__room_index_after(struct usher_engine *e, const struct usher_command *commands,
-                             const struct usher_reply *replies, size_t n)
+void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,
+                             const struct usher_result *replies, size_t n)
 {
     enum usher_verb verb;
     struct together t;
@@ -402,7 +403,7 @@ void usher__room_index_after(struct usher_engine *e, const struct usher_command 
     if (all == 0 || !together_open(&t, e, all))
         return;
     for (size_t i = 0; i < n; i++) {
-        struct usher_command *c;
+        struct usher_operation *c;
 
         if (!follows(&commands[i], &replies[i], &verb))
             continue;
@@ -432,7 +433,7 @@ static int by_time(const void *a, const void *b)
     return order != 0 ? order : (x->room.size > y->room.size) - (x->room.size < y->room.size);
 }
 
-static enum usher_status add(struct usher_reply *reply, const struct usher_rooms_row *from)
+static enum usher_status add(struct usher_result *reply, const struct usher_rooms_row *from)
 {
     struct usher_room_row row;
 
@@ -440,7 +441,7 @@ static enum usher_status add(struct usher_reply *reply, const struct usher_rooms
     row.kind = USHER_ROOM_ROW_ROOM;
     row.id = from->room;
     row.since_ms = from->created_ms;
-    return usher_reply_add_row(reply, USHER_ROOM, &row);
+    return usher_result_add_row(reply, USHER_ROOM, &row);
 }
 
 /*
@@ -457,7 +458,7 @@ struct unseen {
 
 /* @command got no answer; *@count is one more. */
 static void miss(const struct usher_engine *e, struct unseen *u,
-                 const struct usher_command *command, const struct usher_reply *reply,
+                 const struct usher_operation *command, const struct usher_result *reply,
                  size_t *count)
 {
     if (u->partitions + u->rooms == 0)
@@ -469,7 +470,7 @@ static void miss(const struct usher_engine *e, struct unseen *u,
 
 /* Is @command for one that did not answer?  Then *@count is one more. */
 static bool passes_over(const struct usher_engine *e, const struct unseen *u,
-                        const struct usher_command *command, size_t *count)
+                        const struct usher_operation *command, size_t *count)
 {
     unsigned lane = u->lanes > 0 ? usher__engine_lane(e, command) : 0;
     size_t i = 0;
@@ -491,22 +492,22 @@ static bool no_answer(enum usher_status status)
 #define LOOK 64
 
 struct look {
-    struct usher_command commands[LOOK];
-    struct usher_reply replies[LOOK];
+    struct usher_operation commands[LOOK];
+    struct usher_result replies[LOOK];
 };
 
 /* Those of the @n rooms of @rows that are open now, as rows of @reply: an entry may be left over,
  * or its room may be about to be erased. */
 static enum usher_status add_open(struct usher_engine *e, const struct usher_rooms_row *const *rows,
-                                  size_t n, const struct usher_command *of, struct look *look,
-                                  struct unseen *u, struct usher_reply *reply)
+                                  size_t n, const struct usher_operation *of, struct look *look,
+                                  struct unseen *u, struct usher_result *reply)
 {
     const struct usher_rooms_row *asked[LOOK];
     enum usher_status status = USHER_OK;
     size_t n_asked = 0;
 
     for (size_t i = 0; i < n; i++) {
-        struct usher_command *c = &look->commands[n_asked];
+        struct usher_operation *c = &look->commands[n_asked];
 
         memset(c, 0, sizeof *c);
         c->verb = USHER_ROOM_SHOW;
@@ -517,9 +518,9 @@ static enum usher_status add_open(struct usher_engine *e, const struct usher_roo
             asked[n_asked++] = rows[i];
     }
     if (n_asked > 0)
-        (void)usher_execute(e, look->commands, look->replies, n_asked);
+        (void)usher_operate(e, look->commands, look->replies, n_asked);
     for (size_t i = 0; i < n_asked; i++) {
-        const struct usher_reply *r = &look->replies[i];
+        const struct usher_result *r = &look->replies[i];
 
         if (status == USHER_OK && no_answer(r->status)) {
             miss(e, u, &look->commands[i], r, &u->rooms);
@@ -529,19 +530,19 @@ static enum usher_status add_open(struct usher_engine *e, const struct usher_roo
         } else if (status == USHER_OK && r->status == USHER_OK) {
             status = add(reply, asked[i]);
         }
-        usher_reply_done(&look->replies[i]);
+        usher_result_done(&look->replies[i]);
     }
     return status;
 }
 
 /* How far all pages of partitions reach: behind it, one may have rooms that are not on its page. */
-static int64_t horizon(const struct usher_reply *pages, bool *ret_more)
+static int64_t horizon(const struct usher_result *pages, bool *ret_more)
 {
     int64_t end = INT64_MAX;
 
     *ret_more = false;
     for (unsigned p = 0; p < PARTITIONS; p++) {
-        const struct usher_rooms_reply *r = &pages[p].of.rooms;
+        const struct usher_rooms_result *r = &pages[p].of.rooms;
 
         if (!r->more || r->n_rows == 0)
             continue;
@@ -553,9 +554,9 @@ static int64_t horizon(const struct usher_reply *pages, bool *ret_more)
 }
 
 /* The pages of all partitions as one. */
-static enum usher_status merge(struct usher_engine *e, const struct usher_reply *pages, size_t max,
-                               const struct usher_command *of, struct unseen *u,
-                               struct usher_reply *reply)
+static enum usher_status merge(struct usher_engine *e, const struct usher_result *pages, size_t max,
+                               const struct usher_operation *of, struct unseen *u,
+                               struct usher_result *reply)
 {
     const struct usher_rooms_row **rows;
     struct look *look;
@@ -603,7 +604,7 @@ static enum usher_status merge(struct usher_engine *e, const struct usher_reply 
 }
 
 /* @reply is to be given out.  False: it cannot be. */
-static enum usher_status reply_begin(struct usher_engine *e, struct usher_reply *reply)
+static enum usher_status reply_begin(struct usher_engine *e, struct usher_result *reply)
 {
     enum usher_status status = usher__engine_check(e);
 
@@ -611,38 +612,38 @@ static enum usher_status reply_begin(struct usher_engine *e, struct usher_reply 
         usher__message_set("room: ret_reply is NULL");
         return USHER_INVALID;
     }
-    usher__reply_init(reply, USHER_ROOM,
-                      status == USHER_OK ? e->opt.alloc : usher__allocator(NULL));
+    usher__result_init(reply, USHER_ROOM,
+                       status == USHER_OK ? e->opt.alloc : usher__allocator(NULL));
     reply->status = status;
     return status;
 }
 
-static enum usher_status fault(const char *verb, const char *what, struct usher_reply *reply)
+static enum usher_status fault(const char *verb, const char *what, struct usher_result *reply)
 {
     char line[160];
 
     (void)snprintf(line, sizeof line, "room %s: %s", verb, what);
-    usher_reply_fail(reply, USHER_INVALID, line);
+    usher_result_fail(reply, USHER_INVALID, line);
     usher__message_set("%s", line);
     return USHER_INVALID;
 }
 
 static enum usher_status finish(const char *verb, enum usher_status status, const char *why,
-                                struct usher_reply *reply)
+                                struct usher_result *reply)
 {
     char line[192];
 
     if (status == USHER_OK)
         return reply->status;
     (void)snprintf(line, sizeof line, "%.190s", why[0] != '\0' ? why : usher_status_text(status));
-    usher_reply_fail(reply, status, line);
+    usher_result_fail(reply, status, line);
     usher__message_set("room %s: %s", verb, line);
     return status;
 }
 
 /* What was seen is there, and it is said that this is not all. */
 static enum usher_status finish_partly(const char *verb, const struct unseen *u,
-                                       struct usher_reply *reply)
+                                       struct usher_result *reply)
 {
     if (u->partitions + u->rooms == 0)
         return reply->status;
@@ -656,12 +657,12 @@ static enum usher_status finish_partly(const char *verb, const struct unseen *u,
 }
 
 /* Ask for the pages of all partitions.  Not OK: nothing came of it, for what *@why says. */
-static enum usher_status ask_all(struct usher_engine *e, const struct usher_command *commands,
-                                 struct usher_reply *pages, struct unseen *u, char why[192])
+static enum usher_status ask_all(struct usher_engine *e, const struct usher_operation *commands,
+                                 struct usher_result *pages, struct unseen *u, char why[192])
 {
     enum usher_status status = USHER_OK;
 
-    (void)usher_execute(e, commands, pages, PARTITIONS);
+    (void)usher_operate(e, commands, pages, PARTITIONS);
     for (unsigned p = 0; p < PARTITIONS && status == USHER_OK; p++) {
         if (no_answer(pages[p].status))
             miss(e, u, &commands[p], &pages[p], &u->partitions);
@@ -675,12 +676,12 @@ static enum usher_status ask_all(struct usher_engine *e, const struct usher_comm
 }
 
 enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                  size_t max, int64_t now_ms, struct usher_reply *ret_reply)
+                                  size_t max, int64_t now_ms, struct usher_result *ret_reply)
 {
     struct asked *a;
-    struct usher_command of;
-    struct usher_command *commands;
-    struct usher_reply *pages;
+    struct usher_operation of;
+    struct usher_operation *commands;
+    struct usher_result *pages;
     struct usher_text name = { after, after != NULL ? strlen(after) : 0 };
     size_t size = PARTITIONS * (sizeof *a + sizeof *commands + sizeof *pages);
     struct unseen unseen;
@@ -698,8 +699,8 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
     a = usher__resize(e->opt.alloc, NULL, 0, size);
     if (a == NULL)
         return finish("list", USHER_NOMEM, "", ret_reply);
-    commands = (struct usher_command *)(a + PARTITIONS);
-    pages = (struct usher_reply *)(commands + PARTITIONS);
+    commands = (struct usher_operation *)(a + PARTITIONS);
+    pages = (struct usher_result *)(commands + PARTITIONS);
     if (after != NULL && created_ms == 0) {
         begin(a, USHER_ROOMS_FIND, partition_of(&name), NULL);
         a->c.arg.rooms.room = name;
@@ -709,7 +710,7 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
         else if (status == USHER_MISSING)
             ret_reply->status = USHER_MISSING;
         (void)snprintf(why, sizeof why, "%s", pages->message);
-        usher_reply_done(pages);
+        usher_result_done(pages);
         if (status != USHER_OK) {
             (void)usher__resize(e->opt.alloc, a, size, 0);
             return status == USHER_MISSING ? status : finish("list", status, why, ret_reply);
@@ -738,7 +739,7 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
         (void)snprintf(why, sizeof why, "%s", ret_reply->message);
     }
     for (unsigned p = 0; p < PARTITIONS; p++)
-        usher_reply_done(&pages[p]);
+        usher_result_done(&pages[p]);
     (void)usher__resize(e->opt.alloc, a, size, 0);
     return status == USHER_OK ? finish_partly("list", &unseen, ret_reply)
                               : finish("list", status, why, ret_reply);
@@ -751,29 +752,29 @@ enum usher_status usher_room_list(struct usher_engine *e, const char *after, int
 
 /* One sweep of the room of @c, which also goes on with erasing it.  What it is then, and whether it
  * is there at all. */
-static enum usher_room_state sweep(struct usher_engine *e, const struct usher_command *c,
+static enum usher_room_state sweep(struct usher_engine *e, const struct usher_operation *c,
                                    struct unseen *u, bool *ret_failed)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_room_state state;
 
     *ret_failed = true;
     if (passes_over(e, u, c, &u->rooms))
         return USHER_ROOM_STATE_OPEN;
-    (void)usher_execute(e, c, &reply, 1);
+    (void)usher_operate(e, c, &reply, 1);
     if (no_answer(reply.status))
         miss(e, u, c, &reply, &u->rooms);
     *ret_failed = reply.status >= USHER_INVALID;
     state = *ret_failed ? USHER_ROOM_STATE_OPEN : reply.of.room.state;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return state;
 }
 
 /* A room that was handed out: apply what is due in it.  False: there is no such room. */
-static bool visit(struct usher_engine *e, const struct usher_command *of,
+static bool visit(struct usher_engine *e, const struct usher_operation *of,
                   const struct usher_rooms_row *row, struct unseen *u)
 {
-    struct usher_command c;
+    struct usher_operation c;
     enum usher_room_state state;
     bool there, failed;
 
@@ -794,11 +795,11 @@ static bool visit(struct usher_engine *e, const struct usher_command *of,
 }
 
 /* One claim in partition @p for at most @max rooms. */
-static enum usher_status claim(struct usher_engine *e, const struct usher_command *of, unsigned p,
-                               size_t max, struct unseen *u, struct usher_reply *reply)
+static enum usher_status claim(struct usher_engine *e, const struct usher_operation *of, unsigned p,
+                               size_t max, struct unseen *u, struct usher_result *reply)
 {
     struct asked a;
-    struct usher_reply page;
+    struct usher_result page;
     enum usher_status status;
 
     begin(&a, USHER_ROOMS_CLAIM, p, of);
@@ -817,16 +818,16 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_comman
     for (size_t i = 0; i < page.of.rooms.n_rows && status == USHER_OK; i++)
         if (visit(e, of, &page.of.rooms.rows[i], u))
             status = add(reply, &page.of.rooms.rows[i]);
-    usher_reply_done(&page);
+    usher_result_done(&page);
     return status;
 }
 
 enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
                                     int64_t every_ms, int64_t lease_ms, int64_t now_ms,
-                                    struct usher_reply *ret_reply)
+                                    struct usher_result *ret_reply)
 {
     struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
-    struct usher_command of;
+    struct usher_operation of;
     struct unseen unseen;
     char why[192];
     unsigned from;
@@ -878,8 +879,8 @@ static struct said hear(struct usher_engine *e, const struct usher_text *room)
 {
     struct said said;
     struct asked a;
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     memset(&said, 0, sizeof said);
     begin(&a, USHER_ROOMS_FIND, partition_of(room), NULL);
@@ -890,19 +891,19 @@ static struct said hear(struct usher_engine *e, const struct usher_text *room)
         said.state = reply.of.rooms.rows->state;
         said.token = reply.of.rooms.rows->token;
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (said.status >= USHER_INVALID)
         return said;
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOM_SHOW;
     c.scope = *room;
-    (void)usher_execute(e, &c, &reply, 1);
+    (void)usher_operate(e, &c, &reply, 1);
     said.status = reply.status < USHER_INVALID ? USHER_OK : reply.status;
     said.open = reply.status == USHER_OK;
     said.there = said.open || reply.epoch != 0;
     said.epoch = reply.epoch;
     said.created_ms = reply.of.room.created_ms;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return said;
 }
 
@@ -911,7 +912,7 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
 {
     struct said first = hear(e, room), then;
     struct asked a;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     *ret_fault = NULL;
@@ -938,7 +939,7 @@ enum usher_status usher__room_index_check(struct usher_engine *e, const struct u
         a.c.arg.rooms.created_ms = then.created_ms;
     }
     status = ask(e, &a, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     *ret_repaired = status == USHER_OK;
     return status >= USHER_INVALID ? status : USHER_OK;
 }

@@ -7,25 +7,25 @@
 /* Before @commands (rooms among them) are given to the store.  Where @replies says `invalid` or
  * worse of an `open`, that must not be.  What is left of old rooms of the names of those is erased,
  * as far as @deadline_ms allows (0: whatever time it takes). */
-void usher__room_index_before(struct usher_engine *e, const struct usher_command *commands,
-                              struct usher_reply *replies, size_t n, int64_t deadline_ms);
+void usher__room_index_before(struct usher_engine *e, const struct usher_operation *commands,
+                              struct usher_result *replies, size_t n, int64_t deadline_ms);
 
 /* After they were answered. */
-void usher__room_index_after(struct usher_engine *e, const struct usher_command *commands,
-                             const struct usher_reply *replies, size_t n);
+void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,
+                             const struct usher_result *replies, size_t n);
 
 /* Is one of the @n commands on the room of @command? */
-bool usher__room_any_on(const struct usher_command *commands, size_t n,
-                        const struct usher_command *command);
+bool usher__room_any_on(const struct usher_operation *commands, size_t n,
+                        const struct usher_operation *command);
 
 /* If @command is an `open` that was refused because the old room of the name is being erased: erase
  * the rest of that, and ask again. */
-void usher__room_reopen(struct usher_engine *e, const struct usher_command *command,
-                        struct usher_reply *reply, int64_t deadline_ms);
+void usher__room_reopen(struct usher_engine *e, const struct usher_operation *command,
+                        struct usher_result *reply, int64_t deadline_ms);
 
 /* Who erased a part of a room leaves the store to others for as long as that took (@took_ns). */
-void usher__room_give_way(const struct usher_command *commands, const struct usher_reply *replies,
-                          size_t n, int64_t took_ns);
+void usher__room_give_way(const struct usher_operation *commands,
+                          const struct usher_result *replies, size_t n, int64_t took_ns);
 
 /* The part of the index, a scope of the noun `rooms`, that @room stands in. */
 #define USHER__ROOM_PARTITION 8

@@ -6,6 +6,6 @@
 #include <usher/usher.h>
 
 /* The store has answered `parse` with the rule: take the serial apart. */
-void usher__serial_parsed(const struct usher_command *command, struct usher_reply *reply);
+void usher__serial_parsed(const struct usher_operation *command, struct usher_result *reply);
 
 #endif

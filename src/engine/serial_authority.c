@@ -21,7 +21,7 @@
 #include "core/serial.h"
 #include "core/text.h"
 #include "engine/ask.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "steps/work.h"
 
 /* Numbers reserved in advance, besides those that are asked for: what one commit of the
@@ -61,9 +61,9 @@ static bool issues(enum usher_verb verb)
 
 /* ---- the rule at the authority ------------------------------------------------------ */
 
-static size_t form_pack(const struct usher_reply *reply, unsigned char to[USHER__FORM_MAX])
+static size_t form_pack(const struct usher_result *reply, unsigned char to[USHER__FORM_MAX])
 {
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
 
     return usher__serial_form_pack(&n->of.settings, n->max, &n->rows->format, to);
 }
@@ -76,7 +76,7 @@ static bool unpack_big(struct usher_unpacker *u, int64_t *ret)
 }
 
 /* As the arguments of `rule`; texts point into @data. */
-static bool form_unpack(const char *data, size_t size, struct usher_command *c)
+static bool form_unpack(const char *data, size_t size, struct usher_operation *c)
 {
     struct usher_serial_args *s = &c->arg.serial;
     struct usher_unpacker u = { (const unsigned char *)data, (const unsigned char *)data + size };
@@ -115,14 +115,14 @@ static bool form_unpack(const char *data, size_t size, struct usher_command *c)
 
 bool usher__serial_form_reads(const char *data, size_t size)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     return form_unpack(data, size, &c);
 }
 
 /* What was given out, or may be, so far: with or without an authority. */
-static int64_t issued(const struct usher_serial_reply *store)
+static int64_t issued(const struct usher_serial_result *store)
 {
     int64_t cur = store->of.settings.made != 0 ? store->cur : 0;
 
@@ -133,8 +133,8 @@ static int64_t issued(const struct usher_serial_reply *store)
  * given out without it, or were up to @floor by a rule of that name before it. */
 static enum usher_status keep_rule(ask *a, int64_t floor)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
-    struct usher_reply reply;
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_result reply;
     unsigned char packed[USHER__FORM_MAX];
     struct usher_text data = { (const char *)packed, 0 };
     enum usher_status status = USHER_OK;
@@ -150,17 +150,17 @@ static enum usher_status keep_rule(ask *a, int64_t floor)
                                          issued(&reply.of.serial) > floor ? issued(&reply.of.serial)
                                                                           : floor);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 /* The store has no such rule: make it again, if the authority keeps it.  MISSING. */
 static enum usher_status restore(ask *a)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_RULE);
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_RULE);
     struct usher_text name = usher__ask_name(a, 0);
     struct usher_authority_entry entry;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name,
                                                           a->deadline_ms, &entry, a->why);
 
@@ -177,7 +177,7 @@ static enum usher_status restore(ask *a)
     if (status != USHER_OK)
         (void)snprintf(a->why, sizeof a->why, "the rule cannot be made again: %s: %.120s",
                        usher_status_word(reply.status), reply.message);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status == USHER_OK ? status : USHER_UNAVAILABLE;
 }
 
@@ -185,8 +185,8 @@ static enum usher_status restore(ask *a)
 
 static enum usher_status install(ask *a, const struct usher_authority_range *range, int64_t period)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_GRANT);
-    struct usher_reply reply;
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_GRANT);
+    struct usher_result reply;
     enum usher_status status;
 
     c.given |= USHER_GIVEN_SERIAL_FROM | USHER_GIVEN_SERIAL_TO | USHER_GIVEN_SERIAL_PERIOD;
@@ -202,12 +202,12 @@ static enum usher_status install(ask *a, const struct usher_authority_range *ran
     if (reply.status == USHER_OK && reply.of.serial.count > 0)
         usher__ask_log(a, USHER_LOG_WARNING,
                        "the store is behind: numbers of a gap-free rule are lost (see `holds`)");
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 /* Raise the maximum by @n above what @store says and tell the store. */
-static enum usher_status raise_by(ask *a, const struct usher_serial_reply *store, int64_t n)
+static enum usher_status raise_by(ask *a, const struct usher_serial_result *store, int64_t n)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
     struct usher_authority_entry entry;
@@ -243,16 +243,16 @@ static enum usher_status raise_by(ask *a, const struct usher_serial_reply *store
 
 /* How the rule stands.  MISSING: there is none with an authority, or it cannot be seen; the
  * command itself will say what is wrong. */
-static enum usher_status look(ask *a, struct usher_serial_reply *ret)
+static enum usher_status look(ask *a, struct usher_serial_result *ret)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
-    struct usher_reply reply;
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_result reply;
     bool there;
 
     usher__ask_run(a, &c, &reply);
     there = reply.status == USHER_OK && reply.of.serial.of.settings.authority != 0;
     *ret = reply.of.serial;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return there ? USHER_OK : USHER_MISSING;
 }
 
@@ -263,11 +263,11 @@ static enum usher_status look(ask *a, struct usher_serial_reply *ret)
  * What it keeps while the store is @behind may be the newer one. */
 static enum usher_status keep_if_other(ask *a, bool behind)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_text name = usher__ask_name(a, 0);
     unsigned char packed[USHER__FORM_MAX];
     struct usher_authority_entry entry;
-    struct usher_reply reply;
+    struct usher_result reply;
     size_t size = 0;
     enum usher_status status = a->e->authority->ops->read(a->e->authority, USHER_SERIAL, &name,
                                                           a->deadline_ms, &entry, a->why);
@@ -281,7 +281,7 @@ static enum usher_status keep_if_other(ask *a, bool behind)
     usher__ask_run(a, &c, &reply);
     if (reply.status == USHER_OK && reply.of.serial.n_rows == 1)
         size = form_pack(&reply, packed);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (size == 0 || size > sizeof packed ||
         (size == entry.data_size && memcmp(packed, entry.data, size) == 0))
         return USHER_OK;
@@ -302,7 +302,7 @@ static enum usher_status verify(ask *a)
     const struct usher_authority_ops *ops = a->e->authority->ops;
     struct usher_authority_entry entry;
     struct usher_authority_range range;
-    struct usher_serial_reply store;
+    struct usher_serial_result store;
     struct usher_text name;
     int64_t seen = -1;
     enum usher_status status;
@@ -350,13 +350,13 @@ static int64_t time_of(const ask *a)
 }
 
 /* Of the number of @row: one that was returned in a period that is over keeps it, and its date. */
-static int64_t period_of(ask *a, const struct usher_serial_reply *n,
+static int64_t period_of(ask *a, const struct usher_serial_result *n,
                          const struct usher_serial_row *row)
 {
-    struct usher_command c = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
     int64_t period = n->period;
     struct usher__serial_format f;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     if (period == 0 || a->command->verb == USHER_SERIAL_TAKE ||
         !usher__serial_unpack(&row->format, &f))
@@ -367,7 +367,7 @@ static int64_t period_of(ask *a, const struct usher_serial_reply *n,
     usher__ask_run(a, &c, &reply); /* which of them it is */
     if (reply.status == USHER_OK)
         period = usher__serial_period(reply.of.serial.of.settings.reset, row->at_ms, f.zone_min);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return period;
 }
 
@@ -416,10 +416,10 @@ static void tell_twice(ask *a, const struct usher_authority_event *event)
     }
 }
 
-static void journal(ask *a, const struct usher_reply *reply)
+static void journal(ask *a, const struct usher_result *reply)
 {
     const struct usher_authority_ops *ops = a->e->authority->ops;
-    const struct usher_serial_reply *n = &reply->of.serial;
+    const struct usher_serial_result *n = &reply->of.serial;
     struct usher_authority_event events[EVENTS];
     char texts[EVENTS][USHER_SERIAL_TEXT_MAX + 1];
     /* the row has the date in the serial, which is that of the reservation */
@@ -463,7 +463,7 @@ static void journal(ask *a, const struct usher_reply *reply)
 
 /* ---- commands ----------------------------------------------------------------------- */
 
-static bool changes_rule(const struct usher_command *c)
+static bool changes_rule(const struct usher_operation *c)
 {
     const struct usher_serial_args *s = &c->arg.serial;
 
@@ -472,7 +472,7 @@ static bool changes_rule(const struct usher_command *c)
 }
 
 /* How many numbers beyond those granted the command may need. */
-static int64_t needs(const struct usher_command *c)
+static int64_t needs(const struct usher_operation *c)
 {
     bool given = (c->given & USHER_GIVEN_SERIAL_N) != 0;
 
@@ -481,28 +481,28 @@ static int64_t needs(const struct usher_command *c)
     return (given ? c->arg.serial.n : 1) + AHEAD;
 }
 
-static bool asks_needs(const struct usher_reply *reply)
+static bool asks_needs(const struct usher_result *reply)
 {
     return reply->status == USHER_EMPTY && (reply->of.serial.why == USHER_SERIAL_WHY_GRANT ||
                                             reply->of.serial.why == USHER_SERIAL_WHY_LOST);
 }
 
-static enum usher_status asks_raise(ask *a, const struct usher_command *c,
-                                    struct usher_reply *reply)
+static enum usher_status asks_raise(ask *a, const struct usher_operation *c,
+                                    struct usher_result *reply)
 {
     return raise_by(a, &reply->of.serial, needs(c));
 }
 
 /* A take gets as many as there are. */
-static bool asks_less(ask *a, const struct usher_command *c, struct usher_reply *reply)
+static bool asks_less(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
-    struct usher_command some = *c;
+    struct usher_operation some = *c;
 
     if (c->verb != USHER_SERIAL_TAKE || reply->of.serial.why != USHER_SERIAL_WHY_GRANT)
         return false;
     some.given |= USHER_GIVEN_SERIAL_DEBT;
     some.arg.serial.debt = 1;
-    usher_reply_done(reply);
+    usher_result_done(reply);
     usher__ask_run(a, &some, reply);
     return !asks_needs(reply);
 }
@@ -512,10 +512,10 @@ static const struct usher__asks asks = { asks_needs, restore, asks_raise, verify
 /* Make the rule, show or change it: what the store has lost is there before, or numbers would be
  * counted by another period that nobody has heard of.  *@ret_floor: what a rule of this name that
  * is deleted has given out. */
-static enum usher_status before_rule(ask *a, struct usher_command *c, struct usher_reply *reply,
+static enum usher_status before_rule(ask *a, struct usher_operation *c, struct usher_result *reply,
                                      int64_t *ret_floor)
 {
-    struct usher_command show = usher__ask_another(a, USHER_SERIAL_SHOW);
+    struct usher_operation show = usher__ask_another(a, USHER_SERIAL_SHOW);
     struct usher_text name;
     bool there, changes = changes_rule(c);
     struct usher_authority_entry entry;
@@ -524,7 +524,7 @@ static enum usher_status before_rule(ask *a, struct usher_command *c, struct ush
     *ret_floor = 0;
     usher__ask_run(a, &show, reply);
     there = reply->status != USHER_MISSING;
-    usher_reply_done(reply);
+    usher_result_done(reply);
     if (there && !changes)
         return USHER_OK;
     status = there ? usher__ask_reachable(a) : restore(a);
@@ -546,11 +546,11 @@ static enum usher_status before_rule(ask *a, struct usher_command *c, struct ush
     return status;
 }
 
-void usher__serial_execute(ask *a, struct usher_reply *reply)
+void usher__serial_execute(ask *a, struct usher_result *reply)
 {
     static const struct usher_text nothing = { "", 0 };
-    struct usher_command c = *a->command;
-    struct usher_serial_reply store;
+    struct usher_operation c = *a->command;
+    struct usher_serial_result store;
     int64_t floor = 0;
     enum usher_status status = USHER_OK;
 
@@ -577,7 +577,7 @@ void usher__serial_execute(ask *a, struct usher_reply *reply)
             status = USHER_OK;
     }
     if (status != USHER_OK) {
-        usher__reply_init(reply, USHER_SERIAL, a->e->opt.alloc);
+        usher__result_init(reply, USHER_SERIAL, a->e->opt.alloc);
         usher__ask_fail(a, status, reply);
         return;
     }

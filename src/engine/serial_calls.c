@@ -57,7 +57,7 @@ const char *usher_serial_state_word(enum usher_serial_state state)
 
 /* ---- replies ------------------------------------------------------------------------ */
 
-static uint64_t print(const struct usher_reply *reply, uint64_t i, uint64_t max, char *to,
+static uint64_t print(const struct usher_result *reply, uint64_t i, uint64_t max, char *to,
                       size_t size)
 {
     uint64_t n = 0;
@@ -94,12 +94,12 @@ static uint64_t print(const struct usher_reply *reply, uint64_t i, uint64_t max,
     return n;
 }
 
-uint64_t usher_serial_texts(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t i, char *to, size_t size)
 {
     return print(reply, i, UINT64_MAX, to, size);
 }
 
-size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, size_t size)
+size_t usher_serial_text(const struct usher_result *reply, uint64_t i, char *to, size_t size)
 {
     char text[USHER_SERIAL_TEXT_MAX + 1] = "";
     size_t length, fits;
@@ -114,7 +114,7 @@ size_t usher_serial_text(const struct usher_reply *reply, uint64_t i, char *to, 
     return length;
 }
 
-bool usher_serial_form_of(const struct usher_reply *reply, struct usher_serial_form *ret_form)
+bool usher_serial_form_of(const struct usher_result *reply, struct usher_serial_form *ret_form)
 {
     const struct usher_serial_settings *set = &reply->of.serial.of.settings;
     struct usher__serial_format f;
@@ -149,7 +149,7 @@ bool usher_serial_form_of(const struct usher_reply *reply, struct usher_serial_f
     return true;
 }
 
-void usher__serial_parsed(const struct usher_command *command, struct usher_reply *reply)
+void usher__serial_parsed(const struct usher_operation *command, struct usher_result *reply)
 {
     const struct usher_text *serial = &command->arg.serial.serial;
     struct usher_serial_parts *to = &reply->of.serial.of.parts;
@@ -160,12 +160,12 @@ void usher__serial_parsed(const struct usher_command *command, struct usher_repl
     if (reply->status != USHER_OK)
         return;
     if (reply->of.serial.n_rows != 1 || !usher__serial_unpack(&reply->of.serial.rows->format, &f)) {
-        usher_reply_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+        usher_result_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
         return;
     }
     fault = usher__serial_parse(&f, serial, &parts);
     if (fault != NULL) {
-        usher_reply_fail(reply, USHER_INVALID, fault);
+        usher_result_fail(reply, USHER_INVALID, fault);
         return;
     }
     if (command->verb != USHER_SERIAL_PARSE)
@@ -186,17 +186,17 @@ static struct usher_text text(const char *string)
     return t;
 }
 
-static void command_init(struct usher_command *c, enum usher_verb verb, const char *rule)
+static void command_init(struct usher_operation *c, enum usher_verb verb, const char *rule)
 {
     memset(c, 0, sizeof *c);
     c->verb = verb;
     c->scope = text(rule);
 }
 
-static enum usher_status execute(struct usher_engine *e, const struct usher_command *c,
-                                 struct usher_reply *reply)
+static enum usher_status execute(struct usher_engine *e, const struct usher_operation *c,
+                                 struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
+    enum usher_status status = usher_operate(e, c, reply, 1);
 
     if (status == USHER_INVALID)
         return status; /* the engine itself: the reply was not touched */
@@ -212,14 +212,14 @@ static enum usher_status execute(struct usher_engine *e, const struct usher_comm
 }
 
 /* The same for a reply that nobody will look at again. */
-static enum usher_status execute_once(struct usher_engine *e, const struct usher_command *c,
-                                      struct usher_reply *reply)
+static enum usher_status execute_once(struct usher_engine *e, const struct usher_operation *c,
+                                      struct usher_result *reply)
 {
     enum usher_status status;
 
     memset(reply, 0, sizeof *reply);
     status = execute(e, c, reply);
-    usher_reply_done(reply);
+    usher_result_done(reply);
     return status;
 }
 
@@ -233,9 +233,9 @@ static bool null(const char *verb, const void *argument)
 enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule, uint32_t given,
                                     struct usher_serial_form *inout)
 {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_serial_args *a = &c.arg.serial;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     if (null("rule", inout))
@@ -273,14 +273,14 @@ enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule, ui
         usher__message_set("serial rule: the store is damaged: a rule");
         status = USHER_UNAVAILABLE;
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, USHER_SERIAL_DELETE, rule);
     return execute_once(e, &c, &reply);
@@ -289,8 +289,8 @@ enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule)
 enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
                                     int64_t *ret_made, int64_t *ret_left)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_SERIAL_FILL, rule);
@@ -305,9 +305,9 @@ enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, in
 }
 
 enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
-                                    const char *request, struct usher_reply *ret_reply)
+                                    const char *request, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     if (null("take", ret_reply))
         return USHER_INVALID;
@@ -321,8 +321,8 @@ enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, in
 enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
                                      struct usher_serial_stock *ret_stock)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (null("check", ret_stock))
@@ -336,8 +336,8 @@ enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
 
 enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule, int64_t *ret_made)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_SERIAL_TICK, rule);
@@ -350,8 +350,8 @@ enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule, in
 enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule, int64_t step,
                                       int64_t *ret_max)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     command_init(&c, USHER_SERIAL_SETMAX, rule);
@@ -365,8 +365,8 @@ enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule, 
 
 enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule, int64_t cur)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, USHER_SERIAL_SETMAXCUR, rule);
     c.given = USHER_GIVEN_SERIAL_MAX;
@@ -377,8 +377,8 @@ enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rul
 enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule, const char *serial,
                                      struct usher_serial_parts *ret_parts)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (null("parse", ret_parts))
@@ -395,8 +395,8 @@ enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
                                        int64_t lease_ms, const char *request,
                                        struct usher_serial_hold *ret_hold)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     if (null("reserve", ret_hold))
@@ -418,15 +418,15 @@ enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
         ret_hold->version = reply.version;
         (void)usher_serial_text(&reply, 0, ret_hold->serial, sizeof ret_hold->serial);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 static enum usher_status settle(struct usher_engine *e, enum usher_verb verb, const char *rule,
                                 const char *serial, uint64_t token)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     command_init(&c, verb, rule);
     c.given = USHER_GIVEN_SERIAL_TOKEN;
@@ -456,8 +456,8 @@ enum usher_status usher_serial_void(struct usher_engine *e, const char *rule, co
 enum usher_status usher_serial_number(struct usher_engine *e, const char *rule, const char *serial,
                                       struct usher_serial_found *ret_number)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     const struct usher_serial_row *row;
     enum usher_status status;
 
@@ -477,14 +477,14 @@ enum usher_status usher_serial_number(struct usher_engine *e, const char *rule, 
         memcpy(ret_number->owner, row->owner.data, row->owner.size);
         (void)usher_serial_text(&reply, 0, ret_number->serial, sizeof ret_number->serial);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
 enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule, const char *owner,
-                                     size_t max, struct usher_reply *ret_reply)
+                                     size_t max, struct usher_result *ret_reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     if (null("holds", ret_reply))
         return USHER_INVALID;
@@ -500,8 +500,8 @@ enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule, c
 enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
                                      uint64_t *ret_expired)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     uint64_t n = 0;
     enum usher_status status;
 

@@ -139,7 +139,7 @@ static void put_bits(struct out *o, uint32_t bits)
     }
 }
 
-/* In a command's array, the arguments begin here: usher_command_pack(). */
+/* In a command's array, the arguments begin here: usher_operation_pack(). */
 #define FIRST_ARGUMENT 7
 
 /* ORDER_RANDOM and its like: the codes of an argument that is one of words. */

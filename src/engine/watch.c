@@ -284,7 +284,7 @@ void usher__watches_queue(void *payload, const struct usher_notice *n)
 /* What @command is about: the first name that it must have, or may have and is called as its noun:
  * `renew` may do without a number. */
 static struct usher_text subject_of(const struct usher__noun *noun, const struct usher__verb *verb,
-                                    const struct usher_command *command)
+                                    const struct usher_operation *command)
 {
     struct usher_text name = { NULL, 0 };
 
@@ -295,8 +295,8 @@ static struct usher_text subject_of(const struct usher__noun *noun, const struct
     return name;
 }
 
-void usher__watches_lost(struct usher__watches *w, const struct usher_command *command,
-                         const struct usher_reply *reply)
+void usher__watches_lost(struct usher__watches *w, const struct usher_operation *command,
+                         const struct usher_result *reply)
 {
     const struct usher__noun *noun = usher__noun(reply->noun);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
@@ -316,8 +316,8 @@ void usher__watches_lost(struct usher__watches *w, const struct usher_command *c
     usher__watches_queue(w, &n);
 }
 
-void usher__watches_meet(struct usher__watches *w, const struct usher_command *command,
-                         struct usher_reply *reply, int64_t now_ms)
+void usher__watches_meet(struct usher__watches *w, const struct usher_operation *command,
+                         struct usher_result *reply, int64_t now_ms)
 {
     bool waits = command->verb == USHER_ROOM_JOIN || command->verb == USHER_ROOM_LEAVE ||
                  command->verb == USHER_ROOM_ALIVE || command->verb == USHER_ROOM_SWEEP;

@@ -45,16 +45,16 @@ void usher__watches_done(struct usher__watches *w);
 void usher__watches_queue(void *payload, const struct usher_notice *notice);
 
 /* @command was answered USHER_LOST: queue that. */
-void usher__watches_lost(struct usher__watches *w, const struct usher_command *command,
-                         const struct usher_reply *reply);
+void usher__watches_lost(struct usher__watches *w, const struct usher_operation *command,
+                         const struct usher_result *reply);
 
 /*
  * @command was answered, at @now_ms (0: nobody has said when).  If it is of a room of which
  * something is gathered, queue that when its time has come, or when this is a command of another
  * kind; else the answer to a heartbeat says what watchers have been told of.
  */
-void usher__watches_meet(struct usher__watches *w, const struct usher_command *command,
-                         struct usher_reply *reply, int64_t now_ms);
+void usher__watches_meet(struct usher__watches *w, const struct usher_operation *command,
+                         struct usher_result *reply, int64_t now_ms);
 
 /* Call the watchers for what is queued, unless another thread (or a watcher further up on
  * this one) is at it: then that one goes on with it.  Returns true when a notice has been

@@ -15,14 +15,14 @@
 
 /* ---- commands --------------------------------------------------------------------- */
 
-static bool is_given(const struct usher_command *command, const struct usher__arg *arg,
+static bool is_given(const struct usher_operation *command, const struct usher__arg *arg,
                      const struct usher_text *text)
 {
     return arg->given != 0 ? (command->given & arg->given) != 0 : text->data != NULL;
 }
 
-size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, uint64_t epoch,
-                          bool notices, unsigned char *to, size_t size)
+size_t usher_operation_pack(const struct usher_operation *command, int64_t now_ms, uint64_t epoch,
+                            bool notices, unsigned char *to, size_t size)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
@@ -60,7 +60,7 @@ size_t usher_command_pack(const struct usher_command *command, int64_t now_ms, u
     }
     usher__pack_uint(&p, notices);
     if (command->request.data != NULL)
-        usher__pack_uint(&p, usher__command_print(command));
+        usher__pack_uint(&p, usher__operation_print(command));
     else if (n > 0)
         usher__pack_nil(&p);
     for (unsigned i = 0; i < n; i++) {
@@ -109,7 +109,7 @@ static bool hex_read(const struct usher_text *text, uint64_t *ret)
     return true;
 }
 
-static bool notices_read(struct usher_unpacker *u, const struct usher_command *command,
+static bool notices_read(struct usher_unpacker *u, const struct usher_operation *command,
                          uint64_t epoch, const struct usher_context *context)
 {
     struct usher_notice notice;
@@ -137,7 +137,7 @@ static bool notices_read(struct usher_unpacker *u, const struct usher_command *c
     return true;
 }
 
-static bool message_read(struct usher_unpacker *u, struct usher_reply *reply)
+static bool message_read(struct usher_unpacker *u, struct usher_result *reply)
 {
     struct usher_text text;
 
@@ -154,8 +154,8 @@ static bool message_read(struct usher_unpacker *u, struct usher_reply *reply)
 
 /* @n: how many values there are, with the status. */
 static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum usher_status status,
-                                      const struct usher_command *command,
-                                      struct usher_reply *reply,
+                                      const struct usher_operation *command,
+                                      struct usher_result *reply,
                                       const struct usher_context *context)
 {
     char line[sizeof reply->message];
@@ -171,7 +171,7 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
     if ((n == 5 && !usher_unpack_uint(u, &version)) || u->at != u->end)
         return USHER_INVALID;
     memcpy(line, reply->message, sizeof line);
-    usher_reply_fail(reply, status, line);
+    usher_result_fail(reply, status, line);
     if (status == USHER_LOST) {
         reply->epoch = epoch;
         reply->version = version;
@@ -180,9 +180,10 @@ static enum usher_status failure_read(struct usher_unpacker *u, size_t n, enum u
 }
 
 /* What a caller counts up to is no more than there can be. */
-static bool counts_are_sound(const struct usher_command *command, const struct usher_reply *reply)
+static bool counts_are_sound(const struct usher_operation *command,
+                             const struct usher_result *reply)
 {
-    const struct usher_serial_reply *s = &reply->of.serial;
+    const struct usher_serial_result *s = &reply->of.serial;
     int64_t n = 0;
 
     if (reply->noun == USHER_QUEUE)
@@ -198,9 +199,9 @@ static bool counts_are_sound(const struct usher_command *command, const struct u
     return command->verb != USHER_SERIAL_TAKE || n == s->count;
 }
 
-enum usher_status usher_reply_unpack(const struct usher_command *command, const void *data,
-                                     size_t size, struct usher_reply *reply,
-                                     const struct usher_context *context)
+enum usher_status usher_result_unpack(const struct usher_operation *command, const void *data,
+                                      size_t size, struct usher_result *reply,
+                                      const struct usher_context *context)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     struct usher_unpacker u = { data, (const unsigned char *)data + size };

@@ -493,7 +493,7 @@ static enum usher_replica_next install(struct usher_replica *r)
 
 /* There is no room, or none any more. */
 static enum usher_replica_next install_none(struct usher_replica *r,
-                                            const struct usher_reply *reply)
+                                            const struct usher_result *reply)
 {
     usher__copy_clear(&r->page);
     r->page.known = true;
@@ -525,7 +525,7 @@ static bool notice_of(const struct usher_replica *r, const struct usher_room_row
 
 /* The changes since the page before, with which @reply begins.  How many they are; -1: they do not
  * follow. */
-static int page_follow(struct usher_replica *r, const struct usher_room_reply *room)
+static int page_follow(struct usher_replica *r, const struct usher_room_result *room)
 {
     struct usher__copy *page = &r->page;
     struct usher_notice n;
@@ -539,9 +539,9 @@ static int page_follow(struct usher_replica *r, const struct usher_room_reply *r
 }
 
 static enum usher_replica_next answer_snapshot(struct usher_replica *r,
-                                               const struct usher_reply *reply)
+                                               const struct usher_result *reply)
 {
-    const struct usher_room_reply *room = &reply->of.room;
+    const struct usher_room_result *room = &reply->of.room;
     struct usher__copy *page = &r->page;
     uint64_t after;
     int n = 0;
@@ -604,9 +604,9 @@ static bool replay(struct usher_replica *r, const struct usher_room_row *row, ui
 }
 
 static enum usher_replica_next answer_changes(struct usher_replica *r,
-                                              const struct usher_reply *reply)
+                                              const struct usher_result *reply)
 {
-    const struct usher_room_reply *room = &reply->of.room;
+    const struct usher_room_result *room = &reply->of.room;
     uint64_t last = r->since, before = r->copy.version, mark = room->mark;
 
     if (reply->epoch != r->at_epoch || reply->version < r->at_least ||
@@ -626,7 +626,7 @@ static enum usher_replica_next answer_changes(struct usher_replica *r,
 }
 
 enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
-                                             const struct usher_reply *reply)
+                                             const struct usher_result *reply)
 {
     bool replays = r->missing == USHER_REPLICA_REPLAY;
 

@@ -25,9 +25,9 @@ struct pass {
 };
 
 /* One page.  OK: *@ret_more says whether there is another; STALE: begin anew. */
-static enum usher_status add_page(struct pass *p, const struct usher_reply *reply, bool *ret_more)
+static enum usher_status add_page(struct pass *p, const struct usher_result *reply, bool *ret_more)
 {
-    const struct usher_room_reply *room = &reply->of.room;
+    const struct usher_room_result *room = &reply->of.room;
 
     p->alls.version = reply->version;
     p->alls.state = room->state;
@@ -59,9 +59,9 @@ static enum usher_status add_page(struct pass *p, const struct usher_reply *repl
 /* A page as of the room's last change: a look applies no deadlines. */
 static enum usher_status fetch_page(struct usher_engine *e, const char *room,
                                     const struct usher_room_args *args, uint32_t given,
-                                    struct usher_reply *reply)
+                                    struct usher_result *reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
     enum usher_status status;
 
     memset(reply, 0, sizeof *reply);
@@ -72,7 +72,7 @@ static enum usher_status fetch_page(struct usher_engine *e, const char *room,
     c.given = USHER_GIVEN_NOW | USHER_GIVEN_ROOM_MAX | given;
     c.arg.room = *args;
     c.arg.room.max = USHER_LIST_MAX;
-    status = usher_execute(e, &c, reply, 1);
+    status = usher_operate(e, &c, reply, 1);
     return status != USHER_INVALID ? reply->status : status;
 }
 
@@ -86,7 +86,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
     p->after = 0;
     while (more) {
         struct usher_room_args args;
-        struct usher_reply reply;
+        struct usher_result reply;
         enum usher_status status;
 
         memset(&args, 0, sizeof args);
@@ -100,7 +100,7 @@ static enum usher_status run_pass(struct usher_engine *e, const char *room, stru
         if (status == USHER_OK)
             status = add_page(p, &reply, &more);
         version = reply.version;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         if (status != USHER_OK)
             return status;
     }
@@ -118,7 +118,7 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
     for (int copies = 0; status == USHER_OK && !ret_about->known;) {
         struct usher_replica_question q;
         struct usher_room_args args;
-        struct usher_reply reply;
+        struct usher_result reply;
 
         usher_replica_ask(r, &q);
         if (q.after == 0 && ++copies > COPIES_MAX) {
@@ -135,7 +135,7 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
             (void)usher_replica_answer(r, q.ticket, &reply);
             status = USHER_OK;
         }
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         usher_replica_show(r, ret_about);
     }
     if (status == USHER_OK)

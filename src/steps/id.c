@@ -69,7 +69,7 @@ static int64_t next_of(const struct usher__segment *g)
 
 static enum usher_status answer(work *w, enum usher_status status)
 {
-    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_result *a = &w->reply->of.id;
     struct usher__segment g = segment(&w->scope);
 
     w->reply->status = status;
@@ -128,7 +128,7 @@ static void settings_from(const int64_t *set, struct usher_id_settings *s)
 }
 
 /* Those given into @set. */
-static void settings_take(const struct usher_command *command, int64_t *set)
+static void settings_take(const struct usher_operation *command, int64_t *set)
 {
     const struct usher_id_args *a = &command->arg.id;
     uint32_t given = command->given;
@@ -256,7 +256,7 @@ static enum usher_status delete_dispenser(work *w)
 
 static enum usher_status next(work *w)
 {
-    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_result *a = &w->reply->of.id;
     uint64_t n = (w->command->given & USHER_GIVEN_ID_N) != 0 ? (uint64_t)w->command->arg.id.n : 1;
     int64_t *counts = w->scope.counts;
     struct usher__segment g;
@@ -306,7 +306,7 @@ static bool of_this_epoch(const work *w)
 static enum usher_status give_back(work *w)
 {
     const struct usher_id_args *args = &w->command->arg.id;
-    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_result *a = &w->reply->of.id;
     int64_t *counts = w->scope.counts;
     struct usher__segment g;
     uint64_t issued;
@@ -337,7 +337,7 @@ static enum usher_status give_back(work *w)
 static enum usher_status install(work *w)
 {
     const struct usher_id_args *args = &w->command->arg.id;
-    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_result *a = &w->reply->of.id;
     int64_t *counts = w->scope.counts;
     int64_t max = (w->command->given & USHER_GIVEN_ID_MAX) != 0 ? args->max : -1;
     struct usher__segment g;
@@ -373,7 +373,7 @@ static enum usher_status install(work *w)
 static enum usher_status show(work *w)
 {
     const int64_t *counts = w->scope.counts, *set = w->scope.settings;
-    struct usher_id_reply *a = &w->reply->of.id;
+    struct usher_id_result *a = &w->reply->of.id;
     struct usher_id_row row;
 
     if (!there(w))
@@ -391,7 +391,7 @@ static enum usher_status show(work *w)
     row.began_ms = counts[USHER__COUNT_ID_BEGAN];
     row.lasted_ms = counts[USHER__COUNT_ID_LASTED];
     row.managed = set[USHER__SET_ID_MANAGED];
-    return usher_reply_add_row(w->reply, USHER_ID, &row);
+    return usher_result_add_row(w->reply, USHER_ID, &row);
 }
 
 /* ---- all together ----------------------------------------------------------------- */

@@ -131,7 +131,7 @@ size_t usher__fields_count(const struct usher__noun *noun, enum usher_verb verb)
 }
 
 void usher__fields_pack(struct usher__packer *p, const struct usher__noun *noun,
-                        enum usher_verb verb, const struct usher_reply *reply)
+                        enum usher_verb verb, const struct usher_result *reply)
 {
     for (unsigned i = 0; i < noun->n_outs; i++)
         field_pack(p, &noun->outs[i], reply);
@@ -141,7 +141,7 @@ void usher__fields_pack(struct usher__packer *p, const struct usher__noun *noun,
 }
 
 bool usher__fields_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
-                          enum usher_verb verb, struct usher_reply *reply)
+                          enum usher_verb verb, struct usher_result *reply)
 {
     for (unsigned i = 0; i < noun->n_outs; i++)
         if (!field_unpack(u, &noun->outs[i], reply))
@@ -153,7 +153,7 @@ bool usher__fields_unpack(struct usher_unpacker *u, const struct usher__noun *no
 }
 
 void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
-                      const struct usher_reply *reply)
+                      const struct usher_result *reply)
 {
     const char *rows;
     size_t n;
@@ -169,7 +169,7 @@ void usher__rows_pack(struct usher__packer *p, const struct usher__noun *noun,
 }
 
 enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct usher__noun *noun,
-                                     struct usher_reply *reply)
+                                     struct usher_result *reply)
 {
     _Alignas(max_align_t) char row[ROW_MAX];
     size_t n, fields;
@@ -183,7 +183,7 @@ enum usher_status usher__rows_unpack(struct usher_unpacker *u, const struct ushe
         for (unsigned k = 0; k < noun->n_row; k++)
             if (!field_unpack(u, &noun->row[k], row))
                 return USHER_MISSING;
-        if (usher_reply_add_row(reply, (enum usher_noun)noun->noun, row) != USHER_OK)
+        if (usher_result_add_row(reply, (enum usher_noun)noun->noun, row) != USHER_OK)
             return USHER_NOMEM;
     }
     return USHER_OK;
@@ -206,7 +206,7 @@ static uint64_t fields_print(const struct usher_text *packed, uint64_t seed)
     return sum;
 }
 
-uint64_t usher__command_print(const struct usher_command *command)
+uint64_t usher__operation_print(const struct usher_operation *command)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);

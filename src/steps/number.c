@@ -404,7 +404,7 @@ static enum usher_status load(work *w, const struct usher_text *id, move *m)
 
 static void answer(work *w, enum usher_status status, const struct usher_record *r)
 {
-    struct usher_number_reply *n = &w->reply->of.number;
+    struct usher_number_result *n = &w->reply->of.number;
 
     w->reply->status = status;
     n->state = (enum usher_number_state)r->state;
@@ -645,7 +645,7 @@ static enum usher_status exhausted(work *w)
 {
     struct usher_text list = w->command->arg.number.group, group;
     const int64_t *counts = w->scope.counts;
-    struct usher_number_reply *n = &w->reply->of.number;
+    struct usher_number_result *n = &w->reply->of.number;
     struct shortage of = { .next = -1 };
     bool all = list.data == NULL;
     enum usher_status status = USHER_OK;
@@ -691,7 +691,7 @@ static enum usher_status exhausted(work *w)
 /* The number asked for cannot be had now. */
 static enum usher_status turned_down(work *w, const struct usher_record *r)
 {
-    struct usher_number_reply *n = &w->reply->of.number;
+    struct usher_number_result *n = &w->reply->of.number;
     int64_t at = free_at(w, r);
 
     answer(w, USHER_REFUSED, r);
@@ -1159,7 +1159,7 @@ static enum usher_status walk_held(work *w, const struct usher_text *owner,
 /* Where the next page goes on: behind the hold with this token. */
 static void answer_token(work *w, uint64_t token)
 {
-    struct usher_number_reply *n = &w->reply->of.number;
+    struct usher_number_result *n = &w->reply->of.number;
 
     n->number_size = (size_t)snprintf(n->number, sizeof n->number, "%" PRIu64, token);
 }
@@ -1375,7 +1375,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
         row.age_ms = w->now - r->n[USHER__N_USED];
         row.node = r->data;
     }
-    return usher_reply_add_row(w->reply, USHER_NUMBER, &row);
+    return usher_result_add_row(w->reply, USHER_NUMBER, &row);
 }
 
 static enum usher_status show(work *w)
@@ -1400,7 +1400,7 @@ static enum usher_status show(work *w)
 static enum usher_status list(work *w)
 {
     const struct usher_number_args *a = &w->command->arg.number;
-    struct usher_number_reply *n = &w->reply->of.number;
+    struct usher_number_result *n = &w->reply->of.number;
     size_t max = (w->command->given & USHER_GIVEN_MAX) != 0 ? (size_t)a->max : USHER_LIST_DEFAULT;
     bool holds = usher__number_lists_holds(w->command), all;
     struct usher_text after = a->after;
@@ -1678,7 +1678,7 @@ const struct usher__steps usher__number_steps = {
     .tally = tally,
     .kinds = kinds,
     .state_word = state_word,
-    .sought_at = offsetof(struct usher_command, arg.number.number),
+    .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER_KIND_NUMBER,
     .first = "1:",
     .listed = "1",

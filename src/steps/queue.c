@@ -183,7 +183,7 @@ static enum usher_status verb(struct run *run)
 /* The agent that a verb was about has been given somebody since. */
 static enum usher_status agent_now(work *w)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     struct usher_text id = { q->agent, q->agent_size };
     struct usher_record r;
     enum usher_status status;
@@ -249,7 +249,7 @@ static enum usher_status run(work *w)
     status = USHER_OK;
     fault = arguments_fault(w);
     if (fault != NULL) {
-        usher_reply_fail(w->reply, USHER_INVALID, fault);
+        usher_result_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
     todo.n_agents = todo.n_users = 0;
@@ -347,7 +347,7 @@ const struct usher__steps usher__queue_steps = {
     .tally = usher__queue_tally,
     .kinds = kinds,
     .state_word = state_word,
-    .sought_at = offsetof(struct usher_command, arg.queue.user),
+    .sought_at = offsetof(struct usher_operation, arg.queue.user),
     .sought_kind = K_USER,
     .first = "1:",
     .listed = "16",

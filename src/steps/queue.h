@@ -229,14 +229,14 @@ static inline uint64_t place(const struct usher_record *r)
            (uint64_t)r->n[U_SINCE];
 }
 
-static inline struct usher_queue_reply *reply_of(work *w)
+static inline struct usher_queue_result *reply_of(work *w)
 {
     return &w->reply->of.queue;
 }
 
 static inline enum usher_status damaged(work *w)
 {
-    usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: an agent cannot be read");
+    usher_result_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: an agent cannot be read");
     return USHER_UNAVAILABLE;
 }
 

@@ -342,7 +342,7 @@ static enum usher_status rooms_rows(work *w, const struct usher_record *r)
             row.until_ms = u.until_ms;
             row.token = u.token;
         }
-        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }

@@ -17,7 +17,7 @@ static void name_put(size_t *size, char *to, const struct usher_text *from)
 void usher__queue_answer_names(work *w, const struct usher_text *user,
                                const struct usher_text *agent)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
 
     if (user != NULL)
         name_put(&q->user_size, q->user, user);
@@ -27,7 +27,7 @@ void usher__queue_answer_names(work *w, const struct usher_text *user,
 
 void usher__queue_answer_agent(work *w, enum usher_status status, const struct usher_record *r)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
 
     w->reply->status = status;
     q->state = shown(r);
@@ -57,7 +57,7 @@ enum usher_status usher__queue_login_of(work *w, const struct usher_text *id, ui
 /* Where @u is.  @login: of its agent; 0: not known. */
 static enum usher_status answer_waiting(work *w, const struct usher_record *u, const struct lane *l)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     uint64_t before = 0;
     int64_t stored = l->r.n[USHER_QUEUE_USER_WAITING - 1] - (u->ref == NULL);
     enum usher_status status = USHER_OK;
@@ -78,7 +78,7 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
     static const uint8_t places[] = { USHER_QUEUE_PLACE_NONE, USHER_QUEUE_PLACE_QUEUE,
                                       USHER_QUEUE_PLACE_OFFER, USHER_QUEUE_PLACE_ROOM,
                                       USHER_QUEUE_PLACE_AWAY };
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
 
     w->reply->status = status;
     q->place = (enum usher_queue_place)places[u->state];
@@ -107,7 +107,7 @@ enum usher_status usher__queue_answer_user(work *w, enum usher_status status,
 enum usher_status usher__queue_answer_gone(work *w, enum usher_status status,
                                            const struct usher_text *user)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
 
     w->reply->status = status;
     q->index = -1;

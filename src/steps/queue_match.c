@@ -90,7 +90,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
         row.token = u->token;
         row.matched_ms = w->now;
         row.until_ms = u->n[U_END];
-        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
     }
     run->n_matched += status == USHER_OK;
     return status;

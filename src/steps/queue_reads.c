@@ -42,7 +42,7 @@ bool usher__queue_cursor(const struct usher_text *text, uint64_t *ret_hi, uint64
 enum usher_status usher__queue_list(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     unsigned state =
         given(w, USHER_GIVEN_QUEUE_STATE) ? (unsigned)g->state : USHER_QUEUE_USER_WAITING;
     uint8_t slot = state == USHER_QUEUE_USER_WAITING ? 0 : state == USHER_QUEUE_USER_AWAY ? 1 : 2;
@@ -93,7 +93,7 @@ enum usher_status usher__queue_list(work *w)
         if (row.no != 0)
             status = usher__queue_login_of(w, &r.owner, &row.login);
         if (status == USHER_OK)
-            status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+            status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }
@@ -102,7 +102,7 @@ enum usher_status usher__queue_list(work *w)
 enum usher_status usher__queue_agents(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     struct usher_text after = g->after;
     size_t max = rows_max(w);
 
@@ -152,7 +152,7 @@ enum usher_status usher__queue_agents(work *w)
         row.used = used(&a.r);
         row.served = a.r.n[A_SERVED];
         row.level = a.r.n[A_LEVEL];
-        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }
@@ -327,7 +327,7 @@ static bool asked_for(const work *w, const struct usher_queue_row *row)
 enum usher_status usher__queue_history(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     uint64_t before = UINT64_MAX, hi = 0;
     size_t max = rows_max(w);
 
@@ -358,7 +358,7 @@ enum usher_status usher__queue_history(work *w)
         if (!visit_row(&r, &row))
             return damaged(w);
         if (asked_for(w, &row))
-            status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+            status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }
@@ -372,7 +372,7 @@ enum usher_status usher__queue_history(work *w)
 static enum usher_status drop(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     uint64_t behind = 0;
 
     for (enum usher_status found = USHER_OK; found == USHER_OK && q->count < USHER_LIST_MAX;) {
@@ -406,7 +406,7 @@ static enum usher_status drop(work *w)
 
 enum usher_status usher__queue_drain(work *w)
 {
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     uint64_t behind = 0;
     size_t max = rows_max(w);
 
@@ -437,7 +437,7 @@ enum usher_status usher__queue_drain(work *w)
         behind = r.order;
         if (!visit_row(&r, &row))
             return damaged(w);
-        status = usher_reply_add_row(w->reply, USHER_QUEUE, &row);
+        status = usher_result_add_row(w->reply, USHER_QUEUE, &row);
         if (status != USHER_OK)
             return status;
     }

@@ -226,7 +226,7 @@ static enum usher_status end_visit(struct run *run, struct act *act, struct ushe
                                    enum usher_queue_outcome outcome, unsigned event)
 {
     work *w = run->w;
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     bool room = u->owner.size != 0;
     enum usher_status status;
 
@@ -381,7 +381,7 @@ static enum usher_status offered(struct run *run, struct usher_record *a, struct
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_reply *q = reply_of(w);
+    struct usher_queue_result *q = reply_of(w);
     enum usher_status status = usher__queue_load(run, K_USER, &g->user, u), two;
 
     usher__queue_answer_names(w, &g->user, &g->agent);

@@ -129,7 +129,7 @@ static struct usher__move room_move(const work *w, unsigned event)
 /* What every answer has; behind the change that it tells of. */
 static void answer(work *w, enum usher_status status)
 {
-    struct usher_room_reply *r = &w->reply->of.room;
+    struct usher_room_result *r = &w->reply->of.room;
 
     w->reply->status = status;
     r->state = (enum usher_room_state)w->scope.counts[COUNT_STATE];
@@ -138,7 +138,7 @@ static void answer(work *w, enum usher_status status)
 
 static void answer_name(work *w, const struct usher_text *name)
 {
-    struct usher_room_reply *r = &w->reply->of.room;
+    struct usher_room_result *r = &w->reply->of.room;
 
     r->name_size = name->size;
     if (name->size != 0)
@@ -162,7 +162,7 @@ static enum usher_status add_row(work *w, enum usher_room_row_kind kind,
         row.since_ms = r->n[N_JOINED];
         row.seen_ms = (int64_t)r->rank;
     }
-    return usher_reply_add_row(w->reply, USHER_ROOM, &row);
+    return usher_result_add_row(w->reply, USHER_ROOM, &row);
 }
 
 /* An empty room closes by itself: keep scope.due_ms a lower bound of when. */
@@ -547,7 +547,7 @@ static enum usher_status close_step(work *w, uint64_t *ret_n)
 
 static enum usher_status close_room(work *w)
 {
-    struct usher_room_reply *r = &w->reply->of.room;
+    struct usher_room_result *r = &w->reply->of.room;
     struct usher__move move = room_move(w, USHER__ROOM_CLOSE);
     enum usher_status status = USHER_OK;
 
@@ -1090,7 +1090,7 @@ static enum usher_status merge(work *w, bool of_member, const struct usher_text 
     enum usher_status status = USHER_OK;
 
     if (!fields_read(&all, data)) {
-        usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: packed fields");
+        usher_result_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: packed fields");
         *ret_changed = *ret_full = false;
         return USHER_OK;
     }
@@ -1173,7 +1173,7 @@ static enum usher_status set_member(work *w)
 
 static void answer_member(work *w, enum usher_status status, const struct usher_record *r)
 {
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
 
     answer(w, status);
     answer_name(w, &args(w)->member);
@@ -1639,7 +1639,7 @@ static enum usher_status unshare(work *w)
 
 static enum usher_status sweep(work *w)
 {
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     int64_t max = given(w, USHER_GIVEN_ROOM_MAX) ? args(w)->max : USHER__STEP_MAX;
     int64_t ttl = args(w)->ttl_ms;
     uint64_t version = w->scope.version;
@@ -1742,7 +1742,7 @@ static enum usher_status show(work *w)
  * has not. */
 static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t *bytes)
 {
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     struct usher_record r;
     enum usher_status status;
 
@@ -1772,7 +1772,7 @@ static enum usher_status add_changes(work *w, uint64_t since, size_t max, size_t
 
 static enum usher_status changes(work *w)
 {
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)args(w)->max : USHER_LIST_DEFAULT;
     uint64_t since = (uint64_t)args(w)->since;
     bool open;
@@ -1809,7 +1809,7 @@ static enum usher_status snapshot(work *w)
 {
     const struct usher_room_args *a = args(w);
     size_t max = given(w, USHER_GIVEN_ROOM_MAX) ? (size_t)a->max : USHER_LIST_DEFAULT;
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     size_t bytes = 0, n = 0;
     struct usher_record r;
     enum usher_status status = USHER_OK;
@@ -2086,7 +2086,7 @@ const struct usher__steps usher__room_steps = {
     .tally = tally,
     .kinds = kinds,
     .state_word = state_word,
-    .sought_at = offsetof(struct usher_command, arg.room.member),
+    .sought_at = offsetof(struct usher_operation, arg.room.member),
     .sought_kind = MEMBER,
     .first = "1:",
     .listed = "237",

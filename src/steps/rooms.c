@@ -59,7 +59,7 @@ static enum usher_status add_row(work *w, const struct usher_record *r)
     row.state = r->state;
     row.created_ms = (int64_t)r->rank;
     row.token = r->token;
-    return usher_reply_add_row(w->reply, USHER_ROOMS, &row);
+    return usher_result_add_row(w->reply, USHER_ROOMS, &row);
 }
 
 static enum usher_status put(work *w)

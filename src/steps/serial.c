@@ -147,14 +147,14 @@ static bool lost(const work *w, const struct state *s)
 
 static enum usher_status damaged(work *w)
 {
-    usher_reply_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+    usher_result_fail(w->reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
     return USHER_MISSING;
 }
 
 /* What a reply always says. */
 static void answer(work *w, enum usher_status status, const struct state *s)
 {
-    struct usher_serial_reply *n = &w->reply->of.serial;
+    struct usher_serial_result *n = &w->reply->of.serial;
 
     w->reply->status = status;
     n->cur = s->cur;
@@ -307,7 +307,7 @@ static enum usher_status add_row(work *w, const struct state *s, int64_t first, 
     row.n = n;
     row.at_ms = at;
     row.format = s->rule.data;
-    return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
+    return usher_result_add_row(w->reply, USHER_SERIAL, &row);
 }
 
 /* The notice of a hold has its number as data. */
@@ -702,11 +702,11 @@ static enum usher_status grant(work *w)
     if (status != USHER_OK)
         return status;
     if (w->scope.settings[SET_AUTHORITY] == 0) {
-        usher_reply_fail(w->reply, USHER_INVALID, "the rule has no authority");
+        usher_result_fail(w->reply, USHER_INVALID, "the rule has no authority");
         return USHER_OK;
     }
     if (a->to < a->from) {
-        usher_reply_fail(w->reply, USHER_INVALID, "to is less than from");
+        usher_result_fail(w->reply, USHER_INVALID, "to is less than from");
         return USHER_OK;
     }
     if ((w->command->given & USHER_GIVEN_SERIAL_PERIOD) != 0 && a->period != s.period) {
@@ -917,7 +917,7 @@ static enum usher_status add_hold(work *w, const struct state *s, const struct u
     row.state = (enum usher_serial_state)r->state;
     row.owner = r->owner;
     row.format = r->data.size != 0 ? r->data : s->rule.data;
-    return usher_reply_add_row(w->reply, USHER_SERIAL, &row);
+    return usher_result_add_row(w->reply, USHER_SERIAL, &row);
 }
 
 static enum usher_status answer_hold(work *w, enum usher_status what, const struct state *s,
@@ -1196,7 +1196,7 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
         if (!of_lost && a->token != all.token)
             return USHER_MISSING;
         if (n > last - k + 1) {
-            usher_reply_fail(w->reply, USHER_INVALID, "n is more than are lost from there on");
+            usher_result_fail(w->reply, USHER_INVALID, "n is more than are lost from there on");
             return USHER_OK;
         }
     } else if (status != USHER_MISSING || !of_lost || w->scope.n_gaps == 0 || n > 1 ||
@@ -1278,7 +1278,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
             status = USHER_MISSING;
     }
     if (status == USHER_OK && tells(&r, &a->serial) && given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
-        usher_reply_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
+        usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
         return USHER_OK;
     }
     if (status == USHER_OK && tells(&r, &a->serial)) {
@@ -1313,7 +1313,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
             lost_by_format(w, &a->serial, claim_of(a->token), &number, &period);
 
         if (found == USHER_MISSING) {
-            usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+            usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
             return USHER_OK;
         }
         if (found != USHER_OK)
@@ -1425,7 +1425,7 @@ static enum usher_status show_number(work *w, const struct state *s)
             status = lost_by_format(w, serial, 0, &number, &period);
         }
         if (status == USHER_MISSING) {
-            usher_reply_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+            usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
             return USHER_OK;
         }
     }
@@ -1565,7 +1565,7 @@ static enum usher_status rule(work *w)
     moved = set[SET_ZONE] != old[SET_ZONE] && f.date.size != 0;
     fault = rule_fault(&f, set);
     if (fault != NULL) {
-        usher_reply_fail(w->reply, USHER_INVALID, fault);
+        usher_result_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
     if (exists)
@@ -1713,7 +1713,7 @@ static enum usher_status holds(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
     size_t max = given(w, USHER_GIVEN_SERIAL_N) ? (size_t)a->n : USHER_LIST_DEFAULT;
-    struct usher_serial_reply *n = &w->reply->of.serial;
+    struct usher_serial_result *n = &w->reply->of.serial;
     uint64_t hi = 0, order = 0;
     struct usher_record r;
     struct state s;

@@ -70,7 +70,7 @@ enum usher_status usher__say_lost(struct usher__work *w, const char *what)
     char line[64];
 
     (void)snprintf(line, sizeof line, "the %s is of what the store has lost", what);
-    usher_reply_fail(w->reply, USHER_LOST, line);
+    usher_result_fail(w->reply, USHER_LOST, line);
     w->reply->epoch = w->scope.epoch;
     w->reply->version = w->lost_behind;
     return USHER_OK;
@@ -289,7 +289,7 @@ static void answer_pack(struct usher__work *w, uint64_t version, struct usher__p
 
     usher__pack_array(p, 5 + usher__fields_count(noun, w->command->verb));
     usher__pack_uint(p, (unsigned)w->command->verb);
-    usher__pack_uint(p, usher__command_print(w->command));
+    usher__pack_uint(p, usher__operation_print(w->command));
     usher__pack_uint(p, (unsigned)w->reply->status);
     usher__pack_uint(p, version);
     usher__rows_pack(p, noun, w->reply);
@@ -395,7 +395,7 @@ static enum usher_status answer_read(struct usher__work *w, const struct usher_t
         !usher_unpack_uint(&u, &print))
         return USHER_UNAVAILABLE;
     *ret_same =
-        *ret_verb == (unsigned)w->command->verb && print == usher__command_print(w->command);
+        *ret_verb == (unsigned)w->command->verb && print == usher__operation_print(w->command);
     if (!*ret_same)
         return USHER_OK;
     if (!usher_unpack_uint(&u, &code) || code >= USHER_INVALID || !usher__is_status(code) ||
@@ -426,7 +426,7 @@ enum usher_status usher__request_find(struct usher__work *w)
         return USHER_MISSING;
     status = answer_read(w, &r.data, &verb, &same);
     if (status == USHER_UNAVAILABLE) {
-        usher_reply_fail(w->reply, status, "a kept answer cannot be read");
+        usher_result_fail(w->reply, status, "a kept answer cannot be read");
         return USHER_OK;
     }
     if (status != USHER_OK)
@@ -437,14 +437,14 @@ enum usher_status usher__request_find(struct usher__work *w)
         if (verb != (unsigned)w->command->verb)
             (void)snprintf(line, sizeof line, "request id was used for `%s`",
                            usher_verb_word((enum usher_verb)verb));
-        usher_reply_fail(w->reply, USHER_INVALID, line);
+        usher_result_fail(w->reply, USHER_INVALID, line);
         return USHER_OK;
     }
     w->reply->repeated = true;
     return USHER_OK;
 }
 
-enum usher_status usher__say(struct usher_reply *reply, enum usher_status status,
+enum usher_status usher__say(struct usher_result *reply, enum usher_status status,
                              const char *format, ...)
 {
     va_list ap;

@@ -18,8 +18,8 @@ struct usher__work {
     const struct usher_record_store_ops *ops;
     struct usher_txn *txn;
     const struct usher_context *context;
-    const struct usher_command *command;
-    struct usher_reply *reply;
+    const struct usher_operation *command;
+    struct usher_result *reply;
     struct usher_scope scope;         /* ref NULL: does not exist (yet) */
     uint64_t identity;                /* of the store; 0: it has none */
     uint64_t stored;                  /* 0, or the version that `scope` has in the store, while what
@@ -254,7 +254,7 @@ static inline void usher__tally_add(int64_t *sum, int64_t n, int64_t weight)
 }
 
 /* A message for the reply; cut to fit.  Returns @status. */
-enum usher_status usher__say(struct usher_reply *reply, enum usher_status status,
+enum usher_status usher__say(struct usher_result *reply, enum usher_status status,
                              const char *format, ...)
 #ifdef __GNUC__
     __attribute__((format(printf, 3, 4)))
@@ -368,7 +368,7 @@ enum usher__number_n {
 };
 
 /* `list` is of holds, oldest first, and goes on behind a token. */
-static inline bool usher__number_lists_holds(const struct usher_command *command)
+static inline bool usher__number_lists_holds(const struct usher_operation *command)
 {
     const struct usher_number_args *a = &command->arg.number;
 

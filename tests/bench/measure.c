@@ -306,8 +306,8 @@ struct usher_engine *bench_open(const char *url, const struct usher_options *opt
 void bench_fill(struct usher_engine *e, const char *pool, size_t n)
 {
     static const enum usher_verb verbs[] = { USHER_NUMBER_ADD, USHER_NUMBER_REG };
-    struct usher_command *commands = bench_alloc(FILL, sizeof *commands);
-    struct usher_reply *replies = bench_alloc(FILL, sizeof *replies);
+    struct usher_operation *commands = bench_alloc(FILL, sizeof *commands);
+    struct usher_result *replies = bench_alloc(FILL, sizeof *replies);
     char(*names)[BENCH_NAME] = bench_alloc(FILL / 2, BENCH_NAME);
 
     for (size_t from = 0; from < n; from += FILL / 2) {
@@ -316,7 +316,7 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
         for (size_t i = from; i < n && i < from + FILL / 2; i++) {
             bench_number(i, names[i - from]);
             for (unsigned v = 0; v < 2; v++) {
-                struct usher_command *c = &commands[k++];
+                struct usher_operation *c = &commands[k++];
 
                 c->verb = verbs[v];
                 c->scope = (struct usher_text){ pool, strlen(pool) };
@@ -324,7 +324,7 @@ void bench_fill(struct usher_engine *e, const char *pool, size_t n)
                     (struct usher_text){ names[i - from], strlen(names[i - from]) };
             }
         }
-        if (usher_execute(e, commands, replies, k) != USHER_OK)
+        if (usher_operate(e, commands, replies, k) != USHER_OK)
             bench_die("cannot fill the pool: %s", usher_message());
         for (unsigned i = 0; i < k; i++)
             if (replies[i].status != USHER_OK)

@@ -29,8 +29,8 @@ struct closer {
 
 static void fill(struct usher_engine *e, size_t n)
 {
-    static struct usher_command commands[BATCH];
-    static struct usher_reply replies[BATCH];
+    static struct usher_operation commands[BATCH];
+    static struct usher_result replies[BATCH];
     static char names[BATCH][BENCH_NAME];
 
     if (usher_room_open(e, ROOM, NULL) != USHER_OK)
@@ -45,10 +45,10 @@ static void fill(struct usher_engine *e, size_t n)
             bench_number(i, names[k]);
             commands[k].arg.room.member = (struct usher_text){ names[k], strlen(names[k]) };
         }
-        if (usher_execute(e, commands, replies, k) != USHER_OK)
+        if (usher_operate(e, commands, replies, k) != USHER_OK)
             bench_die("%s", usher_message());
         for (size_t j = 0; j < k; j++)
-            usher_reply_done(&replies[j]);
+            usher_result_done(&replies[j]);
     }
 }
 

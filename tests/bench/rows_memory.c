@@ -71,8 +71,8 @@ static void floor_world_free(struct floor_world *w)
 /* Calls of BATCH agents, then their hangups. */
 struct batches {
     struct bench_pool pool;
-    struct usher_command call[BATCH], hangup[BATCH];
-    struct usher_reply called[BATCH], hung_up[BATCH];
+    struct usher_operation call[BATCH], hangup[BATCH];
+    struct usher_result called[BATCH], hung_up[BATCH];
 };
 
 static void batches_init(struct batches *w)
@@ -98,14 +98,14 @@ static uint64_t batch(void *world, unsigned thread)
 
         w->call[i].arg.number.owner = (struct usher_text){ owner, strlen(owner) };
     }
-    ok = usher_execute(w->pool.e, w->call, w->called, BATCH) == USHER_OK;
+    ok = usher_operate(w->pool.e, w->call, w->called, BATCH) == USHER_OK;
     for (unsigned i = 0; i < BATCH; i++) {
-        const struct usher_number_reply *n = &w->called[i].of.number;
+        const struct usher_number_result *n = &w->called[i].of.number;
 
         w->hangup[i].arg.number.number = (struct usher_text){ n->number, n->number_size };
         w->hangup[i].arg.number.token = n->token;
     }
-    ok = ok && usher_execute(w->pool.e, w->hangup, w->hung_up, BATCH) == USHER_OK;
+    ok = ok && usher_operate(w->pool.e, w->hangup, w->hung_up, BATCH) == USHER_OK;
     for (unsigned i = 0; i < BATCH; i++)
         ok = ok && w->hung_up[i].status == USHER_OK;
     if (!ok)

@@ -27,10 +27,10 @@ static struct usher_text text(const char *string)
 }
 
 /* All that a batch may answer is that it was done. */
-static void execute(struct usher_engine *e, const struct usher_command *commands,
-                    struct usher_reply *replies, size_t n)
+static void execute(struct usher_engine *e, const struct usher_operation *commands,
+                    struct usher_result *replies, size_t n)
 {
-    if (usher_execute(e, commands, replies, n) != USHER_OK)
+    if (usher_operate(e, commands, replies, n) != USHER_OK)
         bench_die("%s", usher_message());
     for (size_t i = 0; i < n; i++)
         if (replies[i].status != USHER_OK)
@@ -66,8 +66,8 @@ struct queue {
     size_t waiting;
     char lanes[LANES][BENCH_NAME], rooms[AGENTS][USHER_QUEUE_ROOM_MAX];
     char names[BATCH][BENCH_NAME];
-    struct usher_command commands[2 * BATCH];
-    struct usher_reply replies[2 * BATCH];
+    struct usher_operation commands[2 * BATCH];
+    struct usher_result replies[2 * BATCH];
 };
 
 static void user_name(uint64_t i, char name[BENCH_NAME])
@@ -82,7 +82,7 @@ static uint64_t visits(void *world, unsigned thread)
 
     (void)thread;
     for (unsigned i = 0; i < BATCH; i++) {
-        struct usher_command *apply = &w->commands[2 * i], *finish = apply + 1;
+        struct usher_operation *apply = &w->commands[2 * i], *finish = apply + 1;
 
         user_name(w->came, w->names[i]);
         apply->arg.queue.user = text(w->names[i]);
@@ -238,8 +238,8 @@ struct room {
     unsigned told;
     uint64_t values;
     char (*names)[BENCH_NAME];
-    struct usher_command commands[BATCH];
-    struct usher_reply replies[BATCH];
+    struct usher_operation commands[BATCH];
+    struct usher_result replies[BATCH];
 };
 
 /* So that all are heard of once in a third of the time they have. */
@@ -368,7 +368,7 @@ static double sweep_side(void *world, double seconds)
 
     beat_from(w, 0, 0);
     do {
-        struct usher_reply reply;
+        struct usher_result reply;
         uint64_t expired = 0;
         double begin;
         bool more;
@@ -384,7 +384,7 @@ static double sweep_side(void *world, double seconds)
                 bench_die("%s", usher_message());
             expired += reply.of.room.count;
             more = reply.of.room.more;
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
         } while (more);
         used += bench_now(CLOCK_THREAD_CPUTIME_ID) - begin;
         if (expired != part)
@@ -404,7 +404,7 @@ static uint64_t snapshots(void *world, unsigned thread)
 
     (void)thread;
     do {
-        struct usher_reply reply;
+        struct usher_result reply;
 
         if (usher_room_snapshot(w->e, ROOM, after, 0, 1000, &reply) != USHER_OK)
             bench_die("%s", usher_message());
@@ -412,7 +412,7 @@ static uint64_t snapshots(void *world, unsigned thread)
             n += reply.of.room.rows[i].kind == USHER_ROOM_ROW_MEMBER;
         more = reply.of.room.more;
         after = reply.of.room.since;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     } while (more);
     if (n != w->n)
         bench_die("a snapshot has %" PRIu64 " members, not %zu", n, w->n);
@@ -489,7 +489,7 @@ static double copy_seconds(struct room *w, double changes)
         bench_die("out of memory");
     while (!usher_replica_current(r)) {
         struct usher_replica_question q;
-        struct usher_reply reply;
+        struct usher_result reply;
 
         usher_replica_ask(r, &q);
         at = bench_now(CLOCK_MONOTONIC);
@@ -502,7 +502,7 @@ static double copy_seconds(struct room *w, double changes)
             (void)usher_room_changes(w->e, ROOM, q.since, 0, &reply);
         until(at + COPY_ANSWER_MS / 1000);
         (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     at = bench_now(CLOCK_MONOTONIC) - began;
     if (usher_room_digest(w->e, ROOM, NULL, NULL, digest) != USHER_OK ||
@@ -553,8 +553,8 @@ static double changes_side(void *world, double seconds)
 static double closing(size_t n)
 {
     struct room *w = room_new(n, false);
-    struct usher_command c = { .verb = USHER_ROOM_CLOSE, .scope = text(ROOM) };
-    struct usher_reply reply;
+    struct usher_operation c = { .verb = USHER_ROOM_CLOSE, .scope = text(ROOM) };
+    struct usher_result reply;
     double worst = 0;
 
     do {
@@ -680,7 +680,7 @@ struct serials {
 static uint64_t takes(void *world, unsigned thread)
 {
     struct serials *w = world;
-    struct usher_reply reply;
+    struct usher_result reply;
     uint64_t n;
 
     (void)thread;
@@ -689,7 +689,7 @@ static uint64_t takes(void *world, unsigned thread)
     n = usher_serial_texts(&reply, 0, w->texts, sizeof w->texts);
     if (n != (uint64_t)w->batch)
         bench_die("%" PRIu64 " serials printed, not %" PRId64, n, w->batch);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return n;
 }
 

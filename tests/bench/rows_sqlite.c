@@ -206,8 +206,8 @@ static void line_fill(struct usher_engine *e, size_t n)
 {
     enum { MANY = 1024 };
     struct usher_queue_settings forever = { .ttl_ms = 0 };
-    struct usher_command *commands = bench_alloc(MANY, sizeof *commands);
-    struct usher_reply *replies = bench_alloc(MANY, sizeof *replies);
+    struct usher_operation *commands = bench_alloc(MANY, sizeof *commands);
+    struct usher_result *replies = bench_alloc(MANY, sizeof *replies);
     char(*names)[BENCH_NAME] = bench_alloc(MANY, BENCH_NAME);
 
     if (usher_queue_set(e, QUEUE, USHER_GIVEN_QUEUE_TTL, &forever) != USHER_OK ||
@@ -222,7 +222,7 @@ static void line_fill(struct usher_engine *e, size_t n)
             commands[i].scope = (struct usher_text){ QUEUE, strlen(QUEUE) };
             commands[i].arg.queue.user = (struct usher_text){ names[i], strlen(names[i]) };
         }
-        if (usher_execute(e, commands, replies, k) != USHER_OK)
+        if (usher_operate(e, commands, replies, k) != USHER_OK)
             bench_die("cannot fill the queue: %s", usher_message());
     }
     free(commands);

@@ -72,7 +72,7 @@ static void rest_us(long us)
     (void)nanosleep(&ts, NULL);
 }
 
-static enum usher_status timed(struct caller *c, struct usher_reply *r, const char *text)
+static enum usher_status timed(struct caller *c, struct usher_result *r, const char *text)
 {
     int64_t begin_us = clock_us(), took_us;
     enum usher_status status = line_execute(engine, r, "%s", text);
@@ -96,7 +96,7 @@ static void *caller_main(void *payload)
     struct caller *c = payload;
 
     for (unsigned i = c->number; !atomic_load(&stop); i++) {
-        struct usher_reply r;
+        struct usher_result r;
         enum usher_status status;
         char text[128];
 
@@ -106,14 +106,14 @@ static void *caller_main(void *payload)
             (void)snprintf(text, sizeof text, "number call %s owner=c%u", pool[i % POOLS],
                            c->number);
             status = timed(c, &r, text);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         } while (!USHER_IS_DONE(status) && !atomic_load(&stop));
         if (!USHER_IS_DONE(status))
             break;
         (void)snprintf(text, sizeof text, "number free %s owner=c%u", pool[i % POOLS], c->number);
         do {
             status = timed(c, &r, text);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         } while (!USHER_IS_DONE(status) && !atomic_load(&stop));
     }
     return NULL;
@@ -154,7 +154,7 @@ static void wait_ms(int64_t ms)
 static void must(const char *format, ...) __attribute__((format(printf, 1, 2)));
 static void must(const char *format, ...)
 {
-    struct usher_reply r;
+    struct usher_result r;
     char text[128];
     va_list ap;
 
@@ -163,7 +163,7 @@ static void must(const char *format, ...)
     va_end(ap);
     if (!USHER_IS_DONE(line_execute(engine, &r, "%s", text)))
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static unsigned home_of_name(const char *name)
@@ -232,7 +232,7 @@ static int end(void **state)
 }
 
 /* @r has rooms, says that there are more, and where: it waited once for the node that is dead. */
-static void some_rooms(const char *what, const struct usher_reply *r, const char *port,
+static void some_rooms(const char *what, const struct usher_result *r, const char *port,
                        int64_t begin_us)
 {
     int64_t took_us = clock_us() - begin_us;
@@ -259,7 +259,7 @@ static void count_scope(void *payload, const struct usher_scope_info *info)
 static void all_is_looked_at(unsigned dead)
 {
     struct usher_check_result found = { 0 };
-    struct usher_reply r;
+    struct usher_result r;
     char port[16], digest[33];
     int64_t begin_us = clock_us();
     unsigned living = 0, gone = 0, n = 0, listed = 0;
@@ -302,12 +302,12 @@ static void all_is_looked_at(unsigned dead)
                        r.of.room.rows[i].id.data);
         assert_true(home_of_name(name) != dead);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 
     begin_us = clock_us();
     (void)usher_room_patrol(onlooker, "watchman", 100, 0, 0, -1, &r);
     some_rooms("room patrol", &r, port, begin_us);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void a_stopped_master_stops_nobody_else(void **state)
@@ -315,7 +315,7 @@ static void a_stopped_master_stops_nobody_else(void **state)
     const unsigned dead = DEAD;
     unsigned before[MASTERS], from[MASTERS], n[MASTERS], all_before = 0, all_then = 0;
     uint64_t faults = 1;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t end_us;
 
     (void)state;
@@ -393,7 +393,7 @@ static void a_stopped_master_stops_nobody_else(void **state)
     assert_int_equal(usher_room_list(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, ROOMS);
     assert_false(r.of.room.partial);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 int main(int argc, char **argv)

@@ -87,12 +87,12 @@ static const char *scope_at(int node, int nodes, int i, char name[SCOPE_MAX])
     return name;
 }
 
-static enum usher_status done(struct usher_engine *e, const char *text, struct usher_reply *r)
+static enum usher_status done(struct usher_engine *e, const char *text, struct usher_result *r)
 {
     struct line l;
 
     line_read(&l, text);
-    (void)usher_execute(e, &l.c, r, 1);
+    (void)usher_operate(e, &l.c, r, 1);
     line_done(&l);
     return r->status;
 }
@@ -100,23 +100,23 @@ static enum usher_status done(struct usher_engine *e, const char *text, struct u
 /* Returns the node that ran it. */
 static int must(struct usher_engine *e, const char *text)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int node;
 
     if (done(e, text, &r) != USHER_OK)
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
     node = (int)r.epoch - 1;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return node;
 }
 
 static void must_be(struct usher_engine *e, const char *text, enum usher_status status)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (done(e, text, &r) != status)
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static int add(struct usher_engine *e, const char *scope)
@@ -135,11 +135,11 @@ static void add_is(struct usher_engine *e, const char *scope, enum usher_status 
     must_be(e, text, status);
 }
 
-/* Several commands of one usher_execute(). */
+/* Several commands of one usher_operate(). */
 struct many {
     struct line line[BATCH_MAX];
-    struct usher_command c[BATCH_MAX];
-    struct usher_reply r[BATCH_MAX];
+    struct usher_operation c[BATCH_MAX];
+    struct usher_result r[BATCH_MAX];
     size_t n;
 };
 
@@ -160,7 +160,7 @@ static void many_put(struct many *m, const char *format, ...)
 
 static void many_do(struct many *m, struct usher_engine *e)
 {
-    (void)usher_execute(e, m->c, m->r, m->n);
+    (void)usher_operate(e, m->c, m->r, m->n);
 }
 
 static void many_is(const struct many *m, size_t i, enum usher_status status)
@@ -172,7 +172,7 @@ static void many_is(const struct many *m, size_t i, enum usher_status status)
 static void many_done(struct many *m)
 {
     for (size_t i = 0; i < m->n; i++) {
-        usher_reply_done(&m->r[i]);
+        usher_result_done(&m->r[i]);
         line_done(&m->line[i]);
     }
     m->n = 0;
@@ -558,7 +558,7 @@ static void another_cluster_at_an_old_address_gets_no_command(void **state)
                                   .action = FAKE_REPLY,
                                   .text = "$40\r\n00000000000000000000000000000000000000ab\r\n" };
     char scope[3][SCOPE_MAX], text[64];
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     for (int i = 0; i < 3; i++)
@@ -579,10 +579,10 @@ static void another_cluster_at_an_old_address_gets_no_command(void **state)
     /* the slots have a new owner */
     fake_give(f, 1, 0, FAKE_SLOTS / 3 + 1, 2);
     fake_give(f, 2, 0, FAKE_SLOTS / 3 + 1, 2);
-    for (int64_t from = clock_ms(); done(e, text, &r) != USHER_OK; usher_reply_done(&r))
+    for (int64_t from = clock_ms(); done(e, text, &r) != USHER_OK; usher_result_done(&r))
         assert_true(clock_ms() - from < 2000);
     assert_true(r.epoch == FAKE_EPOCH(2));
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(fake_seen(f, 0, "EVALSHA"), 0);
     usher_close(e);
     fake_stop(f);
@@ -720,13 +720,13 @@ static void *blow(void *payload)
 {
     struct storm *s = payload;
     char scope[SCOPE_MAX], text[64];
-    struct usher_reply r;
+    struct usher_result r;
 
     scope_at(s->i % 2, 2, s->i, scope);
     (void)snprintf(text, sizeof text, "number add %s 1", scope);
     while (clock_ms() < s->until_ms) {
         s->n += done(s->e, text, &r) == USHER_OK;
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return NULL;
 }

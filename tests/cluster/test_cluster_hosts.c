@@ -53,12 +53,12 @@ static struct usher_engine *opened(const char *host)
 static void must(struct usher_engine *e, const char *verb, unsigned k, enum usher_status status,
                  const char *words)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (line_execute(e, &r, "number %s %s 100", verb, pool[k]) != status ||
         strstr(r.message, words) == NULL)
         fail_msg("number %s %s: %s (%s)", verb, pool[k], usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void name_pools(void)

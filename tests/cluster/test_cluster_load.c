@@ -271,10 +271,10 @@ static void count(struct client *c, const char *text, enum usher_status status, 
 
 /* The same again while it fails.  *@ret_first_us is when it was tried first; *@ret_unsure: an
  * earlier try may have been applied.  The reply is the caller's. */
-static enum usher_status ask(struct client *c, struct usher_reply *r, int64_t *ret_first_us,
+static enum usher_status ask(struct client *c, struct usher_result *r, int64_t *ret_first_us,
                              bool *ret_unsure, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
-static enum usher_status ask(struct client *c, struct usher_reply *r, int64_t *ret_first_us,
+static enum usher_status ask(struct client *c, struct usher_result *r, int64_t *ret_first_us,
                              bool *ret_unsure, const char *format, ...)
 {
     enum usher_status status;
@@ -292,13 +292,13 @@ static enum usher_status ask(struct client *c, struct usher_reply *r, int64_t *r
         if (!failed(status) || atomic_load(&shared->stop))
             return status;
         *ret_unsure = *ret_unsure || status == USHER_UNKNOWN;
-        usher_reply_done(r);
+        usher_result_done(r);
         rest_us(2000);
     }
 }
 
 static struct entry *note(struct client *c, enum noun noun, unsigned scope, enum act act,
-                          enum usher_status status, const struct usher_reply *r, int64_t begin_us)
+                          enum usher_status status, const struct usher_result *r, int64_t begin_us)
 {
     size_t n = atomic_load(&c->j->n);
     struct entry *t = &c->j->entry[n];
@@ -318,7 +318,7 @@ static struct entry *note(struct client *c, enum noun noun, unsigned scope, enum
 
 /* Something was done with what @taken stands for. */
 static struct entry *note_of(struct client *c, const struct entry *taken, enum act act,
-                             enum usher_status status, const struct usher_reply *r,
+                             enum usher_status status, const struct usher_result *r,
                              int64_t begin_us)
 {
     struct entry *t = note(c, (enum noun)taken->noun, taken->scope, act, status, r, begin_us);
@@ -351,7 +351,7 @@ static void name_new(struct client *c, char name[24])
 
 static void take_number(struct client *c, unsigned scope)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     char owner[24];
     bool unsure;
@@ -372,12 +372,12 @@ static void take_number(struct client *c, unsigned scope)
     } else if (status != USHER_EMPTY) {
         bad(c, "number call: %s (%s)", usher_status_word(status), r.message);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void take_bill(struct client *c, unsigned scope)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     char owner[24];
     bool unsure;
@@ -397,12 +397,12 @@ static void take_bill(struct client *c, unsigned scope)
     } else if (!failed(status)) {
         bad(c, "serial reserve: %s (%s)", usher_status_word(status), r.message);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void take_ids(struct client *c, unsigned scope)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     char request[24];
     bool unsure;
@@ -419,7 +419,7 @@ static void take_ids(struct client *c, unsigned scope)
     } else if (!failed(status)) {
         bad(c, "id next: %s (%s)", usher_status_word(status), r.message);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* Replace the value that is known; else get to know it. */
@@ -427,7 +427,7 @@ static void set_field(struct client *c, unsigned scope)
 {
     const char *name = scope_name[ROOM][scope];
     char *value = c->value[scope], wanted[24];
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us, end_us;
     enum usher_status status;
     bool unsure;
@@ -439,7 +439,7 @@ static void set_field(struct client *c, unsigned scope)
                            r.of.room.rows[0].value.data);
         else if (!failed(status))
             bad(c, "room get: %s (%s)", usher_status_word(status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         return;
     }
     name_new(c, wanted);
@@ -460,12 +460,13 @@ static void set_field(struct client *c, unsigned scope)
         memcpy(value, wanted, sizeof wanted);
     else
         value[0] = '\0';
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* @user has a room, as @r says. */
 static struct entry *seated(struct client *c, unsigned scope, const char *user,
-                            enum usher_status status, const struct usher_reply *r, int64_t begin_us)
+                            enum usher_status status, const struct usher_result *r,
+                            int64_t begin_us)
 {
     struct entry *t = note(c, VISIT, scope, TAKE, status, r, begin_us);
 
@@ -477,7 +478,7 @@ static struct entry *seated(struct client *c, unsigned scope, const char *user,
 
 static void apply(struct client *c, unsigned scope)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     bool unsure;
     char user[24];
@@ -491,13 +492,13 @@ static void apply(struct client *c, unsigned scope)
         hold_add(c, NULL, scope, user);
     else if (!failed(status))
         bad(c, "queue apply: %s (%s)", usher_status_word(status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void look_where(struct client *c, struct hold *h)
 {
     bool leaves = below(&c->random, 4) == 0, unsure;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     enum usher_status status =
         ask(c, &r, &begin_us, &unsure, "queue %s %s %s", leaves ? "leave" : "where",
@@ -515,14 +516,14 @@ static void look_where(struct client *c, struct hold *h)
     } else if (r.of.queue.place == USHER_QUEUE_PLACE_ROOM) {
         h->taken = seated(c, h->scope, h->user, status, &r, begin_us);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* A number that is lost is taken back: by its owner, if nobody has it. */
 static void take_back(struct client *c, struct hold *h)
 {
     const struct entry *t = h->taken;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     bool unsure;
     enum usher_status status =
@@ -543,13 +544,13 @@ static void take_back(struct client *c, struct hold *h)
             bad(c, "%s is taken back: %s (%s)", t->id, usher_status_word(status), r.message);
         hold_drop(c, h);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void renew(struct client *c, struct hold *h)
 {
     const struct entry *t = h->taken;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     bool unsure;
     enum usher_status status = ask(c, &r, &begin_us, &unsure, "number renew %s %s token=%" PRIu64,
@@ -560,7 +561,7 @@ static void renew(struct client *c, struct hold *h)
     if (!failed(status) && !done(status) && status != USHER_LOST)
         bad(c, "%s with token %" PRIu64 " is renewed: %s (%s)", t->id, t->token,
             usher_status_word(status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     if (status != USHER_LOST)
         return;
     if (below(&c->random, 2) == 0)
@@ -572,8 +573,8 @@ static void renew(struct client *c, struct hold *h)
 /* Several are renewed at once, wherever they are. */
 static void renew_all(struct client *c)
 {
-    struct usher_command commands[HOLDS];
-    struct usher_reply replies[HOLDS];
+    struct usher_operation commands[HOLDS];
+    struct usher_result replies[HOLDS];
     struct line lines[HOLDS];
     struct hold *of[HOLDS];
     size_t n = 0;
@@ -594,7 +595,7 @@ static void renew_all(struct client *c)
     if (n == 0)
         return;
     begin_us = clock_us();
-    (void)usher_execute(c->e, commands, replies, n);
+    (void)usher_operate(c->e, commands, replies, n);
     end_us = clock_us();
     for (size_t i = n; i-- > 0;) {
         enum usher_status status = replies[i].status;
@@ -605,7 +606,7 @@ static void renew_all(struct client *c)
         if (!failed(status) && !done(status) && status != USHER_LOST)
             bad(c, "%s with token %" PRIu64 " is renewed: %s (%s)", of[i]->taken->id,
                 of[i]->taken->token, usher_status_word(status), replies[i].message);
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
         line_done(&lines[i]);
         if (status == USHER_LOST)
             hold_drop(c, of[i]); /* those behind it have been looked at */
@@ -619,7 +620,7 @@ static void give_back(struct client *c, struct hold *h)
     };
     struct entry *t = h->taken, *given;
     bool returns = t->noun == BILL && below(&c->random, 4) == 0, unsure;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     enum usher_status status;
 
@@ -638,7 +639,7 @@ static void give_back(struct client *c, struct hold *h)
                 scope_name[t->noun][t->scope], t->id, t->token, usher_status_word(status),
                 r.message);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
     hold_drop(c, h);
 }
 
@@ -674,13 +675,13 @@ static void turn(struct client *c)
 /* With a journal that is full. */
 static void look_only(struct client *c)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t begin_us;
     bool unsure;
 
     (void)ask(c, &r, &begin_us, &unsure, "number stats %s",
               scope_name[NUMBER][below(&c->random, SCOPES)]);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void *client_main(void *payload)
@@ -952,8 +953,8 @@ static void known_line(const struct known *k, struct line *line)
 
 static void ask_what_is_lost(struct usher_engine *e)
 {
-    struct usher_command commands[AT_ONCE];
-    static struct usher_reply replies[AT_ONCE];
+    struct usher_operation commands[AT_ONCE];
+    static struct usher_result replies[AT_ONCE];
     static struct line lines[AT_ONCE];
 
     for (size_t from = 0; from < n_known; from += AT_ONCE) {
@@ -963,7 +964,7 @@ static void ask_what_is_lost(struct usher_engine *e)
             known_line(&known[from + i], &lines[i]);
             commands[i] = lines[i].c;
         }
-        (void)usher_execute(e, commands, replies, n);
+        (void)usher_operate(e, commands, replies, n);
         for (size_t i = 0; i < n; i++) {
             struct known *k = &known[from + i];
 
@@ -974,7 +975,7 @@ static void ask_what_is_lost(struct usher_engine *e)
             if (k->lost && replies[i].version >= k->version)
                 wrong("%s: version %" PRIu64 " is lost, and %" PRIu64 " is not\n",
                       scope_name[k->noun][k->scope], k->version, replies[i].version);
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
             line_done(&lines[i]);
         }
     }
@@ -1167,7 +1168,7 @@ static void who_was_told_was_told_right(const struct taken *taken, size_t n)
 static void what_is_held_was_told(struct usher_engine *e)
 {
     for (unsigned scope = 0; scope < SCOPES; scope++) {
-        struct usher_reply r;
+        struct usher_result r;
         size_t held = 0;
 
         if (line_execute(e, &r, "number list %s", scope_name[NUMBER][scope]) != USHER_OK)
@@ -1217,7 +1218,7 @@ static void what_is_held_was_told(struct usher_engine *e)
                       scope_name[NUMBER][scope], (int)row->number.size, row->number.data,
                       (int)row->owner.size, row->owner.data, row->token);
         }
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
 }
 
@@ -1358,7 +1359,7 @@ static void must(struct usher_engine *e, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 static void must(struct usher_engine *e, const char *format, ...)
 {
-    struct usher_reply r;
+    struct usher_result r;
     char text[256];
     va_list ap;
 
@@ -1367,18 +1368,18 @@ static void must(struct usher_engine *e, const char *format, ...)
     va_end(ap);
     if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
         wrong("%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* The first number is confirmed for ever: to show it with any token changes nothing. */
 static void settle_first_bill(struct usher_engine *e, const char *name)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (line_execute(e, &r, "serial reserve %s lease=36000000", name) != USHER_OK)
         wrong("serial reserve: %s\n", r.message);
     must(e, "serial confirm %s B000001 token=%" PRIu64, name, r.of.serial.token);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* Scopes of each noun on each master, which have what is needed, as their replicas. */

@@ -58,7 +58,7 @@ static const char *done(struct usher_engine *e, char why[256], const char *forma
     __attribute__((format(printf, 3, 4)));
 static const char *done(struct usher_engine *e, char why[256], const char *format, ...)
 {
-    struct usher_reply r;
+    struct usher_result r;
     char text[128];
     va_list ap;
 
@@ -70,7 +70,7 @@ static const char *done(struct usher_engine *e, char why[256], const char *forma
     if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
         (void)snprintf(why, 256, "%.80s: %s (%.150s)", text, usher_status_word(r.status),
                        r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return why;
 }
 

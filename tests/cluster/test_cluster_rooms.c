@@ -155,7 +155,7 @@ static void *caller_main(void *payload)
     while (!atomic_load(&stop)) {
         unsigned what = below(&c->random, 100), room = below(&c->random, ROOMS);
         unsigned member = below(&c->random, 5);
-        struct usher_reply r;
+        struct usher_result r;
         enum usher_status status;
         char text[96];
 
@@ -178,7 +178,7 @@ static void *caller_main(void *payload)
         if ((status == USHER_INVALID || status == USHER_NOMEM) && c->bad[0] == '\0')
             (void)snprintf(c->bad, sizeof c->bad, "%s: %s (%.100s)", text,
                            usher_status_word(status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         atomic_fetch_add(&c->calls, 1);
         rest_us(share_slow() ? 5000 : 1000);
     }
@@ -298,7 +298,7 @@ static void judge_index(bool calm)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_check_result found = { 0 };
     struct usher_engine *e;
-    struct usher_reply list;
+    struct usher_result list;
     unsigned open = 0;
 
     options.timeout_ms = PATIENCE_MS;
@@ -312,7 +312,7 @@ static void judge_index(bool calm)
     for (unsigned i = 0; i < ROOMS; i++) {
         char name[16];
         int size = snprintf(name, sizeof name, "hall%u", i);
-        struct usher_reply r;
+        struct usher_result r;
         unsigned times = 0;
         enum usher_status status = line_execute(e, &r, "room show %s", name);
 
@@ -322,10 +322,10 @@ static void judge_index(bool calm)
         if (times != (status == USHER_OK))
             wrong("%s is listed %u times: %s\n", name, times, usher_status_word(status));
         open += times;
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     assert_int_equal(list.of.room.n_rows, open);
-    usher_reply_done(&list);
+    usher_result_done(&list);
     usher_close(e);
 }
 

@@ -77,7 +77,7 @@ struct usher_text text(const char *s)
     return t;
 }
 
-static void argument(struct usher_command *c, const struct usher__arg *arg, const char *word)
+static void argument(struct usher_operation *c, const struct usher__arg *arg, const char *word)
 {
     char *at = (char *)c + arg->offset;
     struct usher_text t = text(strcmp(word, "''") == 0 ? "" : word);

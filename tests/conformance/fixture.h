@@ -27,7 +27,7 @@ struct usher_text text(const char *s);
 
 /* A command with what its texts point to. */
 struct said {
-    struct usher_command c;
+    struct usher_operation c;
     char line[8192];
     unsigned char fields[2048];
 };

@@ -46,7 +46,7 @@ int queue_tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     audit(f->e);
     if (f->twin != NULL)
         same_digest(f->e, f->twin, USHER_QUEUE, "desk");
@@ -95,9 +95,10 @@ void add(char *to, size_t size, const char *format, ...)
 }
 
 /* The answer in short. */
-static void say(const struct usher_command *c, const struct usher_reply *r, char *to, size_t size)
+static void say(const struct usher_operation *c, const struct usher_result *r, char *to,
+                size_t size)
 {
-    const struct usher_queue_reply *q = &r->of.queue;
+    const struct usher_queue_result *q = &r->of.queue;
     bool alive_agent = c->verb == USHER_QUEUE_ALIVE && c->arg.queue.agent.data != NULL;
 
     (void)snprintf(to, size, "%s", usher_status_word(r->status));
@@ -171,16 +172,16 @@ void command(struct fixture *f, const char *format, ...)
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
     read_line(f, &s, line, room);
-    usher_reply_done(&f->r);
-    assert_int_not_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_UNAVAILABLE);
+    usher_result_done(&f->r);
+    assert_int_not_equal(usher_operate(f->e, &s.c, &f->r, 1), USHER_UNAVAILABLE);
     say(&s.c, &f->r, f->said, sizeof f->said);
     if (f->twin != NULL) {
-        struct usher_reply r;
+        struct usher_result r;
 
-        (void)usher_execute(f->twin, &s.c, &r, 1);
+        (void)usher_operate(f->twin, &s.c, &r, 1);
         if (!queue_replies_equal(s.c.verb, &f->r, &r, stderr))
             fail_msg("%s: that is what %s and memory answer", line, f->b->name);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     if (s.c.verb == USHER_QUEUE_LOGIN && f->r.status == USHER_OK) {
         unsigned i = 0;

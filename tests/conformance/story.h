@@ -26,7 +26,7 @@ struct fixture {
     char url[BACKEND_URL_MAX];
     struct usher_engine *e, *twin;
     int64_t now;
-    struct usher_reply r; /* the last answer */
+    struct usher_result r; /* the last answer */
     char said[2048];
     struct {
         char name[32];

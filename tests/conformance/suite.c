@@ -32,7 +32,7 @@
 
 #include "core/verbs.h"
 #include "engine/engine.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "model/compare.h"
 
 #define HOUR INT64_C(3600000)
@@ -48,7 +48,7 @@ struct fixture {
     struct usher_engine *e;
     struct usher_engine *twin; /* a memory store that is told the same; NULL: not any more */
     int64_t now;
-    struct usher_reply r; /* the last answer */
+    struct usher_result r; /* the last answer */
 };
 
 static const struct backend *backend;
@@ -76,7 +76,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     audit(f->e);
     if (f->twin != NULL)
         same_digest(f->e, f->twin, USHER_NUMBER, "desk");
@@ -95,19 +95,19 @@ static void no_twin(struct fixture *f)
 
 /* ---- commands in words ------------------------------------------------------------- */
 
-static enum usher_status execute(struct fixture *f, const struct usher_command *c)
+static enum usher_status execute(struct fixture *f, const struct usher_operation *c)
 {
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status;
 
-    usher_reply_done(&f->r);
-    status = usher_execute(f->e, c, &f->r, 1);
+    usher_result_done(&f->r);
+    status = usher_operate(f->e, c, &f->r, 1);
     assert_int_equal(status, f->r.status == USHER_LOST ? USHER_LOST : USHER_OK);
     if (f->twin != NULL) {
-        assert_int_equal(usher_execute(f->twin, c, &r, 1), status);
+        assert_int_equal(usher_operate(f->twin, c, &r, 1), status);
         if (!replies_equal(c->verb, &f->r, &r, stderr))
             fail_msg("that is what %s and memory answer", f->b->name);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return f->r.status;
 }
@@ -646,12 +646,12 @@ static void tokens_only_grow(void **state)
             ok(f, "del desk %s", f->r.of.number.number);
         else
             ok(f, "hangup desk %s", f->r.of.number.number);
-        (void)execute(f, &(struct usher_command){ .verb = USHER_NUMBER_ADD,
-                                                  .scope = text("desk"),
-                                                  .arg.number.number = text("n1") });
-        (void)execute(f, &(struct usher_command){ .verb = USHER_NUMBER_REG,
-                                                  .scope = text("desk"),
-                                                  .arg.number.number = text("n1") });
+        (void)execute(f, &(struct usher_operation){ .verb = USHER_NUMBER_ADD,
+                                                    .scope = text("desk"),
+                                                    .arg.number.number = text("n1") });
+        (void)execute(f, &(struct usher_operation){ .verb = USHER_NUMBER_REG,
+                                                    .scope = text("desk"),
+                                                    .arg.number.number = text("n1") });
     }
     assert_true(token_of(f, "n1") <= last);
 }
@@ -832,7 +832,7 @@ static void an_operator_sees_and_ends_holds(void **state)
 static void calls_of_a_node_go_together_and_owners_name_one(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_reply *r = &f->r.of.number;
+    const struct usher_number_result *r = &f->r.of.number;
     uint64_t v;
 
     numbers(f, 5);
@@ -898,7 +898,7 @@ static void calls_of_a_node_go_together_and_owners_name_one(void **state)
 static void calls_are_listed_oldest_first_and_in_pages(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_reply *r = &f->r.of.number;
+    const struct usher_number_result *r = &f->r.of.number;
     char after[USHER_NAME_MAX + 1];
 
     for (int i = 9; i >= 1; i--) {
@@ -1016,7 +1016,7 @@ static void assert_node(struct fixture *f, const char *number, const char *node)
 static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_reply *r = &f->r.of.number;
+    const struct usher_number_result *r = &f->r.of.number;
     char after[USHER_NAME_MAX + 1];
     uint64_t token;
 
@@ -1413,14 +1413,14 @@ static void a_number_over_a_cap_that_was_lowered_is_put_aside(void **state)
 }
 
 /* The store's own answer to one command, which the engine would give again. */
-static void execute_once(struct fixture *f, struct usher_engine *e, const struct usher_command *c,
-                         struct usher_reply *r)
+static void execute_once(struct fixture *f, struct usher_engine *e, const struct usher_operation *c,
+                         struct usher_result *r)
 {
     struct usher_context context = { .now_ms = f->now, .skew_ms = USHER_TIME_MAX };
     struct usher_task task = { .command = c, .reply = r };
     struct usher_store *store = e->store;
 
-    usher__reply_init(r, USHER_NUMBER, NULL);
+    usher__result_init(r, USHER_NUMBER, NULL);
     context.deadline_ms = usher__monotonic_ms() + 30000;
     if ((store->ops->caps & USHER_CAP_LANES) != 0)
         task.lane = (uint16_t)store->ops->route(store, &task);
@@ -1429,15 +1429,15 @@ static void execute_once(struct fixture *f, struct usher_engine *e, const struct
 
 static void portion(struct fixture *f, const char *line)
 {
-    struct usher_reply r;
+    struct usher_result r;
     struct said s;
 
     said_line(&s, USHER_NUMBER, line);
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     execute_once(f, f->e, &s.c, &f->r);
     execute_once(f, f->twin, &s.c, &r);
     assert_true(replies_equal(s.c.verb, &f->r, &r, stderr));
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
@@ -1462,22 +1462,22 @@ static void of_many_over_a_lowered_cap_no_command_puts_all_aside(void **state)
     /* those behind it in a batch wait for it, by the engine */
     for (int k = 0; k < 2; k++) {
         static const char *const lines[3] = { "call desk", "stats desk", "call desk owner=a" };
-        struct usher_command c[3];
-        struct usher_reply r[3];
+        struct usher_operation c[3];
+        struct usher_result r[3];
         struct said said[3];
 
         for (int i = 0; i < 3; i++) {
             said_line(&said[i], USHER_NUMBER, lines[i]);
             c[i] = said[i].c;
         }
-        assert_int_equal(usher_execute(k == 0 ? f->e : f->twin, c, r, 3), USHER_OK);
+        assert_int_equal(usher_operate(k == 0 ? f->e : f->twin, c, r, 3), USHER_OK);
         assert_int_equal(r[0].status, USHER_EMPTY);
         assert_int_equal(r[0].of.number.why, USHER_NUMBER_WHY_CAPPED);
         assert_int_equal(r[1].of.number.of.stats.capped, N);
         assert_int_equal(r[1].of.number.of.stats.refused_today, 1);
         assert_int_equal(r[2].status, USHER_EMPTY);
         for (int i = 0; i < 3; i++)
-            usher_reply_done(&r[i]);
+            usher_result_done(&r[i]);
     }
     ok(f, "stats desk");
     assert_int_equal(f->r.of.number.of.stats.capped, N);
@@ -1983,7 +1983,7 @@ static void so_many_callees_are_remembered(void **state)
 static void an_empty_pool_says_why_and_until_when(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_reply *n = &f->r.of.number;
+    const struct usher_number_result *n = &f->r.of.number;
 
     ok(f, "set desk lease=0");
     empty(f, "call desk");
@@ -2068,7 +2068,7 @@ static void statistics_count_calls_and_refusals_of_today(void **state)
 static void lists_come_in_byte_order_and_in_pages(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_reply *r = &f->r.of.number;
+    const struct usher_number_result *r = &f->r.of.number;
     static const char *const names[] = {
         "+1", "+10", "+2", "A", "a", "aa", "b", "\xc3\xa9", "\xe5\x8f\xb7", "\xf0\x9f\x93\x9e"
     };
@@ -2219,8 +2219,8 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     enum { N = 1100 };
     static char names[N][16];
     static const char *list[N];
-    struct usher_command *calls = calloc(N, sizeof *calls);
-    struct usher_reply *replies = calloc(N, sizeof *replies);
+    struct usher_operation *calls = calloc(N, sizeof *calls);
+    struct usher_result *replies = calloc(N, sizeof *replies);
     uint64_t v, n;
 
     assert_non_null(calls);
@@ -2238,7 +2238,7 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
                      USHER_OK);
     assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
                      USHER_OK);
-    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     v = replies[N - 1].version;
     assert_int_equal(replies[N - 1].status, USHER_OK);
     f->now += 1000;
@@ -2263,7 +2263,7 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     same(f, "sweep desk");
     assert_int_equal(f->r.of.number.count, 0);
     /* free: the same */
-    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     ok(f, "free desk all=1");
     assert_int_equal(f->r.of.number.count, 1000);
     assert_true(f->r.of.number.more);
@@ -2271,10 +2271,10 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_int_equal(f->r.of.number.count, N - 1000);
     assert_false(f->r.of.number.more);
     /* the typed functions go on until all is done */
-    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     assert_int_equal(usher_number_free_all(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, N);
-    assert_int_equal(usher_execute(f->e, calls, replies, N), USHER_OK);
+    assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     f->now += 1000;
     assert_int_equal(usher_number_sweep(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, N);
@@ -2767,7 +2767,7 @@ static void wrong_arguments_are_named(void **state)
     char too_long[USHER_NAME_MAX + 2], groups17[64];
     char before[33], after[33];
     const struct {
-        struct usher_command c;
+        struct usher_operation c;
         const char *names;
     } wrong[] = {
 #define C(verb_, ...) { .verb = USHER_NUMBER_##verb_, .scope = text("desk"), __VA_ARGS__ }
@@ -2900,8 +2900,8 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
     struct fixture *f = *state;
     enum { N = 8 };
     static struct said said[N];
-    struct usher_command c[N];
-    struct usher_reply r[N];
+    struct usher_operation c[N];
+    struct usher_result r[N];
     static const enum usher_status want[N] = { USHER_OK,   USHER_OK,    USHER_OK, USHER_INVALID,
                                                USHER_SAME, USHER_EMPTY, USHER_OK, USHER_OK };
     static const char *const lines[N] = { "add desk n1",         "reg desk n1",
@@ -2917,10 +2917,10 @@ static void a_batch_is_answered_one_by_one_and_in_order(void **state)
     for (int k = 0; k < 2; k++) {
         struct usher_engine *e = k == 0 ? f->e : f->twin;
 
-        assert_int_equal(usher_execute(e, c, r, N), USHER_OK);
+        assert_int_equal(usher_operate(e, c, r, N), USHER_OK);
         for (size_t i = 0; i < N; i++) {
             assert_int_equal(r[i].status, want[i]);
-            usher_reply_done(&r[i]);
+            usher_result_done(&r[i]);
         }
         assert_true(r[7].of.number.token > r[2].of.number.token);
     }
@@ -2934,8 +2934,8 @@ static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **
 {
     struct fixture *f = *state;
     enum { N = 28 };
-    static struct usher_command c[N];
-    static struct usher_reply r[N], twins[N];
+    static struct usher_operation c[N];
+    static struct usher_result r[N], twins[N];
     /* four numbers, added and registered, and n4 called: the first call here has token 11 */
     static const char *const lines[N] = { "hangup desk n4 token=9",
                                           "hangup desk n4 token=9",
@@ -2977,14 +2977,14 @@ static void calls_and_hangups_of_a_batch_find_what_those_before_them_did(void **
             said_line(&said[i], USHER_NUMBER, lines[i]);
             c[i] = said[i].c;
         }
-        assert_int_equal(usher_execute(f->e, c, r, N), usher_execute(f->twin, c, twins, N));
+        assert_int_equal(usher_operate(f->e, c, r, N), usher_operate(f->twin, c, twins, N));
         for (size_t i = 0; i < N; i++) {
             if (round == 0 && i < sizeof want / sizeof *want)
                 assert_int_equal(r[i].status, want[i]);
             if (!replies_equal(c[i].verb, &r[i], &twins[i], stderr))
                 fail_msg("%s: that is what %s and memory answer", lines[i], f->b->name);
-            usher_reply_done(&r[i]);
-            usher_reply_done(&twins[i]);
+            usher_result_done(&r[i]);
+            usher_result_done(&twins[i]);
         }
         same_digest(f->e, f->twin, USHER_NUMBER, "desk");
         ok(f, "reg desk n1");
@@ -2998,8 +2998,8 @@ static void each_reply_owns_its_rows(void **state)
 {
     struct fixture *f = *state;
     enum { N = 40 };
-    static struct usher_command c[N];
-    static struct usher_reply r[N];
+    static struct usher_operation c[N];
+    static struct usher_result r[N];
     char names[N][16];
 
     for (unsigned i = 0; i < N; i++) {
@@ -3011,7 +3011,7 @@ static void each_reply_owns_its_rows(void **state)
         if (i % 2 == 0)
             c[i].arg.number.number = text(names[i]);
     }
-    assert_int_equal(usher_execute(f->e, c, r, N), USHER_OK);
+    assert_int_equal(usher_operate(f->e, c, r, N), USHER_OK);
     for (unsigned i = 0; i < N; i++) {
         assert_int_equal(r[i].of.number.n_rows, i % 2 == 0 ? 1 : N);
         for (size_t k = 0; k < r[i].of.number.n_rows; k++) {
@@ -3023,7 +3023,7 @@ static void each_reply_owns_its_rows(void **state)
         }
     }
     for (unsigned i = 0; i < N; i++)
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
 }
 
 static void the_typed_functions_say_the_same(void **state)
@@ -3033,7 +3033,7 @@ static void the_typed_functions_say_the_same(void **state)
     struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_settings set;
     struct usher_number_statistics stats;
-    struct usher_reply r;
+    struct usher_result r;
     struct usher_engine *e = f->e;
     int64_t until = -5;
     uint64_t n = 77;
@@ -3077,16 +3077,16 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_number_show(e, "desk", "n1", &r), USHER_OK);
     assert_int_equal(r.of.number.rows[0].until_ms, f->now + 50);
     assert_text(r.of.number.rows[0].group, "a");
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_number_show(e, "desk", "n2", &r), USHER_MISSING);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_number_list(e, "desk", -1, NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.number.n_rows, 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_number_list(e, "desk", USHER_NUMBER_STATE_BUSY_UP, NULL, NULL, 5, &r),
                      USHER_OK);
     assert_int_equal(r.of.number.n_rows, 0);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_number_stats(e, "desk", &stats), USHER_OK);
     assert_int_equal(stats.resting, 1);
     assert_int_equal(stats.calls_today, 1);
@@ -3123,8 +3123,8 @@ static void the_typed_functions_say_the_same(void **state)
 static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
 {
     struct fixture *f = *state;
-    struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
-    struct usher_reply r;
+    struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
+    struct usher_result r;
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_number_call_options call = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_engine *e = NULL;
@@ -3132,11 +3132,11 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     char url[BACKEND_URL_MAX + 32], d[33];
 
     memset(&r, 0x5a, sizeof r);
-    assert_int_equal(usher_execute(NULL, &c, &r, 1), USHER_INVALID);
-    assert_int_equal(usher_execute(f->e, NULL, &r, 1), USHER_INVALID);
-    assert_int_equal(usher_execute(f->e, &c, NULL, 1), USHER_INVALID);
-    assert_int_equal(usher_execute(f->e, &c, &r, 0), USHER_INVALID);
-    assert_int_equal(usher_execute(f->e, &c, &r, USHER_BATCH_MAX + 1), USHER_INVALID);
+    assert_int_equal(usher_operate(NULL, &c, &r, 1), USHER_INVALID);
+    assert_int_equal(usher_operate(f->e, NULL, &r, 1), USHER_INVALID);
+    assert_int_equal(usher_operate(f->e, &c, NULL, 1), USHER_INVALID);
+    assert_int_equal(usher_operate(f->e, &c, &r, 0), USHER_INVALID);
+    assert_int_equal(usher_operate(f->e, &c, &r, USHER_BATCH_MAX + 1), USHER_INVALID);
     assert_int_equal((unsigned char)r.message[0], 0x5a); /* not touched */
     assert_true(strlen(usher_message()) > 0);
 
@@ -3169,7 +3169,7 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     assert_int_equal(usher_digest(f->e, USHER_NUMBER, "a{b", d), USHER_INVALID);
     assert_int_equal(usher_digest(f->e, (enum usher_noun)9, "desk", d), USHER_INVALID);
     usher_close(NULL);
-    usher_reply_done(NULL);
+    usher_result_done(NULL);
 }
 
 static void a_digest_tells_states_apart(void **state)
@@ -3205,9 +3205,9 @@ static void a_child_of_fork_is_refused(void **state)
     numbers(f, 1);
     pid = fork();
     if (pid == 0) {
-        struct usher_reply r;
-        struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
-        bool good = usher_execute(f->e, &c, &r, 1) == USHER_INVALID &&
+        struct usher_result r;
+        struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
+        bool good = usher_operate(f->e, &c, &r, 1) == USHER_INVALID &&
                     strstr(usher_message(), "fork") != NULL &&
                     usher_number_unreg(f->e, "desk", "n1") == USHER_INVALID;
 

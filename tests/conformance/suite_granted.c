@@ -44,7 +44,7 @@ struct fixture {
     int64_t now;
     uint64_t seed;
     bool away;
-    struct usher_reply r;
+    struct usher_result r;
     struct seen *seen;
     char hold[USHER_SERIAL_TEXT_MAX + 1]; /* the last one of the gap-free rule */
     uint64_t token;
@@ -87,7 +87,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     usher_close(f->e);
     notary_done(&f->notary);
     free(f->seen);
@@ -124,8 +124,8 @@ static enum usher_status execute(struct fixture *f, enum usher_noun noun, const 
     struct said s;
 
     said_line(&s, noun, line);
-    usher_reply_done(&f->r);
-    (void)usher_execute(f->e, &s.c, &f->r, 1);
+    usher_result_done(&f->r);
+    (void)usher_operate(f->e, &s.c, &f->r, 1);
     return f->r.status;
 }
 

@@ -907,7 +907,7 @@ static const char *all_visits(struct fixture *f, int max)
 
     users[0] = '\0';
     do {
-        struct usher_queue_reply *q = &f->r.of.queue;
+        struct usher_queue_result *q = &f->r.of.queue;
 
         if (after[0] != '\0')
             command(f, "history max=%d after=%s", max, after);
@@ -1258,7 +1258,7 @@ static void the_typed_functions_say_the_same(void **state)
     struct usher_queue_apply_options opt = USHER_QUEUE_APPLY_OPTIONS_INIT;
     struct usher_queue_statistics stats;
     struct usher_queue_seat seat;
-    struct usher_reply r;
+    struct usher_result r;
     uint64_t login = 0, n = 0;
     char room[USHER_QUEUE_ROOM_MAX];
 
@@ -1290,7 +1290,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "b"), USHER_OK);
     assert_int_equal(usher_queue_room(f->e, "desk", "ann", &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_queue_agent_alive(f->e, "desk", "ann", NULL), USHER_OK);
     assert_int_equal(usher_queue_user_alive(f->e, "desk", "a", &seat), USHER_OK);
     assert_int_equal(usher_queue_where(f->e, "desk", "nobody", &seat), USHER_MISSING);
@@ -1298,10 +1298,10 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_queue_list(f->e, "desk", "vip", -1, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
     assert_int_equal(r.of.queue.rows[0].priority, 9);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_queue_agents(f->e, "desk", NULL, 5, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_queue_finish(f->e, "desk", room, "a", 0), USHER_STALE);
     assert_int_equal(usher_queue_finish(f->e, "desk", room, "b", 0), USHER_OK);
     assert_int_equal(usher_queue_pull(f->e, "desk", "ann", NULL), USHER_REFUSED); /* has a again */
@@ -1309,7 +1309,7 @@ static void the_typed_functions_say_the_same(void **state)
     assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_OK);
     assert_int_equal(usher_queue_history(f->e, "desk", NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 2);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.idle, 1);
     assert_int_equal(usher_queue_pause(f->e, "desk", "ann"), USHER_OK);

@@ -319,8 +319,8 @@ static void an_offer_that_ends_in_time_leaves_the_rest(void **state)
 /* @n more users who wait, and whose deadline has come: only agents have said anything for ttl. */
 static void silent_users(struct fixture *f, int n)
 {
-    static struct usher_command c[64];
-    static struct usher_reply r[64];
+    static struct usher_operation c[64];
+    static struct usher_result r[64];
     static char name[64][16];
     static int made;
 
@@ -338,10 +338,10 @@ static void silent_users(struct fixture *f, int n)
             c[j].arg.queue.user = text(name[j]);
         }
         for (int twin = 0; twin < 2; twin++) {
-            assert_int_equal(usher_execute(twin ? f->twin : f->e, c, r, k), USHER_OK);
+            assert_int_equal(usher_operate(twin ? f->twin : f->e, c, r, k), USHER_OK);
             for (size_t j = 0; j < k; j++) {
                 assert_int_equal(r[j].status, USHER_OK);
-                usher_reply_done(&r[j]);
+                usher_result_done(&r[j]);
             }
         }
     }
@@ -388,8 +388,8 @@ static void every_verb_is_true_with_hundreds_due(void **state)
 static void a_batch_keeps_its_order_though_much_is_due(void **state)
 {
     struct fixture *f = *state;
-    static struct usher_command c[64];
-    static struct usher_reply r[64];
+    static struct usher_operation c[64];
+    static struct usher_result r[64];
 
     silent_users(f, 500);
     for (size_t i = 0; i < 64; i++) {
@@ -399,11 +399,11 @@ static void a_batch_keeps_its_order_though_much_is_due(void **state)
         c[i].arg.queue.user = text("a");
     }
     for (int twin = 0; twin < 2; twin++) {
-        assert_int_equal(usher_execute(twin ? f->twin : f->e, c, r, 64), USHER_OK);
+        assert_int_equal(usher_operate(twin ? f->twin : f->e, c, r, 64), USHER_OK);
         for (size_t i = 0; i < 64; i++) {
             assert_int_equal(r[i].status, USHER_OK);
             assert_true(i == 0 || r[i].version == r[i - 1].version + 1);
-            usher_reply_done(&r[i]);
+            usher_result_done(&r[i]);
         }
     }
 }

@@ -156,7 +156,7 @@ static void catch_up(struct world *w, struct usher_engine *e, int which)
     struct usher_replica_question q;
 
     for (int turn = 0; turn < 100 && !usher_replica_current(r); turn++) {
-        struct usher_reply reply;
+        struct usher_result reply;
 
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
@@ -165,21 +165,21 @@ static void catch_up(struct world *w, struct usher_engine *e, int which)
         else
             (void)usher_room_changes(e, "r", q.since, 3, &reply);
         (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
 }
 
 static uint64_t mark_now(struct usher_engine *e, uint64_t version)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     uint64_t mark;
 
     memset(&reply, 0, sizeof reply);
     assert_int_equal(usher_room_changes(e, "r", version, 1, &reply), USHER_OK);
     assert_true(reply.version == version);
     mark = reply.of.room.mark;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return mark;
 }
 
@@ -318,7 +318,7 @@ static void a_large_room_has_the_digest_of_its_copy(void **state)
 static void one_answer(struct world *w, struct usher_replica *r, size_t max)
 {
     struct usher_replica_question q;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     memset(&reply, 0, sizeof reply);
     usher_replica_ask(r, &q);
@@ -327,7 +327,7 @@ static void one_answer(struct world *w, struct usher_replica *r, size_t max)
     else
         (void)usher_room_changes(w->e, "r", q.since, 0, &reply);
     (void)usher_replica_answer(r, q.ticket, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
 }
 
 /* Between any two pages something is changed, everywhere in the room. */
@@ -386,8 +386,8 @@ static int64_t restless_clock(void *payload)
     return ((const struct restless *)payload)->now;
 }
 
-static void restless_trace(void *payload, const struct usher_command *command,
-                           const struct usher_reply *reply)
+static void restless_trace(void *payload, const struct usher_operation *command,
+                           const struct usher_result *reply)
 {
     struct restless *restless = payload;
     char number[16];
@@ -486,8 +486,8 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
     made[1][n[1]++] = 4;
     for (int i = 0; i < 300; i++) {
         int who = (int)rnd(w, 2);
-        struct usher_command c;
-        struct usher_reply reply;
+        struct usher_operation c;
+        struct usher_result reply;
         uint64_t before = heard[who].n;
 
         (void)snprintf(member, sizeof member, "m%u", (unsigned)rnd(w, 6));
@@ -499,11 +499,11 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
                                   : USHER_ROOM_LEAVE;
         c.scope = text("r");
         c.arg.room.member = text(member);
-        assert_int_equal(usher_execute(e[who], &c, &reply, 1), USHER_OK);
+        assert_int_equal(usher_operate(e[who], &c, &reply, 1), USHER_OK);
         if (reply.status == USHER_OK)
             made[who][n[who]++] = reply.version;
         assert_true(heard[who].n >= before && heard[who].n <= n[who]);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     for (int i = 0; i < 2; i++) {
         assert_true(USHER_IS_DONE(usher_room_unlock(e[i], "r"))); /* tells what waits */

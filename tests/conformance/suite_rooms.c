@@ -42,7 +42,7 @@ struct fixture {
     int64_t now;
     int64_t bytes; /* allocated by the engine under test */
     struct usher_allocator alloc;
-    struct usher_reply r; /* the last answer */
+    struct usher_result r; /* the last answer */
 };
 
 static const struct backend *backend;
@@ -109,7 +109,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     audit(f->e);
     digests(f, "r");
     usher_close(f->e);
@@ -121,7 +121,7 @@ static int tear_down(void **state)
 /* ---- commands in words ------------------------------------------------------------- */
 
 /* An answer as bytes, all but the epoch and the message. */
-static size_t answer_bytes(const struct usher_command *c, const struct usher_reply *r,
+static size_t answer_bytes(const struct usher_operation *c, const struct usher_result *r,
                            unsigned char **ret)
 {
     const struct usher__noun *noun = usher__noun(USHER_ROOM);
@@ -141,8 +141,8 @@ static size_t answer_bytes(const struct usher_command *c, const struct usher_rep
     return p.n;
 }
 
-static void same_answers(const struct fixture *f, const struct usher_command *c,
-                         const struct usher_reply *a, const struct usher_reply *b)
+static void same_answers(const struct fixture *f, const struct usher_operation *c,
+                         const struct usher_result *a, const struct usher_result *b)
 {
     unsigned char *x, *y;
     size_t n = answer_bytes(c, a, &x), m = answer_bytes(c, b, &y);
@@ -156,16 +156,16 @@ static void same_answers(const struct fixture *f, const struct usher_command *c,
     free(y);
 }
 
-static enum usher_status execute(struct fixture *f, const struct usher_command *c)
+static enum usher_status execute(struct fixture *f, const struct usher_operation *c)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
-    usher_reply_done(&f->r);
-    assert_int_equal(usher_execute(f->e, c, &f->r, 1), USHER_OK);
+    usher_result_done(&f->r);
+    assert_int_equal(usher_operate(f->e, c, &f->r, 1), USHER_OK);
     if (f->twin != NULL) {
-        assert_int_equal(usher_execute(f->twin, c, &r, 1), USHER_OK);
+        assert_int_equal(usher_operate(f->twin, c, &r, 1), USHER_OK);
         same_answers(f, c, &f->r, &r);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return f->r.status;
 }
@@ -380,7 +380,7 @@ static void limits_are_named_and_change_nothing(void **state)
     struct fixture *f = *state;
     static char large[40000];
     struct usher_text value = { large, sizeof large };
-    struct usher_command c;
+    struct usher_operation c;
     uint64_t version;
 
     memset(large, 'x', sizeof large);
@@ -639,10 +639,10 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
             expect(f, __LINE__, in ? USHER_SAME : USHER_OK, "join r m%u", who);
             seen[who] = f->now;
         } else if (what == 6 && other != NULL && f->twin == NULL) {
-            struct usher_reply r;
+            struct usher_result r;
 
             (void)usher_room_sweep(other, "r", 0, &r);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         } else {
             ok(f, "snapshot r");
             for (int i = 0; i < N; i++) {
@@ -674,8 +674,8 @@ struct sweeper {
 static enum usher_status at_time(struct usher_engine *e, enum usher_verb verb, const char *member,
                                  int64_t now, uint64_t *ret_count)
 {
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     enum usher_status status;
 
     memset(&c, 0, sizeof c);
@@ -685,12 +685,12 @@ static enum usher_status at_time(struct usher_engine *e, enum usher_verb verb, c
     c.now_ms = now;
     if (member != NULL)
         c.arg.room.member = text(member);
-    if (usher_execute(e, &c, &r, 1) == USHER_INVALID)
+    if (usher_operate(e, &c, &r, 1) == USHER_INVALID)
         return USHER_INVALID;
     status = r.status;
     if (ret_count != NULL)
         *ret_count = r.of.room.count;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return status;
 }
 
@@ -862,8 +862,8 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
     struct fixture *f = *state;
     enum { BATCH = 1000 };
     unsigned n = whole(f) ? 1000000 : many(f, 20000);
-    static struct usher_command c[BATCH];
-    static struct usher_reply r[BATCH];
+    static struct usher_operation c[BATCH];
+    static struct usher_result r[BATCH];
     static char names[BATCH][16];
     struct usher_watcher *watch;
     struct told t = { 0 };
@@ -882,7 +882,7 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
             c[i].scope = text("large");
             c[i].arg.room.member = text(names[i]);
         }
-        assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+        assert_int_equal(usher_operate(f->e, c, r, BATCH), USHER_OK);
     }
     small = mute_all_ns(f, "small");
     large = mute_all_ns(f, "large");
@@ -1340,7 +1340,7 @@ static void after_close_nothing_is_left(void **state)
         } while (f->r.of.room.more);
         assert_true(steps > (unsigned)n / 33);
         assert_int_equal(items(f), 0);
-        usher_reply_done(&f->r);
+        usher_result_done(&f->r);
         /* memory: to the byte; SQLite and Redis keep buffers of a bounded size in the client */
         if (strcmp(f->b->name, "memory") == 0)
             assert_true(f->bytes == before);
@@ -1371,7 +1371,7 @@ static void whoever_comes_finishes_a_closing_room(void **state)
             audit(f->e);
             digests(f, "r");
             if (f->b->shared) { /* nothing was kept in the engine */
-                usher_reply_done(&f->r);
+                usher_result_done(&f->r);
                 suite_close(&f->e);
                 f->e = engine_open(f, f->url, true);
             }
@@ -1387,7 +1387,7 @@ static void whoever_comes_finishes_a_closing_room(void **state)
             digests(f, "r");
         }
         if (strcmp(after[k], "open r") == 0) {
-            struct usher_command c;
+            struct usher_operation c;
 
             memset(&c, 0, sizeof c);
             c.verb = USHER_ROOM_OPEN;
@@ -1417,8 +1417,8 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
                                               USHER_OK, USHER_MISSING, USHER_OK, USHER_OK };
     enum { N = sizeof lines / sizeof *lines };
     struct said said[N];
-    struct usher_command commands[N];
-    struct usher_reply replies[2][N];
+    struct usher_operation commands[N];
+    struct usher_result replies[2][N];
     int n = (int)many(f, 400);
 
     for (int round = 0; round < 2; round++) {
@@ -1430,15 +1430,15 @@ static void a_name_whose_room_is_being_erased_can_be_opened(void **state)
             commands[i].given |= USHER_GIVEN_NOW;
             commands[i].now_ms = f->now;
         }
-        assert_int_equal(usher_execute(f->e, commands, replies[0], N), USHER_OK);
+        assert_int_equal(usher_operate(f->e, commands, replies[0], N), USHER_OK);
         if (f->twin != NULL)
-            assert_int_equal(usher_execute(f->twin, commands, replies[1], N), USHER_OK);
+            assert_int_equal(usher_operate(f->twin, commands, replies[1], N), USHER_OK);
         for (int i = 0; i < N; i++) {
             if (replies[0][i].status != want[i])
                 fail_msg("%s: %s", lines[i], usher_status_word(replies[0][i].status));
-            usher_reply_done(&replies[0][i]);
+            usher_result_done(&replies[0][i]);
             if (f->twin != NULL)
-                usher_reply_done(&replies[1][i]);
+                usher_result_done(&replies[1][i]);
         }
         digests(f, "r");
         assert_int_equal(state_of(f, "bob"), USHER_ROOM_MEMBER_HERE);
@@ -1473,7 +1473,7 @@ static void the_closer_may_die_at_any_step(void **state)
             done = !f->r.of.room.more;
         }
         if (f->b->shared) { /* nothing was kept in the engine */
-            usher_reply_done(&f->r);
+            usher_result_done(&f->r);
             suite_close(&f->e);
             f->e = engine_open(f, f->url, false);
         }
@@ -1533,20 +1533,20 @@ static void a_room_may_vanish_and_come_back_in_one_batch(void **state)
     };
     enum { N = sizeof lines / sizeof *lines };
     static struct said said[N];
-    struct usher_command commands[N];
-    struct usher_reply here[N], there[N];
+    struct usher_operation commands[N];
+    struct usher_result here[N], there[N];
 
     for (int round = 0; round < 2; round++) {
         for (int i = 0; i < N; i++) {
             said_line(&said[i], USHER_ROOM, lines[i]);
             commands[i] = said[i].c;
         }
-        assert_int_equal(usher_execute(f->e, commands, here, N), USHER_OK);
-        assert_int_equal(usher_execute(f->twin, commands, there, N), USHER_OK);
+        assert_int_equal(usher_operate(f->e, commands, here, N), USHER_OK);
+        assert_int_equal(usher_operate(f->twin, commands, there, N), USHER_OK);
         for (int i = 0; i < N; i++) {
             same_answers(f, &commands[i], &here[i], &there[i]);
-            usher_reply_done(&here[i]);
-            usher_reply_done(&there[i]);
+            usher_result_done(&here[i]);
+            usher_result_done(&there[i]);
         }
         digests(f, "r");
         audit(f->e);
@@ -1579,12 +1579,12 @@ static void rooms_are_listed_by_time_and_name(void **state)
     bool seen[N] = { false };
     char after[USHER_NAME_MAX + 1] = "", last[USHER_NAME_MAX + 1] = "";
     int64_t created = 0, last_created = 0;
-    struct usher_reply r;
+    struct usher_result r;
     unsigned pages = 0;
 
     assert_int_equal(usher_room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     for (int i = 0; i < N; i++) {
         ok(f, "open room%d", i);
         f->now += i % 3 == 0; /* some at the same time */
@@ -1613,10 +1613,10 @@ static void rooms_are_listed_by_time_and_name(void **state)
         memcpy(after, r.of.room.name, sizeof after);
         created = r.of.room.created_ms;
         if (!r.of.room.more) {
-            usher_reply_done(&r);
+            usher_result_done(&r);
             break;
         }
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (pages == 2) { /* some go, some come; the end of the page is one that goes */
             ok(f, "close %s", after);
             ok(f, "close room39");
@@ -1630,7 +1630,7 @@ static void rooms_are_listed_by_time_and_name(void **state)
     for (int i = 0; i < N; i++)
         assert_true(seen[i]);
     assert_int_equal(usher_room_list(f->e, "room39", 0, 7, -1, &r), USHER_MISSING);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     same_index(f);
     for (int i = 0; i < N; i++) {
         struct said s;
@@ -1647,21 +1647,21 @@ static void rooms_are_listed_by_time_and_name(void **state)
 /* Is @name on the only page? */
 static bool listed(struct fixture *f, const char *name)
 {
-    struct usher_reply r;
+    struct usher_result r;
     bool found = false;
 
     assert_int_equal(usher_room_list(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
     assert_false(r.of.room.more);
     for (size_t i = 0; i < r.of.room.n_rows; i++)
         found = found || is_text(r.of.room.rows[i].id, name);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return found;
 }
 
 static void only_rooms_that_are_open_are_listed(void **state)
 {
     struct fixture *f = *state;
-    struct usher_reply r;
+    struct usher_result r;
     char after[32] = "";
     int64_t created = 0;
     unsigned found = 0, pages = 0;
@@ -1676,7 +1676,7 @@ static void only_rooms_that_are_open_are_listed(void **state)
     assert_false(listed(f, "r"));
     assert_int_equal(usher_room_list(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 2); /* as of that time */
-    usher_reply_done(&r);
+    usher_result_done(&r);
     same(f, "close r"); /* which looks, and it is gone */
     furnish(f, n);
     assert_true(listed(f, "r"));
@@ -1700,7 +1700,7 @@ static void only_rooms_that_are_open_are_listed(void **state)
                 r.of.room.rows[i].id.size > 4 && memcmp(r.of.room.rows[i].id.data, "room", 4) == 0;
         memcpy(after, r.of.room.name, sizeof after);
         created = r.of.room.created_ms;
-        usher_reply_done(&r);
+        usher_result_done(&r);
     } while (r.of.room.more && ++pages < 1000);
     assert_int_equal(found, (n + 2) / 3);
 }
@@ -1710,8 +1710,8 @@ static void only_rooms_that_are_open_are_listed(void **state)
 static enum usher_status on_entry(struct fixture *f, enum usher_verb verb, const char *room,
                                   const char *partition, uint64_t token)
 {
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     enum usher_status status;
 
     memset(&c, 0, sizeof c);
@@ -1728,21 +1728,21 @@ static enum usher_status on_entry(struct fixture *f, enum usher_verb verb, const
         c.given |= USHER_GIVEN_ROOMS_CREATED;
         c.arg.rooms.created_ms = f->now;
     }
-    (void)usher_execute(f->e, &c, &r, 1);
+    (void)usher_operate(f->e, &c, &r, 1);
     status = r.status;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     if (f->twin != NULL) {
-        (void)usher_execute(f->twin, &c, &r, 1);
+        (void)usher_operate(f->twin, &c, &r, 1);
         assert_int_equal(r.status, status);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return status;
 }
 
 static uint64_t entry_of(struct fixture *f, const char *room, char partition[8])
 {
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
 
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOMS_FIND;
@@ -1752,9 +1752,9 @@ static uint64_t entry_of(struct fixture *f, const char *room, char partition[8])
 
         (void)snprintf(partition, 8, "p%02u", p);
         c.scope = text(partition);
-        (void)usher_execute(f->e, &c, &r, 1);
+        (void)usher_operate(f->e, &c, &r, 1);
         token = r.status == USHER_OK ? r.of.rooms.rows->token : 0;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (token != 0)
             return token;
     }
@@ -1825,12 +1825,12 @@ static void the_index_of_rooms_is_checked_and_mended(void **state)
         assert_int_equal(on_entry(f, USHER_ROOMS_DROP, "r", partition, token), USHER_OK);
         check_finds(f, USHER_CHECK_REPAIR, 1, lost);
         for (int i = 0; i < 100 && items(f) > 0; i++, f->now += 60000) {
-            struct usher_reply r;
+            struct usher_result r;
 
             for (int k = 0; k < 2 && (k == 0 || f->twin != NULL); k++) {
                 assert_int_equal(
                     usher_room_patrol(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r), USHER_OK);
-                usher_reply_done(&r);
+                usher_result_done(&r);
             }
         }
         assert_int_equal(items(f), 0);
@@ -1842,7 +1842,7 @@ static void the_index_of_rooms_is_checked_and_mended(void **state)
 static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsigned *visits,
                      int64_t every, int64_t lease)
 {
-    struct usher_reply a, b;
+    struct usher_result a, b;
     size_t n;
 
     assert_int_equal(usher_room_patrol(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
@@ -1859,8 +1859,8 @@ static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsign
         if (sscanf(name, "room%d", &k) == 1)
             visits[k]++;
     }
-    usher_reply_done(&a);
-    usher_reply_done(&b);
+    usher_result_done(&a);
+    usher_result_done(&b);
     return n;
 }
 
@@ -1922,7 +1922,7 @@ static void patrol_round(struct fixture *f, int workers, int dead, size_t batch,
         any = false;
         for (int w = 0; w < workers; w++) {
             char name[24];
-            struct usher_reply r;
+            struct usher_result r;
 
             if (w == dead)
                 continue;
@@ -1939,7 +1939,7 @@ static void patrol_round(struct fixture *f, int workers, int dead, size_t batch,
             }
             share[w] += r.of.room.n_rows;
             any = any || r.of.room.n_rows > 0;
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
     }
 }
@@ -1947,8 +1947,8 @@ static void patrol_round(struct fixture *f, int workers, int dead, size_t batch,
 static void open_many(struct fixture *f, int n)
 {
     enum { BATCH = 250 };
-    static struct usher_command c[BATCH];
-    static struct usher_reply r[BATCH];
+    static struct usher_operation c[BATCH];
+    static struct usher_result r[BATCH];
     char names[BATCH][24];
 
     for (int from = 0; from < n; from += BATCH) {
@@ -1960,9 +1960,9 @@ static void open_many(struct fixture *f, int n)
             c[i].verb = USHER_ROOM_OPEN;
             c[i].scope = text(names[i]);
         }
-        assert_int_equal(usher_execute(f->e, c, r, (size_t)k), USHER_OK);
+        assert_int_equal(usher_operate(f->e, c, r, (size_t)k), USHER_OK);
         for (int i = 0; i < k; i++)
-            usher_reply_done(&r[i]);
+            usher_result_done(&r[i]);
     }
 }
 
@@ -1999,12 +1999,12 @@ static void any_number_of_workers_share_very_many_rooms(void **state)
         memset(share, 0, sizeof share);
         {
             char name[24];
-            struct usher_reply r;
+            struct usher_result r;
 
             (void)snprintf(name, sizeof name, "worker-%d", w - 1);
             assert_int_equal(usher_room_patrol(f->e, name, 50, 60000, 30000, -1, &r), USHER_OK);
             taken = r.of.room.n_rows;
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         assert_int_equal(taken, 50);
         patrol_round(f, w, w - 1, 500, visits, share);
@@ -2022,8 +2022,8 @@ static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **s
 {
     struct fixture *f = *state;
     unsigned visits[4] = { 0 };
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
 
     ok(f, "open room0 linger=1000");
     ok(f, "open room1 ttl=1000 linger=1000");
@@ -2042,12 +2042,12 @@ static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **s
     c.scope = text("p07");
     c.arg.rooms.room = text("room3");
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(usher_execute(i == 0 ? f->e : f->twin, &c, &r, 1), USHER_OK);
-        usher_reply_done(&r);
+        assert_int_equal(usher_operate(i == 0 ? f->e : f->twin, &c, &r, 1), USHER_OK);
+        usher_result_done(&r);
     }
     assert_int_equal(usher_room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     same_index(f);
 }
 
@@ -2215,8 +2215,8 @@ static void heard_at(struct fixture *f, int at, struct words w[2], const char *w
 static void same_then_join(struct fixture *f, const char *who)
 {
     struct usher_engine *e[2] = { f->e, f->twin };
-    struct usher_command c[2];
-    struct usher_reply r[2];
+    struct usher_operation c[2];
+    struct usher_result r[2];
     struct said said[2];
     char line[64];
 
@@ -2229,10 +2229,10 @@ static void same_then_join(struct fixture *f, const char *who)
         c[i].now_ms = f->now;
     }
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(usher_execute(e[i], c, r, 2), USHER_OK);
+        assert_int_equal(usher_operate(e[i], c, r, 2), USHER_OK);
         assert_true(r[0].status == USHER_SAME && r[1].status == USHER_OK);
-        usher_reply_done(&r[0]);
-        usher_reply_done(&r[1]);
+        usher_result_done(&r[0]);
+        usher_result_done(&r[1]);
     }
 }
 
@@ -2505,17 +2505,17 @@ static void stores_agree_on_whatever_comes(void **state)
         uint64_t before = seed;
         char line[256];
         struct said s;
-        struct usher_reply r;
+        struct usher_result r;
 
         random_command(f, &seed, line);
         said_line(&s, USHER_ROOM, line);
-        usher_reply_done(&f->r);
-        assert_int_equal(usher_execute(f->e, &s.c, &f->r, 1), USHER_OK);
-        assert_int_equal(usher_execute(f->twin, &s.c, &r, 1), USHER_OK);
+        usher_result_done(&f->r);
+        assert_int_equal(usher_operate(f->e, &s.c, &f->r, 1), USHER_OK);
+        assert_int_equal(usher_operate(f->twin, &s.c, &r, 1), USHER_OK);
         if (f->r.status != r.status || f->r.version != r.version)
             print_error("step %ld, seed %" PRIu64 ": %s\n", i, before, line);
         same_answers(f, &s.c, &f->r, &r);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         changed += f->r.status == USHER_OK;
         if (here.n != there.n || memcmp(here.version, there.version, here.n * 8) != 0 ||
             memcmp(here.sum, there.sum, here.n) != 0)

@@ -37,7 +37,7 @@ struct fixture {
     struct usher_engine *e, *twin; /* twin NULL: told nothing */
     char url[BACKEND_URL_MAX];
     int64_t now;
-    struct usher_reply r; /* the last answer */
+    struct usher_result r; /* the last answer */
     char serial[USHER_SERIAL_TEXT_MAX + 1];
 };
 
@@ -65,7 +65,7 @@ static int tear_down(void **state)
 {
     struct fixture *f = *state;
 
-    usher_reply_done(&f->r);
+    usher_result_done(&f->r);
     audit(f->e);
     if (f->twin != NULL)
         audit(f->twin);
@@ -84,7 +84,7 @@ static void no_twin(struct fixture *f)
 /* ---- commands in words -------------------------------------------------------------- */
 
 /* All that a reply says, but for the epoch. */
-static size_t bytes_of(const struct usher_command *c, const struct usher_reply *r,
+static size_t bytes_of(const struct usher_operation *c, const struct usher_result *r,
                        unsigned char to[8192])
 {
     const struct usher__noun *noun = usher__noun(USHER_SERIAL);
@@ -108,18 +108,19 @@ static void digests_agree(struct fixture *f, const struct usher_text *scope)
     same_digest(f->e, f->twin, USHER_SERIAL, name);
 }
 
-static enum usher_status execute(struct fixture *f, const struct usher_command *c, const char *line)
+static enum usher_status execute(struct fixture *f, const struct usher_operation *c,
+                                 const char *line)
 {
     static unsigned char here[8192], there[8192];
-    struct usher_reply r;
+    struct usher_result r;
     size_t n;
     enum usher_status status;
 
-    usher_reply_done(&f->r);
-    status = usher_execute(f->e, c, &f->r, 1);
+    usher_result_done(&f->r);
+    status = usher_operate(f->e, c, &f->r, 1);
     assert_int_equal(status, f->r.status == USHER_LOST ? USHER_LOST : USHER_OK);
     if (f->twin != NULL) {
-        assert_int_equal(usher_execute(f->twin, c, &r, 1), status);
+        assert_int_equal(usher_operate(f->twin, c, &r, 1), status);
         n = bytes_of(c, &f->r, here);
         if (n != bytes_of(c, &r, there) || memcmp(here, there, n) != 0)
             fail_msg("%s: %s version %" PRIu64 " why %d count %" PRId64 " cur %" PRId64
@@ -129,7 +130,7 @@ static enum usher_status execute(struct fixture *f, const struct usher_command *
                      f->r.of.serial.count, f->r.of.serial.cur, f->r.of.serial.n_rows, f->r.message,
                      usher_status_word(r.status), r.version, (int)r.of.serial.why,
                      r.of.serial.count, r.of.serial.cur, r.of.serial.n_rows, r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (f->r.status < USHER_INVALID)
             digests_agree(f, &c->scope);
     }
@@ -1308,7 +1309,7 @@ static void *taker_run(void *payload)
     struct taker *t = payload;
 
     for (int i = 0; i < 100; i++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         if (usher_serial_take(t->e, "r", 1 + i % 7, NULL, &r) != USHER_OK)
             continue;
@@ -1316,7 +1317,7 @@ static void *taker_run(void *payload)
             t->first[t->ranges] = r.of.serial.rows[k].first;
             t->n[t->ranges++] = r.of.serial.rows[k].n;
         }
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return NULL;
 }

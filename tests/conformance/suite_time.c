@@ -77,32 +77,32 @@ static int tear_down(void **state)
 
 /* @line is done, with a reply for the caller to look at and to give back. */
 static enum usher_status line_to(struct fixture *f, enum usher_noun noun, const char *line,
-                                 struct usher_reply *r)
+                                 struct usher_result *r)
 {
     struct said s;
 
     said_line(&s, noun, line);
-    assert_int_equal(usher_execute(f->e, &s.c, r, 1), USHER_OK);
+    assert_int_equal(usher_operate(f->e, &s.c, r, 1), USHER_OK);
     return r->status;
 }
 
 static enum usher_status done(struct fixture *f, enum usher_noun noun, const char *line)
 {
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status = line_to(f, noun, line, &r);
 
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return status;
 }
 
 static void is_refused(struct fixture *f, enum usher_noun noun, const char *line)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     assert_int_equal(line_to(f, noun, line, &r), USHER_INVALID);
     assert_non_null(strstr(r.message, "now is "));
     assert_non_null(strstr(r.message, "ahead of the store's clock and may be"));
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* The digest holds the clock, the version and all deadlines. */
@@ -239,8 +239,8 @@ static void virtual_time_may_be_any(void **state)
 static void one_wrong_clock_in_a_batch_spoils_nobody_else(void **state)
 {
     struct fixture *f = *state;
-    struct usher_command c[BATCH];
-    struct usher_reply r[BATCH];
+    struct usher_operation c[BATCH];
+    struct usher_result r[BATCH];
     char names[BATCH][32], line[64];
     int64_t now = (int64_t)time(NULL) * 1000;
 
@@ -259,26 +259,26 @@ static void one_wrong_clock_in_a_batch_spoils_nobody_else(void **state)
         c[i].given = USHER_GIVEN_NOW;
         c[i].now_ms = i % 3 == 1 ? now + INT64_C(86400000) : now;
     }
-    assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+    assert_int_equal(usher_operate(f->e, c, r, BATCH), USHER_OK);
     for (int i = 0; i < BATCH; i++) {
         assert_int_equal(r[i].status, i % 3 == 1 ? USHER_INVALID : USHER_OK);
         c[i].verb = USHER_NUMBER_HANGUP;
         memset(&c[i].arg, 0, sizeof c[i].arg);
         (void)snprintf(names[i], sizeof names[i], "%s", i % 3 == 1 ? "n0" : r[i].of.number.number);
         c[i].arg.number.number = text(names[i]);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
     }
-    assert_int_equal(usher_execute(f->e, c, r, BATCH), USHER_OK);
+    assert_int_equal(usher_operate(f->e, c, r, BATCH), USHER_OK);
     for (int i = 0; i < BATCH; i++) {
         assert_int_equal(r[i].status, i % 3 == 1 ? USHER_INVALID : USHER_OK);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
     }
 }
 
 static void who_looks_at_a_room_does_not_move_its_clock(void **state)
 {
     struct fixture *f = *state;
-    struct usher_reply r;
+    struct usher_result r;
 
     engine_open(f, "clock=given", false);
     assert_int_equal(done(f, USHER_ROOM, "open r ttl=1000 now=1000"), USHER_OK);
@@ -288,10 +288,10 @@ static void who_looks_at_a_room_does_not_move_its_clock(void **state)
     assert_int_equal(done(f, USHER_ROOM, "join r bob now=3500"), USHER_OK);
     assert_int_equal(line_to(f, USHER_ROOM, "snapshot r now=4499", &r), USHER_OK);
     assert_int_equal(r.of.room.members, 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(line_to(f, USHER_ROOM, "snapshot r now=4500", &r), USHER_OK);
     assert_int_equal(r.of.room.members, 0);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* ---- when something ends by itself -------------------------------------------------------------
@@ -350,13 +350,13 @@ static void a_reply_says_when_something_ends_by_itself(void **state)
 
     engine_open(f, "clock=given", false);
     for (size_t i = 0; i < sizeof steps / sizeof *steps; i++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         (void)line_to(f, steps[i].noun, steps[i].line, &r);
         if (r.status != steps[i].status || r.due_ms != steps[i].due_ms)
             fail_msg("%s: %s (%s), due %lld, not %lld", steps[i].line, usher_status_word(r.status),
                      r.message, (long long)r.due_ms, (long long)steps[i].due_ms);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
 }
 
@@ -366,8 +366,8 @@ static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
     static const char *const owners[3] = { "ann", "bob", "cid" };
     static const int64_t leases[3] = { 900, 500, 700 }, due[3] = { 2900, 2500, 2500 };
     struct fixture *f = *state;
-    struct usher_command c[3];
-    struct usher_reply r[3];
+    struct usher_operation c[3];
+    struct usher_result r[3];
 
     engine_open(f, "clock=given", false);
     for (int i = 0; i < 3; i++) {
@@ -387,22 +387,22 @@ static void each_reply_of_a_batch_says_what_is_due_after_it(void **state)
         c[i].given = USHER_GIVEN_NOW | USHER_GIVEN_LEASE;
         c[i].now_ms = 2000;
     }
-    assert_int_equal(usher_execute(f->e, c, r, 3), USHER_OK);
+    assert_int_equal(usher_operate(f->e, c, r, 3), USHER_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(r[i].status, USHER_OK);
         assert_true(r[i].due_ms == due[i]);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
         c[i].verb = USHER_NUMBER_HANGUP;
         memset(&c[i].arg, 0, sizeof c[i].arg);
         c[i].arg.number.number = text((const char *const[]){ "0", "1", "2" }[i]);
         c[i].given = USHER_GIVEN_NOW;
         c[i].now_ms = 2100;
     }
-    assert_int_equal(usher_execute(f->e, c, r, 3), USHER_OK);
+    assert_int_equal(usher_operate(f->e, c, r, 3), USHER_OK);
     for (int i = 0; i < 3; i++) {
         assert_int_equal(r[i].status, USHER_OK);
         assert_true(r[i].due_ms == 2500);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
     }
 }
 

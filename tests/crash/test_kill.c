@@ -123,8 +123,8 @@ static void live(const char *url, struct diary *d, uint64_t seed)
         _exit(1);
     for (unsigned done = 0; done + BATCH <= NOTES;) {
         struct line lines[BATCH];
-        struct usher_command commands[BATCH];
-        struct usher_reply replies[BATCH];
+        struct usher_operation commands[BATCH];
+        struct usher_result replies[BATCH];
         unsigned n = 1 + chatter_below(&random, BATCH);
 
         for (unsigned i = 0; i < n; i++) {
@@ -133,13 +133,13 @@ static void live(const char *url, struct diary *d, uint64_t seed)
             commands[i] = lines[i].c;
         }
         atomic_store(&d->begun, done + n);
-        if (usher_execute(e, commands, replies, n) != USHER_OK)
+        if (usher_operate(e, commands, replies, n) != USHER_OK)
             _exit(0); /* some of them may have been applied */
         for (unsigned i = 0; i < n; i++) {
             d->notes[done + i].status = replies[i].status;
             d->notes[done + i].version = replies[i].version;
             chatter_learn(&d->known, &commands[i], &replies[i]);
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
             line_done(&lines[i]);
         }
         done += n;
@@ -165,16 +165,16 @@ static void tell(struct usher_engine *e, const char *text, enum usher_status *re
                  uint64_t *ret_version)
 {
     struct line line;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     line_read(&line, text);
-    status = usher_execute(e, &line.c, &reply, 1);
+    status = usher_operate(e, &line.c, &reply, 1);
     if (status != USHER_OK && status != USHER_LOST)
         fail_msg("%s: %s", text, reply.message);
     *ret_status = reply.status;
     *ret_version = reply.version;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     line_done(&line);
 }
 
@@ -204,17 +204,17 @@ static void close_whole(struct usher_engine *e, unsigned scope, const char *at)
 {
     char text[128];
     struct line line;
-    struct usher_reply reply;
+    struct usher_result reply;
     bool closing = true;
 
     for (unsigned i = 0; closing; i++) {
         (void)snprintf(text, sizeof text, "room %s %s %.*s", i == 0 ? "close" : "sweep",
                        chatter_scopes[scope].name, (int)strcspn(at, " "), at);
         line_read(&line, text);
-        if (usher_execute(e, &line.c, &reply, 1) != USHER_OK || i == 10000)
+        if (usher_operate(e, &line.c, &reply, 1) != USHER_OK || i == 10000)
             fail_msg("%s: %s", text, reply.message);
         closing = reply.of.room.state == USHER_ROOM_STATE_CLOSING;
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         line_done(&line);
     }
 }
@@ -250,13 +250,13 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
                                          [USHER_ID] = "show" };
     enum usher_noun noun = chatter_scopes[scope].noun;
     char text[128], digest[33];
-    struct usher_reply reply;
+    struct usher_result reply;
     struct line line;
 
     (void)snprintf(text, sizeof text, "%s %s %s", usher_noun_word(noun), looks[noun],
                    chatter_scopes[scope].name);
     line_read(&line, text);
-    (void)usher_execute(e, &line.c, &reply, 1);
+    (void)usher_operate(e, &line.c, &reply, 1);
     print_error("%s: %s: %s, version %" PRIu64 ", epoch %" PRIx64, which, text,
                 usher_status_word(reply.status), reply.version, reply.epoch);
     if (noun == USHER_ROOM) {
@@ -266,7 +266,7 @@ static void describe(const char *which, struct usher_engine *e, unsigned scope)
                         (int)reply.of.room.rows[i].id.size, reply.of.room.rows[i].id.data);
     }
     print_error("\n");
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     line_done(&line);
     digest_of(e, scope, digest);
     print_error("digest %s\n", digest);

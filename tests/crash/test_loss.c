@@ -131,11 +131,11 @@ static bool is_gone(struct world *w, enum usher_status status)
 
 static void must(struct world *w, struct usher_engine *e, const char *text)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (!USHER_IS_DONE(line_execute(e, &r, "%s", text)))
         wrong(w, "%s: %s (%s)\n", text, usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static struct usher_engine *opened(struct world *w)
@@ -170,12 +170,12 @@ static void wake_clients(struct world *w)
 {
     for (unsigned i = 0; i < CLIENTS; i++) {
         enum usher_status status;
-        struct usher_reply r;
+        struct usher_result r;
         int tries = 0;
 
         do {
             status = line_execute(client(w, i), &r, "number stats p");
-            usher_reply_done(&r);
+            usher_result_done(&r);
         } while (status != USHER_OK && ++tries < 20);
         if (status != USHER_OK)
             wrong(w, "client %u finds no store\n", i);
@@ -207,12 +207,12 @@ static void look(struct world *w)
     struct usher_engine *e = opened(w);
 
     for (unsigned k = 0; k < KINDS; k++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         if (line_execute(e, &r, "%s", looks[k]) != USHER_OK)
             wrong(w, "%s: %s (%s)\n", looks[k], usher_status_word(r.status), r.message);
         w->survived[k] = r.version;
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     w->looked = true;
     usher_close(e);
@@ -240,7 +240,7 @@ static void take(struct world *w, unsigned i)
 {
     struct usher_engine *e = client(w, i);
     enum kind kind = (enum kind)rnd(w, KINDS);
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status;
     char id[32];
 
@@ -280,7 +280,7 @@ static void take(struct world *w, unsigned i)
             note(w, i, LOGIN, r.version, "");
             (void)snprintf(w->thing[w->n - 1].id, sizeof w->thing->id, "%" PRIu64 ".1",
                            r.of.queue.login);
-            usher_reply_done(&r);
+            usher_result_done(&r);
             status =
                 line_execute(e, &r, "queue apply desk u-%s", id); /* it is free, so he gets it */
             /* the room is there from then on */
@@ -292,7 +292,7 @@ static void take(struct world *w, unsigned i)
     }
     if (status != USHER_OK && status != USHER_EMPTY && !is_gone(w, status))
         wrong(w, "client %u: %s (%s)\n", i, usher_status_word(status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* Show @t.  @again: so that it can be shown again; MISSING: it cannot. */
@@ -300,7 +300,7 @@ static enum usher_status show(struct world *w, const struct thing *t, bool again
 {
     struct usher_engine *e = client(w, t->client);
     enum usher_status status = USHER_MISSING;
-    struct usher_reply r;
+    struct usher_result r;
 
     memset(&r, 0, sizeof r);
     if (t->kind == ROOM)
@@ -318,13 +318,13 @@ static enum usher_status show(struct world *w, const struct thing *t, bool again
         status = line_execute(e, &r, "queue finish desk %s", t->id);
     if (status >= USHER_INVALID && status != USHER_LOST && !is_gone(w, status))
         wrong(w, "%s is shown: %s (%s)\n", t->id, usher_status_word(status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return status;
 }
 
 static void give_back(struct world *w, struct thing *t)
 {
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status;
 
     if (t->kind == NUMBER) {
@@ -332,7 +332,7 @@ static void give_back(struct world *w, struct thing *t)
                               t->token);
         if (status != USHER_OK && !is_gone(w, status))
             wrong(w, "%s is hung up: %s (%s)\n", t->id, usher_status_word(status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     } else if (t->kind == BILL) {
         if (show(w, t, false) != USHER_OK && !w->gone)
             wrong(w, "%s is not confirmed\n", t->id);
@@ -426,7 +426,7 @@ static void take_back(struct world *w)
 {
     struct usher_engine *e = w->client[0];
     size_t begin_at = (size_t)rnd(w, w->n), n = 0;
-    struct usher_reply r;
+    struct usher_result r;
 
     for (size_t i = 0; i < w->n; i++) {
         struct thing *t = &w->thing[(begin_at + i) % w->n];
@@ -445,11 +445,11 @@ static void take_back(struct world *w)
             t->branch = 1;
             n++;
         }
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     if (line_execute(e, &r, "number list p node=m") != USHER_OK || r.of.number.n_rows != n)
         wrong(w, "of %zu numbers taken back %zu are of their node\n", n, r.of.number.n_rows);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     w->back += n;
 }
 
@@ -821,12 +821,12 @@ static void nothing_to_be_had(struct world *w, unsigned i)
     options.timeout_ms = 500;
     for (int tries = 0; tries < 20 && status == USHER_UNKNOWN; tries++) {
         struct usher_engine *e = NULL;
-        struct usher_reply r;
+        struct usher_result r;
 
         status = usher_open(w->url, &options, &e);
         if (status == USHER_OK) {
             status = line_execute(e, &r, "number call p owner=nobody");
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         usher_close(e);
     }

@@ -254,7 +254,7 @@ static unsigned char *seen;
 
 static int64_t taken(struct usher_engine *e, const char *rule, int64_t n)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t count;
     enum usher_status status = usher_serial_take(e, rule, n, NULL, &r);
 
@@ -269,7 +269,7 @@ static int64_t taken(struct usher_engine *e, const char *rule, int64_t n)
                 fail_msg("serial %" PRId64 " came twice", number);
         }
     count = r.of.serial.count;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return count;
 }
 
@@ -637,8 +637,8 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
                              USHER_OK);
         }
         for (int i = 1; i <= 3; i++) {
-            struct usher_command c;
-            struct usher_reply r;
+            struct usher_operation c;
+            struct usher_result r;
             char serial[USHER_SERIAL_TEXT_MAX + 1], want[64];
 
             memset(&c, 0, sizeof c);
@@ -646,12 +646,12 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
             c.scope = text("d");
             c.given = USHER_GIVEN_NOW;
             c.now_ms = (47485 + i) * day; /* 2100-01-04 and on */
-            assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+            assert_int_equal(usher_operate(e, &c, &r, 1), USHER_OK);
             assert_int_equal(r.status, USHER_OK);
             (void)usher_serial_text(&r, 0, serial, sizeof serial);
             (void)snprintf(want, sizeof want, "210001%02d-%d", 4 + i, lost * 1001 + 1);
             assert_string_equal(serial, want);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         usher_close(e);
     }
@@ -667,7 +667,7 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
     struct usher_authority *a;
     struct usher_serial_stock stock;
     struct usher_engine *e, *later;
-    struct usher_reply r;
+    struct usher_result r;
     int64_t max;
 
     (void)state;
@@ -752,7 +752,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
     form.start = 1;
     for (int i = 0; i < 10; i++) {
         char authority[256], url[REDIS_URL_MAX];
-        struct usher_reply r;
+        struct usher_result r;
         int64_t first = 0;
 
         dated = form;
@@ -814,7 +814,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
             fail_msg("case %d: %" PRId64 " instead of at least %" PRId64 " (%s)", i,
                      r.of.serial.n_rows == 1 ? r.of.serial.rows->first : -1, first,
                      usher_message());
-        usher_reply_done(&r);
+        usher_result_done(&r);
         no_faults(e);
         usher_close(e);
     }
@@ -826,7 +826,7 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
     char authority[256], url[REDIS_URL_MAX];
     struct usher_serial_form form;
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
@@ -852,7 +852,7 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
         assert_int_equal(usher_serial_setmax(e, name, 5000, NULL), USHER_OK);
         assert_int_equal(usher_serial_take(e, name, 1, NULL, &r), USHER_OK);
         assert_true(r.of.serial.rows->first > 1000); /* which were granted before the loss */
-        usher_reply_done(&r);
+        usher_result_done(&r);
         no_faults(e);
         usher_close(e);
     }
@@ -864,7 +864,7 @@ static void a_lost_rule_is_compared_before_its_period_changes(void **state)
     char authority[256], url[REDIS_URL_MAX];
     struct usher_serial_form form;
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
@@ -905,8 +905,8 @@ static void a_lost_rule_is_made_again_before_a_default_one(void **state)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e;
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
 
     (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
@@ -920,16 +920,16 @@ static void a_lost_rule_is_made_again_before_a_default_one(void **state)
     memset(&c, 0, sizeof c);
     c.verb = USHER_SERIAL_RULE;
     c.scope = text("r");
-    assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+    assert_int_equal(usher_operate(e, &c, &r, 1), USHER_OK);
     assert_int_equal(r.status, USHER_OK);
     assert_int_equal(r.of.serial.of.settings.critical, 20);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     c.scope = text("new");
-    assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+    assert_int_equal(usher_operate(e, &c, &r, 1), USHER_OK);
     assert_int_equal(r.status, USHER_OK);
     assert_int_equal(r.of.serial.of.settings.critical, 0);
     assert_int_equal(r.of.serial.of.settings.authority, 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     no_faults(e);
     usher_close(e);
 }
@@ -1056,7 +1056,7 @@ static void the_journal_is_in_order_over_losses(void **state)
     char authority[256];
     struct usher_serial_form form;
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
     struct life life;
 
     (void)state;
@@ -1071,15 +1071,15 @@ static void the_journal_is_in_order_over_losses(void **state)
             assert_int_equal(
                 usher_serial_take(e, "i", k == 0 && i == 0 ? 2 : 1, k == 0 ? "a" : "b", &r),
                 USHER_OK);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         if (i == 1) { /* another epoch, and the first answer again */
             assert_int_equal(usher_serial_setmaxcur(e, "i", 2000), USHER_OK);
             assert_int_equal(usher_serial_take(e, "i", 1, "b", &r), USHER_OK);
             assert_true(r.repeated);
-            usher_reply_done(&r);
+            usher_result_done(&r);
             assert_int_equal(usher_serial_take(e, "i", 1, NULL, &r), USHER_OK);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         memset(&life, 0, sizeof life);
         assert_int_equal(usher_serial_journal(e, "i", 0, 0, told_add, &life), USHER_OK);
@@ -1125,7 +1125,7 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
         struct usher_serial_form form;
         struct usher_authority *a;
         struct usher_engine *e;
-        struct usher_reply r;
+        struct usher_result r;
         struct life life;
         const struct {
             enum usher_verb verb;
@@ -1150,7 +1150,7 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
         form.reset = USHER_SERIAL_RESET_DAY;
         form.lease_ms = 3600000;
         for (size_t k = 0; k <= sizeof steps / sizeof *steps; k++) {
-            struct usher_command c;
+            struct usher_operation c;
 
             memset(&c, 0, sizeof c);
             c.scope = text("i");
@@ -1175,11 +1175,11 @@ static void the_journal_tells_of_reservations_that_ended_by_themselves(void **st
                     c.given |= USHER_GIVEN_SERIAL_TOKEN;
                 }
             }
-            assert_int_equal(usher_execute(e, &c, &r, 1), USHER_OK);
+            assert_int_equal(usher_operate(e, &c, &r, 1), USHER_OK);
             assert_int_equal(r.status, c.verb == USHER_SERIAL_TAKE      ? USHER_REFUSED
                                        : c.verb == USHER_SERIAL_CONFIRM ? USHER_INVALID
                                                                         : USHER_OK);
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         no_faults(e);
         usher_close(e);
@@ -1269,12 +1269,12 @@ static void take_until_killed(const char *url, const char *authority, unsigned d
         _exit(1);
     for (int i = 0; i < 1000; i++) {
         struct usher_id_range range;
-        struct usher_reply r;
+        struct usher_result r;
 
         if (usher_serial_take(e, "r", 400, NULL, &r) != USHER_OK)
             _exit(2);
         told[0] = r.of.serial.rows[0].first + 399;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
             _exit(3);
         if (usher_id_next(e, "i", 40, NULL, &range) != USHER_OK)
@@ -1326,12 +1326,12 @@ static void a_process_killed_between_authority_and_store_repeats_nothing(void **
             e = engine_with(urls[i], authority);
             {
                 struct usher_id_range range;
-                struct usher_reply r;
+                struct usher_result r;
 
                 assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_OK);
                 assert_true(r.of.serial.rows[0].first > highest[0]);
                 highest[0] = r.of.serial.rows[0].first;
-                usher_reply_done(&r);
+                usher_result_done(&r);
                 assert_int_equal(usher_id_next(e, "i", 1, NULL, &range), USHER_OK);
                 assert_true(range.first > highest[1]);
                 highest[1] = range.first;
@@ -1346,7 +1346,7 @@ static void a_deleted_rule_does_not_come_back(void **state)
 {
     char authority[256];
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());

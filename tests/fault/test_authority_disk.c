@@ -66,7 +66,7 @@ static bool make(struct usher_engine *e, struct given *g)
 static void take(struct usher_engine *e, struct given *g)
 {
     struct usher_id_range range = { .first = -1 };
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status = usher_serial_take(e, "r", 600, NULL, &r);
 
     if (status == USHER_OK) {
@@ -74,7 +74,7 @@ static void take(struct usher_engine *e, struct given *g)
         if (r.of.serial.rows[0].first <= g->serial)
             fail_msg("serial %" PRId64 " behind %" PRId64, r.of.serial.rows[0].first, g->serial);
         g->serial = r.of.serial.rows[0].first + r.of.serial.rows[0].n - 1;
-        usher_reply_done(&r);
+        usher_result_done(&r);
     } else {
         assert_true(is_failure(status) || status == USHER_MISSING);
         g->failures++;

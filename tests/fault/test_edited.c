@@ -289,14 +289,14 @@ static void nothing_runs_on(const char *line)
 static void line_do(struct usher_engine *e, const char *text, bool must)
 {
     int64_t began = clock_ms();
-    struct usher_reply r;
+    struct usher_result r;
     struct line l;
     char line[256];
 
     (void)snprintf(line, sizeof line, "%s%s", text,
                    strstr(text, " now=") != NULL ? "" : " now=" NOW);
     line_read(&l, line);
-    if (usher_execute(e, &l.c, &r, 1) == USHER_INVALID) {
+    if (usher_operate(e, &l.c, &r, 1) == USHER_INVALID) {
         fail_msg("%s: %s", line, usher_message());
     } else {
         char *answer = line_answer(&l.c, &r); /* whatever is in it can be printed */
@@ -305,7 +305,7 @@ static void line_do(struct usher_engine *e, const char *text, bool must)
             fail_msg("%s: %s", line, answer);
         free(answer);
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_done(&l);
     nothing_runs_on(line);
     if (clock_ms() - began > PATIENCE_MS)
@@ -644,7 +644,7 @@ static void an_edit_is_named_as_damage(void **state)
         return;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e;
-        struct usher_reply r;
+        struct usher_result r;
         struct line l;
         sqlite3 *db = NULL;
         char line[128];
@@ -659,13 +659,13 @@ static void an_edit_is_named_as_damage(void **state)
         assert_non_null(e);
         (void)snprintf(line, sizeof line, "%s now=" NOW, edits[i].line);
         line_read(&l, line);
-        assert_int_not_equal(usher_execute(e, &l.c, &r, 1), USHER_INVALID);
+        assert_int_not_equal(usher_operate(e, &l.c, &r, 1), USHER_INVALID);
         if (edits[i].what != NULL &&
             (r.status != USHER_UNAVAILABLE ||
              (strstr(r.message, "damaged") == NULL && strstr(r.message, "corrupt") == NULL) ||
              strstr(r.message, edits[i].what) == NULL))
             fail_msg("%s; %s: %s, %s", edits[i].sql, line, usher_status_word(r.status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         line_done(&l);
         if (usher_audit(e, NULL, NULL, &faults) == USHER_OK)
             assert_true(faults > 0);
@@ -855,7 +855,7 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
     (void)state;
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
         struct usher_engine *e;
-        struct usher_reply r;
+        struct usher_result r;
         struct line l;
         redisReply *record, *after_it;
         char line[128];
@@ -873,12 +873,12 @@ static void a_number_in_a_key_that_cannot_be_is_damage(void **state)
         assert_non_null(e);
         (void)snprintf(line, sizeof line, "%s now=" NOW, edits[i].line);
         line_read(&l, line);
-        (void)usher_execute(e, &l.c, &r, 1);
+        (void)usher_operate(e, &l.c, &r, 1);
         if (r.status < USHER_UNAVAILABLE || strstr(r.message, "damaged") == NULL)
             fail_msg("%s, %s at %zu: %s, %s", line, edits[i].field, edits[i].at,
                      usher_status_word(r.status), r.message);
         nothing_runs_on(line);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         line_done(&l);
         after_it = asked("HGET %s %s", edits[i].key, edits[i].field);
         assert_int_equal(after_it->len, record->len);

@@ -131,10 +131,11 @@ static void event_make(struct history *h, struct event *e, const struct chatter 
 /* The answer as it is kept, but for why something is refused, which models do not say.  Heartbeats
  * make no version, so that of two reads at one version either may have been before: what they would
  * show of one, the deadline, is left out of them. */
-static void keep_answer(char to[ANSWER], const struct usher_command *c, const struct usher_reply *r)
+static void keep_answer(char to[ANSWER], const struct usher_operation *c,
+                        const struct usher_result *r)
 {
     static const char key[] = "\"until\":";
-    struct usher_reply copy = *r;
+    struct usher_result copy = *r;
     char *answer, *at;
 
     if (copy.status < USHER_INVALID)
@@ -156,14 +157,14 @@ static void keep_answer(char to[ANSWER], const struct usher_command *c, const st
 static bool event_execute(struct usher_engine *engine, struct event *e, struct chatter *known)
 {
     struct line line;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     line_read(&line, e->line);
     e->verb = line.c.verb;
-    e->again = (usher_command_flags(&line.c) & USHER_COMMAND_REPEATABLE) != 0;
+    e->again = (usher_operation_flags(&line.c) & USHER_OPERATION_REPEATABLE) != 0;
     e->began_ns = clock_ns();
     atomic_store(&e->done, BEGUN);
-    (void)usher_execute(engine, &line.c, &reply, 1);
+    (void)usher_operate(engine, &line.c, &reply, 1);
     if (reply.status == USHER_UNKNOWN || reply.status == USHER_UNAVAILABLE) {
         line_done(&line);
         return false;
@@ -173,7 +174,7 @@ static bool event_execute(struct usher_engine *engine, struct event *e, struct c
     e->status = reply.status;
     e->version = reply.version;
     chatter_learn(known, &line.c, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     line_done(&line);
     atomic_store(&e->done, ENDED);
     return true;
@@ -326,20 +327,20 @@ static uint64_t state_execute(const struct replay *r, void *state, const char *t
                               char answer[ANSWER])
 {
     struct line line;
-    struct usher_reply reply;
+    struct usher_result reply;
     uint64_t version;
 
     line_read(&line, text);
     if (r->model != NULL)
         r->model->execute(state, &line.c, &reply);
     else
-        (void)usher_execute(state, &line.c, &reply, 1);
+        (void)usher_operate(state, &line.c, &reply, 1);
     version = reply.version;
     keep_answer(answer, &line.c, &reply);
     if (r->model != NULL)
         r->model->reply_done(&reply);
     else
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     line_done(&line);
     return version;
 }

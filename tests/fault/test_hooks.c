@@ -172,7 +172,7 @@ static int64_t clock_of(void *payload)
 static unsigned long failures; /* of the allocators that fail */
 static unsigned answered[STORES_MAX + 1][NOUNS][64][USHER_NOMEM + 1];
 
-static void given(struct world *w, const struct usher_command *c, const struct usher_reply *r)
+static void given(struct world *w, const struct usher_operation *c, const struct usher_result *r)
 {
     unsigned store = 0;
 
@@ -185,10 +185,10 @@ static void given(struct world *w, const struct usher_command *c, const struct u
 /* Commands of @n, on @e. */
 static void give(struct world *w, struct usher_engine *e, struct babbled *list, size_t n)
 {
-    static struct usher_command commands[BATCH_MAX];
-    static struct usher_reply replies[BATCH_MAX];
+    static struct usher_operation commands[BATCH_MAX];
+    static struct usher_result replies[BATCH_MAX];
     static bool busy; /* a watcher has its own */
-    struct usher_reply one;
+    struct usher_result one;
     bool nested = busy;
 
     if (nested)
@@ -196,10 +196,10 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
     busy = true;
     if (nested) {
         babble_resolve(&list[0], &w->ear);
-        assert_int_not_equal(usher_execute(e, &list[0].c, &one, 1), USHER_INVALID);
+        assert_int_not_equal(usher_operate(e, &list[0].c, &one, 1), USHER_INVALID);
         babble_listen(&w->ear, &list[0].c, &one);
         w->hooks.read += hooks_read_reply(&list[0].c, &one);
-        usher_reply_done(&one);
+        usher_result_done(&one);
         w->commands += list[0].c.verb >> 8 != USHER_ROOMS;
         return;
     }
@@ -211,8 +211,8 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
             (void)fputc('\n', stderr);
         }
     }
-    if (usher_execute(e, commands, replies, n) == USHER_INVALID)
-        fail_msg("usher_execute: %s", usher_message());
+    if (usher_operate(e, commands, replies, n) == USHER_INVALID)
+        fail_msg("usher_operate: %s", usher_message());
     for (size_t i = 0; i < n; i++) {
         babble_listen(&w->ear, &commands[i], &replies[i]);
         babble_learn(w->b, &commands[i], &replies[i]);
@@ -224,7 +224,7 @@ static void give(struct world *w, struct usher_engine *e, struct babbled *list, 
             gen_print(stderr, &commands[i]);
             fail_msg("\n%s: %s", usher_status_word(replies[i].status), replies[i].message);
         }
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
         w->commands += (unsigned)commands[i].verb >> 8 != USHER_ROOMS; /* not traced */
     }
     busy = false;
@@ -428,7 +428,7 @@ static void others(struct world *w)
     struct usher_engine *e = w->second != NULL && rng_chance(&w->rng, 40) ? w->second : w->e;
     enum usher_noun noun = (enum usher_noun)(1 + rng_below(&w->rng, NOUNS - 2));
     const char *scope = babble_scope(noun, (unsigned)rng_below(&w->rng, BABBLE_SCOPES));
-    struct usher_reply r;
+    struct usher_result r;
     char digest[33];
     uint64_t epoch, version;
 
@@ -482,7 +482,7 @@ static void others(struct world *w)
         }
         return;
     }
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* The replica asks what it wants to know. */
@@ -490,7 +490,7 @@ static void replicas_ask(struct world *w)
 {
     for (unsigned i = 0; i < BABBLE_SCOPES; i++) {
         struct usher_replica_question q;
-        struct usher_reply r;
+        struct usher_result r;
 
         if (w->replicas[i] == NULL || usher_replica_missing(w->replicas[i]) == USHER_REPLICA_IGNORE)
             continue;
@@ -502,7 +502,7 @@ static void replicas_ask(struct world *w)
         else
             continue;
         (void)usher_replica_answer(w->replicas[i], q.ticket, &r);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
 }
 
@@ -775,7 +775,7 @@ static void an_argument_that_is_missing_is_named(void **state)
             for (unsigned i = 0; i < noun->n_verbs; i++) {
                 for (unsigned k = 0; k < noun->n_args; k++) {
                     const struct usher__arg *arg = &noun->args[k];
-                    struct usher_reply r;
+                    struct usher_result r;
                     char line[64];
 
                     if ((noun->verbs[i].order >> k & 1u) == 0)
@@ -786,7 +786,7 @@ static void an_argument_that_is_missing_is_named(void **state)
                     memset((char *)&c.c + arg->offset, 0,
                            arg->given != 0 ? sizeof(int64_t) : sizeof(struct usher_text));
                     c.c.given &= ~arg->given;
-                    assert_int_equal(usher_execute(e, &c.c, &r, 1), USHER_OK);
+                    assert_int_equal(usher_operate(e, &c.c, &r, 1), USHER_OK);
                     (void)snprintf(line, sizeof line, "%s is missing", arg->word);
                     if (r.status != USHER_INVALID || strcmp(r.message, line) != 0)
                         fail_msg("%s %s without %s: %s, %s", noun->word, noun->verbs[i].word,
@@ -841,8 +841,8 @@ static void intruding_log(void *payload, enum usher_log_level level, const char 
     intrude(payload);
 }
 
-static void intruding_trace(void *payload, const struct usher_command *c,
-                            const struct usher_reply *r)
+static void intruding_trace(void *payload, const struct usher_operation *c,
+                            const struct usher_result *r)
 {
     (void)c;
     (void)r;
@@ -1059,7 +1059,7 @@ static void sides_that_use_their_engine_are_told(void **state)
         struct usher_queue_seat seat;
         struct usher_id_range ids;
         struct usher_engine *e;
-        struct usher_reply r;
+        struct usher_result r;
         char url[STORE_URL_MAX];
         uint64_t faults;
 
@@ -1078,7 +1078,7 @@ static void sides_that_use_their_engine_are_told(void **state)
         i.e = e;
         assert_int_equal(usher_serial_rule(e, "q", USHER_GIVEN_SERIAL_AUTHORITY, &rule), USHER_OK);
         assert_int_equal(usher_serial_take(e, "q", 3, NULL, &r), USHER_OK);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_int_equal(usher_id_create(e, "d", USHER_GIVEN_ID_MANAGED, &settings), USHER_OK);
         assert_int_equal(usher_id_next(e, "d", 3, NULL, &ids), USHER_OK);
         assert_int_equal(usher_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
@@ -1086,7 +1086,7 @@ static void sides_that_use_their_engine_are_told(void **state)
         assert_int_equal(usher_queue_leave(e, "desk", "ann"), USHER_OK);
         (void)usher_queue_drain(e, "desk", NULL);
         assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_int_equal(usher_audit(e, intruding_fault, &i, &faults), USHER_OK);
         assert_int_equal(usher_serial_journal(e, "q", 0, 0, intruding_event, &i), USHER_OK);
         for (unsigned c = 0; c < CLOSES; c++)

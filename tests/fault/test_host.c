@@ -130,14 +130,14 @@ static void audit_is_clean(struct usher_engine *e)
 
 static uint64_t version_of(struct usher_engine *e, const char *pool)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     memset(&c, 0, sizeof c);
     c.verb = USHER_NUMBER_STATS;
     c.scope.data = pool;
     c.scope.size = strlen(pool);
-    if (usher_execute(e, &c, &reply, 1) != USHER_OK || reply.status != USHER_OK)
+    if (usher_operate(e, &c, &reply, 1) != USHER_OK || reply.status != USHER_OK)
         return 0;
     return reply.version;
 }
@@ -244,8 +244,8 @@ static enum usher_status do_bulk(struct world *w)
 
 static enum usher_status do_execute(struct world *w)
 {
-    static struct usher_command commands[MANY];
-    static struct usher_reply replies[MANY];
+    static struct usher_operation commands[MANY];
+    static struct usher_result replies[MANY];
     static char names[MANY][16];
     enum usher_status status;
 
@@ -258,7 +258,7 @@ static enum usher_status do_execute(struct world *w)
         commands[i].arg.number.number.data = names[i];
         commands[i].arg.number.number.size = strlen(names[i]);
     }
-    status = usher_execute(w->e, commands, replies, MANY);
+    status = usher_operate(w->e, commands, replies, MANY);
     for (size_t i = 0; i < MANY && status == USHER_OK; i++)
         status = replies[i].status;
     return status;
@@ -281,21 +281,21 @@ static enum usher_status do_renew(struct world *w)
 
 static enum usher_status do_show(struct world *w)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = usher_number_show(w->e, "p", "n1", &reply);
 
     if (status == USHER_OK)
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     return status;
 }
 
 static enum usher_status do_list(struct world *w)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, USHER_LIST_MAX, &reply);
 
     if (status == USHER_OK)
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     return status;
 }
 
@@ -517,18 +517,18 @@ static void like_the_model(struct usher_engine *e, struct gen *g)
 
     for (int i = 0; i < LOCALE_STEPS; i++) {
         struct gen_command gc;
-        struct usher_command c;
-        struct usher_reply a, b;
+        struct usher_operation c;
+        struct usher_result a, b;
 
         gen_next(g, &gc);
         c = gen_resolve(&gc, m);
         model_execute(m, &c, &a);
-        (void)usher_execute(e, &c, &b, 1);
+        (void)usher_operate(e, &c, &b, 1);
         if (a.status != b.status ||
             (a.status != USHER_INVALID && !replies_equal(c.verb, &a, &b, stderr)))
             fail_msg("step %d: model and store differ", i);
         model_reply_done(&a);
-        usher_reply_done(&b);
+        usher_result_done(&b);
     }
     model_close(m);
 }
@@ -630,7 +630,7 @@ static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **s
 {
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_reply show;
+    struct usher_result show;
 
     assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
     assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
@@ -638,7 +638,7 @@ static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **s
     assert_int_equal(usher_number_show(e, "p", "n1", &show), USHER_OK);
     assert_int_equal(show.of.number.state,
                      p->kind == MEMORY ? USHER_NUMBER_STATE_IDLE_UP : USHER_NUMBER_STATE_BUSY_UP);
-    usher_reply_done(&show);
+    usher_result_done(&show);
     assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
     audit_is_clean(e);
     usher_close(e);
@@ -927,8 +927,8 @@ static void *kill_when_stuck(void *payload)
 
 static void write_to_a_dying_server(const struct place *p, void *payload)
 {
-    static struct usher_command commands[200];
-    static struct usher_reply replies[200];
+    static struct usher_operation commands[200];
+    static struct usher_result replies[200];
     static char groups[GROUPS_SIZE];
     struct victim *v = payload;
     struct usher_options options = USHER_OPTIONS_INIT;
@@ -954,7 +954,7 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
     }
     MUST(kill(redis_server_pid(v->server), SIGSTOP) == 0);
     MUST(pthread_create(&thread, NULL, kill_when_stuck, v) == 0);
-    MUST(usher_execute(e, commands, replies, 200) == USHER_UNKNOWN);
+    MUST(usher_operate(e, commands, replies, 200) == USHER_UNKNOWN);
     MUST(pthread_join(thread, NULL) == 0);
     MUST(usher_number_add(e, "p", "n2", NULL) == USHER_UNAVAILABLE);
     usher_close(e);
@@ -1254,7 +1254,7 @@ static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
     struct usher_number_settings set = { .lease_ms = 1000 };
     struct usher_number_hold ann, bob, carl;
     struct usher_number_statistics stats;
-    struct usher_reply list;
+    struct usher_result list;
     uint64_t expired = 0;
 
     atomic_store(&fake_now, T0);
@@ -1282,7 +1282,7 @@ static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
         assert_int_equal(list.of.number.rows[i].calls_today, 1);
         assert_true(list.of.number.rows[i].used_ms == T0);
     }
-    usher_reply_done(&list);
+    usher_result_done(&list);
     assert_int_equal(usher_number_hangup(e, "p", "n2", bob.token, 100), USHER_OK);
     (void)call_of(e, "carl", USHER_EMPTY);
 
@@ -1777,8 +1777,8 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     struct usher_number_call_options o = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_settings set = { 0 };
     struct usher_number_hold hold = { .token = 1, .number = "n1" };
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     struct usher_watcher *watch;
     char digest[33], before[33], name[300];
     uint64_t faults;
@@ -1834,11 +1834,11 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     WRONG(usher_number_set(e, "p", 0xffffffff, &set));
     WRONG(usher_number_bulk(e, USHER_NUMBER_CALL, "p", NULL, 0, NULL, NULL));
     WRONG(usher_number_bulk(e, USHER_NUMBER_ADD, "p", NULL, 1, NULL, NULL));
-    WRONG(usher_execute(e, NULL, &reply, 1));
-    WRONG(usher_execute(e, &c, NULL, 1));
-    WRONG(usher_execute(e, &c, &reply, 0));
-    WRONG(usher_execute(e, &c, &reply, (size_t)USHER_BATCH_MAX + 1));
-    WRONG(usher_execute(NULL, &c, &reply, 1));
+    WRONG(usher_operate(e, NULL, &reply, 1));
+    WRONG(usher_operate(e, &c, NULL, 1));
+    WRONG(usher_operate(e, &c, &reply, 0));
+    WRONG(usher_operate(e, &c, &reply, (size_t)USHER_BATCH_MAX + 1));
+    WRONG(usher_operate(NULL, &c, &reply, 1));
     WRONG(usher_watch(e, USHER_NUMBER, NULL, NULL, NULL, &watch));
     WRONG(usher_watch(e, USHER_NUMBER, NULL, watcher, NULL, NULL));
     WRONG(usher_watch(e, (enum usher_noun)99, "p", watcher, NULL, &watch));
@@ -1851,17 +1851,17 @@ static void arguments_that_are_wrong_change_nothing(void **state)
 #undef WRONG
     usher_close(NULL);
     usher_unwatch(e, NULL);
-    usher_reply_done(NULL);
+    usher_result_done(NULL);
     /* a command of which every bit is set, and one with nothing in it */
-    assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
+    assert_int_equal(usher_operate(e, &c, &reply, 1), USHER_OK);
     assert_int_equal(reply.status, USHER_INVALID);
     c.verb = USHER_NUMBER_CALL;
     c.given = 0xffffffff;
-    assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
+    assert_int_equal(usher_operate(e, &c, &reply, 1), USHER_OK);
     assert_int_equal(reply.status, USHER_INVALID);
     for (unsigned verb = 0; verb < 0x400; verb++) {
         c.verb = (enum usher_verb)verb;
-        assert_int_equal(usher_execute(e, &c, &reply, 1), USHER_OK);
+        assert_int_equal(usher_operate(e, &c, &reply, 1), USHER_OK);
         assert_int_equal(reply.status, USHER_INVALID);
         assert_is_a_line(reply.message);
     }

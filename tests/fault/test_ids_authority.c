@@ -182,7 +182,7 @@ static void an_applications_own_tables_are_an_authority(void **state)
         }
         for (int k = 0; k < 3; k++) {
             struct usher_id_range r = { .first = -1 };
-            struct usher_reply reply;
+            struct usher_result reply;
             enum usher_status status = usher_id_next(e, "i", 1, NULL, &r);
 
             assert_int_equal(status, i < 19 ? USHER_OK : USHER_FULL);
@@ -192,7 +192,7 @@ static void an_applications_own_tables_are_an_authority(void **state)
             assert_int_equal(usher_serial_take(e, "r", 1, NULL, &reply), USHER_OK);
             assert_true(reply.of.serial.rows[0].first > serial);
             serial = reply.of.serial.rows[0].first;
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
         }
         assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
         assert_int_equal(faults, 0);

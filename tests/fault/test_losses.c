@@ -200,13 +200,13 @@ static void take_serials(struct client *c)
 {
     struct world *w = c->w;
     int64_t n = 1 + (int64_t)(next_random(&c->random) % SERIALS_MOST);
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status = usher_serial_take(w->e, "r", n, NULL, &r);
 
     if (status == USHER_OK) {
         for (size_t i = 0; i < r.of.serial.n_rows; i++)
             see(w, &w->serials, r.of.serial.rows[i].first, r.of.serial.rows[i].n, "serial");
-        usher_reply_done(&r);
+        usher_result_done(&r);
     } else if (status == USHER_UNKNOWN) {
         (void)atomic_fetch_add(&w->serials.unknown, n + AHEAD); /* the grant, perhaps */
     }

@@ -43,7 +43,7 @@ struct given {
 
 #define must(e, want, ...)                                                                     \
     do {                                                                                       \
-        struct usher_reply must_r;                                                             \
+        struct usher_result must_r;                                                            \
                                                                                                \
         line_execute(e, &must_r, __VA_ARGS__);                                                 \
         if (must_r.status != (want)) {                                                         \
@@ -51,7 +51,7 @@ struct given {
             fail_msg(": %s (%s), wanted %s", usher_status_word(must_r.status), must_r.message, \
                      usher_status_word(want));                                                 \
         }                                                                                      \
-        usher_reply_done(&must_r);                                                             \
+        usher_result_done(&must_r);                                                            \
     } while (0)
 
 static struct usher_engine *opened(const char *url)
@@ -78,32 +78,32 @@ static void begin(struct usher_engine *e)
 static void give(struct usher_engine *e, const char *who, struct given *g)
 {
     static unsigned sets;
-    struct usher_reply r;
+    struct usher_result r;
 
     line_execute(e, &r, "number call p owner=%s", who);
     assert_int_equal(r.status, USHER_OK);
     (void)snprintf(g->number, sizeof g->number, "%.15s", r.of.number.number);
     g->token = r.of.number.token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_execute(e, &r, "queue login desk %s", who);
     assert_int_equal(r.status, USHER_OK);
     g->login = r.of.queue.login;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     must(e, USHER_OK, "queue apply desk caller-of-%s", who);
     line_execute(e, &r, "serial reserve bill owner=%s lease=3600000", who);
     assert_int_equal(r.status, USHER_OK);
     g->bill = r.of.serial.rows[0].first;
     g->bill_token = r.of.serial.token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_execute(e, &r, "id next ids n=5");
     assert_int_equal(r.status, USHER_OK);
     g->id = r.of.id.first;
     g->id_token = r.of.id.token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_execute(e, &r, "room set lobby last %s-%u", who, ++sets);
     assert_int_equal(r.status, USHER_OK);
     g->room = r.version;
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 struct last_heard {
@@ -131,7 +131,7 @@ static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t ver
                       const char *subject, const char *format, ...)
 {
     const unsigned n = h->n;
-    struct usher_reply r;
+    struct usher_result r;
     char line[256];
     va_list ap;
 
@@ -150,7 +150,7 @@ static void told_lost(struct usher_engine *e, struct last_heard *h, uint64_t ver
     assert_true(h->notice.before == r.version);
     assert_true(h->notice.token == (strstr(line, "token=") != NULL ? version : 0));
     assert_string_equal(h->subject, subject);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* @bill_is_anothers: else its serial would be taken back. */
@@ -213,7 +213,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
 {
     struct usher_number_hold hold = { .token = bob->token }, again;
     struct usher_number_call_options options = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_reply r;
+    struct usher_result r;
     uint64_t n;
 
     (void)snprintf(hold.number, sizeof hold.number, "%s", bob->number);
@@ -225,7 +225,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     line_execute(e, &r, "number show p %s", bob->number);
     assert_int_equal(r.of.number.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(r.of.number.token == hold.token);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     /* the answer was lost as well: asked again by what he had before */
     again = hold;
     again.token = bob->token;
@@ -236,7 +236,7 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     assert_int_equal(usher_number_list_node(e, "p", "pbx1", NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.number.n_rows, 1);
     assert_true(r.of.number.rows[0].token == hold.token);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_number_renew_node(e, "p", "pbx2", 5000, &n), USHER_SAME);
     assert_int_equal(usher_number_renew_node(e, "p", "pbx1", 5000, &n), USHER_OK);
     assert_true(n == 1);
@@ -290,7 +290,7 @@ static void copy_settle(struct usher_engine *e, struct copy *c)
 {
     for (int i = 0; i < 20 && !usher_replica_current(c->r); i++) {
         struct usher_replica_question q;
-        struct usher_reply r;
+        struct usher_result r;
 
         usher_replica_ask(c->r, &q);
         if (q.kind == USHER_REPLICA_PULL)
@@ -300,19 +300,19 @@ static void copy_settle(struct usher_engine *e, struct copy *c)
         c->pulls += q.kind == USHER_REPLICA_PULL;
         c->replays += q.kind == USHER_REPLICA_REPLAY;
         (void)usher_replica_answer(c->r, q.ticket, &r);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     assert_true(usher_replica_current(c->r));
 }
 
 static void copy_heartbeat(struct usher_engine *e, struct copy *c)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     line_execute(e, &r, "room alive lobby ann");
     assert_int_equal(r.status, USHER_OK);
     (void)usher_replica_heartbeat(c->r, r.epoch, r.of.room.since, r.of.room.mark);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void copy_is_the_room(struct usher_engine *e, const struct copy *c)
@@ -375,14 +375,14 @@ static void room_after_a_loss(struct usher_engine *e, struct copy *old, struct c
 static void after_a_loss(struct usher_engine *e, const struct given *ann, const struct given *bob)
 {
     struct usher_watcher *watch;
-    struct usher_reply r;
+    struct usher_result r;
     struct chain chain = { 0, 0, 0 };
     struct given dora;
 
     all_lost(e, bob, false); /* before anything is written as well */
     line_execute(e, &r, "number stats p");
     chain.version = r.version;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(usher_watch(e, USHER_NUMBER, "p", hear, &chain, &watch), USHER_OK);
     give(e, "dora", &dora);
     assert_string_equal(dora.number, bob->number); /* the same things … */
@@ -404,7 +404,7 @@ static void after_a_loss(struct usher_engine *e, const struct given *ann, const 
  * for is seen, until somebody says what became of it. */
 static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
 {
-    struct usher_reply r;
+    struct usher_result r;
     uint64_t of_lost;
 
     must(e, USHER_OK, "serial confirm inv I4 token=%" PRIu64, token[3]); /* the highest first */
@@ -415,10 +415,10 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     assert_int_equal(r.of.serial.rows[1].state, USHER_SERIAL_STATE_LOST);
     assert_true(r.of.serial.rows[1].first == 2 && r.of.serial.rows[1].n == 2);
     of_lost = r.of.serial.rows[1].token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_execute(e, &r, "serial reserve inv");
     assert_true(r.of.serial.rows[0].first == 5);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     must(e, USHER_OK, "serial return inv I3 token=%" PRIu64, token[2]);
     must(e, USHER_SAME, "serial return inv I3 token=%" PRIu64, token[2]);
     must(e, USHER_REFUSED, "serial delete inv");
@@ -426,7 +426,7 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     must(e, USHER_OK, "serial void inv I2 token=%" PRIu64, of_lost);
     line_execute(e, &r, "serial holds inv");
     assert_int_equal(r.of.serial.n_rows, 2);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     must(e, USHER_OK, "serial confirm inv I1 token=%" PRIu64, token[0]);
     /* of one that went further than this one has jumped */
     must(e, USHER_OK, "serial confirm inv I7 token=%" PRIu64, UINT64_C(1) << 52);
@@ -434,7 +434,7 @@ static void no_hole_is_silent(struct usher_engine *e, const uint64_t token[4])
     line_execute(e, &r, "serial holds inv");
     assert_int_equal(r.of.serial.n_rows, 2);
     assert_true(r.of.serial.rows[1].first == 6 && r.of.serial.rows[1].n == 1);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     sound(e);
 }
 
@@ -457,23 +457,23 @@ static void line_lost(struct usher_engine *e)
     must(e, USHER_OK, "queue apply line u1 since=1000");
     must(e, USHER_SAME, "queue apply line u2 since=2000");
     for (int i = 0; i < 3; i++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         line_execute(e, &r, "queue where line %s", users[i]);
         assert_int_equal(r.of.queue.index, i);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     sound(e);
 }
 
 static void reserve(struct usher_engine *e, uint64_t *token)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     line_execute(e, &r, "serial reserve inv lease=3600000");
     assert_int_equal(r.status, USHER_OK);
     *token = r.of.serial.token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 struct hearer {
@@ -548,12 +548,12 @@ static void who_takes_over_at_the_same_time_goes_on_elsewhere(void **state)
     copy = fickle_copy();
     assert_non_null(copy);
     for (int i = 0; i < 4; i++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         fickle_back(copy);
         line_execute(e, &r, "number add p 2");
         version[i] = r.version;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         for (int k = 0; k < i; k++) /* as many tokens as may be given out meanwhile */
             assert_true(version[i] > version[k] + 10000 || version[k] > version[i] + 10000);
     }
@@ -571,7 +571,7 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     struct fickle_copy *copy;
     struct usher_engine *e;
     struct usher_number_hold bob;
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     options.drivers = &fickle_driver;
@@ -595,12 +595,12 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
         fickle_free(copy);
         line_execute(e, &r, "number call p owner=eve");
         assert_int_equal(r.status, USHER_EMPTY);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         must(e, USHER_OK, "number renew p 1 token=%" PRIu64 " owner=bob lease=5000", bob.token);
         line_execute(e, &r, "number show p 1");
         assert_int_equal(r.of.number.state,
                          i == 0 ? USHER_NUMBER_STATE_BUSY_DOWN : USHER_NUMBER_STATE_BUSY_UP);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         sound(e);
         must(e, USHER_OK, "number hangup p 1 rest=0");
         must(e, i == 0 ? USHER_OK : USHER_SAME, "number reg p 1");
@@ -610,7 +610,7 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     must(e, USHER_LOST, "number renew p 1 token=%" PRIu64 " owner=bob", bob.token);
     line_execute(e, &r, "number renew p owner=bob node=n");
     assert_int_equal(r.status, USHER_INVALID);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     usher_close(e);
 }
 
@@ -744,11 +744,11 @@ static void a_copy_that_has_all_loses_nothing(void **state)
         usher_close(e);
         e = opened(url);
         {
-            struct usher_reply r;
+            struct usher_result r;
 
             line_execute(e, &r, "number show p %s", ann.number);
             ann.token = r.of.number.rows[0].token;
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         sound(e);
         usher_close(e);
@@ -940,7 +940,7 @@ static void who_lost_nothing_is_told_nothing(void **state)
     give(a, "ann", &ann);
     give(a, "bob", &bob);
     for (int i = 0; i < USHER_GAPS + 2; i++) { /* more often than gaps are kept */
-        struct usher_reply r;
+        struct usher_result r;
 
         assert_int_equal(redis_server_kill(first, SIGKILL), 0);
         assert_true(redis_server_restart(first));
@@ -949,7 +949,7 @@ static void who_lost_nothing_is_told_nothing(void **state)
         assert_int_equal(r.status, USHER_OK);
         assert_true(r.version > 1000000);
         nobodys = i == 0 ? r.version - 100 : nobodys;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         must(a, USHER_LOST, "number renew p %s token=%" PRIu64, ann.number, nobodys);
     }
     replicate(second, first);

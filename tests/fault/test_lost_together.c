@@ -148,12 +148,12 @@ static void first_becomes_second(void)
 /* ---- commands ---------------------------------------------------------------------------- */
 
 /* The reply, without what would have to be given back. */
-static struct usher_reply ask(struct usher_engine *e, enum usher_status want, const char *format,
-                              ...) __attribute__((format(printf, 3, 4)));
-static struct usher_reply ask(struct usher_engine *e, enum usher_status want, const char *format,
-                              ...)
+static struct usher_result ask(struct usher_engine *e, enum usher_status want, const char *format,
+                               ...) __attribute__((format(printf, 3, 4)));
+static struct usher_result ask(struct usher_engine *e, enum usher_status want, const char *format,
+                               ...)
 {
-    struct usher_reply r;
+    struct usher_result r;
     char text[256];
     va_list args;
 
@@ -164,7 +164,7 @@ static struct usher_reply ask(struct usher_engine *e, enum usher_status want, co
     if (r.status != want)
         fail_msg("%s: %s (%s), wanted %s", text, usher_status_word(r.status), r.message,
                  usher_status_word(want));
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return r;
 }
 
@@ -206,7 +206,7 @@ static void a_repeat_comes_to_the_hold_that_there_is(void **state)
 {
     struct usher_engine *a, *b;
     struct usher_number_hold bob, carl;
-    struct usher_reply r;
+    struct usher_result r;
     uint64_t again;
 
     (void)state;
@@ -432,7 +432,7 @@ static void of_two_who_take_it_back_at_once_one_has_it(void **state)
     c[0].owner = "bob";
     c[1].owner = "eve";
     for (unsigned i = 0; i < CONTESTS; i++) {
-        struct usher_reply r;
+        struct usher_result r;
         char owner[32];
 
         (void)snprintf(owner, sizeof owner, "bob-%u", i);
@@ -448,7 +448,7 @@ static void of_two_who_take_it_back_at_once_one_has_it(void **state)
     claim_at_once(c);
     for (unsigned i = 0; i < CONTESTS; i++) {
         unsigned w = c[0].status[i] == USHER_OK ? 0 : 1;
-        struct usher_reply r;
+        struct usher_result r;
 
         if (c[w].status[i] != USHER_OK || c[1 - w].status[i] != USHER_LOST)
             fail_msg("%s: %s and %s", c[0].hold[i].number, usher_status_word(c[0].status[i]),
@@ -798,7 +798,7 @@ static void what_is_being_mended_changes_hands(void **state)
         struct redis_server *was = master;
         struct usher_check_result found;
         enum usher_status status;
-        struct usher_reply r;
+        struct usher_result r;
         struct usher_number_hold bob;
         struct mender m;
         char owner[32];
@@ -829,7 +829,7 @@ static void what_is_being_mended_changes_hands(void **state)
         if (status != USHER_OK &&
             (status != USHER_UNAVAILABLE || strstr(r.message, "the store is damaged: ") == NULL))
             fail_msg("%s: %s", usher_status_word(status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_int_equal(usher_check(e, USHER_CHECK_REPAIR, NULL, NULL, &found), USHER_OK);
         assert_true((found.faults == 0) == (status == USHER_OK));
         assert_int_equal(found.faults, found.repaired);

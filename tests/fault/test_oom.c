@@ -129,21 +129,21 @@ static enum usher_status do_call_sticky(struct world *w)
 
 static enum usher_status do_show(struct world *w)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = usher_number_show(w->e, "p", "n1", &reply);
 
     if (status == USHER_OK)
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     return status;
 }
 
 static enum usher_status do_list(struct world *w)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, 0, &reply);
 
     if (status == USHER_OK)
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     return status;
 }
 
@@ -412,8 +412,8 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     struct usher_options options = USHER_OPTIONS_INIT;
     /* holds without an end stand in fewer lists than idle numbers: memory is needed */
     struct usher_number_settings set = { .lease_ms = verb == USHER_NUMBER_SWEEP ? 1000 : 0 };
-    struct usher_command c, call;
-    struct usher_reply r;
+    struct usher_operation c, call;
+    struct usher_result r;
     struct usher_engine *e;
     char before[33], after[33];
     uint64_t faults = 1;
@@ -442,7 +442,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
 
         (void)snprintf(number, sizeof number, "n%d", i);
         assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
-        assert_int_equal(usher_execute(e, &call, &r, 1), USHER_OK);
+        assert_int_equal(usher_operate(e, &call, &r, 1), USHER_OK);
     }
     assert_int_equal(r.status, USHER_OK);
     c = call;
@@ -456,7 +456,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     }
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", before), USHER_OK);
     arm(&f, nth, for_ever);
-    (void)usher_execute(e, &c, &r, 1);
+    (void)usher_operate(e, &c, &r, 1);
     fired = f.fired;
     arm(&f, 0, false);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", after), USHER_OK);
@@ -468,13 +468,13 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
         halves += r.of.number.more;
         c.request.data = "r2"; /* the rest of them */
         c.request.size = 2;
-        (void)usher_execute(e, &c, &r, 1);
+        (void)usher_operate(e, &c, &r, 1);
         assert_int_equal(r.status, count < MANY ? USHER_OK : USHER_SAME);
         assert_true(r.of.number.count == MANY - count && !r.of.number.more);
     } else {
         assert_true(fired && r.status == USHER_NOMEM);
         assert_string_equal(before, after);
-        (void)usher_execute(e, &c, &r, 1);
+        (void)usher_operate(e, &c, &r, 1);
         assert_true(r.status == USHER_OK && r.of.number.count == MANY && !r.of.number.more);
     }
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);

@@ -148,13 +148,13 @@ static int setup(void **state)
                : -1;
 }
 
-static enum usher_noun noun_of(const struct usher_command *c)
+static enum usher_noun noun_of(const struct usher_operation *c)
 {
     return (enum usher_noun)(c->verb >> 8);
 }
 
 /* Of the scope of @c, whose name ends with a NUL here. */
-static void digest_at(struct usher_engine *e, const struct usher_command *c, char digest[33])
+static void digest_at(struct usher_engine *e, const struct usher_operation *c, char digest[33])
 {
     if (usher_digest(e, noun_of(c), c->scope.data, digest) != USHER_OK)
         fail_msg("%s", usher_message());
@@ -162,7 +162,7 @@ static void digest_at(struct usher_engine *e, const struct usher_command *c, cha
 
 static void digest_of(struct usher_engine *e, const char *pool, char digest[33])
 {
-    struct usher_command c = { .verb = USHER_NUMBER_STATS, .scope = { pool, strlen(pool) } };
+    struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = { pool, strlen(pool) } };
 
     digest_at(e, &c, digest);
 }
@@ -190,10 +190,10 @@ static void assert_is_a_line(const char *message)
             fail_msg("a control character is in: %s", message);
 }
 
-static enum usher_status run(struct usher_engine *e, const struct usher_command *c,
-                             struct usher_reply *reply)
+static enum usher_status run(struct usher_engine *e, const struct usher_operation *c,
+                             struct usher_result *reply)
 {
-    enum usher_status status = usher_execute(e, c, reply, 1);
+    enum usher_status status = usher_operate(e, c, reply, 1);
 
     assert_true(status != USHER_INVALID);
     return reply->status;
@@ -202,8 +202,8 @@ static enum usher_status run(struct usher_engine *e, const struct usher_command 
 /* At the time of the world, in which no hold of it has ended. */
 static struct usher_number_statistics stats_of(struct usher_engine *e)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
 
     memset(&c, 0, sizeof c);
     c.verb = USHER_NUMBER_STATS;
@@ -217,14 +217,14 @@ static struct usher_number_statistics stats_of(struct usher_engine *e)
 
 static struct usher_number_row row_of(struct usher_engine *e, const char *pool, const char *number)
 {
-    struct usher_reply reply;
+    struct usher_result reply;
     struct usher_number_row row;
     enum usher_status status = usher_number_show(e, pool, number, &reply);
 
     if (status != USHER_OK)
         fail_msg("show %s: %s", number, usher_message());
     row = reply.of.number.rows[0];
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     row.number.data = row.owner.data = row.group.data = NULL; /* gone with the reply */
     return row;
 }
@@ -246,7 +246,7 @@ static struct usher_number_row row_of(struct usher_engine *e, const char *pool, 
 
 /* n1 in group g, n2, n3 in h, n4: up; n5: down.  n3 is held by ann with token 11; n4's hold has
  * ended when the next command comes, and its rest has not. */
-static const struct usher_command world[] = {
+static const struct usher_operation world[] = {
     LINE(SET, 0, USHER_GIVEN_REST, ARGS(.rest_ms = 20)),
     LINE(ADD, 0, 0, ARGS(N("n1"), .group = TEXT("g"))),
     LINE(ADD, 0, 0, ARGS(N("n2"))),
@@ -263,7 +263,7 @@ static const struct usher_command world[] = {
 #define WORLD (sizeof world / sizeof *world)
 
 /* Every verb of numbers, with and without what makes it repeatable. */
-static const struct usher_command targets[] = {
+static const struct usher_operation targets[] = {
     LINE(ADD, 20, 0, ARGS(N("n6"))),
     LINE(ADD, 20, 0, ARGS(N("n6"), .group = TEXT("g")), REQ("r")),
     LINE(ADD, 20, 0, ARGS(N("n1"))),
@@ -487,7 +487,7 @@ static const char *const others[] = {
 static struct line other_lines[OTHERS];
 
 /* Numbers come first. */
-static const struct usher_command *target_at(size_t i)
+static const struct usher_operation *target_at(size_t i)
 {
     return i < TARGETS ? &targets[i] : &other_lines[i - TARGETS].c;
 }
@@ -502,15 +502,15 @@ static void timed_line(struct line *l, const char *text)
 
 /* What a target comes to, by the twin. */
 struct expected {
-    struct usher_reply first, second; /* the second: repeated at once */
+    struct usher_result first, second; /* the second: repeated at once */
     char before[33], after[33], again[33];
 };
 
 static void make_world(struct usher_engine *e)
 {
-    struct usher_reply replies[WORLD];
+    struct usher_result replies[WORLD];
 
-    assert_int_equal(usher_execute(e, world, replies, WORLD), USHER_OK);
+    assert_int_equal(usher_operate(e, world, replies, WORLD), USHER_OK);
     for (size_t i = 0; i < WORLD; i++)
         assert_int_equal(replies[i].status, USHER_OK);
     assert_true(replies[WORLD - 2].of.number.token == 11);
@@ -519,19 +519,19 @@ static void make_world(struct usher_engine *e)
 static void make_lines(struct usher_engine *e, const char *const *lines, size_t n)
 {
     struct line l[WORLD_LINES];
-    struct usher_command commands[WORLD_LINES];
-    struct usher_reply replies[WORLD_LINES];
+    struct usher_operation commands[WORLD_LINES];
+    struct usher_result replies[WORLD_LINES];
 
     assert_true(n <= WORLD_LINES);
     for (size_t i = 0; i < n; i++) {
         timed_line(&l[i], lines[i]);
         commands[i] = l[i].c;
     }
-    assert_int_equal(usher_execute(e, commands, replies, n), USHER_OK);
+    assert_int_equal(usher_operate(e, commands, replies, n), USHER_OK);
     for (size_t i = 0; i < n; i++) {
         if (replies[i].status != USHER_OK)
             fail_msg("%s: %s", lines[i], usher_status_word(replies[i].status));
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
         line_done(&l[i]);
     }
 }
@@ -557,7 +557,7 @@ static void make_world_of(struct usher_engine *e, enum usher_noun noun)
     }
 }
 
-static struct expected expect(const struct usher_command *c)
+static struct expected expect(const struct usher_operation *c)
 {
     struct usher_engine *twin = open_twin();
     struct expected x;
@@ -574,15 +574,15 @@ static struct expected expect(const struct usher_command *c)
 
 static void expected_done(struct expected *x)
 {
-    usher_reply_done(&x->first);
-    usher_reply_done(&x->second);
+    usher_result_done(&x->first);
+    usher_result_done(&x->second);
 }
 
 /* Equal but for whether it was the kept answer.  Says to @f (may be NULL) what differs. */
-static bool same_answer(const struct usher_command *c, const struct usher_reply *a,
-                        const struct usher_reply *b, FILE *f)
+static bool same_answer(const struct usher_operation *c, const struct usher_result *a,
+                        const struct usher_result *b, FILE *f)
 {
-    struct usher_reply copy = *a;
+    struct usher_result copy = *a;
     char *x, *y;
     bool same;
 
@@ -609,8 +609,8 @@ enum ran { RAN, DID_NOT_RUN };
 static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t target,
                      const struct expected *x, enum ran ran, const char *what, size_t at)
 {
-    const struct usher_command *c = target_at(target);
-    struct usher_reply reply;
+    const struct usher_operation *c = target_at(target);
+    struct usher_result reply;
     char now[33];
     const char *fault = NULL;
 
@@ -619,14 +619,14 @@ static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t
     if (proxy_fired(proxy) != 1)
         fault = "the fault did not hit";
     else if (reply.status == USHER_UNKNOWN) {
-        if (((usher_command_flags(c) & USHER_COMMAND_REPEATABLE) != 0))
+        if (((usher_operation_flags(c) & USHER_OPERATION_REPEATABLE) != 0))
             fault = "a repeatable command is unknown";
         else if (strcmp(now, ran == RAN ? x->after : x->before) != 0)
             fault = "the state is not that of applied once or not at all";
         else if (reply.message[0] == '\0')
             fault = "no message";
     } else if (!same_answer(c, &x->first, &reply, NULL) &&
-               !(((usher_command_flags(c) & USHER_COMMAND_REPEATABLE) != 0) &&
+               !(((usher_operation_flags(c) & USHER_OPERATION_REPEATABLE) != 0) &&
                  same_answer(c, &x->second, &reply, NULL))) {
         fault = "another answer";
     } else if (strcmp(now, x->after) != 0) {
@@ -637,7 +637,7 @@ static void one_case(struct usher_engine *e, struct usher_engine *direct, size_t
         fail_msg("target %zu (%s), %s at byte %zu: %s: %s %s", target, usher_verb_word(c->verb),
                  what, at, fault, usher_status_word(reply.status), reply.message);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     audit_is_clean(direct);
 }
 
@@ -648,7 +648,7 @@ static void fresh_world(struct usher_engine *direct)
     make_world(direct);
 }
 
-static void fresh_world_of(struct usher_engine *direct, const struct usher_command *c)
+static void fresh_world_of(struct usher_engine *direct, const struct usher_operation *c)
 {
     no_fault();
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
@@ -678,7 +678,7 @@ static void without_faults_the_twin_is_alike(void **state)
     (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
-        struct usher_reply reply;
+        struct usher_result reply;
         char now[33];
 
         fresh_world_of(direct, target_at(i));
@@ -687,10 +687,10 @@ static void without_faults_the_twin_is_alike(void **state)
         (void)run(e, target_at(i), &reply);
         if (!same_answer(target_at(i), &x.first, &reply, stderr))
             fail_msg("target %zu", i);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         digest_at(direct, target_at(i), now);
         assert_string_equal(now, x.after);
-        if ((usher_command_flags(target_at(i)) & USHER_COMMAND_REPEATABLE) != 0 &&
+        if ((usher_operation_flags(target_at(i)) & USHER_OPERATION_REPEATABLE) != 0 &&
             strcmp(x.after, x.again) != 0)
             fail_msg("target %zu (%s) does more when it is repeated", i,
                      usher_verb_word(target_at(i)->verb));
@@ -741,7 +741,7 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
     (void)state;
     for (size_t i = 0; i < ALL; i++) {
         struct expected x = expect(target_at(i));
-        struct usher_reply reply;
+        struct usher_result reply;
         char now[33];
 
         fresh_world_of(direct, target_at(i));
@@ -749,7 +749,7 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
         (void)run(e, target_at(i), &reply);
         if (!same_answer(target_at(i), &x.first, &reply, stderr))
             fail_msg("target %zu: %s %s", i, usher_status_word(reply.status), reply.message);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         digest_at(direct, target_at(i), now);
         assert_string_equal(now, x.after);
         expected_done(&x);
@@ -773,7 +773,7 @@ static void a_connection_that_is_gone_before_sending_is_replaced(void **state)
  * is not seen when the cut was behind the answer to the first; which is short. */
 #define SHORT_ANSWER 1000
 
-static bool has_more_calls(const struct usher_command *c)
+static bool has_more_calls(const struct usher_operation *c)
 {
     return c->verb == USHER_ROOM_OPEN || c->verb == USHER_ROOM_CLOSE;
 }
@@ -840,10 +840,10 @@ static void any_request_may_be_cut_at_any_byte(void **state)
             before = requests();
             proxy_arm(proxy, &f);
             {
-                struct usher_reply reply;
+                struct usher_result reply;
 
                 (void)run(e, target_at(i), &reply);
-                usher_reply_done(&reply);
+                usher_result_done(&reply);
                 assert_int_equal(proxy_fired(proxy), 1);
             }
             cut = requests() - before;
@@ -872,9 +872,9 @@ static void any_request_may_be_cut_at_any_byte(void **state)
 static void a_repeat_by_the_user_gets_the_first_answer(void **state)
 {
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), TIMEOUT);
-    struct usher_command c = LINE(CALL, 20, 0, ARGS(.max = 0), REQ("mine"));
-    struct usher_command owned = LINE(CALL, 20, 0, ARGS(.owner = TEXT("bob")));
-    struct usher_reply first, second, third;
+    struct usher_operation c = LINE(CALL, 20, 0, ARGS(.max = 0), REQ("mine"));
+    struct usher_operation owned = LINE(CALL, 20, 0, ARGS(.owner = TEXT("bob")));
+    struct usher_result first, second, third;
     char before[33], after[33];
 
     (void)state;
@@ -912,11 +912,11 @@ static void a_repeat_by_the_user_gets_the_first_answer(void **state)
 #define BATCH 300 /* in several calls of the script: one has 64 commands at most */
 
 /* Commands of which each changes something and none minds the others' being repeated. */
-static void make_batch(struct usher_command *commands, char names[BATCH][16], char ids[BATCH][16],
+static void make_batch(struct usher_operation *commands, char names[BATCH][16], char ids[BATCH][16],
                        bool with_ids)
 {
     for (size_t i = 0; i < BATCH; i++) {
-        struct usher_command *c = &commands[i];
+        struct usher_operation *c = &commands[i];
 
         memset(c, 0, sizeof *c);
         (void)snprintf(names[i], sizeof names[i], "m%zu", i / 4);
@@ -940,14 +940,15 @@ static void make_batch(struct usher_command *commands, char names[BATCH][16], ch
 
 /* Calls of the script that the batch is sent in. */
 static unsigned calls_of_a_batch(struct usher_engine *e, struct usher_engine *direct,
-                                 const struct usher_command *commands, struct usher_reply *replies)
+                                 const struct usher_operation *commands,
+                                 struct usher_result *replies)
 {
     uint64_t before;
 
     warm(e);
     fresh_world(direct);
     before = requests();
-    assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+    assert_int_equal(usher_operate(e, commands, replies, BATCH), USHER_OK);
     assert_true(requests() - before > 1 && requests() - before <= BATCH);
     return (unsigned)(requests() - before);
 }
@@ -956,8 +957,8 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
 {
     static const enum proxy_fault_kind kinds[] = { PROXY_SWALLOW_REPLY, PROXY_CUT_REPLY,
                                                    PROXY_DROP_REQUEST, PROXY_CUT_REQUEST };
-    static struct usher_command commands[BATCH];
-    static struct usher_reply expected[BATCH], replies[BATCH];
+    static struct usher_operation commands[BATCH];
+    static struct usher_result expected[BATCH], replies[BATCH];
     static char names[BATCH][16], ids[BATCH][16];
     struct usher_engine *direct = open_direct(), *twin = open_twin(),
                         *e = open_at(proxy_port(proxy), PATIENT);
@@ -969,7 +970,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
     make_batch(commands, names, ids, true);
     calls = calls_of_a_batch(e, direct, commands, replies);
     make_world(twin);
-    assert_int_equal(usher_execute(twin, commands, expected, BATCH), USHER_OK);
+    assert_int_equal(usher_operate(twin, commands, expected, BATCH), USHER_OK);
     digest_of(twin, "p", wanted);
     for (unsigned k = 0; k < 4; k++) {
         for (unsigned skip = 0; skip < calls; skip += share_long() ? 1 : 1 + calls / 10) {
@@ -980,7 +981,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
 
             fresh_world(direct);
             proxy_arm(proxy, &f);
-            (void)usher_execute(e, commands, replies, BATCH);
+            (void)usher_operate(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
             /* As by the twin up to the first that is unknown. */
             while (n < BATCH && replies[n].status != USHER_UNKNOWN) {
@@ -992,7 +993,7 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
             while (tail < BATCH && replies[BATCH - 1 - tail].status == USHER_UNKNOWN)
                 tail++;
             /* The user asks again, with the same request ids. */
-            assert_int_equal(usher_execute(e, commands, replies, BATCH), USHER_OK);
+            assert_int_equal(usher_operate(e, commands, replies, BATCH), USHER_OK);
             for (size_t i = 0; i < BATCH; i++)
                 assert_int_equal(replies[i].status, USHER_OK);
             /* Where nothing was done behind the unknown ones, all has its order. */
@@ -1015,12 +1016,12 @@ static void a_batch_with_request_ids_survives_any_fault_at_any_place(void **stat
  * Is there an order, that in which they were given, in which the commands come to these
  * answers?  Those said to be unavailable were left out; no unknown ones.
  */
-static void answers_are_explained(const struct usher_command *commands,
-                                  const struct usher_reply *replies, size_t n,
+static void answers_are_explained(const struct usher_operation *commands,
+                                  const struct usher_result *replies, size_t n,
                                   struct usher_engine *direct, const char *what, unsigned at)
 {
     struct usher_engine *twin = open_twin();
-    struct usher_reply r;
+    struct usher_result r;
     char wanted[33], now[33];
 
     make_world(twin);
@@ -1033,7 +1034,7 @@ static void answers_are_explained(const struct usher_command *commands,
                      "those before",
                      what, at, i, usher_verb_word(commands[i].verb),
                      usher_status_word(replies[i].status));
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     digest_of(twin, "p", wanted);
     digest_of(direct, "p", now);
@@ -1051,8 +1052,8 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
         "-TRYAGAIN Multiple keys request during rehashing of slot\r\n",
         "-OOM command not allowed when used memory > 'maxmemory'.\r\n",
     };
-    static struct usher_command commands[BATCH];
-    static struct usher_reply replies[BATCH];
+    static struct usher_operation commands[BATCH];
+    static struct usher_result replies[BATCH];
     static char names[BATCH][16], ids[BATCH][16];
     struct usher_engine *direct = open_direct(), *e = open_at(proxy_port(proxy), PATIENT);
     unsigned calls;
@@ -1068,7 +1069,7 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
 
             fresh_world(direct);
             proxy_arm(proxy, &f);
-            (void)usher_execute(e, commands, replies, BATCH);
+            (void)usher_operate(e, commands, replies, BATCH);
             assert_int_equal(proxy_fired(proxy), 1);
             answers_are_explained(commands, replies, BATCH, direct, answers[k], skip);
             audit_is_clean(direct);
@@ -1082,7 +1083,7 @@ static void a_command_refused_in_a_pipeline_is_not_applied_after_its_successors(
  * harmless. */
 static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
 {
-    static const struct usher_command pairs[][2] = {
+    static const struct usher_operation pairs[][2] = {
         { LINE(REG, 100, 0, ARGS(N("n1"))), LINE(UNREG, 100, 0, ARGS(N("n1")), REQ("r")) },
         { LINE(ADD, 100, 0, ARGS(N("n1"))), LINE(DEL, 100, 0, ARGS(N("n1")), REQ("r")) },
         { LINE(CALL, 100, 0, ARGS(.owner = TEXT("bob"))),
@@ -1100,17 +1101,17 @@ static void answers_lost_in_a_pipeline_do_not_turn_its_order_round(void **state)
 
     (void)state;
     for (size_t k = 0; k < sizeof pairs / sizeof *pairs; k++) {
-        struct usher_reply replies[2];
+        struct usher_result replies[2];
         struct usher_engine *twin = open_twin();
         char wanted[33], now[33];
 
         make_world(twin);
-        (void)usher_execute(twin, pairs[k], replies, 2);
+        (void)usher_operate(twin, pairs[k], replies, 2);
         digest_of(twin, "p", wanted);
         usher_close(twin);
         fresh_world(direct);
         arm(PROXY_SWALLOW_REPLY, CALL, 1, NULL);
-        (void)usher_execute(e, pairs[k], replies, 2);
+        (void)usher_operate(e, pairs[k], replies, 2);
         assert_int_equal(proxy_fired(proxy), 1);
         digest_of(direct, "p", now);
         /* both were applied, in order, before the answers were lost */
@@ -1161,8 +1162,8 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
 static void a_batch_larger_than_all_buffers_gets_through(void **state)
 {
     enum { LARGE = 12000 };
-    struct usher_command *commands = calloc(LARGE, sizeof *commands);
-    struct usher_reply *replies = calloc(LARGE, sizeof *replies);
+    struct usher_operation *commands = calloc(LARGE, sizeof *commands);
+    struct usher_result *replies = calloc(LARGE, sizeof *replies);
     char(*names)[USHER_NAME_MAX + 1] = calloc(LARGE, sizeof *names);
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
     struct usher_number_statistics stats;
@@ -1179,7 +1180,7 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
         commands[i].arg.number.group.data = names[0];
         commands[i].arg.number.group.size = 250;
     }
-    assert_int_equal(usher_execute(e, commands, replies, LARGE), USHER_OK);
+    assert_int_equal(usher_operate(e, commands, replies, LARGE), USHER_OK);
     for (size_t i = 0; i < LARGE; i++)
         assert_int_equal(replies[i].status, USHER_OK);
     assert_int_equal(usher_number_stats(e, "large", &stats), USHER_OK);
@@ -1206,8 +1207,8 @@ static void slow_answers_are_waited_for_until_the_deadline(void **state)
 {
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
-    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
-    struct usher_reply reply;
+    struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_result reply;
     struct usher_engine *direct = open_direct();
     int64_t began;
 
@@ -1234,9 +1235,9 @@ static void slow_answers_are_waited_for_until_the_deadline(void **state)
 /* What holds of any answer that comes from behind a wall. */
 static void behind_a_wall(struct usher_engine *e, struct usher_engine *direct, bool sent)
 {
-    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
-    struct usher_command read = LINE(STATS, 20, 0, ARGS(.max = 0));
-    struct usher_reply reply;
+    struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_operation read = LINE(STATS, 20, 0, ARGS(.max = 0));
+    struct usher_result reply;
     char before[33], after[33], nobody[33];
     uint64_t faults;
     int64_t began = clock_ms();
@@ -1300,8 +1301,8 @@ static void a_refused_connection_is_unavailable_in_time(void **state)
 static void a_batch_of_any_size_has_one_deadline(void **state)
 {
     enum { LARGE = 6000 }; /* many times what the engine hands on at once */
-    struct usher_command *commands = calloc(LARGE, sizeof *commands);
-    struct usher_reply *replies = calloc(LARGE, sizeof *replies);
+    struct usher_operation *commands = calloc(LARGE, sizeof *commands);
+    struct usher_result *replies = calloc(LARGE, sizeof *replies);
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT);
     int64_t began;
 
@@ -1317,7 +1318,7 @@ static void a_batch_of_any_size_has_one_deadline(void **state)
     warm(e);
     proxy_set_blackhole(proxy, true);
     began = clock_ms();
-    assert_int_equal(usher_execute(e, commands, replies, LARGE), USHER_UNKNOWN);
+    assert_int_equal(usher_operate(e, commands, replies, LARGE), USHER_UNKNOWN);
     assert_in_time(began, TIMEOUT);
     for (size_t i = 0; i < LARGE; i++)
         assert_true(replies[i].status == USHER_UNKNOWN || replies[i].status == USHER_UNAVAILABLE);
@@ -1384,10 +1385,10 @@ static const char *const refusals[] = {
 
 static void a_server_that_refuses_is_asked_again_until_the_deadline(void **state)
 {
-    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
     struct usher_engine *e = open_at(proxy_port(proxy), TIMEOUT / 2), *direct = open_direct();
     struct usher_engine *patient = open_at(proxy_port(proxy), PATIENT);
-    struct usher_reply reply;
+    struct usher_result reply;
     char before[33], after[33];
 
     (void)state;
@@ -1434,9 +1435,9 @@ static void a_refusal_that_will_not_pass_is_unavailable_at_once(void **state)
         "-ASK 3999 127.0.0.1:6381\r\n",
         "-CROSSSLOT Keys in request don't hash to the same slot\r\n",
     };
-    struct usher_command call = LINE(CALL, 20, 0, ARGS(.max = 0));
+    struct usher_operation call = LINE(CALL, 20, 0, ARGS(.max = 0));
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT), *direct = open_direct();
-    struct usher_reply reply;
+    struct usher_result reply;
     char before[33], after[33];
 
     (void)state;
@@ -1470,9 +1471,9 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
         unsigned refused = 0;
 
         for (size_t t = 0; t < TARGETS; t++) {
-            struct usher_command c = targets[t];
+            struct usher_operation c = targets[t];
             struct expected x;
-            struct usher_reply reply;
+            struct usher_result reply;
             char now[33];
 
             c.now_ms = T0 + 12; /* nothing is due, which would be a change of its own */
@@ -1493,7 +1494,7 @@ static void a_server_without_memory_or_replicas_applies_all_or_nothing(void **st
                     fail_msg("%s, target %zu: %s", settings[i][0], t, reply.message);
                 assert_string_equal(now, x.after);
             }
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             assert_true(redis_do_ok(server, "CONFIG", "SET", settings[i][0], settings[i][2], NULL));
             audit_is_clean(direct);
             expected_done(&x);
@@ -1587,8 +1588,8 @@ static void blame(struct worker *w, const char *what, enum usher_status status)
 static void *work_alone(void *payload)
 {
     struct worker *w = payload;
-    struct usher_command commands[20];
-    struct usher_reply replies[20];
+    struct usher_operation commands[20];
+    struct usher_result replies[20];
     char pool[16], names[5][8];
 
     (void)snprintf(pool, sizeof pool, "own%u", w->index);
@@ -1609,7 +1610,7 @@ static void *work_alone(void *payload)
                 commands[n].arg.number.number.size = strlen(names[i]);
             }
         }
-        (void)usher_execute(w->e, commands, replies, n);
+        (void)usher_operate(w->e, commands, replies, n);
         for (size_t i = 0; i < n; i++)
             if (replies[i].status != USHER_OK)
                 blame(w, usher_verb_word(commands[i].verb), replies[i].status);
@@ -1668,12 +1669,12 @@ struct caller {
     char fault[256];
 };
 
-static enum usher_status timed(struct caller *w, const struct usher_command *c,
-                               struct usher_reply *reply)
+static enum usher_status timed(struct caller *w, const struct usher_operation *c,
+                               struct usher_result *reply)
 {
     int64_t began = clock_ms(), took;
 
-    (void)usher_execute(w->e, c, reply, 1);
+    (void)usher_operate(w->e, c, reply, 1);
     took = clock_ms() - began;
     if (took > w->longest_ms)
         w->longest_ms = took;
@@ -1696,8 +1697,8 @@ static void *call_and_hang_up(void *payload)
     struct caller *w = payload;
 
     for (unsigned round = 0; round < w->rounds; round++) {
-        struct usher_command c;
-        struct usher_reply reply;
+        struct usher_operation c;
+        struct usher_result reply;
         struct hold *hold = &w->holds[w->n_holds];
         char owner[32], id[48], number[USHER_NAME_MAX + 1];
         bool may_be_held = false, with_id = next_random(&w->random) % 3 == 0;
@@ -1747,7 +1748,7 @@ static void *call_and_hang_up(void *payload)
             c.request.size = strlen(id);
         }
         for (int tries = 0; tries < 10000; tries++) {
-            struct usher_command show = c;
+            struct usher_operation show = c;
             bool held;
 
             status = timed(w, &c, &reply);
@@ -1770,7 +1771,7 @@ static void *call_and_hang_up(void *payload)
                     BLAME(w, "thread %u: show: %s", w->index, reply.message);
             held = reply.of.number.state == USHER_NUMBER_STATE_BUSY_UP &&
                    reply.of.number.token == hold->token;
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             if (!held)
                 break;
         }
@@ -1863,8 +1864,8 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     _Atomic unsigned long operations = 0;
     pthread_t threads[WORKERS], thread;
     struct usher_number_statistics stats;
-    struct usher_command c = LINE(STATS, 0, 0, ARGS(.max = 0));
-    struct usher_reply reply;
+    struct usher_operation c = LINE(STATS, 0, 0, ARGS(.max = 0));
+    struct usher_result reply;
     unsigned long unknown = 0, unavailable = 0;
     int64_t longest = 0;
     size_t n = 0;
@@ -1978,8 +1979,8 @@ static void the_audit_may_run_while_others_work(void **state)
 static void a_large_pool_may_take_longer_than_the_timeout(void **state)
 {
     enum { NUMBERS = 20000, PART = 2000 };
-    static struct usher_command commands[PART];
-    static struct usher_reply replies[PART];
+    static struct usher_operation commands[PART];
+    static struct usher_result replies[PART];
     static char names[PART][16];
     struct usher_engine *e = open_direct(), *hasty;
     int64_t began, took;
@@ -1991,12 +1992,12 @@ static void a_large_pool_may_take_longer_than_the_timeout(void **state)
         for (size_t i = 0; i < PART; i++) {
             size_t size = (size_t)snprintf(names[i], sizeof names[i], "%zu", from + i);
 
-            commands[i] = (struct usher_command)LINE(ADD, 0, 0, .request = { NULL, 0 });
+            commands[i] = (struct usher_operation)LINE(ADD, 0, 0, .request = { NULL, 0 });
             commands[i].arg.number.number = (struct usher_text){ names[i], size };
         }
-        assert_int_equal(usher_execute(e, commands, replies, PART), USHER_OK);
+        assert_int_equal(usher_operate(e, commands, replies, PART), USHER_OK);
         for (size_t i = 0; i < PART; i++)
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
     }
     began = clock_ms();
     digest_of(e, "p", digest);
@@ -2017,8 +2018,8 @@ static void a_large_pool_may_take_longer_than_the_timeout(void **state)
 static void many_scopes_may_take_longer_than_the_timeout(void **state)
 {
     enum { PART = 500, PARTS = 40 };
-    static struct usher_command commands[PART];
-    static struct usher_reply replies[PART];
+    static struct usher_operation commands[PART];
+    static struct usher_result replies[PART];
     static char names[PART][16];
     struct usher_engine *e = open_direct(), *hasty = open_at(redis_server_port(server), 300);
     uint64_t faults;
@@ -2031,13 +2032,13 @@ static void many_scopes_may_take_longer_than_the_timeout(void **state)
         for (size_t i = 0; i < PART; i++) {
             size_t size = (size_t)snprintf(names[i], sizeof names[i], "many%zu", part * PART + i);
 
-            commands[i] = (struct usher_command)LINE(ADD, 0, 0, .request = { NULL, 0 });
+            commands[i] = (struct usher_operation)LINE(ADD, 0, 0, .request = { NULL, 0 });
             commands[i].scope = (struct usher_text){ names[i], size };
             commands[i].arg.number.number = (struct usher_text){ names[i], size };
         }
-        assert_int_equal(usher_execute(e, commands, replies, PART), USHER_OK);
+        assert_int_equal(usher_operate(e, commands, replies, PART), USHER_OK);
         for (size_t i = 0; i < PART; i++)
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
         began = clock_ms();
         if (usher_audit(hasty, NULL, NULL, &faults) != USHER_OK)
             fail_msg("%s", usher_message());
@@ -2256,9 +2257,9 @@ static void a_server_that_is_loading_is_waited_for(void **state)
  * --------------------------------------------------------------------------------- */
 
 /* Whatever was answered, it is safe to look at. */
-static void assert_is_safe(const struct usher_reply *r)
+static void assert_is_safe(const struct usher_result *r)
 {
-    const struct usher_number_reply *n = &r->of.number;
+    const struct usher_number_result *n = &r->of.number;
 
     assert_true(r->status <= USHER_NOMEM);
     assert_non_null(memchr(r->message, '\0', sizeof r->message));
@@ -2287,13 +2288,13 @@ static void safe_watcher(void *payload, const struct usher_notice *n)
 }
 
 /* @body as the answer to @c.  Returns the status. */
-static enum usher_status lie(struct usher_engine *e, const struct usher_command *c,
+static enum usher_status lie(struct usher_engine *e, const struct usher_operation *c,
                              const char *body, size_t size)
 {
     struct proxy_fault f = {
         .kind = PROXY_ANSWER, .match = CALL, .times = 1000000, .reply = body, .reply_size = size
     };
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     proxy_arm(proxy, &f);
@@ -2301,11 +2302,11 @@ static enum usher_status lie(struct usher_engine *e, const struct usher_command 
     assert_is_safe(&reply);
     if (status == USHER_UNKNOWN || status == USHER_UNAVAILABLE)
         assert_is_a_line(reply.message);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
-static void lie_is_seen_through(struct usher_engine *e, const struct usher_command *c,
+static void lie_is_seen_through(struct usher_engine *e, const struct usher_operation *c,
                                 const char *body, size_t size)
 {
     enum usher_status status = lie(e, c, body, size);
@@ -2324,7 +2325,7 @@ static size_t bulk(char *to, const char *text, size_t size)
     return (size_t)n + size + 2;
 }
 
-/* What an answer is made of, each piece as it is packed: see usher_reply_unpack(). */
+/* What an answer is made of, each piece as it is packed: see usher_result_unpack(). */
 struct piece {
     const char *bytes;
     size_t size;
@@ -2400,11 +2401,11 @@ static size_t join(const struct piece *pieces, size_t n, size_t at, const struct
     return size;
 }
 
-static const struct usher_command lied_to[] = {
+static const struct usher_operation lied_to[] = {
     LINE(CALL, 20, 0, ARGS(.max = 0)),
     LINE(HANGUP, 20, 0, ARGS(N("n1"))),
 };
-static const struct usher_command lied_to_again[] = {
+static const struct usher_operation lied_to_again[] = {
     /* asked for again until the deadline */
     LINE(SHOW, 20, 0, ARGS(N("n1"))),
     LINE(LIST, 20, 0, ARGS(.max = 0)),
@@ -2643,15 +2644,15 @@ static void try_everything(struct usher_engine *e)
     char digest[33];
 
     for (size_t i = 0; i < TARGETS; i++) {
-        struct usher_command c = targets[i];
-        struct usher_reply reply;
+        struct usher_operation c = targets[i];
+        struct usher_result reply;
 
         c.now_ms = T0 + 1000000; /* all that can end by itself has to */
         (void)run(e, &c, &reply);
         assert_is_safe(&reply);
         if (reply.status == USHER_UNKNOWN || reply.status == USHER_UNAVAILABLE)
             assert_is_a_line(reply.message);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     (void)usher_audit(e, NULL, NULL, &faults);
     (void)usher_digest(e, USHER_NUMBER, "p", digest);
@@ -2703,8 +2704,8 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
     };
     struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
     struct saved saved;
-    struct usher_command sticky = targets[16];
-    struct usher_reply reply;
+    struct usher_operation sticky = targets[16];
+    struct usher_result reply;
     redisReply *fields;
     uint64_t random = seed + 5;
     unsigned cases = 0, found = 0;
@@ -2767,7 +2768,7 @@ static void damaged_fields_are_reported_and_crash_nothing(void **state)
 static void a_record_that_stands_elsewhere_stops_no_server(void **state)
 {
     struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
-    const struct usher_command stats = LINE(STATS, 1000000, 0, ARGS(.max = 0));
+    const struct usher_operation stats = LINE(STATS, 1000000, 0, ARGS(.max = 0));
     const size_t slots = 11, order = 19, until = 33;
     struct saved saved;
     redisReply *fields;
@@ -2786,14 +2787,14 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
         memset(value->str + order, 0, 7);
         put_field(fields->element[i], value->str, (size_t)value->len);
         for (int k = 0; k < 2; k++) {
-            struct usher_reply reply;
+            struct usher_result reply;
 
             if (k == 1 && value->str[until + 6] != 0)
                 value->str[until + 6]--;
             put_field(fields->element[i], value->str, (size_t)value->len);
             assert_true(is_found(direct));
             (void)run(e, &stats, &reply);
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             assert_true(redis_do_ok(server, "PING", NULL));
             try_everything(e);
             assert_true(redis_do_ok(server, "PING", NULL));
@@ -2812,7 +2813,7 @@ static void a_record_that_stands_elsewhere_stops_no_server(void **state)
  * share a call. */
 static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
 {
-    static const struct usher_command commands[] = {
+    static const struct usher_operation commands[] = {
         LINE(REG, 20, 0, ARGS(N("n5"))),
         LINE(ADD, 20, 0, ARGS(N("n6")), REQ("a")),
         LINE(SHOW, 20, 0, ARGS(N("n2"))), /* damaged */
@@ -2826,7 +2827,7 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
 
     (void)state;
     for (int watched = 0; watched < 2; watched++) {
-        struct usher_reply replies[COMMANDS], expected;
+        struct usher_result replies[COMMANDS], expected;
         struct usher_watcher *watch = NULL;
         unsigned notices = 0;
         redisReply *intact;
@@ -2843,7 +2844,7 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
             assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch),
                              USHER_OK);
         assert_true(redis_do_ok(server, "HSET", HASH, "1:n2", "x", NULL));
-        (void)usher_execute(e, commands, replies, COMMANDS);
+        (void)usher_operate(e, commands, replies, COMMANDS);
         for (size_t i = 0; i < COMMANDS; i++) {
             if (i == 2 || i == 3) {
                 if (replies[i].status != USHER_UNAVAILABLE && replies[i].status != USHER_UNKNOWN)
@@ -2855,8 +2856,8 @@ static void a_damaged_record_spoils_only_the_commands_that_need_it(void **state)
             if (!replies_equal(commands[i].verb, &expected, &replies[i], stderr))
                 fail_msg("command %zu: %s %s", i, usher_status_word(replies[i].status),
                          replies[i].message);
-            usher_reply_done(&expected);
-            usher_reply_done(&replies[i]);
+            usher_result_done(&expected);
+            usher_result_done(&replies[i]);
         }
         /* n4's hold ended, n5, n6, n1 */
         assert_int_equal(notices, watched == 1 ? 4 : 0);
@@ -2917,8 +2918,8 @@ static void a_damaged_index_is_reported_and_crashes_nothing(void **state)
     };
     struct usher_engine *e = open_at(redis_server_port(server), 60), *direct = open_direct();
     struct saved saved;
-    struct usher_command sticky = targets[16];
-    struct usher_reply reply;
+    struct usher_operation sticky = targets[16];
+    struct usher_result reply;
 
     (void)state;
     fresh_world(direct);
@@ -3026,7 +3027,7 @@ static void a_format_that_is_not_known_is_invalid_and_left_alone(void **state)
         dump[0][1] = must(redis_do(server, "ZRANGE", INDEX, "0", "-1", NULL));
         dump[0][2] = must(redis_do(server, "ZRANGE", HELD, "0", "-1", NULL));
         for (size_t i = 0; i < TARGETS; i++) {
-            struct usher_reply reply;
+            struct usher_result reply;
 
             if (run(e, &targets[i], &reply) != USHER_INVALID)
                 fail_msg("%s: %s", usher_verb_word(targets[i].verb),
@@ -3101,14 +3102,14 @@ static void the_least_rights_are_enough(void **state)
     assert_int_equal(usher_watch(e, USHER_NUMBER, NULL, safe_watcher, &notices, &watch), USHER_OK);
     for (size_t i = 0; i < TARGETS; i++) {
         struct expected x = expect(&targets[i]);
-        struct usher_reply reply;
+        struct usher_result reply;
 
         assert_true(redis_do_ok(server, "FLUSHALL", NULL));
         make_world(e);
         (void)run(e, &targets[i], &reply);
         if (!replies_equal(targets[i].verb, &x.first, &reply, stderr))
             fail_msg("target %zu: %s", i, reply.message);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         digest_of(e, "p", digest);
         assert_string_equal(digest, x.after);
         audit_is_clean(e);
@@ -3147,8 +3148,8 @@ static void one_right_less_fails_and_says_so(void **state)
             uint64_t faults;
 
             for (size_t t = 0; t < TARGETS; t++) {
-                struct usher_command c = targets[t];
-                struct usher_reply reply;
+                struct usher_operation c = targets[t];
+                struct usher_result reply;
 
                 /* nothing is due: each command is one change */
                 c.now_ms = T0 + 12;
@@ -3159,7 +3160,7 @@ static void one_right_less_fails_and_says_so(void **state)
                     failed = true;
                     assert_is_a_line(reply.message);
                 }
-                usher_reply_done(&reply);
+                usher_result_done(&reply);
                 /* rights are asked before anything is done */
                 assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
                 if (faults != 0)
@@ -3172,11 +3173,11 @@ static void one_right_less_fails_and_says_so(void **state)
             fresh_world(direct);
             failed = failed || usher_number_stats(e, "p", &stats) != USHER_OK;
             for (int k = 0; k < 2; k++) {
-                static const struct usher_command last[] = {
+                static const struct usher_operation last[] = {
                     LINE(SET, 12, USHER_GIVEN_ORDER, ARGS(.order = USHER_NUMBER_ORDER_MOST_RECENT)),
                     LINE(CALL, 12, 0, ARGS(.max = 0)),
                 };
-                struct usher_reply reply;
+                struct usher_result reply;
 
                 status = run(e, &last[k], &reply);
                 failed = failed || status == USHER_UNAVAILABLE || status == USHER_UNKNOWN;
@@ -3204,13 +3205,13 @@ static void one_right_less_fails_and_says_so(void **state)
         (void)snprintf(taken, sizeof taken, "-%s", rights[i] + 1);
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "least", taken, NULL));
         for (size_t t = 0; t < TARGETS; t++) {
-            struct usher_command c = targets[t];
-            struct usher_reply reply;
+            struct usher_operation c = targets[t];
+            struct usher_result reply;
             uint64_t faults;
 
             c.now_ms = T0 + 12;
             (void)run(e, &c, &reply);
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             assert_int_equal(usher_audit(direct, NULL, NULL, &faults), USHER_OK);
             if (faults != 0 && reply.status != USHER_UNKNOWN)
                 fail_msg("when %s is taken away, %s is done by half: %s", rights[i],

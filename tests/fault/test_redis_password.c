@@ -116,12 +116,12 @@ static const char *file_option(void)
 
 static void must(struct usher_engine *e, const char *text, enum usher_status status)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (line_execute(e, &r, "%s", text) != status)
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
     assert_null(strstr(r.message, "s3cret"));
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void the_application_is_asked_each_time(void **state)
@@ -220,7 +220,7 @@ static void *worker_main(void *payload)
     struct worker *w = payload;
 
     while (!atomic_load(w->stop) && w->bad[0] == '\0') {
-        struct usher_reply r;
+        struct usher_result r;
         unsigned n = atomic_load(&w->done);
         enum usher_status status =
             line_execute(w->e, &r, "number %s load%u n req=%u.%u", n % 2 == 0 ? "add" : "del",
@@ -229,7 +229,7 @@ static void *worker_main(void *payload)
         if (status != USHER_OK)
             (void)snprintf(w->bad, sizeof w->bad, "%u.%u: %s (%s)", w->number, n,
                            usher_status_word(status), r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         atomic_fetch_add(&w->done, 1);
     }
     return NULL;

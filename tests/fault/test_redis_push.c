@@ -38,13 +38,13 @@ static struct usher_engine *opened(const char *url)
 
 static uint64_t must(struct usher_engine *e, const char *text, enum usher_status status)
 {
-    struct usher_reply r;
+    struct usher_result r;
     uint64_t version;
 
     if (line_execute(e, &r, "%s", text) != status)
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
     version = r.version;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return version;
 }
 
@@ -86,8 +86,8 @@ static void each_change_is_published_once(void **state)
 {
     static const char channel[] = "hotel{hall}:room";
     struct usher_engine *e;
-    struct usher_command commands[3];
-    struct usher_reply replies[3];
+    struct usher_operation commands[3];
+    struct usher_result replies[3];
     struct line lines[3];
     static const char *const texts[] = { "room set hall a 1", "room set hall b 2",
                                          "room join hall bob" };
@@ -120,10 +120,10 @@ static void each_change_is_published_once(void **state)
         line_read(&lines[i], texts[i]);
         commands[i] = lines[i].c;
     }
-    assert_int_equal(usher_execute(e, commands, replies, 3), USHER_OK);
+    assert_int_equal(usher_operate(e, commands, replies, 3), USHER_OK);
     hears(c, replies[2].version);
     for (int i = 0; i < 3; i++) {
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
         line_done(&lines[i]);
     }
     hears_no_more(c, server, "PUBLISH", channel);
@@ -155,14 +155,14 @@ static void what_is_published_is_in_the_log(void **state)
     hears(c, must(e, "room join log ann now=1000", USHER_OK));
     for (unsigned i = 0; i < 20; i++) {
         char text[64];
-        struct usher_reply r;
+        struct usher_result r;
 
         (void)snprintf(text, sizeof text, "room set log f %u now=1000", i);
         version = must(e, text, USHER_OK);
         hears(c, version);
         assert_int_equal(usher_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
         assert_true(r.of.room.n_rows == 1 && r.version == version);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     must(e, "room sweep log now=5000", USHER_OK);
     hears(c, version + 1);
@@ -202,7 +202,7 @@ static void who_may_not_publish_is_told_so(void **state)
     (void)state;
     for (unsigned i = 0; i < sizeof lacks / sizeof *lacks; i++) {
         struct usher_engine *e;
-        struct usher_reply r;
+        struct usher_result r;
 
         assert_true(redis_do_ok(server, "ACL", "SETUSER", "mute", "reset", "on", ">pw", "~*", "&*",
                                 "+@all", lacks[i], NULL));
@@ -211,11 +211,11 @@ static void who_may_not_publish_is_told_so(void **state)
         assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
         if (strstr(r.message, "lacks the right to PUBLISH on {quiet}:room") == NULL)
             fail_msg("%s", r.message);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         must(e, "room show quiet", USHER_MISSING);
         must(e, "room open quiet", USHER_OK);
         assert_int_equal(line_execute(e, &r, "room open quiet push=1"), USHER_UNAVAILABLE);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         must(e, "room set quiet f 1", USHER_OK);
         must(e, "room close quiet", USHER_OK);
         usher_close(e);

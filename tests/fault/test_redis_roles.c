@@ -75,16 +75,16 @@ static enum usher_status engine_open(const char *url, int64_t timeout_ms, struct
 /* The status of @text, and what was said of it in @why. */
 static enum usher_status done(struct usher_engine *e, const char *text, char why[256])
 {
-    struct usher_reply r;
+    struct usher_result r;
     struct line l;
     enum usher_status status;
 
     line_read(&l, text);
-    status = usher_execute(e, &l.c, &r, 1);
+    status = usher_operate(e, &l.c, &r, 1);
     assert_true(status == USHER_OK || status == r.status);
     status = r.status;
     (void)snprintf(why, 256, "%s", r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_done(&l);
     return status;
 }

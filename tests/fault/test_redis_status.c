@@ -73,11 +73,11 @@ static struct usher_engine *engine_open(const char *url)
 
 static void must(struct usher_engine *e, const char *text)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (line_execute(e, &r, "%s", text) != USHER_OK)
         fail_msg("%s: %s (%s)", text, usher_status_word(r.status), r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void a_master_tells_of_its_replica(void **state)
@@ -246,8 +246,8 @@ static void listen(void *payload, enum usher_log_level level, const char *line)
 static void a_check_warns_of_a_large_scope(void **state)
 {
     enum { PART = 1000 };
-    static struct usher_command c[PART];
-    static struct usher_reply r[PART];
+    static struct usher_operation c[PART];
+    static struct usher_result r[PART];
     static char names[PART][16];
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct redis_cluster *cluster;
@@ -276,9 +276,9 @@ static void a_check_warns_of_a_large_scope(void **state)
                 (struct usher_text){ names[i],
                                      (size_t)snprintf(names[i], sizeof names[i], "%u", from + i) };
         }
-        assert_int_equal(usher_execute(e, c, r, PART), USHER_OK);
+        assert_int_equal(usher_operate(e, c, r, PART), USHER_OK);
         for (unsigned i = 0; i < PART; i++)
-            usher_reply_done(&r[i]);
+            usher_result_done(&r[i]);
     }
     must(e, "number add small 1");
     assert_int_equal(usher_check(e, 0, NULL, NULL, &found), USHER_OK);
@@ -301,7 +301,7 @@ static void what_failed_is_counted(void **state)
     struct redis_server *s = redis_server_start(NULL);
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
     char url[REDIS_URL_MAX];
     uint64_t unknown = 9, unavailable = 9;
 
@@ -314,11 +314,11 @@ static void what_failed_is_counted(void **state)
     assert_true(unknown == 0 && unavailable == 0);
     assert_int_equal(redis_server_kill(s, SIGSTOP), 0);
     assert_int_equal(line_execute(e, &r, "number add p 2"), USHER_UNKNOWN);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     assert_int_equal(redis_server_kill(s, SIGKILL), 0);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(line_execute(e, &r, "number add p 3"), USHER_UNAVAILABLE);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     assert_int_equal(usher_failures(e, &unknown, &unavailable), USHER_OK);
     assert_int_equal(unknown, 1);

@@ -464,7 +464,7 @@ static void *calls_and_lists(void *payload)
 
     (void)snprintf(owner, sizeof owner, "t%p", (void *)owner);
     for (int i = 0; i < CALLS; i++) {
-        struct usher_reply reply;
+        struct usher_result reply;
         struct usher_number_hold hold;
         enum usher_status status = usher_number_call(e, "p", owner, NULL, &hold);
 
@@ -476,7 +476,7 @@ static void *calls_and_lists(void *payload)
         status = usher_number_list(e, "p", -1, NULL, NULL, ROWS, &reply);
         if (status != USHER_OK || reply.of.number.n_rows != ROWS)
             return (void *)"a list that is not whole";
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     return NULL;
 }

@@ -56,12 +56,12 @@ static struct usher_engine *engine_open(int64_t timeout_ms)
 static void must(struct usher_engine *e, const char *text, enum usher_status status,
                  uint32_t replicas)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (line_execute(e, &r, "%s", text) != status || r.replicas != replicas)
         fail_msg("%s: %s, %u replicas (%s)", text, usher_status_word(r.status),
                  (unsigned)r.replicas, r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void it_says_how_many_have_it(void **state)
@@ -102,15 +102,15 @@ static void it_does_not_wait_for_ever(void **state)
 static void how_many_is_checked(void **state)
 {
     struct usher_engine *e = engine_open(PATIENCE_MS);
-    struct usher_command c = { .verb = USHER_NUMBER_ADD, .scope = TEXT("p"), .wait = 256 };
-    struct usher_reply r;
+    struct usher_operation c = { .verb = USHER_NUMBER_ADD, .scope = TEXT("p"), .wait = 256 };
+    struct usher_result r;
 
     (void)state;
     c.arg.number.number = (struct usher_text)TEXT("5");
-    (void)usher_execute(e, &c, &r, 1);
+    (void)usher_operate(e, &c, &r, 1);
     assert_int_equal(r.status, USHER_INVALID);
     assert_non_null(strstr(r.message, "wait"));
-    usher_reply_done(&r);
+    usher_result_done(&r);
     usher_close(e);
 }
 
@@ -124,8 +124,8 @@ static void a_batch_waits_for_those_that_ask(void **state)
     static const uint32_t replicas[] = { 0, 1, 0, 1, 1, 0, 1, 0 };
     enum { N = sizeof texts / sizeof *texts };
     struct usher_engine *e = engine_open(PATIENCE_MS);
-    struct usher_command c[N];
-    struct usher_reply r[N];
+    struct usher_operation c[N];
+    struct usher_result r[N];
     struct line l[N];
 
     (void)state;
@@ -133,12 +133,12 @@ static void a_batch_waits_for_those_that_ask(void **state)
         line_read(&l[i], texts[i]);
         c[i] = l[i].c;
     }
-    assert_int_equal(usher_execute(e, c, r, N), USHER_OK);
+    assert_int_equal(usher_operate(e, c, r, N), USHER_OK);
     for (int i = 0; i < N; i++) {
         if (r[i].status != USHER_OK || r[i].replicas != replicas[i])
             fail_msg("%s: %s, %u replicas", texts[i], usher_status_word(r[i].status),
                      (unsigned)r[i].replicas);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
         line_done(&l[i]);
     }
     usher_close(e);
@@ -155,11 +155,11 @@ struct waiter {
 static void *waiter_main(void *payload)
 {
     struct waiter *w = payload;
-    struct usher_reply r;
+    struct usher_result r;
 
     w->status = line_execute(w->e, &r, "number add many %u wait=1", w->number);
     w->replicas = r.replicas;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     atomic_store(&w->done, true);
     return NULL;
 }
@@ -222,7 +222,7 @@ static void who_may_not_wait_is_told_so(void **state)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct usher_reply r;
+    struct usher_result r;
     char url[128];
 
     (void)state;
@@ -234,7 +234,7 @@ static void who_may_not_wait_is_told_so(void **state)
     assert_int_equal(r.replicas, 0);
     if (strstr(r.message, "wait") == NULL)
         fail_msg("%s", r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     must(e, "number add p 8", USHER_SAME, 0);
     usher_close(e);
 }
@@ -245,8 +245,8 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
     enum { MASTERS = 3, POOLS = 12 };
     struct redis_cluster *cluster = redis_cluster_start(MASTERS, MASTERS, NULL);
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_command c[POOLS];
-    struct usher_reply r[POOLS];
+    struct usher_operation c[POOLS];
+    struct usher_result r[POOLS];
     struct line l[POOLS];
     unsigned home[POOLS], n_of[MASTERS] = { 0 };
     struct usher_engine *e;
@@ -273,12 +273,12 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
         assert_true(n_of[k] > 0);
     opt.timeout_ms = PATIENCE_MS;
     assert_int_equal(usher_open(redis_cluster_url(cluster, url), &opt, &e), USHER_OK);
-    assert_int_equal(usher_execute(e, c, r, POOLS), USHER_OK);
+    assert_int_equal(usher_operate(e, c, r, POOLS), USHER_OK);
     for (unsigned i = 0; i < POOLS; i++) {
         if (r[i].status != USHER_OK || r[i].replicas != 1)
             fail_msg("w%u: %s, %u replicas (%s)", i, usher_status_word(r[i].status),
                      (unsigned)r[i].replicas, r[i].message);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
     }
     usher_close(e);
     opt.timeout_ms = SHORT_MS;
@@ -293,12 +293,12 @@ static void each_master_of_a_cluster_waits_for_its_own(void **state)
         line_read(&l[i], text);
         c[i] = l[i].c;
     }
-    assert_int_equal(usher_execute(e, c, r, POOLS), USHER_OK);
+    assert_int_equal(usher_operate(e, c, r, POOLS), USHER_OK);
     for (unsigned i = 0; i < POOLS; i++) {
         if (r[i].status != USHER_OK || r[i].replicas != (home[i] != 0))
             fail_msg("w%u: %s, %u replicas (%s)", i, usher_status_word(r[i].status),
                      (unsigned)r[i].replicas, r[i].message);
-        usher_reply_done(&r[i]);
+        usher_result_done(&r[i]);
         line_done(&l[i]);
     }
     assert_int_equal(redis_server_kill(cluster->node[MASTERS], SIGCONT), 0);

@@ -136,14 +136,14 @@ static void sound(void)
 static enum usher_status say(const char *text, char message[192])
 {
     struct line l;
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status;
 
     line_read(&l, text);
-    (void)usher_execute(engine, &l.c, &r, 1);
+    (void)usher_operate(engine, &l.c, &r, 1);
     status = r.status;
     (void)snprintf(message, 192, "%s", r.message);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     line_done(&l);
     return status;
 }
@@ -403,8 +403,8 @@ static void nor_does_a_batch_or_a_script_by_hand(void **state)
     char digest[33], *text;
     size_t size;
     struct line l[3];
-    struct usher_command c[3];
-    struct usher_reply r[3];
+    struct usher_operation c[3];
+    struct usher_result r[3];
     redisReply *reply;
 
     (void)state;
@@ -421,11 +421,11 @@ static void nor_does_a_batch_or_a_script_by_hand(void **state)
     assert_int_equal(usher_lua("number", text, size + 1, &size), USHER_OK);
     for (int i = 0; i < 3; i++) {
         assert_true(redis_do_ok(server, "DEL", k.name[i], NULL));
-        (void)usher_execute(engine, c, r, 3);
+        (void)usher_operate(engine, c, r, 3);
         for (int m = 0; m < 3; m++) {
             assert_int_equal(r[m].status, USHER_UNAVAILABLE);
             assert_non_null(strstr(r[m].message, "damaged"));
-            usher_reply_done(&r[m]);
+            usher_result_done(&r[m]);
         }
         reply = must(redis_do(server, "EVAL", text, "1", "{p}", "call", NULL));
         assert_true(reply->type == REDIS_REPLY_ARRAY && reply->elements == 4);
@@ -667,7 +667,7 @@ static void the_index_of_rooms_is_mended_as_well(void **state)
     (void)state;
     for (int i = 0; i < 3; i++) {
         struct usher_check_result found;
-        struct usher_reply r;
+        struct usher_result r;
         struct told t;
 
         make(n, &room, digest);
@@ -679,9 +679,9 @@ static void the_index_of_rooms_is_mended_as_well(void **state)
         assert_true(redis_do_ok(server, "DEL", k.name[i], NULL));
         assert_int_equal(usher_room_list(engine, NULL, 0, 0, -1, &r), USHER_UNAVAILABLE);
         assert_non_null(strstr(r.message, "the store is damaged: "));
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_int_equal(usher_room_patrol(engine, "w", 0, 0, 0, -1, &r), USHER_UNAVAILABLE);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_false(is_there(k.name[i]));
         found = check(0, &t);
         assert_true(found.faults > 0);
@@ -692,7 +692,7 @@ static void the_index_of_rooms_is_mended_as_well(void **state)
         same_digest(n, digest);
         assert_int_equal(usher_room_list(engine, NULL, 0, 0, -1, &r), USHER_OK);
         assert_int_equal(r.of.room.n_rows, 1);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
 }
 

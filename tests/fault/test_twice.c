@@ -191,7 +191,7 @@ static void put_back(struct world *w, bool unseen)
     }
 }
 
-static enum usher_status run(struct world *w, struct usher_reply *r, const char *line)
+static enum usher_status run(struct world *w, struct usher_result *r, const char *line)
 {
     enum usher_status status = line_execute(w->e, r, "%s", line);
 
@@ -202,17 +202,17 @@ static enum usher_status run(struct world *w, struct usher_reply *r, const char 
 
 static void must(struct world *w, enum usher_status status, const char *line)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     if (run(w, &r, line) != status)
         fail_msg("%s: %s: %s", w->name, line, usher_status_word(r.status));
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 /* Number of the first serial that @line gives out. */
 static int64_t issue(struct world *w, const char *line, uint64_t *ret_token)
 {
-    struct usher_reply r;
+    struct usher_result r;
     int64_t number;
 
     if (run(w, &r, line) != USHER_OK)
@@ -220,7 +220,7 @@ static int64_t issue(struct world *w, const char *line, uint64_t *ret_token)
     number = r.of.serial.rows[0].first;
     if (ret_token != NULL)
         *ret_token = r.of.serial.token;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return number;
 }
 
@@ -280,7 +280,7 @@ static void a_store_put_back_from_a_copy_repeats_nothing(void **state)
     EACH_STORE(name)
     {
         struct world w;
-        struct usher_reply r;
+        struct usher_result r;
         uint64_t token, lost;
         int64_t id;
 
@@ -299,7 +299,7 @@ static void a_store_put_back_from_a_copy_repeats_nothing(void **state)
         settle(&w, "confirm", "G1", lost);
         assert_int_equal(run(&w, &r, "id next i n=3"), USHER_OK);
         id = r.of.id.first + 2;
-        usher_reply_done(&r);
+        usher_result_done(&r);
         put_back(&w, false);
         w.now += 1000;
         assert_true(issue(&w, "serial take q n=3 req=order-8", NULL) > 5);
@@ -310,7 +310,7 @@ static void a_store_put_back_from_a_copy_repeats_nothing(void **state)
         must(&w, USHER_OK, "serial tick q");
         assert_int_equal(run(&w, &r, "id next i"), USHER_OK);
         assert_true(r.of.id.first > id);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         all_is_well(&w);
         world_close(&w);
     }
@@ -478,11 +478,11 @@ static void *one_of_two(void *payload)
 
     for (int i = 0; i < 150 && two->failed == NULL; i++) {
         struct usher_serial_hold hold;
-        struct usher_reply r;
+        struct usher_result r;
 
         if (usher_serial_take(two->e, "q", 1 + rand_r(&two->seed) % 4, NULL, &r) != USHER_OK)
             two->failed = "take";
-        usher_reply_done(&r);
+        usher_result_done(&r);
         if (usher_serial_reserve(two->e, "g", NULL, 0, NULL, &hold) != USHER_OK)
             two->failed = "reserve";
         else if (rand_r(&two->seed) % 3 == 0)
@@ -838,12 +838,12 @@ static void a_check_compares_what_is_kept(void **state)
         assert_true(says(&lines, "a name of the authority "));
         {
             struct seen seen = { 0, 0 };
-            struct usher_reply r;
+            struct usher_result r;
 
             assert_int_equal(usher_serial_journal(w.e, "r", 0, 0, count_twice, &seen), USHER_OK);
             assert_true(seen.n >= 1);
             (void)line_execute(w.e, &r, "serial take r n=3"); /* in a row by chance */
-            usher_reply_done(&r);
+            usher_result_done(&r);
         }
         world_close(&w);
     }

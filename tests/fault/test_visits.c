@@ -154,18 +154,18 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     e = engine_open("memory:", history);
     {
         struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
-        struct usher_reply r;
+        struct usher_result r;
 
         filter.user = "u1";
         assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
         assert_int_equal(r.of.queue.n_rows, 1);
         assert_int_equal(r.of.queue.rows[0].state, USHER_QUEUE_OUTCOME_SEATED);
         assert_int_equal(r.of.queue.rows[0].no, 1);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         filter.user = NULL;
         filter.agent = "bob";
         assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_MISSING);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     usher_close(e);
 }
@@ -226,7 +226,7 @@ static char *all_told(struct usher_engine *e, const char *user, size_t max)
     struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
     char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
     size_t size = 0;
-    struct usher_reply r;
+    struct usher_result r;
     bool more;
 
     assert_non_null(told);
@@ -254,7 +254,7 @@ static char *all_told(struct usher_engine *e, const char *user, size_t max)
         }
         more = r.of.queue.more;
         (void)snprintf(after, sizeof after, "%s", r.of.queue.agent);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     } while (more);
     return told;
 }
@@ -276,12 +276,12 @@ static struct usher_text text(const char *s)
 }
 
 /* One random command, the same for all who are at the same @seed; @now goes on. */
-static struct usher_command any_command(uint64_t *seed, int64_t *now)
+static struct usher_operation any_command(uint64_t *seed, int64_t *now)
 {
     static const char *const users[] = { "a", "b", "c", "d", "e", "f", "g", "h" };
     static const char *const agents[] = { "ann", "bob", "cid" };
     static const char *const lanes[] = { "x", "yy" };
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     c.scope = text("desk");
@@ -338,8 +338,8 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
     e[0] = engine_open("memory:", NULL);
     e[1] = engine_open(store, NULL);
     for (int k = 0; k < 2400; k++) {
-        struct usher_command c = any_command(&seed, &now), set;
-        struct usher_reply r[2];
+        struct usher_operation c = any_command(&seed, &now), set;
+        struct usher_result r[2];
 
         for (int i = 0; i < 2; i++) {
             if (k % 200 == 0) {
@@ -354,15 +354,15 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
                 set.arg.queue.requeue =
                     k % 400 == 0 ? USHER_QUEUE_REQUEUE_DROP : USHER_QUEUE_REQUEUE_FRONT;
                 set.arg.queue.history = i == 0 ? 1000000 : k % 1000 == 0 ? 40 : k / 200 % 4;
-                assert_int_equal(usher_execute(e[i], &set, &r[i], 1), USHER_OK);
+                assert_int_equal(usher_operate(e[i], &set, &r[i], 1), USHER_OK);
                 assert_true(USHER_IS_DONE(r[i].status));
-                usher_reply_done(&r[i]);
+                usher_result_done(&r[i]);
             }
-            assert_int_equal(usher_execute(e[i], &c, &r[i], 1), USHER_OK);
+            assert_int_equal(usher_operate(e[i], &c, &r[i], 1), USHER_OK);
         }
         assert_int_equal(r[0].status, r[1].status);
-        usher_reply_done(&r[0]);
-        usher_reply_done(&r[1]);
+        usher_result_done(&r[0]);
+        usher_result_done(&r[1]);
     }
     for (int k = 0; k < 4; k++) {
         char *one = all_told(e[0], k == 3 ? "c" : NULL, 0);
@@ -385,7 +385,7 @@ static double milliseconds(struct usher_engine *e, const char *user, const char 
 {
     struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
     struct timespec from, to;
-    struct usher_reply r;
+    struct usher_result r;
 
     filter.user = user;
     filter.agent = agent;
@@ -393,7 +393,7 @@ static double milliseconds(struct usher_engine *e, const char *user, const char 
     assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
     assert_int_equal(r.of.queue.n_rows, user != NULL);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     return (double)(to.tv_sec - from.tv_sec) * 1e3 + (double)(to.tv_nsec - from.tv_nsec) / 1e6;
 }
 
@@ -596,8 +596,8 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
     queue_make(e);
     assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_ARCHIVE, &set), USHER_OK);
     for (uint64_t i = 0; i < VISITS; i += 500) { /* in batches: apply, leave, apply, … */
-        static struct usher_command commands[1000];
-        static struct usher_reply replies[1000];
+        static struct usher_operation commands[1000];
+        static struct usher_result replies[1000];
         static char users[500][32];
 
         memset(commands, 0, sizeof commands);
@@ -611,7 +611,7 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
             commands[k].arg.queue.user.data = user;
             commands[k].arg.queue.user.size = strlen(user);
         }
-        assert_int_equal(usher_execute(e, commands, replies, 1000), USHER_OK);
+        assert_int_equal(usher_operate(e, commands, replies, 1000), USHER_OK);
         assert_int_equal(replies[999].status, USHER_OK);
     }
     usher_close(e);
@@ -739,14 +739,14 @@ static void a_full_disk_stops_no_visit(void **state)
         assert_int_equal(visit(e, n++), USHER_OK);
     {
         struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
-        struct usher_reply r;
+        struct usher_result r;
         char user[32];
 
         (void)snprintf(user, sizeof user, "u%" PRIu64, n - 1);
         filter.user = user;
         assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
         assert_int_equal(r.of.queue.n_rows, 1);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     limit.rlim_cur = before;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);

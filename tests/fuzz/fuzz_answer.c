@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Bytes are the answer of a server to a command: the first two choose the noun and the verb,
- * the third whether somebody watches, the rest is what usher_reply_unpack() reads.  What must
+ * the third whether somebody watches, the rest is what usher_result_unpack() reads.  What must
  * hold:
  *
  *   status    OK, NOMEM or INVALID
@@ -22,7 +22,7 @@
 
 #include "core/verbs.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
@@ -84,7 +84,7 @@ static void look_at(const struct usher__noun *noun, const struct usher__field *f
 }
 
 static void look_at_reply(const struct usher__noun *noun, enum usher_verb verb,
-                          const struct usher_reply *reply)
+                          const struct usher_result *reply)
 {
     const char *rows;
     size_t n;
@@ -106,12 +106,12 @@ static void look_at_reply(const struct usher__noun *noun, enum usher_verb verb,
 }
 
 /* Exactly these bytes, in memory of their own. */
-static enum usher_status unpack(const struct usher_command *command, const uint8_t *data,
+static enum usher_status unpack(const struct usher_operation *command, const uint8_t *data,
                                 size_t size, bool watched)
 {
     const struct usher__noun *noun = usher__noun((unsigned)command->verb >> 8);
     struct usher_context context = { 0 };
-    struct usher_reply reply;
+    struct usher_result reply;
     uint8_t *copy = malloc(size + (size == 0));
     enum usher_status status;
 
@@ -121,20 +121,20 @@ static enum usher_status unpack(const struct usher_command *command, const uint8
         memcpy(copy, data, size);
     if (watched)
         context.notify = watcher;
-    usher__reply_init(&reply, (enum usher_noun)noun->noun, usher__allocator(NULL));
-    status = usher_reply_unpack(command, copy, size, &reply, &context);
+    usher__result_init(&reply, (enum usher_noun)noun->noun, usher__allocator(NULL));
+    status = usher_result_unpack(command, copy, size, &reply, &context);
     must_hold(status == USHER_OK || status == USHER_NOMEM || status == USHER_INVALID, "status");
     free(copy); /* what is in the reply is its own */
     if (status == USHER_OK)
         look_at_reply(noun, command->verb, &reply);
-    usher_reply_fail(&reply, USHER_UNKNOWN, "done");
-    usher_reply_done(&reply);
+    usher_result_fail(&reply, USHER_UNKNOWN, "done");
+    usher_result_done(&reply);
     return status;
 }
 
 /* Arguments of @command made of @data: texts are all of it, numbers its first bytes. */
-static void pack(const struct usher__noun *noun, struct usher_command *command, const uint8_t *data,
-                 size_t size)
+static void pack(const struct usher__noun *noun, struct usher_operation *command,
+                 const uint8_t *data, size_t size)
 {
     unsigned char *to;
     int64_t number = 0;
@@ -154,16 +154,16 @@ static void pack(const struct usher__noun *noun, struct usher_command *command, 
             memcpy(at, &number, sizeof number);
         command->given |= arg->given;
     }
-    need = usher_command_pack(command, number, (uint64_t)number, true, NULL, 0);
+    need = usher_operation_pack(command, number, (uint64_t)number, true, NULL, 0);
     to = malloc(need + 1);
     if (to == NULL)
         return;
     to[need] = 0x55;
-    must_hold(usher_command_pack(command, number, (uint64_t)number, true, to, need) == need,
+    must_hold(usher_operation_pack(command, number, (uint64_t)number, true, to, need) == need,
               "pack: it takes what it says");
     must_hold(to[need] == 0x55, "pack: no byte beyond");
     memset(to, 0x55, need);
-    must_hold(usher_command_pack(command, number, (uint64_t)number, true, to, need / 2) == need,
+    must_hold(usher_operation_pack(command, number, (uint64_t)number, true, to, need / 2) == need,
               "pack: it counts on");
     for (size_t i = need / 2; i < need; i++)
         must_hold(to[i] == 0x55, "pack: no byte beyond the half");
@@ -173,7 +173,7 @@ static void pack(const struct usher__noun *noun, struct usher_command *command, 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     const struct usher__noun *noun;
-    struct usher_command command;
+    struct usher_operation command;
     unsigned n = 0;
 
     if (size < 4)

@@ -227,8 +227,8 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
                                                   USHER_OK,      USHER_SAME,       USHER_STALE,
                                                   USHER_MISSING, USHER_UNAVAILABLE };
     struct usher_room_row rows[ROWS_MAX];
-    struct usher_reply reply;
-    struct usher_room_reply *room = &reply.of.room;
+    struct usher_result reply;
+    struct usher_room_result *room = &reply.of.room;
     unsigned char packed[ROWS_MAX][NOTICE_MAX];
 
     memset(&reply, 0, sizeof reply);

@@ -145,7 +145,7 @@ static void quote_again(const struct words *w)
     free(line);
 }
 
-static void answer(const struct usher_command *command, struct usher_reply *reply)
+static void answer(const struct usher_operation *command, struct usher_result *reply)
 {
     char *line = NULL;
     size_t size = 0;
@@ -168,8 +168,8 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
 {
     const char *fault = usher__words_split(w, line, size);
     char message[CLI_MESSAGE_MAX];
-    struct usher_command command;
-    struct usher_reply reply;
+    struct usher_operation command;
+    struct usher_result reply;
     unsigned char *block = NULL;
     size_t bytes = 0;
 
@@ -191,9 +191,9 @@ static void one_line(struct usher_engine *e, struct words *w, const char *line, 
         return;
     }
     memset(&reply, 0, sizeof reply);
-    (void)usher_execute(e, &command, &reply, 1);
+    (void)usher_operate(e, &command, &reply, 1);
     answer(&command, &reply);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     free(block);
 }
 

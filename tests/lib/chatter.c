@@ -218,8 +218,8 @@ const char *const chatter_begin[] = {
 
 const unsigned chatter_n_begin = sizeof chatter_begin / sizeof *chatter_begin;
 
-void chatter_learn(struct chatter *c, const struct usher_command *command,
-                   const struct usher_reply *r)
+void chatter_learn(struct chatter *c, const struct usher_operation *command,
+                   const struct usher_result *r)
 {
     if (!USHER_IS_DONE(r->status))
         return;

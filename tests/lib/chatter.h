@@ -41,7 +41,7 @@ extern const unsigned chatter_n_begin;
 
 void chatter_put(char to[CHATTER_LINE], const char *format, ...)
     __attribute__((format(printf, 2, 3))); /* behind what is there */
-void chatter_learn(struct chatter *c, const struct usher_command *command,
-                   const struct usher_reply *r);
+void chatter_learn(struct chatter *c, const struct usher_operation *command,
+                   const struct usher_result *r);
 
 #endif

@@ -381,7 +381,7 @@ size_t fake_answer(enum usher_verb verb, uint64_t epoch, uint64_t version, char 
     const struct usher__noun *noun = usher__noun((unsigned)verb >> 8);
     unsigned char packed[FAKE_ANSWER_MAX - 32];
     struct usher__packer p = { packed, sizeof packed, 0 };
-    struct usher_reply reply;
+    struct usher_result reply;
     char digits[17];
     int head;
 

@@ -87,7 +87,7 @@ unsigned long hooks_read_notice(const struct usher_notice *n)
            (unsigned long)n->noun + (unsigned long)n->verb + n->from + n->to;
 }
 
-unsigned long hooks_read_command(const struct usher_command *c)
+unsigned long hooks_read_command(const struct usher_operation *c)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     unsigned long sum = read_text(&c->scope) + read_text(&c->request) + c->given;
@@ -126,7 +126,7 @@ static unsigned long read_field(const struct usher__field *f, const char *at)
     }
 }
 
-unsigned long hooks_read_reply(const struct usher_command *c, const struct usher_reply *r)
+unsigned long hooks_read_reply(const struct usher_operation *c, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     unsigned long sum = read_bytes(r->message, strlen(r->message) + 1) + (unsigned long)r->epoch;
@@ -148,7 +148,7 @@ unsigned long hooks_read_reply(const struct usher_command *c, const struct usher
     return sum;
 }
 
-static void trace(void *payload, const struct usher_command *c, const struct usher_reply *r)
+static void trace(void *payload, const struct usher_operation *c, const struct usher_result *r)
 {
     struct hooks *h = payload;
 

@@ -35,7 +35,7 @@ const char *hooks_fault(const struct hooks *h);
 
 /* All bytes of a notice, of a command, of an answer; returns something made of them. */
 unsigned long hooks_read_notice(const struct usher_notice *n);
-unsigned long hooks_read_command(const struct usher_command *c);
-unsigned long hooks_read_reply(const struct usher_command *c, const struct usher_reply *r);
+unsigned long hooks_read_command(const struct usher_operation *c);
+unsigned long hooks_read_reply(const struct usher_operation *c, const struct usher_result *r);
 
 #endif

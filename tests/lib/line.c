@@ -36,7 +36,7 @@ void line_done(struct line *l)
     free(l->block);
 }
 
-enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_reply,
+enum usher_status line_execute(struct usher_engine *e, struct usher_result *ret_reply,
                                const char *format, ...)
 {
     char text[1024];
@@ -47,14 +47,14 @@ enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_r
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
     line_read(&l, text);
-    (void)usher_execute(e, &l.c, ret_reply, 1);
+    (void)usher_operate(e, &l.c, ret_reply, 1);
     line_done(&l);
     return ret_reply->status;
 }
 
-char *line_answer(const struct usher_command *c, const struct usher_reply *r)
+char *line_answer(const struct usher_operation *c, const struct usher_result *r)
 {
-    struct usher_reply copy = *r;
+    struct usher_result copy = *r;
     char *text = NULL, epoch[17];
     size_t size;
     FILE *f = open_memstream(&text, &size);

@@ -15,7 +15,7 @@
 #include "cli/words.h"
 
 struct line {
-    struct usher_command c; /* its texts are in here: give it back with line_done() */
+    struct usher_operation c; /* its texts are in here: give it back with line_done() */
     struct words words;
     unsigned char *block;
 };
@@ -25,11 +25,11 @@ void line_read(struct line *l, const char *text);
 void line_done(struct line *l);
 
 /* Read it and give it to @e.  Returns the status of the reply, which is the caller's. */
-enum usher_status line_execute(struct usher_engine *e, struct usher_reply *ret_reply,
+enum usher_status line_execute(struct usher_engine *e, struct usher_result *ret_reply,
                                const char *format, ...) __attribute__((format(printf, 3, 4)));
 
 /* The answer as it follows from the state of the scope, in JSON: without the epoch, whether it was
  * kept, and `due`, which may be early by what has gone.  The caller frees it. */
-char *line_answer(const struct usher_command *c, const struct usher_reply *r);
+char *line_answer(const struct usher_operation *c, const struct usher_result *r);
 
 #endif

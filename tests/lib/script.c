@@ -138,12 +138,12 @@ const struct script scripts[SCRIPTS] = {
 static enum usher_status run(struct usher_engine *e, const char *text, char answer[SCRIPT_ANSWER])
 {
     struct line line;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
     char *whole;
 
     line_read(&line, text);
-    (void)usher_execute(e, &line.c, &reply, 1);
+    (void)usher_operate(e, &line.c, &reply, 1);
     status = reply.status;
     /* nothing is told that was not done */
     if (line.c.verb == USHER_ROOM_SWEEP)
@@ -151,7 +151,7 @@ static enum usher_status run(struct usher_engine *e, const char *text, char answ
     whole = line_answer(&line.c, &reply);
     (void)snprintf(answer, SCRIPT_ANSWER, "%s", whole);
     free(whole);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     line_done(&line);
     return status;
 }

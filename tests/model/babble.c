@@ -82,7 +82,7 @@ const char *babble_scope(enum usher_noun noun, unsigned i)
     return name;
 }
 
-static int scope_of(const struct usher_command *c)
+static int scope_of(const struct usher_operation *c)
 {
     enum usher_noun noun = (enum usher_noun)((unsigned)c->verb >> 8);
 
@@ -167,7 +167,8 @@ static void learn_field(struct babble *b, unsigned noun, const struct usher__fie
     }
 }
 
-static void learn_hold(struct babble *b, const struct usher_command *c, const struct usher_reply *r)
+static void learn_hold(struct babble *b, const struct usher_operation *c,
+                       const struct usher_result *r)
 {
     unsigned noun = (unsigned)c->verb >> 8;
     struct holds *holds = &b->holds[noun];
@@ -290,7 +291,7 @@ static void hold_meant(struct babble *b, struct babbled *c)
     c->c.scope = said(babble_scope((enum usher_noun)noun, held->scope));
 }
 
-void babble_learn(struct babble *b, const struct usher_command *c, const struct usher_reply *r)
+void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     char serial[USHER_SERIAL_TEXT_MAX + 1], room[64];
@@ -319,8 +320,8 @@ void babble_learn(struct babble *b, const struct usher_command *c, const struct 
     }
 }
 
-void babble_listen(struct babble_ear *ear, const struct usher_command *c,
-                   const struct usher_reply *r)
+void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
+                   const struct usher_result *r)
 {
     int scope = scope_of(c);
 
@@ -514,7 +515,7 @@ static void argument(struct babble *b, const struct usher__noun *noun,
                      const struct usher__verb *verb, const struct usher__arg *arg,
                      struct babbled *ret, unsigned *used)
 {
-    struct usher_command *c = &ret->c;
+    struct usher_operation *c = &ret->c;
     char *at = (char *)c + arg->offset;
     struct rng *r = &b->rng;
     struct usher_text t;
@@ -753,7 +754,7 @@ static void field_print(FILE *f, const struct usher__field *field, const char *o
     }
 }
 
-static void answer_print(FILE *f, const struct usher_command *c, const struct usher_reply *r)
+static void answer_print(FILE *f, const struct usher_operation *c, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const char *rows;
@@ -779,8 +780,8 @@ static void answer_print(FILE *f, const struct usher_command *c, const struct us
     }
 }
 
-static bool fields_same(const struct usher_command *c, const struct usher_reply *a,
-                        const struct usher_reply *b)
+static bool fields_same(const struct usher_operation *c, const struct usher_result *a,
+                        const struct usher_result *b)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const char *here, *there;
@@ -806,8 +807,8 @@ static bool fields_same(const struct usher_command *c, const struct usher_reply 
     return true;
 }
 
-bool babble_same(const struct usher_command *c, const struct usher_reply *a,
-                 const struct usher_reply *b, FILE *f)
+bool babble_same(const struct usher_operation *c, const struct usher_result *a,
+                 const struct usher_result *b, FILE *f)
 {
     bool same = a->status == b->status && a->version == b->version && a->repeated == b->repeated &&
                 a->due_ms == b->due_ms && (a->epoch == 0) == (b->epoch == 0) &&

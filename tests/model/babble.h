@@ -46,7 +46,7 @@ void babble_close(struct babble *b);
 
 /* A command with what its texts point to.  Not to be moved. */
 struct babbled {
-    struct usher_command c;
+    struct usher_operation c;
     bool epoch; /* its argument `epoch` is that of the store that is asked: babble_resolve() */
     char texts[6][USHER_NAME_MAX + 2];
     unsigned char fields[1024];
@@ -63,10 +63,10 @@ struct babble_ear {
 };
 /* The command as it is for the store with @ear. */
 void babble_resolve(struct babbled *c, const struct babble_ear *ear);
-void babble_listen(struct babble_ear *ear, const struct usher_command *c,
-                   const struct usher_reply *r);
+void babble_listen(struct babble_ear *ear, const struct usher_operation *c,
+                   const struct usher_result *r);
 /* What is learnt for later commands, from the answers of one store only. */
-void babble_learn(struct babble *b, const struct usher_command *c, const struct usher_reply *r);
+void babble_learn(struct babble *b, const struct usher_operation *c, const struct usher_result *r);
 
 /* The time of the last command. */
 int64_t babble_now(const struct babble *b);
@@ -76,7 +76,7 @@ const char *babble_scope(enum usher_noun noun, unsigned i);
 
 /* All that two answers to @c say but for their epochs, and of failures their fields.  Else writes
  * what differs to @f (NULL: none). */
-bool babble_same(const struct usher_command *c, const struct usher_reply *a,
-                 const struct usher_reply *b, FILE *f);
+bool babble_same(const struct usher_operation *c, const struct usher_result *a,
+                 const struct usher_result *b, FILE *f);
 
 #endif

@@ -55,7 +55,7 @@ static void diff_text(struct diff *d, const char *what, size_t row, struct usher
 
 /* A store may be early: what was to end may have gone.  It is never late.  A model that does not
  * know says 0. */
-static void diff_due(struct diff *d, const struct usher_reply *a, const struct usher_reply *b)
+static void diff_due(struct diff *d, const struct usher_result *a, const struct usher_result *b)
 {
     if (a->due_ms != 0 && b->due_ms > a->due_ms && a->status < USHER_INVALID)
         diff_int(d, "due_ms", SIZE_MAX, a->due_ms, b->due_ms);
@@ -65,11 +65,11 @@ static void diff_due(struct diff *d, const struct usher_reply *a, const struct u
 #define OF(field) diff_int(&d, #field, SIZE_MAX, (int64_t)x->field, (int64_t)y->field)
 #define ROW(field) diff_int(&d, #field, i, (int64_t)p->field, (int64_t)q->field)
 
-bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const struct usher_reply *b,
+bool replies_equal(enum usher_verb verb, const struct usher_result *a, const struct usher_result *b,
                    FILE *f)
 {
     struct diff d = { f, true };
-    const struct usher_number_reply *x = &a->of.number, *y = &b->of.number;
+    const struct usher_number_result *x = &a->of.number, *y = &b->of.number;
     bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
 
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
@@ -134,11 +134,11 @@ bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const stru
     return d.equal;
 }
 
-void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_reply *model,
-                       struct usher_reply *r)
+void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_result *model,
+                       struct usher_result *r)
 {
-    const struct usher_queue_reply *m = &model->of.queue;
-    struct usher_queue_reply *q = &r->of.queue;
+    const struct usher_queue_result *m = &model->of.queue;
+    struct usher_queue_result *q = &r->of.queue;
 
     if (verb != USHER_QUEUE_HISTORY || strcmp(store, "sqlite") != 0 || m->more ||
         q->n_rows < m->n_rows)
@@ -152,11 +152,11 @@ void queue_history_cut(const char *store, enum usher_verb verb, const struct ush
     q->agent[0] = '\0';
 }
 
-bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                         const struct usher_reply *b, FILE *f)
+bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
+                         const struct usher_result *b, FILE *f)
 {
     struct diff d = { f, true };
-    const struct usher_queue_reply *x = &a->of.queue, *y = &b->of.queue;
+    const struct usher_queue_result *x = &a->of.queue, *y = &b->of.queue;
     bool answered = USHER_IS_DONE(a->status) && a->status == b->status;
 
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
@@ -248,11 +248,11 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
     return d.equal;
 }
 
-bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                        const struct usher_reply *b, FILE *f)
+bool room_replies_equal(enum usher_verb verb, const struct usher_result *a,
+                        const struct usher_result *b, FILE *f)
 {
     struct diff d = { f, true };
-    const struct usher_room_reply *x = &a->of.room, *y = &b->of.room;
+    const struct usher_room_result *x = &a->of.room, *y = &b->of.room;
 
     diff_word(&d, "status", SIZE_MAX, usher_status_word(a->status), usher_status_word(b->status));
     INT(repeated);
@@ -324,9 +324,9 @@ bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, F
     return d.equal;
 }
 
-void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
 {
-    const struct usher_number_reply *n = &r->of.number;
+    const struct usher_number_result *n = &r->of.number;
 
     (void)fprintf(f,
                   "    %s%s version %" PRIu64 " state %s why %d token %" PRIu64 " until %" PRId64
@@ -392,9 +392,9 @@ static void queue_row_print(FILE *f, const struct usher_queue_row *row)
                   row->used, row->served, row->level);
 }
 
-void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
 {
-    const struct usher_queue_reply *q = &r->of.queue;
+    const struct usher_queue_result *q = &r->of.queue;
 
     (void)fprintf(f,
                   "    %s%s version %" PRIu64 " state %d place %d why %d index %" PRId64
@@ -420,9 +420,9 @@ void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *
     }
 }
 
-void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r)
+void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
 {
-    const struct usher_room_reply *x = &r->of.room;
+    const struct usher_room_result *x = &r->of.room;
 
     (void)verb;
     (void)fprintf(f,

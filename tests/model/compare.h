@@ -10,23 +10,23 @@
 #include <usher/usher.h>
 
 /* True when they are equal.  Else writes a line for each difference to @f (NULL: none). */
-bool replies_equal(enum usher_verb verb, const struct usher_reply *a, const struct usher_reply *b,
+bool replies_equal(enum usher_verb verb, const struct usher_result *a, const struct usher_result *b,
                    FILE *f);
-bool queue_replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                         const struct usher_reply *b, FILE *f);
-bool room_replies_equal(enum usher_verb verb, const struct usher_reply *a,
-                        const struct usher_reply *b, FILE *f);
+bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
+                         const struct usher_result *b, FILE *f);
+bool room_replies_equal(enum usher_verb verb, const struct usher_result *a,
+                        const struct usher_result *b, FILE *f);
 /* @store has, or has not, a history within it.  Where it tells of visits that the queue does not
  * keep any more, behind those that it keeps (which the model tells of), @r is cut to the latter:
  * test_visits.c is about the others. */
-void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_reply *model,
-                       struct usher_reply *r);
+void queue_history_cut(const char *store, enum usher_verb verb, const struct usher_result *model,
+                       struct usher_result *r);
 bool notices_equal(const struct usher_notice *a, const struct usher_notice *b, FILE *f);
 
 /* All of it, some lines. */
-void reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
-void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
-void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
+void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
+void room_reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r);
 void notice_print(FILE *f, const struct usher_notice *n); /* one line */
 
 #endif

@@ -42,7 +42,7 @@ struct world {
     unsigned i;
     char *alphabet; /* of command_size each */
     size_t n_symbols;
-    struct usher_command first[EXHAUSTIVE_FIRST];
+    struct usher_operation first[EXHAUSTIVE_FIRST];
     size_t n_first;
     struct state *states;
     size_t n, room;
@@ -84,9 +84,9 @@ static uint64_t version_of(const void *m)
 }
 
 /* @symbol may be changed: texts of the command can lie in it. */
-static struct usher_command resolved(void *symbol, const void *m)
+static struct usher_operation resolved(void *symbol, const void *m)
 {
-    struct usher_command c = noun->resolve(m, symbol);
+    struct usher_operation c = noun->resolve(m, symbol);
 
     c.now_ms += clock_of(m);
     return c;
@@ -156,19 +156,19 @@ static void hear(void *payload, const struct usher_notice *notice)
     h->last = notice->version;
 }
 
-static void print_line(const struct usher_command *c)
+static void print_line(const struct usher_operation *c)
 {
     (void)fprintf(stderr, "  ");
     gen_print(stderr, c);
     (void)fprintf(stderr, "\n");
 }
 
-static void print_way(const struct world *w, size_t i, const struct usher_command *last)
+static void print_way(const struct world *w, size_t i, const struct usher_operation *last)
 {
     void *m = noun->model->open(NULL, NULL), *symbol = malloc(noun->model->command_size);
     size_t way[WAY], n = way_to(w, i, way);
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
 
     assert_non_null(symbol);
     (void)fprintf(stderr, "\n%s:\n", noun->worlds[w->i]);
@@ -209,7 +209,7 @@ static void explore(struct world *w, unsigned i)
     const struct noun_model *model = noun->model;
     void *m = model->open(NULL, NULL), *symbol = malloc(model->command_size);
     char key[EXHAUSTIVE_KEY];
-    struct usher_reply r;
+    struct usher_result r;
 
     w->i = i;
     w->table = calloc(TABLE, sizeof *w->table);
@@ -233,7 +233,7 @@ static void explore(struct world *w, unsigned i)
         assert_non_null(w->states[at].changes);
         for (size_t k = 0; k < w->n_symbols; k++) {
             struct exhaustive_heard h = { 0, 0, 0, true };
-            struct usher_command c;
+            struct usher_operation c;
             struct exhaustive_step step = { before, NULL, false, &c, &r, &h };
             const char *fault;
 
@@ -285,8 +285,8 @@ struct runner {
     unsigned scopes; /* since the store was empty */
     char names[BATCH][16];
     char *symbols; /* BATCH of them: texts of the commands may lie in them */
-    struct usher_command c[BATCH];
-    struct usher_reply want[BATCH], got[BATCH];
+    struct usher_operation c[BATCH];
+    struct usher_result want[BATCH], got[BATCH];
     unsigned flushes;               /* every second one has a watcher */
     uint64_t versions[SCOPES_OPEN]; /* by scope, of its last notice in this flush; 0: none */
     uint64_t notices;
@@ -348,7 +348,7 @@ static void runner_flush(struct runner *r)
                          USHER_OK);
     }
     {
-        enum usher_status status = usher_execute(r->e, r->c, r->got, r->n);
+        enum usher_status status = usher_operate(r->e, r->c, r->got, r->n);
 
         if (status != USHER_OK && status != USHER_LOST)
             fail_msg("%s: %s", r->store->name, usher_message());
@@ -362,7 +362,7 @@ static void runner_flush(struct runner *r)
             runner_differs(r, i);
     }
     for (size_t i = 0; i < r->n; i++) {
-        usher_reply_done(&r->got[i]);
+        usher_result_done(&r->got[i]);
         noun->model->reply_done(&r->want[i]);
     }
     r->n = 0;
@@ -405,7 +405,7 @@ static void runner_scope(struct runner *r)
 }
 
 /* To the scope at work, and to @m, whose answer is wanted.  @symbol, or else @c. */
-static void runner_push(struct runner *r, const void *symbol, const struct usher_command *c,
+static void runner_push(struct runner *r, const void *symbol, const struct usher_operation *c,
                         void *m)
 {
     char *own;
@@ -428,7 +428,7 @@ static void runner_push(struct runner *r, const void *symbol, const struct usher
 
 static void runner_look(struct runner *r, void *m)
 {
-    struct usher_command c = noun->look(r->looks++);
+    struct usher_operation c = noun->look(r->looks++);
 
     c.given |= USHER_GIVEN_NOW;
     c.now_ms = clock_of(m);

@@ -14,7 +14,7 @@
  * On a store the way to a state is walked in a fresh scope, then command after command that has
  * not been tried in the state that the last one led to; each answer, and a look at the scope
  * behind each change, must be the model's, the notices dense, and the audits clean.  Many
- * commands on several scopes go into one usher_execute(), every second time with a watcher.
+ * commands on several scopes go into one usher_operate(), every second time with a watcher.
  *
  * Memory does all.  SQLite and Redis do what they can in their time, all with USHER_LONG=1.  Under
  * a sanitizer all three do.
@@ -44,8 +44,8 @@ struct exhaustive_heard {
 struct exhaustive_step {
     const void *before, *after; /* models */
     bool changed;               /* it is another state, as far as the key tells */
-    const struct usher_command *c;
-    const struct usher_reply *r;
+    const struct usher_operation *c;
+    const struct usher_result *r;
     const struct exhaustive_heard *heard;
 };
 
@@ -57,12 +57,12 @@ struct exhaustive {
     double seconds_sqlite, seconds_redis;
 
     /* The commands that make world @i, always answered `ok`: returns how many. */
-    size_t (*first)(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST]);
+    size_t (*first)(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST]);
     /* The commands of world @i, each of model->command_size: returns how many.  Times count from
      * the clock of the state. */
     size_t (*alphabet)(unsigned i, void *ret);
     /* A symbol as a command; its texts may lie in @symbol, but not in @model. */
-    struct usher_command (*resolve)(const void *model, void *symbol);
+    struct usher_operation (*resolve)(const void *model, void *symbol);
 
     /* Of the one scope: its version and its clock. */
     void (*now)(const void *model, uint64_t *ret_version, int64_t *ret_clock);
@@ -71,7 +71,7 @@ struct exhaustive {
     /* NULL, or the invariant that the command breaks. */
     const char *(*fault)(const struct exhaustive_step *s);
     /* The @i-th way to look at the scope; its time is set by the caller. */
-    struct usher_command (*look)(unsigned i);
+    struct usher_operation (*look)(unsigned i);
 };
 
 /* main() of a test program: what it returns. */

@@ -565,7 +565,7 @@ void gen_next(struct gen *g, struct gen_command *ret)
 {
     struct rng *r = &g->rng;
     struct usher_number_args *a = &ret->c.arg.number;
-    struct usher_command *c = &ret->c;
+    struct usher_operation *c = &ret->c;
 
     memset(ret, 0, sizeof *ret);
     tick(g);
@@ -698,9 +698,9 @@ void gen_next(struct gen *g, struct gen_command *ret)
         g->asked = *ret;
 }
 
-struct usher_command gen_resolve(const struct gen_command *q, const struct model *m)
+struct usher_operation gen_resolve(const struct gen_command *q, const struct model *m)
 {
-    struct usher_command c = q->c;
+    struct usher_operation c = q->c;
     const struct model_pool *p;
     const struct model_number *n;
 
@@ -741,7 +741,7 @@ static void print_text(FILE *f, const struct usher_text *t)
     (void)fputc('"', f);
 }
 
-static void print_arg(FILE *f, const struct usher_command *c, const struct usher__arg *arg,
+static void print_arg(FILE *f, const struct usher_operation *c, const struct usher__arg *arg,
                       bool key)
 {
     const char *at = (const char *)c + arg->offset;
@@ -769,7 +769,7 @@ static void print_arg(FILE *f, const struct usher_command *c, const struct usher
         (void)fprintf(f, "%" PRId64, value);
 }
 
-void gen_print(FILE *f, const struct usher_command *c)
+void gen_print(FILE *f, const struct usher_operation *c)
 {
     const struct usher__noun *noun = usher__noun((unsigned)c->verb >> 8);
     const struct usher__verb *verb = usher__verb((unsigned)c->verb);
@@ -813,10 +813,10 @@ static uint64_t hashed(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-uint64_t gen_asked(const struct usher_command *c)
+uint64_t gen_asked(const struct usher_operation *c)
 {
     const uint64_t start = UINT64_C(14695981039346656037);
-    struct usher_command plain = *c;
+    struct usher_operation plain = *c;
     uint64_t hash, sum = 0;
     char *words = NULL;
     size_t size = 0;

@@ -43,7 +43,7 @@ struct usher_text gen_any(struct rng *r, const struct gen_names *names);
 struct usher_text gen_bad(struct rng *r); /* that is no name */
 
 struct gen_command {
-    struct usher_command c;
+    struct usher_operation c;
     bool token_of_hold; /* c.arg.number.token is to be added to the number's token */
 };
 
@@ -55,17 +55,17 @@ void gen_close(struct gen *g);
 const char *gen_about(const struct gen *g); /* one line */
 
 void gen_next(struct gen *g, struct gen_command *ret);
-struct usher_command gen_resolve(const struct gen_command *g, const struct model *m);
+struct usher_operation gen_resolve(const struct gen_command *g, const struct model *m);
 
 /* The scopes that there may be. */
 unsigned gen_pools(const struct gen *g);
 const char *gen_pool(const struct gen *g, unsigned i);
 
 /* In the words of the command line, as `usher shell` takes them; of any noun. */
-void gen_print(FILE *f, const struct usher_command *c);
+void gen_print(FILE *f, const struct usher_operation *c);
 
 /* A print of verb, scope and arguments, without time and request id: two commands with the same one
  * ask the same.  Of any noun; packed fields in any order. */
-uint64_t gen_asked(const struct usher_command *c);
+uint64_t gen_asked(const struct usher_operation *c);
 
 #endif

@@ -130,7 +130,7 @@ struct world {
     void *gen;
     char *commands; /* of noun->model->command_size each */
     size_t n;
-    size_t batch;        /* commands of one usher_execute() */
+    size_t batch;        /* commands of one usher_operate() */
     size_t digest_every; /* batches */
     bool watched;
     bool hooked; /* with an allocator, a trace and a log that look closely */
@@ -274,8 +274,8 @@ static bool same_digests(const struct world *w, const struct target *t, FILE *f)
 }
 
 /* One epoch as long as the model has one, and then another one. */
-static bool same_epoch(const struct world *w, struct target *t, const struct usher_command *c,
-                       const struct usher_reply *model, const struct usher_reply *r)
+static bool same_epoch(const struct world *w, struct target *t, const struct usher_operation *c,
+                       const struct usher_result *model, const struct usher_result *r)
 {
     for (unsigned k = 0; k < noun->gen_scopes(w->gen); k++) {
         const char *name = noun->gen_scope(w->gen, k);
@@ -316,17 +316,17 @@ static bool all_audits_clean(const struct target *t, FILE *f)
 /* One batch on one store, compared with what the model answered: the index of the first
  * command that is answered otherwise, or @n. */
 static size_t run_batch(const struct world *w, struct target *t,
-                        const struct usher_command *commands, const struct usher_reply *model,
+                        const struct usher_operation *commands, const struct usher_result *model,
                         size_t n, FILE *f)
 {
-    static struct usher_reply replies[BATCH_MAX];
+    static struct usher_result replies[BATCH_MAX];
     static char said[BATCH_MAX][sizeof replies->message]; /* by the first store */
     struct usher_engine *e = t->twin != NULL && t->twins_turn ? t->twin : t->e;
     size_t bad = n;
 
     t->twins_turn = !t->twins_turn;
-    if (usher_execute(e, commands, replies, n) == USHER_INVALID) {
-        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message());
+    if (usher_operate(e, commands, replies, n) == USHER_INVALID) {
+        say(f, "%s: usher_operate() refuses: %s\n", t->store->name, usher_message());
         return 0;
     }
     for (size_t i = 0; i < n; i++) {
@@ -352,7 +352,7 @@ static size_t run_batch(const struct world *w, struct target *t,
             say(f, "%s says `%s`, but %s `%s`\n", stores[0].name, said[i], t->store->name,
                 replies[i].message);
         }
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
     }
     return bad;
 }
@@ -370,8 +370,8 @@ static bool sums_right(const void *m, FILE *f)
 /* Behind a walk: what the stores tell of histories and figures is what the model does. */
 static bool last_looks_same(const struct world *w, struct target *t, void *m, FILE *f)
 {
-    static struct usher_command c;
-    struct usher_reply model;
+    static struct usher_operation c;
+    struct usher_result model;
     bool same = true;
 
     for (unsigned k = 0; noun->last_look != NULL && same && k < noun->gen_scopes(w->gen); k++)
@@ -387,8 +387,8 @@ static bool last_looks_same(const struct world *w, struct target *t, void *m, FI
 /* Returns the index of the command at which something was wrong, or @n. */
 static size_t run(const struct world *w, char *list, size_t n, size_t batch, FILE *f)
 {
-    static struct usher_command commands[BATCH_MAX];
-    static struct usher_reply model[BATCH_MAX];
+    static struct usher_operation commands[BATCH_MAX];
+    static struct usher_result model[BATCH_MAX];
     struct target targets[STORES_MAX];
     struct hearing heard = { NULL, 0, 0, 0 };
     void *m = noun->model->open(w->watched ? hear : NULL, &heard);
@@ -454,8 +454,8 @@ static void print_commands(const struct world *w, char *list, size_t from, size_
 
     (void)w;
     for (size_t i = 0; i < to; i++) {
-        struct usher_command c = noun->model->resolve(m, command_at(list, i));
-        struct usher_reply r;
+        struct usher_operation c = noun->model->resolve(m, command_at(list, i));
+        struct usher_result r;
 
         noun->model->execute(m, &c, &r);
         if (i >= from) {

@@ -3,7 +3,7 @@
  * lockstep -- the same seeded commands of one noun on its model and on every store.
  *
  * A world is made from one seed: its names, its commands, how many of them go into one
- * usher_execute(), and how often digests are compared.  World i of a run has the seed
+ * usher_operate(), and how often digests are compared.  World i of a run has the seed
  * USHER_SEED + i, so that USHER_SEED=<seed of the world> USHER_STEPS=1 repeats one world.
  *
  * Invariants, by name:
@@ -46,7 +46,7 @@ struct lockstep {
     const char *(*gen_scope)(const void *gen, unsigned i);
     void (*gen_next)(void *gen, void *ret_command); /* of model->command_size */
     /* May be NULL.  The @i-th command that looks at scope @scope behind a walk; false: no more. */
-    bool (*last_look)(const void *gen, unsigned scope, unsigned i, struct usher_command *ret);
+    bool (*last_look)(const void *gen, unsigned scope, unsigned i, struct usher_operation *ret);
 
     const struct noun_model *model;
 };

@@ -18,7 +18,8 @@
 #define DUE_LOOK 64    /* due numbers that are looked at for `next` */
 #define STEP_MOST 1000 /* numbers freed by `free`, expired by `sweep` if it names no max */
 
-static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min, int64_t max)
+static bool in(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
+               int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
@@ -61,7 +62,7 @@ static uint64_t token_in(const struct usher_text *t)
 }
 
 /* The list is one of calls, not of numbers. */
-static bool of_calls(const struct usher_command *c)
+static bool of_calls(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
 
@@ -69,7 +70,7 @@ static bool of_calls(const struct usher_command *c)
            ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_STATE_IDLE_UP);
 }
 
-static bool arguments_right(const struct usher_command *c)
+static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
     const uint32_t settings = USHER_GIVEN_ORDER | USHER_GIVEN_LEASE | USHER_GIVEN_REST |
@@ -299,9 +300,9 @@ struct work {
     struct model *m;
     struct model_pool *p;            /* reads: as it is with all due expiries applied */
     const struct model_pool *stored; /* as it is without */
-    const struct usher_command *c;
+    const struct usher_operation *c;
     const struct usher_number_args *a;
-    struct usher_reply *r;
+    struct usher_result *r;
     int64_t now;
 };
 
@@ -499,7 +500,7 @@ static void remember_request(struct work *w)
 static enum usher_status tell(struct work *w, enum usher_status status,
                               const struct model_number *n)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     struct model_text id = n != NULL ? n->id : text_of(w->a->number.data, w->a->number.size);
 
     r->state = n != NULL ? model_state(n) : USHER_NUMBER_STATE_NODATA;
@@ -511,7 +512,7 @@ static enum usher_status tell(struct work *w, enum usher_status status,
 }
 
 /* The page ends with the call that has @token. */
-static void go_on_behind(struct usher_number_reply *r, uint64_t token)
+static void go_on_behind(struct usher_number_result *r, uint64_t token)
 {
     r->number_size =
         (size_t)snprintf(r->number, sizeof r->number, "%llu", (unsigned long long)token);
@@ -773,7 +774,7 @@ static int64_t next_free(struct work *w, const struct usher_text *group, int64_t
 static enum usher_status nothing_free(struct work *w)
 {
     const struct usher_text *groups = &w->a->group;
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     struct usher_text g;
     size_t total = 0, busy_up = 0, rest = 0, have_had = 0;
 
@@ -807,7 +808,7 @@ static enum usher_status nothing_free(struct work *w)
 
 static enum usher_status call_given(struct work *w, struct model_number *n)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
 
     if (n == NULL)
         return tell(w, USHER_MISSING, NULL);
@@ -950,7 +951,7 @@ static struct model_number *next_of_node(struct work *w, uint64_t behind)
 
 static enum usher_status renew_node(struct work *w)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     uint64_t behind = w->a->after.data != NULL ? token_in(&w->a->after) : 0;
     struct model_number *n;
 
@@ -1018,7 +1019,7 @@ static struct model_number *oldest_to_free(struct work *w)
 
 static enum usher_status verb_free(struct work *w, struct model_number *given)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     struct model_number *n;
 
     if (w->a->number.data != NULL && given == NULL)
@@ -1037,7 +1038,7 @@ static enum usher_status verb_free(struct work *w, struct model_number *given)
 
 static enum usher_status verb_sweep(struct work *w)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     const struct model_number *n;
     uint64_t most = STEP_MOST;
 
@@ -1098,7 +1099,7 @@ static const char *kept(const struct model_text *t)
 
 static void add_row(struct work *w, const struct model_number *n)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     struct usher_number_row *row;
 
     w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
@@ -1153,7 +1154,7 @@ static const struct model_number *list_next(const struct work *w, const struct m
 /* `more` says that there are numbers that have not been looked at. */
 static enum usher_status verb_list(struct work *w)
 {
-    struct usher_number_reply *r = &w->r->of.number;
+    struct usher_number_result *r = &w->r->of.number;
     const struct usher_number_args *a = w->a;
     struct model_text after = text_of(a->after.data, a->after.size);
     size_t most = w->c->given & USHER_GIVEN_MAX ? (size_t)a->max : USHER_LIST_DEFAULT;
@@ -1258,7 +1259,7 @@ static enum usher_status answer(struct work *w)
 
 static void execute(struct work *w)
 {
-    struct usher_reply *r = w->r;
+    struct usher_result *r = w->r;
     const struct usher_text *id = &w->c->request;
     uint64_t version = w->p->version;
 
@@ -1295,7 +1296,7 @@ static int64_t due_of(struct model_pool *p)
     return n != NULL ? n->until : USHER_NEVER;
 }
 
-void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r)
+void model_execute(struct model *m, const struct usher_operation *c, struct usher_result *r)
 {
     struct model nobody = { NULL, 0, NULL, NULL };
     struct model_pool *p, copy;
@@ -1338,7 +1339,7 @@ void model_execute(struct model *m, const struct usher_command *c, struct usher_
     pool_done(&copy);
 }
 
-void model_reply_done(struct usher_reply *r)
+void model_reply_done(struct usher_result *r)
 {
     struct usher_number_row *rows = r->block;
 

@@ -55,7 +55,7 @@ struct model_request {
     struct model_text id;
     uint64_t asked; /* gen_asked() */
     int64_t at;
-    struct usher_reply answer; /* without rows */
+    struct usher_result answer; /* without rows */
 };
 
 struct model_pool {
@@ -90,9 +90,9 @@ struct model *model_open(void);
 struct model *model_copy(const struct model *m); /* without the watcher */
 void model_close(struct model *m);
 
-/* Rows of the reply go back with model_reply_done(), not with usher_reply_done(). */
-void model_execute(struct model *m, const struct usher_command *c, struct usher_reply *r);
-void model_reply_done(struct usher_reply *r);
+/* Rows of the reply go back with model_reply_done(), not with usher_result_done(). */
+void model_execute(struct model *m, const struct usher_operation *c, struct usher_result *r);
+void model_reply_done(struct usher_result *r);
 
 /* NULL if there is none. */
 const struct model_pool *model_pool(const struct model *m, const char *name, size_t size);

@@ -37,12 +37,12 @@ static void number_close(void *model)
     model_close(model);
 }
 
-static struct usher_command number_resolve(const void *model, void *command)
+static struct usher_operation number_resolve(const void *model, void *command)
 {
     return gen_resolve(command, model);
 }
 
-static void number_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+static void number_execute(void *model, const struct usher_operation *c, struct usher_result *r)
 {
     model_execute(model, c, r);
 }
@@ -97,12 +97,12 @@ static void queue_close(void *model)
     queue_model_close(model);
 }
 
-static struct usher_command queue_resolve(const void *model, void *command)
+static struct usher_operation queue_resolve(const void *model, void *command)
 {
     return queue_gen_resolve(command, model);
 }
 
-static void queue_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+static void queue_execute(void *model, const struct usher_operation *c, struct usher_result *r)
 {
     queue_model_execute(model, c, r);
 }
@@ -149,12 +149,12 @@ static void room_close(void *model)
     room_model_close(model);
 }
 
-static struct usher_command room_resolve(const void *model, void *command)
+static struct usher_operation room_resolve(const void *model, void *command)
 {
     return room_gen_resolve(command, model);
 }
 
-static void room_execute(void *model, const struct usher_command *c, struct usher_reply *r)
+static void room_execute(void *model, const struct usher_operation *c, struct usher_result *r)
 {
     room_model_execute(model, c, r);
 }

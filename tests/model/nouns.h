@@ -21,16 +21,16 @@ struct noun_model {
     void (*close)(void *model);
     size_t command_size; /* of a command whose meaning depends on the state: gen.h, queue_gen.h */
     /* What it is now; its texts may lie in @command. */
-    struct usher_command (*resolve)(const void *model, void *command);
-    void (*execute)(void *model, const struct usher_command *c, struct usher_reply *r);
-    void (*reply_done)(struct usher_reply *r);
+    struct usher_operation (*resolve)(const void *model, void *command);
+    void (*execute)(void *model, const struct usher_operation *c, struct usher_result *r);
+    void (*reply_done)(struct usher_result *r);
     const char *(*fault)(const void *model); /* NULL, or the invariant that does not hold */
     /* NULL, or what does not add up; may be NULL.  Dearer than fault(). */
     const char *(*sums)(const void *model);
     /* See compare.h. */
-    bool (*replies_equal)(enum usher_verb verb, const struct usher_reply *a,
-                          const struct usher_reply *b, FILE *f);
-    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_reply *r);
+    bool (*replies_equal)(enum usher_verb verb, const struct usher_result *a,
+                          const struct usher_result *b, FILE *f);
+    void (*reply_print)(FILE *f, enum usher_verb verb, const struct usher_result *r);
 };
 
 extern const struct noun_model number_noun, queue_noun, room_noun;

@@ -181,7 +181,7 @@ static int64_t span(struct queue_gen *g)
     return (int64_t)(1 + rng_below(r, 6)) * g->scale;
 }
 
-static void give_settings(struct queue_gen *g, struct usher_command *c)
+static void give_settings(struct queue_gen *g, struct usher_operation *c)
 {
     static const uint32_t bits[] = {
         USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TTL,      USHER_GIVEN_QUEUE_TRIGGER,
@@ -216,7 +216,7 @@ static void give_settings(struct queue_gen *g, struct usher_command *c)
 }
 
 /* Make one argument wrong, or give one that the verb does not take. */
-static void spoil(struct queue_gen *g, struct usher_command *c)
+static void spoil(struct queue_gen *g, struct usher_operation *c)
 {
     struct rng *r = &g->rng;
     struct usher_queue_args *a = &c->arg.queue;
@@ -308,7 +308,7 @@ static enum usher_verb any_verb(struct queue_gen *g)
     }
 }
 
-static void give_since(struct queue_gen *g, struct usher_command *c)
+static void give_since(struct queue_gen *g, struct usher_operation *c)
 {
     struct rng *r = &g->rng;
     int64_t since = g->now - (int64_t)rng_below(r, 8) * g->scale;
@@ -319,7 +319,7 @@ static void give_since(struct queue_gen *g, struct usher_command *c)
     c->arg.queue.since_ms = since < 0 ? 0 : since;
 }
 
-static void give_until(struct queue_gen *g, struct usher_command *c)
+static void give_until(struct queue_gen *g, struct usher_operation *c)
 {
     int64_t until = g->now - (int64_t)rng_below(&g->rng, 8) * g->scale;
 
@@ -327,7 +327,7 @@ static void give_until(struct queue_gen *g, struct usher_command *c)
     c->arg.queue.until_ms = until < 0 ? 0 : until;
 }
 
-static void give_page(struct queue_gen *g, struct usher_command *c)
+static void give_page(struct queue_gen *g, struct usher_operation *c)
 {
     struct rng *r = &g->rng;
 
@@ -340,7 +340,7 @@ static void give_page(struct queue_gen *g, struct usher_command *c)
 static void arguments(struct queue_gen *g, struct queue_gen_command *q)
 {
     struct rng *r = &g->rng;
-    struct usher_command *c = &q->c;
+    struct usher_operation *c = &q->c;
     struct usher_queue_args *a = &c->arg.queue;
     struct usher_text agent = gen_any(r, &g->agents), user = gen_any(r, &g->users);
 
@@ -461,7 +461,7 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
 void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
 {
     struct rng *r = &g->rng;
-    struct usher_command *c = &ret->c;
+    struct usher_operation *c = &ret->c;
 
     memset(ret, 0, sizeof *ret);
     tick(g);
@@ -502,7 +502,7 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
 }
 
 bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
-                         struct usher_command *ret)
+                         struct usher_operation *ret)
 {
     static const enum usher_verb verbs[] = { USHER_QUEUE_STATS, USHER_QUEUE_HISTORY,
                                              USHER_QUEUE_LIST, USHER_QUEUE_AGENTS };
@@ -521,9 +521,9 @@ bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
     return true;
 }
 
-struct usher_command queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m)
+struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m)
 {
-    struct usher_command c = q->c;
+    struct usher_operation c = q->c;
     struct usher_queue_args *a = &c.arg.queue;
     const struct queue_model_queue *queue = NULL;
     const struct queue_model_user *u = NULL;

@@ -14,7 +14,7 @@
 #include "model/queue_model.h"
 
 struct queue_gen_command {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_text of; /* a user: the room that it is in, the token, the agent */
     bool room_of, token_of, agent_of;
     bool elsewhere; /* the room is one of another queue */
@@ -29,11 +29,11 @@ const char *queue_gen_about(const struct queue_gen *g); /* one line */
 
 void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret);
 /* Texts of what is returned may lie in @q. */
-struct usher_command queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m);
+struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const struct queue_model *m);
 
 /* What looks at a queue behind a walk: see lockstep.h. */
 bool queue_gen_last_look(const struct queue_gen *g, unsigned queue, unsigned i,
-                         struct usher_command *ret);
+                         struct usher_operation *ret);
 
 /* The scopes that there may be. */
 unsigned queue_gen_queues(const struct queue_gen *g);

@@ -26,7 +26,8 @@ typedef struct queue_model_queue queue;
 
 /* ---- are the arguments right? ------------------------------------------------------ */
 
-static bool in(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min, int64_t max)
+static bool in(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
+               int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
@@ -47,7 +48,7 @@ static bool texts_only(const struct usher_queue_args *a, const char *which)
            (a->after.data == NULL || strchr(which, 'f') != NULL);
 }
 
-static bool ranges_right(const struct usher_command *c)
+static bool ranges_right(const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
 
@@ -136,7 +137,7 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
     }
 }
 
-static bool arguments_right(const struct usher_command *c)
+static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
     uint32_t may;
@@ -402,9 +403,9 @@ static int64_t day_of(const queue *q, int64_t at)
 struct work {
     struct queue_model *m;
     queue *q;
-    const struct usher_command *c;
+    const struct usher_operation *c;
     const struct usher_queue_args *a;
-    struct usher_reply *r;
+    struct usher_result *r;
     int64_t now;       /* of the changes that are made */
     int64_t seen;      /* of the command: what is due by then */
     bool tell_matches; /* in rows */
@@ -850,7 +851,7 @@ static struct usher_queue_row *row_add(struct work *w, const struct model_text *
                                        const struct model_text *agent_id,
                                        const struct model_text *lane_id)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     struct usher_queue_row *row;
 
     w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
@@ -1094,7 +1095,7 @@ static void put_name(char to[USHER_NAME_MAX + 1], size_t *ret_size, const struct
 
 static enum usher_status tell_agent(struct work *w, enum usher_status status, const agent *a)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     struct model_text id = a != NULL ? a->id : text_of(w->a->agent.data, w->a->agent.size);
 
     r->state = a != NULL ? told(a) : USHER_QUEUE_AGENT_GONE;
@@ -1118,7 +1119,7 @@ static int64_t index_of(const queue *q, const user *u)
 
 static enum usher_status tell_user(struct work *w, enum usher_status status, const user *u)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     struct model_text id = u != NULL ? u->id : text_of(w->a->user.data, w->a->user.size);
     const lane *l;
 
@@ -1321,7 +1322,7 @@ static enum usher_status verb_ready(struct work *w, agent *a)
 
 static enum usher_status verb_free(struct work *w, agent *a)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     bool any = false;
     user *u;
 
@@ -1487,7 +1488,7 @@ static enum usher_status verb_apply(struct work *w, user *u)
 /* Who it was, with which agent and in which room: for verbs after which it is gone. */
 static void tell_visit(struct work *w, const user *u)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
 
     put_name(r->user, &r->user_size, &u->id);
     put_name(r->agent, &r->agent_size, &u->agent);
@@ -1562,7 +1563,7 @@ static uint64_t login_of_room(const struct work *w)
 
 static enum usher_status verb_finish(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     int64_t no = 0;
     const agent *a = agent_of_room(w, &no);
     user *u = user_in_room(w);
@@ -1593,7 +1594,7 @@ static enum usher_status verb_finish(struct work *w)
 /* accept and reject: do the two have to do with each other? */
 static enum usher_status tell_pair(struct work *w, const agent *a, const user *u)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     struct model_text agent_id = text_of(w->a->agent.data, w->a->agent.size);
 
     (void)tell_user(w, USHER_OK, NULL);
@@ -1745,7 +1746,7 @@ static enum usher_status verb_match(struct work *w)
 
 static enum usher_status verb_sweep(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
 
     if (!w->q->exists)
         return USHER_MISSING;
@@ -1852,7 +1853,7 @@ static bool cursor_read(const struct usher_text *after, uint64_t *ret_hi, uint64
 
 static void cursor_put(struct work *w, uint64_t hi, uint64_t order)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
 
     r->more = true;
     r->agent_size = (size_t)snprintf(r->agent, sizeof r->agent, "%" PRIu64 ".%" PRIu64, hi, order);
@@ -1860,7 +1861,7 @@ static void cursor_put(struct work *w, uint64_t hi, uint64_t order)
 
 static enum usher_status verb_list(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     const struct usher_text *of = &w->a->lane;
     int64_t state =
         (w->c->given & USHER_GIVEN_QUEUE_STATE) != 0 ? w->a->state : USHER_QUEUE_USER_WAITING;
@@ -1902,7 +1903,7 @@ static enum usher_status verb_list(struct work *w)
 
 static enum usher_status verb_agents(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     struct model_text after = text_of(w->a->after.data, w->a->after.size);
 
     if (!w->q->exists)
@@ -2011,7 +2012,7 @@ static void visit_add(struct work *w, const struct queue_model_visit *v)
 
 static enum usher_status verb_history(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     const struct usher_queue_args *x = w->a;
     const queue *q = w->q;
     uint64_t before = UINT64_MAX, hi;
@@ -2045,7 +2046,7 @@ static enum usher_status verb_history(struct work *w)
 
 static enum usher_status verb_drain(struct work *w)
 {
-    struct usher_queue_reply *r = &w->r->of.queue;
+    struct usher_queue_result *r = &w->r->of.queue;
     queue *q = w->q;
 
     if (!q->exists)
@@ -2228,7 +2229,7 @@ static bool right_by_now(const struct work *w)
 
 static void execute(struct work *w)
 {
-    struct usher_reply *r = w->r;
+    struct usher_result *r = w->r;
     const struct usher_text *id = &w->c->request;
     uint64_t version;
 
@@ -2299,8 +2300,8 @@ static int64_t due_of(const queue *q)
     return due;
 }
 
-void queue_model_execute(struct queue_model *m, const struct usher_command *c,
-                         struct usher_reply *r)
+void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
+                         struct usher_result *r)
 {
     queue *q;
     struct work w;
@@ -2341,7 +2342,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_command *c,
     free(w.again);
 }
 
-void queue_model_reply_done(struct usher_reply *r)
+void queue_model_reply_done(struct usher_result *r)
 {
     struct usher_queue_row *rows = r->block;
 

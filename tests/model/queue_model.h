@@ -92,7 +92,7 @@ struct queue_model_request {
     struct model_text id;
     uint64_t asked; /* gen_asked() */
     int64_t at;
-    struct usher_reply answer; /* without rows */
+    struct usher_result answer; /* without rows */
     struct queue_model_row *rows;
     size_t n_rows;
 };
@@ -134,10 +134,10 @@ struct queue_model *queue_model_open(void);
 struct queue_model *queue_model_copy(const struct queue_model *m); /* without the watcher */
 void queue_model_close(struct queue_model *m);
 
-/* Rows of the reply go back with queue_model_reply_done(), not with usher_reply_done(). */
-void queue_model_execute(struct queue_model *m, const struct usher_command *c,
-                         struct usher_reply *r);
-void queue_model_reply_done(struct usher_reply *r);
+/* Rows of the reply go back with queue_model_reply_done(), not with usher_result_done(). */
+void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
+                         struct usher_result *r);
+void queue_model_reply_done(struct usher_result *r);
 
 /* NULL if there is none. */
 const struct queue_model_queue *queue_model_queue(const struct queue_model *m, const char *name,

@@ -125,7 +125,7 @@ static int64_t span(struct room_gen *g)
     return rng_chance(r, 40) ? 0 : (int64_t)(1 + rng_below(r, 6)) * g->scale;
 }
 
-static void settings(struct room_gen *g, struct usher_command *c)
+static void settings(struct room_gen *g, struct usher_operation *c)
 {
     static const uint32_t bits[] = { USHER_GIVEN_ROOM_CAPACITY, USHER_GIVEN_ROOM_LINGER,
                                      USHER_GIVEN_ROOM_TTL,      USHER_GIVEN_ROOM_TTL,
@@ -181,7 +181,7 @@ static void pairs(struct room_gen *g, struct room_gen_command *q, const struct u
         q->fields_size = 0;
 }
 
-static void spoil(struct room_gen *g, struct usher_command *c)
+static void spoil(struct room_gen *g, struct usher_operation *c)
 {
     struct rng *r = &g->rng;
     struct usher_room_args *a = &c->arg.room;
@@ -251,7 +251,7 @@ static enum usher_verb any_verb(struct room_gen *g)
     }
 }
 
-static void give_max(struct room_gen *g, struct usher_command *c)
+static void give_max(struct room_gen *g, struct usher_operation *c)
 {
     if (!rng_chance(&g->rng, 50))
         return;
@@ -262,7 +262,7 @@ static void give_max(struct room_gen *g, struct usher_command *c)
 static void arguments(struct room_gen *g, struct room_gen_command *q)
 {
     struct rng *r = &g->rng;
-    struct usher_command *c = &q->c;
+    struct usher_operation *c = &q->c;
     struct usher_room_args *a = &c->arg.room;
     struct usher_text member = gen_any(r, &g->members);
 
@@ -359,7 +359,7 @@ static void arguments(struct room_gen *g, struct room_gen_command *q)
 void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
 {
     struct rng *r = &g->rng;
-    struct usher_command *c = &ret->c;
+    struct usher_operation *c = &ret->c;
     uint64_t filling = g->big ? g->members.n : 1;
 
     memset(ret, 0, sizeof *ret);
@@ -391,7 +391,8 @@ void room_gen_next(struct room_gen *g, struct room_gen_command *ret)
 }
 
 /* What there is, for `if=`: in @to, at most ROOM_GEN_TEXT bytes. */
-static size_t value_now(const struct room_model_room *room, const struct usher_command *c, char *to)
+static size_t value_now(const struct room_model_room *room, const struct usher_operation *c,
+                        char *to)
 {
     const struct room_model_text *now = NULL;
     const struct room_model_fields *f = &room->fields;
@@ -414,9 +415,9 @@ static size_t value_now(const struct room_model_room *room, const struct usher_c
     return now->size;
 }
 
-struct usher_command room_gen_resolve(struct room_gen_command *q, const struct room_model *m)
+struct usher_operation room_gen_resolve(struct room_gen_command *q, const struct room_model *m)
 {
-    struct usher_command c = q->c;
+    struct usher_operation c = q->c;
     struct usher_room_args *a = &c.arg.room;
     const struct room_model_room *room = NULL;
     char name[USHER_NAME_MAX + 1];

@@ -17,7 +17,7 @@
 #define ROOM_GEN_TEXT 512
 
 struct room_gen_command {
-    struct usher_command c;
+    struct usher_operation c;
     bool version_of; /* if-version, since: to be added to the version of the room */
     bool value_of;   /* if: what there is now */
     size_t fields_size;
@@ -33,7 +33,7 @@ const char *room_gen_about(const struct room_gen *g); /* one line */
 
 void room_gen_next(struct room_gen *g, struct room_gen_command *ret);
 /* Texts of what is returned may lie in @q. */
-struct usher_command room_gen_resolve(struct room_gen_command *q, const struct room_model *m);
+struct usher_operation room_gen_resolve(struct room_gen_command *q, const struct room_model *m);
 
 /* The scopes that there may be. */
 unsigned room_gen_rooms(const struct room_gen *g);

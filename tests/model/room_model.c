@@ -38,9 +38,9 @@ struct room_model {
 struct work {
     struct room_model *m;
     room *r;
-    const struct usher_command *c;
+    const struct usher_operation *c;
     const struct usher_room_args *a;
-    struct usher_reply *reply;
+    struct usher_result *reply;
     int64_t now;
     row *rows;
     size_t n_rows;
@@ -692,7 +692,7 @@ static void answer(struct work *w, enum usher_status status)
 
 static void answer_name(struct work *w, const struct usher_text *name)
 {
-    struct usher_room_reply *r = &w->reply->of.room;
+    struct usher_room_result *r = &w->reply->of.room;
 
     r->name_size = name->size;
     if (name->size > 0)
@@ -1569,7 +1569,7 @@ static void do_unshare(struct work *w)
 
 static void do_sweep(struct work *w)
 {
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     room *r = w->r;
     uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : STEP_MAX;
     uint64_t before = r->version;
@@ -1671,7 +1671,7 @@ static void do_snapshot(struct work *w)
 {
     const room *r = w->r;
     uint64_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (uint64_t)w->a->max : 100;
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     const member *x;
 
     if (!gate(w))
@@ -1755,7 +1755,7 @@ static void do_get(struct work *w)
 static void do_changes(struct work *w)
 {
     const room *r = w->r;
-    struct usher_room_reply *reply = &w->reply->of.room;
+    struct usher_room_result *reply = &w->reply->of.room;
     size_t max = (w->c->given & USHER_GIVEN_ROOM_MAX) != 0 ? (size_t)w->a->max : 100;
 
     if (!look(w))
@@ -1805,13 +1805,13 @@ static const struct {
     V(SWEEP, 0, 0, G(TTL) | G(MAX)),
 };
 
-static bool within(const struct usher_command *c, uint32_t bit, int64_t value, int64_t min,
+static bool within(const struct usher_operation *c, uint32_t bit, int64_t value, int64_t min,
                    int64_t max)
 {
     return (c->given & bit) == 0 || (value >= min && value <= max);
 }
 
-static bool numbers_right(const struct usher_command *c)
+static bool numbers_right(const struct usher_operation *c)
 {
     const struct usher_room_args *a = &c->arg.room;
 
@@ -1832,7 +1832,7 @@ static bool numbers_right(const struct usher_command *c)
 }
 
 /* Of `set` and `member`: a field that is named twice. */
-static bool twice(const struct usher_command *c)
+static bool twice(const struct usher_operation *c)
 {
     struct usher_fields f;
     struct usher_text seen[USHER_ROOM_GIVEN_FIELDS_MAX + 1], value;
@@ -1854,7 +1854,7 @@ static bool twice(const struct usher_command *c)
     return false;
 }
 
-static bool right(const struct usher_command *c)
+static bool right(const struct usher_operation *c)
 {
     const struct usher_room_args *a = &c->arg.room;
     const struct {
@@ -2031,7 +2031,8 @@ static int64_t due_of(const room *r)
     return due;
 }
 
-void room_model_execute(struct room_model *m, const struct usher_command *c, struct usher_reply *r)
+void room_model_execute(struct room_model *m, const struct usher_operation *c,
+                        struct usher_result *r)
 {
     struct work w;
 
@@ -2065,7 +2066,7 @@ void room_model_execute(struct room_model *m, const struct usher_command *c, str
     rows_out(&w);
 }
 
-void room_model_reply_done(struct usher_reply *r)
+void room_model_reply_done(struct usher_result *r)
 {
     free(r->block);
     r->block = NULL;

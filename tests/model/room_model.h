@@ -66,7 +66,7 @@ struct room_model_kept {
     struct room_model_text *id;
     uint64_t asked; /* gen_asked() */
     int64_t until;
-    struct usher_reply reply;
+    struct usher_result reply;
     struct room_model_row *rows;
     size_t n_rows;
 };
@@ -95,8 +95,9 @@ struct room_model *room_model_open(room_model_notify *notify, void *payload);
 struct room_model *room_model_copy(const struct room_model *m, room_model_notify *notify,
                                    void *payload);
 void room_model_close(struct room_model *m);
-void room_model_execute(struct room_model *m, const struct usher_command *c, struct usher_reply *r);
-void room_model_reply_done(struct usher_reply *r);
+void room_model_execute(struct room_model *m, const struct usher_operation *c,
+                        struct usher_result *r);
+void room_model_reply_done(struct usher_result *r);
 /* NULL, or what cannot be: a role or a share of somebody who is not there, … */
 const char *room_model_fault(const struct room_model *m);
 /* NULL: no command has named it yet. */

@@ -266,10 +266,10 @@ static size_t alphabet(unsigned i, void *ret)
     return w.n;
 }
 
-static size_t first(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST])
+static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {
     const struct profile *p = &profiles[i];
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_number_args *a = &c.arg.number;
 
     memset(&c, 0, sizeof c);
@@ -366,7 +366,7 @@ static void key(unsigned i, const void *m, char to[EXHAUSTIVE_KEY])
 
 /* ---- invariants -------------------------------------------------------------------- */
 
-static bool free_before(const struct model_pool *p, const struct usher_reply *r, int64_t now)
+static bool free_before(const struct model_pool *p, const struct usher_result *r, int64_t now)
 {
     const struct model_number *n = model_number(p, r->of.number.number, r->of.number.number_size);
 
@@ -376,8 +376,8 @@ static bool free_before(const struct model_pool *p, const struct usher_reply *r,
 
 static const char *counts_fault(const struct model *m)
 {
-    struct usher_command c;
-    struct usher_reply list, stats;
+    struct usher_operation c;
+    struct usher_result list, stats;
     struct model *copy = model_copy(m);
     struct usher_number_statistics s;
     const struct usher_number_statistics *t = &stats.of.number.of.stats;
@@ -440,7 +440,7 @@ static const char *fault(const struct exhaustive_step *s)
 
 /* ---- the noun ---------------------------------------------------------------------- */
 
-static struct usher_command resolve(const void *model, void *command)
+static struct usher_operation resolve(const void *model, void *command)
 {
     return gen_resolve(command, model);
 }
@@ -456,9 +456,9 @@ static bool by_itself(enum usher_verb verb)
     return verb == USHER_NUMBER_EXPIRE || verb == USHER_NUMBER_REST;
 }
 
-static struct usher_command look(unsigned i)
+static struct usher_operation look(unsigned i)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     (void)i;
     memset(&c, 0, sizeof c);

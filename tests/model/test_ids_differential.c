@@ -54,8 +54,8 @@ struct ids_model {
     struct {
         bool kept;
         int64_t until;
-        struct usher_command asked;
-        struct usher_reply reply;
+        struct usher_operation asked;
+        struct usher_result reply;
     } request[REQUESTS];
 };
 
@@ -66,9 +66,9 @@ static int64_t model_max(const struct ids_model *m)
     return (int64_t)(m->end - 1 < m->limit ? m->end - 1 : m->limit);
 }
 
-static void model_say(const struct ids_model *m, struct usher_reply *r, enum usher_status status)
+static void model_say(const struct ids_model *m, struct usher_result *r, enum usher_status status)
 {
-    struct usher_id_reply *a = &r->of.id;
+    struct usher_id_result *a = &r->of.id;
 
     r->status = status;
     if (!m->there)
@@ -79,7 +79,7 @@ static void model_say(const struct ids_model *m, struct usher_reply *r, enum ush
     a->by = m->by;
 }
 
-static void model_settings(const struct ids_model *m, struct usher_reply *r)
+static void model_settings(const struct ids_model *m, struct usher_result *r)
 {
     r->of.id.of.settings = (struct usher_id_settings){ .start = (int64_t)m->start,
                                                        .step = m->step,
@@ -107,7 +107,7 @@ static void model_renew(struct ids_model *m)
     m->began = m->clock;
 }
 
-static void model_take(struct ids_model *m, const struct usher_command *c)
+static void model_take(struct ids_model *m, const struct usher_operation *c)
 {
     const struct usher_id_args *a = &c->arg.id;
 
@@ -155,11 +155,11 @@ static bool same_settings(const struct ids_model *a, const struct ids_model *b)
 }
 
 /* True: something changed. */
-static bool model_verb(struct ids_model *m, const struct usher_command *c, struct usher_reply *r,
+static bool model_verb(struct ids_model *m, const struct usher_operation *c, struct usher_result *r,
                        struct usher_id_row *row)
 {
     const struct usher_id_args *a = &c->arg.id;
-    struct usher_id_reply *out = &r->of.id;
+    struct usher_id_result *out = &r->of.id;
     struct ids_model asked = *m;
     wide n = (c->given & USHER_GIVEN_ID_N) != 0 ? a->n : 1, last;
 
@@ -297,7 +297,7 @@ static bool model_verb(struct ids_model *m, const struct usher_command *c, struc
 }
 
 /* The same verb with the same arguments?  (Texts are constants.) */
-static bool same_question(const struct usher_command *one, const struct usher_command *two)
+static bool same_question(const struct usher_operation *one, const struct usher_operation *two)
 {
     const struct usher_id_args *a = &one->arg.id, *b = &two->arg.id;
 
@@ -309,8 +309,8 @@ static bool same_question(const struct usher_command *one, const struct usher_co
            a->next == b->next && a->max == b->max && a->epoch.data == b->epoch.data;
 }
 
-static void ids_execute(struct ids_model *m, const struct usher_command *c, struct usher_reply *r,
-                        struct usher_id_row *row)
+static void ids_execute(struct ids_model *m, const struct usher_operation *c,
+                        struct usher_result *r, struct usher_id_row *row)
 {
     int request = c->request.data != NULL ? c->request.data[1] - '0' : -1;
     int64_t clock = m->clock;
@@ -353,8 +353,8 @@ static bool same_field(const struct usher__field *f, const void *a, const void *
     return memcmp((const char *)a + f->offset, (const char *)b + f->offset, size) == 0;
 }
 
-static const char *difference(enum usher_verb verb, const struct usher_reply *a,
-                              const struct usher_reply *b)
+static const char *difference(enum usher_verb verb, const struct usher_result *a,
+                              const struct usher_result *b)
 {
     static char text[64];
     const struct usher__noun *noun = usher__noun(USHER_ID);
@@ -433,7 +433,7 @@ static int64_t some_n(struct rng *r)
 }
 
 static void make(struct rng *r, const struct ids_model *models, int64_t *now,
-                 struct usher_command *c, unsigned *ret_name)
+                 struct usher_operation *c, unsigned *ret_name)
 {
     unsigned name = (unsigned)rng_below(r, NAMES);
     const struct ids_model *m = &models[name];
@@ -536,7 +536,7 @@ static void make(struct rng *r, const struct ids_model *models, int64_t *now,
     }
 }
 
-static void print_command(const struct usher_command *c)
+static void print_command(const struct usher_operation *c)
 {
     const struct usher_id_args *a = &c->arg.id;
 
@@ -549,9 +549,9 @@ static void print_command(const struct usher_command *c)
                 a->step, a->by, a->limit, a->step_max, a->life_ms, a->managed, a->next, a->max);
 }
 
-static void print_reply(const char *who, const struct usher_reply *r)
+static void print_reply(const char *who, const struct usher_result *r)
 {
-    const struct usher_id_reply *a = &r->of.id;
+    const struct usher_id_result *a = &r->of.id;
 
     print_error("  %s: %s version %" PRIu64 " first %" PRId64 " n %" PRId64 " next %" PRId64
                 " max %" PRId64 " step %" PRId64 " by %" PRId64 " token %" PRIu64 " %s\n",
@@ -610,8 +610,8 @@ static void run_world(uint64_t seed)
             fail_msg("%s: %s", stores[i].url, usher_message());
     }
     for (unsigned step = 0; step < WORLD; step++) {
-        struct usher_command c;
-        struct usher_reply want, got;
+        struct usher_operation c;
+        struct usher_result want, got;
         struct usher_id_row row;
         unsigned name;
 
@@ -623,7 +623,7 @@ static void run_world(uint64_t seed)
         for (unsigned i = 0; i < n_stores; i++) {
             const char *what;
 
-            assert_int_equal(usher_execute(e[i], &c, &got, 1),
+            assert_int_equal(usher_operate(e[i], &c, &got, 1),
                              want.status == USHER_LOST ? USHER_LOST : USHER_OK);
             what = difference(c.verb, &want, &got);
             if (what != NULL) {
@@ -634,7 +634,7 @@ static void run_world(uint64_t seed)
                 print_reply(stores[i].name, &got);
                 fail();
             }
-            usher_reply_done(&got);
+            usher_result_done(&got);
         }
         if (step % 8 == 0 || step + 1 == WORLD) {
             char first[33], other[33];

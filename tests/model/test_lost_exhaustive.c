@@ -78,7 +78,7 @@ static void add(struct world *w, struct server *s, const struct usher_number_hol
 {
     struct grant *g = &w->grants[w->n];
     char name[16], value[16];
-    struct usher_reply r;
+    struct usher_result r;
 
     assert_true(w->n < GRANTS);
     for (unsigned i = 0; i < w->n; i++)
@@ -93,7 +93,7 @@ static void add(struct world *w, struct server *s, const struct usher_number_hol
     if (r.status != USHER_OK)
         fail_msg("%s: room set: %s", path, r.message);
     g->room = r.version;
-    usher_reply_done(&r);
+    usher_result_done(&r);
     s->history |= 1u << w->n;
     s->live |= 1u << w->n++;
 }
@@ -212,7 +212,7 @@ static bool take(struct world *w, enum step step, unsigned k)
 /* The calls of the node are those that were taken back. */
 static void look_at_node(const struct world *w, const struct server *s)
 {
-    struct usher_reply r;
+    struct usher_result r;
     size_t n = 0;
 
     assert_int_equal(usher_number_list_node(e, "p", "m", NULL, 0, &r), USHER_OK);
@@ -228,7 +228,7 @@ static void look_at_node(const struct world *w, const struct server *s)
         }
     if (r.of.number.n_rows != n)
         fail_msg("%s: the node has %zu calls more", path, r.of.number.n_rows - n);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void look(const struct world *w)
@@ -243,7 +243,7 @@ static void look(const struct world *w)
         for (unsigned i = 0; i < w->n; i++) {
             const struct grant *g = &w->grants[i];
             bool known = (s->history & 1u << i) != 0;
-            struct usher_reply r;
+            struct usher_result r;
             enum usher_status status =
                 usher_number_renew(e, "p", g->hold.number, g->hold.token, -1, NULL);
 
@@ -259,7 +259,7 @@ static void look(const struct world *w)
                       : r.status != USHER_LOST && (s->which != 1 || r.status != USHER_STALE))
                 fail_msg("%s: %c says %s of the %u. version", path, 'a' + (int)k,
                          usher_status_word(r.status), i + 1);
-            usher_reply_done(&r);
+            usher_result_done(&r);
             lost += !known;
         }
     }
@@ -299,11 +299,11 @@ static void whatever_changes_hands_loss_is_told_and_nothing_else(void **state)
     options.drivers = &fickle_driver;
     assert_int_equal(usher_open("fickle:", &options, &e), USHER_OK);
     for (size_t i = 0; i < sizeof begin / sizeof *begin; i++) {
-        struct usher_reply r;
+        struct usher_result r;
 
         line_execute(e, &r, "%s", begin[i]);
         assert_int_equal(r.status, USHER_OK);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     memset(&w, 0, sizeof w);
     w.servers[0].master = true;

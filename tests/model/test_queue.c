@@ -186,7 +186,7 @@ static int64_t pick_ms(void)
     return spans[below(5)];
 }
 
-static void set_make(struct usher_command *c)
+static void set_make(struct usher_operation *c)
 {
     struct usher_queue_args *a = &c->arg.queue;
 
@@ -212,7 +212,7 @@ static void set_make(struct usher_command *c)
 #undef MAYBE
 }
 
-static void command_make(struct usher_command *c)
+static void command_make(struct usher_operation *c)
 {
     struct usher_queue_args *a = &c->arg.queue;
     int64_t dice = below(100);
@@ -351,7 +351,7 @@ static void command_make(struct usher_command *c)
 }
 
 /* What the command does to what the test knows, whatever is answered is in @r. */
-static void learn_before(const struct usher_command *c)
+static void learn_before(const struct usher_operation *c)
 {
     const struct usher_queue_args *a = &c->arg.queue;
 
@@ -371,7 +371,7 @@ static void learn_before(const struct usher_command *c)
 }
 
 /* What is known better once the answer is there. */
-static void learn_after(const struct usher_command *c, const struct usher_reply *r)
+static void learn_after(const struct usher_operation *c, const struct usher_result *r)
 {
     const struct usher_queue_args *a = &c->arg.queue;
 
@@ -421,10 +421,10 @@ static bool rows_equal(const struct usher_queue_row *a, const struct usher_queue
            a->level == b->level;
 }
 
-static const char *difference(enum usher_verb verb, const struct usher_reply *x,
-                              const struct usher_reply *y)
+static const char *difference(enum usher_verb verb, const struct usher_result *x,
+                              const struct usher_result *y)
 {
-    const struct usher_queue_reply *a = &x->of.queue, *b = &y->of.queue;
+    const struct usher_queue_result *a = &x->of.queue, *b = &y->of.queue;
 
     if (x->status != y->status)
         return "status";
@@ -464,10 +464,10 @@ static const char *difference(enum usher_verb verb, const struct usher_reply *x,
 
 /* ---- invariants ---------------------------------------------------------------------- */
 
-static void one(struct usher_engine *e, struct usher_command *c, struct usher_reply *r)
+static void one(struct usher_engine *e, struct usher_operation *c, struct usher_result *r)
 {
     memset(r, 0, sizeof *r);
-    assert_int_not_equal(usher_execute(e, c, r, 1), USHER_INVALID);
+    assert_int_not_equal(usher_operate(e, c, r, 1), USHER_INVALID);
 }
 
 static bool lane_in(const struct usher_text *list, const struct usher_text *lane)
@@ -488,8 +488,8 @@ static bool lane_in(const struct usher_text *list, const struct usher_text *lane
 /* Every store was given the same, so looking at one is enough. */
 static const char *state_fault(struct usher_engine *e)
 {
-    struct usher_command c;
-    struct usher_reply agents, users;
+    struct usher_operation c;
+    struct usher_result agents, users;
     int64_t counted[5] = { 0 };
     const char *fault = NULL;
 
@@ -525,9 +525,9 @@ static const char *state_fault(struct usher_engine *e)
                     fault = "an agent is idle while somebody waits for it";
             }
         }
-        usher_reply_done(&users);
+        usher_result_done(&users);
     }
-    usher_reply_done(&agents);
+    usher_result_done(&agents);
     for (unsigned state = 1; state <= 4 && fault == NULL; state++) {
         int64_t n = 0;
 
@@ -588,7 +588,8 @@ static struct usher_engine *store_open(const char *name)
     return e;
 }
 
-static void world_fail(size_t i, const struct usher_command *c, const char *store, const char *what)
+static void world_fail(size_t i, const struct usher_operation *c, const char *store,
+                       const char *what)
 {
     fail_msg("seed %" PRIu64 ", command %zu (%s at %" PRId64 "), %s: %s", w.seed, i,
              usher_verb_word(c->verb), c->now_ms - 1700000000000, store, what);
@@ -598,8 +599,8 @@ static void world_run(uint64_t seed, unsigned n)
 {
     struct usher_engine *e[STORES_MAX];
     struct usher_watcher *watch = NULL;
-    struct usher_reply r[STORES_MAX];
-    struct usher_command c;
+    struct usher_result r[STORES_MAX];
+    struct usher_operation c;
     char digest[STORES_MAX][33];
 
     memset(&w, 0, sizeof w);
@@ -641,7 +642,7 @@ static void world_run(uint64_t seed, unsigned n)
         }
         learn_after(&c, &r[0]);
         for (unsigned s = 0; s < n; s++)
-            usher_reply_done(&r[s]);
+            usher_result_done(&r[s]);
         if (look && w.version != 0) {
             const char *what = state_fault(e[0]);
 
@@ -650,8 +651,8 @@ static void world_run(uint64_t seed, unsigned n)
             if (what != NULL)
                 world_fail(i, &c, "memory", what);
             for (unsigned s = 1; s < n; s++) { /* they met the same deadlines */
-                struct usher_command all;
-                struct usher_reply reply;
+                struct usher_operation all;
+                struct usher_result reply;
 
                 memset(&all, 0, sizeof all);
                 all.scope = c.scope;
@@ -659,7 +660,7 @@ static void world_run(uint64_t seed, unsigned n)
                 all.now_ms = w.now;
                 all.verb = USHER_QUEUE_AGENTS;
                 one(e[s], &all, &reply);
-                usher_reply_done(&reply);
+                usher_result_done(&reply);
             }
         }
         if (n > 1 && (i % 8 == 0 || look))

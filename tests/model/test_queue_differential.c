@@ -35,7 +35,7 @@ static void next(void *gen, void *ret_command)
     queue_gen_next(gen, ret_command);
 }
 
-static bool last_look(const void *gen, unsigned scope, unsigned i, struct usher_command *ret)
+static bool last_look(const void *gen, unsigned scope, unsigned i, struct usher_operation *ret)
 {
     return queue_gen_last_look(gen, scope, i, ret);
 }

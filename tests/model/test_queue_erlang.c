@@ -176,7 +176,7 @@ static int64_t exponential_us(struct rng *r, double mean)
     return (int64_t)(-log(u) * mean * 1e6);
 }
 
-static void command_init(struct run *run, struct usher_command *c, enum usher_verb verb)
+static void command_init(struct run *run, struct usher_operation *c, enum usher_verb verb)
 {
     memset(c, 0, sizeof *c);
     c->verb = verb;
@@ -185,12 +185,12 @@ static void command_init(struct run *run, struct usher_command *c, enum usher_ve
     c->now_ms = run->now_us / 1000;
 }
 
-static struct usher_reply execute(struct run *run, const struct usher_command *c)
+static struct usher_result execute(struct run *run, const struct usher_operation *c)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     memset(&r, 0, sizeof r);
-    assert_int_equal(usher_execute(run->e, c, &r, 1), USHER_OK);
+    assert_int_equal(usher_operate(run->e, c, &r, 1), USHER_OK);
     return r;
 }
 
@@ -225,8 +225,8 @@ static struct usher_text name_of(char to[16], uint32_t user)
 static void arrives(struct run *run, uint32_t user)
 {
     struct caller *c = &run->callers[user % WAITING_MAX];
-    struct usher_command command;
-    struct usher_reply r;
+    struct usher_operation command;
+    struct usher_result r;
     char name[16];
 
     assert_int_equal(c->user, 0); /* else the ring is too small */
@@ -258,8 +258,8 @@ static void arrives(struct run *run, uint32_t user)
 static void leaves(struct run *run, const struct event *event)
 {
     struct caller *c = &run->callers[event->user % WAITING_MAX];
-    struct usher_command command;
-    struct usher_reply r;
+    struct usher_operation command;
+    struct usher_result r;
     char name[16];
 
     if (c->user != event->user || (event->what == HANGS_UP && c->seated))
@@ -283,7 +283,7 @@ static void simulate(const struct cell *cell, uint64_t seed, uint32_t users,
 {
     static struct run run;
     struct usher_watcher *watch;
-    struct usher_command c;
+    struct usher_operation c;
     struct batch warm;
     uint32_t warm_users = users / BATCHES / 2;
     uint64_t faults;

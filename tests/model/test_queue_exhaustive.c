@@ -124,7 +124,7 @@ static struct queue_gen_command *symbol(struct alphabet *w, enum usher_verb verb
 
 static void login(struct alphabet *w, unsigned i, int64_t capacity)
 {
-    struct usher_command *c = &symbol(w, USHER_QUEUE_LOGIN)->c;
+    struct usher_operation *c = &symbol(w, USHER_QUEUE_LOGIN)->c;
 
     c->arg.queue.agent = text(agents[i]);
     c->given |= USHER_GIVEN_QUEUE_CAPACITY | USHER_GIVEN_QUEUE_LEVEL;
@@ -148,7 +148,7 @@ static void agent_symbols(struct alphabet *w, unsigned i)
     for (size_t k = 0; k < sizeof verbs / sizeof *verbs - (w->profile->rests ? 0 : 2); k++)
         symbol(w, verbs[k])->c.arg.queue.agent = text(agents[i]);
     for (unsigned u = 0; u < 2; u++) {
-        struct usher_command *c;
+        struct usher_operation *c;
 
         if (w->profile->set.offer_ms == 0 && u != i) /* nothing is offered */
             continue;
@@ -163,10 +163,10 @@ static void agent_symbols(struct alphabet *w, unsigned i)
 }
 
 /* apply, or move with @lane NULL: as it is. */
-static struct usher_command *arrival(struct alphabet *w, enum usher_verb verb, unsigned u,
-                                     const char *lane)
+static struct usher_operation *arrival(struct alphabet *w, enum usher_verb verb, unsigned u,
+                                       const char *lane)
 {
-    struct usher_command *c = &symbol(w, verb)->c;
+    struct usher_operation *c = &symbol(w, verb)->c;
 
     c->arg.queue.user = text(users[u]);
     c->arg.queue.lane = text(lane);
@@ -175,7 +175,7 @@ static struct usher_command *arrival(struct alphabet *w, enum usher_verb verb, u
 
 static void user_symbols(struct alphabet *w, unsigned u)
 {
-    struct usher_command *c;
+    struct usher_operation *c;
     struct queue_gen_command *s;
 
     for (unsigned l = 0; l < 2; l++) {
@@ -217,7 +217,7 @@ static void user_symbols(struct alphabet *w, unsigned u)
 
 static void queue_symbols(struct alphabet *w)
 {
-    struct usher_command *c;
+    struct usher_operation *c;
 
     (void)symbol(w, USHER_QUEUE_MATCH);
     (void)symbol(w, USHER_QUEUE_SWEEP);
@@ -261,10 +261,10 @@ static size_t alphabet(unsigned i, void *ret)
     return w.n;
 }
 
-static size_t first(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST])
+static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {
     const struct usher_queue_settings *set = &profiles[i].set;
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_queue_args *a = &c.arg.queue;
 
     memset(&c, 0, sizeof c);
@@ -401,9 +401,9 @@ static bool is_heartbeat(const struct exhaustive_step *s)
 
 /* @copy is the caller's. */
 static void ask(struct queue_model *copy, enum usher_verb verb, int64_t state,
-                struct usher_reply *ret)
+                struct usher_result *ret)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     c.scope = text(scope);
@@ -420,7 +420,7 @@ static void ask(struct queue_model *copy, enum usher_verb verb, int64_t state,
 static const char *counts_fault(const struct queue_model *m)
 {
     struct queue_model *copy = queue_model_copy(m);
-    struct usher_reply r, stats;
+    struct usher_result r, stats;
     const struct usher_queue_statistics *t = &stats.of.queue.of.stats;
     int64_t in[USHER_QUEUE_AGENT_PAUSING + 1] = { 0 }, used = 0, of_user[5] = { 0 };
     bool right;
@@ -487,9 +487,9 @@ static void now(const void *model, uint64_t *ret_version, int64_t *ret_clock)
     *ret_clock = the_queue(model)->clock;
 }
 
-static struct usher_command resolve(const void *model, void *symbol)
+static struct usher_operation resolve(const void *model, void *symbol)
 {
-    struct usher_command c = queue_gen_resolve(symbol, model);
+    struct usher_operation c = queue_gen_resolve(symbol, model);
 
     if ((c.given & USHER_GIVEN_QUEUE_SINCE) != 0)
         c.arg.queue.since_ms += the_queue(model)->clock + c.now_ms;
@@ -501,9 +501,9 @@ static bool by_itself(enum usher_verb verb)
     return verb == USHER_QUEUE_EXPIRE || verb == USHER_QUEUE_REQUEUE || verb == USHER_QUEUE_MATCH;
 }
 
-static struct usher_command look(unsigned i)
+static struct usher_operation look(unsigned i)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     c.scope = text(scope);

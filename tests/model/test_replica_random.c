@@ -73,7 +73,7 @@ static struct usher_text text(const char *s)
     return t;
 }
 
-static void op_command(const struct op *op, struct usher_command *c)
+static void op_command(const struct op *op, struct usher_operation *c)
 {
     struct usher_room_args *a = &c->arg.room;
 
@@ -116,7 +116,7 @@ struct message {
     struct usher_notice notice;    /* its texts are in bytes */
     uint64_t epoch, version, mark; /* HEARTBEAT */
     struct usher_replica_question question;
-    struct usher_reply reply;
+    struct usher_result reply;
     char bytes[];
 };
 
@@ -210,7 +210,7 @@ static void message_drop(struct message *m)
     if (--m->refs != 0)
         return;
     if (m->kind == ANSWER)
-        usher_reply_done(&m->reply);
+        usher_result_done(&m->reply);
     free(m);
 }
 
@@ -311,16 +311,16 @@ static void leader_listen(struct world *w)
 
 /* Run @op and keep it; *@ret_reply (may be NULL) is the caller's. */
 static enum usher_status leader_run(struct world *w, const struct op *op,
-                                    struct usher_reply *ret_reply)
+                                    struct usher_result *ret_reply)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     enum usher_status status;
 
     w->done = w->opened = false;
     op_command(op, &c);
     memset(&reply, 0, sizeof reply);
-    (void)usher_execute(w->e, &c, &reply, 1);
+    (void)usher_operate(w->e, &c, &reply, 1);
     status = reply.status;
     must_hold(w, status < USHER_INVALID, "%s: %s\n", usher_verb_word(op->verb), reply.message);
     if (reply.version > w->noted + SEEN_MAX) /* none in between */
@@ -342,7 +342,7 @@ static enum usher_status leader_run(struct world *w, const struct op *op,
     if (ret_reply != NULL)
         *ret_reply = reply;
     else
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     sum.commands++;
     return status;
 }
@@ -352,7 +352,7 @@ static enum usher_status leader_now(struct world *w, uint64_t *ret_epoch, uint64
                                     uint64_t *ret_mark)
 {
     struct op op;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 
     memset(&op, 0, sizeof op);
@@ -364,7 +364,7 @@ static enum usher_status leader_now(struct world *w, uint64_t *ret_epoch, uint64
     *ret_epoch = reply.epoch;
     *ret_version = reply.version;
     *ret_mark = reply.of.room.mark;
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     return status;
 }
 
@@ -500,7 +500,7 @@ static void took(struct world *w, unsigned i, enum usher_replica_next next);
 static void put_back(struct world *w)
 {
     const struct fickle_copy *copy = w->saved[rnd(w, SAVED_MAX)];
-    struct usher_reply reply;
+    struct usher_result reply;
 
     if (copy == NULL)
         return;
@@ -524,7 +524,7 @@ static void put_back(struct world *w)
         for (unsigned i = 0; i < REPLICAS; i++)
             took(w, i,
                  usher_replica_heartbeat(w->r[i], reply.epoch, reply.version, reply.of.room.mark));
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     leader_remember(w);
 }
 
@@ -550,7 +550,7 @@ static void failover(struct world *w)
     bool same = w->faults == UNSEEN || (w->faults == SAME_EPOCH && rnd(w, 2) == 0);
     uint64_t epoch, version, mark, real;
     size_t n = w->n_ops;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     if (n < 2)
         return;
@@ -579,7 +579,7 @@ static void failover(struct world *w)
     real = reply.epoch;
     mark = reply.of.room.mark;
     version = reply.version; /* nothing that is due by now was applied: it is below the others' */
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (same && real != 0) {
         w->mask_real = real;
         w->mask_shown = epoch;
@@ -1017,7 +1017,7 @@ static void small_ask(const struct small *s, struct usher_replica *r)
 {
     for (int i = 0; i < 10 && !usher_replica_current(r); i++) {
         struct usher_replica_question q;
-        struct usher_reply reply;
+        struct usher_result reply;
 
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
@@ -1027,7 +1027,7 @@ static void small_ask(const struct small *s, struct usher_replica *r)
             (void)usher_room_changes(s->e, ROOM, q.since, 1, &reply);
         reply.epoch = 1;
         (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
 }
@@ -1047,7 +1047,7 @@ static void small_world(const struct small *before, const struct small *after, s
                         unsigned which, bool beats)
 {
     struct usher_replica *r;
-    struct usher_reply reply;
+    struct usher_result reply;
     bool last = beats || (after->n > from && (which >> (after->n - from - 1) & 1u) != 0);
 
     /* what came again just as it was cannot be told from what is late: a heartbeat tells */
@@ -1068,7 +1068,7 @@ static void small_world(const struct small *before, const struct small *after, s
         fail_msg("it says that it is current, and is not");
     if (!beats)
         (void)usher_replica_heartbeat(r, 1, reply.version, reply.of.room.mark);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     small_ask(after, r);
     assert_true(small_equal(after, r));
     usher_replica_close(r);
@@ -1177,7 +1177,7 @@ static void paged_world(unsigned code)
     assert_int_equal(usher_replica_open(ROOM, NULL, &r), USHER_OK);
     for (int turn = 0; turn < 20 && !usher_replica_current(r); turn++) {
         struct usher_replica_question q;
-        struct usher_reply reply;
+        struct usher_result reply;
 
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
@@ -1185,7 +1185,7 @@ static void paged_world(unsigned code)
         (void)usher_room_snapshot(s.e, ROOM, q.after, q.since, 1, &reply);
         reply.epoch = 1;
         (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_reply_done(&reply);
+        usher_result_done(&reply);
         if (!usher_replica_current(r) && code % (PAGED_SYMBOLS + 1) != 0)
             paged_change(s.e, code % (PAGED_SYMBOLS + 1) - 1);
         code /= PAGED_SYMBOLS + 1;

@@ -69,10 +69,10 @@ static struct usher_text text(const char *s)
     return t;
 }
 
-static size_t first(unsigned i, struct usher_command ret[EXHAUSTIVE_FIRST])
+static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {
     const struct usher_room_settings *set = &profiles[i].set;
-    struct usher_command *c = &ret[0];
+    struct usher_operation *c = &ret[0];
 
     memset(c, 0, sizeof *c);
     c->verb = USHER_ROOM_OPEN;
@@ -97,7 +97,7 @@ struct alphabet {
     int64_t later;
 };
 
-static struct usher_command *symbol(struct alphabet *w, enum usher_verb verb)
+static struct usher_operation *symbol(struct alphabet *w, enum usher_verb verb)
 {
     struct room_gen_command *s = &w->symbols[w->n++];
 
@@ -119,14 +119,14 @@ static void member_symbols(struct alphabet *w, const char *who)
     for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
         symbol(w, verbs[i])->arg.room.member = text(who);
     for (int64_t ban = 0; ban < 3 && w->profile->bans; ban++) {
-        struct usher_command *c = symbol(w, USHER_ROOM_KICK);
+        struct usher_operation *c = symbol(w, USHER_ROOM_KICK);
 
         c->arg.room.member = text(who);
         c->given |= USHER_GIVEN_ROOM_BAN;
         c->arg.room.ban_ms = ban * U;
     }
     for (unsigned s = 0; s < 2 && w->profile->shares; s++) {
-        struct usher_command *c = symbol(w, USHER_ROOM_SHARE);
+        struct usher_operation *c = symbol(w, USHER_ROOM_SHARE);
 
         c->arg.room.member = text(who);
         c->arg.room.share = text(shares[s]);
@@ -140,7 +140,7 @@ static void role_symbols(struct alphabet *w, const char *role)
 
     for (unsigned to = 0; to < 3; to++)
         for (unsigned must = 0; must < 4; must++) {
-            struct usher_command *c = symbol(w, USHER_ROOM_ROLE);
+            struct usher_operation *c = symbol(w, USHER_ROOM_ROLE);
 
             c->arg.room.role = text(role);
             c->arg.room.member = text(holders[to]);
@@ -154,7 +154,7 @@ static size_t alphabet(unsigned i, void *ret)
     struct alphabet w = { &profiles[i], ret, 0, 0 };
 
     for (unsigned k = 0; k < profiles[i].n_later; k++) {
-        struct usher_command *c;
+        struct usher_operation *c;
 
         w.later = profiles[i].later[k];
         for (unsigned who = 0; who < 2; who++) {
@@ -188,7 +188,7 @@ static size_t alphabet(unsigned i, void *ret)
     return w.n;
 }
 
-static struct usher_command resolve(const void *model, void *symbol)
+static struct usher_operation resolve(const void *model, void *symbol)
 {
     return room_gen_resolve(symbol, model);
 }
@@ -319,9 +319,9 @@ static const char *fault(const struct exhaustive_step *s)
     return NULL;
 }
 
-static struct usher_command look(unsigned i)
+static struct usher_operation look(unsigned i)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     memset(&c, 0, sizeof c);
     c.scope = text(scope);

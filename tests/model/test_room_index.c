@@ -121,10 +121,10 @@ static int64_t clock_of(void *payload)
 static void *act(void *payload)
 {
     struct actor *a = payload;
-    struct usher_reply r;
+    struct usher_result r;
     enum usher_status status = line_execute(a->e, &r, "room %s %s", a->verb, room);
 
-    usher_reply_done(&r);
+    usher_result_done(&r);
     (void)pthread_mutex_lock(&stage.lock);
     a->wrong = !USHER_IS_DONE(status) && status != USHER_MISSING && status != USHER_REFUSED;
     a->ended = true;
@@ -138,26 +138,26 @@ static void judge(struct usher_engine *e)
 {
     char part[USHER__ROOM_PARTITION];
     struct usher_text name = { room, strlen(room) };
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     bool open, entry;
 
     memset(&c, 0, sizeof c);
     c.verb = USHER_ROOM_SHOW;
     c.scope = name;
-    (void)usher_execute(e, &c, &r, 1);
+    (void)usher_operate(e, &c, &r, 1);
     open = r.status == USHER_OK;
     assert_true(open || r.status == USHER_MISSING);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     usher__room_partition(&name, part);
     c.verb = USHER_ROOMS_FIND;
     c.scope.data = part;
     c.scope.size = strlen(part);
     c.arg.rooms.room = name;
-    (void)usher_execute(e, &c, &r, 1);
+    (void)usher_operate(e, &c, &r, 1);
     entry = r.status == USHER_OK;
     assert_true(entry || r.status == USHER_MISSING);
-    usher_reply_done(&r);
+    usher_result_done(&r);
     if (entry != open) {
         for (unsigned i = 0; i < stage.n; i++)
             print_error("%u: room %s\n", i, actor[i].verb);
@@ -171,12 +171,12 @@ static void judge(struct usher_engine *e)
 /* One order; @before: whether the room is open at first. */
 static void one_case(bool before)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)snprintf(room, sizeof room, "r%u", cases++);
     if (before) {
         assert_int_equal(line_execute(actor[0].e, &r, "room open %s", room), USHER_OK);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     stage.made = 0;
     stage.goes = THREADS;

@@ -225,16 +225,16 @@ static bool audits_clean(struct target *targets, FILE *f)
 
 /* The @n commands on @t. */
 static bool batch_run(struct target *t, struct babbled **list, size_t n,
-                      struct usher_reply *replies, FILE *f)
+                      struct usher_result *replies, FILE *f)
 {
-    static struct usher_command commands[BATCH_MAX];
+    static struct usher_operation commands[BATCH_MAX];
 
     for (size_t i = 0; i < n; i++) {
         babble_resolve(list[i], &t->ear);
         commands[i] = list[i]->c;
     }
-    if (usher_execute(t->e, commands, replies, n) == USHER_INVALID) {
-        say(f, "%s: usher_execute() refuses: %s\n", t->store->name, usher_message());
+    if (usher_operate(t->e, commands, replies, n) == USHER_INVALID) {
+        say(f, "%s: usher_operate() refuses: %s\n", t->store->name, usher_message());
         return false;
     }
     for (size_t i = 0; i < n; i++)
@@ -244,8 +244,8 @@ static bool batch_run(struct target *t, struct babbled **list, size_t n,
 
 /* In a batch: up to where watchers have been told, which a heartbeat says, depends on how many
  * commands behind it the engine gives to the store with it. */
-static void heartbeat_cut(const struct usher_command *c, size_t n, const struct usher_reply *first,
-                          struct usher_reply *other)
+static void heartbeat_cut(const struct usher_operation *c, size_t n,
+                          const struct usher_result *first, struct usher_result *other)
 {
     if (c->verb != USHER_ROOM_ALIVE || n == 1 || other->of.room.since > other->version)
         return;
@@ -258,7 +258,7 @@ static unsigned answered[NOUNS][64][USHER_NOMEM + 1]; /* by verb and status, by 
 /* The index of the command at which something was wrong, or @n. */
 static size_t run(const struct world *w, struct babbled **list, size_t n, size_t batch, FILE *f)
 {
-    static struct usher_reply first[BATCH_MAX], replies[BATCH_MAX];
+    static struct usher_result first[BATCH_MAX], replies[BATCH_MAX];
     struct target *targets = calloc(STORES_MAX, sizeof *targets);
     size_t bad = n, batches = 0;
 
@@ -281,7 +281,7 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
                 break;
             }
             for (size_t i = 0; i < k; i++) {
-                const struct usher_command *c = &list[at + i]->c;
+                const struct usher_operation *c = &list[at + i]->c;
 
                 queue_history_cut(stores[s].name, c->verb, &first[i], &replies[i]);
                 heartbeat_cut(c, k, &first[i], &replies[i]);
@@ -291,13 +291,13 @@ static size_t run(const struct world *w, struct babbled **list, size_t n, size_t
                     if (f != NULL)
                         (void)babble_same(c, &first[i], &replies[i], f);
                 }
-                usher_reply_done(&replies[i]);
+                usher_result_done(&replies[i]);
             }
             if (bad == n && !notices_same(targets, s, f))
                 bad = at + k - 1;
         }
         for (size_t i = 0; i < k; i++)
-            usher_reply_done(&first[i]);
+            usher_result_done(&first[i]);
         if (bad == n && ++batches % w->digest_every == 0 && !digests_same(targets, f))
             bad = at + k - 1;
     }
@@ -373,8 +373,8 @@ static void shrink(const struct world *w, size_t bad, FILE *f)
 static void world_open(struct world *w, uint64_t seed, unsigned nouns)
 {
     static const unsigned extremes[] = { 0, 0, 2, 20 };
-    static struct usher_command commands[BATCH_MAX];
-    static struct usher_reply replies[BATCH_MAX];
+    static struct usher_operation commands[BATCH_MAX];
+    static struct usher_result replies[BATCH_MAX];
     struct usher_engine *e;
     struct babble_ear ear;
     struct babble *b;
@@ -410,11 +410,11 @@ static void world_open(struct world *w, uint64_t seed, unsigned nouns)
             babble_resolve(w->commands[at + i], &ear);
             commands[i] = w->commands[at + i]->c;
         }
-        (void)usher_execute(e, commands, replies, k);
+        (void)usher_operate(e, commands, replies, k);
         for (size_t i = 0; i < k; i++) {
             babble_listen(&ear, &commands[i], &replies[i]);
             babble_learn(b, &commands[i], &replies[i]);
-            usher_reply_done(&replies[i]);
+            usher_result_done(&replies[i]);
         }
     }
     usher_close(e);

@@ -104,20 +104,20 @@ static int64_t now(void *payload)
 struct caller {
     struct usher_engine *e;
     pthread_t thread;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
 };
 
 static void *call(void *payload)
 {
     struct caller *c = payload;
-    struct usher_command command;
+    struct usher_operation command;
 
     memset(&command, 0, sizeof command);
     command.verb = USHER_NUMBER_STATS;
     command.scope.data = "p";
     command.scope.size = 1;
-    c->status = usher_execute(c->e, &command, &c->reply, 1);
+    c->status = usher_operate(c->e, &command, &c->reply, 1);
     return NULL;
 }
 

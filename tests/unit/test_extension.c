@@ -91,7 +91,7 @@ static void names_are_checked(void **state)
     struct world *w = *state;
     struct usher_extension *x = NULL;
     struct usher_text one = text("1");
-    struct usher_reply reply;
+    struct usher_result reply;
     char name[USHER_NAME_MAX + 1];
 
     memset(name, 'x', sizeof name);
@@ -108,7 +108,7 @@ static void names_are_checked(void **state)
     assert_int_equal(usher_extension_set(w->board, "r", name, &one, NULL), USHER_INVALID);
     assert_int_equal(usher_extension_unset(w->board, "r", ""), USHER_INVALID);
     assert_int_equal(usher_extension_get(w->board, "r", NULL, &reply), USHER_INVALID);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", name, NULL), USHER_INVALID);
     assert_int_equal(usher_extension_unshare(w->board, "r", name), USHER_INVALID);
     name[USHER_NAME_MAX - 6] = '\0';
@@ -120,7 +120,7 @@ static void fields_have_the_extensions_name(void **state)
 {
     struct world *w = *state;
     struct usher_text one = text("1"), two = text("2"), name;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, NULL), USHER_OK);
     assert_int_equal(usher_extension_set(w->chat, "r", "page", &two, NULL), USHER_OK);
@@ -132,7 +132,7 @@ static void fields_have_the_extensions_name(void **state)
     assert_int_equal(name.size, 4);
     assert_memory_equal(name.data, "page", 4);
     assert_false(usher_extension_owns(w->chat, &reply.of.room.rows[0].id, &name));
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     /* somebody else's value is not what is expected */
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, &two), USHER_STALE);
     assert_int_equal(usher_extension_unset(w->board, "r", "page"), USHER_OK);
@@ -161,7 +161,7 @@ static void what_is_not_its_own_is_not_told(void **state)
 static void objects_go_with_their_member(void **state)
 {
     struct world *w = *state;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     assert_int_equal(usher_room_join(w->e, "r", "bob", NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "bob", "line1", NULL), USHER_OK);
@@ -178,7 +178,7 @@ static void objects_go_with_their_member(void **state)
         if (reply.of.room.rows[i].kind == USHER_ROOM_ROW_SHARE)
             assert_memory_equal(reply.of.room.rows[i].id.data, "board.line2", 11);
     assert_int_equal(reply.of.room.n_rows, 2);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
 }
 
 static void who_is_banned_from_outside_did_not_leave(void **state)
@@ -195,7 +195,7 @@ static void a_closed_room_has_nothing_of_it(void **state)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
-    struct usher_reply reply;
+    struct usher_result reply;
 
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", "line", NULL), USHER_OK);
@@ -203,7 +203,7 @@ static void a_closed_room_has_nothing_of_it(void **state)
     assert_string_equal(w->told, "set page=1;made line of ann;closed;");
     assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
     assert_int_equal(usher_extension_get(w->board, "r", "page", &reply), USHER_MISSING);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
 }
 
 static void what_is_too_large_is_untold(void **state)
@@ -225,7 +225,7 @@ static void notices_of_others_are_heard(void **state)
     struct usher_extension *far;
     struct usher_engine *e;
     struct usher_text one = text("1"), room = text("r");
-    struct usher_reply reply;
+    struct usher_result reply;
     char *told = w->told;
 
     /* an engine that makes none of these changes itself */
@@ -243,7 +243,7 @@ static void notices_of_others_are_heard(void **state)
                          USHER_OK);
         usher_extension_hear(far, &n);
     }
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     assert_string_equal(told, "set page=1;left ann;");
     usher_extension_close(far);
     usher_close(e);

@@ -20,7 +20,7 @@
 #include "conn.h"
 #include "core/verbs.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "lib/fake.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -408,8 +408,8 @@ static void every_verb_has_a_plain_answer(void **state)
         for (unsigned i = 1; usher__noun(noun) != NULL && i <= usher__noun(noun)->n_verbs; i++) {
             const struct usher_context context = { .now_ms = 0 };
             char answer[FAKE_ANSWER_MAX];
-            struct usher_command command;
-            struct usher_reply reply;
+            struct usher_operation command;
+            struct usher_result reply;
             size_t size;
             char *data;
 
@@ -421,13 +421,13 @@ static void every_verb_has_a_plain_answer(void **state)
             assert_true(size < FAKE_ANSWER_MAX);
             data = strchr(answer, '\n') + 1;
             assert_int_equal(strtoul(answer + 1, NULL, 10), size - (size_t)(data - answer) - 2);
-            usher__reply_init(&reply, (enum usher_noun)noun, usher__allocator(NULL));
-            if (usher_reply_unpack(&command, data, size - (size_t)(data - answer) - 2, &reply,
-                                   &context) != USHER_OK)
+            usher__result_init(&reply, (enum usher_noun)noun, usher__allocator(NULL));
+            if (usher_result_unpack(&command, data, size - (size_t)(data - answer) - 2, &reply,
+                                    &context) != USHER_OK)
                 fail_msg("%s %s", usher__noun(noun)->word, usher_verb_word(command.verb));
             assert_int_equal(reply.status, USHER_OK);
             assert_true(reply.epoch == 4 && reply.version == 7);
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             n++;
         }
     }
@@ -474,8 +474,8 @@ static void commands_of_a_batch_are_answered_each(void **state)
 {
     struct fake *f = fake_start(1);
     struct usher_engine *e;
-    struct usher_command c[20];
-    struct usher_reply replies[20];
+    struct usher_operation c[20];
+    struct usher_result replies[20];
 
     (void)state;
     assert_non_null(f);
@@ -496,13 +496,13 @@ static void commands_of_a_batch_are_answered_each(void **state)
             c[i].arg.number.token = 1000000;
         }
     }
-    assert_int_equal(usher_execute(e, c, replies, 20), USHER_OK);
+    assert_int_equal(usher_operate(e, c, replies, 20), USHER_OK);
     for (size_t i = 0; i < 20; i++) {
         if (replies[i].status != USHER_OK)
             fail_msg("%zu: %s", i, replies[i].message);
         assert_true(replies[i].epoch == FAKE_EPOCH(0));
         assert_true(replies[i].version >= 1 && replies[i].version <= 20);
-        usher_reply_done(&replies[i]);
+        usher_result_done(&replies[i]);
     }
     usher_close(e);
     fake_stop(f);

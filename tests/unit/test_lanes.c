@@ -67,7 +67,7 @@ static void rest_us(long us)
     (void)nanosleep(&ts, NULL);
 }
 
-static bool blocks(const struct usher_command *c)
+static bool blocks(const struct usher_operation *c)
 {
     return c->scope.size == 2 && c->scope.data[1] == '!';
 }
@@ -90,7 +90,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
 
     (void)context;
     for (size_t i = 0; i < n; i++) {
-        const struct usher_command *c = tasks[i].command;
+        const struct usher_operation *c = tasks[i].command;
 
         assert_int_equal(tasks[i].lane, c->scope.data[0] - 'a');
         if (memchr(c->scope.data, '?', c->scope.size) != NULL)
@@ -101,7 +101,7 @@ static void execute(struct usher_store *s, struct usher_task *tasks, size_t n,
             if (f->refuse > 0) {
                 f->refuse--;
                 tasks[i].again = USHER_AGAIN_NOW;
-                usher_reply_fail(tasks[i].reply, USHER_UNAVAILABLE, "it is elsewhere");
+                usher_result_fail(tasks[i].reply, USHER_UNAVAILABLE, "it is elsewhere");
                 continue;
             }
         }
@@ -163,21 +163,21 @@ struct caller {
     struct usher_engine *e;
     pthread_t thread;
     const char *scope;
-    struct usher_reply reply;
+    struct usher_result reply;
     enum usher_status status;
     int64_t begin_ms, end_ms;
 };
 
 static enum usher_status call_once(struct usher_engine *e, const char *scope,
-                                   struct usher_reply *reply)
+                                   struct usher_result *reply)
 {
-    struct usher_command command;
+    struct usher_operation command;
 
     memset(&command, 0, sizeof command);
     command.verb = USHER_NUMBER_STATS;
     command.scope.data = scope;
     command.scope.size = strlen(scope);
-    return usher_execute(e, &command, reply, 1);
+    return usher_operate(e, &command, reply, 1);
 }
 
 static void *call(void *payload)
@@ -250,7 +250,7 @@ static void who_waits_for_a_node_leaves_at_his_deadline(void **state)
     enum { TIMEOUT_MS = 50 };
     struct fake f;
     struct usher_engine *e = open_fake(&f, TIMEOUT_MS);
-    struct usher_reply reply;
+    struct usher_result reply;
     struct caller leader, waiter[3];
 
     (void)state;
@@ -278,7 +278,7 @@ static void from_the_middle(const char *behind)
     struct fake f;
     struct usher_engine *e = open_fake(&f, timeout_ms);
     struct caller early, leader, before, last, after;
-    struct usher_reply reply;
+    struct usher_result reply;
 
     f.refuse = 1;
     f.look_waits = 3; /* that of his second try */
@@ -340,7 +340,7 @@ static void *crowd_main(void *payload)
     struct crowd *c = payload;
 
     for (unsigned i = c->from; i < c->to; i++) {
-        struct usher_reply r;
+        struct usher_result r;
         enum usher_status status;
         unsigned done;
         char scope[16];
@@ -353,7 +353,7 @@ static void *crowd_main(void *payload)
         if ((status != USHER_OK && status != USHER_UNAVAILABLE) || done != (status == USHER_OK))
             (void)snprintf(c->bad, sizeof c->bad, "command %u: %s, done %u times", i,
                            usher_status_word(status), done);
-        usher_reply_done(&r);
+        usher_result_done(&r);
     }
     return NULL;
 }

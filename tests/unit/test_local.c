@@ -190,12 +190,12 @@ static struct usher_engine *fake_open(bool expects)
 /* COMMANDS of @verb, each about a name of its own, at once; all find nothing. */
 static void ask(struct usher_engine *e, enum usher_verb verb, char names[COMMANDS][NAME])
 {
-    static struct usher_command commands[COMMANDS];
-    static struct usher_reply replies[COMMANDS];
+    static struct usher_operation commands[COMMANDS];
+    static struct usher_result replies[COMMANDS];
 
     memset(commands, 0, sizeof commands);
     for (unsigned i = 0; i < COMMANDS; i++) {
-        struct usher_command *c = &commands[i];
+        struct usher_operation *c = &commands[i];
 
         (void)snprintf(names[i], NAME, "name-%u", i);
         c->verb = verb;
@@ -205,7 +205,7 @@ static void ask(struct usher_engine *e, enum usher_verb verb, char names[COMMAND
         else
             c->arg.queue.user = (struct usher_text){ names[i], strlen(names[i]) };
     }
-    assert_int_equal(usher_execute(e, commands, replies, COMMANDS), USHER_OK);
+    assert_int_equal(usher_operate(e, commands, replies, COMMANDS), USHER_OK);
     for (unsigned i = 0; i < COMMANDS; i++) {
         assert_int_equal(replies[i].status, USHER_MISSING);
         assert_string_equal(fake.found[i].id, names[i]);

@@ -139,7 +139,7 @@ static struct usher_text name_of(const char *name)
 }
 
 /* Everything of a brief command, in the order of brief.h, `nil' for what is not given. */
-static void expect_brief(const struct usher_command *c, int64_t now_ms, unsigned place,
+static void expect_brief(const struct usher_operation *c, int64_t now_ms, unsigned place,
                          const char *expected)
 {
     const struct usher_context context = { .now_ms = now_ms };
@@ -167,7 +167,7 @@ static void expect_brief(const struct usher_command *c, int64_t now_ms, unsigned
 
 static void brief_commands_are_read_by_the_server(void **state)
 {
-    struct usher_command c = { .verb = USHER_NUMBER_CALL };
+    struct usher_operation c = { .verb = USHER_NUMBER_CALL };
     char longest[USHER_NAME_MAX + 1], expected[4 * USHER_NAME_MAX];
 
     (void)state;
@@ -208,7 +208,7 @@ static void notify(void *payload, const struct usher_notice *notice)
 static void what_is_more_than_plain_is_not_brief(void **state)
 {
     const struct usher_context context = { 0 }, watched = { .notify = notify };
-    struct usher_command c, plain = { .verb = USHER_NUMBER_CALL };
+    struct usher_operation c, plain = { .verb = USHER_NUMBER_CALL };
     const struct usher_text name = name_of("x");
 
     (void)state;
@@ -252,9 +252,9 @@ static void brief_answers_are_understood_whole_or_not_at_all(void **state)
                                   "\0\0\0\0\0\1\3"
                                   "\377\377\377\377\377\377\377"
                                   "\0\0\0\0\0\1\2";
-    struct usher_command call = { .verb = USHER_NUMBER_CALL };
-    struct usher_command hangup = { .verb = USHER_NUMBER_HANGUP };
-    struct usher_reply r = { 0 };
+    struct usher_operation call = { .verb = USHER_NUMBER_CALL };
+    struct usher_operation hangup = { .verb = USHER_NUMBER_HANGUP };
+    struct usher_result r = { 0 };
     char bad[sizeof called + USHER_NAME_MAX];
 
     (void)state;

@@ -222,7 +222,7 @@ static const char *failure(struct usher_engine *e)
     struct usher_number_settings set = { 0 };
     struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
     struct usher_number_statistics stats;
-    struct usher_reply reply;
+    struct usher_result reply;
     struct usher_number_hold hold;
     uint64_t n;
     char digest[33];
@@ -241,10 +241,10 @@ static const char *failure(struct usher_engine *e)
         return "renew";
     if (usher_number_show(e, "p", "1", &reply) != USHER_OK)
         return "show";
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (usher_number_list(e, "p", -1, NULL, NULL, 0, &reply) != USHER_OK)
         return "list";
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     if (usher_number_stats(e, "p", &stats) != USHER_OK)
         return "stats";
     if (usher_number_hangup(e, "p", "1", hold.token, -1) != USHER_OK)
@@ -385,8 +385,8 @@ const struct cli_verb usher__cli_verbs[] = { { .word = NULL } };
 static enum usher_status say_it(struct usher_engine *e, const char *line, char message[192],
                                 bool *ret_writes)
 {
-    struct usher_command c;
-    struct usher_reply reply;
+    struct usher_operation c;
+    struct usher_result reply;
     struct words w = { 0 };
     unsigned char *block = NULL;
     char wrong[CLI_MESSAGE_MAX];
@@ -395,11 +395,11 @@ static enum usher_status say_it(struct usher_engine *e, const char *line, char m
     if (usher__words_split(&w, line, strlen(line)) != NULL ||
         !usher__parse_command(w.word, w.n, &c, &block, wrong))
         fail_msg("%s: %s", line, wrong);
-    *ret_writes = (usher_command_flags(&c) & USHER_COMMAND_WRITES) != 0;
-    (void)usher_execute(e, &c, &reply, 1);
+    *ret_writes = (usher_operation_flags(&c) & USHER_OPERATION_WRITES) != 0;
+    (void)usher_operate(e, &c, &reply, 1);
     status = reply.status;
     memcpy(message, reply.message, sizeof reply.message);
-    usher_reply_done(&reply);
+    usher_result_done(&reply);
     free(block);
     usher__words_done(&w);
     return status;
@@ -417,7 +417,7 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
     (void)state;
     for (const struct least *l = leasts; l < leasts + LEASTS; l++) {
         struct usher_engine *e = open_least(l, true, NULL);
-        struct usher_reply reply;
+        struct usher_result reply;
         uint64_t faults;
         char message[192], digest[33];
 
@@ -430,9 +430,9 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
         if (l->noun == USHER_ROOM) {
             assert_int_equal(usher_room_open(e, "hall", NULL), USHER_OK);
             assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &reply), USHER_OK);
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             assert_int_equal(usher_room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
-            usher_reply_done(&reply);
+            usher_result_done(&reply);
             assert_int_equal(usher_room_close(e, "hall"), USHER_OK);
         }
         assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
@@ -688,8 +688,8 @@ static void who_may_only_read_reads(void **state)
 static void what_reads_is_answered_beside_what_may_not_write(void **state)
 {
     struct usher_engine *e = open_reader(), *admin = open_admin();
-    struct usher_command c[3];
-    struct usher_reply reply[3];
+    struct usher_operation c[3];
+    struct usher_result reply[3];
     char message[192];
 
     (void)state;
@@ -700,14 +700,14 @@ static void what_reads_is_answered_beside_what_may_not_write(void **state)
     c[0].verb = c[2].verb = USHER_NUMBER_STATS;
     c[1].verb = USHER_NUMBER_ADD;
     c[1].arg.number.number = (struct usher_text){ "2", 1 };
-    (void)usher_execute(e, c, reply, 3);
+    (void)usher_operate(e, c, reply, 3);
     assert_int_equal(reply[0].status, USHER_OK);
     assert_int_equal(reply[1].status, USHER_UNAVAILABLE);
     assert_non_null(strstr(reply[1].message, "lacks the right to HDEL"));
     assert_int_equal(reply[2].status, USHER_OK);
     assert_int_equal(reply[2].of.number.of.stats.total, 1);
     for (size_t i = 0; i < 3; i++)
-        usher_reply_done(&reply[i]);
+        usher_result_done(&reply[i]);
     usher_close(admin);
     usher_close(e);
 }

@@ -56,7 +56,7 @@ struct world {
     struct memory memory;
     struct usher_allocator alloc;
     struct usher_replica *r;
-    struct usher_reply reply;
+    struct usher_result reply;
     struct usher_room_row rows[ROWS_MAX];
     unsigned char bytes[ROWS_MAX][600];
     uint64_t asked; /* the ticket of the last question */
@@ -196,8 +196,8 @@ static void ask_since(struct world *w, uint64_t since)
     w->asked = q.ticket;
 }
 
-static struct usher_room_reply *reply(struct world *w, enum usher_status status, uint64_t epoch,
-                                      uint64_t version)
+static struct usher_room_result *reply(struct world *w, enum usher_status status, uint64_t epoch,
+                                       uint64_t version)
 {
     memset(&w->reply, 0, sizeof w->reply);
     w->reply.status = status;

@@ -31,7 +31,7 @@
 
 #include "data/sqlite_format_6.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "sqlite.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -1760,8 +1760,8 @@ static void what_a_place_says_is_audited(void **state)
 /* Of the queue "desk", whose time stands: the users, latest first. */
 static void visitors(struct usher_engine *e, char *to, size_t size)
 {
-    struct usher_command c;
-    struct usher_reply r;
+    struct usher_operation c;
+    struct usher_result r;
     size_t n = 0;
 
     memset(&c, 0, sizeof c);
@@ -1769,13 +1769,13 @@ static void visitors(struct usher_engine *e, char *to, size_t size)
     c.scope = text("desk");
     c.given = USHER_GIVEN_NOW;
     c.now_ms = 1;
-    if (usher_execute(e, &c, &r, 1) != USHER_OK || r.status != USHER_OK)
+    if (usher_operate(e, &c, &r, 1) != USHER_OK || r.status != USHER_OK)
         fail_msg("%s", usher_message());
     to[0] = '\0';
     for (size_t i = 0; i < r.of.queue.n_rows; i++)
         n += (size_t)snprintf(to + n, size - n, "%.*s ", (int)r.of.queue.rows[i].user.size,
                               r.of.queue.rows[i].user.data);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 #define U31 "abcdefghijklmnopqrstuvwxyz-is31"
@@ -1826,10 +1826,10 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
     /* what is none of ours is an answer */
     sql(db, "UPDATE visit SET user = '' WHERE version = 15");
     {
-        struct usher_reply r;
+        struct usher_result r;
 
         assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_UNAVAILABLE);
-        usher_reply_done(&r);
+        usher_result_done(&r);
         assert_non_null(strstr(usher_message(), "corrupt file: a visit"));
     }
     assert_int_equal(sqlite3_close(db), SQLITE_OK);
@@ -2559,8 +2559,8 @@ static enum usher_status open_url(const char *rest, const char *sync, struct pla
  * a call of the file system fails once. */
 struct latecomers {
     struct usher_task tasks[3];
-    struct usher_command commands[3];
-    struct usher_reply replies[3];
+    struct usher_operation commands[3];
+    struct usher_result replies[3];
     enum call call;
     int rc, asked;
 };
@@ -2611,7 +2611,7 @@ static void who_joined_a_batch_that_fails_is_told(void **state)
             l.commands[i].arg.number.number = text(ids[i]);
             l.tasks[i].command = &l.commands[i];
             l.tasks[i].reply = &l.replies[i];
-            usher__reply_init(&l.replies[i], USHER_NUMBER, usher__allocator(NULL));
+            usher__result_init(&l.replies[i], USHER_NUMBER, usher__allocator(NULL));
         }
         s->ops->execute(s, l.tasks, 1, &context);
         fail_at(CALL_WRITE, 0, 0, false);

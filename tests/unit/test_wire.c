@@ -17,7 +17,7 @@
 
 #include "core/pack.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 #include "steps/kept.h"
 
 #define TEXT(string)              \
@@ -26,18 +26,18 @@
     }
 #define BYTES(string) string, sizeof(string) - 1
 
-static void assert_packs(const struct usher_command *c, int64_t now, uint64_t epoch, bool notices,
+static void assert_packs(const struct usher_operation *c, int64_t now, uint64_t epoch, bool notices,
                          const char *expected, size_t size)
 {
     unsigned char to[256];
 
     memset(to, 0x55, sizeof to);
-    assert_true(usher_command_pack(c, now, epoch, notices, to, sizeof to) == size);
+    assert_true(usher_operation_pack(c, now, epoch, notices, to, sizeof to) == size);
     assert_memory_equal(to, expected, size);
     assert_int_equal(to[size], 0x55);
     for (size_t room = 0; room < size; room++) {
         memset(to, 0x55, sizeof to);
-        assert_true(usher_command_pack(c, now, epoch, notices, to, room) == size);
+        assert_true(usher_operation_pack(c, now, epoch, notices, to, room) == size);
         for (size_t i = room; i < size; i++)
             assert_int_equal(to[i], 0x55);
     }
@@ -45,7 +45,7 @@ static void assert_packs(const struct usher_command *c, int64_t now, uint64_t ep
 
 static void a_command_is_an_array_without_nils_at_its_end(void **state)
 {
-    struct usher_command c;
+    struct usher_operation c;
     uint64_t print;
     char want[40];
 
@@ -69,7 +69,7 @@ static void a_command_is_an_array_without_nils_at_its_end(void **state)
                        "ann"));
     c.request.data = "r1";
     c.request.size = 2;
-    print = usher__command_print(&c);
+    print = usher__operation_print(&c);
     assert_true(print >> 32 != 0 && print >> 53 == 0);
     memcpy(want,
            "\x98\xcd\x01\x05\xc0\xa2r1\xb0"
@@ -87,7 +87,7 @@ static void a_command_is_an_array_without_nils_at_its_end(void **state)
 
 static void numbers_and_texts_that_the_verb_does_not_take_are_left_out(void **state)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     (void)state;
     memset(&c, 0, sizeof c);
@@ -109,7 +109,7 @@ static void numbers_and_texts_that_the_verb_does_not_take_are_left_out(void **st
 /* "group" is two arguments that share a field: one of add, one of call. */
 static void a_field_of_two_arguments_is_packed_once(void **state)
 {
-    struct usher_command c;
+    struct usher_operation c;
 
     (void)state;
     memset(&c, 0, sizeof c);
@@ -144,9 +144,9 @@ static const char call_answer[] = "\x9f\0\xb0"
                                   "\x04\0\x09\0\xff\0\0\xa2n1";
 
 static enum usher_status unpack(enum usher_verb verb, const char *data, size_t size,
-                                struct usher_reply *reply)
+                                struct usher_result *reply)
 {
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_context context;
 
     memset(&c, 0, sizeof c);
@@ -155,13 +155,13 @@ static enum usher_status unpack(enum usher_verb verb, const char *data, size_t s
     c.scope.data = "desk";
     c.scope.size = 4;
     context.notify = tell;
-    usher__reply_init(reply, USHER_NUMBER, usher__allocator(NULL));
-    return usher_reply_unpack(&c, data, size, reply, &context);
+    usher__result_init(reply, USHER_NUMBER, usher__allocator(NULL));
+    return usher_result_unpack(&c, data, size, reply, &context);
 }
 
 static void an_answer_has_notices_rows_and_fields(void **state)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     told = 0;
@@ -178,38 +178,38 @@ static void an_answer_has_notices_rows_and_fields(void **state)
     assert_memory_equal(r.of.number.rows[0].owner.data, "ann", 3);
     assert_int_equal(r.of.number.rows[0].group.size, 0);
     assert_true(r.of.number.rows[0].used_ms == 42);
-    usher_reply_done(&r);
+    usher_result_done(&r);
 }
 
 static void an_answer_of_another_length_is_not_understood(void **state)
 {
-    struct usher_reply r;
+    struct usher_result r;
     char longer[sizeof call_answer + 1];
 
     (void)state;
     for (size_t size = 0; size < sizeof call_answer - 1; size++) {
         assert_int_equal(unpack(USHER_NUMBER_CALL, call_answer, size, &r), USHER_INVALID);
-        usher_reply_fail(&r, USHER_UNKNOWN, "");
+        usher_result_fail(&r, USHER_UNKNOWN, "");
     }
     memcpy(longer, call_answer, sizeof call_answer);
     assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof call_answer, &r), USHER_INVALID);
-    usher_reply_fail(&r, USHER_UNKNOWN, "");
+    usher_result_fail(&r, USHER_UNKNOWN, "");
     /* stats has ten values more */
     assert_int_equal(unpack(USHER_NUMBER_STATS, BYTES(call_answer), &r), USHER_INVALID);
-    usher_reply_fail(&r, USHER_UNKNOWN, "");
+    usher_result_fail(&r, USHER_UNKNOWN, "");
     for (unsigned n = 0; n < 16; n++) {
         memcpy(longer, call_answer, sizeof call_answer);
         longer[0] = (char)(0x90 + n);
         assert_int_equal(unpack(USHER_NUMBER_CALL, longer, sizeof call_answer - 1, &r),
                          n == 15 ? USHER_OK : USHER_INVALID);
-        usher_reply_fail(&r, USHER_UNKNOWN, "");
+        usher_result_fail(&r, USHER_UNKNOWN, "");
     }
 }
 
 static void a_failure_has_a_message_of_one_line(void **state)
 {
     char text[400] = "\x92\x30\xda\x01\x2c";
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     assert_int_equal(unpack(USHER_NUMBER_CALL,
@@ -257,7 +257,7 @@ static void a_failure_tells_of_what_was_applied_before_it(void **state)
                                  "\x92\x9a\xcd\x01\x0e\x09\x02\x04\x09\0\x2a\xa3"
                                  "ann\xa2n1\xa0"
                                  "\x9a\xcd\x01\x0e\x0a\x02\x04\x09\0\x2a\xa0\xa2n2\xa0";
-    struct usher_reply r;
+    struct usher_result r;
     char longer[sizeof answer + 1];
 
     (void)state;
@@ -299,9 +299,9 @@ static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
                                  "\xb0"
                                  "0123456789abcdef"
                                  "\x9a\xcd\x01\x0e\x01\x02\x04\x09\0\x2a\xa0\xa2n1\xa0";
-    struct usher_command c;
+    struct usher_operation c;
     struct usher_context context;
-    struct usher_reply r;
+    struct usher_result r;
     char copy[sizeof answer];
     unsigned n = 0;
 
@@ -313,21 +313,21 @@ static void a_text_among_notices_is_the_epoch_of_those_behind_it(void **state)
     c.scope.size = 4;
     context.notify = tell_epoch;
     context.payload = &n;
-    usher__reply_init(&r, USHER_NUMBER, usher__allocator(NULL));
-    assert_int_equal(usher_reply_unpack(&c, BYTES(answer), &r, &context), USHER_OK);
+    usher__result_init(&r, USHER_NUMBER, usher__allocator(NULL));
+    assert_int_equal(usher_result_unpack(&c, BYTES(answer), &r, &context), USHER_OK);
     assert_int_equal(n, 3);
     assert_true(epochs_told[0] == 0xaa && epochs_told[1] == 0xaa);
     assert_true(epochs_told[2] == UINT64_C(0x0123456789abcdef));
     memcpy(copy, answer, sizeof answer);
     copy[24] = 'g'; /* no digit */
     n = 0;
-    assert_int_equal(usher_reply_unpack(&c, copy, sizeof answer - 1, &r, &context), USHER_INVALID);
+    assert_int_equal(usher_result_unpack(&c, copy, sizeof answer - 1, &r, &context), USHER_INVALID);
     assert_int_equal(n, 0);
 }
 
 static void any_byte_may_be_any_other(void **state)
 {
-    struct usher_reply r;
+    struct usher_result r;
 
     (void)state;
     for (size_t at = 0; at < sizeof call_answer - 1; at++) {
@@ -345,7 +345,7 @@ static void any_byte_may_be_any_other(void **state)
             free(copy);
             if (status == USHER_OK)
                 assert_int_equal(strlen(r.of.number.number), r.of.number.number_size);
-            usher_reply_fail(&r, USHER_UNKNOWN, "");
+            usher_result_fail(&r, USHER_UNKNOWN, "");
         }
     }
 }

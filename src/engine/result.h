@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-#ifndef USHER_ENGINE_REPLY_H
-#define USHER_ENGINE_REPLY_H
+#ifndef USHER_ENGINE_RESULT_H
+#define USHER_ENGINE_RESULT_H
 
 #include <usher/usher.h>
 
 /* A fresh reply to a command of @noun (0: of none that is known): status OK, nothing said.
  * Whatever was there is overwritten. */
-void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
-                       const struct usher_allocator *alloc);
+void usher__result_init(struct usher_result *reply, enum usher_noun noun,
+                        const struct usher_allocator *alloc);
 
 #endif

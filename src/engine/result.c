@@ -11,7 +11,7 @@
 
 #include "core/verbs.h"
 #include "engine/memory.h"
-#include "engine/reply.h"
+#include "engine/result.h"
 
 /* Behind it the rows, then the texts. */
 struct block {
@@ -34,14 +34,14 @@ static struct usher_text *text_at(char *row, const struct usher__field *field)
     return (struct usher_text *)(void *)(row + field->offset);
 }
 
-static void rows_set(struct usher_reply *reply, const struct usher__noun *noun, size_t n,
+static void rows_set(struct usher_result *reply, const struct usher__noun *noun, size_t n,
                      const void *rows)
 {
     memcpy((char *)reply + noun->n_rows_at, &n, sizeof n);
     memcpy((char *)reply + noun->rows_at, &rows, sizeof rows);
 }
 
-static struct block *grow(struct usher_reply *reply, const struct usher__noun *noun, size_t text)
+static struct block *grow(struct usher_result *reply, const struct usher__noun *noun, size_t text)
 {
     struct block *old = reply->block, *b;
     size_t rows = old != NULL ? old->rows : 0, used = old != NULL ? old->text : 0;
@@ -85,8 +85,8 @@ static struct block *grow(struct usher_reply *reply, const struct usher__noun *n
     return b;
 }
 
-enum usher_status usher_reply_add_row(struct usher_reply *reply, enum usher_noun code,
-                                      const void *row)
+enum usher_status usher_result_add_row(struct usher_result *reply, enum usher_noun code,
+                                       const void *row)
 {
     const struct usher__noun *noun = usher__noun((unsigned)code);
     struct block *b = reply->block;
@@ -121,7 +121,7 @@ enum usher_status usher_reply_add_row(struct usher_reply *reply, enum usher_noun
     return USHER_OK;
 }
 
-void usher_reply_done(struct usher_reply *reply)
+void usher_result_done(struct usher_result *reply)
 {
     if (reply == NULL || reply->block == NULL)
         return;
@@ -132,9 +132,9 @@ void usher_reply_done(struct usher_reply *reply)
 }
 
 /* All but the text, which is long and has a size and a NUL. */
-static void number_init(struct usher_number_reply *n)
+static void number_init(struct usher_number_result *n)
 {
-    memset(n, 0, offsetof(struct usher_number_reply, number) + 1);
+    memset(n, 0, offsetof(struct usher_number_result, number) + 1);
     n->why = USHER_NUMBER_WHY_NONE;
     n->next_ms = -1;
     n->n_rows = 0;
@@ -142,12 +142,12 @@ static void number_init(struct usher_number_reply *n)
     memset(&n->of, 0, sizeof n->of);
 }
 
-void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
-                       const struct usher_allocator *alloc)
+void usher__result_init(struct usher_result *reply, enum usher_noun noun,
+                        const struct usher_allocator *alloc)
 {
     const struct usher__noun *known = usher__noun((unsigned)noun);
 
-    memset(reply, 0, offsetof(struct usher_reply, of));
+    memset(reply, 0, offsetof(struct usher_result, of));
     reply->noun = noun;
     reply->due_ms = USHER_NEVER;
     if (noun == USHER_NUMBER || known == NULL)
@@ -160,15 +160,15 @@ void usher__reply_init(struct usher_reply *reply, enum usher_noun noun,
     reply->alloc = alloc;
 }
 
-void usher_reply_fail(struct usher_reply *reply, enum usher_status status, const char *message)
+void usher_result_fail(struct usher_result *reply, enum usher_status status, const char *message)
 {
-    usher_reply_done(reply);
-    usher__reply_init(reply, reply->noun, reply->alloc);
+    usher_result_done(reply);
+    usher__result_init(reply, reply->noun, reply->alloc);
     reply->status = status;
     usher__copy_line(reply->message, sizeof reply->message, message);
 }
 
-unsigned usher_command_flags(const struct usher_command *command)
+unsigned usher_operation_flags(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     unsigned flags = 0;
@@ -176,15 +176,15 @@ unsigned usher_command_flags(const struct usher_command *command)
     if (verb == NULL)
         return 0;
     if ((verb->flags & USHER__WRITES) != 0)
-        flags |= USHER_COMMAND_WRITES;
+        flags |= USHER_OPERATION_WRITES;
     if ((verb->flags & USHER__CREATES) != 0)
-        flags |= USHER_COMMAND_CREATES;
+        flags |= USHER_OPERATION_CREATES;
     if ((verb->flags & USHER__COMMUTES) != 0)
-        flags |= USHER_COMMAND_COMMUTES;
+        flags |= USHER_OPERATION_COMMUTES;
     if (command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
         ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
          command->arg.number.owner.data != NULL) ||
         (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))
-        flags |= USHER_COMMAND_REPEATABLE;
+        flags |= USHER_OPERATION_REPEATABLE;
     return flags;
 }

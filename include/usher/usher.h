@@ -30,6 +30,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <usher/fields.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -1012,5 +1014,7 @@ USHER_API enum usher_status usher_table(const char *noun, enum usher_table_forma
 #ifdef __cplusplus
 }
 #endif
+
+#include <usher/command.h>
 
 #endif

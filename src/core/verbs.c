@@ -48,6 +48,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_number_row
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
+#define FIELD(x) USHER_FIELD_##x
 #define SHARED A(GROUP) | A(GROUPS)
 #include "verbs_table.h"
 
@@ -64,6 +65,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_id_row
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
+#define FIELD(x) USHER_FIELD_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -78,6 +80,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_room_row
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
+#define FIELD(x) USHER_FIELD_##x
 #define SHARED A(MEMBER) | A(HOLDER)
 #include "verbs_table.h"
 
@@ -92,6 +95,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_serial_row
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
+#define FIELD(x) USHER_FIELD_##x
 #define SHARED 0u
 #include "verbs_table.h"
 
@@ -106,6 +110,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_queue_row
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
+#define FIELD(x) USHER_FIELD_##x
 #define SHARED 0
 #include "verbs_table.h"
 
@@ -122,6 +127,7 @@ const char *const usher__user_state_words[] = {
 #define ROW_TYPE struct usher_rooms_row
 #define GIVEN(x) USHER_GIVEN_ROOMS_##x
 #define VERB_CODE(x) USHER_ROOMS_##x
+#define FIELD(x) 0
 #define SHARED 0
 #include "verbs_table.h"
 

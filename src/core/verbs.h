@@ -29,6 +29,7 @@ struct usher__arg {
     uint32_t given;   /* bit, 0 for texts */
     int64_t min, max;
     const char *const *words; /* of a WORD: by value, up to NULL */
+    uint16_t code;            /* enum usher_field, 0: of the index of rooms */
 };
 
 enum usher__field_type {
@@ -37,9 +38,13 @@ enum usher__field_type {
     USHER__FIELD_CODE,
     USHER__FIELD_BOOL,
     USHER__FIELD_NAME,
-    USHER__FIELD_WIDE, /* int64_t that may be beyond 2^53, or -1 */
-    USHER__FIELD_TEXT, /* struct usher_text: a name, or none */
-    USHER__FIELD_VALUE /* struct usher_text: any bytes */
+    USHER__FIELD_WIDE,  /* int64_t that may be beyond 2^53, or -1 */
+    USHER__FIELD_TEXT,  /* struct usher_text: a name, or none */
+    USHER__FIELD_VALUE, /* struct usher_text: any bytes */
+    /* views only */
+    USHER__FIELD_NEXT,  /* a NAME, if there is more */
+    USHER__FIELD_ROOM,  /* of a queue: the name made of login, which this is, and no */
+    USHER__FIELD_SERIAL /* the text of a serial */
 };
 
 /* A field of a reply or of a row. */
@@ -47,6 +52,8 @@ struct usher__field {
     uint8_t type;    /* enum usher__field_type */
     uint16_t verb;   /* extras: of this verb only */
     uint16_t offset; /* in struct usher_result or in the row */
+    uint16_t code;   /* enum usher_field */
+    uint32_t verbs;  /* whose answer it is part of: bit 0 is the verb with code 1 */
 };
 
 enum usher__verb_flag {
@@ -85,6 +92,9 @@ struct usher__noun {
     /* What is answered. */
     const struct usher__field *outs, *extras, *row;
     unsigned n_outs, n_extras, n_row;
+    /* What else a program sees of that, made of it. */
+    const struct usher__field *views, *row_views;
+    unsigned n_views, n_row_views;
     size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
     size_t reply_size;                   /* of its member of usher_result.of */
 };

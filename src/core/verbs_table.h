@@ -8,6 +8,7 @@
  *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
+ *   FIELD(x)    USHER_FIELD_##x, 0 of a noun that nobody sees
  *
  * and none of them is defined afterwards.
  */
@@ -41,7 +42,8 @@ static const struct usher__arg THE(args)[] = {
       IS_TEXT(type) ? 0u : A(name),                            \
       (min),                                                   \
       (max),                                                   \
-      (words) },
+      (words),                                                 \
+      FIELD(name) },
 #include NOUN_DEF
 };
 
@@ -63,21 +65,43 @@ static const struct usher__verb THE(verbs)[] = {
 #include NOUN_DEF
 };
 
+#define V(name) (1u << ((unsigned)VERB_CODE(name) - ((unsigned)NOUN_CODE << 8) - 1u))
+#define ALL_VERBS UINT32_MAX
+
 static const struct usher__field THE(outs)[] = {
-#define OUT(type, field) \
-    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(field)) },
+#define OUT(type, member, field, verbs)                                               \
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+      FIELD(field), verbs },
 #include NOUN_DEF
 };
 
 static const struct usher__field THE(extras)[] = {
-#define EXTRA(verb, type, field) \
-    { USHER__FIELD_##type, VERB_CODE(verb), (uint16_t)offsetof(struct usher_result, REPLY(field)) },
+#define EXTRA(verb, type, member, field)    \
+    { USHER__FIELD_##type, VERB_CODE(verb), \
+      (uint16_t)offsetof(struct usher_result, REPLY(member)), FIELD(field), V(verb) },
 #include NOUN_DEF
 };
 
 static const struct usher__field THE(row)[] = {
-#define ROW(type, field) { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, field) },
+#define ROW(type, member, field, verbs) \
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, member), FIELD(field), verbs },
 #include NOUN_DEF
+};
+
+/* The last one of each is none. */
+static const struct usher__field THE(views)[] = {
+#define VIEW(type, member, field, verbs)                                              \
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(struct usher_result, REPLY(member)), \
+      FIELD(field), verbs },
+#include NOUN_DEF
+    { 0, 0, 0, 0, 0 }
+};
+
+static const struct usher__field THE(row_views)[] = {
+#define ROW_VIEW(type, member, field, verbs) \
+    { USHER__FIELD_##type, 0, (uint16_t)offsetof(ROW_TYPE, member), FIELD(field), verbs },
+#include NOUN_DEF
+    { 0, 0, 0, 0, 0 }
 };
 
 static uint32_t THE(texts_given)(const struct usher_operation *command)
@@ -116,6 +140,10 @@ static const struct usher__noun THE(noun) = {
     .n_extras = COUNT(THE(extras)),
     .row = THE(row),
     .n_row = COUNT(THE(row)),
+    .views = THE(views),
+    .n_views = COUNT(THE(views)) - 1,
+    .row_views = THE(row_views),
+    .n_row_views = COUNT(THE(row_views)) - 1,
     .row_size = sizeof(ROW_TYPE),
     .n_rows_at = offsetof(struct usher_result, REPLY(n_rows)),
     .rows_at = offsetof(struct usher_result, REPLY(rows)),
@@ -138,3 +166,6 @@ static const struct usher__noun THE(noun) = {
 #undef GIVEN
 #undef VERB_CODE
 #undef SHARED
+#undef FIELD
+#undef V
+#undef ALL_VERBS

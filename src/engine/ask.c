@@ -501,14 +501,14 @@ bool usher__asks(const struct usher_operation *command)
 }
 
 void usher__ask_execute(struct usher_engine *e, const struct usher_operation *command,
-                        struct usher_result *reply)
+                        struct usher_result *reply, int64_t deadline_ms)
 {
     struct usher__ask a;
 
     a.e = e;
     a.command = command;
     a.noun = (enum usher_noun)((unsigned)command->verb >> 8);
-    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    a.deadline_ms = deadline_ms;
     a.why[0] = '\0';
     if (command->scope.data == NULL || command->scope.size > USHER_NAME_MAX ||
         usher__scope_fault(command->scope.data, command->scope.size) != NULL)

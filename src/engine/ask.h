@@ -56,7 +56,7 @@ void usher__asked_journal(struct usher_engine *e);
 /* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
 bool usher__asks(const struct usher_operation *command);
 void usher__ask_execute(struct usher_engine *e, const struct usher_operation *command,
-                        struct usher_result *reply);
+                        struct usher_result *reply, int64_t deadline_ms);
 
 /* ---- for the nouns ------------------------------------------------------------------ */
 

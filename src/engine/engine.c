@@ -1309,23 +1309,30 @@ execute_rooms(struct usher_engine *e, const struct usher_operation *commands,
         if (commands[i].verb == USHER_ROOM_OPEN &&
             !usher__room_any_on(commands + i + 1, n - i - 1, &commands[i]))
             usher__room_reopen(e, &commands[i], &replies[i], deadline_ms);
-    usher__room_index_after(e, commands, replies, n);
+    usher__room_index_after(e, commands, replies, n, deadline_ms);
     if (atomic_load_explicit(&e->watches.n_gathered, memory_order_relaxed) != 0)
         tell_together(e, commands, replies, n);
 }
 
 /* One command that is more than one of the store. */
 static void execute_aside(struct usher_engine *e, const struct usher_operation *command,
-                          struct usher_result *reply)
+                          struct usher_result *reply, int64_t deadline_ms)
 {
     if (usher__archive_takes(e, command))
-        usher__archive_execute(e, command, reply);
+        usher__archive_execute(e, command, reply, deadline_ms);
     else
-        usher__ask_execute(e, command, reply);
+        usher__ask_execute(e, command, reply, deadline_ms);
 }
 
 enum usher_status usher_operate(struct usher_engine *e, const struct usher_operation *commands,
                                 struct usher_result *replies, size_t n)
+{
+    return usher__engine_operate(e, commands, replies, n, 0);
+}
+
+enum usher_status usher__engine_operate(struct usher_engine *e,
+                                        const struct usher_operation *commands,
+                                        struct usher_result *replies, size_t n, int64_t timeout_ms)
 {
     enum usher_status worst = usher__engine_check(e);
     int64_t deadline_ms; /* of the whole batch */
@@ -1338,7 +1345,9 @@ enum usher_status usher_operate(struct usher_engine *e, const struct usher_opera
                                               : "commands or replies is NULL");
         return USHER_INVALID;
     }
-    deadline_ms = e->waits ? usher__monotonic_ms() + e->timeout_ms : 0;
+    if (timeout_ms == 0)
+        timeout_ms = e->timeout_ms;
+    deadline_ms = e->waits ? usher__monotonic_ms() + timeout_ms : 0;
     for (size_t from = 0, k; from < n; from += k) {
         k = plain(e, commands + from, n - from);
         if (k > 0 && any_room(commands + from, k)) {
@@ -1347,7 +1356,8 @@ enum usher_status usher_operate(struct usher_engine *e, const struct usher_opera
             execute_chunk(e, commands + from, replies + from, k, deadline_ms);
         } else {
             k = 1;
-            execute_aside(e, commands + from, replies + from);
+            execute_aside(e, commands + from, replies + from,
+                          e->waits ? deadline_ms : usher__monotonic_ms() + timeout_ms);
         }
         if (e->history != NULL)
             usher__archive_after(e, commands + from, replies + from, k, deadline_ms);

@@ -447,7 +447,7 @@ static void fail(struct usher_result *reply, enum usher_status status, const cha
 }
 
 static void drain(struct usher_engine *e, const struct usher_operation *command,
-                  struct usher_result *reply)
+                  struct usher_result *reply, int64_t deadline_ms)
 {
     struct usher__archive *a = e->archive;
     struct move m = { .e = e, .queue = command->scope };
@@ -455,8 +455,8 @@ static void drain(struct usher_engine *e, const struct usher_operation *command,
     struct met *entry;
     enum usher_status status;
 
-    m.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
-    m.wait_ms = e->timeout_ms;
+    m.deadline_ms = deadline_ms;
+    m.wait_ms = deadline_ms - usher__monotonic_ms();
     /* is it there? */
     command_init(&m, &c, USHER_QUEUE_DRAIN);
     c.given = USHER_GIVEN_QUEUE_MAX;
@@ -536,11 +536,10 @@ static bool after_read(const struct usher_text *after, bool *ret_there, uint64_t
 }
 
 static void history(struct usher_engine *e, const struct usher_operation *command,
-                    struct usher_result *reply)
+                    struct usher_result *reply, int64_t deadline_ms)
 {
     const struct usher_queue_args *g = &command->arg.queue;
     struct usher_queue_result *q = &reply->of.queue;
-    int64_t deadline_ms = usher__monotonic_ms() + e->timeout_ms;
     struct usher_history_query query = { .queue = command->scope, .until_ms = INT64_MAX };
     struct usher_operation c = *command;
     struct reading reading = { .reply = reply };
@@ -591,10 +590,10 @@ static void history(struct usher_engine *e, const struct usher_operation *comman
 }
 
 void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
-                            struct usher_result *reply)
+                            struct usher_result *reply, int64_t deadline_ms)
 {
     if (command->verb == USHER_QUEUE_HISTORY)
-        history(e, command, reply);
+        history(e, command, reply, deadline_ms);
     else
-        drain(e, command, reply);
+        drain(e, command, reply, deadline_ms);
 }

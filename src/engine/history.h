@@ -21,7 +21,7 @@ void usher__archive_free(struct usher__archive *a);
 /* Is @command for a history, @e's own or that within its store, and not for the store as it is? */
 bool usher__archive_takes(const struct usher_engine *e, const struct usher_operation *command);
 void usher__archive_execute(struct usher_engine *e, const struct usher_operation *command,
-                            struct usher_result *reply);
+                            struct usher_result *reply, int64_t deadline_ms);
 
 /* Is @command on a queue that this engine meets for the first time?  Then nothing is to go to the
  * store behind it before usher__archive_after(). */

@@ -91,6 +91,7 @@ static enum usher_status ask(struct usher_engine *e, const struct asked *a,
 /* Commands that go to the store together, each on behalf of one of the application's. */
 struct together {
     struct usher_engine *e;
+    int64_t deadline_ms; /* 0: as long as the engine waits */
     size_t n, room;
     struct asked *asked;
     struct usher_operation *commands;
@@ -106,6 +107,7 @@ struct together {
 static bool together_open(struct together *t, struct usher_engine *e, size_t room)
 {
     t->e = e;
+    t->deadline_ms = 0;
     t->n = 0;
     t->room = room;
     t->asked = usher__resize(e->opt.alloc, NULL, 0, room * TOGETHER_SIZE);
@@ -136,10 +138,19 @@ static struct usher_operation *together_add(struct together *t, enum usher_verb 
     return c;
 }
 
+/* For usher__engine_operate(): what the caller of the application still waits.  What he has begun
+ * is asked for though his time is over: it may be there at once. */
+static int64_t left(int64_t deadline_ms)
+{
+    int64_t ms = deadline_ms != 0 ? deadline_ms - usher__monotonic_ms() : 0;
+
+    return deadline_ms == 0 || ms > 0 ? ms : 1;
+}
+
 static void together_ask(const struct together *t)
 {
     if (t->n > 0)
-        (void)usher_operate(t->e, t->commands, t->replies, t->n);
+        (void)usher__engine_operate(t->e, t->commands, t->replies, t->n, left(t->deadline_ms));
 }
 
 /* The token of an entry of which it is not known that it has a room; 0: there is none such. */
@@ -254,7 +265,7 @@ static void erase_rest(struct usher_engine *e, const struct usher_operation *of,
     c.now_ms = of->now_ms;
     c.arg.room.max = 1;
     do {
-        (void)usher_operate(e, &c, &reply, 1);
+        (void)usher__engine_operate(e, &c, &reply, 1, left(deadline_ms));
         closing = reply.status < USHER_INVALID && reply.of.room.state == USHER_ROOM_STATE_CLOSING;
         usher_result_done(&reply);
     } while (closing && (deadline_ms == 0 || usher__monotonic_ms() < deadline_ms));
@@ -360,6 +371,7 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_operati
     }
     if (!memory)
         return;
+    t.deadline_ms = deadline_ms;
     together_ask(&t);
     opens = 0;
     for (size_t i = 0; i < t.n; i++) {
@@ -392,7 +404,7 @@ static bool follows(const struct usher_operation *command, const struct usher_re
 }
 
 void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,
-                             const struct usher_result *replies, size_t n)
+                             const struct usher_result *replies, size_t n, int64_t deadline_ms)
 {
     enum usher_verb verb;
     struct together t;
@@ -402,6 +414,7 @@ void usher__room_index_after(struct usher_engine *e, const struct usher_operatio
         all += follows(&commands[i], &replies[i], &verb);
     if (all == 0 || !together_open(&t, e, all))
         return;
+    t.deadline_ms = deadline_ms;
     for (size_t i = 0; i < n; i++) {
         struct usher_operation *c;
 

@@ -12,7 +12,7 @@ void usher__room_index_before(struct usher_engine *e, const struct usher_operati
 
 /* After they were answered. */
 void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,
-                             const struct usher_result *replies, size_t n);
+                             const struct usher_result *replies, size_t n, int64_t deadline_ms);
 
 /* Is one of the @n commands on the room of @command? */
 bool usher__room_any_on(const struct usher_operation *commands, size_t n,

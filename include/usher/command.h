@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Any command of any noun, and its answer, as values: for batches, bindings, servers.
+ *
+ *     struct usher_value values[] = { USHER_T(USHER_FIELD_OWNER, "call-17"),
+ *                                     USHER_N(USHER_FIELD_LEASE, 30000) };
+ *     struct usher_command call = { USHER_NUMBER_CALL, USHER_TO_NUL, "sales", values, 2, NULL };
+ *     struct usher_reply *reply;
+ *
+ *     if (USHER_IS_DONE(usher_execute(e, &call, 1, 0, &reply))) {
+ *         if (USHER_IS_DONE(reply->status))
+ *             dial(usher_reply_text(reply, USHER_ANSWER, USHER_FIELD_NUMBER, NULL));
+ *         usher_reply_done(reply);
+ *     }
+ *
+ * Which fields a verb takes, and which its answer has: usher_verb_takes(), usher_verb_tells(). What
+ * each verb does is said with the typed function of the same name.  Comes with usher.h.
+ */
+#ifndef USHER_COMMAND_H
+#define USHER_COMMAND_H
+
+#include <usher/usher.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define USHER_TO_NUL (-1)     /* a size: up to the NUL */
+#define USHER_NONE INT64_MIN  /* of an answer: it has no such number */
+#define USHER_ANSWER SIZE_MAX /* a row: none, but the answer itself */
+
+/* One argument, or one field of an answer.  Never grows. */
+struct usher_value {
+    uint32_t field;   /* enum usher_field */
+    int32_t size;     /* of the text in bytes; of an argument also USHER_TO_NUL */
+    int64_t number;   /* of a field that is a number; of a TOKEN its 64 bits */
+    const char *text; /* of a field that is a text; NUL-terminated in answers.  A CODE may be given
+                       * by its word, else NULL */
+};
+/* clang-format off */
+#define USHER_N(field, n)    { (field), 0, (n), NULL }
+#define USHER_T(field, text) { (field), USHER_TO_NUL, 0, (text) }
+/* clang-format on */
+
+/* Never grows: all else about a command is a value.  Each field at most once, in any order. */
+struct usher_command {
+    uint32_t verb;      /* enum usher_verb */
+    int32_t scope_size; /* in bytes, or USHER_TO_NUL */
+    const char *scope;
+    const struct usher_value *values; /* used during the call only */
+    size_t n;
+    void *tag; /* given back in the reply */
+};
+
+/* Made by the library, to be read only, by any thread.  Grows at its end. */
+struct usher_reply {
+    enum usher_status status;
+    uint32_t verb;
+    void *tag;
+    uint64_t epoch;    /* 0: the scope does not exist */
+    uint64_t version;  /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms;    /* nothing of the scope changes by itself before; USHER_NEVER */
+    bool repeated;     /* the kept answer of an earlier command with this request id */
+    bool more;         /* not all yet: ask again, with USHER_FIELD_AFTER if the answer has that */
+    uint32_t replicas; /* with USHER_FIELD_WAIT: so many have it */
+    size_t n;          /* of the answer; what does not apply is not there */
+    const struct usher_value *values;
+    size_t n_rows;
+    const char *message; /* one line, "" when there is nothing to say */
+};
+
+/**
+ * Execute @n commands; ret_replies[i] answers commands[i] and is the caller's, who gives each back
+ * with usher_reply_done().  Commands on one scope are applied in the order given.  Commands of
+ * several threads that wait at the same time share one transaction (SQLite) or one pipeline
+ * (Redis).  Each command is atomic; the batch is not.
+ *
+ * Blocks for @timeout_ms at most (1 to USHER_SPAN_MAX; 0: the engine's timeout).
+ *
+ * Returns the worst of: USHER_OK (whatever the replies say); USHER_UNAVAILABLE, USHER_UNKNOWN,
+ * USHER_LOST, USHER_NOMEM when at least one reply says so; and, without replies, USHER_INVALID
+ * (this call itself: NULL, @n of 0 or above USHER_BATCH_MAX, @timeout_ms, an engine of the parent
+ * process) or USHER_NOMEM (nothing was applied): then ret_replies[0] is NULL.
+ *
+ * Cost: that of the store, one allocation for all replies and one for each that has more than a
+ * few values.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_execute(struct usher_engine *e,
+                                          const struct usher_command *commands, size_t n,
+                                          int64_t timeout_ms, struct usher_reply **ret_replies);
+
+/** Give @reply back.  NULL is fine.  Any thread. */
+USHER_API void usher_reply_done(struct usher_reply *reply);
+
+/** The values of row @row, or with USHER_ANSWER of the answer; *@ret_n of them, which live as long
+ * as
+ *  @reply.  NULL: there is no such row.  O(1). */
+USHER_API const struct usher_value *usher_reply_values(const struct usher_reply *reply, size_t row,
+                                                       size_t *ret_n);
+/** One number; USHER_NONE: it is not there.  O(values of the row). */
+USHER_API int64_t usher_reply_int(const struct usher_reply *reply, size_t row, uint32_t field);
+/** One text, NUL-terminated; NULL: it is not there.  @ret_size may be NULL.  O(values of the row).
+ */
+USHER_API const char *usher_reply_text(const struct usher_reply *reply, size_t row, uint32_t field,
+                                       size_t *ret_size);
+/** The word of a CODE; NULL: it is not there.  Static.  O(values of the row). */
+USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t row, uint32_t field);
+
+/* ---- what there is: for bindings, servers, shells ------------------------------------------- */
+
+enum usher_type {
+    USHER_TYPE_INT = 1,
+    USHER_TYPE_BOOL,
+    USHER_TYPE_CODE,
+    USHER_TYPE_MS,
+    USHER_TYPE_TIME,
+    USHER_TYPE_MIN,
+    USHER_TYPE_TOKEN,
+    USHER_TYPE_TEXT, /* this one and those behind it are texts */
+    USHER_TYPE_BYTES,
+    USHER_TYPE__WIDE = 0x7fffffff
+};
+
+enum usher_verb_flag {
+    USHER_VERB_WRITES = 1u << 0,     /* changes the scope */
+    USHER_VERB_CREATES = 1u << 1,    /* makes it */
+    USHER_VERB_REPEATABLE = 1u << 2, /* a repeat does no harm, also without a request id */
+    USHER_VERB_FLAG__WIDE = 0x7fffffff
+};
+
+/* Static.  Grows at the end. */
+struct usher_field_about {
+    uint32_t field;
+    enum usher_type type;
+    const char *name; /* "LEASE" */
+    const char *word; /* "lease", as in usher(1) and JSON; not of one field alone */
+    const char *help;
+};
+/* Set `size` to that of the struct; grows at the end. */
+struct usher_verb_about {
+    size_t size;
+    uint32_t verb;
+    uint32_t flags; /* enum usher_verb_flag */
+    const char *noun, *word, *help;
+};
+
+/** By code; NULL or false: there is none.  usher_next_verb(0), (that), …: all that can be given,
+ * then 0. */
+USHER_API const struct usher_field_about *usher_about_field(uint32_t field);
+USHER_API bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about);
+USHER_API uint32_t usher_next_verb(uint32_t verb);
+/** The verb of these words ("number", "call"), 0: none. */
+USHER_API uint32_t usher_verb_of(const char *noun, const char *word);
+/** The field that @word is for @verb ("lease"), 0: it takes none such. */
+USHER_API uint32_t usher_field_of(uint32_t verb, const char *word);
+/** The @i-th field that @verb takes, those that must be given first; 0: no more.  Those of every
+ *  verb (REQUEST, NOW, WAIT) are last.  @ret_must may be NULL. */
+USHER_API uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must);
+/** The @i-th field that an answer to @verb may have, or with @rows a row of it; 0: no more. */
+USHER_API uint32_t usher_verb_tells(uint32_t verb, bool rows, size_t i);
+/** The word of @code of @field of @noun ("round-robin"); NULL: there is none.  Static. */
+USHER_API const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: MIT */
+/* What fields, verbs and words there are: the tables of the core as a program may ask for them. */
+#include "config.h"
+
+#include <usher/usher.h>
+
+#include <string.h>
+
+#include "core/verbs.h"
+#include "engine/door.h"
+
+static const struct usher_field_about fields[] = {
+#define F(name, code, type, word, help) { code, USHER_TYPE_##type, #name, word, help },
+    USHER_FIELD_MAP(F)
+#undef F
+};
+#define N_FIELDS (sizeof fields / sizeof *fields)
+
+/* Of every verb. */
+static const uint32_t common[] = { USHER_FIELD_REQUEST, USHER_FIELD_NOW, USHER_FIELD_WAIT };
+#define N_COMMON (sizeof common / sizeof *common)
+
+static const char *const kind_words[] = { "?",      "field", "all",    "role",
+                                          "member", "share", "notice", "room" };
+
+/* Codes of fields are dense. */
+const struct usher_field_about *usher_about_field(uint32_t field)
+{
+    return field >= 1 && field <= N_FIELDS ? &fields[field - 1] : NULL;
+}
+
+/* The index of rooms is the engine's own. */
+static const struct usher__verb *verb_of(uint32_t code)
+{
+    return code >> 8 != USHER_ROOMS ? usher__verb(code) : NULL;
+}
+
+bool usher_about_verb(uint32_t verb, struct usher_verb_about *ret_about)
+{
+    const struct usher__verb *v = verb_of(verb);
+    struct usher_verb_about a = { .size = sizeof a, .verb = verb };
+    size_t size;
+
+    if (v == NULL || ret_about == NULL || ret_about->size < sizeof a.size)
+        return false;
+    a.noun = usher__noun(verb >> 8)->word;
+    a.word = v->word;
+    a.help = v->help;
+    if ((v->flags & USHER__WRITES) != 0)
+        a.flags |= USHER_VERB_WRITES;
+    if ((v->flags & USHER__CREATES) != 0)
+        a.flags |= USHER_VERB_CREATES;
+    if ((v->flags & USHER__AGAIN) != 0)
+        a.flags |= USHER_VERB_REPEATABLE;
+    size = ret_about->size < sizeof a ? ret_about->size : sizeof a;
+    a.size = size;
+    memcpy(ret_about, &a, size);
+    return true;
+}
+
+uint32_t usher_next_verb(uint32_t verb)
+{
+    for (unsigned noun = verb >> 8; noun < USHER_ROOMS; noun++) {
+        uint32_t next = noun == verb >> 8 ? verb + 1 : noun << 8 | 1u;
+
+        if (verb_of(next) != NULL)
+            return next;
+    }
+    return 0;
+}
+
+uint32_t usher_verb_of(const char *noun, const char *word)
+{
+    const struct usher__noun *n = noun != NULL && word != NULL ? usher__noun_by_word(noun) : NULL;
+
+    for (unsigned i = 0; n != NULL && n->noun != USHER_ROOMS && i < n->n_verbs; i++)
+        if (strcmp(n->verbs[i].word, word) == 0)
+            return n->verbs[i].verb;
+    return 0;
+}
+
+uint32_t usher_verb_takes(uint32_t verb, size_t i, bool *ret_must)
+{
+    const struct usher__verb *v = verb_of(verb);
+    const struct usher__noun *n = usher__noun(verb >> 8);
+
+    if (v == NULL)
+        return 0;
+    for (unsigned must = 1; must <= 1; must--) {
+        uint32_t bits = must != 0 ? v->order : v->keys & ~v->order;
+
+        if (ret_must != NULL)
+            *ret_must = must != 0;
+        for (; bits != 0; bits &= bits - 1)
+            if (i-- == 0)
+                return n->args[__builtin_ctz(bits)].code;
+    }
+    return i < N_COMMON ? common[i] : 0;
+}
+
+uint32_t usher_field_of(uint32_t verb, const char *word)
+{
+    uint32_t field;
+
+    for (size_t i = 0; word != NULL && (field = usher_verb_takes(verb, i, NULL)) != 0; i++)
+        if (strcmp(fields[field - 1].word, word) == 0)
+            return field;
+    return 0;
+}
+
+uint32_t usher_verb_tells(uint32_t verb, bool rows, size_t i)
+{
+    const struct usher__noun *n = usher__noun(verb >> 8);
+    struct usher__seen seen;
+    const struct usher__field *f;
+
+    if (verb_of(verb) == NULL)
+        return 0;
+    usher__seen_begin(&seen, n, verb, rows);
+    while ((f = usher__seen_next(&seen)) != NULL)
+        if (i-- == 0)
+            return f->code;
+    return usher__seen_more(verb, rows, i);
+}
+
+static const char *at(const char *const *words, size_t n, int64_t code)
+{
+    const char *word = code >= 0 && (uint64_t)code < n ? words[code] : NULL;
+
+    return word != NULL && strcmp(word, "?") != 0 ? word : NULL;
+}
+
+/* In a NULL-terminated list. */
+static const char *in(const char *const *words, int64_t code)
+{
+    size_t n = 0;
+
+    while (words[n] != NULL)
+        n++;
+    return at(words, n, code);
+}
+
+static const char *known(const char *word)
+{
+    return strcmp(word, "?") != 0 ? word : NULL;
+}
+
+const char *usher_code_word(enum usher_noun noun, uint32_t field, int64_t code)
+{
+    if (code < 0 || code > UINT16_MAX)
+        return NULL;
+    switch (field) {
+    case USHER_FIELD_STATE:
+        return noun == USHER_ROOM ? known(usher_room_state_word((enum usher_room_state)code))
+               : noun == USHER_SERIAL
+                   ? known(usher_serial_state_word((enum usher_serial_state)code))
+               : noun == USHER_QUEUE ? in(usher__user_state_words, code)
+                                     : in(usher__number_list_words, code);
+    case USHER_FIELD_WHY:
+        return noun == USHER_QUEUE    ? known(usher_queue_why_word((enum usher_queue_why)code))
+               : noun == USHER_SERIAL ? known(usher_serial_why_word((enum usher_serial_why)code))
+               : noun == USHER_ID     ? known(usher_id_why_word((enum usher_id_why)code))
+                                      : known(usher_number_why_word((enum usher_number_why)code));
+    case USHER_FIELD_ORDER:
+        return in(usher__order_words, code);
+    case USHER_FIELD_TRIGGER:
+        return in(usher__trigger_words, code);
+    case USHER_FIELD_STRATEGY:
+        return in(usher__strategy_words, code);
+    case USHER_FIELD_REQUEUE:
+        return in(usher__requeue_words, code);
+    case USHER_FIELD_AGENT_STATE:
+        return known(usher_queue_agent_state_word((enum usher_queue_agent_state)code));
+    case USHER_FIELD_USER_STATE:
+        return in(usher__user_state_words, code);
+    case USHER_FIELD_PLACE:
+        return known(usher_queue_place_word((enum usher_queue_place)code));
+    case USHER_FIELD_OUTCOME:
+        return known(usher_queue_outcome_word((enum usher_queue_outcome)code));
+    case USHER_FIELD_MEMBER_STATE:
+        return known(usher_room_member_state_word((enum usher_room_member_state)code));
+    case USHER_FIELD_KIND:
+        return at(kind_words, sizeof kind_words / sizeof *kind_words, code);
+    case USHER_FIELD_CHECK:
+        return in(usher__check_words, code);
+    case USHER_FIELD_RESET:
+        return in(usher__reset_words, code);
+    case USHER_FIELD_STAMP:
+        return in(usher__stamp_words, code);
+    case USHER_FIELD_MODE:
+        return in(usher__mode_words, code);
+    case USHER_FIELD_OVERFLOW:
+        return in(usher__overflow_words, code);
+    case USHER_FIELD_VERB:
+        return known(usher_verb_word((enum usher_verb)code));
+    default:
+        return NULL;
+    }
+}

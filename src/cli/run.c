@@ -6,9 +6,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "cli/answer.h"
 #include "cli/parse.h"
+#include "cli/table.h"
 #include "core/verbs.h"
 
 void usher__run_batch(struct usher_engine *e, const struct usher_operation *commands,
@@ -120,7 +122,7 @@ int usher__run_answer(const struct cli *cli, const struct usher_operation *comma
         (void)usher__cli_fail(cli, reply->status, "%s",
                               reply->message[0] != '\0' ? reply->message
                                                         : usher_status_text(reply->status));
-    else
+    else if (isatty(STDOUT_FILENO) != 1 || !usher__table_answer(stdout, command, reply))
         usher__answer_plain(stdout, command, reply);
     usher_result_done(reply);
     return rc;

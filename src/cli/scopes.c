@@ -5,12 +5,14 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "cli/answer.h"
 #include "cli/cli.h"
 #include "cli/json.h"
 #include "cli/parse.h"
+#include "cli/table.h"
 #include "core/verbs.h"
 
 struct scope {
@@ -104,23 +106,56 @@ static void print_row(const struct scope *row)
         printf(", due %s", usher__time_text(time, row->due_ms));
 }
 
-/* On one line, or on a terminal each on its own. */
+static void print_table(const struct scopes *s)
+{
+    int64_t now_ms = (int64_t)time(NULL) * 1000;
+    struct table t = { .n_columns = 0 };
+
+    usher__table_column(&t, "scope", false);
+    usher__table_column(&t, "version", true);
+    usher__table_column(&t, "items", true);
+    usher__table_column(&t, "due", false);
+    for (size_t i = 0; i < s->n; i++) {
+        const struct scope *row = &s->row[i];
+        char name[USHER_NAME_MAX + 16];
+        int size = snprintf(name, sizeof name, "%s/%s", usher_noun_word(row->noun), row->name);
+
+        usher__table_text(&t, name, (size_t)size);
+        usher__table_number(&t, (int64_t)row->version);
+        if (row->noun != USHER_ID)
+            usher__table_number(&t, row->items);
+        else
+            usher__table_text(&t, NULL, 0);
+        if (row->due_ms != USHER_NEVER)
+            usher__table_moment(&t, row->due_ms, now_ms);
+        else
+            usher__table_text(&t, NULL, 0);
+    }
+    usher__table_print(&t, stdout);
+}
+
+/* On one line, or on a terminal a table. */
 static void print_plain(const struct scopes *s, enum usher_status status, bool more)
 {
-    bool lines = isatty(STDOUT_FILENO) == 1;
+    bool table = isatty(STDOUT_FILENO) == 1 && s->n > 0;
 
-    printf("%s: %zu scope%s", usher_status_word(status), s->n, s->n == 1 ? "" : "s");
-    for (size_t i = 0; i < s->n; i++) {
-        fputs(lines ? "\n  " : "; ", stdout);
-        print_row(&s->row[i]);
+    if (table) {
+        print_table(s);
+    } else {
+        printf("%s: %zu scope%s", usher_status_word(status), s->n, s->n == 1 ? "" : "s");
+        for (size_t i = 0; i < s->n; i++) {
+            fputs("; ", stdout);
+            print_row(&s->row[i]);
+        }
     }
     if (more && s->n > 0) {
         const struct scope *last = &s->row[s->n - 1];
 
-        printf("%smore after %s/", lines ? "\n" : "; ", usher_noun_word(last->noun));
+        printf("%s%s/", table ? "more: after=" : "; more after ", usher_noun_word(last->noun));
         usher__plain_text(stdout, last->name, strlen(last->name));
     }
-    putchar('\n');
+    if (!table || more)
+        putchar('\n');
 }
 
 int usher__cli_scopes(struct cli *cli, char *const *words, size_t n)

@@ -104,6 +104,20 @@ const struct usher__noun *usher__noun(unsigned noun);
 const struct usher__noun *usher__noun_by_word(const char *word);
 const struct usher__verb *usher__verb(unsigned verb);
 
+/* A walk over the fields of the tables of a noun that belong to the answer to one verb, or to its
+ * rows. */
+struct usher__seen {
+    const struct usher__field *lists[3]; /* the last one: settings and figures */
+    unsigned n[3];
+    unsigned list, i;
+    uint32_t bit;
+};
+
+void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
+                       bool rows);
+/* NULL: that was all. */
+const struct usher__field *usher__seen_next(struct usher__seen *seen);
+
 /* @command must have a token and has none. */
 bool usher__token_missing(const struct usher__noun *noun, const struct usher__verb *verb,
                           const struct usher_operation *command);

@@ -368,31 +368,6 @@ static bool keep(const struct gather *g, struct head *head, const size_t *row_at
 
 /* ---- results ------------------------------------------------------------------------------ */
 
-void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
-                       bool rows)
-{
-    seen->lists[0] = rows ? noun->row : noun->outs;
-    seen->n[0] = rows ? noun->n_row : noun->n_outs;
-    seen->lists[1] = rows ? noun->row_views : noun->views;
-    seen->n[1] = rows ? noun->n_row_views : noun->n_views;
-    seen->lists[2] = noun->extras;
-    seen->n[2] = rows ? 0 : noun->n_extras;
-    seen->list = seen->i = 0;
-    seen->bit = 1u << ((verb & 0xff) - 1);
-}
-
-const struct usher__field *usher__seen_next(struct usher__seen *seen)
-{
-    for (; seen->list < 3; seen->list++, seen->i = 0)
-        while (seen->i < seen->n[seen->list]) {
-            const struct usher__field *f = &seen->lists[seen->list][seen->i++];
-
-            if ((f->verbs & seen->bit) != 0)
-                return f;
-        }
-    return NULL;
-}
-
 static const uint32_t form_fields[] = {
     USHER_FIELD_PREFIX, USHER_FIELD_SUFFIX,   USHER_FIELD_DATE,  USHER_FIELD_WIDTH,
     USHER_FIELD_BASE,   USHER_FIELD_STEP,     USHER_FIELD_RADIX, USHER_FIELD_CHECK,

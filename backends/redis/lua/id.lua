@@ -260,7 +260,7 @@ function S.make_steps()
         local next, stop = S.get(S.count, K.COUNT_NEXT), S.get(S.count, K.COUNT_END)
         S.first, S.n = a[K.ARG_FIRST], n
         if set[K.SET_MANAGED + 1] == 0 then return S.say(K.REFUSED) end
-        if not S.of_this_epoch() or (a[K.ARG_MAX] or '-1') ~= S.max_text(set) then return S.say(K.STALE) end
+        if not S.of_this_epoch() or (a[K.ARG_HIGHEST] or '-1') ~= S.max_text(set) then return S.say(K.STALE) end
         if S.less(first, next) or S.less(first, stop) then return S.say(K.REFUSED) end
         local server = S.server()
         S.renew(set)

@@ -888,7 +888,7 @@ function S.make_reads()
 
     function S.changes()
         if not S.read() then return end
-        local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE] or 0
+        local max, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_SINCE_VERSION] or 0
         S.counted = S.count[K.COUNT_CHANGES + 1]
         S.since, S.extra = S.count[K.COUNT_SINCE + 1], {S.count[K.COUNT_MARK + 1]}
         S.add_changes(since, max, math.huge)
@@ -932,7 +932,7 @@ end
 function S.snapshot()
     if not S.gate(K.ROOM_E_CHANGE) then return end
     if S.behind() then return S.say(K.STALE) end
-    local max, after, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER] or 0, S.a[K.ARG_SINCE]
+    local max, after, since = S.a[K.ARG_MAX] or K.LIST_DEFAULT, S.a[K.ARG_AFTER_VERSION] or 0, S.a[K.ARG_SINCE_VERSION]
     local bytes, n = 0, 0
     S.say(K.OK)
     S.say_point()

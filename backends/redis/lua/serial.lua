@@ -478,7 +478,7 @@ function S.make_rules()
             end
         end
         pair(K.SET_START, K.ARG_START)
-        pair(K.SET_MAX, K.ARG_MAX)
+        pair(K.SET_MAX, K.ARG_HIGHEST)
         set[K.SET_RULE + 1] = 1 + (used and K.USED or 0)
         local function differs(i) return set[i + 1] ~= old[i + 1] or set[i + 2] ~= old[i + 2] end
         if made and (not exists or differs(K.SET_START) or S.marked()) then
@@ -559,7 +559,7 @@ function S.make_rules()
     -- ---- setmax, setmaxcur, grant
 
     function S.setmax()
-        local set, by = S.set, S.big(S.a[K.ARG_BY])
+        local set, by = S.set, S.big(S.a[K.ARG_RAISE])
         local s = S.load()
         if not s then return end
         local max = S.get(set, K.SET_MAX)
@@ -589,7 +589,7 @@ function S.make_rules()
     end
 
     function S.setmaxcur()
-        local set, cur = S.set, S.big(S.a[K.ARG_MAX])
+        local set, cur = S.set, S.big(S.a[K.ARG_HIGHEST])
         local s = S.load()
         if not s then return end
         if not S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Tables for people: columns as wide as what is in them. */
+#ifndef USHER_CLI_TABLE_H
+#define USHER_CLI_TABLE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <usher/usher.h>
+
+#define TABLE_COLUMNS_MAX 24u
+
+/* Owns everything.  Zero it first; cells come row by row, one for each column. */
+struct table {
+    const char *head[TABLE_COLUMNS_MAX]; /* static */
+    bool right[TABLE_COLUMNS_MAX];       /* numbers */
+    size_t n_columns;
+    char **cell;
+    size_t n, room;
+};
+
+void usher__table_column(struct table *t, const char *head, bool right);
+void usher__table_text(struct table *t, const char *text, size_t size);
+void usher__table_number(struct table *t, int64_t number);
+/* A duration as people say it: "45 s", "12 min". */
+void usher__table_span(struct table *t, int64_t ms);
+/* A moment as seen at @now_ms: "45 s ago", "in 12 min". */
+void usher__table_moment(struct table *t, int64_t ms, int64_t now_ms);
+/* Columns in which nothing is are left out.  Gives back what @t owns. */
+void usher__table_print(struct table *t, FILE *out);
+
+/* The rows of an answer as a table.  False: it is no list, or an empty one, and nothing is printed.
+ */
+bool usher__table_answer(FILE *out, const struct usher_operation *command,
+                         const struct usher_result *reply);
+
+#endif

@@ -595,6 +595,21 @@ mutant 'on Redis numbers that a lost server gave out are a hole' backends/redis/
 mutant 'on Redis nobody settles what he has lost' backends/redis/lua/serial.lua \
     's/elseif not of_lost or S.all_gaps/elseif of_lost or S.all_gaps/' \
     tests/fault/test_lost 'what_a_server*'
+gapfree=tests/model/test_gapfree
+mutant 'serial: a number 1 of any day is that of today' src/steps/serial.c \
+    's/           usher__serial_dated(&f, serial, r->n\[N_STAMP\]);/           r->n[N_STAMP] >= 0;/' $gapfree
+mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
+    's/ and S.dated(f, serial, r.n3)$//' $gapfree
+mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial.c \
+    's/(uint64_t)period \* section) % places/(uint64_t)period * section * 0) % places/' $gapfree
+mutant 'serial: what was printed before is named by its own token only' src/steps/serial.c \
+    's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
+mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \
+    's/        local r = not S.queued() and S.by_older_format(serial)$/        local r = nil/' $gapfree
+mutant 'serial: what is over is listed as held' src/steps/serial.c \
+    's/        if (i == 0 \&\& due(&r, w->now))/        if (i > 9 \&\& due(\&r, w->now))/' $gapfree
+mutant 'serial: numbers go out in the order in which they came back' src/steps/serial.c \
+    's/    r->rank = (uint64_t)rank_of(w, r->n\[N_PERIOD\], pair(r->n + N_NUMBER));/    r->rank = 0;/' $gapfree
 mutant 'on Redis versions go on behind a loss' backends/redis/lua/main.lua \
     's/^        version = first$/        first = version/' \
     tests/fault/test_lost 'of_two_masters*'

@@ -110,7 +110,8 @@ static enum host host_read(const char *p, size_t size, const struct usher__redis
         size -= 2;
     }
     if (size == 0 || size >= USHER__REDIS_HOST_MAX || !is_word(p, size) ||
-        memchr(p, '[', size) != NULL || memchr(p, ']', size) != NULL)
+        memchr(p, '[', size) != NULL || memchr(p, ']', size) != NULL ||
+        (size == 1 && p[0] == '?')) /* in brackets: no address */
         return HOST_BAD;
     memcpy(to, p, size);
     to[size] = '\0';

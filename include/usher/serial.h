@@ -85,7 +85,8 @@ enum usher_serial_state {
      * until it is confirmed or voided, under the token shown there or that of who had it. */
     USHER_SERIAL_STATE_LOST = 5,
     /* Behind those that go out next, and never again: taken, skipped, or settled longer ago than
-     * the rule remembers (the last `requests` numbers). */
+     * the rule remembers (the last `requests` numbers; with `reset`, periods that have many may
+     * take the place of earlier ones before that). */
     USHER_SERIAL_STATE_PAST = 6,
     USHER_SERIAL_STATE__WIDE = 0x7fffffff
 };
@@ -227,7 +228,7 @@ struct usher_serial_form {
     int64_t mode;      /* enum usher_serial_mode */
     int64_t lease_ms;  /* of a reservation that names none; 0: never; default five minutes */
     int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
-                        * last hold ended; default 10,000 */
+                        * last hold ended (USHER_SERIAL_STATE_PAST); default 10,000 */
     int64_t authority; /* 1: nothing is given out that an authority has not granted */
 };
 
@@ -338,8 +339,9 @@ USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const c
 
 /** The number is used; it is not needed and goes out again; it is spoilt.  @serial is as it was
  *  reserved, whatever has become of prefix, suffix, date and width since.  USHER_OK; USHER_SAME: it
- *  was done before under @token; USHER_STALE: @token is not the hold of @serial any more, and
- *  nothing is changed; usher_serial_number() says what is; USHER_LOST: the store has lost that it
+ *  was done before under @token; USHER_STALE: @token is not the hold of @serial (any more), and
+ *  nothing is changed; usher_serial_number() says what is; USHER_INVALID: no such serial is known,
+ *  as there; USHER_LOST: the store has lost that it
  *  gave it out under @token, and somebody else has it.
  *
  *  If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
@@ -355,7 +357,9 @@ USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char
                                               const char *serial, uint64_t token);
 
 /** How @serial stands.  Writes nothing.  USHER_OK; USHER_INVALID: it is none of this rule, or its
- *  check digit is wrong (usher_message()). */
+ *  check digit is wrong (usher_message()).  One that is not printed as the rule prints now is known
+ *  while its number is held or it is remembered how its last hold ended; it is looked for among the
+ * 1,000 numbers longest held and the 1,000 ends of the latest holds. */
 USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const char *rule,
                                                 const char *serial,
                                                 struct usher_serial_found *ret_number);
@@ -370,8 +374,9 @@ USHER_API enum usher_status usher_serial_journal(
     struct usher_engine *e, const char *rule, uint64_t row, size_t max,
     void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
 
-/** Numbers held (by @owner, or NULL: all, and those returned behind them), at most @max rows (0:
- *  100).  USHER_OK. */
+/** Numbers held, the oldest first (by @owner, or NULL: all, and behind them those returned, whose
+ * hold is over and has not been written yet before the others, which come the lowest first; and
+ * those lost), at most @max rows (0: 100).  USHER_OK.  O(rows), and holds that are over. */
 USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
                                                const char *owner, size_t max,
                                                struct usher_result *ret_reply);

@@ -556,20 +556,28 @@ bool usher__serial_number(const struct usher__serial_format *f, const struct ush
     return true;
 }
 
+bool usher__serial_dated(const struct usher__serial_format *f, const struct usher_text *text,
+                         int64_t at_ms)
+{
+    char head[USHER_SERIAL_TEXT_MAX + 1];
+    size_t n;
+
+    if (at_ms < 0 || at_ms > USHER_TIME_MAX) /* of a record that is damaged */
+        return false;
+    n = usher__serial_head(f, at_ms, head);
+    return text->size >= n && memcmp(text->data, head, n) == 0;
+}
+
 bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
                          int64_t reset, int64_t *ret_k, int64_t *ret_period)
 {
     size_t date, number, size;
     struct date when;
 
-    *ret_period = 0;
-    if (!usher__serial_number(f, text, ret_k))
+    if (!usher__serial_number(f, text, ret_k) || !locate(f, text, &date, &number, &size) ||
+        !date_reads(&f->date, text->data + date, &when))
         return false;
-    if (reset == USHER_SERIAL_RESET_NONE)
-        return true;
-    if (!locate(f, text, &date, &number, &size) || !date_reads(&f->date, text->data + date, &when))
-        return false;
-    *ret_period = date_period(reset, &when);
+    *ret_period = reset != USHER_SERIAL_RESET_NONE ? date_period(reset, &when) : 0;
     return true;
 }
 

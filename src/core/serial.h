@@ -69,7 +69,12 @@ size_t usher__serial_print(const struct usher__serial_format *f, int64_t k, int6
 bool usher__serial_number(const struct usher__serial_format *f, const struct usher_text *text,
                           int64_t *ret_k);
 
-/* The same, and the period that its date tells. */
+/* Does @text, which is of this form, begin as one printed at @at_ms?  False for no time there is.
+ */
+bool usher__serial_dated(const struct usher__serial_format *f, const struct usher_text *text,
+                         int64_t at_ms);
+
+/* The number, and the period that its date tells. */
 bool usher__serial_place(const struct usher__serial_format *f, const struct usher_text *text,
                          int64_t reset, int64_t *ret_k, int64_t *ret_period);
 

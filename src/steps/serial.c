@@ -8,7 +8,8 @@
  * (stamp=fill: one fill that waits; n = its last number, its time; in order of fills), HOLD (one
  * number of a gap-free rule; id = rank = period and number; held, its data is the format that it
  * was reserved under), END (how the last hold of a number ended, with its format and in order of
- * tokens; the id is the number modulo how many are remembered, so that they replace each other),
+ * tokens; the id is a place of which there are as many as are remembered, so that they replace each
+ * other: end_name()),
  * LOST (numbers of one period that a lost store may have given out; id = rank = period and first
  * number; its data is the format that they were lost under), REQUEST.
  *
@@ -784,16 +785,30 @@ static void count(int64_t *counts, unsigned state, int64_t by)
         counts[COUNT_RETURNED] += by;
 }
 
+/*
+ * Where it is kept how the last hold of number @k of @period ended.  Numbers that are `requests`
+ * apart replace each other.  Each period begins a golden section further on, so that those of many
+ * periods do not: each period has a number 1.
+ */
+static struct usher_text end_name(const work *w, int64_t k, int64_t period, char id[ID_SIZE])
+{
+    uint64_t places = (uint64_t)w->scope.settings[SET_REQUESTS];
+    uint64_t section = places * 618 / 1000 | 1;
+    struct usher_text name = { id, 0 };
+
+    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRIu64,
+                                 ((uint64_t)k + (uint64_t)period * section) % places);
+    return name;
+}
+
 /* How the hold @r has ended, into @c. */
 static enum usher_status keep_end(work *w, change *c, const struct usher_record *r, unsigned to,
                                   char id[ID_SIZE])
 {
     struct usher_record end;
-    struct usher_text name = { id, 0 };
+    struct usher_text name = end_name(w, pair(r->n + N_NUMBER), r->n[N_PERIOD], id);
     enum usher_status status;
 
-    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRId64,
-                                 pair(r->n + N_NUMBER) % w->scope.settings[SET_REQUESTS]);
     status = w->ops->find(w->txn, &w->scope, KIND_END, &name, &end);
     if (status == USHER_MISSING) {
         memset(&end, 0, sizeof end);
@@ -1036,14 +1051,20 @@ static enum usher_status reserve(work *w)
     return status == USHER_OK ? finish(w, &c, &r, from, r.state) : status;
 }
 
-/* Does @serial, printed under @format, tell the number of @r? */
-static bool tells(const struct usher_record *r, const struct usher_text *serial)
+/* Is @serial the text that @r was printed as?  When numbers that are lost were printed, nobody
+ * knows: of one whom somebody has claimed since then, the period has to do. */
+static bool tells(const work *w, const struct usher_record *r, const struct usher_text *serial)
 {
     struct usher__serial_format f;
-    int64_t number;
+    int64_t number, period;
 
-    return usher__serial_unpack(&r->data, &f) && usher__serial_number(&f, serial, &number) &&
-           number == pair(r->n + N_NUMBER);
+    if (!usher__serial_unpack(&r->data, &f))
+        return false;
+    if (r->kind == KIND_END && r->n[N_CLAIM] != 0)
+        return usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period) &&
+               number == pair(r->n + N_NUMBER) && period == r->n[N_PERIOD];
+    return usher__serial_number(&f, serial, &number) && number == pair(r->n + N_NUMBER) &&
+           usher__serial_dated(&f, serial, r->n[N_STAMP]);
 }
 
 /* The record of @kind in list @slot, in order of tokens, that has this token.  MISSING. */
@@ -1057,8 +1078,41 @@ static enum usher_status by_token(work *w, uint8_t kind, uint8_t slot, uint64_t 
     return status == USHER_OK && r->token != token ? USHER_MISSING : status;
 }
 
-/* How number @k of @period stands, as a record, with what is due applied: HELD or RETURNED, how its
- * last hold ended where that is known, FREE or PAST.  Its token is that of the last hold. */
+/* How the last hold of number @k of @period ended.  MISSING: its place is another one's by now. */
+static enum usher_status end_of(work *w, int64_t k, int64_t period, struct usher_record *ret_end)
+{
+    char id[ID_SIZE];
+    struct usher_text name = end_name(w, k, period, id);
+    enum usher_status status = w->ops->find(w->txn, &w->scope, KIND_END, &name, ret_end);
+
+    return status == USHER_OK &&
+                   (pair(ret_end->n + N_NUMBER) != k || ret_end->n[N_PERIOD] != period)
+               ? USHER_MISSING
+               : status;
+}
+
+/* @r is returned.  It is told as it was printed last, if that is how the command names it; else as
+ * it would be printed now. */
+static enum usher_status printed_as(work *w, struct usher_record *r)
+{
+    struct usher_record end;
+    enum usher_status status = USHER_OK;
+
+    if (r->data.size == 0) { /* else its hold is over, and that has not been written yet */
+        status = end_of(w, pair(r->n + N_NUMBER), r->n[N_PERIOD], &end);
+        if (status == USHER_OK)
+            r->data = end.data;
+        else if (status == USHER_MISSING)
+            status = USHER_OK;
+    }
+    if (r->data.size != 0 && !tells(w, r, &w->command->arg.serial.serial))
+        r->data.size = 0;
+    return status;
+}
+
+/* How number @k of @period, which the command names, stands, as a record, with what is due applied:
+ * HELD or RETURNED, how its last hold ended where that is known, FREE or PAST.  Its token is that
+ * of the last hold. */
 static enum usher_status standing(work *w, const struct state *s, int64_t k, int64_t period,
                                   struct usher_record *r)
 {
@@ -1075,13 +1129,12 @@ static enum usher_status standing(work *w, const struct state *s, int64_t k, int
         r->until_ms = 0;
         r->owner.size = 0;
     }
+    if (status == USHER_OK && r->state == USHER_SERIAL_STATE_RETURNED)
+        status = printed_as(w, r);
     if (status == USHER_MISSING && !queued(w)) {
-        name.size =
-            (size_t)snprintf(id, sizeof id, "%" PRId64, k % w->scope.settings[SET_REQUESTS]);
-        status = w->ops->find(w->txn, &w->scope, KIND_END, &name, r);
+        status = end_of(w, k, period, r);
         if (status == USHER_OK &&
-            (pair(r->n + N_NUMBER) != k || r->n[N_PERIOD] != period ||
-             r->state == USHER_SERIAL_STATE_RETURNED)) /* and again since then, and lost */
+            r->state == USHER_SERIAL_STATE_RETURNED) /* and again since then, and lost */
             status = USHER_MISSING;
     }
     if (status == USHER_MISSING && !queued(w)) {
@@ -1144,7 +1197,7 @@ static enum usher_status lost_by_format(work *w, const struct usher_text *serial
         status = w->ops->walk(w->txn, &w->scope, KIND_END, READY, NULL, hi, order, true, &r);
         if (status != USHER_OK)
             return status;
-        if (r.n[N_CLAIM] == claim && tells(&r, serial)) {
+        if (r.n[N_CLAIM] == claim && tells(w, &r, serial)) {
             *ret_k = pair(r.n + N_NUMBER);
             *ret_period = r.n[N_PERIOD];
             return USHER_OK;
@@ -1179,15 +1232,11 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     int64_t n = given(w, USHER_GIVEN_SERIAL_N) ? a->n : 1, last = 0, claim = claim_of(a->token);
     char ids[4][ID_SIZE];
     struct usher_record all, behind, one;
-    struct usher_text name = { ids[0], 0 };
     change c;
     unsigned to = usher__machine_move(&usher__serial_machine, USHER_SERIAL_STATE_LOST, event).to;
-    enum usher_status status;
+    enum usher_status status = end_of(w, k, period, &one);
 
-    name.size = (size_t)snprintf(ids[0], ID_SIZE, "%" PRId64, k % w->scope.settings[SET_REQUESTS]);
-    status = w->ops->find(w->txn, &w->scope, KIND_END, &name, &one);
-    if (status == USHER_OK && pair(one.n + N_NUMBER) == k && one.n[N_PERIOD] == period &&
-        one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
+    if (status == USHER_OK && one.n[N_CLAIM] != 0 && one.n[N_CLAIM] == claim)
         return one.state == to ? answer_hold(w, USHER_SAME, s, &one) : USHER_MISSING;
     if (status == USHER_OK || status == USHER_MISSING)
         status = lost_with(w, k, period, &all);
@@ -1251,11 +1300,61 @@ static enum usher_status settle_lost(work *w, struct state *s, unsigned event, i
     return status == USHER_OK ? finish(w, &c, &one, USHER_SERIAL_STATE_LOST, to) : status;
 }
 
+/* The hold, or else the end, that @serial names as it was printed: the format may be another one
+ * by now.  The oldest of those held, the newest of those that have ended.  MISSING. */
+static enum usher_status by_older_format(work *w, const struct usher_text *serial,
+                                         struct usher_record *r)
+{
+    enum usher_status status = USHER_MISSING;
+
+    for (int ended = 0; ended < 2; ended++) {
+        uint64_t hi = ended ? UINT64_MAX : 0, order = hi;
+
+        for (int i = 0; i < USHER__STEP_MAX; i++) {
+            status = w->ops->walk(w->txn, &w->scope, ended ? KIND_END : KIND_HOLD,
+                                  ended ? READY : HELD, NULL, hi, order, ended != 0, r);
+            if (status == USHER_MISSING)
+                break;
+            if (status != USHER_OK || tells(w, r, serial))
+                return status;
+            hi = 0;
+            order = r->order;
+        }
+    }
+    return USHER_MISSING;
+}
+
+/* Which number the command names: as the rule prints now, or as one was printed that is held, has
+ * ended or is lost; or was, and has been settled by token @claim (0: none).  MISSING: the reply
+ * says why. */
+static enum usher_status named(work *w, const struct state *s, int64_t claim, int64_t *ret_k,
+                               int64_t *ret_period)
+{
+    const struct usher_text *serial = &w->command->arg.serial.serial;
+    struct usher__serial_format f;
+    struct usher_record r;
+    enum usher_status status;
+
+    if (!usher__serial_unpack(&s->rule.data, &f))
+        return damaged(w);
+    if (usher__serial_place(&f, serial, w->scope.settings[SET_RESET], ret_k, ret_period))
+        return USHER_OK;
+    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
+    if (status == USHER_OK) {
+        *ret_k = pair(r.n + N_NUMBER);
+        *ret_period = r.n[N_PERIOD];
+    } else if (status == USHER_MISSING && !queued(w)) {
+        status = lost_by_format(w, serial, claim, ret_k, ret_period);
+    }
+    if (status == USHER_MISSING)
+        usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
+    return status;
+}
+
 /* confirm, return, void: the token names the hold, and the serial has to be its. */
 static enum usher_status settle_hold(work *w, unsigned event)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
-    struct usher__serial_format f;
     struct usher_record r;
     struct usher_text format;
     struct state s;
@@ -1263,6 +1362,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
     char id[ID_SIZE];
     int64_t number, period;
     unsigned from, to;
+    bool is_held;
     enum usher_status status = load(w, &s);
 
     if (status != USHER_OK)
@@ -1277,11 +1377,11 @@ static enum usher_status settle_hold(work *w, unsigned event)
         if (status == USHER_OK)
             status = USHER_MISSING;
     }
-    if (status == USHER_OK && tells(&r, &a->serial) && given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
-        usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
-        return USHER_OK;
-    }
-    if (status == USHER_OK && tells(&r, &a->serial)) {
+    if (status == USHER_OK && tells(w, &r, &a->serial)) {
+        if (given(w, USHER_GIVEN_SERIAL_N) && a->n > 1) {
+            usher_result_fail(w->reply, USHER_INVALID, "n is of numbers that are lost");
+            return USHER_OK;
+        }
         format = r.data;
         from = r.state;
         to = leads(&s, &r, event);
@@ -1297,7 +1397,7 @@ static enum usher_status settle_hold(work *w, unsigned event)
     }
     if (status == USHER_MISSING)
         status = by_token(w, KIND_END, READY, a->token, &r);
-    if (status == USHER_OK && r.kind == KIND_END && tells(&r, &a->serial)) {
+    if (status == USHER_OK && r.kind == KIND_END && tells(w, &r, &a->serial)) {
         if (usher__machine_move(&usher__serial_machine, r.state, event).status == USHER_SAME)
             return answer_hold(w, USHER_SAME, &s, &r);
         return stale(w, &s, pair(r.n + N_NUMBER), r.n[N_PERIOD]);
@@ -1306,20 +1406,11 @@ static enum usher_status settle_hold(work *w, unsigned event)
         status = USHER_MISSING; /* that of others which were lost with it */
     if (status != USHER_OK && status != USHER_MISSING)
         return status;
-    if (!usher__serial_unpack(&s.rule.data, &f))
-        return damaged(w);
-    if (!usher__serial_place(&f, &a->serial, w->scope.settings[SET_RESET], &number, &period)) {
-        enum usher_status found =
-            lost_by_format(w, &a->serial, claim_of(a->token), &number, &period);
-
-        if (found == USHER_MISSING) {
-            usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
-            return USHER_OK;
-        }
-        if (found != USHER_OK)
-            return found;
-    }
-    if (status == USHER_MISSING) {
+    is_held = status == USHER_OK;
+    status = named(w, &s, claim_of(a->token), &number, &period);
+    if (status != USHER_OK)
+        return status;
+    if (!is_held) {
         bool of_lost = usher__scope_lost(w, a->token);
 
         status = settle_lost(w, &s, event, number, period, of_lost);
@@ -1382,53 +1473,12 @@ static enum usher_status answer_rule(work *w, enum usher_status what, const int6
     return add_row(w, s, 0, 0, w->now);
 }
 
-/* The hold, or else the end, that @serial names as it was printed: the format may be another one
- * by now.  The oldest of those held, the newest of those that have ended.  MISSING. */
-static enum usher_status by_older_format(work *w, const struct usher_text *serial,
-                                         struct usher_record *r)
-{
-    enum usher_status status = USHER_MISSING;
-
-    for (int ended = 0; ended < 2; ended++) {
-        uint64_t hi = ended ? UINT64_MAX : 0, order = hi;
-
-        for (int i = 0; i < USHER__STEP_MAX; i++) {
-            status = w->ops->walk(w->txn, &w->scope, ended ? KIND_END : KIND_HOLD,
-                                  ended ? READY : HELD, NULL, hi, order, ended != 0, r);
-            if (status == USHER_MISSING)
-                break;
-            if (status != USHER_OK || tells(r, serial))
-                return status;
-            hi = 0;
-            order = r->order;
-        }
-    }
-    return USHER_MISSING;
-}
-
 static enum usher_status show_number(work *w, const struct state *s)
 {
-    const struct usher_text *serial = &w->command->arg.serial.serial;
-    struct usher__serial_format f;
     struct usher_record r;
     int64_t number, period;
-    enum usher_status status = USHER_OK;
+    enum usher_status status = named(w, s, 0, &number, &period);
 
-    if (!usher__serial_unpack(&s->rule.data, &f))
-        return damaged(w);
-    if (!usher__serial_place(&f, serial, w->scope.settings[SET_RESET], &number, &period)) {
-        status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);
-        if (status == USHER_OK) {
-            number = pair(r.n + N_NUMBER);
-            period = r.n[N_PERIOD];
-        } else if (status == USHER_MISSING && !queued(w)) {
-            status = lost_by_format(w, serial, 0, &number, &period);
-        }
-        if (status == USHER_MISSING) {
-            usher_result_fail(w->reply, USHER_INVALID, "serial is not of this rule");
-            return USHER_OK;
-        }
-    }
     if (status == USHER_OK)
         status = standing(w, s, number, period, &r);
     if (status != USHER_OK)
@@ -1709,6 +1759,8 @@ static enum usher_status parse(work *w)
     return add_row(w, &s, 0, 0, w->now); /* the rest is done where the reply is read */
 }
 
+/* Numbers held, by owner those alone; those whose hold is over, the first to end first, and those
+ * returned; those lost.  Each list goes on behind (hi, order). */
 static enum usher_status holds(work *w)
 {
     const struct usher_serial_args *a = &w->command->arg.serial;
@@ -1719,7 +1771,9 @@ static enum usher_status holds(work *w)
     struct state s;
     static const struct {
         uint8_t kind, slot;
-    } lists[] = { { KIND_HOLD, HELD }, { KIND_HOLD, READY }, { KIND_LOST, READY } };
+    } lists[] = {
+        { KIND_HOLD, HELD }, { KIND_HOLD, DUE }, { KIND_HOLD, READY }, { KIND_LOST, READY }
+    };
     unsigned i = 0;
     enum usher_status status = load(w, &s);
 
@@ -1729,23 +1783,30 @@ static enum usher_status holds(work *w)
     for (;;) {
         status = w->ops->walk(w->txn, &w->scope, lists[i].kind, lists[i].slot,
                               a->owner.data != NULL ? &a->owner : NULL, hi, order, false, &r);
-        if (status == USHER_MISSING && i < 2 && a->owner.data == NULL) {
+        if (status == USHER_OK && i == 1 && !due(&r, w->now))
+            status = USHER_MISSING;
+        if (status == USHER_MISSING && i < 3 && a->owner.data == NULL) {
             i++;
             hi = order = 0;
             continue;
         }
         if (status != USHER_OK)
             return status == USHER_MISSING ? USHER_OK : status;
+        hi = i == 0 ? 0 : i == 1 ? (uint64_t)r.until_ms : r.rank;
+        order = r.order;
+        if (i == 0 && due(&r, w->now))
+            continue;
+        if (i == 1) { /* as it is once that has happened */
+            r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
+            if (r.state != USHER_SERIAL_STATE_RETURNED)
+                continue;
+            r.until_ms = 0;
+            r.owner.size = 0;
+            r.data.size = 0;
+        }
         if (n->n_rows == max) {
             n->more = true;
             return USHER_OK;
-        }
-        hi = i == 0 ? 0 : r.rank;
-        order = r.order;
-        if (due(&r, w->now)) { /* as it is once that has happened */
-            r.state = (uint8_t)leads(&s, &r, USHER__SERIAL_E_EXPIRE);
-            r.until_ms = 0;
-            r.owner.size = 0;
         }
         status = add_hold(w, &s, &r);
         if (status != USHER_OK)

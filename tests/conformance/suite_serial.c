@@ -997,6 +997,76 @@ static void a_number_keeps_the_format_it_was_reserved_under(void **state)
     ok(f, "void r B01-2 token=%" PRIu64, later);
 }
 
+/* Each day has a number 1, and prefix and suffix come and go. */
+static void a_hold_is_settled_by_the_serial_that_was_printed(void **state)
+{
+    struct fixture *f = *state;
+    char first[USHER_SERIAL_TEXT_MAX + 1];
+    uint64_t token[2];
+
+    ok(f, "rule r date=%%Y%%%%d%%m%%d- reset=day mode=gapfree lease=0"); /* %%d is no day */
+    ok(f, "reserve r owner=o");
+    assert_string_equal(serial(f, 0), "2023%d1114-1");
+    token[0] = f->r.of.serial.token;
+    f->now += INT64_C(86400000);
+    ok(f, "reserve r owner=p");
+    assert_string_equal(serial(f, 0), "2023%d1115-1");
+    token[1] = f->r.of.serial.token;
+    stale(f, "confirm r 2023%%d1115-1 token=%" PRIu64, token[0]);
+    assert_stands(f, "held", token[1]);
+    stale(f, "confirm r 2023%%d1114-1 token=%" PRIu64, token[1]);
+    assert_stands(f, "held", token[0]);
+    ok(f, "rule r prefix=N");
+    stale(f, "void r 2023%%d1115-1 token=%" PRIu64, token[0]);
+    assert_stands(f, "held", token[1]);
+    stale(f, "void r 2023%%d1114-1 token=%" PRIu64, token[1]);
+    assert_stands(f, "held", token[0]);
+    invalid(f, "void r 2023%%d1116-1 token=%" PRIu64, token[1]);
+    ok(f, "confirm r 2023%%d1114-1 token=%" PRIu64, token[0]);
+    ok(f, "return r 2023%%d1115-1 token=%" PRIu64, token[1]);
+    same(f, "confirm r 2023%%d1114-1 token=%" PRIu64, token[0]); /* of another number 1 */
+    ok(f, "show r serial=2023%%d1115-1");
+    assert_stands(f, "returned", token[1]);
+    memcpy(first, serial(f, 0), sizeof first);
+    assert_string_equal(first, "2023%d1115-1");
+    ok(f, "show r serial=N2023%%d1115-1"); /* as it will go out */
+    assert_stands(f, "returned", token[1]);
+    assert_string_equal(serial(f, 0), "N2023%d1115-1");
+}
+
+/* What is over and not written yet is not what those who are waited for stand behind. */
+static void holds_that_are_over_stand_behind_those_that_are_not(void **state)
+{
+    struct fixture *f = *state;
+
+    ok(f, "rule r prefix=R mode=gapfree lease=0");
+    ok(f, "reserve r owner=a lease=2000");
+    ok(f, "reserve r owner=b lease=1000");
+    ok(f, "reserve r owner=c");
+    ok(f, "rule r prefix=S");
+    f->now += 2000;
+    ok(f, "holds r n=1");
+    assert_true(f->r.of.serial.more);
+    ok(f, "holds r");
+    assert_int_equal(f->r.of.serial.n_rows, 3);
+    assert_string_equal(serial(f, 0), "R3");
+    assert_int_equal(f->r.of.serial.rows[0].state, USHER_SERIAL_STATE_HELD);
+    for (int i = 1; i < 3; i++) { /* the first to end first; as they will go out */
+        assert_int_equal(f->r.of.serial.rows[i].state, USHER_SERIAL_STATE_RETURNED);
+        assert_int_equal(f->r.of.serial.rows[i].first, 3 - i);
+        assert_int_equal(f->r.of.serial.rows[i].owner.size, 0);
+        assert_true(f->r.of.serial.rows[i].token == 0);
+    }
+    assert_string_equal(serial(f, 1), "S2");
+    ok(f, "holds r owner=a");
+    assert_int_equal(f->r.of.serial.n_rows, 0);
+    ok(f, "sweep r");
+    ok(f, "holds r");
+    assert_int_equal(f->r.of.serial.n_rows, 3);
+    assert_int_equal(f->r.of.serial.rows[1].first, 1);
+    assert_string_equal(serial(f, 2), "S2");
+}
+
 /* The answer was lost: is it done, or has it ended by itself? */
 static void what_was_settled_says_so_when_asked_again(void **state)
 {
@@ -1704,6 +1774,8 @@ int suite_serial(const struct backend *b)
         TEST(a_number_that_is_lost_keeps_the_format_it_was_lost_under),
         TEST(a_number_beyond_those_of_a_period_is_not_one_of_the_next),
         TEST(a_number_keeps_the_format_it_was_reserved_under),
+        TEST(a_hold_is_settled_by_the_serial_that_was_printed),
+        TEST(holds_that_are_over_stand_behind_those_that_are_not),
         TEST(what_was_settled_says_so_when_asked_again),
         TEST(one_number_is_shown),
         TEST(a_hold_that_is_late_goes_out_again),

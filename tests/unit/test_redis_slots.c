@@ -1220,6 +1220,7 @@ static void what_is_no_redirect_leads_nowhere(void **state)
         "MOVED 3999 \x7f:2",
         "MOVED 3999 \xc3\xa4:2",
         "MOVED 3999 ?:2",
+        "ASK 3 [?]:6",
         "MOVED 3999 []:2",
         "MOVED 3999 [:2",
         "MOVED 3999 ]:2",

@@ -142,6 +142,29 @@ static void every_day_up_to_the_year_9999_is_dated_as_by_the_c_library(void **st
     }
 }
 
+static void a_date_is_read_as_it_was_printed(void **state)
+{
+    struct usher__serial_format f = plain();
+    struct usher_text serial = text("20240229%d-7"), none = text("20241329%d-7");
+    int64_t leap = INT64_C(1709164800000); /* 2024-02-29 00:00 UTC */
+    int64_t k, period;
+
+    (void)state;
+    f.date = text("%Y%m%d%%d-");
+    assert_true(usher__serial_place(&f, &serial, USHER_SERIAL_RESET_NONE, &k, &period));
+    assert_int_equal(k, 7);
+    assert_int_equal(period, 0);
+    assert_true(usher__serial_place(&f, &serial, USHER_SERIAL_RESET_DAY, &k, &period));
+    assert_int_equal(period, leap / DAY);
+    assert_false(usher__serial_place(&f, &none, USHER_SERIAL_RESET_NONE, &k, &period));
+    assert_true(usher__serial_dated(&f, &serial, leap));
+    assert_true(usher__serial_dated(&f, &serial, leap + DAY - 1));
+    assert_false(usher__serial_dated(&f, &serial, leap + DAY));
+    assert_false(usher__serial_dated(&f, &serial, leap - 1));
+    assert_false(usher__serial_dated(&f, &serial, -1));
+    assert_false(usher__serial_dated(&f, &serial, INT64_MAX));
+}
+
 static void zones_shift_the_date(void **state)
 {
     struct usher__serial_format f = plain();
@@ -404,6 +427,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(check_digits_are_as_published),
         cmocka_unit_test(check_digits_find_every_single_error_and_most_swaps),
         cmocka_unit_test(every_day_up_to_the_year_9999_is_dated_as_by_the_c_library),
+        cmocka_unit_test(a_date_is_read_as_it_was_printed),
         cmocka_unit_test(zones_shift_the_date),
         cmocka_unit_test(date_patterns_have_a_fixed_set),
         cmocka_unit_test(numbers_are_printed_and_read_at_every_edge),

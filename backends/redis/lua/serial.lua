@@ -4,10 +4,10 @@
 -- rule (n0 n1 granted, n2 n3 debt, n4 the version at which the store was found to be behind, n5
 -- the server that grants were installed on), 2 a fill (n0 n1 its last number, n2 its
 -- time), 3 a hold (n0 n1 number, n2 period, n3 date), 4 request, 5 how the last hold of a number
--- ended (as a hold; its id is the number modulo how many are remembered; n4 the token that it was
--- claimed by, if it was lost), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
+-- ended (as a hold; its id is a place of which there are as many as are remembered; n4 the token
+-- that it was claimed by, if it was lost), 6 numbers that are lost (as a hold, from n0 n1 up to n4 n5).
 --
--- Dates are not printed here: rows tell numbers and times, and the client prints.
+-- Serials are not printed here: rows tell numbers and times, and the client prints.
 --@wide
 
 -- ---- the answer -------------------------------------------------------------------------
@@ -59,15 +59,21 @@ function S.period_of(reset, now, zone)
     if ms > K.TIME_MAX then ms = K.TIME_MAX end
     local days = floor(ms / 86400000)
     if reset == 1 then return days end
+    local year, month = S.civil(days)
+    return reset == 2 and year * 12 + month - 1 or year
+end
+
+-- the year, month and day that are so many days behind 1970-01-01: see civil()
+function S.civil(days)
     local z = days + 719468
     local era = floor(z / 146097)
     local of_era = z - era * 146097
     local year = floor((of_era - floor(of_era / 1460) + floor(of_era / 36524) - floor(of_era / 146096)) / 365)
     local of_year = of_era - (365 * year + floor(year / 4) - floor(year / 100))
     local month = floor((5 * of_year + 2) / 153)
+    local day = of_year - floor((153 * month + 2) / 5) + 1
     month = month < 10 and month + 3 or month - 9
-    year = year + era * 400 + (month <= 2 and 1 or 0)
-    return reset == 2 and year * 12 + month - 1 or year
+    return year + era * 400 + (month <= 2 and 1 or 0), month, day
 end
 
 -- nil: S.status or S.answer say why
@@ -718,12 +724,16 @@ function S.make_holds()
         if state == RETURNED then S.add(K.COUNT_RETURNED, by) end
     end
 
-    function S.end_id(number)
-        return format('%.0f', (number[1] * 1000000000 + number[2]) % S.set[K.SET_REQUESTS + 1])
+    -- see end_name()
+    function S.end_id(number, period)
+        local places = S.set[K.SET_REQUESTS + 1]
+        local section = floor(places * 618 / 1000)
+        section = section + 1 - section % 2
+        return format('%.0f', (number[1] * 1000000000 + number[2] + period * section) % places)
     end
 
     function S.keep_end(r, to)
-        local id = S.end_id({r.n0, r.n1})
+        local id = S.end_id({r.n0, r.n1}, r.n2)
         local e = S.find('5', id) or S.fresh('5', id)
         e.slots, e.rank, e.state, e.token, e.order, e.data = 1, 0, to, r.token, r.token, r.data
         e.n0, e.n1, e.n2, e.n3, e.n4 = r.n0, r.n1, r.n2, r.n3, r.n4
@@ -878,20 +888,43 @@ function S.make_holds()
         return {floor(d[1] / step), floor(rest / step)}
     end
 
-    -- see days_to_year(), date_period(); nil: there is no such date
+    -- the days behind 1970-01-01 that a day is: see days_to_year()
+    function S.days_to(y, m, d)
+        if m <= 2 then y = y - 1 end
+        local era = floor(y / 400)
+        local of_era = y - era * 400
+        local of_march = floor((153 * (m > 2 and m - 3 or m + 9) + 2) / 5) + d - 1
+        return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_march - 719468
+    end
+
+    -- see usher__serial_dated()
+    function S.dated(f, text, at)
+        if f[3] == '' then return true end
+        local ms = at + f[10] * 60000
+        if ms > K.TIME_MAX then ms = K.TIME_MAX end
+        local days = floor(ms / 86400000)
+        local second = floor((ms - days * 86400000) / 1000)
+        local year, month, day = S.civil(days)
+        local has = {Y = format('%04d', year), y = format('%02d', year % 100), m = format('%02d', month),
+            d = format('%02d', day), j = format('%03d', days - S.days_to(year, 1, 1) + 1),
+            H = format('%02d', floor(second / 3600)), M = format('%02d', floor(second / 60) % 60),
+            S = format('%02d', second % 60), ['%'] = '%'}
+        local date = string.gsub(f[3], '%%(.)', has)
+        return sub(text, #f[1] + 1, #f[1] + #date) == date
+    end
+
+    -- see date_period(); nil: there is no such date
     function S.period_in(f, text, reset)
-        if reset == 0 then return 0 end
         local at, pattern, i, year, month, day, of_year = #f[1] + 1, f[3], 1, 0, 0, 0, 0
         local least = {m = 1, d = 1, j = 1, H = 0, M = 0, S = 0}
         local most = {m = 12, d = 31, j = 366, H = 23, M = 59, S = 59}
         while i <= #pattern do
-            local c = sub(pattern, i, i)
+            local c, size = sub(pattern, i, i), 0
             if c == '%' then
                 i = i + 1
                 c = sub(pattern, i, i)
+                size = c == 'Y' and 4 or c == 'j' and 3 or c == '%' and 0 or 2
             end
-            local size = sub(pattern, i - 1, i - 1) ~= '%' and 0 or c == 'Y' and 4 or c == 'j' and 3
-                or c == '%' and 0 or 2
             if size == 0 then
                 if sub(text, at, at) ~= c then return nil end
                 at = at + 1
@@ -907,18 +940,12 @@ function S.make_holds()
             end
             i = i + 1
         end
-        local function from_march(y, m, d)
-            if m <= 2 then y = y - 1 end
-            local era = floor(y / 400)
-            local of_era = y - era * 400
-            local of_march = floor((153 * (m > 2 and m - 3 or m + 9) + 2) / 5) + d - 1
-            return era * 146097 + of_era * 365 + floor(of_era / 4) - floor(of_era / 100) + of_march - 719468
-        end
+        if reset == 0 then return 0 end
         local days
         if of_year > 0 then
-            days = from_march(year, 1, 1) + of_year - 1
+            days = S.days_to(year, 1, 1) + of_year - 1
         else
-            days = from_march(year, month > 0 and month or 1, month > 0 and day > 0 and day or 1)
+            days = S.days_to(year, month > 0 and month or 1, month > 0 and day > 0 and day or 1)
         end
         return S.period_of(reset, days * 86400000, 0)
     end
@@ -929,15 +956,27 @@ function S.make_holds()
         if period then return number, period end
     end
 
+    -- see tells()
     function S.tells(r, serial)
-        local number = S.number_of(munpack(r.data), serial)
-        return number and number[1] == r.n0 and number[2] == r.n1
+        local f = munpack(r.data)
+        if r.kind == '5' and r.n4 ~= 0 then
+            local number, period = S.place(f, serial)
+            return number and number[1] == r.n0 and number[2] == r.n1 and period == r.n2
+        end
+        local number = S.number_of(f, serial)
+        return number and number[1] == r.n0 and number[2] == r.n1 and S.dated(f, serial, r.n3)
     end
 
     function S.by_token(kind, slot, token)
         if token <= 0 or token > S.version then return nil end
         local r = S.walk(kind, slot, nil, 0, token - 1)
         return r and r.token == token and r or nil
+    end
+
+    -- see end_of()
+    function S.end_of(k, period)
+        local r = S.find('5', S.end_id(k, period))
+        return r and r.n0 == k[1] and r.n1 == k[2] and r.n2 == period and r or nil
     end
 
     function S.standing(s, k, period)
@@ -947,9 +986,14 @@ function S.make_holds()
             if r and S.due_now(r) then
                 r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
             end
+            if r and r.state == RETURNED then -- see printed_as()
+                local last = r.data == '' and S.end_of(k, period)
+                if last then r.data = last.data end
+                if r.data ~= '' and not S.tells(r, S.a[K.ARG_SERIAL]) then r.data = '' end
+            end
             if not r then
-                r = S.find('5', S.end_id(k))
-                if r and (r.n0 ~= k[1] or r.n1 ~= k[2] or r.n2 ~= period or r.state == RETURNED) then r = nil end
+                r = S.end_of(k, period)
+                if r and r.state == RETURNED then r = nil end
             end
             if not r then
                 r = S.lost_with(k, period)
@@ -994,9 +1038,8 @@ function S.make_holds()
     function S.settle_lost(s, event, k, period, of_lost)
         local a = S.a
         local n, token, to = a[K.ARG_N] or 1, a[K.ARG_TOKEN], S.move(K.SERIAL_LOST, event)
-        local ended = S.find('5', S.end_id(k))
-        if ended and ended.n0 == k[1] and ended.n1 == k[2] and ended.n2 == period and ended.n4 ~= 0
-            and ended.n4 == token then
+        local ended = S.end_of(k, period)
+        if ended and ended.n4 ~= 0 and ended.n4 == token then
             if ended.state ~= to then return false end
             S.say_hold(K.SAME, s, ended)
             return true
@@ -1046,48 +1089,6 @@ function S.make_holds()
         return true
     end
 
-    function S.settle_hold(event)
-        local a = S.a
-        local s = S.load()
-        if not s then return end
-        if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
-        local serial, token = a[K.ARG_SERIAL], a[K.ARG_TOKEN]
-        local r, ended = S.by_token('3', '2', token), nil
-        if r and S.due_now(r) then
-            S.expire_one(s, r)
-            s, r = S.load(), nil
-        end
-        if r and S.tells(r, serial) and (a[K.ARG_N] or 1) > 1 then
-            S.answer = {K.INVALID, 'n is of numbers that are lost'}
-            return
-        end
-        if r and S.tells(r, serial) then
-            local from, to, data = r.state, S.leads(s, r, event), r.data
-            S.put(r, from, to)
-            r.state, r.ends, r.data = to, 0, data
-            S.say_hold(K.OK, s, r)
-            r.data = ''
-            return S.finish(r, from, to)
-        end
-        if not r then ended = S.by_token('5', '0', token) end
-        if ended and S.tells(ended, serial) then
-            if S.outcome(ended.state, event) == K.SAME then return S.say_hold(K.SAME, s, ended) end
-            return S.stale(s, {ended.n0, ended.n1}, ended.n2)
-        end
-        local number, period = S.place(munpack(s.rule.data), serial)
-        if not number then number, period = S.lost_by_format(serial, token) end
-        if not number then
-            S.answer = {K.INVALID, 'serial is not of this rule'}
-            return
-        end
-        if not r then -- nor an end, but perhaps of others which were lost with it
-            local of_lost = S.of_lost(token)
-            if S.settle_lost(s, event, number, period, of_lost) then return end
-            if of_lost then return S.say_lost('token') end
-        end
-        S.stale(s, number, period)
-    end
-
     -- see by_older_format()
     function S.by_older_format(serial)
         for ended = 0, 1 do
@@ -1101,21 +1102,59 @@ function S.make_holds()
         end
     end
 
-    function S.show_number(s)
+    -- see named(); nil: S.answer says why
+    function S.named(s, claim)
         local serial = S.a[K.ARG_SERIAL]
         local number, period = S.place(munpack(s.rule.data), serial)
-        if not number then
-            local r = not S.queued() and S.by_older_format(serial)
-            if r then
-                number, period = {r.n0, r.n1}, r.n2
-            elseif not S.queued() then
-                number, period = S.lost_by_format(serial)
-            end
-            if not number then
-                S.answer = {K.INVALID, 'serial is not of this rule'}
+        if number then return number, period end
+        local r = not S.queued() and S.by_older_format(serial)
+        if r then return {r.n0, r.n1}, r.n2 end
+        if not S.queued() then number, period = S.lost_by_format(serial, claim) end
+        if not number then S.answer = {K.INVALID, 'serial is not of this rule'} end
+        return number, period
+    end
+
+    function S.settle_hold(event)
+        local a = S.a
+        local s = S.load()
+        if not s then return end
+        if S.queued() then return S.turned_down(K.REFUSED, K.WHY_MODE, s) end
+        local serial, token = a[K.ARG_SERIAL], a[K.ARG_TOKEN]
+        local r, ended = S.by_token('3', '2', token), nil
+        if r and S.due_now(r) then
+            S.expire_one(s, r)
+            s, r = S.load(), nil
+        end
+        if r and S.tells(r, serial) then
+            if (a[K.ARG_N] or 1) > 1 then
+                S.answer = {K.INVALID, 'n is of numbers that are lost'}
                 return
             end
+            local from, to, data = r.state, S.leads(s, r, event), r.data
+            S.put(r, from, to)
+            r.state, r.ends, r.data = to, 0, data
+            S.say_hold(K.OK, s, r)
+            r.data = ''
+            return S.finish(r, from, to)
         end
+        if not r then ended = S.by_token('5', '0', token) end
+        if ended and S.tells(ended, serial) then
+            if S.outcome(ended.state, event) == K.SAME then return S.say_hold(K.SAME, s, ended) end
+            return S.stale(s, {ended.n0, ended.n1}, ended.n2)
+        end
+        local number, period = S.named(s, token)
+        if not number then return end
+        if not r then -- nor an end, but perhaps of others which were lost with it
+            local of_lost = S.of_lost(token)
+            if S.settle_lost(s, event, number, period, of_lost) then return end
+            if of_lost then return S.say_lost('token') end
+        end
+        S.stale(s, number, period)
+    end
+
+    function S.show_number(s)
+        local number, period = S.named(s)
+        if not number then return end
         local r = S.standing(s, number, period)
         S.token, S.ends = r.token, r.ends
         S.add_hold(s, r)
@@ -1131,28 +1170,33 @@ function S.make_holds()
     end
 
     function S.holds()
-        local a, list, lists = S.a, 1, {'32', '30', '60'}
+        local a, list, lists = S.a, 1, {'32', '31', '30', '60'}
         local owner, max, hi, order = a[K.ARG_OWNER] or nil, a[K.ARG_N] or K.LIST_DEFAULT, 0, nil
         local s, n = S.load(), 0
         if not s then return end
         S.tell(K.OK, s)
         while true do
             local r = S.walk(sub(lists[list], 1, 1), sub(lists[list], 2), owner, hi, order)
+            if r and list == 2 and not S.due_now(r) then r = nil end
             if not r then
-                if list == 3 or owner then return end
+                if list == 4 or owner then return end
                 list, hi, order = list + 1, 0, nil
             else
-                if n == max then
-                    S.more = 1
-                    return
+                hi, order = list == 1 and 0 or list == 2 and r.ends or r.rank, r.order
+                local shown = list > 2 or list == 1 and not S.due_now(r)
+                if list == 2 then
+                    r.state, r.ends, r.owner, r.data = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, '', ''
+                    shown = r.state == RETURNED
                 end
-                hi, order = list == 1 and 0 or r.rank, r.order
-                if S.due_now(r) then
-                    r.state, r.ends, r.owner = S.leads(s, r, K.SERIAL_E_EXPIRE), 0, ''
+                if shown then
+                    if n == max then
+                        S.more = 1
+                        return
+                    end
+                    if list == 4 then S.sound_range(r) end
+                    S.add_hold(s, r)
+                    n = n + 1
                 end
-                if list == 3 then S.sound_range(r) end
-                S.add_hold(s, r)
-                n = n + 1
             end
         end
     end

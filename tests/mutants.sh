@@ -601,7 +601,7 @@ mutant 'serial: a number 1 of any day is that of today' src/steps/serial.c \
 mutant 'script: a number 1 of any day is that of today' backends/redis/lua/serial.lua \
     's/ and S.dated(f, serial, r.n3)$//' $gapfree
 mutant 'serial: how a number 1 ended is forgotten with the next number 1' src/steps/serial.c \
-    's/(uint64_t)period \* section) % places/(uint64_t)period * section * 0) % places/' $gapfree
+    's/period % places \* section) % places/period % places * section * 0) % places/' $gapfree
 mutant 'serial: what was printed before is named by its own token only' src/steps/serial.c \
     's/    status = queued(w) ? USHER_MISSING : by_older_format(w, serial, &r);/    status = queued(w) ? by_older_format(w, serial, \&r) : USHER_MISSING;/' $gapfree
 mutant 'script: what was printed before is named by its own token only' backends/redis/lua/serial.lua \

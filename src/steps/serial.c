@@ -792,12 +792,12 @@ static void count(int64_t *counts, unsigned state, int64_t by)
  */
 static struct usher_text end_name(const work *w, int64_t k, int64_t period, char id[ID_SIZE])
 {
-    uint64_t places = (uint64_t)w->scope.settings[SET_REQUESTS];
-    uint64_t section = places * 618 / 1000 | 1;
+    int64_t places = w->scope.settings[SET_REQUESTS];
+    int64_t section = places * 618 / 1000 | 1;
+    int64_t place = (k % places + period % places * section) % places;
     struct usher_text name = { id, 0 };
 
-    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRIu64,
-                                 ((uint64_t)k + (uint64_t)period * section) % places);
+    name.size = (size_t)snprintf(id, ID_SIZE, "%" PRId64, place < 0 ? place + places : place);
     return name;
 }
 

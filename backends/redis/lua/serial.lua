@@ -729,7 +729,7 @@ function S.make_holds()
         local places = S.set[K.SET_REQUESTS + 1]
         local section = floor(places * 618 / 1000)
         section = section + 1 - section % 2
-        return format('%.0f', (number[1] * 1000000000 + number[2] + period * section) % places)
+        return format('%.0f', (number[1] % places * (1000000000 % places) + number[2] + period * section) % places)
     end
 
     function S.keep_end(r, to)

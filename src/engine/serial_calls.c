@@ -474,7 +474,8 @@ enum usher_status usher_serial_number(struct usher_engine *e, const char *rule, 
         ret_number->number = row->first;
         ret_number->token = reply.of.serial.token;
         ret_number->until_ms = row->until_ms;
-        memcpy(ret_number->owner, row->owner.data, row->owner.size);
+        if (row->owner.size != 0)
+            memcpy(ret_number->owner, row->owner.data, row->owner.size);
         (void)usher_serial_text(&reply, 0, ret_number->serial, sizeof ret_number->serial);
     }
     usher_result_done(&reply);

@@ -89,7 +89,7 @@ awk -v check="$check" '
     /^```$/ && c {
         c = 0
         if (snippets > 1)
-            text = "#include <usher/usher.h>\nvoid part(struct usher_engine *e);\nvoid part(struct usher_engine *e)\n{\n" text "}\n"
+            text = "#include <stdio.h>\n#include <usher/usher.h>\nvoid part(struct usher_engine *e);\nvoid part(struct usher_engine *e)\n{\n" text "}\n"
         print "cat >" name " <<\047END OF FILE\047\n" text "END OF FILE" > ENVIRON["FILES"]
         if (snippets > 1)
             parts = parts " " name

@@ -59,6 +59,11 @@ if [ "$count" = 0 ]; then
 fi
 
 "$stage$bindir/usher" version
+said=$("$stage/generic" memory: number add sales 100 group=A)
+if [ "$said" != 'ok version=1 state=idle+down' ]; then
+    echo "generic said: $said"
+    exit 1
+fi
 
 $MAKE -s uninstall DESTDIR="$stage" >"$stage/uninstall.log" 2>&1 || {
     cat "$stage/uninstall.log"

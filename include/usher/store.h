@@ -6,8 +6,9 @@
  *    lists of them, knows nothing of pools or calls.  usher_local_store() makes a store of it.
  *  - a *store* (Redis): takes whole commands and does the work where the data are.
  *
- * Stores and the engine are one machine: what is here may change with any 0.x, unlike usher.h;
- * a store of your own is compiled anew.  Since 0.1.
+ * Stores and the engine are one machine: what is here may change with any 0.x, and so may what a
+ * store is given and fills, struct usher_operation and struct usher_result; a store of your own is
+ * compiled anew.  Programs have usher_execute() (command.h), whose values stay.  Since 0.1.
  */
 #ifndef USHER_STORE_H
 #define USHER_STORE_H

@@ -836,6 +836,17 @@ mutant 'authority: a form that was changed without it stays' src/engine/serial_a
     's/^    if (behind \&\& entry.data_size != 0)/    if (behind <= 1 \&\& entry.data_size != 0)/' $twice 'a_check*'
 mutant 'authority: what the store has lost is not told' src/engine/audit.c \
     's/^    if ((l->n == 0 || bsearch/    if (l->n > SIZE_MAX - 1 \&\& (l->n == 0 || bsearch/' $twice 'what_a_store_has*'
+command=tests/unit/test_command
+mutant 'door: a word is known by its beginning' src/engine/door.c \
+    's/strlen(arg->words\[i\]) == size \&\& //' $command 'what_is_wrong*'
+mutant 'door: an agent is in a room' src/engine/door.c \
+    's/return op->verb != USHER_QUEUE_ALIVE || !agent;/return op->verb != 0 || !agent;/' $command 'an_answer*'
+mutant 'door: an answer that has no room is empty' src/engine/door.c \
+    's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'
+mutant 'door: a call has the time of its engine' src/engine/door.c \
+    's/, k, left_ms > 0 ? left_ms : 1);/, k, left_ms > 0 ? 0 : 1);/' $command 'a_timeout*'
+mutant 'door: a row has the values of the one before' src/engine/door.c \
+    's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
 if [ "$wanted" != --planted ]; then
     echo

@@ -116,7 +116,7 @@ enum usher_type {
     USHER_TYPE_TIME,
     USHER_TYPE_MIN,
     USHER_TYPE_TOKEN,
-    USHER_TYPE_TEXT, /* this one and those behind it are texts */
+    USHER_TYPE_TEXT, /* this one and those after it are texts */
     USHER_TYPE_BYTES,
     USHER_TYPE__WIDE = 0x7fffffff
 };

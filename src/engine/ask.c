@@ -450,7 +450,7 @@ static size_t expired_take(struct usher__asked *asked, struct expired *to, size_
     return n;
 }
 
-void usher__asked_journal(struct usher_engine *e)
+void usher__asked_journal(struct usher_engine *e, int64_t deadline_ms)
 {
     struct expired taken[16];
     struct usher_authority_event events[16];
@@ -458,11 +458,12 @@ void usher__asked_journal(struct usher_engine *e)
     bool dropped;
     size_t n;
 
-    if (atomic_load_explicit(&e->asked->n_expired, memory_order_acquire) == 0)
+    if (atomic_load_explicit(&e->asked->n_expired, memory_order_acquire) == 0 ||
+        deadline_ms <= usher__monotonic_ms())
         return;
     a.e = e;
     a.why[0] = '\0';
-    a.deadline_ms = usher__monotonic_ms() + e->timeout_ms;
+    a.deadline_ms = deadline_ms;
     while ((n = expired_take(e->asked, taken, 16, &dropped)) > 0) {
         memset(events, 0, sizeof events);
         for (size_t i = 0; i < n; i++) {

@@ -50,8 +50,8 @@ void usher__asked_close(struct usher__asked *asked, const struct usher_allocator
  * met it is done.  Threads: any. */
 void usher__asked_expired(struct usher__asked *asked, const struct usher_allocator *alloc,
                           const struct usher_notice *notice);
-/* Write those into the journal. */
-void usher__asked_journal(struct usher_engine *e);
+/* Write those into the journal.  After the deadline they are left to a later command. */
+void usher__asked_journal(struct usher_engine *e, int64_t deadline_ms);
 
 /* Is it a command that an engine with an authority has to execute by usher__ask_execute()? */
 bool usher__asks(const struct usher_operation *command);

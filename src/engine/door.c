@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Commands and answers as values.  What stands behind the door, operations and results, is the
+ * Commands and answers as values.  Operations and results, which they are made of here, are the
  * store's side: a command becomes an operation by the arguments of its verb, a result becomes a
  * reply by the fields that the tables say its verb tells.
  *
@@ -22,6 +22,8 @@
 #include "engine/engine.h"
 #include "engine/memory.h"
 #include "engine/result.h"
+
+#define EPOCH_SIZE 24 /* a multiple of 8 */
 
 #ifdef USHER_HOSTILE
 #define SLICE 2      /* commands that are translated at a time */
@@ -74,20 +76,27 @@ static bool by_word(const struct usher__arg *arg, const struct usher_value *v, i
     return false;
 }
 
+/* @epoch: room for the text that an epoch is as an argument. */
 static enum usher_status give(const struct usher__arg *arg, const struct usher_value *v,
-                              struct usher_operation *op, struct usher_result *r)
+                              struct usher_operation *op, char epoch[EPOCH_SIZE],
+                              struct usher_result *r)
 {
     char *to = (char *)op + arg->offset;
-    bool text = arg->type < USHER__ARG_INT;
+    bool is_epoch = arg->code == USHER_FIELD_EPOCH;
+    bool text = arg->type < USHER__ARG_INT && !is_epoch;
     bool word = arg->type == USHER__ARG_WORD && v->text != NULL && v->size >= USHER_TO_NUL;
     const char *fault = word ? NULL : type_fault(v, text);
     int64_t number = v->number;
 
     if (fault != NULL)
         return wrong(r, arg->word, fault);
-    if (text) {
+    if (text || is_epoch) {
         struct usher_text t = { v->text, size_of(v->size, v->text) };
 
+        if (is_epoch) {
+            t.size = (size_t)snprintf(epoch, EPOCH_SIZE, "%016" PRIx64, (uint64_t)number);
+            t.data = epoch;
+        }
         memcpy(to, &t, sizeof t);
         return USHER_OK;
     }
@@ -136,7 +145,7 @@ static const struct usher__arg *arg_of(const struct usher__noun *noun,
 
 /* @c as an operation.  USHER_INVALID: @r says why. */
 static enum usher_status enter(const struct usher_command *c, struct usher_operation *op,
-                               struct usher_result *r)
+                               char epoch[EPOCH_SIZE], struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun(c->verb >> 8);
     const struct usher__verb *verb = usher__verb(c->verb);
@@ -169,7 +178,7 @@ static enum usher_status enter(const struct usher_command *c, struct usher_opera
             arg = arg_of(noun, verb, v->field);
             (void)snprintf(what, sizeof what, "(%s) is not an argument of `%s`", about->name,
                            verb->word);
-            status = arg != NULL ? give(arg, v, op, r) : wrong(r, about->word, what);
+            status = arg != NULL ? give(arg, v, op, epoch, r) : wrong(r, about->word, what);
         }
         if (status != USHER_OK)
             return status;
@@ -184,15 +193,15 @@ struct heads {
     const struct usher_allocator *alloc;
     atomic_size_t left; /* of them */
     size_t size;        /* of the block */
+    size_t inside;      /* bytes in it for the values of a single reply */
 };
 
 struct head {
     struct usher_reply r; /* first, so that it is this */
     struct heads *of;
-    void *block; /* values, then where each row begins, then the texts; NULL: nothing */
-    size_t block_size;
+    void *block;          /* values, then where each row begins, then the texts; NULL: nothing */
+    size_t block_size;    /* 0: the block stands after the heads */
     const size_t *row_at; /* n_rows + 1 of them */
-    bool inside;          /* the block stands behind the heads */
 };
 
 static struct head *head_of(const struct usher_reply *reply)
@@ -202,7 +211,8 @@ static struct head *head_of(const struct usher_reply *reply)
 
 static struct head *heads_new(const struct usher_allocator *alloc, size_t n)
 {
-    size_t size = sizeof(struct heads) + n * sizeof(struct head) + (n == 1 ? INSIDE : 0);
+    size_t inside = n == 1 ? INSIDE : 0;
+    size_t size = sizeof(struct heads) + n * sizeof(struct head) + inside;
     struct heads *h = usher__resize(alloc, NULL, 0, size);
     struct head *first;
 
@@ -211,6 +221,7 @@ static struct head *heads_new(const struct usher_allocator *alloc, size_t n)
     h->alloc = alloc;
     atomic_init(&h->left, n);
     h->size = size;
+    h->inside = inside;
     first = (struct head *)(void *)(h + 1);
     memset(first, 0, n * sizeof *first);
     for (size_t i = 0; i < n; i++) {
@@ -229,9 +240,8 @@ void usher_reply_done(struct usher_reply *reply)
     if (reply == NULL)
         return;
     h = head->of;
-    if (head->block != NULL && !head->inside)
+    if (head->block_size != 0)
         (void)usher__resize(h->alloc, head->block, head->block_size, 0);
-    head->block = NULL;
     if (atomic_fetch_sub_explicit(&h->left, 1, memory_order_acq_rel) == 1)
         (void)usher__resize(h->alloc, h, h->size, 0);
 }
@@ -340,11 +350,14 @@ static bool keep(const struct gather *g, struct head *head, const size_t *row_at
         return false;
     if (size == 0)
         return true;
-    head->inside = h->size == sizeof *h + sizeof *head + INSIDE && size <= INSIDE;
-    head->block = head->inside ? (void *)(head + 1) : usher__resize(h->alloc, NULL, 0, size);
-    if (head->block == NULL)
-        return false;
-    head->block_size = size;
+    if (size <= h->inside) {
+        head->block = head + 1;
+    } else {
+        head->block = usher__resize(h->alloc, NULL, 0, size);
+        if (head->block == NULL)
+            return false;
+        head->block_size = size;
+    }
     values = head->block;
     if (g->n > 0)
         memcpy(values, g->values, g->n * sizeof *values);
@@ -550,24 +563,62 @@ static void see_notice(struct gather *g, const struct usher_operation *op,
     add_number(g, USHER_FIELD_MARK, (int64_t)n.mark);
 }
 
+/* The rule itself is asked for. */
+static bool is_rule(const struct usher_operation *op)
+{
+    return op->verb == USHER_SERIAL_RULE || op->verb == USHER_SERIAL_PARSE ||
+           (op->verb == USHER_SERIAL_SHOW && op->arg.serial.serial.data == NULL);
+}
+
+/* A verb of a queue may be of an agent or of a user, and the result has fields of both. */
+static bool queue_applies(const struct usher__field *f, const struct usher_operation *op,
+                          const struct usher_queue_result *q)
+{
+    bool agent = op->arg.queue.agent.data != NULL;
+
+    switch (f->code) {
+    case USHER_FIELD_ROOM:
+        return op->verb != USHER_QUEUE_ALIVE || !agent;
+    case USHER_FIELD_LOGIN:
+    case USHER_FIELD_ROOMS:
+        return q->login != 0 && agent;
+    case USHER_FIELD_AGENT_STATE:
+        return agent || q->state != USHER_QUEUE_AGENT_GONE;
+    case USHER_FIELD_INDEX:
+    case USHER_FIELD_WAIT_MS:
+        return q->place != USHER_QUEUE_PLACE_NONE;
+    default:
+        return true;
+    }
+}
+
+/* Settings and figures are those of what is there. */
+static bool has_extras(const struct usher_operation *op, const struct usher_result *r)
+{
+    return r->status != USHER_MISSING && (op->verb != USHER_SERIAL_SHOW || is_rule(op)) &&
+           (op->verb != USHER_ROOM_OPEN || USHER_IS_DONE(r->status));
+}
+
 static void answer(struct gather *g, const struct usher_operation *op, const struct usher_result *r)
 {
     const struct usher__noun *noun = usher__noun((unsigned)r->noun);
     const struct usher__field *f;
     struct usher__seen seen;
-    bool there = r->status != USHER_MISSING;
+    bool extras = has_extras(op, r);
 
+    if (r->status == USHER_MISSING && r->epoch == 0)
+        return;
     usher__seen_begin(&seen, noun, op->verb, false);
     while ((f = usher__seen_next(&seen)) != NULL) {
-        if (seen.list == 2 && !there)
-            continue; /* settings and figures of nothing */
+        if ((seen.list == 2 && !extras) ||
+            (r->noun == USHER_QUEUE && !queue_applies(f, op, &r->of.queue)))
+            continue;
         if (f->type == USHER__FIELD_ROOM)
             see_room_of(g, r->epoch, r->of.queue.login, r->of.queue.no);
         else if (f->type != USHER__FIELD_NEXT || more_of(r))
             see(g, f, (const char *)r, r);
     }
-    if (there && (op->verb == USHER_SERIAL_RULE || op->verb == USHER_SERIAL_PARSE ||
-                  (op->verb == USHER_SERIAL_SHOW && op->arg.serial.serial.data == NULL)))
+    if (extras && is_rule(op))
         see_form(g, op, r);
 }
 
@@ -605,10 +656,16 @@ static size_t rows_of(const struct usher_operation *op, const struct usher_resul
 
     memcpy(&n, (const char *)r + noun->n_rows_at, sizeof n);
     /* a rule is shown by a row of no numbers, in which only its form is */
-    if (op->verb == USHER_SERIAL_RULE || op->verb == USHER_SERIAL_PARSE ||
-        (op->verb == USHER_SERIAL_SHOW && op->arg.serial.serial.data == NULL))
+    if (is_rule(op))
         return 0;
-    return op->verb == USHER_SERIAL_TAKE ? (n > 0 ? (size_t)r->of.serial.count : 0) : n;
+    if (op->verb == USHER_SERIAL_TAKE) {
+        size_t all = 0;
+
+        for (size_t i = 0; i < n; i++)
+            all += (size_t)r->of.serial.rows[i].n;
+        return all;
+    }
+    return n;
 }
 
 static void rows(struct gather *g, const struct usher_operation *op, const struct usher_result *r,
@@ -677,8 +734,12 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
         return;
     }
     to->n = 0;
-    to->status = to->status < USHER_INVALID ? USHER_UNKNOWN : to->status;
-    to->message = "out of memory for the answer: it may have been applied";
+    if (to->status < USHER_INVALID) {
+        to->status = USHER_UNKNOWN;
+        to->message = "out of memory for the answer: it may have been applied";
+    } else { /* says enough but for the details */
+        to->message = usher_status_text(to->status);
+    }
 }
 
 /* ---- the door -------------------------------------------------------------------------------- */
@@ -705,9 +766,11 @@ struct slice {
     struct usher_operation *ops;
     struct usher_result *results;
     size_t *at; /* of which command each is */
+    char (*epochs)[EPOCH_SIZE];
 };
 #define SLICE_SIZE(n) \
-    ((n) * (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t)))
+    ((n) *            \
+     (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t) + EPOCH_SIZE))
 
 /* Up to SLICE commands.  Answers the worst of what there was. */
 static enum usher_status slice(struct usher_engine *e, const struct slice *s,
@@ -723,7 +786,7 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
         usher__result_init(r, (enum usher_noun)(commands[i].verb >> 8), e->opt.alloc);
         heads[i].r.verb = commands[i].verb;
         heads[i].r.tag = commands[i].tag;
-        if (enter(&commands[i], &s->ops[k], r) == USHER_OK)
+        if (enter(&commands[i], &s->ops[k], s->epochs[k], r) == USHER_OK)
             s->at[k++] = i;
         else
             leave(&s->ops[k], r, &heads[i]);
@@ -750,7 +813,8 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     struct usher_operation op;
     struct usher_result result;
     size_t at, room = n < SLICE ? n : SLICE;
-    struct slice s = { &op, &result, &at };
+    char epoch[1][EPOCH_SIZE];
+    struct slice s = { &op, &result, &at, epoch };
     void *block = NULL;
     struct head *heads;
     int64_t until_ms;
@@ -774,6 +838,7 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
         s.ops = block;
         s.results = (struct usher_result *)(s.ops + room);
         s.at = (size_t *)(s.results + room);
+        s.epochs = (char(*)[EPOCH_SIZE])(s.at + room);
     }
     until_ms = usher__monotonic_ms() + (timeout_ms != 0 ? timeout_ms : e->timeout_ms);
     for (size_t i = 0; i < n; i++)

@@ -1330,6 +1330,12 @@ enum usher_status usher_operate(struct usher_engine *e, const struct usher_opera
     return usher__engine_operate(e, commands, replies, n, 0);
 }
 
+/* Of an authority or a history, which may wait though the store does not. */
+static int64_t side_deadline(const struct usher_engine *e, int64_t deadline_ms, int64_t timeout_ms)
+{
+    return e->waits ? deadline_ms : usher__monotonic_ms() + timeout_ms;
+}
+
 enum usher_status usher__engine_operate(struct usher_engine *e,
                                         const struct usher_operation *commands,
                                         struct usher_result *replies, size_t n, int64_t timeout_ms)
@@ -1357,14 +1363,15 @@ enum usher_status usher__engine_operate(struct usher_engine *e,
         } else {
             k = 1;
             execute_aside(e, commands + from, replies + from,
-                          e->waits ? deadline_ms : usher__monotonic_ms() + timeout_ms);
+                          side_deadline(e, deadline_ms, timeout_ms));
         }
         if (e->history != NULL)
-            usher__archive_after(e, commands + from, replies + from, k, deadline_ms);
+            usher__archive_after(e, commands + from, replies + from, k,
+                                 side_deadline(e, deadline_ms, timeout_ms));
         worst = replies_look(e, commands + from, replies + from, k, worst);
     }
     if (e->journal)
-        usher__asked_journal(e);
+        usher__asked_journal(e, side_deadline(e, deadline_ms, timeout_ms));
     if (atomic_load_explicit(&e->watches.n, memory_order_acquire) != 0 &&
         usher__watches_deliver(&e->watches))
         log_line(e, USHER_LOG_WARNING, "out of memory: notices were dropped");

@@ -388,7 +388,7 @@ void usher__archive_after(struct usher_engine *e, const struct usher_operation *
         if (entry == NULL)
             continue;
         m.queue = commands[i].scope;
-        m.deadline_ms = e->waits ? deadline_ms : usher__monotonic_ms() + e->timeout_ms;
+        m.deadline_ms = deadline_ms;
         m.wait_ms = WAIT_MS;
         m.epoch = r->epoch;
         status = move_queue(&m, entry, &commands[i]);

@@ -27,7 +27,7 @@ void usher__archive_execute(struct usher_engine *e, const struct usher_operation
  * store behind it before usher__archive_after(). */
 bool usher__archive_meets(struct usher_engine *e, const struct usher_operation *command);
 
-/* Behind commands that were executed: move visits, where it is time to. */
+/* After commands that were executed: move visits, where it is time to. */
 void usher__archive_after(struct usher_engine *e, const struct usher_operation *commands,
                           struct usher_result *replies, size_t n, int64_t deadline_ms);
 

@@ -449,7 +449,7 @@ static void journal(ask *a, const struct usher_result *reply)
         event->text.size = usher_serial_text(reply, before, texts[k], sizeof texts[k]);
         before += (uint64_t)n->rows[k].n;
     }
-    usher__asked_journal(a->e); /* what ended before it */
+    usher__asked_journal(a->e, a->deadline_ms); /* what ended before it */
     if (k == 0)
         return;
     if (ops->journal(a->e->authority, events, k, a->deadline_ms, a->why) != USHER_OK) {

@@ -737,6 +737,15 @@ mutant 'replay: a row that is left out leaves its line behind' src/cli/csv.c 's/
 mutant 'header: its functions are C++ to a C++ compiler' include/usher/queue.h 's/^#ifdef __cplusplus/#ifdef USHER_NEVER/' \
     tests/check-cxx.sh
 
+# ---- posted commands ----
+posts=tests/unit/test_post
+mutant 'post: the descriptor stays readable' src/engine/post.c 's/^        descriptor_lower(p->fd\[d\]);/        (void)descriptor_lower;/' \
+    $posts 'the_descriptor*'
+mutant 'post: who has little time takes it from all' src/engine/post.c 's/ \&\& most \/ 2 > least)/ \&\& most < 0)/' \
+    $posts 'who_has_much*'
+mutant 'post: a worker keeps nobody else from executing' src/engine/post.c 's/(can_work(p) \&\& p->workers == 0)/can_work(p)/' \
+    $posts 'a_worker*'
+
 # ---- authorities ----
 mutant 'authority: any server is the one that a grant was put on' backends/redis/lua/wide.lua 's/    return id > 0 and id or error.*/    return 1/' \
     tests/fault/test_authority 'no_id*'

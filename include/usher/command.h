@@ -106,6 +106,152 @@ USHER_API const char *usher_reply_text(const struct usher_reply *reply, size_t r
 /** The word of a CODE; NULL: it is not there.  Static.  O(values of the row). */
 USHER_API const char *usher_reply_word(const struct usher_reply *reply, size_t row, uint32_t field);
 
+/* ---- without waiting ------------------------------------------------------------------------ */
+
+/*
+ * usher_post() takes commands and returns at once; usher_collect() hands out their replies, one
+ * event at a time.  An event loop watches one descriptor and one timer; no thread is started and
+ * nothing calls back.
+ *
+ *     epoll_ctl(loop, EPOLL_CTL_ADD, usher_fd(e), ...);
+ *     for (;;) {
+ *         epoll_wait(loop, ..., (int)usher_timeout(e));
+ *         while ((event = usher_collect(e, 0)) != NULL) {
+ *             ...
+ *             usher_event_done(event);
+ *         }
+ *     }
+ *
+ * usher_collect() also does what is posted, up to 256 commands at a time: with a memory store it
+ * never waits, with SQLite it waits for the disk and with Redis for the server.  A program whose
+ * loop must not wait for them gives usher_work() a thread of its own.  examples/epoll.c is a whole
+ * program.
+ *
+ * Posted commands are done in the order of posting, one batch after the other, and their events
+ * come in that order.  What is cancelled, or has no time left before it is begun, is answered at
+ * once and so may be earlier.  There is no order between them and the commands of other calls.
+ *
+ * The first of these calls (but usher_cancel(), usher_timeout(), usher_interrupt()) takes three
+ * descriptors, which usher_close() gives back; an engine that never posts has none.  In a watcher
+ * of the engine they may be called, but usher_collect() and usher_work() with a timeout of 0 only.
+ * After fork() the child's calls answer as all calls do, and leave the parent's descriptors alone.
+ */
+enum usher_event_kind {
+    USHER_EVENT_REPLY = 1, /* to a command that was posted */
+    USHER_EVENT_KIND__WIDE = 0x7fffffff
+};
+
+/* Made by the library, to be read only, by any thread.  Never grows. */
+struct usher_event {
+    uint32_t kind; /* enum usher_event_kind; others may come: give them back unread */
+    uint32_t reserved;
+    void *tag;                         /* of the command */
+    const struct usher_reply *reply;   /* goes with the event: no usher_reply_done() */
+    const struct usher_notice *notice; /* NULL with a REPLY */
+};
+
+/**
+ * Have @n commands done later.  They are copied with their values and texts.  Each gets exactly one
+ * event: also one that is wrong (its reply is USHER_INVALID and says why), and one for which there
+ * is no memory any more.
+ *
+ * A command has @timeout_ms (1 to USHER_SPAN_MAX; 0: the engine's timeout) from now on.  If that is
+ * over before the command is begun, it is not begun and its reply is USHER_UNAVAILABLE.  Commands
+ * that are done together share the time of the one that has the least left, which is at least half
+ * of what each of them has left.
+ *
+ * USHER_OK       posted
+ * USHER_FULL     nothing is posted: with them more than usher_options.backlog commands would be
+ *                posted and not collected
+ * USHER_INVALID  nothing is posted: NULL, @n of 0 or above USHER_BATCH_MAX, @timeout_ms, an engine
+ *                of the parent process
+ * USHER_NOMEM    nothing is posted: no memory or, with the first call, no descriptors
+ *
+ * Cost: two allocations for all; some 300 bytes for each command (1 KiB if @n is 1), its values and
+ * texts.  Never waits.  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_post(struct usher_engine *e, const struct usher_command *commands,
+                                       size_t n, int64_t timeout_ms);
+
+/**
+ * The next event, which is the caller's until usher_event_done().  NULL: none within @timeout_ms
+ * (0: do not wait for other threads; < 0: for ever), interrupted, or the call itself failed, as
+ * usher_message() then says: an engine of the parent process, no memory, no descriptors.
+ *
+ * If there is none yet and no thread is in usher_work(), it executes the next batch of what is
+ * posted; that takes as long as usher_execute() would, whatever @timeout_ms.
+ *
+ * Cost: of an event that is there, O(1).  Threads: any, several at a time: each event is handed out
+ * once, and while one of them executes the others wait.  Since 0.1.
+ */
+USHER_API const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms);
+
+/** Give @event back, with its reply.  NULL is fine.  Any thread, also after usher_close().  Since
+ *  0.1. */
+USHER_API void usher_event_done(const struct usher_event *event);
+
+/**
+ * A descriptor that is readable exactly while usher_collect(e, 0) has something to hand out or to
+ * execute: for poll(), epoll and the like, level-triggered.  It is the engine's: do not read, write
+ * or close it.  -1: an engine of the parent process, no memory, no descriptors, or a system without
+ * eventfd().
+ *
+ * Cost: O(1).  Threads: any.  Since 0.1.
+ */
+USHER_API int usher_fd(struct usher_engine *e);
+
+/**
+ * In how many ms usher_collect() should be called though the descriptor is silent: a command waits
+ * while another thread executes, and its time is over then.  It may be too early, never too late.
+ * 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need (or the engine is of the
+ * parent process).  Ask again after each usher_post() and usher_collect().
+ *
+ * Cost: O(1).  Threads: any.  Since 0.1.
+ */
+USHER_API int64_t usher_timeout(struct usher_engine *e);
+
+/**
+ * Take back what is posted with @tag (NULL: everything, whatever its tag) and not begun: its reply
+ * is USHER_UNAVAILABLE with the message "cancelled".  What was begun is answered as if nothing had
+ * been cancelled.
+ *
+ * USHER_OK       at least one command was taken back
+ * USHER_MISSING  none: it is begun or answered, or was never posted
+ * USHER_INVALID  an engine of the parent process
+ *
+ * Cost: O(commands that wait).  Threads: any.  Since 0.1.
+ */
+USHER_API enum usher_status usher_cancel(struct usher_engine *e, const void *tag);
+
+/**
+ * Do what is posted, for a thread of the program that may wait for the store.  While a thread is in
+ * here, usher_collect() executes nothing and so does not wait for the store.
+ *
+ * With @timeout_ms < 0 it works until it is interrupted: usher_work(e, -1) is all that such a
+ * thread needs.  Otherwise it waits so long for something to do, does what there is, and returns
+ * when nothing is left or the time is over; usher_collect() may execute before it is called again.
+ *
+ * USHER_OK           something was done
+ * USHER_SAME         nothing was posted within @timeout_ms
+ * USHER_UNAVAILABLE  usher_interrupt() was called; what was done until then is done
+ * USHER_INVALID      an engine of the parent process
+ * USHER_NOMEM        no memory or no descriptors
+ *
+ * Threads: any.  More than one are of no use: batches are done one after the other.  None may be in
+ * here when usher_close() is called: interrupt them and wait for their end.  Since 0.1.
+ */
+USHER_API enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms);
+
+/**
+ * With @on, end all waiting in usher_collect() and usher_work(), now and until it is switched off:
+ * the one returns events that are there and executes if it has to, but waits no more; the other
+ * begins nothing and returns USHER_UNAVAILABLE.  What is with the store goes on to its end or its
+ * deadline, and usher_execute() and the typed calls take no notice.
+ *
+ * Cost: O(1).  Threads: any, a signal handler too.  Since 0.1.
+ */
+USHER_API void usher_interrupt(struct usher_engine *e, bool on);
+
 /* ---- what there is: for bindings, servers, shells ------------------------------------------- */
 
 enum usher_type {

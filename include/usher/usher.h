@@ -176,6 +176,8 @@ struct usher_options {
      * (512 are there), or return false: there is none, and the connection is not made.  On any
      * thread that uses the engine; must not use it, and should not take long.  NULL: not asked. */
     bool (*password)(void *payload, char *to, size_t size);
+    /* How many commands may be posted (command.h) and not collected at a time; 0: 65,536. */
+    size_t backlog;
 };
 /* clang-format off */
 #ifdef __cplusplus
@@ -225,6 +227,7 @@ USHER_API enum usher_status usher_open(const char *url, const struct usher_optio
 
 /**
  * Close @e and its store; with a history, ended visits are moved there before, within the timeout.
+ * What was posted and not collected (command.h) is dropped: what was begun of it has been applied.
  * NULL is fine.  No call on @e may be under way; from a hook or a watcher of @e it does nothing,
  * and usher_message() says so.  In a child of
  * fork() it gives back the child's copy and leaves the parent's store alone.  (If a call was

@@ -232,6 +232,27 @@ static struct head *heads_new(const struct usher_allocator *alloc, size_t n)
     return first;
 }
 
+struct usher_reply *usher__replies_new(const struct usher_allocator *alloc, size_t n)
+{
+    struct head *first = heads_new(alloc, n);
+
+    return first != NULL ? &first->r : NULL;
+}
+
+struct usher_reply *usher__reply_at(struct usher_reply *first, size_t i)
+{
+    return &head_of(first)[i].r;
+}
+
+void usher__reply_refuse(struct usher_reply *reply, const struct usher_command *command,
+                         const char *message)
+{
+    reply->status = USHER_UNAVAILABLE;
+    reply->verb = command->verb;
+    reply->tag = command->tag;
+    reply->message = message;
+}
+
 void usher_reply_done(struct usher_reply *reply)
 {
     struct head *head = head_of(reply);
@@ -765,36 +786,74 @@ static enum usher_status call_fault(const struct usher_command *commands, size_t
 struct slice {
     struct usher_operation *ops;
     struct usher_result *results;
-    size_t *at; /* of which command each is */
+    size_t *at; /* of which entry each is */
     char (*epochs)[EPOCH_SIZE];
+    struct usher__entry *entries;
+    size_t room; /* of each of them */
+    void *block; /* NULL: there is room for one, in here */
+    struct {
+        struct usher_operation op;
+        struct usher_result result;
+        size_t at;
+        char epoch[EPOCH_SIZE];
+        struct usher__entry entry;
+    } one;
 };
-#define SLICE_SIZE(n) \
-    ((n) *            \
-     (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t) + EPOCH_SIZE))
+#define SLICE_SIZE(n)                                                                       \
+    ((n) * (sizeof(struct usher_operation) + sizeof(struct usher_result) + sizeof(size_t) + \
+            sizeof(struct usher__entry) + EPOCH_SIZE))
 
-/* Up to SLICE commands.  Answers the worst of what there was. */
+/* For batches of @n.  false: no memory, and there is room for one. */
+static bool slice_begin(struct slice *s, const struct usher_allocator *alloc, size_t n)
+{
+    s->room = n < SLICE ? n : SLICE;
+    s->block = n > 1 ? usher__resize(alloc, NULL, 0, SLICE_SIZE(s->room)) : NULL;
+    if (s->block == NULL) {
+        s->room = 1;
+        s->ops = &s->one.op;
+        s->results = &s->one.result;
+        s->at = &s->one.at;
+        s->epochs = &s->one.epoch;
+        s->entries = &s->one.entry;
+        return n == 1;
+    }
+    s->ops = s->block;
+    s->results = (struct usher_result *)(s->ops + s->room);
+    s->entries = (struct usher__entry *)(s->results + s->room);
+    s->at = (size_t *)(s->entries + s->room);
+    s->epochs = (char(*)[EPOCH_SIZE])(s->at + s->room);
+    return true;
+}
+
+static void slice_end(const struct slice *s, const struct usher_allocator *alloc)
+{
+    if (s->block != NULL)
+        (void)usher__resize(alloc, s->block, SLICE_SIZE(s->room), 0);
+}
+
+/* Up to @s->room commands.  Answers the worst of what there was. */
 static enum usher_status slice(struct usher_engine *e, const struct slice *s,
-                               const struct usher_command *commands, struct head *heads, size_t n,
-                               int64_t timeout_ms)
+                               const struct usher__entry *entries, size_t n, int64_t timeout_ms)
 {
     enum usher_status worst = USHER_OK;
     size_t k = 0;
 
     for (size_t i = 0; i < n; i++) {
+        const struct usher_command *command = entries[i].command;
         struct usher_result *r = &s->results[k];
 
-        usher__result_init(r, (enum usher_noun)(commands[i].verb >> 8), e->opt.alloc);
-        heads[i].r.verb = commands[i].verb;
-        heads[i].r.tag = commands[i].tag;
-        if (enter(&commands[i], &s->ops[k], s->epochs[k], r) == USHER_OK)
+        usher__result_init(r, (enum usher_noun)(command->verb >> 8), e->opt.alloc);
+        entries[i].reply->verb = command->verb;
+        entries[i].reply->tag = command->tag;
+        if (enter(command, &s->ops[k], s->epochs[k], r) == USHER_OK)
             s->at[k++] = i;
         else
-            leave(&s->ops[k], r, &heads[i]);
+            leave(&s->ops[k], r, head_of(entries[i].reply));
     }
     if (k > 0)
         worst = usher__engine_operate(e, s->ops, s->results, k, timeout_ms);
     for (size_t i = 0; i < k; i++) {
-        struct head *head = &heads[s->at[i]];
+        struct head *head = head_of(entries[s->at[i]].reply);
 
         if (worst == USHER_INVALID) /* the engine itself: results are not touched */
             usher_result_fail(&s->results[i], USHER_INVALID, usher_message());
@@ -806,16 +865,18 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
     return worst == USHER_INVALID ? USHER_OK : worst;
 }
 
+static int64_t left_ms(int64_t until_ms)
+{
+    int64_t left = until_ms - usher__monotonic_ms();
+
+    return left > 0 ? left : 1;
+}
+
 enum usher_status usher_execute(struct usher_engine *e, const struct usher_command *commands,
                                 size_t n, int64_t timeout_ms, struct usher_reply **ret_replies)
 {
     enum usher_status worst = usher__engine_check(e);
-    struct usher_operation op;
-    struct usher_result result;
-    size_t at, room = n < SLICE ? n : SLICE;
-    char epoch[1][EPOCH_SIZE];
-    struct slice s = { &op, &result, &at, epoch };
-    void *block = NULL;
+    struct slice s;
     struct head *heads;
     int64_t until_ms;
 
@@ -826,34 +887,39 @@ enum usher_status usher_execute(struct usher_engine *e, const struct usher_comma
     if (worst != USHER_OK)
         return worst;
     heads = heads_new(e->opt.alloc, n);
-    if (heads != NULL && n > 1)
-        block = usher__resize(e->opt.alloc, NULL, 0, SLICE_SIZE(room));
-    if (heads == NULL || (n > 1 && block == NULL)) {
+    if (heads == NULL || !slice_begin(&s, e->opt.alloc, n)) {
         if (heads != NULL)
             (void)usher__resize(e->opt.alloc, heads->of, heads->of->size, 0);
         usher__message_set("execute: out of memory");
         return USHER_NOMEM;
     }
-    if (block != NULL) {
-        s.ops = block;
-        s.results = (struct usher_result *)(s.ops + room);
-        s.at = (size_t *)(s.results + room);
-        s.epochs = (char(*)[EPOCH_SIZE])(s.at + room);
-    }
     until_ms = usher__monotonic_ms() + (timeout_ms != 0 ? timeout_ms : e->timeout_ms);
     for (size_t i = 0; i < n; i++)
         ret_replies[i] = &heads[i].r;
-    for (size_t from = 0; from < n; from += SLICE) {
-        size_t k = n - from < SLICE ? n - from : SLICE;
-        int64_t left_ms = until_ms - usher__monotonic_ms();
-        enum usher_status status =
-            slice(e, &s, commands + from, heads + from, k, left_ms > 0 ? left_ms : 1);
+    for (size_t from = 0, k; from < n; from += k) {
+        enum usher_status status;
 
+        for (k = 0; k < s.room && k < n - from; k++)
+            s.entries[k] = (struct usher__entry){ &commands[from + k], &heads[from + k].r };
+        status = slice(e, &s, s.entries, k, left_ms(until_ms));
         worst = status > worst ? status : worst;
     }
-    if (block != NULL)
-        (void)usher__resize(e->opt.alloc, block, SLICE_SIZE(room), 0);
+    slice_end(&s, e->opt.alloc);
     return worst;
+}
+
+void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
+                         int64_t timeout_ms)
+{
+    int64_t until_ms = usher__monotonic_ms() + timeout_ms;
+    struct slice s;
+
+    (void)slice_begin(&s, e->opt.alloc, n);
+    for (size_t from = 0, k; from < n; from += k) {
+        k = n - from < s.room ? n - from : s.room;
+        (void)slice(e, &s, entries + from, k, left_ms(until_ms));
+    }
+    slice_end(&s, e->opt.alloc);
 }
 
 /* ---- reading ----------------------------------------------------------------------------------

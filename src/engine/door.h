@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a program sees in an answer besides what the tables of the core name. */
+/* What a program sees in an answer besides what the tables of the core name, and what posted
+ * commands share with those that are executed. */
 #ifndef USHER_ENGINE_DOOR_H
 #define USHER_ENGINE_DOOR_H
 
@@ -7,7 +8,29 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <usher/command.h>
+
 /* The @i-th field of an answer to @verb, or of its rows, that is in no table; 0: no more. */
 uint32_t usher__seen_more(uint32_t verb, bool rows, size_t i);
+
+/* @n empty replies in one block; each is given back with usher_reply_done().  NULL: no memory. */
+struct usher_reply *usher__replies_new(const struct usher_allocator *alloc, size_t n);
+/* Number @i of them. */
+struct usher_reply *usher__reply_at(struct usher_reply *first, size_t i);
+
+/* @reply, which is empty: @command was not applied.  @message is static. */
+void usher__reply_refuse(struct usher_reply *reply, const struct usher_command *command,
+                         const char *message);
+
+/* A command, and the empty reply that becomes its answer. */
+struct usher__entry {
+    const struct usher_command *command;
+    struct usher_reply *reply;
+};
+
+/* usher_execute() of @n commands within @timeout_ms, which is not 0.  Without memory for all of
+ * them it executes them one by one: each has its answer. */
+void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
+                         int64_t timeout_ms);
 
 #endif

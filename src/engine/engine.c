@@ -30,6 +30,7 @@
 #include "engine/check.h"
 #include "engine/history.h"
 #include "engine/memory.h"
+#include "engine/post.h"
 #include "engine/result.h"
 #include "engine/room_index.h"
 #include "engine/serial.h"
@@ -171,7 +172,7 @@ static void page_close(const volatile char *page)
         (void)munmap((void *)(uintptr_t)page, (size_t)sysconf(_SC_PAGESIZE));
 }
 
-static bool forked(const struct usher_engine *e)
+bool usher__engine_forked(const struct usher_engine *e)
 {
     return e->here != NULL ? *e->here == 0 : e->pid != getpid();
 }
@@ -219,7 +220,8 @@ static void engine_free(struct usher_engine *e)
     usher__watches_done(&e->watches);
     usher__archive_free(e->archive);
     lanes_free(e);
-    usher__asked_close(e->asked, alloc, forked(e));
+    usher__asked_close(e->asked, alloc, usher__engine_forked(e));
+    usher__post_close(atomic_load(&e->post), usher__engine_forked(e));
     page_close(e->here);
     e->magic = 0;
     (void)usher__resize(alloc, e, sizeof *e, 0);
@@ -540,7 +542,7 @@ enum usher_status usher__engine_check(const struct usher_engine *e)
         usher__message_set("the engine is NULL or closed");
         return USHER_INVALID;
     }
-    if (forked(e)) {
+    if (usher__engine_forked(e)) {
         usher__message_set("the engine was opened before a fork: open one in the child");
         return USHER_INVALID;
     }
@@ -555,11 +557,11 @@ void usher_close(struct usher_engine *e)
 {
     if (e == NULL || e->magic != USHER__ENGINE_MAGIC)
         return;
-    if (!forked(e) && (is_inside(e) || usher__watches_on(&e->watches, NULL))) {
+    if (!usher__engine_forked(e) && (is_inside(e) || usher__watches_on(&e->watches, NULL))) {
         usher__message_set("close: called from a hook or a watcher of the engine: it stays open");
         return;
     }
-    if (!forked(e)) {
+    if (!usher__engine_forked(e)) {
         if (e->history != NULL)
             usher__archive_finish(e);
         e->store->ops->close(e->store);

@@ -17,6 +17,7 @@
 struct usher__waiter;
 struct usher__asked;
 struct usher__batch;
+struct usher__post;
 
 /* Threads that wait with their commands for the store, in order.  A leader executes on behalf of
  * those that it takes out of the queue; while there are fewer leaders than may be, nobody is in
@@ -61,6 +62,9 @@ struct usher_engine {
     _Atomic uint64_t unknown, unavailable; /* answers so far */
     unsigned n_lanes;                      /* of them are initialised */
     _Atomic unsigned apart; /* threads in the store with tasks that none else is to wait for */
+
+    _Atomic(struct usher__post *) post; /* NULL: nothing was posted yet; post.c */
+    atomic_bool interrupted;            /* usher_interrupt() */
 };
 
 /* Set what usher_message() returns in this thread. */
@@ -85,6 +89,9 @@ void usher__leave(const struct usher__inside *here);
 
 /* USHER_OK, or USHER_INVALID with a message: NULL, closed, or of the parent process. */
 enum usher_status usher__engine_check(const struct usher_engine *e);
+
+/* Is this a child's copy?  Safe in a signal handler. */
+bool usher__engine_forked(const struct usher_engine *e);
 
 /* The lane of @command: what waits for its server waits in there.  0 where there are none. */
 unsigned usher__engine_lane(const struct usher_engine *e, const struct usher_operation *command);

@@ -1,0 +1,697 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Commands that are posted, done by whoever comes, and collected.
+ *
+ * A command stands in one of two lists: it waits, or its event is ready to be collected.  One
+ * thread at a time takes commands from the front of the first list, executes them as
+ * usher_execute() would, and appends them to the second, so all are done in the order of posting.
+ * That thread is in usher_work(), or in usher_collect() while no thread is in usher_work().
+ *
+ * A call of usher_post() makes two blocks: the commands with their texts and events, and the
+ * replies.  Both exist before a command waits, so what was posted has its answer though there is no
+ * memory left.  A block goes with the last of its events.
+ *
+ * Threads wait in poll(), not for a condition variable: what wakes them can then be written in a
+ * signal handler, and the host's event loop waits for the same descriptor.  A descriptor is raised
+ * and lowered with the lock held, so it is readable exactly while there is something.  The one of
+ * usher_interrupt(), which cannot take a lock, is lowered by who finds that it was for nothing.
+ */
+#include "config.h"
+
+#include <usher/command.h>
+
+#include <errno.h>
+#include <limits.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <string.h>
+#include <unistd.h>
+#ifdef HAVE_SYS_EVENTFD_H
+#include <sys/eventfd.h>
+#endif
+
+#include "engine/door.h"
+#include "engine/engine.h"
+#include "engine/memory.h"
+#include "engine/post.h"
+
+#ifdef USHER_HOSTILE
+#define BATCH 3 /* commands that are executed at once */
+#else
+#define BATCH 256
+#endif
+#define BACKLOG 65536
+/* A command has each field at most once, and there are not so many: of a longer one what is wrong
+ * stands among the first. */
+#define VALUES_MAX 256
+
+/* The commands of one call; they, their values and their texts follow. */
+struct parcel {
+    const struct usher_allocator *alloc;
+    atomic_size_t left; /* events that were not given back */
+    size_t size;        /* of the block */
+    int64_t deadline_ms;
+};
+
+struct posted {
+    struct usher_event event; /* first, so that it is this */
+    struct parcel *of;
+    struct posted *next;
+    struct usher_reply *reply; /* that of the event */
+    struct usher_command command;
+};
+
+struct list {
+    struct posted *first, *last;
+};
+
+enum descriptor {
+    COLLECT,   /* there is something to collect, or to be done by who collects */
+    WORK,      /* or by who works */
+    INTERRUPT, /* usher_interrupt() */
+    DESCRIPTORS
+};
+
+struct usher__post {
+    const struct usher_allocator *alloc;
+    size_t limit; /* of commands that are posted and not collected */
+    pthread_mutex_t lock;
+    struct list waiting, ready;
+    size_t n;           /* in both lists, being executed, or about to be posted */
+    int64_t soonest_ms; /* no deadline of what waits is before */
+    unsigned workers;   /* threads in usher_work() */
+    bool executing;
+    bool is_up[WORK + 1]; /* is it readable? */
+    int fd[DESCRIPTORS];
+};
+
+/* ---- lists ------------------------------------------------------------------------------ */
+
+static void append(struct list *l, struct posted *c)
+{
+    c->next = NULL;
+    if (l->last != NULL)
+        l->last->next = c;
+    else
+        l->first = c;
+    l->last = c;
+}
+
+/* The first one of @l, which is not empty. */
+static struct posted *take(struct list *l)
+{
+    struct posted *c = l->first;
+
+    l->first = c->next;
+    if (l->first == NULL)
+        l->last = NULL;
+    return c;
+}
+
+static void append_all(struct list *to, const struct list *from)
+{
+    if (from->first == NULL)
+        return;
+    if (to->last != NULL)
+        to->last->next = from->first;
+    else
+        to->first = from->first;
+    to->last = from->last;
+}
+
+static void drop_all(struct list *l)
+{
+    while (l->first != NULL)
+        usher_event_done(&take(l)->event);
+}
+
+/* ---- descriptors -------------------------------------------------------------------------- */
+
+static int descriptor_open(void)
+{
+#ifdef HAVE_SYS_EVENTFD_H
+    return eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+#else
+    errno = ENOSYS;
+    return -1;
+#endif
+}
+
+static void descriptors_close(struct usher__post *p)
+{
+    for (int i = 0; i < DESCRIPTORS; i++)
+        if (p->fd[i] >= 0)
+            (void)close(p->fd[i]);
+}
+
+/* If it is readable it stays so.  Safe in a signal handler. */
+static void descriptor_raise(int fd)
+{
+    uint64_t one = 1;
+    ssize_t n = write(fd, &one, sizeof one);
+
+    (void)n; /* it fails only where it has been raised more often than one can count */
+}
+
+static void descriptor_lower(int fd)
+{
+    uint64_t count;
+    ssize_t n = read(fd, &count, sizeof count);
+
+    (void)n; /* another thread may have lowered it */
+}
+
+static void descriptor_set(struct usher__post *p, enum descriptor d, bool up)
+{
+    if (p->is_up[d] == up)
+        return;
+    p->is_up[d] = up;
+    if (up)
+        descriptor_raise(p->fd[d]);
+    else
+        descriptor_lower(p->fd[d]);
+}
+
+/* ---- what there is ---- */
+
+static bool can_work(const struct usher__post *p)
+{
+    return p->waiting.first != NULL && !p->executing;
+}
+
+static bool can_collect(const struct usher__post *p)
+{
+    return p->ready.first != NULL || (can_work(p) && p->workers == 0);
+}
+
+/* After each change of the above.  With the lock. */
+static void show(struct usher__post *p)
+{
+    descriptor_set(p, COLLECT, can_collect(p));
+    descriptor_set(p, WORK, can_work(p) && p->workers > 0);
+}
+
+/* ---- begin and end ------------------------------------------------------------------------ */
+
+void usher__post_close(struct usher__post *p, bool forked)
+{
+    if (p == NULL)
+        return;
+    descriptors_close(p);
+    if (forked) {
+        if (pthread_mutex_trylock(&p->lock) != 0)
+            return;
+        (void)pthread_mutex_unlock(&p->lock);
+    }
+    drop_all(&p->waiting);
+    drop_all(&p->ready);
+    (void)pthread_mutex_destroy(&p->lock);
+    (void)usher__resize(p->alloc, p, sizeof *p, 0);
+}
+
+static struct usher__post *post_new(const struct usher_engine *e)
+{
+    struct usher__post *p = usher__resize(e->opt.alloc, NULL, 0, sizeof *p);
+    bool good = true;
+
+    if (p == NULL)
+        return NULL;
+    memset(p, 0, sizeof *p);
+    p->alloc = e->opt.alloc;
+    p->limit = e->opt.backlog != 0 ? e->opt.backlog : BACKLOG;
+    p->soonest_ms = INT64_MAX;
+    for (int i = 0; i < DESCRIPTORS; i++) {
+        p->fd[i] = descriptor_open();
+        good = good && p->fd[i] >= 0;
+    }
+    if (!good || pthread_mutex_init(&p->lock, NULL) != 0) {
+        descriptors_close(p);
+        (void)usher__resize(p->alloc, p, sizeof *p, 0);
+        return NULL;
+    }
+    return p;
+}
+
+/* That of @e, made with its first use.  NULL: it cannot be. */
+static struct usher__post *post_of(struct usher_engine *e, const char *call)
+{
+    struct usher__post *p = atomic_load(&e->post), *mine;
+
+    if (p != NULL)
+        return p;
+    mine = post_new(e);
+    if (mine == NULL) {
+        usher__message_set("%s: no memory or no descriptors are left", call);
+        return NULL;
+    }
+    if (atomic_compare_exchange_strong(&e->post, &p, mine))
+        return mine;
+    usher__post_close(mine, false); /* another thread was first */
+    return p;
+}
+
+/* ---- to post ------------------------------------------------------------------------------- */
+
+static size_t text_size(int32_t size, const char *text)
+{
+    size_t n = 0;
+
+    if (text != NULL && size >= 0)
+        n = (size_t)size;
+    else if (text != NULL && size == USHER_TO_NUL)
+        n = strlen(text);
+    return n < INT32_MAX ? n : INT32_MAX; /* no text may be as long */
+}
+
+static size_t values_of(const struct usher_command *c)
+{
+    if (c->values == NULL)
+        return 0;
+    return c->n < VALUES_MAX ? c->n : VALUES_MAX;
+}
+
+/* Of the block for them; 0: nobody has so much memory. */
+static size_t parcel_size(const struct usher_command *commands, size_t n)
+{
+    size_t size = sizeof(struct parcel) + n * sizeof(struct posted);
+    bool over = false;
+
+    for (size_t i = 0; i < n; i++) {
+        const struct usher_command *c = &commands[i];
+        size_t n_values = values_of(c);
+
+        over = over || __builtin_add_overflow(size, n_values * sizeof *c->values, &size) ||
+               __builtin_add_overflow(size, text_size(c->scope_size, c->scope), &size);
+        for (size_t k = 0; k < n_values; k++)
+            over = over || __builtin_add_overflow(
+                               size, text_size(c->values[k].size, c->values[k].text), &size);
+    }
+    return over ? 0 : size;
+}
+
+/* Copy the text *@text of *@size to *@at.  What is wrong about it stays so. */
+static void copy_text(const char **text, int32_t *size, char **at)
+{
+    size_t n = text_size(*size, *text);
+
+    if (*text == NULL)
+        return;
+    if (n != 0)
+        memcpy(*at, *text, n);
+    *text = *at;
+    if (*size >= USHER_TO_NUL)
+        *size = (int32_t)n;
+    *at += n;
+}
+
+static void parcel_fill(struct parcel *parcel, const struct usher_command *commands, size_t n,
+                        struct usher_reply *replies)
+{
+    struct posted *posted = (struct posted *)(void *)(parcel + 1);
+    struct usher_value *values = (struct usher_value *)(void *)(posted + n);
+    char *at;
+    size_t n_values = 0;
+
+    for (size_t i = 0; i < n; i++)
+        n_values += values_of(&commands[i]);
+    at = (char *)(values + n_values);
+    for (size_t i = 0; i < n; i++) {
+        struct posted *c = &posted[i];
+
+        memset(c, 0, sizeof *c);
+        c->of = parcel;
+        c->reply = usher__reply_at(replies, i);
+        c->event.kind = USHER_EVENT_REPLY;
+        c->event.tag = commands[i].tag;
+        c->event.reply = c->reply;
+        c->command = commands[i];
+        copy_text(&c->command.scope, &c->command.scope_size, &at);
+        if (c->command.values == NULL)
+            continue;
+        c->command.n = values_of(&commands[i]);
+        c->command.values = values;
+        for (size_t k = 0; k < c->command.n; k++, values++) {
+            *values = commands[i].values[k];
+            copy_text(&values->text, &values->size, &at);
+        }
+    }
+}
+
+static struct parcel *parcel_new(const struct usher_allocator *alloc,
+                                 const struct usher_command *commands, size_t n)
+{
+    size_t size = parcel_size(commands, n);
+    struct parcel *parcel = size != 0 ? usher__resize(alloc, NULL, 0, size) : NULL;
+    struct usher_reply *replies = parcel != NULL ? usher__replies_new(alloc, n) : NULL;
+
+    if (replies == NULL) {
+        if (parcel != NULL)
+            (void)usher__resize(alloc, parcel, size, 0);
+        return NULL;
+    }
+    parcel->alloc = alloc;
+    atomic_init(&parcel->left, n);
+    parcel->size = size;
+    parcel_fill(parcel, commands, n, replies);
+    return parcel;
+}
+
+static enum usher_status post_fault(const struct usher_command *commands, size_t n,
+                                    int64_t timeout_ms)
+{
+    const char *fault = NULL;
+
+    if (n == 0 || n > USHER_BATCH_MAX)
+        fault = "n is not from 1 to 65536";
+    else if (commands == NULL)
+        fault = "commands is NULL";
+    else if (timeout_ms < 0 || timeout_ms > USHER_SPAN_MAX)
+        fault = "timeout_ms is not from 0 to a hundred years";
+    if (fault == NULL)
+        return USHER_OK;
+    usher__message_set("post: %s", fault);
+    return USHER_INVALID;
+}
+
+/* Room for @n more commands. */
+static bool reserve(struct usher__post *p, size_t n)
+{
+    bool is_room;
+
+    (void)pthread_mutex_lock(&p->lock);
+    is_room = p->n <= p->limit && n <= p->limit - p->n;
+    if (is_room)
+        p->n += n;
+    (void)pthread_mutex_unlock(&p->lock);
+    return is_room;
+}
+
+enum usher_status usher_post(struct usher_engine *e, const struct usher_command *commands, size_t n,
+                             int64_t timeout_ms)
+{
+    enum usher_status status = usher__engine_check(e);
+    struct usher__post *p;
+    struct parcel *parcel;
+    struct posted *posted;
+
+    if (status == USHER_OK)
+        status = post_fault(commands, n, timeout_ms);
+    if (status != USHER_OK)
+        return status;
+    p = post_of(e, "post");
+    if (p == NULL)
+        return USHER_NOMEM;
+    if (!reserve(p, n)) {
+        usher__message_set("post: too many commands are posted and not collected");
+        return USHER_FULL;
+    }
+    parcel = parcel_new(e->opt.alloc, commands, n);
+    (void)pthread_mutex_lock(&p->lock);
+    if (parcel == NULL) {
+        p->n -= n;
+        (void)pthread_mutex_unlock(&p->lock);
+        usher__message_set("post: out of memory");
+        return USHER_NOMEM;
+    }
+    parcel->deadline_ms = usher__monotonic_ms() + (timeout_ms != 0 ? timeout_ms : e->timeout_ms);
+    if (parcel->deadline_ms < p->soonest_ms)
+        p->soonest_ms = parcel->deadline_ms;
+    posted = (struct posted *)(void *)(parcel + 1);
+    for (size_t i = 0; i < n; i++)
+        append(&p->waiting, &posted[i]);
+    show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+    return USHER_OK;
+}
+
+void usher_event_done(const struct usher_event *event)
+{
+    struct posted *c = (struct posted *)(uintptr_t)event;
+    struct parcel *parcel;
+
+    if (event == NULL)
+        return;
+    parcel = c->of;
+    usher_reply_done(c->reply);
+    if (atomic_fetch_sub_explicit(&parcel->left, 1, memory_order_acq_rel) == 1)
+        (void)usher__resize(parcel->alloc, parcel, parcel->size, 0);
+}
+
+/* ---- to do ----------------------------------------------------------------------------------- */
+
+/* Answer those that wait, and have @tag or (@late) no time left.  How many; with the lock. */
+static size_t refuse(struct usher__post *p, const void *tag, bool late, const char *message)
+{
+    struct list kept = { NULL, NULL };
+    int64_t now_ms = usher__monotonic_ms();
+    size_t n = 0;
+
+    p->soonest_ms = INT64_MAX;
+    while (p->waiting.first != NULL) {
+        struct posted *c = take(&p->waiting);
+
+        if (late ? c->of->deadline_ms <= now_ms : tag == NULL || c->command.tag == tag) {
+            usher__reply_refuse(c->reply, &c->command, message);
+            append(&p->ready, c);
+            n++;
+            continue;
+        }
+        append(&kept, c);
+        if (c->of->deadline_ms < p->soonest_ms)
+            p->soonest_ms = c->of->deadline_ms;
+    }
+    p->waiting = kept;
+    return n;
+}
+
+static void refuse_late(struct usher__post *p)
+{
+    if (p->soonest_ms <= usher__monotonic_ms()) {
+        (void)refuse(p, NULL, true, "its time was over before it was begun");
+        show(p);
+    }
+}
+
+/*
+ * Take from the front of what waits what is executed at once, @entries of it.  The batch has one
+ * deadline, that of the command with the least time left, which is *@ret_left_ms: so a command with
+ * more than twice that time waits for the next batch.  With the lock.
+ */
+static size_t batch_take(const struct usher_engine *e, struct usher__post *p, struct list *batch,
+                         struct usher__entry *entries, int64_t *ret_left_ms)
+{
+    int64_t now_ms = usher__monotonic_ms(), least = INT64_MAX, most = 0;
+    size_t n = 0;
+
+    while (p->waiting.first != NULL && n < BATCH) {
+        struct posted *c = p->waiting.first;
+        int64_t left = c->of->deadline_ms - now_ms;
+
+        left = left > 0 ? left : 1;
+        least = left < least ? left : least;
+        most = left > most ? left : most;
+        if (e->waits && n > 0 && most / 2 > least)
+            break;
+        *ret_left_ms = least;
+        append(batch, take(&p->waiting));
+        entries[n++] = (struct usher__entry){ &c->command, c->reply };
+    }
+    if (p->waiting.first == NULL)
+        p->soonest_ms = INT64_MAX;
+    return n;
+}
+
+/* Execute what waits, one batch of it.  With the lock, which others have meanwhile. */
+static void run(struct usher_engine *e, struct usher__post *p)
+{
+    struct usher__entry entries[BATCH];
+    struct list batch = { NULL, NULL };
+    int64_t left_ms = 1;
+    size_t n = batch_take(e, p, &batch, entries, &left_ms);
+
+    p->executing = true;
+    show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+    usher__door_execute(e, entries, n, left_ms);
+    (void)pthread_mutex_lock(&p->lock);
+    p->executing = false;
+    append_all(&p->ready, &batch);
+    show(p);
+}
+
+/* ---- to wait ------------------------------------------------------------------------------- */
+
+static int64_t until_of(int64_t timeout_ms)
+{
+    return timeout_ms < 0 || timeout_ms > USHER_SPAN_MAX ? INT64_MAX
+                                                         : usher__monotonic_ms() + timeout_ms;
+}
+
+/* The descriptor of usher_interrupt() is readable.  If waiting was allowed again it is lowered; an
+ * interruption that came meanwhile may have been lowered with it. */
+static void calm(const struct usher_engine *e, const struct usher__post *p)
+{
+    if (atomic_load(&e->interrupted))
+        return;
+    descriptor_lower(p->fd[INTERRUPT]);
+    if (atomic_load(&e->interrupted))
+        descriptor_raise(p->fd[INTERRUPT]);
+}
+
+/*
+ * Wait for @d, for the next deadline of what waits, or until @until_ms.  false: there was nothing
+ * to wait for, because it is @until_ms or usher_interrupt() was called.  With the lock, which
+ * others have meanwhile.
+ */
+static bool wait_for(const struct usher_engine *e, struct usher__post *p, enum descriptor d,
+                     int64_t until_ms)
+{
+    struct pollfd fds[] = { { p->fd[d], POLLIN, 0 }, { p->fd[INTERRUPT], POLLIN, 0 } };
+    int64_t now_ms = usher__monotonic_ms();
+    int64_t end_ms = p->soonest_ms < until_ms ? p->soonest_ms : until_ms;
+    int ms = -1;
+
+    if (atomic_load(&e->interrupted) || now_ms >= until_ms)
+        return false;
+    if (end_ms != INT64_MAX)
+        ms = end_ms - now_ms > INT_MAX ? INT_MAX : end_ms > now_ms ? (int)(end_ms - now_ms) : 0;
+    (void)pthread_mutex_unlock(&p->lock);
+    if (poll(fds, 2, ms) > 0 && fds[1].revents != 0)
+        calm(e, p);
+    (void)pthread_mutex_lock(&p->lock);
+    return true;
+}
+
+/* ---- calls ----------------------------------------------------------------------------------- */
+
+const struct usher_event *usher_collect(struct usher_engine *e, int64_t timeout_ms)
+{
+    struct posted *got = NULL;
+    struct usher__post *p;
+    int64_t until_ms;
+
+    if (usher__engine_check(e) != USHER_OK)
+        return NULL;
+    if (timeout_ms == 0 && atomic_load(&e->post) == NULL)
+        return NULL; /* nothing was ever posted */
+    p = post_of(e, "collect");
+    if (p == NULL)
+        return NULL;
+    until_ms = until_of(timeout_ms);
+    (void)pthread_mutex_lock(&p->lock);
+    do {
+        refuse_late(p);
+        if (p->ready.first == NULL && can_collect(p))
+            run(e, p);
+        if (p->ready.first != NULL) {
+            got = take(&p->ready);
+            p->n--;
+            show(p);
+        }
+    } while (got == NULL && wait_for(e, p, COLLECT, until_ms));
+    (void)pthread_mutex_unlock(&p->lock);
+    usher__message_set("%s", ""); /* what was done has its message in its reply */
+    return got != NULL ? &got->event : NULL;
+}
+
+enum usher_status usher_work(struct usher_engine *e, int64_t timeout_ms)
+{
+    enum usher_status status = usher__engine_check(e);
+    struct usher__post *p;
+    int64_t until_ms;
+
+    if (status != USHER_OK)
+        return status;
+    p = post_of(e, "work");
+    if (p == NULL)
+        return USHER_NOMEM;
+    until_ms = until_of(timeout_ms);
+    status = USHER_SAME;
+    (void)pthread_mutex_lock(&p->lock);
+    p->workers++;
+    show(p);
+    for (;;) {
+        bool over = timeout_ms >= 0 && status == USHER_OK;
+
+        refuse_late(p);
+        if (!can_work(p)) {
+            if (over || !wait_for(e, p, WORK, until_ms))
+                break;
+        } else if (atomic_load(&e->interrupted) || (over && usher__monotonic_ms() >= until_ms)) {
+            break;
+        } else {
+            run(e, p);
+            status = USHER_OK;
+        }
+    }
+    p->workers--;
+    show(p);
+    (void)pthread_mutex_unlock(&p->lock);
+    usher__message_set("%s", "");
+    if (atomic_load(&e->interrupted)) {
+        usher__message_set("work: interrupted");
+        status = USHER_UNAVAILABLE;
+    }
+    return status;
+}
+
+int usher_fd(struct usher_engine *e)
+{
+    struct usher__post *p = usher__engine_check(e) == USHER_OK ? post_of(e, "fd") : NULL;
+
+    return p != NULL ? p->fd[COLLECT] : -1;
+}
+
+int64_t usher_timeout(struct usher_engine *e)
+{
+    struct usher__post *p = usher__engine_check(e) == USHER_OK ? atomic_load(&e->post) : NULL;
+    int64_t ms = -1;
+
+    if (p == NULL)
+        return -1;
+    (void)pthread_mutex_lock(&p->lock);
+    if (can_collect(p)) {
+        ms = 0;
+    } else if (p->soonest_ms != INT64_MAX) {
+        ms = p->soonest_ms - usher__monotonic_ms();
+        ms = ms > INT32_MAX ? INT32_MAX : ms > 0 ? ms : 0;
+    }
+    (void)pthread_mutex_unlock(&p->lock);
+    return ms;
+}
+
+enum usher_status usher_cancel(struct usher_engine *e, const void *tag)
+{
+    enum usher_status status = usher__engine_check(e);
+    struct usher__post *p;
+    size_t n = 0;
+
+    if (status != USHER_OK)
+        return status;
+    p = atomic_load(&e->post);
+    if (p != NULL) {
+        (void)pthread_mutex_lock(&p->lock);
+        n = refuse(p, tag, false, "cancelled");
+        show(p);
+        (void)pthread_mutex_unlock(&p->lock);
+    }
+    if (n > 0)
+        return USHER_OK;
+    usher__message_set("cancel: nothing of it waits to be begun");
+    return USHER_MISSING;
+}
+
+void usher_interrupt(struct usher_engine *e, bool on)
+{
+    int saved = errno;
+    const struct usher__post *p;
+
+    if (e == NULL || e->magic != USHER__ENGINE_MAGIC || usher__engine_forked(e))
+        return;
+    atomic_store(&e->interrupted, on);
+    p = atomic_load(&e->post); /* one that is made later finds it on */
+    if (on && p != NULL)
+        descriptor_raise(p->fd[INTERRUPT]);
+    errno = saved;
+}

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Posted commands while a Redis server is stopped: each has its answer in time, and later ones are
+ * done when the server goes on.
+ */
+#include "config.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include <cmocka.h>
+
+#include <usher/command.h>
+
+#include "lib/servers.h"
+
+#define N 40
+#define TIMEOUT_MS 200
+#define LONG_MS INT64_C(60000)
+#define TOO_LATE_MS 20000 /* on a machine that is busy with other tests */
+
+static struct redis_server *server;
+
+static int64_t clock_ms(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (int64_t)ts.tv_sec * 1000 + ts.tv_nsec / 1000000;
+}
+
+static void post(struct usher_engine *e, uintptr_t from, uintptr_t n, int64_t timeout_ms)
+{
+    for (uintptr_t tag = from; tag < from + n; tag++) {
+        char number[24];
+        struct usher_value v = USHER_T(USHER_FIELD_NUMBER, number);
+        struct usher_command c = {
+            USHER_NUMBER_ADD, USHER_TO_NUL, tag % 2 == 0 ? "even" : "odd", &v, 1, (void *)tag
+        };
+
+        (void)snprintf(number, sizeof number, "%" PRIuPTR, tag);
+        assert_int_equal(usher_post(e, &c, 1, timeout_ms), USHER_OK);
+    }
+}
+
+/* Those with the tags from @from on, in order; @done, or not done in doubt or not. */
+static void collect(struct usher_engine *e, uintptr_t from, uintptr_t n, bool done)
+{
+    for (uintptr_t tag = from; tag < from + n; tag++) {
+        const struct usher_event *event = usher_collect(e, LONG_MS);
+        enum usher_status status;
+
+        assert_non_null(event);
+        assert_int_equal((uintptr_t)event->tag, tag);
+        status = event->reply->status;
+        if (done ? !USHER_IS_DONE(status) : status != USHER_UNAVAILABLE && status != USHER_UNKNOWN)
+            fail_msg("%" PRIuPTR ": %s (%s)", tag, usher_status_word(status),
+                     event->reply->message);
+        usher_event_done(event);
+    }
+}
+
+static void *work(void *payload)
+{
+    assert_int_equal(usher_work(payload, -1), USHER_UNAVAILABLE);
+    return NULL;
+}
+
+static void a_stopped_server(bool with_worker)
+{
+    struct usher_engine *e;
+    char url[REDIS_URL_MAX];
+    pthread_t worker;
+    int64_t began;
+
+    assert_true(redis_do_ok(server, "FLUSHALL", NULL));
+    if (usher_open(redis_server_url(server, url), NULL, &e) != USHER_OK)
+        fail_msg("%s", usher_message());
+    if (with_worker)
+        assert_int_equal(pthread_create(&worker, NULL, work, e), 0);
+    post(e, 0, N, LONG_MS);
+    collect(e, 0, N, true);
+    assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
+    began = clock_ms();
+    post(e, N, N, TIMEOUT_MS);
+    collect(e, N, N, false);
+    assert_true(clock_ms() - began >= TIMEOUT_MS / 2);
+    assert_true(clock_ms() - began < TOO_LATE_MS);
+    assert_null(usher_collect(e, 0));
+    assert_int_equal(redis_server_kill(server, SIGCONT), 0);
+    post(e, 2 * N, N, LONG_MS);
+    collect(e, 2 * N, N, true);
+    assert_null(usher_collect(e, 0));
+    if (with_worker) {
+        usher_interrupt(e, true);
+        assert_int_equal(pthread_join(worker, NULL), 0);
+    }
+    usher_close(e);
+}
+
+static void a_stopped_server_keeps_no_answer_back(void **state)
+{
+    (void)state;
+    a_stopped_server(false);
+}
+
+static void nor_does_it_where_a_thread_works(void **state)
+{
+    (void)state;
+    a_stopped_server(true);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_stopped_server_keeps_no_answer_back),
+        cmocka_unit_test(nor_does_it_where_a_thread_works),
+    };
+    int failed;
+
+    server = redis_server_start(NULL);
+    if (server == NULL)
+        return redis_skip();
+    if (argc > 1)
+        cmocka_set_test_filter(argv[1]);
+    failed = cmocka_run_group_tests(tests, NULL, NULL);
+    redis_server_stop(server);
+    return failed;
+}

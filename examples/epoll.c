@@ -39,7 +39,8 @@ static void answered(const struct usher_event *event)
     const char *number = usher_reply_text(r, USHER_ANSWER, USHER_FIELD_NUMBER, NULL);
 
     if (!USHER_IS_DONE(r->status))
-        printf("%s: %s: %s\n", c->name, usher_status_word(r->status), r->message);
+        printf("%s: %s\n", c->name,
+               r->message[0] != '\0' ? r->message : usher_status_text(r->status));
     else if (r->verb == USHER_NUMBER_CALL)
         printf("%s calls from %s, token %" PRId64 "\n", c->name, number,
                usher_reply_int(r, USHER_ANSWER, USHER_FIELD_TOKEN));

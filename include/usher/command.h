@@ -167,8 +167,8 @@ struct usher_event {
  *                of the parent process
  * USHER_NOMEM    nothing is posted: no memory or, with the first call, no descriptors
  *
- * Cost: two allocations for all, some 400 bytes for each command, its values and texts; never
- * waits.  Threads: any.  Since 0.1.
+ * Cost: two allocations for all; some 300 bytes for each command (1 KiB if @n is 1), its values and
+ * texts.  Never waits.  Threads: any.  Since 0.1.
  */
 USHER_API enum usher_status usher_post(struct usher_engine *e, const struct usher_command *commands,
                                        size_t n, int64_t timeout_ms);
@@ -203,8 +203,8 @@ USHER_API int usher_fd(struct usher_engine *e);
 /**
  * In how many ms usher_collect() should be called though the descriptor is silent: a command waits
  * while another thread executes, and its time is over then.  It may be too early, never too late.
- * 0: now.  -1: there is no need (or the engine is of the parent process).  Ask again after each
- * usher_post() and usher_collect().
+ * 0: now; INT32_MAX at most, so it fits an int.  -1: there is no need (or the engine is of the
+ * parent process).  Ask again after each usher_post() and usher_collect().
  *
  * Cost: O(1).  Threads: any.  Since 0.1.
  */

@@ -655,7 +655,7 @@ int64_t usher_timeout(struct usher_engine *e)
         ms = 0;
     } else if (p->soonest_ms != INT64_MAX) {
         ms = p->soonest_ms - usher__monotonic_ms();
-        ms = ms > 0 ? ms : 0;
+        ms = ms > INT32_MAX ? INT32_MAX : ms > 0 ? ms : 0;
     }
     (void)pthread_mutex_unlock(&p->lock);
     return ms;

@@ -668,6 +668,16 @@ static void a_store_at_work_keeps_nobody_from_posting(void **state)
     assert_false(is_readable(w.e)); /* one batch after the other */
     assert_null(usher_collect(w.e, 0));
     assert_int_equal(usher_work(w.e, 0), USHER_SAME);
+    assert_true(usher_timeout(w.e) <= LONG_MS);
+    assert_int_equal(usher_cancel(w.e, NULL), USHER_OK);
+    for (uintptr_t i = 1; i <= 3; i++)
+        must_collect(w.e, i, USHER_UNAVAILABLE);
+    assert_int_equal(usher_timeout(w.e), -1);
+    assert_int_equal(post_stats(w.e, 1, USHER_SPAN_MAX), USHER_OK);
+    assert_int_equal(usher_timeout(w.e), INT32_MAX);
+    assert_int_equal(post_stats(w.e, 2, LONG_MS), USHER_OK);
+    assert_int_equal(post_stats(w.e, 3, 0), USHER_OK); /* the engine's */
+    assert_true(usher_timeout(w.e) <= USHER_TIMEOUT_DEFAULT);
     atomic_store(&f.free, true);
     (void)sem_post(&f.go);
     end(&collector);

@@ -66,11 +66,11 @@ static void span_text(char *to, size_t size, int64_t ms)
 {
     if (ms < 1000)
         (void)snprintf(to, size, "%" PRId64 " ms", ms);
-    else if (ms < 120 * 1000)
+    else if (ms < 120000)
         (void)snprintf(to, size, "%" PRId64 " s", ms / 1000);
-    else if (ms < 120 * 60000)
+    else if (ms < 7200000)
         (void)snprintf(to, size, "%" PRId64 " min", ms / 60000);
-    else if (ms < 48 * INT64_C(3600000))
+    else if (ms < 172800000)
         (void)snprintf(to, size, "%" PRId64 " h", ms / 3600000);
     else
         (void)snprintf(to, size, "%" PRId64 " d", ms / 86400000);
@@ -128,6 +128,8 @@ void usher__table_print(struct table *t, FILE *out)
 {
     size_t widths[TABLE_COLUMNS_MAX] = { 0 };
 
+    if (t->n_columns == 0)
+        return;
     for (size_t i = 0; i < t->n; i++) {
         size_t *w = &widths[i % t->n_columns], cell = width(t->cell[i]);
 

@@ -430,7 +430,7 @@ static void right_ones_among_wrong_ones_are_done(void **state)
     static struct usher_command commands[N];
     static struct usher_value values[N][2];
     static struct usher_reply *replies[N];
-    static char names[N][8];
+    static char names[N][16];
     static int tags[N];
     struct usher_engine *e = opened();
     uint64_t version = 0;

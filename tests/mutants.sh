@@ -853,7 +853,7 @@ mutant 'door: an agent is in a room' src/engine/door.c \
 mutant 'door: an answer that has no room is empty' src/engine/door.c \
     's/^        to->status = USHER_UNKNOWN;/        to->n_rows = 0;/' $command 'a_reply_that*'
 mutant 'door: a call has the time of its engine' src/engine/door.c \
-    's/, k, left_ms > 0 ? left_ms : 1);/, k, left_ms > 0 ? 0 : 1);/' $command 'a_timeout*'
+    's/status = slice(e, &s, s.entries, k, left_ms(until_ms));/status = slice(e, \&s, s.entries, k, 0);/' $command 'a_timeout*'
 mutant 'door: a row has the values of the one before' src/engine/door.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 

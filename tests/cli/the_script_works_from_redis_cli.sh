@@ -41,4 +41,10 @@ event ok busy+up call
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" --json number show numpool 123456 now=1
 holds out.txt '"version":7,"due":null,"number":"123456","state":"busy+up","group":null,"owner":null,"token":"7",'
 lines 0 "$USHER" -s "redis+unix://$dir/redis.sock" check
+
+# A script with a constant that no table has cannot be made.
+for noun in number queue room serial id; do
+    number_of_check=$((number_of_check + 1))
+    "$USHER" lua $noun >script.txt || wrong "the script of $noun"
+done
 finish

@@ -232,10 +232,9 @@ static struct usher_authority *shop_open(const char *path)
 static int order(struct usher_authority *shop)
 {
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_serial_form form = { .prefix = "SO-", .width = 8 };
+    struct usher_serial_settings rule = USHER_SERIAL_SETTINGS_INIT;
+    struct usher_reply *reply = NULL;
     struct usher_engine *e;
-    struct usher_result reply;
-    char serial[USHER_SERIAL_TEXT_MAX + 1];
     enum usher_status status;
 
     opt.authority = shop;
@@ -243,17 +242,17 @@ static int order(struct usher_authority *shop)
         fprintf(stderr, "%s\n", usher_message());
         return 1;
     }
-    status =
-        usher_serial_rule(e, "orders", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_WIDTH, &form);
+    rule.prefix = "SO-";
+    rule.width = 8;
+    status = usher_serial_rule(e, "orders", &rule, NULL, NULL);
     if (USHER_IS_DONE(status))
         status = usher_serial_take(e, "orders", 1, NULL, &reply);
     if (status == USHER_OK) {
-        (void)usher_serial_text(&reply, 0, serial, sizeof serial);
-        printf("%s\n", serial);
-        usher_result_done(&reply);
+        printf("%s\n", usher_reply_text(reply, 0, USHER_FIELD_SERIAL, NULL));
     } else {
         fprintf(stderr, "%s\n", usher_message());
     }
+    usher_reply_done(reply);
     usher_close(e);
     return status == USHER_OK ? 0 : 1;
 }

@@ -538,15 +538,15 @@ int main(void)
     struct usher_driver driver = { "own", own_store_open, NULL, NULL };
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *engine;
-    struct usher_number_hold hold;
+    struct usher_number_answer hold = USHER_NUMBER_ANSWER_INIT;
     uint64_t faults = 1;
 
     options.drivers = &driver;
     if (usher_open("own:", &options, &engine) != USHER_OK ||
-        usher_number_add(engine, "desk", "+4930123456", NULL) != USHER_OK ||
-        usher_number_reg(engine, "desk", "+4930123456") != USHER_OK ||
+        usher_number_add(engine, "desk", "+4930123456", NULL, NULL) != USHER_OK ||
+        usher_number_reg(engine, "desk", "+4930123456", NULL, NULL) != USHER_OK ||
         usher_number_call(engine, "desk", "ann", NULL, &hold) != USHER_OK ||
-        usher_number_hangup(engine, "desk", hold.number, hold.token, -1) != USHER_OK ||
+        usher_number_hangup(engine, "desk", hold.number, hold.token, NULL, NULL) != USHER_OK ||
         usher_audit(engine, NULL, NULL, &faults) != USHER_OK || faults != 0) {
         fprintf(stderr, "own_store: %s\n", usher_message());
         return 1;

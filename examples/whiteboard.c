@@ -60,22 +60,25 @@ static void catch_up(struct usher_engine *e, struct usher_replica *r)
     struct usher_replica_question q;
 
     for (int i = 0; i < 100 && !usher_replica_current(r); i++) {
-        struct usher_result reply;
+        struct usher_room_options opt = USHER_ROOM_OPTIONS_INIT;
+        struct usher_reply *reply;
 
-        memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
-        if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(e, ROOM, q.after, q.since, 0, &reply);
-        else
-            (void)usher_room_changes(e, ROOM, q.since, 0, &reply);
-        (void)usher_replica_answer(r, q.ticket, &reply);
-        usher_result_done(&reply);
+        opt.since_version = (int64_t)q.since;
+        if (q.kind == USHER_REPLICA_PULL) {
+            opt.after_version = (int64_t)q.after;
+            (void)usher_room_snapshot(e, ROOM, &opt, &reply);
+        } else {
+            (void)usher_room_changes(e, ROOM, &opt, &reply);
+        }
+        (void)usher_replica_answer(r, q.ticket, reply);
+        usher_reply_done(reply);
     }
 }
 
 static void show(const struct usher_replica *r, const struct usher_extension *board)
 {
-    struct usher_room_row row;
+    struct usher_room_result_row row;
     struct usher_text name;
     const void *at = NULL;
 
@@ -92,7 +95,8 @@ static int run(struct usher_engine *e)
     struct usher_text page = text("3");
     struct usher_extension *board;
     struct usher_replica *client;
-    uint64_t epoch = 0, version = 0, mark = 0;
+    struct usher_room_answer room = USHER_ROOM_ANSWER_INIT;
+    uint64_t epoch = 0, version = 0;
     char digest[33], copy[33];
     int good;
 
@@ -102,23 +106,23 @@ static int run(struct usher_engine *e)
         usher_replica_close(client);
         return 0;
     }
-    (void)usher_room_open(e, ROOM, NULL);
-    (void)usher_room_join(e, ROOM, "ann", NULL);
-    (void)usher_room_join(e, ROOM, "bob", NULL);
+    (void)usher_room_open(e, ROOM, NULL, NULL, NULL);
+    (void)usher_room_join(e, ROOM, "ann", NULL, NULL);
+    (void)usher_room_join(e, ROOM, "bob", NULL, NULL);
     good = USHER_IS_DONE(usher_extension_set(board, ROOM, "page", &page, NULL)) &&
            draw(board, "ann", "stroke-1", "red") && draw(board, "bob", "stroke-2", "blue");
     catch_up(e, client);
     show(client, board);
 
-    (void)usher_room_leave(e, ROOM, "bob"); /* and his stroke */
-    good = good && usher_room_alive(e, ROOM, "ann", &epoch, &version, &mark) == USHER_OK;
-    (void)usher_replica_heartbeat(client, epoch, version, mark);
+    (void)usher_room_leave(e, ROOM, "bob", NULL, NULL); /* and his stroke */
+    good = good && usher_room_alive(e, ROOM, "ann", NULL, &room) == USHER_OK;
+    (void)usher_replica_heartbeat(client, room.epoch, (uint64_t)room.since_version, room.mark);
     catch_up(e, client);
     show(client, board);
     good = good && usher_room_digest(e, ROOM, &epoch, &version, digest) == USHER_OK &&
            usher_replica_digest(client, copy) == USHER_OK && strcmp(digest, copy) == 0;
     puts(good ? "the copy is the room" : "the copy is not the room");
-    (void)usher_room_close(e, ROOM);
+    (void)usher_room_close(e, ROOM, NULL, NULL);
     usher_extension_close(board);
     usher_replica_close(client);
     return good;

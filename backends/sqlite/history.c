@@ -20,7 +20,7 @@ static const struct usher__sqlite_side_kind kind = {
 };
 
 static enum usher_status put(struct usher_history *base, const struct usher_text *queue,
-                             uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                             uint64_t epoch, const struct usher_queue_result_row *visits, size_t n,
                              int64_t deadline_ms, char message[192])
 {
     struct usher__sqlite_side *s = &((struct history *)base)->side;

@@ -1408,7 +1408,7 @@ static enum usher_status write_change(struct usher_txn *t, struct usher_scope *s
 }
 
 static enum usher_status visit(struct usher_txn *t, const struct usher_scope *s,
-                               const struct usher_queue_row *row)
+                               const struct usher_queue_result_row *row)
 {
     sqlite3_stmt *st = NULL;
     enum usher_status status = get(&t->c, ST_VISIT_ADD, &st);

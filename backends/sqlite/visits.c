@@ -28,7 +28,7 @@ static void epoch_text(char to[EPOCH_TEXT], uint64_t epoch)
 /* ---- add ---------------------------------------------------------------------------- */
 
 int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t epoch,
-                     const struct usher_queue_row *v)
+                     const struct usher_queue_result_row *v)
 {
     char room[USHER_QUEUE_ROOM_MAX], text[EPOCH_TEXT];
     int rc;
@@ -83,7 +83,7 @@ static int outcome_of(sqlite3_stmt *st, int i)
 }
 
 /* "EPOCH.LOGIN.NO" */
-static void room_of(sqlite3_stmt *st, int i, struct usher_queue_row *row)
+static void room_of(sqlite3_stmt *st, int i, struct usher_queue_result_row *row)
 {
     const char *text = (const char *)sqlite3_column_text(st, i);
     char *end;
@@ -97,7 +97,7 @@ static void room_of(sqlite3_stmt *st, int i, struct usher_queue_row *row)
         row->no = strtoll(end + 1, NULL, 10);
 }
 
-static bool row_of(sqlite3_stmt *st, struct usher_queue_row *row)
+static bool row_of(sqlite3_stmt *st, struct usher_queue_result_row *row)
 {
     memset(row, 0, sizeof *row);
     row->version = (uint64_t)sqlite3_column_int64(st, 1);
@@ -153,7 +153,7 @@ enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_que
     if (rc == SQLITE_OK)
         bind_query(st, query, epoch);
     while (rc == SQLITE_OK && status == USHER_OK && (rc = sqlite3_step(st)) == SQLITE_ROW) {
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
 
         if (row_of(st, &row)) {
             status = fn(payload, &row, sqlite3_column_int64(st, 0));

@@ -50,7 +50,7 @@
 
 /* Run @st, prepared of USHER__VISIT_ADD: SQLITE_DONE, or what failed. */
 int usher__visit_add(sqlite3_stmt *st, const struct usher_text *queue, uint64_t epoch,
-                     const struct usher_queue_row *visit);
+                     const struct usher_queue_result_row *visit);
 
 /* Tell @fn of those asked for: as read() of a history, within a transaction or without one. */
 enum usher_status usher__visits_read(sqlite3 *db, const struct usher_history_query *query,

@@ -89,7 +89,7 @@ USHER_API enum usher_status usher_extension_unset(struct usher_extension *x, con
 
 /** As usher_room_get(), for one field of @x. */
 USHER_API enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
-                                                const char *field, struct usher_result *ret_reply);
+                                                const char *field, struct usher_reply **ret_reply);
 
 /** As usher_room_share(): make @object of @member, or set some of its fields. */
 USHER_API enum usher_status usher_extension_share(struct usher_extension *x, const char *room,

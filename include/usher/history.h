@@ -28,7 +28,7 @@
 #ifndef USHER_HISTORY_H
 #define USHER_HISTORY_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -51,7 +51,7 @@ struct usher_history_query {
 
 /* One row, told latest first.  @place: a number above 0, larger for what was put later.  A status
  * other than USHER_OK ends the reading, which returns it. */
-typedef enum usher_status usher_history_fn(void *payload, const struct usher_queue_row *visit,
+typedef enum usher_status usher_history_fn(void *payload, const struct usher_queue_result_row *visit,
                                            int64_t place);
 
 struct usher_history_ops {
@@ -63,7 +63,7 @@ struct usher_history_ops {
      * added again.  USHER_OK, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.
      */
     enum usher_status (*put)(struct usher_history *h, const struct usher_text *queue,
-                             uint64_t epoch, const struct usher_queue_row *visits, size_t n,
+                             uint64_t epoch, const struct usher_queue_result_row *visits, size_t n,
                              int64_t deadline_ms, char message[192]);
     /* May; NULL: `queue history` tells only of visits that are still in the store.  Tell @fn of
      * those asked for.  USHER_OK, USHER_UNAVAILABLE, USHER_NOMEM, or what @fn returned. */

@@ -37,34 +37,6 @@ extern "C" {
 #define USHER_ID_STEP_DEFAULT 512          /* ids of a segment, if nothing else is said */
 #define USHER_ID_STEP_MAX INT64_C(1000000) /* to which it may grow by itself */
 
-/* Which integer arguments of a command are given. */
-enum usher_id_given {
-    USHER_GIVEN_ID_FIRST = 1u << 1,
-    USHER_GIVEN_ID_N = 1u << 2,
-    USHER_GIVEN_ID_START = 1u << 3,
-    USHER_GIVEN_ID_STEP = 1u << 4,
-    USHER_GIVEN_ID_BY = 1u << 5,
-    USHER_GIVEN_ID_TOKEN = 1u << 6,
-    USHER_GIVEN_ID_LIMIT = 1u << 7,
-    USHER_GIVEN_ID_STEP_MAX = 1u << 8,
-    USHER_GIVEN_ID_LIFE = 1u << 9,
-    USHER_GIVEN_ID_MANAGED = 1u << 10,
-    USHER_GIVEN_ID_NEXT = 1u << 11,
-    USHER_GIVEN_ID_MAX = 1u << 12,
-    USHER_GIVEN_ID_REQUESTS = 1u << 13
-};
-
-/* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
-struct usher_id_args {
-    struct usher_text epoch; /* return, install: 16 hex digits */
-    uint64_t token;
-    int64_t first, n;
-    int64_t start, step, by, limit, step_max, life_ms, managed;
-    int64_t next; /* set: raise the counter to this */
-    int64_t max;  /* install: that of the segment before */
-    int64_t requests;
-};
-
 /* Why `set` was refused.  Sites that share nothing begin at different starts with one by; so ids
  * stay start + k * by whatever is set. */
 enum usher_id_why {
@@ -74,103 +46,12 @@ enum usher_id_why {
     USHER_ID_WHY__WIDE = 0x7fffffff
 };
 
-struct usher_id_settings {
-    int64_t start;         /* the first id */
-    int64_t step;          /* ids of a segment, 1 to USHER_ID_N_MAX; default 512 */
-    int64_t by;            /* between two ids; default 1 */
-    int64_t limit;         /* no id is larger; default USHER_ID_LIMIT_MAX */
-    int64_t step_max;      /* the step grows to this at most */
-    int64_t life_ms;       /* it grows when a segment lasts less than this, shrinks when it lasts
-                            * twice as long; 0: the step stays as it is */
-    int64_t managed;       /* 1: segments come by `install` only, or from the engine's authority */
-    int64_t requests;      /* answers kept for request ids, as in number pools */
-    enum usher_id_why why; /* set: why it was refused */
-};
-
-/* What `show` tells. */
-struct usher_id_row {
-    int64_t next; /* -1: the limit is reached */
-    int64_t max;  /* of the present segment, no id of it is larger; -1: it has none */
-    int64_t step; /* of the segment after it */
-    int64_t start, by, limit;
-    int64_t issued;    /* ids given out and not given back */
-    int64_t segments;  /* so many so far */
-    int64_t began_ms;  /* when the present one began */
-    int64_t lasted_ms; /* how long the one before lasted */
-    int64_t managed;
-};
-
-struct usher_id_result {
-    int64_t first, n; /* next: first, first + by, …; `full`: so many are left from `first` on.
-                       * return, install: the same of the arguments */
-    int64_t next, max, step, by; /* as in the row */
-    uint64_t token;              /* next: of the range, for return; `stale`: the current one */
-    size_t n_rows;
-    const struct usher_id_row *rows; /* owned by the reply */
-    union {
-        struct usher_id_settings settings; /* create, set */
-    } of;
-};
-
-struct usher_engine;
-struct usher_result;
-
 /* A range of ids: first, first + by, …, n of them. */
 struct usher_id_range {
     int64_t first, n, by;
     uint64_t token;          /* to give it back */
     uint64_t epoch, version; /* of the dispenser */
 };
-
-/*
- * Statuses common to the functions on dispensers: USHER_INVALID, USHER_UNAVAILABLE,
- * USHER_UNKNOWN, USHER_NOMEM, as for numbers; USHER_MISSING: there is no such dispenser.
- */
-
-/** Make dispenser @name with those settings that @given names (USHER_GIVEN_ID_…).  USHER_OK;
- *  USHER_SAME: it is there, with these settings; USHER_REFUSED: it is there with others. */
-USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *name,
-                                            uint32_t given,
-                                            const struct usher_id_settings *settings);
-
-/**
- * Take the next @n ids (1 to USHER_ID_N_MAX).  @request: a request id or NULL; a repeat with it
- * gets the same ids (they may have been given to nobody else).  One round trip.
- *
- * USHER_OK     *@ret_range is written
- * USHER_FULL   the limit is reached; if some are left, ret_range->first and n say which
- * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
- */
-USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_t n,
-                                          const char *request, struct usher_id_range *ret_range);
-
-/** Give back @range, or the rest of one from range->first on: USHER_OK if it is still the
- *  newest, so that its ids come again; USHER_STALE if not: they stay unused; USHER_LOST if the
- * store has lost that it gave them out, and may give them to others.  The caller must have used
- * none of it, and may use none from then on whatever the answer. */
-USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *name,
-                                            const struct usher_id_range *range);
-
-/** How it stands.  Writes nothing. */
-USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *name,
-                                          struct usher_id_row *ret_row);
-
-/** Change those settings that @given names (0: just read them; not START, MANAGED).  With
- *  USHER_GIVEN_ID_NEXT the counter is raised to @next, or to the first id behind it that is start +
- *  k * by.  USHER_OK, USHER_SAME: @inout has all of them.  USHER_REFUSED: the counter is higher
- *  already, or by is no multiple of what it was; inout->why says which. */
-USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_t given,
-                                         struct usher_id_settings *inout, int64_t next);
-
-/** Forget @name and all it has given out: made anew, it begins again.  USHER_OK; USHER_SAME: it
- *  is not there. */
-USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *name);
-
-/** Put a segment of @n ids from @first on into a managed dispenser whose present one ends at
- *  @max (usher_id_row; -1: none).  USHER_OK; USHER_STALE: it has got another one meanwhile;
- *  USHER_REFUSED: not managed, or ids below would come again. */
-USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *name,
-                                             int64_t first, int64_t n, int64_t max);
 
 /* ---- in the process --------------------------------------------------------------- */
 
@@ -396,6 +277,191 @@ USHER_API int64_t usher_unscramble(const struct usher_scrambler *s, int64_t code
 
 /** A word; "?" if there is none.  Static. */
 USHER_API const char *usher_id_why_word(enum usher_id_why why);
+
+/* ---- made by src/calls/make.py: do not edit -------------------------------------------- */
+/* clang-format off */
+
+struct usher_reply;
+
+/* What a call of the noun `id` may be given: the verbs that take it stand in front, if they are
+ * few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
+ * does not take is USHER_INVALID. */
+struct usher_id_options {
+    size_t size; /* set by …_INIT */
+    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
+    int64_t timeout_ms; /* so long at most; not given: the engine's */
+    const char *request; /* request id: a repeat gets the first answer */
+    int64_t now_ms; /* the time of the command; not given: the engine's clock */
+    int64_t wait; /* replicas to wait for, when it is done */
+    int64_t next; /* set: the next id */
+    uint64_t epoch; /* return, install: of the scope */
+    uint64_t token; /* return: of a hold: another one for every later hold of the scope */
+    int64_t highest; /* install: the last number there may be */
+};
+#ifdef __cplusplus
+#define USHER_ID_OPTIONS_INIT \
+    { sizeof(struct usher_id_options), NULL, 0, NULL, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ID_OPTIONS_INIT { .size = sizeof(struct usher_id_options) }
+#endif
+
+/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
+ * USHER_NONE is none, never, off.  As they come back they can be given again. */
+struct usher_id_settings {
+    size_t size; /* set by …_INIT */
+    int64_t start; /* the first one */
+    int64_t step; /* from one number to the next; of ids: so many in a segment */
+    int64_t by; /* from one id to the next */
+    int64_t limit; /* no more than this */
+    int64_t step_max; /* ids in a segment at most */
+    int64_t life_ms; /* how long a segment should last */
+    int64_t managed; /* its segments are installed from outside */
+    int64_t requests; /* answers kept for request ids */
+};
+#ifdef __cplusplus
+#define USHER_ID_SETTINGS_INIT \
+    { sizeof(struct usher_id_settings), 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ID_SETTINGS_INIT { .size = sizeof(struct usher_id_settings) }
+#endif
+
+/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
+ * token 0. */
+struct usher_id_answer {
+    size_t size; /* set by …_INIT */
+    uint64_t epoch; /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t replicas; /* with wait: so many have it */
+    bool repeated; /* the kept answer of an earlier command with this request id */
+    bool more; /* not all yet: ask again */
+    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t first; /* next, return, install: the first id of a range */
+    int64_t n; /* next, return, install: how many */
+    int64_t next; /* the next id */
+    int64_t highest; /* the last number there may be */
+    /* next, show, return, install: from one number to the next; of ids: so many in a segment */
+    int64_t step;
+    int64_t step_first; /* create, set: ids in the first segment */
+    int64_t by; /* next, return, install: from one id to the next */
+    uint64_t token; /* next, return: of a hold: another one for every later hold of the scope */
+    int64_t why; /* set: why not */
+};
+#ifdef __cplusplus
+#define USHER_ID_ANSWER_INIT \
+    { sizeof(struct usher_id_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ID_ANSWER_INIT { .size = sizeof(struct usher_id_answer) }
+#endif
+
+/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
+ * USHER_NONE, NULL, of a token 0. */
+struct usher_id_row {
+    size_t size; /* set by …_INIT */
+    int64_t next; /* the next id */
+    int64_t highest; /* the last number there may be */
+    int64_t step; /* from one number to the next; of ids: so many in a segment */
+    int64_t start; /* the first one */
+    int64_t by; /* from one id to the next */
+    int64_t limit; /* no more than this */
+    int64_t issued; /* ids given out */
+    int64_t segments; /* segments there were */
+    int64_t began_ms; /* when the present segment began */
+    int64_t lasted_ms; /* how long the one before lasted */
+    int64_t managed; /* its segments are installed from outside */
+};
+#ifdef __cplusplus
+#define USHER_ID_ROW_INIT \
+    { sizeof(struct usher_id_row), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ID_ROW_INIT { .size = sizeof(struct usher_id_row) }
+#endif
+
+/* All calls: @e, then the dispenser, then what the verb is about, then @opt (NULL: nothing),
+ * then where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
+ * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
+ * usher_post() does, and the answer comes as an event.  Besides what each one names they return
+ * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
+ * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+
+/**
+ * Make @dispenser.  USHER_OK; USHER_SAME: it is there, with these settings; USHER_REFUSED: it is
+ * there with others.
+ */
+USHER_API enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,
+                                            const struct usher_id_settings *settings,
+                                            const struct usher_id_options *opt,
+                                            struct usher_reply **ret);
+
+/**
+ * Take the next @n ids (1 to USHER_ID_N_MAX): first, first + by, ….  A repeat with the same
+ * request gets the same ids (they may have been given to nobody else).  One round trip.
+ *
+ * USHER_OK     first, n, by, token
+ * USHER_FULL   the limit is reached; if some are left, first and n say which
+ * USHER_EMPTY  the segment of a managed dispenser has not so many; it waits for `install`
+ */
+USHER_API enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, int64_t n,
+                                          const struct usher_id_options *opt,
+                                          struct usher_id_answer *ret);
+
+/** How it stands, as a row.  Writes nothing.  USHER_OK, USHER_MISSING. */
+USHER_API enum usher_status usher_id_show(struct usher_engine *e, const char *dispenser,
+                                          const struct usher_id_options *opt,
+                                          struct usher_reply **ret);
+
+/**
+ * Change those settings that are given (not start, managed); with opt->next the counter is raised
+ * to that, or to the first id behind it that is start + k * by.  The reply has all of them:
+ * usher_id_settings_of().  USHER_OK, USHER_SAME, USHER_MISSING; USHER_REFUSED: the counter is
+ * higher already, or by is no multiple of what it was: why.
+ * Takes opt->next.
+ */
+USHER_API enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
+                                         const struct usher_id_settings *settings,
+                                         const struct usher_id_options *opt,
+                                         struct usher_reply **ret);
+
+/**
+ * Forget @dispenser and all it has given out: made anew, it begins again, but for one whose
+ * segments an authority grants.  USHER_OK; USHER_SAME: it is not there.
+ */
+USHER_API enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
+                                            const struct usher_id_options *opt,
+                                            struct usher_id_answer *ret);
+
+/**
+ * Give back @n ids from @first on, with opt->token and opt->epoch of the answer that gave them, or
+ * the rest of them: USHER_OK if they are still the newest, so that they come again; USHER_STALE if
+ * not: they stay unused; USHER_LOST: the store has lost that it gave them out, and may give them
+ * to others.  The caller must have used none of them, and may use none from then on whatever the
+ * answer.
+ * Takes opt->epoch, opt->token.
+ */
+USHER_API enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser,
+                                            int64_t first, int64_t n,
+                                            const struct usher_id_options *opt,
+                                            struct usher_id_answer *ret);
+
+/**
+ * Put a segment of @n ids from @first on into a managed dispenser whose present one ends at
+ * opt->highest (of usher_id_show(); not given: it has none).  opt->epoch: of the dispenser that is
+ * meant.  USHER_OK; USHER_STALE: it has got another one meanwhile; USHER_REFUSED: not managed, or
+ * ids below would come again.
+ * Takes opt->epoch, opt->highest.
+ */
+USHER_API enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser,
+                                             int64_t first, int64_t n,
+                                             const struct usher_id_options *opt,
+                                             struct usher_id_answer *ret);
+
+/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
+ * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
+ * noun's, no such row, or a size that is not set.  O(members * values). */
+USHER_API bool usher_id_answer_of(const struct usher_reply *reply, struct usher_id_answer *ret);
+USHER_API bool usher_id_settings_of(const struct usher_reply *reply, struct usher_id_settings *ret);
+USHER_API bool usher_id_row_of(const struct usher_reply *reply, size_t i, struct usher_id_row *ret);
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -118,144 +118,6 @@ enum usher_queue_outcome {
     USHER_QUEUE_OUTCOME__WIDE = 0x7fffffff
 };
 
-/* Bits of usher_operation.given for queue verbs (texts: data is not NULL). */
-enum usher_queue_given {
-    USHER_GIVEN_QUEUE_PRIORITY = 1u << 6,
-    USHER_GIVEN_QUEUE_SINCE = 1u << 7,
-    USHER_GIVEN_QUEUE_CAPACITY = 1u << 8,
-    USHER_GIVEN_QUEUE_LEVEL = 1u << 9,
-    USHER_GIVEN_QUEUE_TTL = 1u << 10,
-    USHER_GIVEN_QUEUE_TRIGGER = 1u << 11,
-    USHER_GIVEN_QUEUE_STRATEGY = 1u << 12,
-    USHER_GIVEN_QUEUE_OFFER = 1u << 13,
-    USHER_GIVEN_QUEUE_WRAPUP = 1u << 14,
-    USHER_GIVEN_QUEUE_LIMIT = 1u << 15,
-    USHER_GIVEN_QUEUE_MAXWAIT = 1u << 16,
-    USHER_GIVEN_QUEUE_GRACE = 1u << 17,
-    USHER_GIVEN_QUEUE_REQUEUE = 1u << 18,
-    USHER_GIVEN_QUEUE_HISTORY = 1u << 19,
-    USHER_GIVEN_QUEUE_ZONE = 1u << 20,
-    USHER_GIVEN_QUEUE_SERVICE = 1u << 21,
-    USHER_GIVEN_QUEUE_REQUESTS = 1u << 22,
-    USHER_GIVEN_QUEUE_MAX = 1u << 23,
-    USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
-    USHER_GIVEN_QUEUE_STATE = 1u << 25,
-    USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
-    USHER_GIVEN_QUEUE_UNTIL = 1u << 27
-};
-
-/* Arguments; which verb takes which: src/core/queue_verbs.def. */
-struct usher_queue_args {
-    struct usher_text agent, user;
-    struct usher_text room;  /* "EPOCH.LOGIN.N": see usher_queue_room_name(); "LOGIN.N" will do */
-    struct usher_text lane;  /* one lane */
-    struct usher_text lanes; /* login: "A,B"; "*" or none: all */
-    struct usher_text after; /* list, agents, history: reply.next of the page before */
-    int64_t priority, since_ms;
-    int64_t capacity, level;
-    int64_t ttl_ms, trigger, strategy, offer_ms, wrapup_ms, limit, maxwait_ms, grace_ms, requeue;
-    int64_t history, zone_min, service_ms, requests;
-    int64_t max;
-    uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
-    int64_t state;  /* list: enum usher_queue_user_state */
-    int64_t archive, until_ms;
-};
-
-struct usher_queue_settings {
-    int64_t ttl_ms;   /* default 15,000; 0: nobody is ever dropped */
-    int64_t trigger;  /* enum usher_queue_trigger */
-    int64_t strategy; /* enum usher_queue_strategy */
-    int64_t offer_ms; /* 0: seated at once */
-    int64_t wrapup_ms;
-    int64_t limit;      /* users waiting, away ones included; 0: no limit */
-    int64_t maxwait_ms; /* of waiting, an offer included, a room not; 0: for ever */
-    int64_t grace_ms;   /* 0: who is dropped is gone */
-    int64_t requeue;    /* enum usher_queue_requeue */
-    int64_t history;    /* ended visits that the queue keeps, without `archive`; default 1,000.  A
-                         * history, also that within an SQLite store, has them besides */
-    int64_t zone_min;   /* for what is counted by day: minutes east of UTC */
-    int64_t service_ms; /* service level: seated within this; default 20,000 */
-    int64_t requests;   /* answers kept for request ids; default 10,000 */
-    int64_t archive;    /* ended visits are kept until they are in a history (history.h); while
-                         * so many wait for it, apply is refused.  0: see `history` */
-};
-
-struct usher_queue_statistics {
-    int64_t waiting, away, offered, seated;              /* users now */
-    int64_t agents, idle, ringing, busy, wrapup, paused; /* now, of a lane those that serve it;
-                                                          * ringing: offered */
-    int64_t longest_wait_ms; /* since the arrival of who waits longest; 0: nobody waits */
-    int64_t seated_today;    /* users put into rooms since local midnight */
-    int64_t abandoned_today; /* left or lost before that */
-    int64_t timeout_today;   /* waited for maxwait */
-    int64_t finished_today;  /* stays in a room that ended */
-    int64_t service_level;   /* of 10,000 seated today, how many within service_ms; -1: none yet */
-    int64_t wait_ms;         /* mean from apply, or from the return of who lost its agent, to the
-                              * room, of those seated today; -1: none yet */
-    int64_t talk_ms;         /* mean from room to end, of those finished today; -1: none yet */
-    int64_t dropped_today;   /* of those finished: their agent went, with requeue=drop */
-    int64_t visits;          /* ended visits that the queue keeps; with `archive`, those that are
-                              * in no history yet */
-};
-
-/*
- * One row.  matched: user, agent, room.  room: a room, and who is in it.  list: a user.
- * agents: an agent.  history, drain: an ended visit.  What does not apply is 0 or empty.
- */
-struct usher_queue_row {
-    struct usher_text user, agent, lane;
-    struct usher_text lanes; /* of an agent: "A,B" or "*" */
-    uint64_t epoch;          /* history: of the queue, if it is another one's; 0: the reply's */
-    uint64_t login;          /* the room is "EPOCH.LOGIN.NO", if no != 0 */
-    int64_t no;
-    int state; /* of the user or the agent; history: enum usher_queue_outcome */
-    int64_t priority;
-    int64_t since_ms;   /* place; agent: login */
-    int64_t applied_ms; /* since when it waits, or did: apply, or its return from a room */
-    int64_t matched_ms; /* offered or seated at; agent: in its state since */
-    int64_t until_ms;   /* nearest deadline, 0: none; history: the end */
-    int64_t wait_ms;    /* history: from applied_ms to the room, or to the end without one */
-    int64_t talk_ms;    /* history: in the room */
-    int64_t capacity, used, served, level; /* of an agent */
-    uint64_t version;                      /* history, drain: of the end of the visit */
-    uint64_t token;                        /* version of the match, which finish takes */
-};
-
-struct usher_queue_result {
-    enum usher_queue_agent_state state; /* of the agent, after the command */
-    enum usher_queue_place place;       /* of the user, after the command */
-    enum usher_queue_why why;
-    bool more;        /* there is more than the rows given, or than was done */
-    int64_t index;    /* users ahead in the lane; -1: does not wait */
-    int64_t wait_ms;  /* estimate; -1: not known */
-    int64_t until_ms; /* end of the offer */
-    uint64_t token;   /* version of the match; finish takes it */
-    uint64_t login;   /* the room, or 0 */
-    int64_t no;       /* in it; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away */
-    size_t user_size;
-    char user[USHER_NAME_MAX + 1];
-    size_t agent_size; /* or where to go on: list, agents, history */
-    char agent[USHER_NAME_MAX + 1];
-    size_t n_rows;
-    const struct usher_queue_row *rows; /* owned by the reply */
-    union {
-        struct usher_queue_settings settings; /* set */
-        struct usher_queue_statistics stats;  /* stats */
-    } of;
-};
-
-struct usher_engine;
-struct usher_result;
-
-/*
- * Statuses common to all queue functions: USHER_INVALID (an argument; or the engine was opened
- * before a fork), USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: may have been
- * applied), USHER_NOMEM.  Each function names the others; usher_message() says more.  Threads: any.
- * Times are Unix ms.  Rows of replies live until usher_result_done().  What the verbs mean exactly:
- * src/core/queue_verbs.def; the transition tables: `usher tables agent`, `usher tables user`.
- */
-
 #define USHER_QUEUE_ROOM_MAX 64 /* bytes of the id of a room, with its NUL */
 
 /** The id of a room, "EPOCH.LOGIN.NO", into @to: epoch of the queue (of the reply, or of a row that
@@ -264,193 +126,422 @@ struct usher_result;
 USHER_API const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch,
                                             uint64_t login, int64_t no);
 
-/* Where a user is. */
-struct usher_queue_seat {
-    enum usher_queue_place place;
-    int64_t index;    /* QUEUE: users ahead in its lane; else -1 */
-    int64_t wait_ms;  /* QUEUE: estimate; -1: not known */
-    int64_t until_ms; /* OFFER: its end */
-    uint64_t token;   /* ROOM, OFFER: version of the match */
-    uint64_t epoch, version;
-    char room[USHER_QUEUE_ROOM_MAX]; /* ROOM, OFFER; else "" */
-    char agent[USHER_NAME_MAX + 1];
-};
+/** Words for codes; "?" if there is none.  Static. */
+USHER_API const char *usher_queue_agent_state_word(enum usher_queue_agent_state state);
+USHER_API const char *usher_queue_user_state_word(enum usher_queue_user_state state);
+USHER_API const char *usher_queue_place_word(enum usher_queue_place place);
+USHER_API const char *usher_queue_why_word(enum usher_queue_why why);
+USHER_API const char *usher_queue_outcome_word(enum usher_queue_outcome outcome);
+USHER_API const char *usher_queue_trigger_word(enum usher_queue_trigger trigger);
+USHER_API const char *usher_queue_strategy_word(enum usher_queue_strategy strategy);
+USHER_API const char *usher_queue_requeue_word(enum usher_queue_requeue requeue);
 
-/** Change those settings of @queue that @given names (USHER_GIVEN_QUEUE_…; 0: just read them); it
- *  comes into being if need be.  @inout has all of them on return.
- *  USHER_OK, USHER_SAME; USHER_MISSING (@given is 0 and there is no such queue).  O(1); if
- * trigger becomes auto, all who wait and can be given to an agent are given before it does. */
-USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
-                                            uint32_t given, struct usher_queue_settings *inout);
+/* ---- made by src/calls/make.py: do not edit -------------------------------------------- */
+/* clang-format off */
+
+struct usher_reply;
+
+/* What a call of the noun `queue` may be given: the verbs that take it stand in front, if they
+ * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
+ * does not take is USHER_INVALID. */
+struct usher_queue_options {
+    size_t size; /* set by …_INIT */
+    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
+    int64_t timeout_ms; /* so long at most; not given: the engine's */
+    const char *request; /* request id: a repeat gets the first answer */
+    int64_t now_ms; /* the time of the command; not given: the engine's clock */
+    int64_t wait; /* replicas to wait for, when it is done */
+    const char *agent; /* alive, history: an agent */
+    const char *user; /* alive, finish, history: a user who wants an agent */
+    const char *lane; /* apply, list, stats, move: the line in which a user waits */
+    const char *lanes; /* login: lines that an agent serves, "A,B", or * for all */
+    int64_t capacity; /* login: so many at a time */
+    int64_t level; /* login: rank of an agent, smaller first */
+    int64_t priority; /* apply, move: larger ones are first */
+    int64_t since_ms; /* apply, history, move: when it began */
+    int64_t until_ms; /* history, drain: when it ends by itself */
+    uint64_t token; /* drain: of a hold: another one for every later hold of the scope */
+    int64_t state; /* list: the state, after the command */
+    const char *after; /* list, agents, history: where the page before ended */
+    int64_t max; /* rows, or changes, at most */
+};
+#ifdef __cplusplus
+#define USHER_QUEUE_OPTIONS_INIT \
+    { sizeof(struct usher_queue_options), NULL, 0, NULL, 0, 0, NULL, NULL, NULL, NULL, 0, 0, 0, \
+    0, 0, 0, 0, NULL, 0 }
+#else
+#define USHER_QUEUE_OPTIONS_INIT { .size = sizeof(struct usher_queue_options) }
+#endif
+
+/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
+ * USHER_NONE is none, never, off.  As they come back they can be given again. */
+struct usher_queue_settings {
+    size_t size; /* set by …_INIT */
+    int64_t ttl_ms; /* silent for so long: gone, or offline; 0: never */
+    int64_t trigger; /* when users are given to agents */
+    int64_t strategy; /* which agent is first */
+    int64_t offer_ms; /* how long an agent may take to accept; 0: no asking */
+    int64_t wrapup_ms; /* an agent's time after a visit */
+    int64_t limit; /* no more than this */
+    int64_t maxwait_ms; /* who waits longer is timed out; 0: never */
+    int64_t grace_ms; /* how long the place of who is silent is kept */
+    int64_t requeue; /* what becomes of users whose agent is gone */
+    int64_t history; /* ended visits kept */
+    int64_t zone_min; /* local time, minutes east of UTC */
+    int64_t service_ms; /* seated within this counts for the service level */
+    int64_t requests; /* answers kept for request ids */
+    int64_t archive; /* ended visits kept for who drains them */
+};
+#ifdef __cplusplus
+#define USHER_QUEUE_SETTINGS_INIT \
+    { sizeof(struct usher_queue_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_QUEUE_SETTINGS_INIT { .size = sizeof(struct usher_queue_settings) }
+#endif
+
+/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
+ * token 0. */
+struct usher_queue_answer {
+    size_t size; /* set by …_INIT */
+    uint64_t epoch; /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t replicas; /* with wait: so many have it */
+    bool repeated; /* the kept answer of an earlier command with this request id */
+    bool more; /* not all yet: ask again */
+    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t agent_state; /* of the agent */
+    int64_t place; /* alive, apply, where, move: where the user is */
+    int64_t why; /* why not */
+    int64_t index; /* alive, apply, where, move: users ahead in the lane */
+    int64_t wait_ms; /* alive, apply, where, move: how long it will wait, by estimate */
+    int64_t until_ms; /* alive, apply, where, move: when it ends by itself */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t login; /* version of the login */
+    int64_t rooms; /* places of the agent */
+    int64_t count; /* sweep, free, drain: how many were done */
+    char room[USHER_QUEUE_ROOM_MAX]; /* the place of an agent that a user has: EPOCH.LOGIN.NO */
+    char user[USHER_NAME_MAX + 1]; /* leave, finish, accept, reject: a user who wants an agent */
+    char agent[USHER_NAME_MAX + 1]; /* an agent */
+    char after[USHER_NAME_MAX + 1]; /* list, agents, history: where the page before ended */
+};
+#ifdef __cplusplus
+#define USHER_QUEUE_ANSWER_INIT \
+    { sizeof(struct usher_queue_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, "", "", "", "" }
+#else
+#define USHER_QUEUE_ANSWER_INIT { .size = sizeof(struct usher_queue_answer) }
+#endif
+
+/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
+ * USHER_NONE, NULL, of a token 0. */
+struct usher_queue_row {
+    size_t size; /* set by …_INIT */
+    const char *user; /* a user who wants an agent */
+    const char *agent; /* an agent */
+    const char *lane; /* the line in which a user waits */
+    const char *lanes; /* lines that an agent serves, "A,B", or * for all */
+    const char *room; /* the place of an agent that a user has: EPOCH.LOGIN.NO */
+    int64_t user_state; /* of the user */
+    int64_t agent_state; /* of the agent */
+    int64_t outcome; /* how the visit ended */
+    int64_t priority; /* larger ones are first */
+    int64_t since_ms; /* when it began */
+    int64_t applied_ms; /* since when it waits, or did */
+    int64_t matched_ms; /* when it was given to the agent */
+    int64_t until_ms; /* when it ends by itself */
+    int64_t finished_ms; /* when the visit ended */
+    int64_t waited_ms; /* how long it waited */
+    int64_t talked_ms; /* how long it was with the agent */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t version; /* at which this was set */
+    int64_t login; /* version of the login */
+    int64_t capacity; /* so many at a time */
+    int64_t used_rooms; /* places taken */
+    int64_t served; /* visits that it has had */
+    int64_t level; /* rank of an agent, smaller first */
+    int64_t logged_in_ms; /* when the agent came */
+    int64_t state_since_ms; /* since when it is in its state */
+};
+#ifdef __cplusplus
+#define USHER_QUEUE_ROW_INIT \
+    { sizeof(struct usher_queue_row), NULL, NULL, NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_QUEUE_ROW_INIT { .size = sizeof(struct usher_queue_row) }
+#endif
+
+/* Figures.  What there is none of is USHER_NONE. */
+struct usher_queue_statistics {
+    size_t size; /* set by …_INIT */
+    int64_t waiting; /* users who wait */
+    int64_t users_away; /* users who wait, and are silent */
+    int64_t offered; /* users offered to an agent */
+    int64_t seated; /* users with an agent */
+    int64_t agents; /* agents logged in */
+    int64_t agents_idle; /* of them free */
+    int64_t agents_offered; /* of them asked to accept */
+    int64_t agents_busy; /* of them with a user */
+    int64_t agents_wrapup; /* of them in their time after a visit */
+    int64_t agents_paused; /* of them paused */
+    int64_t longest_wait_ms; /* of those who wait */
+    int64_t seated_today; /* since local midnight */
+    int64_t abandoned_today; /* left without an agent */
+    int64_t timeout_today; /* waited longer than maxwait */
+    int64_t finished_today; /* visits that ended */
+    int64_t service_level; /* seated within service, of 10,000 */
+    int64_t mean_wait_ms; /* mean of those seated today */
+    int64_t mean_talk_ms; /* mean of visits that ended today */
+    int64_t dropped_today; /* of them by force or loss */
+    int64_t visits; /* ended visits kept */
+};
+#ifdef __cplusplus
+#define USHER_QUEUE_STATISTICS_INIT \
+    { sizeof(struct usher_queue_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0 }
+#else
+#define USHER_QUEUE_STATISTICS_INIT { .size = sizeof(struct usher_queue_statistics) }
+#endif
+
+/* All calls: @e, then the queue, then what the verb is about, then @opt (NULL: nothing), then
+ * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
+ * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
+ * usher_post() does, and the answer comes as an event.  Besides what each one names they return
+ * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
+ * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
 
 /**
- * @agent comes to work, with @capacity rooms (0: 1), 1 to capacity of *@ret_login (may be NULL):
- * see usher_queue_room_name().  @lanes "A,B", or NULL: all.  @level is for strategy level.  Users
- * who wait are matched at once.
- * USHER_OK; USHER_SAME if it is logged in like that (a sign of life); USHER_REFUSED if it is with
+ * Change those settings of @queue that are given (NULL: none, they are only read); it comes into
+ * being if need be.  The reply has all of them: usher_queue_settings_of().
+ * USHER_OK, USHER_SAME; USHER_MISSING: none is given, and there is no such queue.  O(1); a
+ * command that makes trigger auto gives those who wait to agents in bounded steps, itself and
+ * those after it.
+ */
+USHER_API enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
+                                            const struct usher_queue_settings *settings,
+                                            const struct usher_queue_options *opt,
+                                            struct usher_reply **ret);
+
+/**
+ * @agent comes to work, with opt->capacity rooms (not given: 1), 1 to capacity of the answer's
+ * login: usher_queue_room_name().  lanes: "A,B", not given: all.  level is for strategy level.
+ * Users who wait are matched at once.
+ * USHER_OK; USHER_SAME: it is logged in like that (a sign of life); USHER_REFUSED: it is with
  * other arguments.  O(lanes * log n).
+ * Takes opt->lanes, opt->capacity, opt->level.
  */
 USHER_API enum usher_status usher_queue_login(struct usher_engine *e, const char *queue,
-                                              const char *agent, int64_t capacity,
-                                              const char *lanes, int64_t level,
-                                              uint64_t *ret_login);
+                                              const char *agent,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
-/** @agent goes; its users wait again at their places, or leave (requeue).  A pause is over, also
+/**
+ * @agent goes; its users wait again at their places, or leave (requeue).  A pause is over, also
  * that of an agent that was dropped for its silence.  USHER_OK, USHER_SAME (not there).  After
- * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on. O(capacity * log
- * n). */
+ * USHER_NOMEM of a memory store some of them may have done so; a repeat goes on.
+ * O(capacity * log n).
+ */
 USHER_API enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue,
-                                               const char *agent);
+                                               const char *agent,
+                                               const struct usher_queue_options *opt,
+                                               struct usher_queue_answer *ret);
 
-/** Nobody more for @agent once its rooms are empty (until then it is told as PAUSING).  It lasts
+/**
+ * Nobody more for @agent once its rooms are empty (until then it is told as pausing).  It lasts
  * until usher_queue_ready() or usher_queue_logout(): an agent that is dropped for its silence is
- * paused after its next login.  USHER_OK, USHER_SAME, USHER_MISSING. */
+ * paused after its next login.  USHER_OK, USHER_SAME, USHER_MISSING.
+ */
 USHER_API enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue,
-                                              const char *agent);
+                                              const char *agent,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
 /** End pause and wrap-up of @agent.  USHER_OK, USHER_SAME, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue,
-                                              const char *agent);
+                                              const char *agent,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
-/** Heartbeat of @agent; answers as usher_queue_room() (@ret_reply may be NULL).  USHER_OK,
- *  USHER_MISSING. */
-USHER_API enum usher_status usher_queue_agent_alive(struct usher_engine *e, const char *queue,
-                                                    const char *agent,
-                                                    struct usher_result *ret_reply);
+/**
+ * Heartbeat of opt->agent, whose rooms are the rows, or of opt->user, and where it is: the answer;
+ * one that was away is back at its place.  USHER_OK, USHER_MISSING.  O(log n).
+ * Takes opt->agent, opt->user.
+ */
+USHER_API enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
 
 /** The rooms of @agent as rows, and who is in them.  No heartbeat.  USHER_OK, USHER_MISSING. */
 USHER_API enum usher_status usher_queue_room(struct usher_engine *e, const char *queue,
-                                             const char *agent, struct usher_result *ret_reply);
-
-struct usher_queue_apply_options {
-    size_t size;         /* set by USHER_QUEUE_APPLY_OPTIONS_INIT */
-    const char *lane;    /* NULL: "default" */
-    int64_t priority;    /* 0 … USHER_QUEUE_PRIORITY_MAX, larger first */
-    int64_t since_ms;    /* arrival, for the place; 0: now */
-    const char *request; /* request id or NULL */
-};
-/* clang-format off */
-#ifdef __cplusplus
-#define USHER_QUEUE_APPLY_OPTIONS_INIT { sizeof(struct usher_queue_apply_options) }
-#else
-#define USHER_QUEUE_APPLY_OPTIONS_INIT { .size = sizeof(struct usher_queue_apply_options) }
-#endif
-/* clang-format on */
+                                             const char *agent,
+                                             const struct usher_queue_options *opt,
+                                             struct usher_reply **ret);
 
 /**
- * @user asks for an agent: a room at once, an offer, or a place in its lane.  @opt may be NULL.
- * Again, it is a sign of life and changes neither place nor index (USHER_SAME).  So who repeats it
- * in place of usher_queue_alive(), with the since_ms of the first time, until seated, has the old
- * place even if the store has lost it.
- * USHER_OK, USHER_SAME  *@ret_seat is written
+ * @user asks for an agent: a room at once, an offer, or a place in its lane (not given:
+ * "default").  priority: larger first, to USHER_QUEUE_PRIORITY_MAX.  since_ms: arrival, for the
+ * place; not given: now.  Again, it is a sign of life and changes neither place nor index
+ * (USHER_SAME).  So who repeats it in place of usher_queue_alive(), with the since_ms of the first
+ * time, until seated, has the old place even if the store has lost it.
+ *
+ * USHER_OK, USHER_SAME  the answer has place, room, agent, token, index, wait_ms
  * USHER_EMPTY           nobody is logged in who serves the lane, and the user does not wait
  * USHER_FULL            a limit is reached, and the user does not wait
- * Cost: O(log n).
+ *
+ * O(log n).
+ * Takes opt->lane, opt->priority, opt->since_ms.
  */
 USHER_API enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue,
                                               const char *user,
-                                              const struct usher_queue_apply_options *opt,
-                                              struct usher_queue_seat *ret_seat);
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
 /** Where @user is.  No heartbeat.  USHER_OK, USHER_MISSING.  O(log n). */
 USHER_API enum usher_status usher_queue_where(struct usher_engine *e, const char *queue,
-                                              const char *user, struct usher_queue_seat *ret_seat);
+                                              const char *user,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
-/** Heartbeat of @user; one that was away is back at its place.  USHER_OK, USHER_MISSING. */
-USHER_API enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *queue,
-                                                   const char *user,
-                                                   struct usher_queue_seat *ret_seat);
-
-/** @user goes, from wherever it is.  USHER_OK, USHER_MISSING. */
+/** @user goes, from wherever it is.  USHER_OK, USHER_MISSING.  O(log n). */
 USHER_API enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue,
-                                              const char *user);
+                                              const char *user,
+                                              const struct usher_queue_options *opt,
+                                              struct usher_queue_answer *ret);
 
-/** The visit in @room is over; the next user may be in it when this returns.  With @user or
- *  @token (NULL, 0: not given) only if it is that one's visit: a late finish ends no other.
- *  USHER_OK; USHER_STALE; USHER_LOST (the store has lost the login or the visit that it is of);
- *  USHER_REFUSED (nobody is seated there); USHER_MISSING (no such room). */
+/**
+ * The visit in @room is over; the next user may be in it when this returns.  With @token (0: not
+ * given) or opt->user only if it is that one's visit: a late finish ends no other.
+ * USHER_OK; USHER_STALE; USHER_LOST: the store has lost the login or the visit that it is of;
+ * USHER_REFUSED: nobody is seated there; USHER_MISSING: no such room.  O(log n).
+ * Takes opt->user.
+ */
 USHER_API enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue,
-                                               const char *room, const char *user, uint64_t token);
+                                               const char *room, uint64_t token,
+                                               const struct usher_queue_options *opt,
+                                               struct usher_queue_answer *ret);
 
-/** @agent takes @user, who is offered to it.  USHER_OK, USHER_SAME (seated already),
- *  USHER_REFUSED (not offered to it), USHER_MISSING. */
+/**
+ * @agent takes @user, who is offered to it.  USHER_OK; USHER_SAME: seated already; USHER_REFUSED:
+ * not offered to it; USHER_MISSING.
+ */
 USHER_API enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue,
-                                               const char *agent, const char *user);
+                                               const char *agent, const char *user,
+                                               const struct usher_queue_options *opt,
+                                               struct usher_queue_answer *ret);
 
-/** @agent does not take @user, who waits again at its place.  USHER_OK, USHER_REFUSED,
- *  USHER_MISSING. */
+/**
+ * @agent does not take @user, who waits again at its place.  USHER_OK, USHER_REFUSED,
+ * USHER_MISSING.
+ */
 USHER_API enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue,
-                                               const char *agent, const char *user);
+                                               const char *agent, const char *user,
+                                               const struct usher_queue_options *opt,
+                                               struct usher_queue_answer *ret);
 
-/** @agent asks for the next user: the row of the match.  @ret_reply may be NULL.  USHER_OK;
- *  USHER_EMPTY; USHER_REFUSED (not open: full, paused, wrap-up); USHER_MISSING. */
+/**
+ * @agent asks for the next user: the answer has user, room, token.  USHER_OK; USHER_EMPTY;
+ * USHER_REFUSED: not open (full, paused, wrap-up); USHER_MISSING.
+ */
 USHER_API enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue,
-                                             const char *agent, struct usher_result *ret_reply);
+                                             const char *agent,
+                                             const struct usher_queue_options *opt,
+                                             struct usher_queue_answer *ret);
 
-/** Match all that can be, 1,000 at most (reply.of.queue.more): the rows say whom with whom.
- *  @ret_reply may be NULL.  USHER_OK; USHER_SAME (nothing to match). */
+/**
+ * Match all that can be, 1,000 at most (then there is more): the rows say whom with whom.
+ * USHER_OK; USHER_SAME: nothing to match.
+ */
 USHER_API enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
-                                              struct usher_result *ret_reply);
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
 
-/** Apply due deadlines now, in bounded steps until none is left.  Never needed for correctness.
- *  @ret_expired may be NULL.  USHER_OK, USHER_SAME, USHER_MISSING. */
+/**
+ * Apply what is due now, opt->max changes at most.  Never needed for correctness.  While the reply
+ * has more, ask again; rows are the matches that came of it.  USHER_OK: the answer has count;
+ * USHER_SAME, USHER_MISSING.
+ * Takes opt->max.
+ */
 USHER_API enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
-                                              uint64_t *ret_expired);
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
 
-/** Users in @state (-1: waiting) of @lane (NULL: all) in order, at most @max (0: 100), behind
- *  @after (NULL, or reply.of.queue.agent of the page before, when .more).  USHER_OK,
- *  USHER_MISSING. */
+/**
+ * Users in opt->state (not given: waiting) of opt->lane (not given: all) in order as rows, opt->max
+ * (not given: 100) at most, behind opt->after.  While the reply has more, go on after its
+ * answer's after.  USHER_OK, USHER_MISSING.
+ * Takes opt->lane, opt->state, opt->after, opt->max.
+ */
 USHER_API enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
-                                             const char *lane, int state, const char *after,
-                                             size_t max, struct usher_result *ret_reply);
+                                             const struct usher_queue_options *opt,
+                                             struct usher_reply **ret);
 
-/** Agents in byte order, in pages likewise. */
+/**
+ * Agents in byte order, in pages likewise.  USHER_OK, USHER_MISSING.
+ * Takes opt->after, opt->max.
+ */
 USHER_API enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
-                                               const char *after, size_t max,
-                                               struct usher_result *ret_reply);
+                                               const struct usher_queue_options *opt,
+                                               struct usher_reply **ret);
 
-struct usher_queue_visit_filter {
-    size_t size;                /* set by USHER_QUEUE_VISIT_FILTER_INIT */
-    const char *user, *agent;   /* NULL: any */
-    int64_t since_ms, until_ms; /* that ended within, both included; until_ms 0: whenever */
-};
-/* clang-format off */
-#ifdef __cplusplus
-#define USHER_QUEUE_VISIT_FILTER_INIT { sizeof(struct usher_queue_visit_filter) }
-#else
-#define USHER_QUEUE_VISIT_FILTER_INIT { .size = sizeof(struct usher_queue_visit_filter) }
-#endif
-/* clang-format on */
-
-/** Ended visits that @filter lets through (NULL: all), the latest first, in pages likewise: those
- *  that the queue keeps, and behind them those of the engine's history, or without one those of
- *  the history within the store (SQLite: all that ever ended). */
+/**
+ * Ended visits, the latest first, in pages likewise: those of opt->user, opt->agent, that ended
+ * from opt->since_ms to opt->until_ms.  Those that the queue keeps, and behind them those of the
+ * engine's history, or without one those of the history within the store (SQLite: all that ever
+ * ended).  USHER_OK, USHER_MISSING.
+ * Takes opt->agent, opt->user, opt->since_ms, opt->until_ms, opt->after, opt->max.
+ */
 USHER_API enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
-                                                const struct usher_queue_visit_filter *filter,
-                                                const char *after, size_t max,
-                                                struct usher_result *ret_reply);
+                                                const struct usher_queue_options *opt,
+                                                struct usher_reply **ret);
 
-/** Move all ended visits of @queue into the engine's history, now.  @ret_moved may be NULL.
- *  USHER_OK, USHER_SAME (there was none), USHER_MISSING; USHER_UNAVAILABLE: not all, the others
- *  stay in the store; USHER_INVALID: the engine has no history. */
+/**
+ * Take away ended visits that the queue keeps, the oldest first.  With an engine that has a
+ * history they are in it before they are taken away; one without gives them as rows, and takes
+ * away only those to opt->token, a version of a row, or all that ended by opt->until_ms.
+ * USHER_OK: the answer has count; USHER_SAME: there was none; USHER_MISSING; USHER_UNAVAILABLE:
+ * not all, the others stay in the store.
+ * Takes opt->until_ms, opt->token, opt->max.
+ */
 USHER_API enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
-                                              uint64_t *ret_moved);
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
 
-/** Figures of @lane, or (NULL) of the queue.  USHER_OK, USHER_MISSING.  O(lanes). */
+/**
+ * Figures of opt->lane, or of all of @queue: usher_queue_statistics_of().  USHER_OK,
+ * USHER_MISSING.  O(lanes).
+ * Takes opt->lane.
+ */
 USHER_API enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
-                                              const char *lane,
-                                              struct usher_queue_statistics *ret_stats);
+                                              const struct usher_queue_options *opt,
+                                              struct usher_reply **ret);
 
-/** For operators: another lane (NULL: as it is), priority (-1) or arrival (-1) for @user, who
- *  waits.  USHER_OK, USHER_SAME, USHER_REFUSED (does not wait), USHER_MISSING. */
+/**
+ * For operators: another opt->lane, opt->priority (USHER_NONE: 0) or arrival opt->since_ms for
+ * @user, who waits.  USHER_OK, USHER_SAME; USHER_REFUSED: it does not wait; USHER_MISSING.
+ * Takes opt->lane, opt->priority, opt->since_ms.
+ */
 USHER_API enum usher_status usher_queue_move(struct usher_engine *e, const char *queue,
-                                             const char *user, const char *lane, int64_t priority,
-                                             int64_t since_ms, struct usher_queue_seat *ret_seat);
+                                             const char *user,
+                                             const struct usher_queue_options *opt,
+                                             struct usher_queue_answer *ret);
 
-/** For operators: end all visits of @agent by force and make it ready.  @ret_freed may be NULL.
- *  USHER_OK, USHER_SAME, USHER_MISSING. */
+/**
+ * For operators: end all visits of @agent by force and make it ready.  While the answer has more,
+ * ask again.  USHER_OK: count; USHER_SAME, USHER_MISSING.
+ */
 USHER_API enum usher_status usher_queue_free(struct usher_engine *e, const char *queue,
-                                             const char *agent, uint64_t *ret_freed);
+                                             const char *agent,
+                                             const struct usher_queue_options *opt,
+                                             struct usher_queue_answer *ret);
+
+/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
+ * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
+ * noun's, no such row, or a size that is not set.  O(members * values). */
+USHER_API bool usher_queue_answer_of(const struct usher_reply *reply, struct usher_queue_answer *ret);
+USHER_API bool usher_queue_settings_of(const struct usher_reply *reply, struct usher_queue_settings *ret);
+USHER_API bool usher_queue_statistics_of(const struct usher_reply *reply, struct usher_queue_statistics *ret);
+USHER_API bool usher_queue_row_of(const struct usher_reply *reply, size_t i, struct usher_queue_row *ret);
+/* clang-format on */
 
 #ifdef __cplusplus
 }

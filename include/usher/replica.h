@@ -42,7 +42,7 @@
 #ifndef USHER_REPLICA_H
 #define USHER_REPLICA_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -104,13 +104,17 @@ USHER_API enum usher_replica_next usher_replica_heartbeat(struct usher_replica *
 USHER_API void usher_replica_ask(struct usher_replica *r, struct usher_replica_question *ret);
 
 /**
- * The reply to the question with @ticket; any status.  Used of @reply: status, epoch, version
- * and of.room: state, mark, more, since, rows.  A page of a snapshot is kept aside
- * until the last one is there; then APPLY.  If the reply says that the store failed, what it
- * was asked for is still to be asked for.  O(rows).
+ * The reply to the question with @ticket, of usher_room_snapshot() or usher_room_changes(); any
+ * status.  A page of a snapshot is kept aside until the last one is there; then APPLY.  If the
+ * reply says that the store failed, what it was asked for is still to be asked for.  O(rows).
  */
 USHER_API enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
-                                                       const struct usher_result *reply);
+                                                       const struct usher_reply *reply);
+
+/** The same of a result that is made from what a server has sent.  Used of it: status, epoch,
+ *  version and of.room: state, mark, more, since, rows. */
+USHER_API enum usher_replica_next usher_replica_result(struct usher_replica *r, uint64_t ticket,
+                                                       const struct usher_result *result);
 
 /**
  * The leader said that the room has @digest (usher_room_digest()) at @epoch and @version.
@@ -144,11 +148,11 @@ USHER_API void usher_replica_show(const struct usher_replica *r, struct usher_re
  * seen_ms is 0.  O(1) a row.  The replica must not be changed in between.
  */
 USHER_API bool usher_replica_walk(const struct usher_replica *r, const void **at,
-                                  struct usher_room_row *ret_row);
+                                  struct usher_room_result_row *ret_row);
 
 /** The field, value of all, role, member or share called @id.  O(1). */
 USHER_API bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
-                                  const char *id, struct usher_room_row *ret_row);
+                                  const char *id, struct usher_room_result_row *ret_row);
 
 /**
  * What counts for @field of @member: its own value, or that of all, whichever was set last.

@@ -97,99 +97,6 @@ enum usher_room_row_kind {
  * is closed has none: 0.
  */
 
-/* Arguments of the room verbs; which verb takes which: src/core/room_verbs.def. */
-struct usher_room_args {
-    struct usher_text member, field, value;
-    struct usher_text role, share;
-    struct usher_text expected; /* `if`: the value or holder there must be; "": none */
-    struct usher_text fields;   /* packed */
-    int64_t capacity, linger_ms, ttl_ms, away_ms, grace_ms, log, requests, presence_ms;
-    int64_t push;
-    int64_t ban_ms, if_version, since, max;
-    int64_t after; /* snapshot: at which the last member of the page before has joined */
-};
-
-struct usher_room_settings {
-    int64_t capacity;  /* members at most; 0: any number */
-    int64_t linger_ms; /* an empty room closes by itself after this; 0: never */
-    int64_t ttl_ms;    /* a member is offline after this time without a heartbeat; 0: never */
-    int64_t away_ms;   /* and away after this; 0, or not below ttl: never */
-    int64_t grace_ms;  /* how long who is offline stays a member and can come back */
-    int64_t log;       /* notices kept for `changes`; default USHER_ROOM_LOG_DEFAULT */
-    int64_t requests;  /* answers kept for request ids; default 10,000 */
-    /* who comes and goes is told together, this long after the first of them at most; 0: one by
-     * one.  See usher_room_presence(). */
-    int64_t presence_ms;
-    /* 1: on Redis each change is published: the room's version, in digits, to the channel that has
-     * the name of its hash ("{ROOM}:room" behind the prefix), by PUBLISH, on a cluster by SPUBLISH.
-     * Who hears it reads the log (usher_room_changes()), which is what counts: messages may be
-     * lost.  Other stores keep it and do nothing.  0 or 1. */
-    int64_t push;
-};
-
-struct usher_room_row {
-    int kind;  /* enum usher_room_row_kind */
-    int state; /* enum usher_room_member_state */
-    struct usher_text id, owner;
-    struct usher_text value;
-    uint64_t version; /* at which it was set, joined, given, made */
-    int64_t since_ms, seen_ms;
-};
-
-struct usher_room_result {
-    enum usher_room_state state; /* of the room, after the command */
-    enum usher_room_member_state member_state;
-    uint64_t members; /* there are now: here, away or offline */
-    uint64_t count;   /* sweep, close: how many; changes: how many the log still has */
-    uint64_t since;   /* changes: the log reaches back to this version; alive: the version that
-                       * watchers of this engine have been told of; snapshot: where to go on */
-    uint64_t mark;    /* alive: at `since`; changes, snapshot: at the reply's version; see below */
-    int64_t until_ms; /* join, alive: next deadline, 0: none; refused: end of the ban */
-    int64_t created_ms;
-    bool more;    /* ask again: snapshot after `since`, changes since the last row's version */
-    bool partial; /* list, patrol: not all was seen; what was stands in the rows */
-    size_t name_size;
-    char name[USHER_NAME_MAX + 1]; /* member, holder, share */
-    size_t n_rows;
-    const struct usher_room_row *rows;   /* owned by the reply; `stale`: what there is, if any */
-    struct usher_room_settings settings; /* open, show */
-};
-
-/* The index of rooms: commands that the engine gives by itself (src/engine/room_index.c). */
-enum usher_rooms_state {
-    USHER_ROOMS_OPENING = 1,
-    USHER_ROOMS_OPEN = 2,
-    USHER_ROOMS_DOUBTED = 3, /* OPENING; meanwhile somebody saw no such room */
-    USHER_ROOMS_STATE__WIDE = 0x7fffffff
-};
-
-enum usher_rooms_given {
-    USHER_GIVEN_ROOMS_CREATED = 1u << 3,
-    USHER_GIVEN_ROOMS_TOKEN = 1u << 4,
-    USHER_GIVEN_ROOMS_MAX = 1u << 5,
-    USHER_GIVEN_ROOMS_EVERY = 1u << 6,
-    USHER_GIVEN_ROOMS_LEASE = 1u << 7
-};
-
-struct usher_rooms_args {
-    struct usher_text room, worker, after;
-    int64_t created_ms, token, max, every_ms, lease_ms;
-};
-
-struct usher_rooms_row {
-    struct usher_text room;
-    int state; /* enum usher_rooms_state */
-    int64_t created_ms;
-    uint64_t token;
-};
-
-struct usher_rooms_result {
-    bool more;
-    uint64_t token; /* put */
-    size_t n_rows;
-    const struct usher_rooms_row *rows; /* owned by the reply */
-};
-
 /** Words for codes; "?" if there is none.  Static. */
 USHER_API const char *usher_room_state_word(enum usher_room_state state);
 USHER_API const char *usher_room_member_state_word(enum usher_room_member_state state);
@@ -214,14 +121,6 @@ USHER_API size_t usher_fields_pack(const struct usher_text *names, const struct 
                                    size_t n, unsigned char *to, size_t size);
 
 /**
- * The notice that @row (USHER_ROOM_ROW_NOTICE) of @room is.  Its texts point into @row and
- * @room.  @epoch is that of the reply.  USHER_OK, USHER_INVALID.
- */
-USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,
-                                              const struct usher_text *room, uint64_t epoch,
-                                              struct usher_notice *ret_notice);
-
-/**
  * In a room with the setting `presence`, what join, leave, alive and sweep change is told
  * together: in notices with the verb USHER_ROOM_PRESENCE, of changes with versions from
  * @notice->token to @notice->version.  This takes them off it one after the other, as the
@@ -237,144 +136,6 @@ USHER_API enum usher_status usher_room_notice(const struct usher_room_row *row,
 USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at,
                                    struct usher_notice *ret_notice);
 
-/*
- * Statuses common to all room functions: as for numbers (usher.h), and USHER_MISSING: there is
- * no such room, or it is being closed; USHER_LOST: the version in `if_version` or `since` is of
- * what the store has lost, so whoever has it has a copy of what is no more.  (A version above the
- * room's is USHER_STALE where the store has not changed hands since the room was opened: it is of a
- * room of the name that was closed.)  Each function names the others.
- */
-
-/** Open @room.  @settings (NULL: all default) are those of a new room.
- *  USHER_OK; USHER_SAME if it is open already (its settings stay as they are).  O(1), but for what
- *  is left to erase of a closed room of the name, which is done first.  (Of usher_operate() only
- *  until its deadline: then USHER_REFUSED, with the state `closing`.) */
-USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
-                                            const struct usher_room_settings *settings);
-
-/** Close @room and erase all of it, in bounded steps until nothing is left.
- *  USHER_OK; USHER_SAME if there is none. */
-USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room);
-
-/** Let nobody new join, or anybody again.  USHER_OK, USHER_SAME.  O(1). */
-USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room);
-USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room);
-
-/** Set @field of @room to @value.  @expected NULL: whatever it is now; else only if it is that
- *  ("": not set, or empty).  USHER_OK, USHER_SAME; USHER_STALE, USHER_FULL.  O(log n). */
-USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *room,
-                                           const char *field, const struct usher_text *value,
-                                           const struct usher_text *expected);
-
-/** Field @field (NULL: all) as rows; texts live in *@ret_reply until usher_result_done().
- *  USHER_OK, USHER_MISSING (no such room or field). */
-USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *room,
-                                           const char *field, struct usher_result *ret_reply);
-
-/** @member comes in, with the packed @fields (may be NULL) of its own.  Again: its fields and
- *  its heartbeat.  USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or
- *  banned; USHER_FULL.  O(log n). */
-USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *room,
-                                            const char *member, const struct usher_text *fields);
-
-/** @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n). */
-USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
-                                             const char *member);
-
-/** Put @member out, and with @ban_ms > 0 keep it out for so long; 0 lifts a ban, < 0 leaves
- *  it alone.  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n). */
-USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
-                                            const char *member, int64_t ban_ms);
-
-/** A heartbeat of @member.  *@ret_epoch, *@ret_version and *@ret_mark (may be NULL) are the
- *  newest that were told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has
- *  to join (again). */
-USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
-                                             const char *member, uint64_t *ret_epoch,
-                                             uint64_t *ret_version, uint64_t *ret_mark);
-
-/** Set @field of @member.  As usher_room_set(); @expected is compared with what counts. */
-USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
-                                              const char *member, const char *field,
-                                              const struct usher_text *value,
-                                              const struct usher_text *expected);
-
-/** Set @field of all members at once: O(1), one short notice, however many they are.
- *  USHER_OK, USHER_FULL. */
-USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *room,
-                                           const char *field, const struct usher_text *value);
-
-/** Give @role to @member ("": to nobody) if @expected (NULL: whoever; "": nobody) holds it.
- *  USHER_OK, USHER_SAME; USHER_STALE: usher_message() says who does; USHER_MISSING: no such
- *  member; USHER_FULL. */
-USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *room,
-                                            const char *role, const char *member,
-                                            const char *expected);
-
-/** A thing that @member shows to the others, gone when it leaves.  Again: its @fields.
- *  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING, USHER_FULL. */
-USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char *room,
-                                             const char *member, const char *share,
-                                             const struct usher_text *fields);
-USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const char *room,
-                                               const char *share);
-
-/**
- * The room as it is, in pages.  The first page (@after 0) has all fields and roles; each has the
- * values of all, then members in the order they joined, each followed by its shares, @max (0: 100)
- * of them or fewer if they are large.  While reply.of.room.more, go on with @after =
- * reply.of.room.since (the version at which the last member joined) and @since = the version of
- * what there is so far: the page then begins with the notices of all changes behind that, to be
- * made in what there is, and its other rows are of the version of the reply.  If the notices are
- * more than fit, there is nothing else on it: go on with @since = the version of the last.
- * USHER_STALE: the log does not reach back to @since: begin anew; USHER_LOST likewise.  @since 0:
- * none.  A replica (replica.h) does all this.
- */
-USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
-                                                uint64_t after, uint64_t since, size_t max,
-                                                struct usher_result *ret_reply);
-
-/** Notices of the changes after @since, at most @max (0: 100), oldest first.  USHER_STALE: the
- *  log does not reach back so far (reply.of.room.since says how far), or @since is newer than
- *  the room; USHER_LOST: take a snapshot. */
-USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
-                                               uint64_t since, size_t max,
-                                               struct usher_result *ret_reply);
-
-/** Apply what is due; with @ttl_ms > 0 also remove who was silent for so long.  One bounded
- *  step: rows are those removed, reply.of.room.more says that there are others. */
-USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
-                                             int64_t ttl_ms, struct usher_result *ret_reply);
-
-/**
- * Open rooms by (time of opening, name), at most @max (0: 100) of them, as rows.  While
- * reply.of.room.more, go on with @after = reply.of.room.name and @created_ms =
- * reply.of.room.created_ms (0: that of @after, which must still be open: else USHER_MISSING).  A
- * room that is open all the while is on exactly one page, one that is closed or whose linger is
- * over on none; so a page may have fewer than @max though there are more.  @now_ms < 0: the
- * engine's clock.  64 commands in one batch, then one for each room.
- *
- * Where a part of the store does not answer, the status is USHER_UNAVAILABLE and the message says
- * how much was not seen; with reply.of.room.partial the rows are those that were, and the reply is
- * to be read as any other.
- */
-USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
-                                            int64_t created_ms, size_t max, int64_t now_ms,
-                                            struct usher_result *ret_reply);
-
-/**
- * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
- * them as usher_room_sweep() does.  Each room is due once in @every_ms (0: a minute), and handed
- * to one worker: it is @worker's until that calls again, which says that it is done, or until
- * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
- * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
- * USHER_UNAVAILABLE and reply.of.room.partial as with usher_room_list(): the rows have been handed
- * out all the same.
- */
-USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
-                                              size_t batch, int64_t every_ms, int64_t lease_ms,
-                                              int64_t now_ms, struct usher_result *ret_reply);
-
 /**
  * 128 bits over what is seen of @room (state, fields, values of all, members but for their
  * heartbeats, roles, shares) at *@ret_version, as 32 hex digits and a NUL: whoever has a copy
@@ -383,6 +144,329 @@ USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char
 USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char *room,
                                               uint64_t *ret_epoch, uint64_t *ret_version,
                                               char ret_digest[33]);
+
+/* ---- made by src/calls/make.py: do not edit -------------------------------------------- */
+/* clang-format off */
+
+struct usher_reply;
+
+/* What a call of the noun `room` may be given: the verbs that take it stand in front, if they
+ * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
+ * does not take is USHER_INVALID. */
+struct usher_room_options {
+    size_t size; /* set by …_INIT */
+    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
+    int64_t timeout_ms; /* so long at most; not given: the engine's */
+    const char *request; /* request id: a repeat gets the first answer */
+    int64_t now_ms; /* the time of the command; not given: the engine's clock */
+    int64_t wait; /* replicas to wait for, when it is done */
+    /* set, join, member, share: several fields, as usher_fields_pack() makes them */
+    struct usher_text fields;
+    /* set, unset, member, role: only if that is the value, or who has the role; "": none */
+    struct usher_text expected;
+    int64_t if_version; /* only if the scope has this version, else it is stale */
+    int64_t ban_ms; /* kick: kept out for so long */
+    int64_t since_version; /* snapshot, changes: a version */
+    /* snapshot: version at which the last member of the page before joined */
+    int64_t after_version;
+    int64_t ttl_ms; /* sweep: silent for so long: gone, or offline; 0: never */
+    int64_t max; /* snapshot, changes, sweep: rows, or changes, at most */
+};
+#ifdef __cplusplus
+#define USHER_ROOM_OPTIONS_INIT \
+    { sizeof(struct usher_room_options), NULL, 0, NULL, 0, 0, { NULL, 0 }, { NULL, 0 }, 0, 0, 0, \
+    0, 0, 0 }
+#else
+#define USHER_ROOM_OPTIONS_INIT { .size = sizeof(struct usher_room_options) }
+#endif
+
+/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
+ * USHER_NONE is none, never, off.  As they come back they can be given again. */
+struct usher_room_settings {
+    size_t size; /* set by …_INIT */
+    int64_t capacity; /* so many at a time */
+    int64_t linger_ms; /* an empty room closes after this; 0: never */
+    int64_t ttl_ms; /* silent for so long: gone, or offline; 0: never */
+    int64_t away_ms; /* silent for so long: away; 0: never */
+    int64_t grace_ms; /* how long the place of who is silent is kept */
+    int64_t log; /* changes kept for who asks later */
+    int64_t requests; /* answers kept for request ids */
+    int64_t presence_ms; /* who comes and goes is told together, within this */
+    int64_t push; /* Redis publishes each version */
+};
+#ifdef __cplusplus
+#define USHER_ROOM_SETTINGS_INIT \
+    { sizeof(struct usher_room_settings), 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_ROOM_SETTINGS_INIT { .size = sizeof(struct usher_room_settings) }
+#endif
+
+/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
+ * token 0. */
+struct usher_room_answer {
+    size_t size; /* set by …_INIT */
+    uint64_t epoch; /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t replicas; /* with wait: so many have it */
+    bool repeated; /* the kept answer of an earlier command with this request id */
+    bool more; /* not all yet: ask again */
+    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t state; /* the state, after the command */
+    int64_t member_state; /* of the member */
+    int64_t members; /* members there are */
+    int64_t count; /* close, changes, sweep: how many were done */
+    int64_t since_version; /* alive, snapshot, changes: a version */
+    uint64_t mark; /* alive, snapshot, changes: of the room's history */
+    int64_t until_ms; /* join, kick, alive: when it ends by itself */
+    int64_t created_ms; /* open, show, snapshot: when it was opened */
+    char name[USHER_NAME_MAX + 1]; /* of the member, share, role or field */
+    char owner[USHER_NAME_MAX + 1]; /* who holds it */
+};
+#ifdef __cplusplus
+#define USHER_ROOM_ANSWER_INIT \
+    { sizeof(struct usher_room_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
+    "", "" }
+#else
+#define USHER_ROOM_ANSWER_INIT { .size = sizeof(struct usher_room_answer) }
+#endif
+
+/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
+ * USHER_NONE, NULL, of a token 0. */
+struct usher_room_row {
+    size_t size; /* set by …_INIT */
+    int64_t kind; /* what a row is */
+    int64_t member_state; /* of the member */
+    const char *name; /* of the member, share, role or field */
+    const char *owner; /* who holds it */
+    struct usher_text value; /* a value */
+    int64_t version; /* at which this was set */
+    int64_t since_ms; /* when it began */
+    int64_t seen_ms; /* the last sign of life */
+    int64_t verb; /* of a change */
+    const char *subject; /* what a change is about */
+    int64_t before; /* the version before */
+    int64_t from_state; /* state before the change */
+    int64_t to_state; /* state after it */
+    struct usher_text data; /* of a change: what it takes to make it in a copy */
+    int64_t time_ms; /* of the change */
+    uint64_t was; /* mark before the change */
+    uint64_t mark; /* of the room's history */
+};
+#ifdef __cplusplus
+#define USHER_ROOM_ROW_INIT \
+    { sizeof(struct usher_room_row), 0, 0, NULL, NULL, { NULL, 0 }, 0, 0, 0, 0, NULL, 0, 0, 0, { \
+    NULL, 0 }, 0, 0, 0 }
+#else
+#define USHER_ROOM_ROW_INIT { .size = sizeof(struct usher_room_row) }
+#endif
+
+/* All calls: @e, then the room, then what the verb is about, then @opt (NULL: nothing), then
+ * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
+ * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
+ * usher_post() does, and the answer comes as an event.  Besides what each one names they return
+ * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
+ * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+
+/**
+ * Open @room; settings are those of a new one.  USHER_OK; USHER_SAME: it is open already, and its
+ * settings, which the reply has, stay as they are; USHER_REFUSED: a room of the name is closing,
+ * and what is left of it could not be erased in time.  O(1), but for what is left to erase.
+ */
+USHER_API enum usher_status usher_room_open(struct usher_engine *e, const char *room,
+                                            const struct usher_room_settings *settings,
+                                            const struct usher_room_options *opt,
+                                            struct usher_reply **ret);
+
+/**
+ * Close @room and erase it, in bounded steps: while the answer has more, ask again.  USHER_OK;
+ * USHER_SAME: there is none.
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_room_close(struct usher_engine *e, const char *room,
+                                             const struct usher_room_options *opt,
+                                             struct usher_room_answer *ret);
+
+/**
+ * Let nobody new join.  USHER_OK, USHER_SAME.  O(1).
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_room_lock(struct usher_engine *e, const char *room,
+                                            const struct usher_room_options *opt,
+                                            struct usher_room_answer *ret);
+
+/**
+ * Let anybody join again.  USHER_OK, USHER_SAME.  O(1).
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_room_unlock(struct usher_engine *e, const char *room,
+                                              const struct usher_room_options *opt,
+                                              struct usher_room_answer *ret);
+
+/**
+ * Set @field of @room to @value.  With opt->expected only if it is that (of no bytes: not
+ * set, or empty); opt->fields, packed, are more fields of the same change.  USHER_OK, USHER_SAME;
+ * USHER_STALE, USHER_FULL.  O(log n).
+ * Takes opt->fields, opt->expected, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_set(struct usher_engine *e, const char *room,
+                                           const char *field, const struct usher_text *value,
+                                           const struct usher_room_options *opt,
+                                           struct usher_room_answer *ret);
+
+/**
+ * Remove @field.  USHER_OK, USHER_SAME; USHER_STALE.  O(log n).
+ * Takes opt->expected, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_unset(struct usher_engine *e, const char *room,
+                                             const char *field,
+                                             const struct usher_room_options *opt,
+                                             struct usher_room_answer *ret);
+
+/** @field (NULL: all) as rows.  USHER_OK; USHER_MISSING: no such room or field. */
+USHER_API enum usher_status usher_room_get(struct usher_engine *e, const char *room,
+                                           const char *field, const struct usher_room_options *opt,
+                                           struct usher_reply **ret);
+
+/**
+ * @member comes in, with opt->fields (packed) of its own.  Again: its fields and its heartbeat.
+ * USHER_OK; USHER_SAME: it was there, just so; USHER_REFUSED: locked, or banned until until_ms;
+ * USHER_FULL.  O(log n).
+ * Takes opt->fields, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_join(struct usher_engine *e, const char *room,
+                                            const char *member,
+                                            const struct usher_room_options *opt,
+                                            struct usher_room_answer *ret);
+
+/** @member leaves; its roles and shares go with it.  USHER_OK, USHER_SAME.  O(log n). */
+USHER_API enum usher_status usher_room_leave(struct usher_engine *e, const char *room,
+                                             const char *member,
+                                             const struct usher_room_options *opt,
+                                             struct usher_room_answer *ret);
+
+/**
+ * Put @member out, and with opt->ban_ms keep it out for so long; USHER_NONE lifts a ban, not given
+ * leaves it alone.  USHER_OK, USHER_SAME; USHER_FULL: too many bans.  O(log n).
+ * Takes opt->if_version, opt->ban_ms.
+ */
+USHER_API enum usher_status usher_room_kick(struct usher_engine *e, const char *room,
+                                            const char *member,
+                                            const struct usher_room_options *opt,
+                                            struct usher_room_answer *ret);
+
+/**
+ * A heartbeat of @member.  The answer's epoch, since_version and mark are the newest that were
+ * told of: a replica that has others is behind.  USHER_OK; USHER_MISSING: it has to join (again).
+ */
+USHER_API enum usher_status usher_room_alive(struct usher_engine *e, const char *room,
+                                             const char *member,
+                                             const struct usher_room_options *opt,
+                                             struct usher_room_answer *ret);
+
+/**
+ * Set @field of @member, as usher_room_set(); what is expected is compared with what counts.
+ * Takes opt->fields, opt->expected, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_member(struct usher_engine *e, const char *room,
+                                              const char *member, const char *field,
+                                              const struct usher_text *value,
+                                              const struct usher_room_options *opt,
+                                              struct usher_room_answer *ret);
+
+/**
+ * Set @field of all members at once: O(1), one short notice, however many they are.  USHER_OK,
+ * USHER_FULL.
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_room_all(struct usher_engine *e, const char *room,
+                                           const char *field, const struct usher_text *value,
+                                           const struct usher_room_options *opt,
+                                           struct usher_room_answer *ret);
+
+/**
+ * Give @role to @holder ("": to nobody), with opt->expected only if that one (of no bytes:
+ * nobody) has it.  USHER_OK, USHER_SAME; USHER_STALE: the answer has the owner; USHER_MISSING: no
+ * such member; USHER_FULL.
+ * Takes opt->expected, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_role(struct usher_engine *e, const char *room,
+                                            const char *role, const char *holder,
+                                            const struct usher_room_options *opt,
+                                            struct usher_room_answer *ret);
+
+/**
+ * A thing that @member shows to the others, gone when it leaves; @share is its name.  Again: its
+ * opt->fields.  USHER_OK, USHER_SAME; USHER_REFUSED: it is another member's; USHER_MISSING,
+ * USHER_FULL.
+ * Takes opt->fields, opt->if_version.
+ */
+USHER_API enum usher_status usher_room_share(struct usher_engine *e, const char *room,
+                                             const char *member, const char *share,
+                                             const struct usher_room_options *opt,
+                                             struct usher_room_answer *ret);
+
+/**
+ * Remove @share.  USHER_OK, USHER_SAME.
+ * Takes opt->if_version.
+ */
+USHER_API enum usher_status usher_room_unshare(struct usher_engine *e, const char *room,
+                                               const char *share,
+                                               const struct usher_room_options *opt,
+                                               struct usher_room_answer *ret);
+
+/**
+ * @room and its settings: usher_room_settings_of(), usher_room_answer_of().  USHER_OK,
+ * USHER_MISSING.  O(1).
+ */
+USHER_API enum usher_status usher_room_show(struct usher_engine *e, const char *room,
+                                            const struct usher_room_options *opt,
+                                            struct usher_reply **ret);
+
+/**
+ * The room as it is, in pages.  The first one has all fields and roles; each has the values of
+ * all, then members in the order they joined, each followed by its shares, opt->max (not given:
+ * 100) of them or fewer if they are large.  While the reply has more, go on with
+ * opt->after_version = the answer's since_version (at which the last member joined) and
+ * opt->since_version = the version of what there is so far: the page then begins with the notices
+ * of all changes behind that, to be made in what there is, and its other rows are of the version
+ * of the reply.  If the notices are more than fit, there is nothing else on it: go on with
+ * since_version = that of the last.
+ * USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far: begin anew; USHER_LOST
+ * likewise.  A replica (usher/replica.h) does all this.
+ * Takes opt->if_version, opt->since_version, opt->after_version, opt->max.
+ */
+USHER_API enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
+                                                const struct usher_room_options *opt,
+                                                struct usher_reply **ret);
+
+/**
+ * Notices of the changes after opt->since_version as rows, opt->max (not given: 100) at most,
+ * oldest first.  USHER_OK, USHER_MISSING; USHER_STALE: the log does not reach back so far (the
+ * answer's since_version says how far), or it is newer than the room; USHER_LOST: take a snapshot.
+ * Takes opt->since_version, opt->max.
+ */
+USHER_API enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
+                                               const struct usher_room_options *opt,
+                                               struct usher_reply **ret);
+
+/**
+ * Apply what is due; with opt->ttl_ms also remove who was silent for so long.  One bounded step:
+ * rows are those removed; while the reply has more, there are others.  USHER_OK, USHER_SAME,
+ * USHER_MISSING.
+ * Takes opt->ttl_ms, opt->max.
+ */
+USHER_API enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
+                                             const struct usher_room_options *opt,
+                                             struct usher_reply **ret);
+
+/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
+ * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
+ * noun's, no such row, or a size that is not set.  O(members * values). */
+USHER_API bool usher_room_answer_of(const struct usher_reply *reply, struct usher_room_answer *ret);
+USHER_API bool usher_room_settings_of(const struct usher_reply *reply, struct usher_room_settings *ret);
+USHER_API bool usher_room_row_of(const struct usher_reply *reply, size_t i, struct usher_room_row *ret);
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -107,262 +107,7 @@ enum usher_serial_why {
     USHER_SERIAL_WHY__WIDE = 0x7fffffff
 };
 
-enum usher_serial_given {
-    USHER_GIVEN_SERIAL_WIDTH = 1u << 5,
-    USHER_GIVEN_SERIAL_BASE = 1u << 6,
-    USHER_GIVEN_SERIAL_START = 1u << 7,
-    USHER_GIVEN_SERIAL_STEP = 1u << 8,
-    USHER_GIVEN_SERIAL_RADIX = 1u << 9,
-    USHER_GIVEN_SERIAL_CHECK = 1u << 10,
-    USHER_GIVEN_SERIAL_MAX = 1u << 11,
-    USHER_GIVEN_SERIAL_CRITICAL = 1u << 12,
-    USHER_GIVEN_SERIAL_BATCH = 1u << 13,
-    USHER_GIVEN_SERIAL_RESET = 1u << 14,
-    USHER_GIVEN_SERIAL_ZONE = 1u << 15,
-    USHER_GIVEN_SERIAL_STAMP = 1u << 16,
-    USHER_GIVEN_SERIAL_MODE = 1u << 17,
-    USHER_GIVEN_SERIAL_OVERFLOW = 1u << 18,
-    USHER_GIVEN_SERIAL_LEASE = 1u << 19,
-    USHER_GIVEN_SERIAL_REQUESTS = 1u << 20,
-    USHER_GIVEN_SERIAL_N = 1u << 21,
-    USHER_GIVEN_SERIAL_BY = 1u << 22,
-    USHER_GIVEN_SERIAL_TOKEN = 1u << 23,
-    USHER_GIVEN_SERIAL_FROM = 1u << 24,
-    USHER_GIVEN_SERIAL_TO = 1u << 25,
-    USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
-    USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
-    USHER_GIVEN_SERIAL_DEBT = 1u << 28
-};
-
-/* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
-struct usher_serial_args {
-    struct usher_text serial, owner;
-    struct usher_text prefix, suffix, date; /* size 0 with data: none */
-    int64_t width, base, start, step, radix, check, max, critical, batch, reset, zone_min, stamp,
-        mode, overflow, lease_ms, requests;
-    int64_t n;  /* take, fill: how many; sweep: changes at most */
-    int64_t by; /* setmax */
-    uint64_t token;
-    int64_t from, to, period; /* grant: (from, to] is the store's */
-    int64_t authority;
-    int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
-};
-
-/* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */
-struct usher_serial_row {
-    int64_t first, n; /* first … first + n - 1, all printed with the date of at_ms */
-    int64_t at_ms;
-    uint64_t token;
-    int64_t until_ms;
-    enum usher_serial_state state;
-    struct usher_text owner;
-    struct usher_text format; /* for usher_serial_text() */
-};
-
-struct usher_serial_settings {
-    int64_t start, critical, batch, reset, stamp, mode, lease_ms, requests, authority;
-    int64_t made; /* show: 1: numbers were made in this period */
-};
-
-struct usher_serial_stock {
-    int64_t available; /* made and not taken */
-    int64_t recent;    /* taken in the last half hour, to five minutes */
-    int64_t longterm;  /* in the last hour */
-    int64_t critical, batch;
-    int64_t target;         /* what a tick would fill the stock up to */
-    int64_t held, returned; /* of a gap-free rule */
-    int64_t taken;          /* the highest number that was ever given out */
-    int64_t debt;           /* the authority has not heard of numbers up to this; 0: none */
-};
-
-struct usher_serial_parts {
-    int64_t number, value;      /* k, and base + k * step */
-    int64_t date_at, date_size; /* in the serial */
-    int64_t check;              /* the character, 0: none */
-};
-
-struct usher_serial_result {
-    enum usher_serial_why why;
-    int64_t count;    /* take: how many; fill, tick: made; sweep: expired */
-    int64_t left;     /* that may still be made */
-    int64_t cur, max; /* the last one made; the last one allowed */
-    int64_t granted;  /* by the authority */
-    int64_t period;
-    uint64_t token;
-    int64_t until_ms;
-    bool more; /* sweep: not all yet, ask again */
-    size_t n_rows;
-    const struct usher_serial_row *rows; /* owned by the reply */
-    union {
-        struct usher_serial_settings settings; /* rule, show */
-        struct usher_serial_stock stock;       /* check */
-        struct usher_serial_parts parts;       /* parse */
-    } of;
-};
-
 /* ---- functions ---------------------------------------------------------------------- */
-
-struct usher_engine;
-struct usher_result;
-
-/* A rule as a whole.  What a field means: `usher help serial rule`. */
-struct usher_serial_form {
-    char prefix[USHER_SERIAL_AFFIX_MAX + 1], suffix[USHER_SERIAL_AFFIX_MAX + 1];
-    char date[USHER_SERIAL_AFFIX_MAX + 1]; /* of %Y %y %m %d %j %H %M %S %% and other text */
-    int64_t width;    /* digits at least, zeroes in front; 0: as many as it takes */
-    int64_t base;     /* from 0 */
-    int64_t start;    /* the first k, from 1; default 1 */
-    int64_t step;     /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
-    int64_t radix;    /* 10 to 36, capitals; default 10 */
-    int64_t check;    /* enum usher_serial_check_digit: over the digits of date and number */
-    int64_t overflow; /* enum usher_serial_overflow */
-    int64_t max;      /* the last k that may be made; default 2^63 - 1 */
-    /* A take that leaves at most `critical` in stock makes more, at most `batch`: up to
-     * critical + f, where f is what was taken in the last half hour, plus what that is more
-     * than in the half hour before (at least 1).  tick does the same.  Defaults 0, 1000. */
-    int64_t critical, batch;
-    int64_t reset;     /* enum usher_serial_reset */
-    int64_t zone_min;  /* local time, minutes east of UTC; with another one what is in stock gets
-                        * the date of the change (stamp) */
-    int64_t stamp;     /* enum usher_serial_stamp */
-    int64_t mode;      /* enum usher_serial_mode */
-    int64_t lease_ms;  /* of a reservation that names none; 0: never; default five minutes */
-    int64_t requests;  /* answers kept for request ids, and numbers of which it is known how their
-                        * last hold ended (USHER_SERIAL_STATE_PAST); default 10,000 */
-    int64_t authority; /* 1: nothing is given out that an authority has not granted */
-};
-
-/* Bits of @given for the texts of a form; numbers: USHER_GIVEN_SERIAL_…. */
-#define USHER_GIVEN_SERIAL_PREFIX (1u << 2)
-#define USHER_GIVEN_SERIAL_SUFFIX (1u << 3)
-#define USHER_GIVEN_SERIAL_DATE (1u << 4)
-
-/* A number reserved. */
-struct usher_serial_hold {
-    uint64_t token;   /* larger for every later hold of the rule */
-    int64_t until_ms; /* then it goes out again by itself */
-    int64_t number;   /* k */
-    uint64_t epoch, version;
-    char serial[USHER_SERIAL_TEXT_MAX + 1];
-};
-
-/* How one number stands. */
-struct usher_serial_found {
-    enum usher_serial_state state;
-    int64_t number;                         /* k */
-    uint64_t token;                         /* of its last hold, where that is known; else 0 */
-    int64_t until_ms;                       /* held: the deadline */
-    char owner[USHER_NAME_MAX + 1];         /* held: by whom; "": nobody in particular */
-    char serial[USHER_SERIAL_TEXT_MAX + 1]; /* as it was printed */
-};
-
-/*
- * Statuses common to all: USHER_MISSING (no such rule), USHER_REFUSED (the rule is of the other
- * mode), USHER_INVALID, USHER_UNAVAILABLE, USHER_UNKNOWN, USHER_NOMEM.  Each function names the
- * others.  All are O(log n) or better in numbers held, and none depends on how many serials a
- * call makes or takes.  Threads: any.
- */
-
-/** Make or change rule @rule: those fields of *@inout that @given names (0: just read, and
- *  USHER_MISSING if there is none).  All of them are there on return.  USHER_OK, USHER_SAME;
- * USHER_REFUSED: numbers were made, and base, step, radix, mode and whether there is a check digit
- * stay, or max or width have no room for them, or the local day of another zone is one before; or
- * numbers are held or returned, and reset and the zone of a date stay (see usher_message()). */
-USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
-                                              uint32_t given, struct usher_serial_form *inout);
-
-/** Delete it.  Its counters stay: made again under its name, it goes on behind them (with another
- *  base, step, radix or format, that old and new serials differ is up to whoever makes it).
- *  USHER_OK, USHER_SAME (not there); USHER_REFUSED while numbers are held or returned. */
-USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule);
-
-/** Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  *@ret_made are made and *@ret_left may still be;
- *  both may be NULL.  USHER_OK; USHER_FULL: max is reached. */
-USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
-                                              int64_t *ret_made, int64_t *ret_left);
-
-/**
- * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are.  With @request (or
- * NULL) a repeat within an hour gets the same ones.  The reply tells which: as many as
- * ret_reply->of.serial.count, printed by usher_serial_text(); give it back with
- * usher_result_done().  USHER_OK; USHER_EMPTY: max is reached.
- */
-USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
-                                              const char *request, struct usher_result *ret_reply);
-
-/** Serial @i (from 0) of a reply to take, reserve or holds: at most @size bytes with a NUL.
- *  Returns its size without the NUL, like snprintf; 0: there is no such serial. */
-USHER_API size_t usher_serial_text(const struct usher_result *reply, uint64_t i, char *to,
-                                   size_t size);
-
-/** Serials of @reply from serial @i on, as many as have room in @size bytes at @to, one behind the
- *  other and each with a NUL.  Returns how many; 0: there is no such serial, or no room for it
- *  (USHER_SERIAL_TEXT_MAX + 1 bytes are enough for one).  Much faster than one by one. */
-USHER_API uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t i, char *to,
-                                      size_t size);
-
-/** USHER_OK. */
-USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
-                                               struct usher_serial_stock *ret_stock);
-
-/** Make as many as the demand asks for; @ret_made may be NULL.  USHER_OK; USHER_SAME: enough in
- *  stock; USHER_FULL. */
-USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
-                                              int64_t *ret_made);
-
-/** Raise max by @step; the scope gets another epoch.  @ret_max may be NULL.  While the authority of
- *  a rule cannot be reached, what the store may give out without it is raised by @step as well: a
- *  debt, which it is told of when it is back.  USHER_OK; USHER_FULL: it would pass 2^63 - 1. */
-USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
-                                                int64_t step, int64_t *ret_max);
-
-/** Go on behind @cur: the stock up to there is dropped, max is raised if need be, the scope gets
- *  another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width has
- *  no room. */
-USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
-                                                   int64_t cur);
-
-/** Take @serial apart.  USHER_OK; USHER_INVALID: it is none of this rule, or its check digit is
- *  wrong (usher_message()). */
-USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule,
-                                               const char *serial,
-                                               struct usher_serial_parts *ret_parts);
-
-/** Hold the lowest number there is for @owner (NULL: nobody in particular) for @lease_ms (0: the
- *  rule's; < 0: until it is confirmed, returned or spoilt: no clock decides).  The same owner gets
- * the number it holds (USHER_SAME).  @request may be NULL. USHER_OK; USHER_EMPTY: max is reached.
- */
-USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
-                                                 const char *owner, int64_t lease_ms,
-                                                 const char *request,
-                                                 struct usher_serial_hold *ret_hold);
-
-/** The number is used; it is not needed and goes out again; it is spoilt.  @serial is as it was
- *  reserved, whatever has become of prefix, suffix, date and width since.  USHER_OK; USHER_SAME: it
- *  was done before under @token; USHER_STALE: @token is not the hold of @serial (any more), and
- *  nothing is changed; usher_serial_number() says what is; USHER_INVALID: no such serial is known,
- *  as there; USHER_LOST: the store has lost that it
- *  gave it out under @token, and somebody else has it.
- *
- *  If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
- *  does not go out again then, nor when it is returned.  The numbers before it that are lost as
- * well become USHER_SERIAL_STATE_LOST, as do those that an authority has granted beyond what the
- * store knows: they stand in `holds` until somebody settles them, by a token of his own that was
- * lost or by the one that is shown there (a command may settle `n` of them at once). */
-USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
-                                                 const char *serial, uint64_t token);
-USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
-                                                const char *serial, uint64_t token);
-USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
-                                              const char *serial, uint64_t token);
-
-/** How @serial stands.  Writes nothing.  USHER_OK; USHER_INVALID: it is none of this rule, or its
- *  check digit is wrong (usher_message()).  One that is not printed as the rule prints now is known
- *  while its number is held or it is remembered how its last hold ended; it is looked for among the
- * 1,000 numbers longest held and the 1,000 ends of the latest holds. */
-USHER_API enum usher_status usher_serial_number(struct usher_engine *e, const char *rule,
-                                                const char *serial,
-                                                struct usher_serial_found *ret_number);
 
 /** Tell the journal of @rule that the engine's authority keeps (journal=1) to @fn: at most @max
  * events (0: all) behind @row (0: from the beginning), in the order in which it was written: after
@@ -374,22 +119,6 @@ USHER_API enum usher_status usher_serial_journal(
     struct usher_engine *e, const char *rule, uint64_t row, size_t max,
     void (*fn)(void *payload, const struct usher_authority_event *event), void *payload);
 
-/** Numbers held, the oldest first (by @owner, or NULL: all, and behind them those returned, whose
- * hold is over and has not been written yet before the others, which come the lowest first; and
- * those lost), at most @max rows (0: 100).  USHER_OK.  O(rows), and holds that are over. */
-USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
-                                               const char *owner, size_t max,
-                                               struct usher_result *ret_reply);
-
-/** Apply due expiries now, until none is left; never needed for correctness.  USHER_OK,
- *  USHER_SAME. */
-USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
-                                               uint64_t *ret_expired);
-
-/** The rule in a reply to `rule` or `show`.  False: there is none. */
-USHER_API bool usher_serial_form_of(const struct usher_result *reply,
-                                    struct usher_serial_form *ret_form);
-
 /** Call @fn with the name of each rule there is, in any order.  O(records of rules). */
 typedef void usher_serial_rules_fn(void *payload, const char *rule);
 USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
@@ -399,6 +128,340 @@ USHER_API enum usher_status usher_serial_rules(struct usher_engine *e, usher_ser
 USHER_API const char *usher_serial_why_word(enum usher_serial_why why);
 USHER_API const char *usher_serial_why_text(enum usher_serial_why why);
 USHER_API const char *usher_serial_state_word(enum usher_serial_state state);
+
+/* ---- made by src/calls/make.py: do not edit -------------------------------------------- */
+/* clang-format off */
+
+struct usher_reply;
+
+/* What a call of the noun `serial` may be given: the verbs that take it stand in front, if they
+ * are few.  0 or NULL is not given; USHER_NONE is none, never, off, and so is "".  What the verb
+ * does not take is USHER_INVALID. */
+struct usher_serial_options {
+    size_t size; /* set by …_INIT */
+    void *post; /* not NULL: do not wait, usher_collect() gives the reply with this tag */
+    int64_t timeout_ms; /* so long at most; not given: the engine's */
+    const char *request; /* request id: a repeat gets the first answer */
+    int64_t now_ms; /* the time of the command; not given: the engine's clock */
+    int64_t wait; /* replicas to wait for, when it is done */
+    const char *owner; /* holds: who holds it */
+    int64_t lease_ms; /* reserve: how long a hold lasts; 0: until it is ended */
+    int64_t n; /* confirm, void, holds, sweep: how many */
+    int64_t debt; /* take, setmax: what was given out beyond the grant */
+    int64_t period; /* grant: days since 1970 on which the period began */
+};
+#ifdef __cplusplus
+#define USHER_SERIAL_OPTIONS_INIT \
+    { sizeof(struct usher_serial_options), NULL, 0, NULL, 0, 0, NULL, 0, 0, 0, 0 }
+#else
+#define USHER_SERIAL_OPTIONS_INIT { .size = sizeof(struct usher_serial_options) }
+#endif
+
+/* Settings: not given, they stay as they are, or of what is made anew have their defaults;
+ * USHER_NONE is none, never, off.  As they come back they can be given again. */
+struct usher_serial_settings {
+    size_t size; /* set by …_INIT */
+    const char *prefix; /* what stands in front */
+    const char *suffix; /* what stands behind */
+    const char *date; /* the date, a pattern of strftime; of a serial: as it is printed */
+    int64_t width; /* digits at least */
+    int64_t base; /* what numbers are added to */
+    int64_t start; /* the first one */
+    int64_t step; /* from one number to the next; of ids: so many in a segment */
+    int64_t radix; /* base of the digits, 10 to 36 */
+    int64_t check; /* the kind of check digit */
+    int64_t highest; /* the last number there may be */
+    int64_t critical; /* make more when so few are left */
+    int64_t batch; /* make at most so many at a time */
+    int64_t reset; /* when numbers begin anew */
+    int64_t zone_min; /* local time, minutes east of UTC */
+    int64_t stamp; /* whose date it has */
+    int64_t mode; /* a stock, or gap-free */
+    int64_t overflow; /* what happens beyond the width */
+    int64_t lease_ms; /* how long a hold lasts; 0: until it is ended */
+    int64_t requests; /* answers kept for request ids */
+    int64_t authority; /* nothing is given out that an authority has not granted */
+};
+#ifdef __cplusplus
+#define USHER_SERIAL_SETTINGS_INIT \
+    { sizeof(struct usher_serial_settings), NULL, NULL, NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_SERIAL_SETTINGS_INIT { .size = sizeof(struct usher_serial_settings) }
+#endif
+
+/* An answer, written whatever the status.  What it has nothing to say of is USHER_NONE, "", of a
+ * token 0. */
+struct usher_serial_answer {
+    size_t size; /* set by …_INIT */
+    uint64_t epoch; /* 0: the scope does not exist */
+    uint64_t version; /* after the command; of USHER_LOST the last one known not to be lost */
+    int64_t due_ms; /* nothing of the scope changes by itself before; USHER_NEVER */
+    int64_t replicas; /* with wait: so many have it */
+    bool repeated; /* the kept answer of an earlier command with this request id */
+    bool more; /* not all yet: ask again */
+    char message[USHER_MESSAGE_MAX]; /* one line, "" when there is nothing to say */
+    int64_t why; /* why not */
+    int64_t count; /* how many were done */
+    int64_t left; /* numbers that may still be made */
+    int64_t made; /* show: numbers were made */
+    int64_t cur; /* the last number made */
+    int64_t highest; /* check, setmax, setmaxcur, show: the last number there may be */
+    int64_t granted; /* check, grant: the last number that may be given out */
+    int64_t period; /* rule, check, show, grant: days since 1970 on which the period began */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t until_ms; /* when it ends by itself */
+    int64_t state; /* the state, after the command */
+    int64_t number_made; /* parse: the number that is printed */
+    int64_t n; /* how many */
+    int64_t text_value; /* parse: the value that is printed */
+    int64_t at_ms; /* of the date that is printed */
+    char owner[USHER_NAME_MAX + 1]; /* who holds it */
+    char serial[USHER_SERIAL_TEXT_MAX + 1]; /* a serial, as it is printed */
+    char prefix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands in front */
+    /* parse, show: the date, a pattern of strftime; of a serial: as it is printed */
+    char date[USHER_SERIAL_TEXT_MAX + 1];
+    char suffix[USHER_SERIAL_AFFIX_MAX + 1]; /* parse, show: what stands behind */
+    char check_digit[2]; /* parse: the check digit */
+};
+#ifdef __cplusplus
+#define USHER_SERIAL_ANSWER_INIT \
+    { sizeof(struct usher_serial_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, \
+    0, 0, 0, 0, 0, 0, 0, "", "", "", "", "", "" }
+#else
+#define USHER_SERIAL_ANSWER_INIT { .size = sizeof(struct usher_serial_answer) }
+#endif
+
+/* One row of a reply.  Texts are the reply's and live as long; what does not apply is
+ * USHER_NONE, NULL, of a token 0. */
+struct usher_serial_row {
+    size_t size; /* set by …_INIT */
+    const char *serial; /* a serial, as it is printed */
+    int64_t number_made; /* the number that is printed */
+    int64_t n; /* how many */
+    int64_t at_ms; /* of the date that is printed */
+    uint64_t token; /* of a hold: another one for every later hold of the scope */
+    int64_t until_ms; /* when it ends by itself */
+    int64_t state; /* the state, after the command */
+    const char *owner; /* who holds it */
+};
+#ifdef __cplusplus
+#define USHER_SERIAL_ROW_INIT \
+    { sizeof(struct usher_serial_row), NULL, 0, 0, 0, 0, 0, 0, NULL }
+#else
+#define USHER_SERIAL_ROW_INIT { .size = sizeof(struct usher_serial_row) }
+#endif
+
+/* Figures.  What there is none of is USHER_NONE. */
+struct usher_serial_statistics {
+    size_t size; /* set by …_INIT */
+    int64_t left; /* numbers that may still be made */
+    int64_t cur; /* the last number made */
+    int64_t highest; /* the last number there may be */
+    int64_t granted; /* the last number that may be given out */
+    int64_t period; /* days since 1970 on which the period began */
+    int64_t available; /* numbers in stock */
+    int64_t recent; /* taken in the last half hour */
+    int64_t longterm; /* taken in the half hour before */
+    int64_t critical; /* make more when so few are left */
+    int64_t batch; /* make at most so many at a time */
+    int64_t target; /* so many are to be in stock */
+    int64_t held; /* numbers held */
+    int64_t returned; /* numbers given back */
+    int64_t taken; /* numbers taken */
+    int64_t debt; /* what was given out beyond the grant */
+};
+#ifdef __cplusplus
+#define USHER_SERIAL_STATISTICS_INIT \
+    { sizeof(struct usher_serial_statistics), 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+#else
+#define USHER_SERIAL_STATISTICS_INIT { .size = sizeof(struct usher_serial_statistics) }
+#endif
+
+/* All calls: @e, then the rule, then what the verb is about, then @opt (NULL: nothing), then
+ * where the answer goes (NULL: nowhere).  A reply is the caller's, who gives it back with
+ * usher_reply_done(); it is NULL if the call itself failed.  With opt->post the call returns as
+ * usher_post() does, and the answer comes as an event.  Besides what each one names they return
+ * USHER_INVALID, USHER_UNAVAILABLE (nothing changed), USHER_UNKNOWN (no answer: it may have been
+ * applied), USHER_LOST and USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1. */
+
+/**
+ * Make or change @rule: those settings that are given (NULL: none, they are only read).  The reply
+ * has all of them: usher_serial_settings_of().  USHER_OK, USHER_SAME; USHER_MISSING: none is
+ * given, and there is no such rule; USHER_REFUSED: numbers were made, and base, step, radix, mode
+ * and whether there is a check digit stay, or highest or width have no room for them, or the local
+ * day of another zone is one before; or numbers are held or returned, and reset and the zone of a
+ * date stay: why.
+ */
+USHER_API enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
+                                              const struct usher_serial_settings *settings,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_reply **ret);
+
+/**
+ * Make @n ahead (1 to USHER_SERIAL_FILL_MAX).  USHER_OK: count are made and left may still be;
+ * USHER_FULL: the highest is reached.
+ */
+USHER_API enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_serial_answer *ret);
+
+/**
+ * Take the next @n (1 to USHER_SERIAL_TAKE_MAX), or as many as there are, a row each.  With a
+ * request a repeat within an hour gets the same ones.  debt = 1: the authority is away, and fewer
+ * will do.  USHER_OK; USHER_EMPTY: the highest is reached.
+ * Takes opt->debt.
+ */
+USHER_API enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_reply **ret);
+
+/** What is in stock: usher_serial_statistics_of().  USHER_OK. */
+USHER_API enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_reply **ret);
+
+/**
+ * Make as many as the demand asks for.  USHER_OK: count; USHER_SAME: enough in stock; USHER_FULL.
+ */
+USHER_API enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_serial_answer *ret);
+
+/**
+ * Raise the highest by @raise; the scope gets another epoch.  While the authority of a rule cannot
+ * be reached, what the store may give out without it is raised by as much: a debt, which it is
+ * told of when it is back.  USHER_OK: highest; USHER_FULL: it would pass 2^63 - 1.
+ * Takes opt->debt.
+ */
+USHER_API enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule,
+                                                int64_t raise,
+                                                const struct usher_serial_options *opt,
+                                                struct usher_serial_answer *ret);
+
+/**
+ * Go on behind @highest: the stock up to there is dropped, the highest is raised if need be, the
+ * scope gets another epoch.  USHER_OK; USHER_SAME: it is that far already; USHER_FULL: the width
+ * has no room.
+ */
+USHER_API enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule,
+                                                   int64_t highest,
+                                                   const struct usher_serial_options *opt,
+                                                   struct usher_serial_answer *ret);
+
+/**
+ * Take @serial apart.  USHER_OK: number_made, text_value, prefix, date, suffix, check_digit;
+ * USHER_INVALID: it is none of this rule, or its check digit is wrong.
+ */
+USHER_API enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule,
+                                               const char *serial,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_serial_answer *ret);
+
+/**
+ * Hold the lowest number there is for @owner (NULL: nobody in particular) for opt->lease_ms (not
+ * given: the rule's; USHER_NONE: until it is confirmed, returned or spoilt: no clock decides).
+ * The same owner gets the number it holds (USHER_SAME).  USHER_OK: serial, token, until_ms;
+ * USHER_EMPTY: the highest is reached.
+ * Takes opt->lease_ms.
+ */
+USHER_API enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule,
+                                                 const char *owner,
+                                                 const struct usher_serial_options *opt,
+                                                 struct usher_serial_answer *ret);
+
+/**
+ * The number is used.  @serial is as it was reserved, whatever has become of prefix, suffix, date
+ * and width since.  USHER_OK; USHER_SAME: it was done before under @token; USHER_STALE: @token is
+ * not the hold of @serial (any more), and nothing is changed; usher_serial_show() says what is;
+ * USHER_INVALID: no such serial is known; USHER_LOST: the store has lost that it gave it out under
+ * @token, and somebody else has it.
+ *
+ * If nobody has it, whoever shows the token of a hold that the store has lost settles it still; it
+ * does not go out again then, nor when it is returned.  The numbers before it that are lost as
+ * well become `lost`, as do those that an authority has granted beyond what the store knows: they
+ * stand in usher_serial_holds() until somebody settles them, by a token of his own that was lost
+ * or by the one that is shown there (opt->n of them at once).
+ * Takes opt->n.
+ */
+USHER_API enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule,
+                                                 const char *serial, uint64_t token,
+                                                 const struct usher_serial_options *opt,
+                                                 struct usher_serial_answer *ret);
+
+/** The number is not needed and goes out again.  Statuses as usher_serial_confirm(). */
+USHER_API enum usher_status usher_serial_return(struct usher_engine *e, const char *rule,
+                                                const char *serial, uint64_t token,
+                                                const struct usher_serial_options *opt,
+                                                struct usher_serial_answer *ret);
+
+/**
+ * The number is spoilt.  Statuses as usher_serial_confirm().
+ * Takes opt->n.
+ */
+USHER_API enum usher_status usher_serial_void(struct usher_engine *e, const char *rule,
+                                              const char *serial, uint64_t token,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_serial_answer *ret);
+
+/**
+ * How @serial stands, as a row; NULL: the rule.  Writes nothing.  USHER_OK; USHER_MISSING;
+ * USHER_INVALID: it is none of this rule, or its check digit is wrong.  One that is not printed as
+ * the rule prints now is known while its number is held or it is remembered how its last hold
+ * ended; it is looked for among the 1,000 numbers longest held and the 1,000 ends of the latest
+ * holds.
+ */
+USHER_API enum usher_status usher_serial_show(struct usher_engine *e, const char *rule,
+                                              const char *serial,
+                                              const struct usher_serial_options *opt,
+                                              struct usher_reply **ret);
+
+/**
+ * Delete @rule.  Its counters stay: made again under its name, it goes on behind them (with
+ * another base, step, radix or format, that old and new serials differ is up to whoever makes it).
+ * USHER_OK; USHER_SAME: not there; USHER_REFUSED while numbers are held or returned.
+ */
+USHER_API enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
+                                                const struct usher_serial_options *opt,
+                                                struct usher_serial_answer *ret);
+
+/**
+ * Numbers held as rows, the oldest first (by opt->owner, or all, and behind them those returned,
+ * whose hold is over and has not been written yet before the others, which come the lowest first;
+ * and those lost), opt->n (not given: 100) at most.  USHER_OK.  O(rows), and holds that are over.
+ * Takes opt->owner, opt->n.
+ */
+USHER_API enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_reply **ret);
+
+/**
+ * Apply what is due now.  Never needed for correctness.  While the answer has more, ask again.
+ * USHER_OK: count; USHER_SAME.
+ * Takes opt->n.
+ */
+USHER_API enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_serial_answer *ret);
+
+/**
+ * For authorities: numbers behind @from up to @to are the store's to give out.  USHER_OK,
+ * USHER_SAME, USHER_REFUSED.
+ * Takes opt->period.
+ */
+USHER_API enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule,
+                                               int64_t from, int64_t to,
+                                               const struct usher_serial_options *opt,
+                                               struct usher_serial_answer *ret);
+
+/* What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts of all but
+ * the answer are the reply's and live as long.  False, and *@ret is not written: NULL, another
+ * noun's, no such row, or a size that is not set.  O(members * values). */
+USHER_API bool usher_serial_answer_of(const struct usher_reply *reply, struct usher_serial_answer *ret);
+USHER_API bool usher_serial_settings_of(const struct usher_reply *reply, struct usher_serial_settings *ret);
+USHER_API bool usher_serial_statistics_of(const struct usher_reply *reply, struct usher_serial_statistics *ret);
+USHER_API bool usher_serial_row_of(const struct usher_reply *reply, size_t i, struct usher_serial_row *ret);
+/* clang-format on */
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,7 @@
 #define USHER_STORE_H
 
 #include <usher/history.h>
+#include <usher/operation.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -328,7 +329,7 @@ struct usher_record_store_ops {
      * the transaction is committed.  visits(): as that of a store; other threads may be in a
      * transaction meanwhile. */
     enum usher_status (*visit)(struct usher_txn *txn, const struct usher_scope *scope,
-                               const struct usher_queue_row *visit);
+                               const struct usher_queue_result_row *visit);
     enum usher_status (*visits)(struct usher_record_store *s,
                                 const struct usher_history_query *query, int64_t deadline_ms,
                                 usher_history_fn *fn, void *payload, char message[192]);

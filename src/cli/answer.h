@@ -7,7 +7,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "cli/json.h"
 

@@ -30,7 +30,7 @@ static void key_segment(struct json *j, const struct usher_id_result *a)
     usher__json_int(j, "step", a->step);
 }
 
-static void settings_json(struct json *j, const struct usher_id_settings *s)
+static void settings_json(struct json *j, const struct usher_id_result_settings *s)
 {
     usher__json_int(j, "start", s->start);
     usher__json_int(j, "by", s->by);
@@ -44,7 +44,7 @@ static void settings_json(struct json *j, const struct usher_id_settings *s)
         usher__json_text(j, "why", usher_id_why_word(s->why));
 }
 
-static void row_json(struct json *j, const struct usher_id_row *r)
+static void row_json(struct json *j, const struct usher_id_result_row *r)
 {
     usher__json_int(j, "start", r->start);
     usher__json_int(j, "by", r->by);
@@ -132,7 +132,7 @@ void usher__answer_id_plain(FILE *out, const struct usher_operation *command,
                             const struct usher_result *reply)
 {
     const struct usher_id_result *a = &reply->of.id;
-    const struct usher_id_settings *s = &a->of.settings;
+    const struct usher_id_result_settings *s = &a->of.settings;
 
     if (reply->status == USHER_MISSING) {
         fputs(": there is no dispenser ", out);

@@ -59,7 +59,7 @@ static void key_next(struct json *j, int64_t value)
     fputs("null", j->out);
 }
 
-static void row(struct json *j, const struct usher_number_row *r)
+static void row(struct json *j, const struct usher_number_result_row *r)
 {
     usher__json_name(j, "number", &r->number);
     key_state(j, r->state);
@@ -120,7 +120,7 @@ static void list(struct json *j, const struct usher_number_result *n)
     usher__json_name(j, "next", &next);
 }
 
-static void stats(struct json *j, const struct usher_number_statistics *s)
+static void stats(struct json *j, const struct usher_number_result_statistics *s)
 {
     usher__json_int(j, "total", s->total);
     usher__json_int(j, "idle_up", s->idle_up);
@@ -134,7 +134,7 @@ static void stats(struct json *j, const struct usher_number_statistics *s)
     usher__json_int(j, "capped", s->capped);
 }
 
-static void settings(struct json *j, const struct usher_number_settings *s)
+static void settings(struct json *j, const struct usher_number_result_settings *s)
 {
     usher__json_text(j, "order", usher_number_order_word((enum usher_number_order)s->order));
     usher__json_int(j, "lease", s->lease_ms);

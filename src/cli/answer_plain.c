@@ -52,7 +52,7 @@ static void next(FILE *out, const char *before, int64_t ms)
         fprintf(out, "%s%s", before, usher__time_text(text, ms));
 }
 
-static void row(FILE *out, const struct usher_number_row *r)
+static void row(FILE *out, const struct usher_number_result_row *r)
 {
     name(out, "", &r->number);
     fprintf(out, " %s", usher_number_state_word(r->state));
@@ -109,8 +109,8 @@ static void number(FILE *out, const struct usher_operation *command,
                    const struct usher_result *reply)
 {
     const struct usher_number_result *n = &reply->of.number;
-    const struct usher_number_statistics *s = &n->of.stats;
-    const struct usher_number_settings *set = &n->of.settings;
+    const struct usher_number_result_statistics *s = &n->of.stats;
+    const struct usher_number_result_settings *set = &n->of.settings;
     bool there = reply->status != USHER_MISSING;
     struct usher_text after = { n->number, n->number_size };
 

@@ -49,7 +49,8 @@ static void key_token(struct json *j, uint64_t token)
 }
 
 static void array(struct json *j, const char *key, const struct usher_result *reply,
-                  void (*row)(struct json *j, uint64_t epoch, const struct usher_queue_row *r))
+                  void (*row)(struct json *j, uint64_t epoch,
+                              const struct usher_queue_result_row *r))
 {
     const struct usher_queue_result *q = &reply->of.queue;
 
@@ -65,7 +66,7 @@ static void array(struct json *j, const char *key, const struct usher_result *re
     j->comma = true;
 }
 
-static void row_matched(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
+static void row_matched(struct json *j, uint64_t epoch, const struct usher_queue_result_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_name(j, "agent", &r->agent);
@@ -75,7 +76,7 @@ static void row_matched(struct json *j, uint64_t epoch, const struct usher_queue
     key_token(j, r->token);
 }
 
-static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
+static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_result_row *r)
 {
     key_room(j, epoch, r->login, r->no);
     key_name(j, "user", &r->user);
@@ -89,7 +90,7 @@ static void row_room(struct json *j, uint64_t epoch, const struct usher_queue_ro
     key_token(j, r->token);
 }
 
-static void row_user(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
+static void row_user(struct json *j, uint64_t epoch, const struct usher_queue_result_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_text(j, "state",
@@ -106,7 +107,7 @@ static void row_user(struct json *j, uint64_t epoch, const struct usher_queue_ro
         key_token(j, r->token);
 }
 
-static void row_agent(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
+static void row_agent(struct json *j, uint64_t epoch, const struct usher_queue_result_row *r)
 {
     (void)epoch;
     usher__json_name(j, "agent", &r->agent);
@@ -123,7 +124,7 @@ static void row_agent(struct json *j, uint64_t epoch, const struct usher_queue_r
     usher__json_int(j, "logged_in", r->since_ms);
 }
 
-static void row_visit(struct json *j, uint64_t epoch, const struct usher_queue_row *r)
+static void row_visit(struct json *j, uint64_t epoch, const struct usher_queue_result_row *r)
 {
     usher__json_name(j, "user", &r->user);
     usher__json_name(j, "lane", &r->lane);
@@ -220,7 +221,7 @@ static void key_share(struct json *j, const char *key, int64_t share)
     fprintf(j->out, "%" PRId64 ".%04" PRId64, share / 10000, share % 10000);
 }
 
-static void stats(struct json *j, const struct usher_queue_statistics *s)
+static void stats(struct json *j, const struct usher_queue_result_statistics *s)
 {
     usher__json_int(j, "waiting", s->waiting);
     usher__json_int(j, "seated", s->seated);
@@ -244,7 +245,7 @@ static void stats(struct json *j, const struct usher_queue_statistics *s)
     usher__json_int(j, "visits", s->visits);
 }
 
-static void settings(struct json *j, const struct usher_queue_settings *s)
+static void settings(struct json *j, const struct usher_queue_result_settings *s)
 {
     usher__json_int(j, "ttl", s->ttl_ms);
     usher__json_text(j, "trigger", usher_queue_trigger_word((enum usher_queue_trigger)s->trigger));
@@ -407,7 +408,7 @@ static void plain_place(FILE *out, const struct usher_operation *command,
 }
 
 static void plain_row(FILE *out, const struct usher_operation *command, uint64_t epoch,
-                      const struct usher_queue_row *r)
+                      const struct usher_queue_result_row *r)
 {
     switch (command->verb) {
     case USHER_QUEUE_ROOM:
@@ -444,7 +445,7 @@ static void plain_row(FILE *out, const struct usher_operation *command, uint64_t
     }
 }
 
-static void plain_stats(FILE *out, const struct usher_queue_statistics *s)
+static void plain_stats(FILE *out, const struct usher_queue_result_statistics *s)
 {
     fprintf(out,
             ": %" PRId64 " wait (longest %" PRId64 " s), %" PRId64 " offered, %" PRId64
@@ -459,7 +460,7 @@ static void plain_stats(FILE *out, const struct usher_queue_statistics *s)
                 s->service_level % 100);
 }
 
-static void plain_settings(FILE *out, const struct usher_queue_settings *s)
+static void plain_settings(FILE *out, const struct usher_queue_result_settings *s)
 {
     fprintf(out,
             ": ttl=%" PRId64 " trigger=%s strategy=%s offer=%" PRId64 " wrapup=%" PRId64

@@ -66,8 +66,9 @@ static bool same_text(const struct usher_text *a, const struct usher_text *b)
 }
 
 /* The value of all members for @name, set after @version; NULL: there is none. */
-static const struct usher_room_row *later_of_all(const struct usher_room_result *r,
-                                                 const struct usher_text *name, uint64_t version)
+static const struct usher_room_result_row *later_of_all(const struct usher_room_result *r,
+                                                        const struct usher_text *name,
+                                                        uint64_t version)
 {
     for (size_t i = 0; i < r->n_rows; i++)
         if (r->rows[i].kind == USHER_ROOM_ROW_ALL && same_text(&r->rows[i].id, name) &&
@@ -78,7 +79,7 @@ static const struct usher_room_row *later_of_all(const struct usher_room_result 
 
 /* What counts for a member: of its own fields and those of all, what was set last. */
 static void effective(struct json *j, const struct usher_room_result *r,
-                      const struct usher_room_row *member)
+                      const struct usher_room_result_row *member)
 {
     struct usher_fields f = fields_of(&member->value);
     struct json inner = { j->out, false };
@@ -88,7 +89,7 @@ static void effective(struct json *j, const struct usher_room_result *r,
     usher__json_key(j, "fields");
     putc('{', j->out);
     while (member->value.size != 0 && usher_fields_next(&f, &name, &value, &version)) {
-        const struct usher_room_row *all = later_of_all(r, &name, version);
+        const struct usher_room_result_row *all = later_of_all(r, &name, version);
 
         data_pair(&inner, &name, all != NULL ? &all->value : &value);
     }
@@ -292,7 +293,7 @@ static void key_value(struct json *j, const struct usher_operation *command,
         fputs("null", j->out);
 }
 
-static void settings(struct json *j, const struct usher_room_settings *s)
+static void settings(struct json *j, const struct usher_room_result_settings *s)
 {
     usher__json_int(j, "capacity", s->capacity);
     usher__json_int(j, "linger", s->linger_ms);
@@ -438,7 +439,7 @@ static void fields_plain(FILE *out, const struct usher_text *data)
     }
 }
 
-static void row_plain(FILE *out, const struct usher_room_row *row)
+static void row_plain(FILE *out, const struct usher_room_result_row *row)
 {
     switch (row->kind) {
     case USHER_ROOM_ROW_FIELD:
@@ -469,7 +470,7 @@ static void row_plain(FILE *out, const struct usher_room_row *row)
 }
 
 static void notice_plain(FILE *out, const struct usher_operation *command,
-                         const struct usher_result *reply, const struct usher_room_row *row)
+                         const struct usher_result *reply, const struct usher_room_result_row *row)
 {
     struct usher_notice n;
 
@@ -485,7 +486,7 @@ void usher__answer_room_plain(FILE *out, const struct usher_operation *command,
                               const struct usher_result *reply)
 {
     const struct usher_room_result *r = &reply->of.room;
-    const struct usher_room_settings *s = &r->settings;
+    const struct usher_room_result_settings *s = &r->settings;
     struct usher_text name = { r->name, r->name_size };
 
     if (reply->message[0] != '\0')

@@ -159,7 +159,7 @@ static void json_holds(struct json *j, const struct usher_result *reply)
     usher__json_key(j, "holds");
     putc('[', j->out);
     for (size_t i = 0; i < n->n_rows; i++) {
-        const struct usher_serial_row *r = &n->rows[i];
+        const struct usher_serial_result_row *r = &n->rows[i];
         struct usher_text serial = serial_at(reply, at, text);
 
         at += (uint64_t)r->n;

@@ -12,7 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #define CLI_STORE_DEFAULT "sqlite:usher.db"
 #define CLI_MESSAGE_MAX 512

@@ -666,7 +666,7 @@ static bool prepare(struct queue_replay *r, uint64_t *ret_version)
     if (usher__answer_failed(reply.status))
         return fail(r, reply.status, reply.message);
     if (reply.status == USHER_OK) {
-        const struct usher_queue_statistics *s = &reply.of.queue.of.stats;
+        const struct usher_queue_result_statistics *s = &reply.of.queue.of.stats;
 
         if (s->agents + s->waiting + s->away + s->offered + s->seated > 0) {
             (void)snprintf(r->message, CLI_MESSAGE_MAX,

@@ -184,7 +184,7 @@ bool usher__replay_ids(struct cli *cli, const struct calls *calls, const char *s
 
 static bool ticket_given(struct giving *g, const struct usher_result *reply)
 {
-    const struct usher_serial_row *row = reply->of.serial.rows;
+    const struct usher_serial_result_row *row = reply->of.serial.rows;
     struct replay_tickets *t = g->tickets;
     char should[64];
     int64_t local, day;

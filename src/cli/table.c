@@ -172,7 +172,8 @@ static void cell(struct table *t, const struct usher_result *r, const struct ush
                  const char *row, uint64_t serial, int64_t now_ms)
 {
     const struct usher_field_about *about = usher_about_field(f->code);
-    const struct usher_queue_row *q = (const struct usher_queue_row *)(const void *)row;
+    const struct usher_queue_result_row *q =
+        (const struct usher_queue_result_row *)(const void *)row;
     const char *at = row + f->offset;
     char name[USHER_QUEUE_ROOM_MAX], printed[USHER_SERIAL_TEXT_MAX + 1];
     struct usher_text text;

@@ -270,11 +270,16 @@ static void poll_one(struct watching *w, struct followed *f)
     bool more = true;
 
     while (more && (!w->has_max || w->left > 0)) {
+        struct usher_operation changes;
         struct usher_result reply;
 
-        memset(&reply, 0, sizeof reply);
-        (void)usher_room_changes(w->cli->engine, f->room, f->begun ? f->version : 0,
-                                 f->begun ? PAGE : 1, &reply);
+        memset(&changes, 0, sizeof changes);
+        changes.verb = USHER_ROOM_CHANGES;
+        changes.scope = (struct usher_text){ f->room, strlen(f->room) };
+        changes.given = USHER_GIVEN_ROOM_SINCE | USHER_GIVEN_ROOM_MAX;
+        changes.arg.room.since = f->begun ? (int64_t)f->version : 0;
+        changes.arg.room.max = f->begun ? PAGE : 1;
+        usher__run_batch(w->cli->engine, &changes, &reply, 1);
         more = follow(w, f, &reply);
         usher_result_done(&reply);
     }

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 struct usher__move {
     uint8_t to;     /* a state */

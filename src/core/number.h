@@ -9,7 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 enum usher__number_event {
 #define E(name, code, word, text) USHER__NUMBER_##name = code,

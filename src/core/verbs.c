@@ -45,7 +45,7 @@ const char *const usher__user_state_words[] = {
 #define ARGS(f) arg.number.f
 #define REPLY(f) of.number.f
 #define REPLY_TYPE struct usher_number_result
-#define ROW_TYPE struct usher_number_row
+#define ROW_TYPE struct usher_number_result_row
 #define GIVEN(x) USHER_GIVEN_##x
 #define VERB_CODE(x) USHER_NUMBER_##x
 #define FIELD(x) USHER_FIELD_##x
@@ -62,7 +62,7 @@ const char *const usher__user_state_words[] = {
 #define ARGS(f) arg.id.f
 #define REPLY(f) of.id.f
 #define REPLY_TYPE struct usher_id_result
-#define ROW_TYPE struct usher_id_row
+#define ROW_TYPE struct usher_id_result_row
 #define GIVEN(x) USHER_GIVEN_ID_##x
 #define VERB_CODE(x) USHER_ID_##x
 #define FIELD(x) USHER_FIELD_##x
@@ -77,7 +77,7 @@ const char *const usher__user_state_words[] = {
 #define ARGS(f) arg.room.f
 #define REPLY(f) of.room.f
 #define REPLY_TYPE struct usher_room_result
-#define ROW_TYPE struct usher_room_row
+#define ROW_TYPE struct usher_room_result_row
 #define GIVEN(x) USHER_GIVEN_ROOM_##x
 #define VERB_CODE(x) USHER_ROOM_##x
 #define FIELD(x) USHER_FIELD_##x
@@ -92,7 +92,7 @@ const char *const usher__user_state_words[] = {
 #define ARGS(f) arg.serial.f
 #define REPLY(f) of.serial.f
 #define REPLY_TYPE struct usher_serial_result
-#define ROW_TYPE struct usher_serial_row
+#define ROW_TYPE struct usher_serial_result_row
 #define GIVEN(x) USHER_GIVEN_SERIAL_##x
 #define VERB_CODE(x) USHER_SERIAL_##x
 #define FIELD(x) USHER_FIELD_##x
@@ -107,7 +107,7 @@ const char *const usher__user_state_words[] = {
 #define ARGS(f) arg.queue.f
 #define REPLY(f) of.queue.f
 #define REPLY_TYPE struct usher_queue_result
-#define ROW_TYPE struct usher_queue_row
+#define ROW_TYPE struct usher_queue_result_row
 #define GIVEN(x) USHER_GIVEN_QUEUE_##x
 #define VERB_CODE(x) USHER_QUEUE_##x
 #define FIELD(x) USHER_FIELD_##x
@@ -344,4 +344,11 @@ const char *usher_queue_strategy_word(enum usher_queue_strategy strategy)
 const char *usher_queue_requeue_word(enum usher_queue_requeue requeue)
 {
     return (unsigned)requeue <= USHER_QUEUE_REQUEUE_DROP ? usher__requeue_words[requeue] : "?";
+}
+
+static const char *const id_why_words[] = { "none", "back", "class" };
+
+const char *usher_id_why_word(enum usher_id_why why)
+{
+    return WORD(id_why_words, why);
 }

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 enum usher__arg_type {
     USHER__ARG_NAME,

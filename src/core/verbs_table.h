@@ -5,7 +5,7 @@
  *   NOUN        NUMBER       NOUN_DEF    "number_verbs.def"
  *   THE(x)      number_##x   prefix of what is made here
  *   ARGS(f)     arg.number.f, REPLY(f) of.number.f: in struct usher_operation and usher_result
- *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_row
+ *   REPLY_TYPE  struct usher_number_result, ROW_TYPE struct usher_number_result_row
  *   GIVEN(x)    USHER_GIVEN_##x
  *   SHARED      arguments whose field another one has, too
  *   FIELD(x)    USHER_FIELD_##x, 0 of a noun that nobody sees

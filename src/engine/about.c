@@ -2,7 +2,7 @@
 /* What fields, verbs and words there are: the tables of the core as a program may ask for them. */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
 #ifndef USHER_ENGINE_CHECK_H
 #define USHER_ENGINE_CHECK_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* USHER_OK, or USHER_INVALID with the argument and what is wrong with it in
  * reply->message.  A given argument that the verb does not take is wrong, too.

@@ -566,7 +566,7 @@ static void see_form(struct gather *g, const struct usher_operation *op,
 }
 
 static void see_notice(struct gather *g, const struct usher_operation *op,
-                       const struct usher_result *r, const struct usher_room_row *row)
+                       const struct usher_result *r, const struct usher_room_result_row *row)
 {
     struct usher_notice n;
 
@@ -653,7 +653,8 @@ static void row(struct gather *g, const struct usher_operation *op, const struct
     usher__seen_begin(&seen, noun, op->verb, true);
     while ((f = usher__seen_next(&seen)) != NULL) {
         if (f->type == USHER__FIELD_ROOM) {
-            const struct usher_queue_row *q = (const struct usher_queue_row *)(const void *)base;
+            const struct usher_queue_result_row *q =
+                (const struct usher_queue_result_row *)(const void *)base;
 
             see_room_of(g, q->epoch != 0 ? q->epoch : r->epoch, q->login, q->no);
         } else if (f->type == USHER__FIELD_SERIAL) {
@@ -666,7 +667,7 @@ static void row(struct gather *g, const struct usher_operation *op, const struct
         }
     }
     if (op->verb == USHER_ROOM_CHANGES)
-        see_notice(g, op, r, (const struct usher_room_row *)(const void *)base);
+        see_notice(g, op, r, (const struct usher_room_result_row *)(const void *)base);
 }
 
 /* Rows as a program sees them: the rows of a result, but of serials that were taken one each. */
@@ -700,9 +701,9 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
     if (op->verb == USHER_SERIAL_TAKE) {
         size_t k = 0;
 
-        for (const struct usher_serial_row *s = r->of.serial.rows; k < n; s++)
+        for (const struct usher_serial_result_row *s = r->of.serial.rows; k < n; s++)
             for (int64_t i = 0; i < s->n && k < n; i++, k++) {
-                struct usher_serial_row one = *s;
+                struct usher_serial_result_row one = *s;
 
                 one.first += i;
                 row_at[k] = g->n;
@@ -720,6 +721,20 @@ static void rows(struct gather *g, const struct usher_operation *op, const struc
     row_at[n] = g->n;
 }
 
+static const char not_kept[] = "out of memory for the answer: it may have been applied";
+
+/* What a reply begins with. */
+static void leave_head(const struct usher_result *r, struct usher_reply *to)
+{
+    to->status = r->status;
+    to->epoch = r->epoch;
+    to->version = r->version;
+    to->due_ms = r->due_ms;
+    to->repeated = r->repeated;
+    to->replicas = r->replicas;
+    to->more = r->status < USHER_INVALID && more_of(r);
+}
+
 /* What was answered, as the reply @head.  It has no memory for more than that it was done: then it
  * is not known what the answer is. */
 static void leave(const struct usher_operation *op, const struct usher_result *r, struct head *head)
@@ -731,13 +746,7 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
     struct gather g;
     bool kept = false;
 
-    to->status = r->status;
-    to->epoch = r->epoch;
-    to->version = r->version;
-    to->due_ms = r->due_ms;
-    to->repeated = r->repeated;
-    to->replicas = r->replicas;
-    to->more = r->status < USHER_INVALID && more_of(r);
+    leave_head(r, to);
     gather_begin(&g, alloc);
     if (n == 0 || row_at != NULL) {
         if (r->status < USHER_INVALID)
@@ -757,7 +766,7 @@ static void leave(const struct usher_operation *op, const struct usher_result *r
     to->n = 0;
     if (to->status < USHER_INVALID) {
         to->status = USHER_UNKNOWN;
-        to->message = "out of memory for the answer: it may have been applied";
+        to->message = not_kept;
     } else { /* says enough but for the details */
         to->message = usher_status_text(to->status);
     }
@@ -863,6 +872,56 @@ static enum usher_status slice(struct usher_engine *e, const struct slice *s,
             worst = USHER_UNKNOWN;
     }
     return worst == USHER_INVALID ? USHER_OK : worst;
+}
+
+/* @op was answered with @r, of which @told hears. */
+static void tell(const struct usher_operation *op, const struct usher_result *r,
+                 const struct usher_allocator *alloc, usher__told_fn *told, void *payload)
+{
+    struct usher_reply reply = { .verb = (uint32_t)op->verb, .message = r->message };
+    struct gather g;
+    size_t row_at[2] = { 0, 0 };
+
+    leave_head(r, &reply);
+    gather_begin(&g, alloc);
+    if (r->status < USHER_INVALID) {
+        answer(&g, op, r);
+        row_at[0] = row_at[1] = g.n;
+        if (rows_of(op, r) == 1)
+            rows(&g, op, r, row_at, 1);
+    }
+    if (g.nomem) {
+        reply.status = USHER_UNKNOWN;
+        reply.message = not_kept;
+        g.n = row_at[0] = row_at[1] = 0;
+    }
+    for (size_t i = 0; i < g.n; i++)
+        if (g.values[i].text != NULL)
+            g.values[i].text = g.bytes + g.values[i].number;
+    told(payload, &reply, g.values, row_at[0], g.values + row_at[0], row_at[1] - row_at[0]);
+    gather_end(&g);
+}
+
+enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
+                                  int64_t timeout_ms, usher__told_fn *told, void *payload)
+{
+    struct usher_reply *none;
+    struct usher_operation op;
+    struct usher_result r;
+    char epoch[EPOCH_SIZE];
+    enum usher_status status = call_fault(command, 1, timeout_ms, &none);
+
+    if (status != USHER_OK)
+        return status;
+    usher__result_init(&r, (enum usher_noun)(command->verb >> 8), e->opt.alloc);
+    if (enter(command, &op, epoch, &r) == USHER_OK) {
+        status = usher__engine_operate(e, &op, &r, 1, timeout_ms != 0 ? timeout_ms : e->timeout_ms);
+        if (status == USHER_INVALID)
+            return status; /* the engine itself: the result is not touched */
+    }
+    tell(&op, &r, e->opt.alloc, told, payload);
+    usher_result_done(&r);
+    return USHER_OK;
 }
 
 static int64_t left_ms(int64_t until_ms)

@@ -33,4 +33,16 @@ struct usher__entry {
 void usher__door_execute(struct usher_engine *e, const struct usher__entry *entries, size_t n,
                          int64_t timeout_ms);
 
+/* What a call hears: the head of a reply, the values of its answer and, if it has one row only,
+ * those of that; all are gone when it returns. */
+typedef void usher__told_fn(void *payload, const struct usher_reply *reply,
+                            const struct usher_value *values, size_t n,
+                            const struct usher_value *row, size_t n_row);
+
+/* Execute one command and tell @told of the answer; nothing is allocated for it but what is large.
+ * USHER_OK: it was told; USHER_INVALID: the call itself, as usher_message() says.  @e is checked by
+ * the caller. */
+enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
+                                  int64_t timeout_ms, usher__told_fn *told, void *payload);
+
 #endif

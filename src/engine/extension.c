@@ -208,62 +208,50 @@ enum usher_status usher_extension_set(struct usher_extension *x, const char *roo
                                       const char *field, const struct usher_text *value,
                                       const struct usher_text *expected)
 {
+    struct usher_room_options opt = USHER_ROOM_OPTIONS_INIT;
     char full[USHER_NAME_MAX + 1];
 
     if (!full_name(x, field, "field", full))
         return USHER_INVALID;
-    return usher_room_set(x->e, room, full, value, expected);
+    if (expected != NULL)
+        opt.expected = *expected;
+    return usher_room_set(x->e, room, full, value, &opt, NULL);
 }
 
 enum usher_status usher_extension_unset(struct usher_extension *x, const char *room,
                                         const char *field)
 {
     char full[USHER_NAME_MAX + 1];
-    struct usher_operation c;
-    struct usher_result reply;
-    enum usher_status status;
 
     if (!full_name(x, field, "field", full))
         return USHER_INVALID;
-    memset(&c, 0, sizeof c);
-    c.verb = USHER_ROOM_UNSET;
-    c.scope = (struct usher_text){ room, room != NULL ? strlen(room) : 0 };
-    c.arg.room.field = (struct usher_text){ full, strlen(full) };
-    status = usher_operate(x->e, &c, &reply, 1);
-    if (status == USHER_INVALID)
-        return status; /* the engine itself: the reply was not touched */
-    status = reply.status;
-    if (!USHER_IS_DONE(status))
-        usher__message_set("room unset: %s",
-                           reply.message[0] != '\0' ? reply.message : usher_status_text(status));
-    usher_result_done(&reply);
-    return status;
+    return usher_room_unset(x->e, room, full, NULL, NULL);
 }
 
 enum usher_status usher_extension_get(struct usher_extension *x, const char *room,
-                                      const char *field, struct usher_result *ret_reply)
+                                      const char *field, struct usher_reply **ret_reply)
 {
     char full[USHER_NAME_MAX + 1];
 
-    if (!full_name(x, field, "field", full)) {
-        if (ret_reply != NULL) {
-            usher__result_init(ret_reply, USHER_ROOM, usher__allocator(NULL));
-            ret_reply->status = USHER_INVALID;
-        }
+    if (ret_reply != NULL)
+        *ret_reply = NULL;
+    if (!full_name(x, field, "field", full))
         return USHER_INVALID;
-    }
-    return usher_room_get(x->e, room, full, ret_reply);
+    return usher_room_get(x->e, room, full, NULL, ret_reply);
 }
 
 enum usher_status usher_extension_share(struct usher_extension *x, const char *room,
                                         const char *member, const char *object,
                                         const struct usher_text *fields)
 {
+    struct usher_room_options opt = USHER_ROOM_OPTIONS_INIT;
     char full[USHER_NAME_MAX + 1];
 
     if (!full_name(x, object, "object", full))
         return USHER_INVALID;
-    return usher_room_share(x->e, room, member, full, fields);
+    if (fields != NULL)
+        opt.fields = *fields;
+    return usher_room_share(x->e, room, member, full, &opt, NULL);
 }
 
 enum usher_status usher_extension_unshare(struct usher_extension *x, const char *room,
@@ -273,5 +261,5 @@ enum usher_status usher_extension_unshare(struct usher_extension *x, const char 
 
     if (!full_name(x, object, "object", full))
         return USHER_INVALID;
-    return usher_room_unshare(x->e, room, full);
+    return usher_room_unshare(x->e, room, full, NULL, NULL);
 }

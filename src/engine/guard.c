@@ -122,7 +122,7 @@ static enum usher_status write(struct usher_txn *txn, struct usher_scope *scope,
 }
 
 static enum usher_status visit(struct usher_txn *txn, const struct usher_scope *scope,
-                               const struct usher_queue_row *row)
+                               const struct usher_queue_result_row *row)
 {
     const struct usher__guard *g = guard_of(txn);
 

@@ -492,7 +492,8 @@ struct reading {
     bool more;
 };
 
-static enum usher_status add(void *payload, const struct usher_queue_row *visit, int64_t place)
+static enum usher_status add(void *payload, const struct usher_queue_result_row *visit,
+                             int64_t place)
 {
     struct reading *r = payload;
 

@@ -194,7 +194,7 @@ static enum usher_status restore(ask *a)
 }
 
 /* How the dispenser stands.  MISSING: there is none, or none that is managed. */
-static enum usher_status look(ask *a, struct usher_id_row *ret_row, uint64_t *ret_epoch)
+static enum usher_status look(ask *a, struct usher_id_result_row *ret_row, uint64_t *ret_epoch)
 {
     struct usher_operation c = usher__ask_another(a, USHER_ID_SHOW);
     struct usher_result reply;
@@ -218,7 +218,8 @@ static bool needs(const struct usher_result *reply)
     return reply->status == USHER_EMPTY;
 }
 
-static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_t epoch, int64_t n)
+static enum usher_status segment(ask *a, const struct usher_id_result_row *row, uint64_t epoch,
+                                 int64_t n)
 {
     struct usher_ids_authority of = { a->e->authority, a->name, row->start, row->by, row->limit };
     struct usher_operation c = usher__ask_another(a, USHER_ID_INSTALL);
@@ -260,7 +261,7 @@ static enum usher_status segment(ask *a, const struct usher_id_row *row, uint64_
 static enum usher_status raise(ask *a, const struct usher_operation *c, struct usher_result *reply)
 {
     int64_t n = (c->given & USHER_GIVEN_ID_N) != 0 ? c->arg.id.n : 1;
-    struct usher_id_row row;
+    struct usher_id_result_row row;
     uint64_t epoch;
     enum usher_status status = look(a, &row, &epoch);
 
@@ -277,7 +278,7 @@ static enum usher_status raise(ask *a, const struct usher_operation *c, struct u
  * to come from there. */
 static enum usher_status keep(ask *a, const struct usher_result *reply)
 {
-    const struct usher_id_settings *s = &reply->of.id.of.settings;
+    const struct usher_id_result_settings *s = &reply->of.id.of.settings;
     int64_t next = reply->of.id.next;
     unsigned char packed[USHER__FORM_MAX];
     struct usher_text data = { (const char *)packed, usher__id_form_pack(s, packed) };
@@ -322,7 +323,7 @@ static enum usher_status verify(ask *a)
     struct usher_authority_entry entry;
     struct usher_authority_range range;
     struct usher_authority_want want;
-    struct usher_id_row row;
+    struct usher_id_result_row row;
     bool behind;
     uint64_t epoch;
     enum usher_status status = look(a, &row, &epoch);
@@ -361,7 +362,7 @@ void usher__id_execute(ask *a, struct usher_result *reply)
     static const struct usher_text nothing = { "", 0 };
     struct usher_operation c = *a->command;
     struct usher_operation show = usher__ask_another(a, USHER_ID_SHOW);
-    struct usher_id_row row;
+    struct usher_id_result_row row;
     uint64_t epoch;
     bool managed = true;
     enum usher_status status = USHER_OK;

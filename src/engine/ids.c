@@ -20,7 +20,7 @@
  */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <errno.h>
 #include <inttypes.h>
@@ -731,13 +731,24 @@ enum usher_status usher_ids_stats(struct usher_ids *ids, struct usher_ids_statis
 
 static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_range *ret)
 {
+    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
+    struct usher_id_answer a = USHER_ID_ANSWER_INIT;
     char request[64];
     enum usher_status status;
 
     if (p->doubted != 0)
         n = p->doubted; /* it is asked for again: it may be kept for us */
     (void)snprintf(request, sizeof request, "ids-%016" PRIx64 "-%" PRIu64, p->nonce, p->turn);
-    status = usher_id_next(p->e, p->name, n, request, ret);
+    opt.request = request;
+    status = usher_id_next(p->e, p->name, n, &opt, &a);
+    if ((status == USHER_OK || status == USHER_FULL) && a.n != USHER_NONE) {
+        ret->first = a.first;
+        ret->n = a.n;
+        ret->by = a.by;
+        ret->token = a.token;
+        ret->epoch = a.epoch;
+        ret->version = a.version;
+    }
     p->doubted = status == USHER_UNKNOWN ? n : 0;
     if (status != USHER_UNKNOWN)
         p->turn++;
@@ -747,11 +758,11 @@ static enum usher_status ask_store(struct inner *p, int64_t n, struct usher_id_r
 /* Skip what we had: the store has lost it, or somebody made the dispenser anew. */
 static enum usher_status raise_store(struct inner *p, int64_t floor)
 {
-    struct usher_id_settings settings;
+    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
     enum usher_status status;
 
-    memset(&settings, 0, sizeof settings);
-    status = usher_id_set(p->e, p->name, USHER_GIVEN_ID_NEXT, &settings, floor);
+    opt.next = floor;
+    status = usher_id_set(p->e, p->name, NULL, &opt, NULL);
     /* refused: it is higher by now */
     return status == USHER_SAME || status == USHER_REFUSED ? USHER_OK : status;
 }
@@ -788,9 +799,12 @@ static enum usher_status store_reserve(void *payload, int64_t n, int64_t floor, 
 
 static void store_release(void *payload, const struct usher_id_range *range)
 {
+    struct usher_id_options opt = USHER_ID_OPTIONS_INIT;
     struct inner *p = payload;
 
-    (void)usher_id_return(p->e, p->name, range);
+    opt.epoch = range->epoch;
+    opt.token = range->token;
+    (void)usher_id_return(p->e, p->name, range->first, range->n, &opt, NULL);
 }
 
 /* ---- open and close --------------------------------------------------------------- */
@@ -967,7 +981,8 @@ enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
 {
     struct usher_ids *ids;
     struct inner *p;
-    struct usher_id_row row;
+    struct usher_id_row row = USHER_ID_ROW_INIT;
+    struct usher_reply *reply;
     enum usher_status status = usher__engine_check(e);
 
     if (status != USHER_OK)
@@ -985,8 +1000,10 @@ enum usher_status usher_ids_open(struct usher_engine *e, const char *name,
     p->manager.release = store_release;
     p->manager.payload = p;
     if (p->step == 0) {
-        status = usher_id_show(e, name, &row);
-        p->step = row.step;
+        status = usher_id_show(e, name, NULL, &reply);
+        if (usher_id_row_of(reply, 0, &row))
+            p->step = row.step;
+        usher_reply_done(reply);
     }
     if (status == USHER_OK)
         status = begin(ids, p);

@@ -5,7 +5,7 @@
 
 #include <stddef.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* @alloc, or the one that calls malloc when it is NULL. */
 const struct usher_allocator *usher__allocator(const struct usher_allocator *alloc);

@@ -7,6 +7,8 @@
 
 #include <usher/store.h>
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "core/verbs.h"
@@ -187,4 +189,14 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))
         flags |= USHER_OPERATION_REPEATABLE;
     return flags;
+}
+
+const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch, uint64_t login,
+                                  int64_t no)
+{
+    to[0] = '\0';
+    if (no != 0)
+        (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch,
+                       login, no);
+    return to;
 }

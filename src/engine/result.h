@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_RESULT_H
 #define USHER_ENGINE_RESULT_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* A fresh reply to a command of @noun (0: of none that is known): status OK, nothing said.
  * Whatever was there is overwritten. */

@@ -448,7 +448,7 @@ static int by_time(const void *a, const void *b)
 
 static enum usher_status add(struct usher_result *reply, const struct usher_rooms_row *from)
 {
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     memset(&row, 0, sizeof row);
     row.kind = USHER_ROOM_ROW_ROOM;

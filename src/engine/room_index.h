@@ -2,7 +2,7 @@
 #ifndef USHER_ENGINE_ROOM_INDEX_H
 #define USHER_ENGINE_ROOM_INDEX_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* Before @commands (rooms among them) are given to the store.  Where @replies says `invalid` or
  * worse of an `open`, that must not be.  What is left of old rooms of the names of those is erased,

@@ -3,7 +3,7 @@
 #ifndef USHER_ENGINE_SERIAL_H
 #define USHER_ENGINE_SERIAL_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* The store has answered `parse` with the rule: take the serial apart. */
 void usher__serial_parsed(const struct usher_operation *command, struct usher_result *reply);

@@ -351,7 +351,7 @@ static int64_t time_of(const ask *a)
 
 /* Of the number of @row: one that was returned in a period that is over keeps it, and its date. */
 static int64_t period_of(ask *a, const struct usher_serial_result *n,
-                         const struct usher_serial_row *row)
+                         const struct usher_serial_result_row *row)
 {
     struct usher_operation c = usher__ask_another(a, USHER_SERIAL_SHOW);
     int64_t period = n->period;

@@ -154,8 +154,8 @@ static struct usher__history_side *history_side_of(struct usher_history *h)
 }
 
 static enum usher_status h_put(struct usher_history *h, const struct usher_text *queue,
-                               uint64_t epoch, const struct usher_queue_row *visits, size_t n,
-                               int64_t deadline_ms, char message[192])
+                               uint64_t epoch, const struct usher_queue_result_row *visits,
+                               size_t n, int64_t deadline_ms, char message[192])
 {
     struct usher_history *own = history_side_of(h)->own;
     struct usher__inside here;

@@ -2,7 +2,7 @@
 /* The transition tables as text: for people, for pictures, and for the Redis script. */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <stdarg.h>
 #include <stdio.h>

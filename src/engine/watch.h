@@ -13,7 +13,7 @@
 #ifndef USHER_ENGINE_WATCH_H
 #define USHER_ENGINE_WATCH_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <pthread.h>
 #include <stdatomic.h>

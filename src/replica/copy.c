@@ -363,7 +363,7 @@ static bool own_set(const struct usher__copy *c, struct usher__thing *t,
 
 /* ---- rows ------------------------------------------------------------------------- */
 
-void usher__copy_row(const struct usher__thing *t, struct usher_room_row *ret_row)
+void usher__copy_row(const struct usher__thing *t, struct usher_room_result_row *ret_row)
 {
     memset(ret_row, 0, sizeof *ret_row);
     ret_row->kind = t->kind;
@@ -385,7 +385,7 @@ static bool is_name(const struct usher_text *text)
     return text->data != NULL && text->size >= 1 && text->size <= USHER_NAME_MAX;
 }
 
-enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_row *row)
+enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_result_row *row)
 {
     struct usher__thing *t, *holder = NULL;
 

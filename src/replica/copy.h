@@ -8,7 +8,7 @@
 #ifndef USHER_REPLICA_COPY_H
 #define USHER_REPLICA_COPY_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #define USHER__THING_KINDS (USHER_ROOM_ROW_SHARE + 1)
 
@@ -48,7 +48,7 @@ void usher__copy_clear(struct usher__copy *c);
 
 struct usher__thing *usher__copy_find(const struct usher__copy *c, unsigned kind, const char *id,
                                       size_t size);
-void usher__copy_row(const struct usher__thing *t, struct usher_room_row *ret_row);
+void usher__copy_row(const struct usher__thing *t, struct usher_room_result_row *ret_row);
 
 /*
  * Add a row of a snapshot to a partial copy, members in the order they joined.  USHER_OK;
@@ -56,7 +56,7 @@ void usher__copy_row(const struct usher__thing *t, struct usher_room_row *ret_ro
  * already, or belongs to a member that is not there; USHER_NOMEM.  But for USHER_OK nothing has
  * changed.
  */
-enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_row *row);
+enum usher_status usher__copy_add(struct usher__copy *c, const struct usher_room_result_row *row);
 /* All rows were added, and it is whole: roles find their holders.  False: one has none. */
 bool usher__copy_finish(struct usher__copy *c);
 
@@ -84,7 +84,7 @@ struct usher__sum {
 /* Add @row, and the fields in it, to @sum.  @c has the values of all that are in the room.
  * USHER_OK, USHER_INVALID: not a row. */
 enum usher_status usher__sum_row(struct usher__sum *sum, const struct usher__copy *c,
-                                 const struct usher_room_row *row);
+                                 const struct usher_room_result_row *row);
 void usher__sum_text(const struct usher__sum *sum, enum usher_room_state state, uint64_t version,
                      char ret_digest[33]);
 

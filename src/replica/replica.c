@@ -32,6 +32,7 @@
 
 #include "core/text.h"
 #include "engine/memory.h"
+#include "engine/result.h"
 #include "replica/copy.h"
 
 /* A notice kept until those before it are there; texts follow. */
@@ -514,7 +515,7 @@ static enum usher_replica_next page_more(struct usher_replica *r)
 }
 
 /* The notice that @row is. */
-static bool notice_of(const struct usher_replica *r, const struct usher_room_row *row,
+static bool notice_of(const struct usher_replica *r, const struct usher_room_result_row *row,
                       uint64_t epoch, struct usher_notice *ret)
 {
     struct usher_text name = { r->name, r->name_size };
@@ -589,7 +590,7 @@ static bool early_differs(const struct usher_replica *r, uint64_t version, uint6
 }
 
 /* One notice of an answer, which follows on version *@last: that and @ret_mark become its own. */
-static bool replay(struct usher_replica *r, const struct usher_room_row *row, uint64_t *last,
+static bool replay(struct usher_replica *r, const struct usher_room_result_row *row, uint64_t *last,
                    uint64_t *ret_mark)
 {
     struct usher_notice n;
@@ -625,7 +626,7 @@ static enum usher_replica_next answer_changes(struct usher_replica *r,
     return settled(r, r->copy.version != before);
 }
 
-enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
+enum usher_replica_next usher_replica_result(struct usher_replica *r, uint64_t ticket,
                                              const struct usher_result *reply)
 {
     bool replays = r->missing == USHER_REPLICA_REPLAY;
@@ -645,6 +646,58 @@ enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t t
         r->asked = false;
         return r->missing;
     }
+}
+
+static int64_t number_of(const struct usher_reply *reply, size_t row, uint32_t field)
+{
+    int64_t n = usher_reply_int(reply, row, field);
+
+    return n != USHER_NONE ? n : 0;
+}
+
+static struct usher_text text_of(const struct usher_reply *reply, size_t row, uint32_t field)
+{
+    struct usher_text text = { NULL, 0 };
+
+    text.data = usher_reply_text(reply, row, field, &text.size);
+    return text;
+}
+
+enum usher_replica_next usher_replica_answer(struct usher_replica *r, uint64_t ticket,
+                                             const struct usher_reply *reply)
+{
+    struct usher_result result;
+    struct usher_room_result *room = &result.of.room;
+    enum usher_status status = USHER_OK;
+    enum usher_replica_next next;
+
+    if (reply == NULL || reply->verb >> 8 != USHER_ROOM)
+        return USHER_REPLICA_IGNORE;
+    usher__result_init(&result, USHER_ROOM, r->alloc);
+    result.epoch = reply->epoch;
+    result.version = reply->version;
+    room->more = reply->more;
+    room->state = (enum usher_room_state)number_of(reply, USHER_ANSWER, USHER_FIELD_STATE);
+    room->since = (uint64_t)number_of(reply, USHER_ANSWER, USHER_FIELD_SINCE_VERSION);
+    room->mark = (uint64_t)number_of(reply, USHER_ANSWER, USHER_FIELD_MARK);
+    for (size_t i = 0; i < reply->n_rows && status == USHER_OK; i++) {
+        struct usher_room_result_row row = {
+            .kind = (int)number_of(reply, i, USHER_FIELD_KIND),
+            .state = (int)number_of(reply, i, USHER_FIELD_MEMBER_STATE),
+            .id = text_of(reply, i, USHER_FIELD_NAME),
+            .owner = text_of(reply, i, USHER_FIELD_OWNER),
+            .value = text_of(reply, i, USHER_FIELD_VALUE),
+            .version = (uint64_t)number_of(reply, i, USHER_FIELD_VERSION),
+            .since_ms = number_of(reply, i, USHER_FIELD_SINCE),
+            .seen_ms = number_of(reply, i, USHER_FIELD_SEEN),
+        };
+
+        status = usher_result_add_row(&result, USHER_ROOM, &row);
+    }
+    result.status = status == USHER_OK ? reply->status : status;
+    next = usher_replica_result(r, ticket, &result);
+    usher_result_done(&result);
+    return next;
 }
 
 /* ---- looking at it ---------------------------------------------------------------- */
@@ -705,7 +758,7 @@ static const struct usher__thing *thing_behind(const struct usher__copy *c,
 }
 
 bool usher_replica_walk(const struct usher_replica *r, const void **at,
-                        struct usher_room_row *ret_row)
+                        struct usher_room_result_row *ret_row)
 {
     const struct usher__thing *t = thing_behind(&r->copy, *at);
 
@@ -717,7 +770,7 @@ bool usher_replica_walk(const struct usher_replica *r, const void **at,
 }
 
 bool usher_replica_find(const struct usher_replica *r, enum usher_room_row_kind kind,
-                        const char *id, struct usher_room_row *ret_row)
+                        const char *id, struct usher_room_result_row *ret_row)
 {
     const struct usher__thing *t = usher__copy_find(&r->copy, (unsigned)kind, id, strlen(id));
 
@@ -760,7 +813,7 @@ enum usher_status usher_replica_digest(const struct usher_replica *r, char ret_d
 {
     const struct usher__copy *c = &r->copy;
     struct usher__sum sum = { 0, 0, 0 };
-    struct usher_room_row row;
+    struct usher_room_result_row row;
     const void *at = NULL;
 
     if (!c->known || (c->state != USHER_ROOM_STATE_OPEN && c->state != USHER_ROOM_STATE_LOCKED))

@@ -33,7 +33,7 @@ static enum usher_status add_page(struct pass *p, const struct usher_result *rep
     p->alls.state = room->state;
     p->alls.epoch = reply->epoch;
     for (size_t i = 0; i < room->n_rows; i++) {
-        const struct usher_room_row *row = &room->rows[i];
+        const struct usher_room_result_row *row = &room->rows[i];
         enum usher_status status = USHER_OK;
 
         if (row->kind == USHER_ROOM_ROW_ALL)
@@ -132,7 +132,7 @@ static enum usher_status of_copy(struct usher_engine *e, const char *room,
             fetch_page(e, room, &args,
                        q.after != 0 ? USHER_GIVEN_ROOM_AFTER | USHER_GIVEN_ROOM_SINCE : 0, &reply);
         if (status == USHER_OK || status == USHER_STALE) {
-            (void)usher_replica_answer(r, q.ticket, &reply);
+            (void)usher_replica_result(r, q.ticket, &reply);
             status = USHER_OK;
         }
         usher_result_done(&reply);

@@ -40,7 +40,7 @@ static void sum_part(struct usher__sum *sum, const struct part *p)
 }
 
 static enum usher_status sum_own(struct usher__sum *sum, const struct usher__copy *c,
-                                 const struct usher_room_row *row)
+                                 const struct usher_room_result_row *row)
 {
     struct part p;
     struct usher_unpacker u;
@@ -65,7 +65,7 @@ static enum usher_status sum_own(struct usher__sum *sum, const struct usher__cop
 }
 
 enum usher_status usher__sum_row(struct usher__sum *sum, const struct usher__copy *c,
-                                 const struct usher_room_row *row)
+                                 const struct usher_room_result_row *row)
 {
     struct part p;
 

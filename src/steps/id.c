@@ -114,7 +114,7 @@ static void renew(work *w)
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void settings_from(const int64_t *set, struct usher_id_settings *s)
+static void settings_from(const int64_t *set, struct usher_id_result_settings *s)
 {
     s->start = (int64_t)usher__wide(&set[USHER__SET_ID_START]);
     s->step = set[USHER__SET_ID_STEP];
@@ -374,7 +374,7 @@ static enum usher_status show(work *w)
 {
     const int64_t *counts = w->scope.counts, *set = w->scope.settings;
     struct usher_id_result *a = &w->reply->of.id;
-    struct usher_id_row row;
+    struct usher_id_result_row row;
 
     if (!there(w))
         return missing(w, USHER_MISSING);
@@ -475,7 +475,7 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
     return r == NULL && scope->settings[USHER__SET_ID_MANAGED] != 0 ? max_of(&g) : -1;
 }
 
-size_t usher__id_form_pack(const struct usher_id_settings *s, unsigned char to[USHER__FORM_MAX])
+size_t usher__id_form_pack(const struct usher_id_result_settings *s, unsigned char to[USHER__FORM_MAX])
 {
     const int64_t values[] = { s->start,    s->step,    s->by,      s->limit,
                                s->step_max, s->life_ms, s->managed, s->requests };
@@ -494,7 +494,7 @@ size_t usher__id_form_pack(const struct usher_id_settings *s, unsigned char to[U
 static bool kept(const struct usher_scope *scope, const struct usher_record *r,
                  unsigned char to[USHER__FORM_MAX], size_t *ret_size)
 {
-    struct usher_id_settings s;
+    struct usher_id_result_settings s;
 
     *ret_size = 0;
     if (r != NULL || scope->counts[USHER__COUNT_ID_THERE] == 0)

@@ -1290,7 +1290,7 @@ static enum usher_status sweep(work *w)
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void settings_from(const int64_t *set, struct usher_number_settings *s)
+static void settings_from(const int64_t *set, struct usher_number_result_settings *s)
 {
     s->order = set[USHER__SET_ORDER];
     s->lease_ms = set[USHER__SET_LEASE];
@@ -1358,7 +1358,7 @@ static void look(work *w, struct usher_record *r)
 
 static enum usher_status add_row(work *w, const struct usher_record *r)
 {
-    struct usher_number_row row;
+    struct usher_number_result_row row;
 
     memset(&row, 0, sizeof row);
     row.number = r->id;
@@ -1452,7 +1452,7 @@ static enum usher_status list(work *w)
 
 static enum usher_status stats(work *w)
 {
-    struct usher_number_statistics *s = &w->reply->of.number.of.stats;
+    struct usher_number_result_statistics *s = &w->reply->of.number.of.stats;
     int64_t counts[USHER_COUNTS];
     int64_t today = usher__day(w->now, w->scope.settings[USHER__SET_ZONE]);
     uint64_t hi = 0, order = 0;

@@ -11,7 +11,7 @@
 
 /* ---- settings --------------------------------------------------------------------- */
 
-static void settings_from(const int64_t *set, struct usher_queue_settings *s)
+static void settings_from(const int64_t *set, struct usher_queue_result_settings *s)
 {
     s->ttl_ms = set[SET_TTL];
     s->trigger = set[SET_TRIGGER];

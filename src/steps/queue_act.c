@@ -573,10 +573,10 @@ static enum usher_status room_empty(struct run *run, struct act *act, const stru
 }
 
 /* The visit of @u, who still says where it was, is over: as `history` tells of it. */
-static struct usher_queue_row visit_row(const struct act *act, const struct usher_record *u,
+static struct usher_queue_result_row visit_row(const struct act *act, const struct usher_record *u,
                                         enum usher_queue_outcome outcome, int64_t at)
 {
-    struct usher_queue_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
+    struct usher_queue_result_row row = { .user = u->id, .agent = u->owner, .lane = u->group };
 
     row.state = (int)outcome;
     if (u->n[U_NO] != 0) {
@@ -603,7 +603,7 @@ static enum usher_status visit_end(work *w, struct act *act, const struct usher_
     bool seated = u->state == USHER_QUEUE_USER_SEATED;
     int64_t *counts = s->counts;
     struct usher_record v, old;
-    struct usher_queue_row row;
+    struct usher_queue_result_row row;
     struct lane *l;
     int64_t archive = s->settings[SET_ARCHIVE], history = s->settings[SET_HISTORY];
     char *data = (char *)act->visit_data,

@@ -320,7 +320,7 @@ static enum usher_status rooms_rows(work *w, const struct usher_record *r)
     if (!usher__queue_agent_read(&a))
         return damaged(w);
     for (int64_t i = 0; i < r->n[A_CAPACITY]; i++) {
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
         enum usher_status status;
 
         memset(&row, 0, sizeof row);

@@ -75,7 +75,7 @@ enum usher_status usher__queue_give(struct run *run, struct act *act, struct ush
                                     stored ? USHER_QUEUE_USER_WAITING : USHER_QUEUE_USER_GONE);
     usher__queue_act_about(act, USHER_QUEUE_MATCH, USHER_QUEUE_USER_WAITING, u);
     if (status == USHER_OK && run->matched_rows) {
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
 
         memset(&row, 0, sizeof row);
         row.user = u->id;

@@ -60,7 +60,7 @@ enum usher_status usher__queue_list(work *w)
     w->reply->status = USHER_OK;
     for (int looked = 0;; looked++) {
         struct usher_record r;
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
 
         status = w->ops->walk(w->txn, &w->scope, K_USER, slot, slot == 2 ? NULL : lane, hi, order,
                               false, &r);
@@ -114,7 +114,7 @@ enum usher_status usher__queue_agents(work *w)
     for (;;) {
         char lanes[LANES_MAX * (USHER_NAME_MAX + 1)];
         struct agent a;
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
         size_t n = 0;
         enum usher_status status = w->ops->next(w->txn, &w->scope, K_AGENT, &after, &a.r);
 
@@ -212,7 +212,7 @@ static enum usher_status servers_count(work *w, const struct usher_text *lane, i
 enum usher_status usher__queue_stats(work *w)
 {
     const struct usher_queue_args *g = args(w);
-    struct usher_queue_statistics *s = &reply_of(w)->of.stats;
+    struct usher_queue_result_statistics *s = &reply_of(w)->of.stats;
     const int64_t *counts = w->scope.counts;
     int64_t of_lane[USHER_QUEUE_AGENT_PAUSED + 1] = { 0 };
     int64_t f[FIGURES] = { 0 }, day = usher__day(w->now, w->scope.settings[SET_ZONE]) + DAY_SHIFT;
@@ -278,7 +278,7 @@ enum usher_status usher__queue_stats(work *w)
 }
 
 /* @r, a visit, as a row.  False: it cannot be read. */
-static bool visit_row(const struct usher_record *r, struct usher_queue_row *row)
+static bool visit_row(const struct usher_record *r, struct usher_queue_result_row *row)
 {
     const char *end =
         r->data.size != 0 ? memchr(r->data.data, VISIT_SEPARATOR, r->data.size) : NULL;
@@ -314,7 +314,7 @@ static bool visit_row(const struct usher_record *r, struct usher_queue_row *row)
 }
 
 /* Is it one of those that history is asked for? */
-static bool asked_for(const work *w, const struct usher_queue_row *row)
+static bool asked_for(const work *w, const struct usher_queue_result_row *row)
 {
     const struct usher_queue_args *g = args(w);
 
@@ -340,7 +340,7 @@ enum usher_status usher__queue_history(work *w)
     w->reply->status = USHER_OK;
     for (int looked = 0;; looked++) {
         struct usher_record r;
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, before == UINT64_MAX ? before : 0,
                          before, true, &r);
@@ -422,7 +422,7 @@ enum usher_status usher__queue_drain(work *w)
     }
     for (;;) {
         struct usher_record r;
-        struct usher_queue_row row;
+        struct usher_queue_result_row row;
         enum usher_status status =
             w->ops->walk(w->txn, &w->scope, K_VISIT, 0, NULL, 0, behind, false, &r);
 

@@ -51,7 +51,7 @@ enum {
     COUNT_SINCE  /* the log has all behind this version */
 };
 
-/* The order of scope.settings, and that of struct usher_room_settings. */
+/* The order of scope.settings, and that of struct usher_room_result_settings. */
 enum {
     SET_CAPACITY,
     SET_LINGER,
@@ -149,7 +149,7 @@ static void answer_name(work *w, const struct usher_text *name)
 static enum usher_status add_row(work *w, enum usher_room_row_kind kind,
                                  const struct usher_record *r)
 {
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     memset(&row, 0, sizeof row);
     row.kind = (int)kind;
@@ -696,7 +696,7 @@ static enum usher_status turn_down(work *w, enum usher_status status, const char
 
 static void settings_from(work *w, const int64_t *set)
 {
-    struct usher_room_settings *s = &w->reply->of.room.settings;
+    struct usher_room_result_settings *s = &w->reply->of.room.settings;
 
     s->capacity = set[SET_CAPACITY];
     s->linger_ms = set[SET_LINGER];

@@ -301,7 +301,7 @@ static enum usher_status begin_period(work *w)
 static enum usher_status add_row(work *w, const struct state *s, int64_t first, int64_t n,
                                  int64_t at)
 {
-    struct usher_serial_row row;
+    struct usher_serial_result_row row;
 
     memset(&row, 0, sizeof row);
     row.first = first;
@@ -920,7 +920,7 @@ static enum usher_status expire_due(work *w, int64_t max, uint64_t *ret_n, bool 
 
 static enum usher_status add_hold(work *w, const struct state *s, const struct usher_record *r)
 {
-    struct usher_serial_row row;
+    struct usher_serial_result_row row;
 
     memset(&row, 0, sizeof row);
     row.first = pair(r->n + N_NUMBER);
@@ -1446,7 +1446,7 @@ static enum usher_status sweep(work *w)
 
 /* ---- the rule ----------------------------------------------------------------------- */
 
-static void settings_of(const int64_t *set, struct usher_serial_settings *n)
+static void settings_of(const int64_t *set, struct usher_serial_result_settings *n)
 {
     n->start = pair(set + SET_START);
     n->critical = set[SET_CRITICAL];
@@ -2038,7 +2038,7 @@ static int64_t granted(const struct usher_scope *scope, const struct usher_recor
                : -1;
 }
 
-size_t usher__serial_form_pack(const struct usher_serial_settings *set, int64_t max,
+size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
                                const struct usher_text *format, unsigned char to[USHER__FORM_MAX])
 {
     struct usher__packer p;
@@ -2064,7 +2064,7 @@ size_t usher__serial_form_pack(const struct usher_serial_settings *set, int64_t 
 static bool kept(const struct usher_scope *scope, const struct usher_record *r,
                  unsigned char to[USHER__FORM_MAX], size_t *ret_size)
 {
-    struct usher_serial_settings set;
+    struct usher_serial_result_settings set;
 
     *ret_size = 0;
     if (r == NULL || r->kind != KIND_RULE)

@@ -278,9 +278,9 @@ struct usher__constant {
 #define USHER__FORM_MAX 512
 #define USHER__SERIAL_FORM 1 /* the format; raised when it changes */
 #define USHER__ID_FORM 1
-size_t usher__serial_form_pack(const struct usher_serial_settings *set, int64_t max,
+size_t usher__serial_form_pack(const struct usher_serial_result_settings *set, int64_t max,
                                const struct usher_text *format, unsigned char to[USHER__FORM_MAX]);
-size_t usher__id_form_pack(const struct usher_id_settings *set, unsigned char to[USHER__FORM_MAX]);
+size_t usher__id_form_pack(const struct usher_id_result_settings *set, unsigned char to[USHER__FORM_MAX]);
 
 /* One noun: what the executor, the audit and the digest need to know of it. */
 struct usher__steps {

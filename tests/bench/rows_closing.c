@@ -13,6 +13,7 @@
 
 #include "bench.h"
 #ifdef USHER_WITH_REDIS
+#include "lib/calls.h"
 #include "lib/servers.h"
 #endif
 
@@ -33,7 +34,7 @@ static void fill(struct usher_engine *e, size_t n)
     static struct usher_result replies[BATCH];
     static char names[BATCH][BENCH_NAME];
 
-    if (usher_room_open(e, ROOM, NULL) != USHER_OK)
+    if (ask_room_open(e, ROOM, NULL) != USHER_OK)
         bench_die("%s", usher_message());
     for (size_t i = 0; i < n;) {
         size_t k = 0;
@@ -56,7 +57,7 @@ static void *close_room(void *payload)
 {
     struct closer *c = payload;
 
-    if (usher_room_close(c->e, ROOM) != USHER_OK)
+    if (ask_room_close(c->e, ROOM) != USHER_OK)
         bench_die("%s", usher_message());
     atomic_store(&c->done, true);
     return NULL;

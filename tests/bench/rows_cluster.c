@@ -18,6 +18,7 @@
 
 #include "bench.h"
 #include "floor_redis.h"
+#include "lib/calls.h"
 #include "lib/servers.h"
 
 #define MASTERS 3
@@ -160,13 +161,13 @@ static void *caller_main(void *payload)
     while (!atomic_load(&c->world->stop)) {
         const char *name = next_pool(c);
         double begin = bench_now(CLOCK_MONOTONIC), middle;
-        struct usher_number_hold hold;
+        struct ask_number_hold hold;
 
-        if (usher_number_call(e, name, bench_next(c->owners), NULL, &hold) != USHER_OK)
+        if (ask_number_call(e, name, bench_next(c->owners), NULL, &hold) != USHER_OK)
             continue;
         middle = bench_now(CLOCK_MONOTONIC);
         note(c, begin, middle);
-        if (usher_number_hangup(e, name, hold.number, hold.token, -1) == USHER_OK)
+        if (ask_number_hangup(e, name, hold.number, hold.token, -1) == USHER_OK)
             note(c, middle, bench_now(CLOCK_MONOTONIC));
     }
     return NULL;

@@ -3,6 +3,7 @@
 #include "config.h"
 
 #include "bench.h"
+#include "lib/calls.h"
 
 #include <pthread.h>
 #include <stdlib.h>
@@ -224,7 +225,7 @@ void bench_ids(struct bench *b)
 
     opt.step = 1000000;
     opt.step_max = 50000000;
-    if (usher_id_create(e, "ids", 0, NULL) != USHER_OK ||
+    if (ask_id_create(e, "ids", 0, NULL) != USHER_OK ||
         usher_ids_open(e, "ids", &opt, &ids) != USHER_OK)
         bench_die("ids: %s", usher_message());
     for (int i = 0; i < 3; i++) {

@@ -18,6 +18,7 @@
 #include <usher/serial.h>
 
 #include "floor_nouns.h"
+#include "lib/calls.h"
 
 #define BATCH 64u
 
@@ -128,10 +129,10 @@ static uint64_t places(void *world, unsigned thread)
     (void)thread;
     for (unsigned i = 0; i < BATCH; i++) {
         char name[BENCH_NAME];
-        struct usher_queue_seat seat;
+        struct ask_queue_seat seat;
 
         user_name(w->came - w->waiting / 2 + i * 7 % (w->waiting / 4), name);
-        if (usher_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index < 0)
+        if (ask_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index < 0)
             bench_die("%s does not wait: %s", name, usher_message());
     }
     return BATCH;
@@ -145,12 +146,12 @@ static double places_side(void *world, double seconds)
 static struct queue *queue_new(size_t waiting)
 {
     struct queue *w = bench_alloc(1, sizeof *w);
-    struct usher_queue_settings settings = { .ttl_ms = 0 };
+    struct usher_queue_result_settings settings = { .ttl_ms = 0 };
 
     w->waiting = waiting;
     w->e = bench_open("memory:", NULL);
     w->floor = floor_queue_new(waiting + (size_t)2 * AGENTS, LANES, AGENTS);
-    if (usher_queue_set(w->e, QUEUE, USHER_GIVEN_QUEUE_TTL, &settings) != USHER_OK)
+    if (ask_queue_set(w->e, QUEUE, USHER_GIVEN_QUEUE_TTL, &settings) != USHER_OK)
         bench_die("%s", usher_message());
     for (unsigned i = 0; i < LANES; i++)
         (void)snprintf(w->lanes[i], sizeof w->lanes[i], "lane-%u", i);
@@ -161,7 +162,7 @@ static struct queue *queue_new(size_t waiting)
 
         (void)snprintf(name, sizeof name, "agent-%04u", i);
         (void)snprintf(lanes, sizeof lanes, "lane-%u,lane-%u", one, other);
-        if (usher_queue_login(w->e, QUEUE, name, 1, lanes, 0, &login) != USHER_OK)
+        if (ask_queue_login(w->e, QUEUE, name, 1, lanes, 0, &login) != USHER_OK)
             bench_die("%s", usher_message());
         (void)snprintf(w->rooms[i], sizeof w->rooms[i], "%" PRIu64 ".1", login);
         floor_queue_login(w->floor, i, one, other);
@@ -172,13 +173,13 @@ static struct queue *queue_new(size_t waiting)
         w->commands[2 * i].scope = w->commands[2 * i + 1].scope = text(QUEUE);
     }
     while (w->came < waiting + AGENTS) {
-        struct usher_queue_apply_options opt = USHER_QUEUE_APPLY_OPTIONS_INIT;
-        struct usher_queue_seat seat;
+        struct ask_queue_apply_options opt = ASK_QUEUE_APPLY_OPTIONS_INIT;
+        struct ask_queue_seat seat;
         char name[BENCH_NAME];
 
         user_name(w->came, name);
         opt.lane = w->lanes[w->came++ % LANES];
-        if (usher_queue_apply(w->e, QUEUE, name, &opt, &seat) != USHER_OK)
+        if (ask_queue_apply(w->e, QUEUE, name, &opt, &seat) != USHER_OK)
             bench_die("%s", usher_message());
     }
     while (w->floor_came < waiting + AGENTS) {
@@ -270,7 +271,7 @@ static uint64_t beats_one(void *world, unsigned thread)
     (void)thread;
     for (unsigned i = 0; i < BATCH; i++) {
         room_tick(w);
-        if (usher_room_alive(w->e, ROOM, w->names[w->next], NULL, NULL, NULL) != USHER_OK)
+        if (ask_room_alive(w->e, ROOM, w->names[w->next], NULL, NULL, NULL) != USHER_OK)
             bench_die("%s", usher_message());
         w->next = w->next + 1 < w->n ? w->next + 1 : 0;
     }
@@ -307,19 +308,19 @@ static double floor_beats_side(void *world, double seconds)
 
 static void join(struct room *w, size_t i)
 {
-    if (usher_room_join(w->e, ROOM, w->names[i], NULL) != USHER_OK)
+    if (ask_room_join(w->e, ROOM, w->names[i], NULL) != USHER_OK)
         bench_die("%s", usher_message());
 }
 
 static struct room *room_new(size_t n, bool floor)
 {
     struct room *w = bench_alloc(1, sizeof *w);
-    struct usher_room_settings settings = { .ttl_ms = TTL, .log = 100 };
+    struct usher_room_result_settings settings = { .ttl_ms = TTL, .log = 100 };
 
     w->n = n;
     w->e = open_at(&w->now);
     w->names = bench_alloc(n, sizeof *w->names);
-    if (usher_room_open(w->e, ROOM, &settings) != USHER_OK)
+    if (ask_room_open(w->e, ROOM, &settings) != USHER_OK)
         bench_die("%s", usher_message());
     if (floor)
         w->floor = floor_room_new(n);
@@ -352,7 +353,7 @@ static void beat_from(struct room *w, size_t first, int64_t span_ms)
     for (size_t i = first; i < w->n; i++) {
         if (span_ms != 0 && i % (w->n / (size_t)span_ms + 1) == 0)
             w->now++;
-        if (usher_room_alive(w->e, ROOM, w->names[i], NULL, NULL, NULL) != USHER_OK)
+        if (ask_room_alive(w->e, ROOM, w->names[i], NULL, NULL, NULL) != USHER_OK)
             bench_die("%s", usher_message());
     }
 }
@@ -380,7 +381,7 @@ static double sweep_side(void *world, double seconds)
         w->now += TTL * 3 / 10;
         begin = bench_now(CLOCK_THREAD_CPUTIME_ID);
         do {
-            if (usher_room_sweep(w->e, ROOM, 0, &reply) != USHER_OK)
+            if (ask_room_sweep(w->e, ROOM, 0, &reply) != USHER_OK)
                 bench_die("%s", usher_message());
             expired += reply.of.room.count;
             more = reply.of.room.more;
@@ -406,7 +407,7 @@ static uint64_t snapshots(void *world, unsigned thread)
     do {
         struct usher_result reply;
 
-        if (usher_room_snapshot(w->e, ROOM, after, 0, 1000, &reply) != USHER_OK)
+        if (ask_room_snapshot(w->e, ROOM, after, 0, 1000, &reply) != USHER_OK)
             bench_die("%s", usher_message());
         for (size_t i = 0; i < reply.of.room.n_rows; i++)
             n += reply.of.room.rows[i].kind == USHER_ROOM_ROW_MEMBER;
@@ -435,7 +436,7 @@ static uint64_t alls(void *world, unsigned thread)
 
         (void)snprintf(value, sizeof value, "%" PRIu64, w->values++);
         t = text(value);
-        if (usher_room_all(w->e, ROOM, "mode", &t) != USHER_OK)
+        if (ask_room_all(w->e, ROOM, "mode", &t) != USHER_OK)
             bench_die("%s", usher_message());
     }
     return BATCH;
@@ -470,8 +471,8 @@ static void copy_change(struct room *w, double began, double changes)
     while ((double)w->told < (bench_now(CLOCK_MONOTONIC) - began) * changes) {
         const char *name = w->names[(w->told++ * 7919u) % w->n];
 
-        if (usher_room_leave(w->e, ROOM, name) == USHER_SAME &&
-            usher_room_join(w->e, ROOM, name, NULL) != USHER_OK)
+        if (ask_room_leave(w->e, ROOM, name) == USHER_SAME &&
+            ask_room_join(w->e, ROOM, name, NULL) != USHER_OK)
             bench_die("%s", usher_message());
     }
 }
@@ -497,11 +498,11 @@ static double copy_seconds(struct room *w, double changes)
         copy_change(w, began, changes);
         memset(&reply, 0, sizeof reply);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(w->e, ROOM, q.after, q.since, 1000, &reply);
+            (void)ask_room_snapshot(w->e, ROOM, q.after, q.since, 1000, &reply);
         else
-            (void)usher_room_changes(w->e, ROOM, q.since, 0, &reply);
+            (void)ask_room_changes(w->e, ROOM, q.since, 0, &reply);
         until(at + COPY_ANSWER_MS / 1000);
-        (void)usher_replica_answer(r, q.ticket, &reply);
+        (void)usher_replica_result(r, q.ticket, &reply);
         usher_result_done(&reply);
     }
     at = bench_now(CLOCK_MONOTONIC) - began;
@@ -536,7 +537,7 @@ static uint64_t changes(void *world, unsigned thread)
 
         (void)snprintf(value, sizeof value, "%" PRIu64, w->values++);
         t = text(value);
-        if (usher_room_member(w->e, ROOM, w->names[i % MEETING], "hand", &t, NULL) != USHER_OK)
+        if (ask_room_member(w->e, ROOM, w->names[i % MEETING], "hand", &t, NULL) != USHER_OK)
             bench_die("%s", usher_message());
     }
     if (w->told != BATCH * MEETING)
@@ -684,7 +685,7 @@ static uint64_t takes(void *world, unsigned thread)
     uint64_t n;
 
     (void)thread;
-    if (usher_serial_take(w->e, "invoice", w->batch, NULL, &reply) != USHER_OK)
+    if (ask_serial_take(w->e, "invoice", w->batch, NULL, &reply) != USHER_OK)
         bench_die("%s", usher_message());
     n = usher_serial_texts(&reply, 0, w->texts, sizeof w->texts);
     if (n != (uint64_t)w->batch)
@@ -733,10 +734,10 @@ void bench_serials_on(struct bench *b, const char *url, const char *store, bool 
     w->e = bench_open(url, NULL);
     w->waits = waits;
     w->batch = batch;
-    if (usher_serial_rule(w->e, "invoice",
-                          USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_DATE |
-                              USHER_GIVEN_SERIAL_WIDTH,
-                          &form) != USHER_OK)
+    if (ask_serial_rule(w->e, "invoice",
+                        USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_DATE |
+                            USHER_GIVEN_SERIAL_WIDTH,
+                        &form) != USHER_OK)
         bench_die("%s", usher_message());
     (void)snprintf(what, sizeof what, "serials in %s, taken and printed in batches of %" PRId64,
                    store, batch);

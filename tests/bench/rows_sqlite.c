@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "floor_sqlite.h"
+#include "lib/calls.h"
 
 #define POOL "desk"
 #define CALLERS 64u
@@ -205,13 +206,13 @@ struct line {
 static void line_fill(struct usher_engine *e, size_t n)
 {
     enum { MANY = 1024 };
-    struct usher_queue_settings forever = { .ttl_ms = 0 };
+    struct usher_queue_result_settings forever = { .ttl_ms = 0 };
     struct usher_operation *commands = bench_alloc(MANY, sizeof *commands);
     struct usher_result *replies = bench_alloc(MANY, sizeof *replies);
     char(*names)[BENCH_NAME] = bench_alloc(MANY, BENCH_NAME);
 
-    if (usher_queue_set(e, QUEUE, USHER_GIVEN_QUEUE_TTL, &forever) != USHER_OK ||
-        usher_queue_login(e, QUEUE, "ann", 1, NULL, 0, NULL) != USHER_OK)
+    if (ask_queue_set(e, QUEUE, USHER_GIVEN_QUEUE_TTL, &forever) != USHER_OK ||
+        ask_queue_login(e, QUEUE, "ann", 1, NULL, 0, NULL) != USHER_OK)
         bench_die("%s", usher_message());
     for (size_t from = 0; from <= n; from += MANY) { /* one of them gets the room */
         size_t k = n + 1 - from < MANY ? n + 1 - from : MANY;
@@ -233,13 +234,13 @@ static void line_fill(struct usher_engine *e, size_t n)
 static uint64_t line_ask(void *world, unsigned thread)
 {
     struct line *w = world;
-    struct usher_queue_seat seat;
+    struct ask_queue_seat seat;
     char name[BENCH_NAME];
 
     (void)thread;
     w->at = (w->at + w->step) % w->n;
     bench_number(w->at + 1, name);
-    if (usher_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index != (int64_t)w->at)
+    if (ask_queue_where(w->e, QUEUE, name, &seat) != USHER_OK || seat.index != (int64_t)w->at)
         bench_die("a user is not at his place: %s", usher_message());
     return 1;
 }

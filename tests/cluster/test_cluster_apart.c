@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/servers.h"

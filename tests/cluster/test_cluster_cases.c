@@ -18,8 +18,9 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/fake.h"
 #include "lib/line.h"
 #include "lib/share.h"

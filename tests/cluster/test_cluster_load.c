@@ -45,9 +45,10 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/cable.h"
+#include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/servers.h"
 #include "lib/share.h"
@@ -1184,7 +1185,7 @@ static void what_is_held_was_told(struct usher_engine *e)
                     is_lost(t, t->token))
                     continue;
                 for (size_t k = 0; k < r.of.number.n_rows; k++) {
-                    const struct usher_number_row *row = &r.of.number.rows[k];
+                    const struct usher_number_result_row *row = &r.of.number.rows[k];
 
                     there = there ||
                             (row->token == t->token && row->state == USHER_NUMBER_STATE_BUSY_UP &&
@@ -1199,7 +1200,7 @@ static void what_is_held_was_told(struct usher_engine *e)
             }
         }
         for (size_t k = 0; k < r.of.number.n_rows; k++) {
-            const struct usher_number_row *row = &r.of.number.rows[k];
+            const struct usher_number_result_row *row = &r.of.number.rows[k];
             bool told = false;
 
             for (unsigned i = 0; i < CLIENTS && row->state == USHER_NUMBER_STATE_BUSY_UP && !told;

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "conformance/suite.h"
 

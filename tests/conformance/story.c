@@ -144,7 +144,7 @@ static void say(const struct usher_operation *c, const struct usher_result *r, c
     if (alive_agent && USHER_IS_DONE(r->status))
         add(to, size, " %s", usher_queue_agent_state_word(q->state));
     for (size_t i = 0; i < q->n_rows; i++) {
-        const struct usher_queue_row *row = &q->rows[i];
+        const struct usher_queue_result_row *row = &q->rows[i];
 
         add(to, size, " %.*s", (int)row->user.size, row->user.size != 0 ? row->user.data : "");
         if (c->verb == USHER_QUEUE_AGENTS)

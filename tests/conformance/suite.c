@@ -28,11 +28,12 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "engine/engine.h"
 #include "engine/result.h"
+#include "lib/calls.h"
 #include "model/compare.h"
 
 #define HOUR INT64_C(3600000)
@@ -471,7 +472,7 @@ static void pools_do_not_know_of_each_other(void **state)
 static void settings_are_shown_and_changed_one_by_one(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_settings *s = &f->r.of.number.of.settings;
+    const struct usher_number_result_settings *s = &f->r.of.number.of.settings;
 
     ok(f, "set desk lease=5000");
     assert_int_equal(s->lease_ms, 5000);
@@ -946,15 +947,14 @@ static void a_call_among_many_numbers_is_on_the_first_page(void **state)
     struct fixture *f = *state;
     static char names[N][16];
     static const char *list[N];
-    struct usher_number_bulk_counts n;
+    struct ask_number_bulk_counts n;
 
     for (int i = 0; i < N; i++) {
         (void)snprintf(names[i], sizeof names[i], "n%05d", i);
         list[i] = names[i];
     }
     no_twin(f);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n),
-                     USHER_OK);
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n), USHER_OK);
     ok(f, "reg desk %s", names[N - 1]);
     ok(f, "call desk node=m");
     ok(f, "list desk state=busy+up max=10");
@@ -969,7 +969,7 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     struct fixture *f = *state;
     static char names[N][16];
     static const char *list[N];
-    struct usher_number_bulk_counts n;
+    struct ask_number_bulk_counts n;
     char after[USHER_NAME_MAX + 1];
     uint64_t count;
 
@@ -978,10 +978,8 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
         (void)snprintf(names[i], sizeof names[i], "n%04d", i);
         list[i] = names[i];
     }
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n),
-                     USHER_OK);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, &n),
-                     USHER_OK);
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &n), USHER_OK);
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, &n), USHER_OK);
     for (int i = 0; i < N; i++)
         ok(f, "call desk node=m lease=60000");
     ok(f, "renew desk node=m lease=90000");
@@ -996,12 +994,12 @@ static void a_node_with_many_calls_is_renewed_in_pages(void **state)
     assert_false(f->r.of.number.more);
     f->now += 60000;
     ok(f, "renew desk node=m lease=0"); /* a page with nothing to do is not the end */
-    assert_int_equal(usher_number_renew_node(f->e, "desk", "m", -1, &count), USHER_OK);
+    assert_int_equal(ask_number_renew_node(f->e, "desk", "m", -1, &count), USHER_OK);
     assert_int_equal(count, 1100);
-    assert_int_equal(usher_number_free_node(f->e, "desk", "m", &count), USHER_OK);
+    assert_int_equal(ask_number_free_node(f->e, "desk", "m", &count), USHER_OK);
     assert_int_equal(count, N);
-    assert_int_equal(usher_number_free_node(f->e, "desk", "m", &count), USHER_SAME);
-    assert_int_equal(usher_number_free_node(f->e, "desk", NULL, &count), USHER_INVALID);
+    assert_int_equal(ask_number_free_node(f->e, "desk", "m", &count), USHER_SAME);
+    assert_int_equal(ask_number_free_node(f->e, "desk", NULL, &count), USHER_INVALID);
 }
 
 /* A token that no store of these tests gives out: what it was given for is lost. */
@@ -1080,8 +1078,8 @@ static void a_number_that_is_taken_back_is_of_the_node_that_is_said(void **state
 static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
 {
     struct fixture *f = *state;
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_hold hold, again;
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold, again;
 
     no_twin(f);
     numbers(f, 2);
@@ -1090,17 +1088,17 @@ static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
     opt.request = "request";
     opt.node = "m1";
     opt.lease_ms = 5000;
-    assert_int_equal(usher_number_call(f->e, "desk", "ann", &opt, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(f->e, "desk", "ann", &opt, &hold), USHER_OK);
     again = hold;
     f->now += 1000;
-    assert_int_equal(usher_number_renew_as(f->e, "desk", "ann", &opt, &again), USHER_OK);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", "ann", &opt, &again), USHER_OK);
     assert_true(again.token == hold.token && again.version == hold.version + 1);
     assert_int_equal(again.until_ms, f->now + 5000);
-    assert_int_equal(usher_number_renew_as(f->e, "desk", "ann", NULL, &again), USHER_SAME);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", "ann", NULL, &again), USHER_SAME);
     opt.lease_ms = -1;
     again.token = LOST_TOKEN;
     (void)snprintf(again.number, sizeof again.number, "n2");
-    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_OK);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_OK);
     assert_string_equal(again.number, "n2");
     assert_true(again.token == again.version && again.version > hold.version);
     assert_int_equal(again.until_ms, 0);
@@ -1108,11 +1106,11 @@ static void who_renews_as_an_owner_gives_the_options_of_the_call(void **state)
     ok(f, "renew desk node=m1 lease=1");
     assert_int_equal(f->r.of.number.count, 2);
     opt.size--;
-    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_INVALID);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", "bob", &opt, &again), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "options.size"));
-    assert_int_equal(usher_number_renew_as(f->e, "desk", NULL, NULL, &again), USHER_INVALID);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", NULL, NULL, &again), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "owner"));
-    assert_int_equal(usher_number_renew_as(f->e, "desk", "bob", NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_number_renew_as(f->e, "desk", "bob", NULL, NULL), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "hold"));
 }
 
@@ -2021,7 +2019,7 @@ static void an_empty_pool_says_why_and_until_when(void **state)
 static void statistics_count_calls_and_refusals_of_today(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_number_statistics *s = &f->r.of.number.of.stats;
+    const struct usher_number_result_statistics *s = &f->r.of.number.of.stats;
     int64_t midnight = MORNING + 14 * HOUR;
 
     numbers(f, 2);
@@ -2170,8 +2168,8 @@ static void many_numbers_in_one_call(void **state)
     enum { N = 1000 };
     static char names[N][16];
     static const char *list[N];
-    struct usher_number_bulk_counts counts;
-    struct usher_number_statistics s;
+    struct ask_number_bulk_counts counts;
+    struct usher_number_result_statistics s;
 
     no_twin(f);
     for (unsigned i = 0; i < N; i++) {
@@ -2179,36 +2177,35 @@ static void many_numbers_in_one_call(void **state)
         list[i] = names[i];
     }
     assert_int_equal(
-        usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N / 2, "berlin", &counts),
-        USHER_OK);
+        ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N / 2, "berlin", &counts), USHER_OK);
     assert_int_equal(counts.ok, N / 2);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &counts),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, &counts),
                      USHER_OK);
     assert_int_equal(counts.ok, N / 2);
     assert_int_equal(counts.same, N / 2);
     assert_int_equal(counts.other, 0);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
                      USHER_OK);
-    assert_int_equal(usher_number_stats(f->e, "desk", &s), USHER_OK);
+    assert_int_equal(ask_number_stats(f->e, "desk", &s), USHER_OK);
     assert_int_equal(s.total, N);
     assert_int_equal(s.idle_up, N);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_DEL, "desk", list, N / 4, NULL, &counts),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_DEL, "desk", list, N / 4, NULL, &counts),
                      USHER_OK);
     assert_int_equal(counts.ok, N / 4);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_UNREG, "desk", list, N, NULL, &counts),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_UNREG, "desk", list, N, NULL, &counts),
                      USHER_OK);
     assert_int_equal(counts.ok, N - N / 4);
     assert_int_equal(counts.other, N / 4);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, 0, NULL, &counts),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, 0, NULL, &counts),
                      USHER_OK);
     assert_int_equal(counts.ok + counts.same + counts.other, 0);
     list[3] = "a\nb";
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, 4, NULL, &counts),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, 4, NULL, &counts),
                      USHER_INVALID);
     assert_non_null(strstr(usher_message(), "number"));
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_CALL, "desk", list, 1, NULL, NULL),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_CALL, "desk", list, 1, NULL, NULL),
                      USHER_INVALID);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", NULL, 1, NULL, NULL),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", NULL, 1, NULL, NULL),
                      USHER_INVALID);
 }
 
@@ -2234,9 +2231,9 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
         calls[i].given = USHER_GIVEN_LEASE;
         calls[i].arg.number.lease_ms = 1000;
     }
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, NULL),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_ADD, "desk", list, N, NULL, NULL),
                      USHER_OK);
-    assert_int_equal(usher_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
+    assert_int_equal(ask_number_bulk(f->e, USHER_NUMBER_REG, "desk", list, N, NULL, NULL),
                      USHER_OK);
     assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     v = replies[N - 1].version;
@@ -2272,13 +2269,13 @@ static void work_that_has_piled_up_is_done_in_bounded_steps(void **state)
     assert_false(f->r.of.number.more);
     /* the typed functions go on until all is done */
     assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
-    assert_int_equal(usher_number_free_all(f->e, "desk", &n), USHER_OK);
+    assert_int_equal(ask_number_free_all(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, N);
     assert_int_equal(usher_operate(f->e, calls, replies, N), USHER_OK);
     f->now += 1000;
-    assert_int_equal(usher_number_sweep(f->e, "desk", &n), USHER_OK);
+    assert_int_equal(ask_number_sweep(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, N);
-    assert_int_equal(usher_number_sweep(f->e, "desk", &n), USHER_SAME);
+    assert_int_equal(ask_number_sweep(f->e, "desk", &n), USHER_SAME);
     free(calls);
     free(replies);
 }
@@ -2311,7 +2308,7 @@ static void hear(void *payload, const struct usher_notice *notice)
                    notice->owner.data != NULL ? notice->owner.data : "");
     if (h->calls_back) {
         h->calls_back = false;
-        (void)usher_number_reg(h->e, "desk", "n2");
+        (void)ask_number_reg(h->e, "desk", "n2");
     }
 }
 
@@ -3029,95 +3026,95 @@ static void each_reply_owns_its_rows(void **state)
 static void the_typed_functions_say_the_same(void **state)
 {
     struct fixture *f = *state;
-    struct usher_number_hold hold, again;
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_settings set;
-    struct usher_number_statistics stats;
+    struct ask_number_hold hold, again;
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_result_settings set;
+    struct usher_number_result_statistics stats;
     struct usher_result r;
     struct usher_engine *e = f->e;
     int64_t until = -5;
     uint64_t n = 77;
 
     no_twin(f);
-    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_EMPTY);
+    assert_int_equal(ask_number_call(e, "desk", "ann", NULL, &hold), USHER_EMPTY);
     assert_non_null(strstr(usher_message(), "none"));
-    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_MISSING);
-    assert_int_equal(usher_number_add(e, "desk", "n1", "a"), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "desk", "n1"), USHER_MISSING);
+    assert_int_equal(ask_number_add(e, "desk", "n1", "a"), USHER_OK);
     assert_string_equal(usher_message(), "");
-    assert_int_equal(usher_number_add(e, "desk", "n1", NULL), USHER_SAME);
-    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "desk", "n1"), USHER_SAME);
+    assert_int_equal(ask_number_add(e, "desk", "n1", NULL), USHER_SAME);
+    assert_int_equal(ask_number_reg(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "desk", "n1"), USHER_SAME);
     opt.lease_ms = 1000;
     opt.groups = "b,a";
-    assert_int_equal(usher_number_call(e, "desk", "ann", &opt, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(e, "desk", "ann", &opt, &hold), USHER_OK);
     assert_string_equal(hold.number, "n1");
     assert_int_equal(hold.until_ms, f->now + 1000);
     assert_true(hold.token == hold.version);
     assert_true(hold.epoch != 0);
-    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &again), USHER_SAME);
-    assert_memory_equal(&again, &hold, offsetof(struct usher_number_hold, number));
+    assert_int_equal(ask_number_call(e, "desk", "ann", NULL, &again), USHER_SAME);
+    assert_memory_equal(&again, &hold, offsetof(struct ask_number_hold, number));
     again.token = 4711;
-    assert_int_equal(usher_number_call(e, "desk", "bob", NULL, &again), USHER_EMPTY);
+    assert_int_equal(ask_number_call(e, "desk", "bob", NULL, &again), USHER_EMPTY);
     assert_int_equal(again.token, 4711); /* written on success only */
     assert_non_null(strstr(usher_message(), "busy"));
-    opt = (struct usher_number_call_options)USHER_NUMBER_CALL_OPTIONS_INIT;
+    opt = (struct ask_number_call_options)ASK_NUMBER_CALL_OPTIONS_INIT;
     opt.number = "n1";
-    assert_int_equal(usher_number_call(e, "desk", "bob", &opt, &again), USHER_REFUSED);
+    assert_int_equal(ask_number_call(e, "desk", "bob", &opt, &again), USHER_REFUSED);
     opt.number = "n9";
-    assert_int_equal(usher_number_call(e, "desk", "bob", &opt, &again), USHER_MISSING);
+    assert_int_equal(ask_number_call(e, "desk", "bob", &opt, &again), USHER_MISSING);
     f->now += 10;
-    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token, 0, &until), USHER_OK);
+    assert_int_equal(ask_number_renew(e, "desk", "n1", hold.token, 0, &until), USHER_OK);
     assert_int_equal(until, f->now + 1000);
-    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token + 1, 0, &until), USHER_STALE);
-    assert_int_equal(usher_number_renew(e, "desk", "n1", hold.token, -1, &until), USHER_OK);
+    assert_int_equal(ask_number_renew(e, "desk", "n1", hold.token + 1, 0, &until), USHER_STALE);
+    assert_int_equal(ask_number_renew(e, "desk", "n1", hold.token, -1, &until), USHER_OK);
     assert_int_equal(until, 0);
-    assert_int_equal(usher_number_hangup(e, "desk", "n1", hold.token + 1, -1), USHER_STALE);
-    assert_int_equal(usher_number_hangup(e, "desk", "n1", hold.token, 50), USHER_OK);
-    assert_int_equal(usher_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED);
-    assert_int_equal(usher_number_show(e, "desk", "n1", &r), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "desk", "n1", hold.token + 1, -1), USHER_STALE);
+    assert_int_equal(ask_number_hangup(e, "desk", "n1", hold.token, 50), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED);
+    assert_int_equal(ask_number_show(e, "desk", "n1", &r), USHER_OK);
     assert_int_equal(r.of.number.rows[0].until_ms, f->now + 50);
     assert_text(r.of.number.rows[0].group, "a");
     usher_result_done(&r);
-    assert_int_equal(usher_number_show(e, "desk", "n2", &r), USHER_MISSING);
+    assert_int_equal(ask_number_show(e, "desk", "n2", &r), USHER_MISSING);
     usher_result_done(&r);
-    assert_int_equal(usher_number_list(e, "desk", -1, NULL, NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_number_list(e, "desk", -1, NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.number.n_rows, 1);
     usher_result_done(&r);
-    assert_int_equal(usher_number_list(e, "desk", USHER_NUMBER_STATE_BUSY_UP, NULL, NULL, 5, &r),
+    assert_int_equal(ask_number_list(e, "desk", USHER_NUMBER_STATE_BUSY_UP, NULL, NULL, 5, &r),
                      USHER_OK);
     assert_int_equal(r.of.number.n_rows, 0);
     usher_result_done(&r);
-    assert_int_equal(usher_number_stats(e, "desk", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "desk", &stats), USHER_OK);
     assert_int_equal(stats.resting, 1);
     assert_int_equal(stats.calls_today, 1);
-    assert_int_equal(usher_number_stats(e, "none", &stats), USHER_MISSING);
+    assert_int_equal(ask_number_stats(e, "none", &stats), USHER_MISSING);
     memset(&set, 0, sizeof set);
-    assert_int_equal(usher_number_set(e, "desk", 0, &set), USHER_OK);
+    assert_int_equal(ask_number_set(e, "desk", 0, &set), USHER_OK);
     assert_true(set.requests > 0);
     set.lease_ms = 9;
     set.strict = 1;
-    assert_int_equal(usher_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_OK);
+    assert_int_equal(ask_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_OK);
     assert_int_equal(set.strict, 1);
     assert_int_equal(set.lease_ms, 0); /* was not given */
-    assert_int_equal(usher_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_SAME);
-    assert_int_equal(usher_number_set(e, "none", 0, &set), USHER_MISSING);
+    assert_int_equal(ask_number_set(e, "desk", USHER_GIVEN_STRICT, &set), USHER_SAME);
+    assert_int_equal(ask_number_set(e, "none", 0, &set), USHER_MISSING);
     f->now += 50;
     opt.number = NULL;
     opt.request = "r1";
-    assert_int_equal(usher_number_call(e, "desk", NULL, &opt, &hold), USHER_OK);
-    assert_int_equal(usher_number_call(e, "desk", NULL, &opt, &again), USHER_OK);
+    assert_int_equal(ask_number_call(e, "desk", NULL, &opt, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(e, "desk", NULL, &opt, &again), USHER_OK);
     assert_true(again.token == hold.token);
-    assert_int_equal(usher_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED); /* strict */
-    assert_int_equal(usher_number_free(e, "desk", NULL, "n1", &n), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "desk", "n1", 0, -1), USHER_REFUSED); /* strict */
+    assert_int_equal(ask_number_free(e, "desk", NULL, "n1", &n), USHER_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(usher_number_free_all(e, "desk", &n), USHER_SAME);
+    assert_int_equal(ask_number_free_all(e, "desk", &n), USHER_SAME);
     assert_int_equal(n, 0);
-    assert_int_equal(usher_number_free_all(e, "none", NULL), USHER_MISSING);
-    assert_int_equal(usher_number_sweep(e, "desk", NULL), USHER_SAME);
-    assert_int_equal(usher_number_sweep(e, "none", NULL), USHER_MISSING);
-    assert_int_equal(usher_number_unreg(e, "desk", "n1"), USHER_OK);
-    assert_int_equal(usher_number_del(e, "desk", "n1"), USHER_OK);
-    assert_int_equal(usher_number_del(e, "desk", "n1"), USHER_SAME);
+    assert_int_equal(ask_number_free_all(e, "none", NULL), USHER_MISSING);
+    assert_int_equal(ask_number_sweep(e, "desk", NULL), USHER_SAME);
+    assert_int_equal(ask_number_sweep(e, "none", NULL), USHER_MISSING);
+    assert_int_equal(ask_number_unreg(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(ask_number_del(e, "desk", "n1"), USHER_OK);
+    assert_int_equal(ask_number_del(e, "desk", "n1"), USHER_SAME);
 }
 
 static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
@@ -3126,9 +3123,9 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
     struct usher_result r;
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_number_call_options call = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options call = ASK_NUMBER_CALL_OPTIONS_INIT;
     struct usher_engine *e = NULL;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     char url[BACKEND_URL_MAX + 32], d[33];
 
     memset(&r, 0x5a, sizeof r);
@@ -3148,7 +3145,7 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     opt.size = 0;
     assert_int_equal(usher_open(f->url, &opt, &e), USHER_INVALID);
     call.size++;
-    assert_int_equal(usher_number_call(f->e, "desk", NULL, &call, &hold), USHER_INVALID);
+    assert_int_equal(ask_number_call(f->e, "desk", NULL, &call, &hold), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "size"));
     assert_int_equal(usher_open(NULL, NULL, &e), USHER_INVALID);
     assert_int_equal(usher_open(f->url, NULL, NULL), USHER_INVALID);
@@ -3161,11 +3158,11 @@ static void a_call_that_makes_no_sense_is_refused_as_a_whole(void **state)
     assert_int_equal(usher_open("", NULL, &e), USHER_INVALID);
     assert_null(e);
 
-    assert_int_equal(usher_number_call(f->e, "desk", NULL, NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_number_add(f->e, NULL, "n1", NULL), USHER_INVALID);
+    assert_int_equal(ask_number_call(f->e, "desk", NULL, NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_number_add(f->e, NULL, "n1", NULL), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "name of the scope is missing"));
-    assert_int_equal(usher_number_add(f->e, "desk", NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_number_stats(f->e, "desk", NULL), USHER_INVALID);
+    assert_int_equal(ask_number_add(f->e, "desk", NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_number_stats(f->e, "desk", NULL), USHER_INVALID);
     assert_int_equal(usher_digest(f->e, USHER_NUMBER, "a{b", d), USHER_INVALID);
     assert_int_equal(usher_digest(f->e, (enum usher_noun)9, "desk", d), USHER_INVALID);
     usher_close(NULL);
@@ -3209,7 +3206,7 @@ static void a_child_of_fork_is_refused(void **state)
         struct usher_operation c = { .verb = USHER_NUMBER_STATS, .scope = text("desk") };
         bool good = usher_operate(f->e, &c, &r, 1) == USHER_INVALID &&
                     strstr(usher_message(), "fork") != NULL &&
-                    usher_number_unreg(f->e, "desk", "n1") == USHER_INVALID;
+                    ask_number_unreg(f->e, "desk", "n1") == USHER_INVALID;
 
         usher_close(f->e); /* leaves the parent's store alone */
         _exit(good ? 0 : 1);
@@ -3233,9 +3230,9 @@ static void a_child_opens_its_own(void **state)
     pid = fork();
     if (pid == 0) {
         struct usher_engine *e = NULL;
-        struct usher_number_hold hold;
+        struct ask_number_hold hold;
         bool good = usher_open(f->url, NULL, &e) == USHER_OK &&
-                    usher_number_call(e, "desk", "child", NULL, &hold) == USHER_OK &&
+                    ask_number_call(e, "desk", "child", NULL, &hold) == USHER_OK &&
                     strcmp(hold.number, "n2") == 0;
 
         usher_close(e);
@@ -3288,7 +3285,7 @@ static void two_engines_on_one_store_agree(void **state)
 {
     struct fixture *f = *state;
     struct usher_engine *other;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     char here[33], there[33];
 
     no_twin(f);
@@ -3296,16 +3293,16 @@ static void two_engines_on_one_store_agree(void **state)
     numbers(f, 4);
     for (int i = 0; i < 2; i++) { /* turn by turn */
         assert_given(f, "desk", i == 0 ? "n1" : "n3");
-        assert_int_equal(usher_number_call(other, "desk", NULL, NULL, &hold), USHER_OK);
+        assert_int_equal(ask_number_call(other, "desk", NULL, NULL, &hold), USHER_OK);
         assert_string_equal(hold.number, i == 0 ? "n2" : "n4");
         assert_true(hold.epoch == f->r.epoch);
         assert_int_equal(hold.version, f->r.version + 1);
     }
     empty(f, "call desk");
-    assert_int_equal(usher_number_call(other, "desk", NULL, NULL, &hold), USHER_EMPTY);
-    assert_int_equal(usher_number_hangup(other, "desk", "n2", 0, -1), USHER_OK);
+    assert_int_equal(ask_number_call(other, "desk", NULL, NULL, &hold), USHER_EMPTY);
+    assert_int_equal(ask_number_hangup(other, "desk", "n2", 0, -1), USHER_OK);
     assert_given(f, "desk owner=ann", "n2");
-    assert_int_equal(usher_number_call(other, "desk", "ann", NULL, &hold), USHER_SAME);
+    assert_int_equal(ask_number_call(other, "desk", "ann", NULL, &hold), USHER_SAME);
     digest(f, "desk", here);
     assert_int_equal(usher_digest(other, USHER_NUMBER, "desk", there), USHER_OK);
     assert_string_equal(here, there);
@@ -3338,8 +3335,8 @@ static void *call_and_hang_up(void *payload)
         return NULL;
     }
     for (int i = 0; i < ROUNDS; i++) {
-        struct usher_number_hold hold;
-        enum usher_status status = usher_number_call(e, "desk", NULL, NULL, &hold);
+        struct ask_number_hold hold;
+        enum usher_status status = ask_number_call(e, "desk", NULL, NULL, &hold);
         int n;
 
         if (status == USHER_EMPTY)
@@ -3353,7 +3350,7 @@ static void *call_and_hang_up(void *payload)
         if (atomic_fetch_add(&c->held[n], 1) != 0)
             c->twice = true;
         atomic_fetch_sub(&c->held[n], 1);
-        status = usher_number_hangup(e, "desk", hold.number, hold.token, 0);
+        status = ask_number_hangup(e, "desk", hold.number, hold.token, 0);
         if (status != USHER_OK) {
             c->wrong = status;
             break;
@@ -3435,13 +3432,13 @@ static void scopes_are_listed_in_pages(void **state)
 
         (void)snprintf(name, sizeof name, "s%03u", mixed);
         if (i % 3 == 0) {
-            assert_int_equal(usher_number_add(f->e, name, "1", NULL), USHER_OK);
+            assert_int_equal(ask_number_add(f->e, name, "1", NULL), USHER_OK);
             (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "number/%s", name);
         } else if (i % 3 == 1) {
-            assert_int_equal(usher_room_open(f->e, name, NULL), USHER_OK);
+            assert_int_equal(ask_room_open(f->e, name, NULL), USHER_OK);
             (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "room/%s", name);
         } else {
-            assert_int_equal(usher_id_create(f->e, name, 0, NULL), USHER_OK);
+            assert_int_equal(ask_id_create(f->e, name, 0, NULL), USHER_OK);
             (void)snprintf(all.scope[all.n++], sizeof all.scope[0], "zid/%s", name);
         }
     }

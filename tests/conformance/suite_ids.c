@@ -24,6 +24,7 @@
 
 #include <cmocka.h>
 
+#include "lib/calls.h"
 #include "lib/notary.h"
 
 #define NOON INT64_C(1700000000000)
@@ -78,14 +79,14 @@ static int tear_down(void **state)
 /* ---- short words ------------------------------------------------------------------ */
 
 static void create(struct fixture *f, const char *name, uint32_t given,
-                   struct usher_id_settings settings)
+                   struct usher_id_result_settings settings)
 {
-    enum usher_status status = usher_id_create(f->e, name, given, &settings);
+    enum usher_status status = ask_id_create(f->e, name, given, &settings);
 
     if (status != USHER_OK)
         fail_msg("create %s: %s (%s)", name, usher_status_word(status), usher_message());
 }
-#define SET(...) ((struct usher_id_settings){ __VA_ARGS__ })
+#define SET(...) ((struct usher_id_result_settings){ __VA_ARGS__ })
 
 static enum usher_status next(struct fixture *f, const char *name, int64_t n,
                               struct usher_id_range *ret)
@@ -95,7 +96,7 @@ static enum usher_status next(struct fixture *f, const char *name, int64_t n,
     memset(ret, 0, sizeof *ret);
     memset(&r, 0, sizeof r);
     {
-        enum usher_status status = usher_id_next(f->e, name, n, NULL, &r);
+        enum usher_status status = ask_id_next(f->e, name, n, NULL, &r);
 
         *ret = r;
         return status;
@@ -114,11 +115,11 @@ static void assert_next(struct fixture *f, const char *name, int64_t n, int64_t 
                  first);
 }
 
-static struct usher_id_row show(struct fixture *f, const char *name)
+static struct usher_id_result_row show(struct fixture *f, const char *name)
 {
-    struct usher_id_row row;
+    struct usher_id_result_row row;
 
-    assert_int_equal(usher_id_show(f->e, name, &row), USHER_OK);
+    assert_int_equal(ask_id_show(f->e, name, &row), USHER_OK);
     return row;
 }
 
@@ -192,7 +193,7 @@ static void a_segment_ends_where_it_ends_at_every_power_of_ten(void **state)
     for (int p = 1; p <= 18; p++) {
         (void)snprintf(name, sizeof name, "managed%d", p);
         create(f, name, USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
-        assert_int_equal(usher_id_install(f->e, name, at - 2, 4, -1), USHER_OK);
+        assert_int_equal(ask_id_install(f->e, name, at - 2, 4, -1), USHER_OK);
         for (int64_t i = -2; i < 2; i++)
             assert_next(f, name, 1, at + i);
         assert_int_equal(next(f, name, 1, &r), USHER_EMPTY);
@@ -209,7 +210,7 @@ static void the_first_id_of_a_segment_is_given_and_none_behind_its_last(void **s
     struct usher_id_range r;
 
     create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
-    assert_int_equal(usher_id_install(f->e, "seg", 1, 512, -1), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "seg", 1, 512, -1), USHER_OK);
     for (int64_t i = 1; i <= 512; i++)
         assert_next(f, "seg", 1, i);
     assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
@@ -223,8 +224,7 @@ static void an_id_behind_a_refill_is_larger_than_all_before(void **state)
 
     create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
     for (int64_t i = 0; i < 20; i++) {
-        assert_int_equal(usher_id_install(f->e, "seg", 1 + i * 5, 5, i == 0 ? -1 : i * 5),
-                         USHER_OK);
+        assert_int_equal(ask_id_install(f->e, "seg", 1 + i * 5, 5, i == 0 ? -1 : i * 5), USHER_OK);
         for (int k = 0; k < 5; k++) {
             assert_int_equal(next(f, "seg", 1, &r), USHER_OK);
             assert_true(r.first > last);
@@ -238,14 +238,14 @@ static void used_up_and_not_there_are_told_apart(void **state)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
-    struct usher_id_row row;
+    struct usher_id_result_row row;
 
     create(f, "seg", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
     assert_int_equal(next(f, "seg", 1, &r), USHER_EMPTY);
     assert_int_equal(next(f, "other", 1, &r), USHER_MISSING);
-    assert_int_equal(usher_id_show(f->e, "other", &row), USHER_MISSING);
-    assert_int_equal(usher_id_install(f->e, "other", 1, 1, -1), USHER_MISSING);
-    assert_int_equal(usher_id_delete(f->e, "other"), USHER_SAME);
+    assert_int_equal(ask_id_show(f->e, "other", &row), USHER_MISSING);
+    assert_int_equal(ask_id_install(f->e, "other", 1, 1, -1), USHER_MISSING);
+    assert_int_equal(ask_id_delete(f->e, "other"), USHER_SAME);
 }
 
 static void a_range_is_of_one_piece(void **state)
@@ -288,38 +288,38 @@ static void sites_with_offsets_of_their_own_never_meet(void **state)
 static void sites_never_meet_whatever_is_set(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings s = SET(.by = 3);
+    struct usher_id_result_settings s = SET(.by = 3);
     struct usher_id_range r;
 
     create(f, "A", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 1, .by = 2));
     create(f, "B", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 2, .by = 2));
     assert_next(f, "A", 3, 1);
     assert_next(f, "B", 4, 2);
-    assert_int_equal(usher_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
+    assert_int_equal(ask_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
     assert_int_equal(s.why, USHER_ID_WHY_CLASS);
     assert_non_null(strstr(usher_message(), "multiple"));
     s.by = 1;
-    assert_int_equal(usher_id_set(f->e, "B", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
+    assert_int_equal(ask_id_set(f->e, "B", USHER_GIVEN_ID_BY, &s, 0), USHER_REFUSED);
     assert_next(f, "A", 1, 7);
     assert_int_equal(next(f, "A", 1, &r), USHER_OK);
     assert_int_equal(r.first, 9);
     s.by = 4; /* 1, 5, 9, 13 … */
-    assert_int_equal(usher_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "A", USHER_GIVEN_ID_BY, &s, 0), USHER_OK);
     assert_int_equal(s.why, USHER_ID_WHY_NONE);
-    assert_int_equal(usher_id_return(f->e, "A", &r), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "A", &r), USHER_STALE);
     assert_next(f, "A", 3, 13);
     /* up to the next one of its own */
     create(f, "s", USHER_GIVEN_ID_START | USHER_GIVEN_ID_BY, SET(.start = 1, .by = 3));
     assert_next(f, "s", 2, 1);
-    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 8), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 8), USHER_OK);
     assert_int_equal(show(f, "s").next, 10);
-    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 9), USHER_REFUSED);
+    assert_int_equal(ask_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 9), USHER_REFUSED);
     assert_int_equal(s.why, USHER_ID_WHY_BACK);
-    assert_int_equal(usher_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 10), USHER_SAME);
+    assert_int_equal(ask_id_set(f->e, "s", USHER_GIVEN_ID_NEXT, &s, 10), USHER_SAME);
     assert_next(f, "s", 3, 10);
     s.by = 6;
     assert_int_equal(
-        usher_id_set(f->e, "s", USHER_GIVEN_ID_BY | USHER_GIVEN_ID_NEXT, &s, INT64_MAX - 7),
+        ask_id_set(f->e, "s", USHER_GIVEN_ID_BY | USHER_GIVEN_ID_NEXT, &s, INT64_MAX - 7),
         USHER_OK);
     assert_next(f, "s", 1, INT64_MAX - 6); /* 2^63 - 1 is 1 of 6, and so is 7 */
     assert_int_equal(next(f, "s", 1, &r), USHER_OK);
@@ -330,7 +330,7 @@ static void the_limit_is_an_error_and_says_what_is_left(void **state)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
-    struct usher_id_settings s = SET(0);
+    struct usher_id_result_settings s = SET(0);
 
     create(f, "l", USHER_GIVEN_ID_START | USHER_GIVEN_ID_LIMIT, SET(.start = 5, .limit = 9));
     assert_next(f, "l", 2, 5);
@@ -341,7 +341,7 @@ static void the_limit_is_an_error_and_says_what_is_left(void **state)
     assert_int_equal(next(f, "l", 1, &r), USHER_FULL);
     assert_int_equal(r.n, 0);
     s.limit = 10;
-    assert_int_equal(usher_id_set(f->e, "l", USHER_GIVEN_ID_LIMIT, &s, 0), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "l", USHER_GIVEN_ID_LIMIT, &s, 0), USHER_OK);
     assert_next(f, "l", 1, 10);
     assert_int_equal(next(f, "l", 1, &r), USHER_FULL);
 }
@@ -354,13 +354,13 @@ static void a_repeated_request_gets_the_first_range(void **state)
     struct usher_id_range a, b;
 
     create(f, "t", USHER_GIVEN_ID_START, SET(.start = INT64_C(9007199254740990)));
-    assert_int_equal(usher_id_next(f->e, "t", 5, "req-1", &a), USHER_OK);
+    assert_int_equal(ask_id_next(f->e, "t", 5, "req-1", &a), USHER_OK);
     assert_next(f, "t", 1, a.first + 5);
-    assert_int_equal(usher_id_next(f->e, "t", 5, "req-1", &b), USHER_OK);
+    assert_int_equal(ask_id_next(f->e, "t", 5, "req-1", &b), USHER_OK);
     assert_int_equal(a.first, b.first);
     assert_int_equal(a.n, b.n);
     assert_true(a.token == b.token);
-    assert_int_equal(usher_id_next(f->e, "t", 6, "req-1", &b), USHER_INVALID);
+    assert_int_equal(ask_id_next(f->e, "t", 6, "req-1", &b), USHER_INVALID);
     assert_next(f, "t", 1, a.first + 6);
 }
 
@@ -373,13 +373,13 @@ static void the_unused_end_of_the_newest_range_comes_back(void **state)
     assert_int_equal(next(f, "t", 100, &r), USHER_OK);
     r.first += 40; /* forty were used */
     r.n -= 40;
-    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_OK);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_OK);
     assert_int_equal(show(f, "t").issued, 40);
     assert_next(f, "t", 1, 41);
     assert_int_equal(next(f, "t", 10, &old), USHER_OK);
     assert_next(f, "t", 1, 52);
     /* others have had ids behind it: a gap */
-    assert_int_equal(usher_id_return(f->e, "t", &old), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "t", &old), USHER_STALE);
     assert_next(f, "t", 1, 53);
 }
 
@@ -390,16 +390,16 @@ static void a_range_comes_back_once(void **state)
 
     create(f, "t", 0, SET(0));
     assert_int_equal(next(f, "t", 10, &r), USHER_OK);
-    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_OK);
-    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_OK);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
     assert_int_equal(next(f, "t", 10, &again), USHER_OK);
     assert_int_equal(again.first, r.first);
     /* a late repeat does not take them from who has them now */
-    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
     assert_next(f, "t", 1, 11);
     assert_int_equal(next(f, "t", 10, &r), USHER_OK);
     r.epoch++;
-    assert_int_equal(usher_id_return(f->e, "t", &r), USHER_STALE);
+    assert_int_equal(ask_id_return(f->e, "t", &r), USHER_STALE);
     assert_next(f, "t", 1, 22);
 }
 
@@ -408,18 +408,18 @@ static void of_two_who_install_one_wins(void **state)
     struct fixture *f = *state;
 
     create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
-    assert_int_equal(usher_id_install(f->e, "m", 1, 10, -1), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 1, 10, -1), USHER_OK);
     assert_next(f, "m", 10, 1);
-    assert_int_equal(usher_id_install(f->e, "m", 11, 10, 10), USHER_OK);
-    assert_int_equal(usher_id_install(f->e, "m", 21, 10, 10), USHER_STALE);
+    assert_int_equal(ask_id_install(f->e, "m", 11, 10, 10), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 21, 10, 10), USHER_STALE);
     assert_next(f, "m", 1, 11);
     /* ids never come again, whatever the manager says */
-    assert_int_equal(usher_id_install(f->e, "m", 15, 10, 20), USHER_REFUSED);
+    assert_int_equal(ask_id_install(f->e, "m", 15, 10, 20), USHER_REFUSED);
     /* what is left goes first */
-    assert_int_equal(usher_id_install(f->e, "m", 21, 10, 20), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 21, 10, 20), USHER_OK);
     assert_next(f, "m", 19, 12);
     create(f, "own", 0, SET(0));
-    assert_int_equal(usher_id_install(f->e, "own", 600, 10, 512), USHER_REFUSED);
+    assert_int_equal(ask_id_install(f->e, "own", 600, 10, 512), USHER_REFUSED);
 }
 
 /* ---- settings --------------------------------------------------------------------- */
@@ -454,15 +454,15 @@ static void the_step_follows_how_long_segments_last(void **state)
 static void a_counter_is_raised_and_never_lowered(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings s = SET(0);
+    struct usher_id_result_settings s = SET(0);
     struct usher_id_range r;
 
     create(f, "c", 0, SET(0));
     assert_int_equal(next(f, "c", 10, &r), USHER_OK);
-    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 10), USHER_REFUSED);
-    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 11), USHER_SAME);
-    assert_int_equal(usher_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
-    assert_int_equal(usher_id_return(f->e, "c", &r), USHER_STALE);
+    assert_int_equal(ask_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 10), USHER_REFUSED);
+    assert_int_equal(ask_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 11), USHER_SAME);
+    assert_int_equal(ask_id_set(f->e, "c", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
+    assert_int_equal(ask_id_return(f->e, "c", &r), USHER_STALE);
     assert_next(f, "c", 1, 5000);
     assert_int_equal(show(f, "c").max, 5511);
 }
@@ -470,24 +470,24 @@ static void a_counter_is_raised_and_never_lowered(void **state)
 static void dispensers_are_made_shown_changed_and_deleted(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings s = SET(.step = 7);
+    struct usher_id_result_settings s = SET(.step = 7);
     struct usher_id_range r;
 
     create(f, "a", USHER_GIVEN_ID_STEP, SET(.step = 7));
-    assert_int_equal(usher_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_SAME);
+    assert_int_equal(ask_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_SAME);
     s.step = 8;
-    assert_int_equal(usher_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_REFUSED);
+    assert_int_equal(ask_id_create(f->e, "a", USHER_GIVEN_ID_STEP, &s), USHER_REFUSED);
     create(f, "b", 0, SET(0));
     assert_next(f, "a", 3, 1);
     assert_next(f, "b", 1, 1);
-    assert_int_equal(usher_id_set(f->e, "a", USHER_GIVEN_ID_STEP, &s, 0), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "a", USHER_GIVEN_ID_STEP, &s, 0), USHER_OK);
     assert_int_equal(s.step, 8);
     assert_int_equal(s.by, 1);
-    assert_int_equal(usher_id_set(f->e, "a", 0, &s, 0), USHER_OK);
-    assert_int_equal(usher_id_delete(f->e, "a"), USHER_OK);
-    assert_int_equal(usher_id_delete(f->e, "a"), USHER_SAME);
+    assert_int_equal(ask_id_set(f->e, "a", 0, &s, 0), USHER_OK);
+    assert_int_equal(ask_id_delete(f->e, "a"), USHER_OK);
+    assert_int_equal(ask_id_delete(f->e, "a"), USHER_SAME);
     assert_int_equal(next(f, "a", 1, &r), USHER_MISSING);
-    assert_int_equal(usher_id_set(f->e, "a", 0, &s, 0), USHER_MISSING);
+    assert_int_equal(ask_id_set(f->e, "a", 0, &s, 0), USHER_MISSING);
     create(f, "a", 0, SET(0));
     assert_next(f, "a", 1, 1);
     assert_next(f, "b", 1, 2);
@@ -497,10 +497,10 @@ static void wrong_arguments_are_named(void **state)
 {
     struct fixture *f = *state;
     struct usher_id_range r;
-    struct usher_id_settings s;
+    struct usher_id_result_settings s;
     const struct {
         uint32_t given;
-        struct usher_id_settings s;
+        struct usher_id_result_settings s;
         const char *name;
     } wrong[] = {
         { USHER_GIVEN_ID_STEP, SET(.step = 0), "step" },
@@ -519,7 +519,7 @@ static void wrong_arguments_are_named(void **state)
 
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         s = wrong[i].s;
-        assert_int_equal(usher_id_create(f->e, "w", wrong[i].given, &s), USHER_INVALID);
+        assert_int_equal(ask_id_create(f->e, "w", wrong[i].given, &s), USHER_INVALID);
         assert_non_null(strstr(usher_message(), wrong[i].name));
     }
     create(f, "w", 0, SET(0));
@@ -527,15 +527,15 @@ static void wrong_arguments_are_named(void **state)
     assert_int_equal(next(f, "w", USHER_ID_N_MAX + 1, &r), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "n is not"));
     s = SET(0);
-    assert_int_equal(usher_id_set(f->e, "w", USHER_GIVEN_ID_NEXT, &s, -1), USHER_INVALID);
-    assert_int_equal(usher_id_set(f->e, "w", USHER_GIVEN_ID_START, &s, 0), USHER_INVALID);
-    assert_int_equal(usher_id_install(f->e, "w", -1, 1, -1), USHER_INVALID);
-    assert_int_equal(usher_id_next(f->e, "w", 1, NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_id_show(f->e, "w", NULL), USHER_INVALID);
-    assert_int_equal(usher_id_return(f->e, "w", NULL), USHER_INVALID);
-    assert_int_equal(usher_id_set(f->e, "w", 0, NULL, 0), USHER_INVALID);
-    assert_int_equal(usher_id_create(f->e, "w", 1u << 4, NULL), USHER_INVALID);
-    assert_int_equal(usher_id_next(NULL, "w", 1, NULL, &r), USHER_INVALID);
+    assert_int_equal(ask_id_set(f->e, "w", USHER_GIVEN_ID_NEXT, &s, -1), USHER_INVALID);
+    assert_int_equal(ask_id_set(f->e, "w", USHER_GIVEN_ID_START, &s, 0), USHER_INVALID);
+    assert_int_equal(ask_id_install(f->e, "w", -1, 1, -1), USHER_INVALID);
+    assert_int_equal(ask_id_next(f->e, "w", 1, NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_id_show(f->e, "w", NULL), USHER_INVALID);
+    assert_int_equal(ask_id_return(f->e, "w", NULL), USHER_INVALID);
+    assert_int_equal(ask_id_set(f->e, "w", 0, NULL, 0), USHER_INVALID);
+    assert_int_equal(ask_id_create(f->e, "w", 1u << 4, NULL), USHER_INVALID);
+    assert_int_equal(ask_id_next(NULL, "w", 1, NULL, &r), USHER_INVALID);
     assert_next(f, "w", 1, 1);
 }
 
@@ -649,7 +649,7 @@ static void a_dispenser_that_was_lost_goes_on_above_what_was_given(void **state)
     ids = ids_open(f->e, "p", 10);
     for (int i = 0; i < 25; i++)
         last = take(ids);
-    assert_int_equal(usher_id_delete(f->e, "p"), USHER_OK);
+    assert_int_equal(ask_id_delete(f->e, "p"), USHER_OK);
     create(f, "p", 0, SET(0));
     for (int i = 0; i < 100; i++) {
         int64_t id = take(ids);
@@ -669,7 +669,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     int64_t id = 0;
 
     create(f, "m", USHER_GIVEN_ID_MANAGED, SET(.managed = 1));
-    assert_int_equal(usher_id_install(f->e, "m", 1, 5, -1), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 1, 5, -1), USHER_OK);
     opt.step = 5;
     opt.life_ms = -1;
     opt.timeout_ms = 50;
@@ -677,7 +677,7 @@ static void a_managed_dispenser_keeps_callers_waiting_for_install(void **state)
     for (int64_t i = 1; i <= 5; i++)
         assert_int_equal(take(ids), i);
     assert_int_equal(usher_ids_next(ids, &id), USHER_EMPTY);
-    assert_int_equal(usher_id_install(f->e, "m", 101, 5, 5), USHER_OK);
+    assert_int_equal(ask_id_install(f->e, "m", 101, 5, 5), USHER_OK);
     assert_int_equal(usher_ids_take(ids, 1, 10000, &id), USHER_OK);
     assert_int_equal(id, 101);
     usher_ids_close(ids);
@@ -740,7 +740,7 @@ static int64_t granted(struct fixture *f)
 {
     struct usher_id_range r = { .first = -1 };
 
-    if (usher_id_next(f->e, "fed", 1, NULL, &r) != USHER_OK)
+    if (ask_id_next(f->e, "fed", 1, NULL, &r) != USHER_OK)
         fail_msg("%s", usher_message());
     return r.first;
 }
@@ -756,25 +756,25 @@ static void segments_come_from_the_authority_by_themselves(void **state)
     for (int64_t i = 1; i <= 100; i++)
         assert_int_equal(granted(f), i);
     assert_int_equal(f->notary->requests, 15);
-    assert_int_equal(usher_id_next(f->e, "fed", 50, NULL, &r), USHER_OK);
+    assert_int_equal(ask_id_next(f->e, "fed", 50, NULL, &r), USHER_OK);
     assert_int_equal(r.n, 50);
     assert_int_equal(r.first, 101); /* what is left goes first */
-    assert_int_equal(usher_id_next(f->e, "fed", 5, "req", &r), USHER_OK);
-    assert_int_equal(usher_id_next(f->e, "fed", 5, "req", &again), USHER_OK);
+    assert_int_equal(ask_id_next(f->e, "fed", 5, "req", &r), USHER_OK);
+    assert_int_equal(ask_id_next(f->e, "fed", 5, "req", &again), USHER_OK);
     assert_int_equal(again.first, r.first);
-    assert_int_equal(usher_id_next(f->e, "fed", 0, NULL, &r), USHER_INVALID);
+    assert_int_equal(ask_id_next(f->e, "fed", 0, NULL, &r), USHER_INVALID);
     /* who says so does without */
     create(f, "own", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_MANAGED, SET(.step = 3, .managed = 0));
     for (int64_t i = 1; i <= 10; i++)
         assert_next(f, "own", 1, i);
     assert_int_equal(f->notary->n, 1);
-    assert_int_equal(usher_id_next(f->e, "nobody", 1, NULL, &r), USHER_MISSING);
+    assert_int_equal(ask_id_next(f->e, "nobody", 1, NULL, &r), USHER_MISSING);
 }
 
 static void granted_ids_stay_on_their_grid_and_below_the_limit(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings set = SET(.limit = 100);
+    struct usher_id_result_settings set = SET(.limit = 100);
     struct usher_id_range r;
     int64_t want = 5;
 
@@ -784,12 +784,12 @@ static void granted_ids_stay_on_their_grid_and_below_the_limit(void **state)
            SET(.step = 3, .by = 4, .start = 5, .limit = 50));
     for (; want <= 49; want += 4)
         assert_int_equal(granted(f), want);
-    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
     begin_with_notary(f, 60000); /* lost; and nothing is left */
-    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
     assert_int_equal(r.first, -1);
     assert_int_equal(r.n, 0);
-    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_LIMIT, &set, 0), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_LIMIT, &set, 0), USHER_OK);
     for (; want <= 97; want += 4)
         assert_int_equal(granted(f), want);
     create(f, "zero", USHER_GIVEN_ID_BY | USHER_GIVEN_ID_START, SET(.by = 10, .start = 0));
@@ -810,19 +810,19 @@ static void an_authority_that_fails_is_an_error_at_the_deadline(void **state)
     atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
     assert_int_equal(granted(f), 5); /* which was granted before */
     assert_int_equal(f->notary->requests, before);
-    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
+    assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "the notary is out"));
     /* after 10, 20, 40 … 640 ms */
     assert_in_range(f->notary->requests - before, 1, 8);
     atomic_store(&f->notary->answer, USHER_FULL);
-    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+    assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
     atomic_store(&f->notary->answer, USHER_OK);
     assert_int_equal(granted(f), 7);
     /* not known whether it was raised: a gap */
     atomic_store(&f->notary->answer, USHER_UNKNOWN);
     for (int i = 0; i < 2; i++)
         (void)granted(f);
-    assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
+    assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_UNAVAILABLE);
     atomic_store(&f->notary->answer, USHER_OK); /* for the audit */
 }
 
@@ -841,12 +841,12 @@ static void a_store_that_forgot_starts_above_the_authority(void **state)
         for (int i = 0; i < 12; i++)
             (void)granted(f);
     }
-    assert_int_equal(usher_id_delete(f->e, "fed"), USHER_OK);
+    assert_int_equal(ask_id_delete(f->e, "fed"), USHER_OK);
     begin_with_notary(f, 60000);
     {
         struct usher_id_range r;
 
-        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_MISSING);
+        assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_MISSING);
     }
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
     assert_int_equal(granted(f), 131); /* made anew: behind them all */
@@ -856,17 +856,17 @@ static void a_store_that_forgot_starts_above_the_authority(void **state)
 static void ids_skipped_by_hand_are_told_to_the_authority(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings s = SET(0);
+    struct usher_id_result_settings s = SET(0);
 
     begin_with_notary(f, 1000);
     create(f, "fed", USHER_GIVEN_ID_STEP, SET(.step = 10));
     assert_int_equal(granted(f), 1);
-    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
+    assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 5000), USHER_OK);
     begin_with_notary(f, 1000);
     assert_in_range(granted(f), 5000, 5020);
     /* one that cannot be told is not obeyed */
     atomic_store(&f->notary->answer, USHER_UNAVAILABLE);
-    assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 9000), USHER_UNAVAILABLE);
+    assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, 9000), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "the notary is out"));
     assert_in_range(show(f, "fed").next, 5000, 5020);
     atomic_store(&f->notary->answer, USHER_OK);
@@ -875,22 +875,22 @@ static void ids_skipped_by_hand_are_told_to_the_authority(void **state)
 static void granted_ids_end_at_the_largest_there_is(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings s = SET(0);
+    struct usher_id_result_settings s = SET(0);
     struct usher_id_range r;
 
     begin_with_notary(f, 60000);
     for (int64_t by = 1; by <= 1000000; by = by * 7 + 3) {
-        assert_int_equal(USHER_IS_DONE(usher_id_delete(f->e, "fed")), true);
+        assert_int_equal(USHER_IS_DONE(ask_id_delete(f->e, "fed")), true);
         create(f, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, SET(.step = 99999, .by = by));
         if (by == 1)
             assert_int_equal(granted(f), 1);
-        assert_int_equal(usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX - by),
+        assert_int_equal(ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX - by),
                          USHER_OK);
-        while (usher_id_next(f->e, "fed", 1, NULL, &r) == USHER_OK)
+        while (ask_id_next(f->e, "fed", 1, NULL, &r) == USHER_OK)
             assert_true(r.first > INT64_MAX - by - 1 && (r.first - 1) % by == 0);
-        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
-        (void)usher_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX);
-        assert_int_equal(usher_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+        assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
+        (void)ask_id_set(f->e, "fed", USHER_GIVEN_ID_NEXT, &s, INT64_MAX);
+        assert_int_equal(ask_id_next(f->e, "fed", 1, NULL, &r), USHER_FULL);
     }
 }
 
@@ -918,7 +918,7 @@ static void *be_granted(void *payload)
     for (int i = 0; i < 20; i++) {
         struct usher_id_range r = { .first = -1 };
 
-        if (usher_id_next(p->e, "fed", 1, NULL, &r) != USHER_OK || r.first <= last)
+        if (ask_id_next(p->e, "fed", 1, NULL, &r) != USHER_OK || r.first <= last)
             p->wrong = true;
         last = p->id[i] = r.first;
     }
@@ -973,8 +973,8 @@ static void engines_that_share_an_authority_never_give_one_id(void **state)
     e[0] = f->e;
     e[1] = engine_open(f); /* of memory: a store of its own */
     for (int i = 0; i < 2; i++) {
-        struct usher_id_settings set = SET(.step = 7);
-        enum usher_status status = usher_id_create(e[i], "fed", USHER_GIVEN_ID_STEP, &set);
+        struct usher_id_result_settings set = SET(.step = 7);
+        enum usher_status status = ask_id_create(e[i], "fed", USHER_GIVEN_ID_STEP, &set);
 
         assert_true(USHER_IS_DONE(status));
     }
@@ -1045,7 +1045,7 @@ static void *be_one_of_many(void *payload)
         struct usher_id_range r;
 
         g->begun_ns = now_ns();
-        if (usher_id_next(c->e, "strict", 1, NULL, &r) != USHER_OK)
+        if (ask_id_next(c->e, "strict", 1, NULL, &r) != USHER_OK)
             c->wrong = "next";
         g->done_ns = now_ns();
         g->id = r.first;

@@ -19,8 +19,9 @@
 #include <cmocka.h>
 
 #include <usher/history.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "model/compare.h"
 
 /* ---- the seed ------------------------------------------------------------------------ */
@@ -205,7 +206,7 @@ static void a_room_is_finished_by_force_from_outside(void **state)
 static void agents_are_idle_after_many_visits_that_ended_in_every_way(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_statistics s;
+    struct usher_queue_result_statistics s;
 
     STORY(f, { "set ttl=20000 offer=3000 wrapup=1000 maxwait=60000 history=0", "ok" });
     for (int i = 0; i < 400; i++) {
@@ -859,7 +860,7 @@ static void the_estimate_follows_the_pace_of_the_lane(void **state)
 static void figures_are_those_of_today(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_statistics s;
+    struct usher_queue_result_statistics s;
 
     STORY(f,
         { "set ttl=0 service=10000 offer=0", "ok" }, { "login ann", "ok idle" },
@@ -935,7 +936,7 @@ static void history_tells(struct fixture *f, const char *kept, const char *all)
 static void ended_visits_are_kept_with_all_that_a_history_needs(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_queue_row *r;
+    const struct usher_queue_result_row *r;
 
     STORY(f,
         { "set ttl=0 history=2", "ok" }, { "login ann", "ok idle" }, { "apply z", "ok room ann" },
@@ -1037,7 +1038,7 @@ static void ended_visits_are_found_by_user_agent_and_time(void **state)
 /* The version of the visit in @row of the last answer, and when it ended: for drain. */
 static void drain_up_to(struct fixture *f, size_t row)
 {
-    const struct usher_queue_row *r = &f->r.of.queue.rows[row];
+    const struct usher_queue_result_row *r = &f->r.of.queue.rows[row];
     uint64_t version = r->version;
     int64_t until = r->until_ms;
 
@@ -1129,7 +1130,7 @@ static void a_queue_that_is_not_there_is_missing_for_all_verbs_about_all_of_it(v
 static void who_is_only_offered_is_not_dropped_with_its_agent(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_queue_statistics *s = &f->r.of.queue.of.stats;
+    const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
 
     STORY(f,
         { "set ttl=0 requeue=drop offer=5000", "ok" }, { "login ann capacity=2", "ok idle" },
@@ -1254,10 +1255,10 @@ static void what_is_due_is_done_in_bounded_steps(void **state)
 static void the_typed_functions_say_the_same(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_settings set;
-    struct usher_queue_apply_options opt = USHER_QUEUE_APPLY_OPTIONS_INIT;
-    struct usher_queue_statistics stats;
-    struct usher_queue_seat seat;
+    struct usher_queue_result_settings set;
+    struct ask_queue_apply_options opt = ASK_QUEUE_APPLY_OPTIONS_INIT;
+    struct usher_queue_result_statistics stats;
+    struct ask_queue_seat seat;
     struct usher_result r;
     uint64_t login = 0, n = 0;
     char room[USHER_QUEUE_ROOM_MAX];
@@ -1265,61 +1266,61 @@ static void the_typed_functions_say_the_same(void **state)
     usher_close(f->twin);
     f->twin = NULL;
     memset(&set, 0, sizeof set);
-    assert_int_equal(usher_queue_set(f->e, "desk", 0, &set), USHER_MISSING);
+    assert_int_equal(ask_queue_set(f->e, "desk", 0, &set), USHER_MISSING);
     set.offer_ms = 5000;
-    assert_int_equal(usher_queue_set(f->e, "desk", USHER_GIVEN_QUEUE_OFFER, &set), USHER_OK);
+    assert_int_equal(ask_queue_set(f->e, "desk", USHER_GIVEN_QUEUE_OFFER, &set), USHER_OK);
     assert_int_equal(set.ttl_ms, 15000);
-    assert_int_equal(usher_queue_apply(f->e, "desk", "a", NULL, &seat), USHER_EMPTY);
+    assert_int_equal(ask_queue_apply(f->e, "desk", "a", NULL, &seat), USHER_EMPTY);
     assert_non_null(strstr(usher_message(), "no-agent"));
-    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 0, NULL, 0, &login), USHER_OK);
-    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 1, "*", 0, NULL), USHER_SAME);
+    assert_int_equal(ask_queue_login(f->e, "desk", "ann", 0, NULL, 0, &login), USHER_OK);
+    assert_int_equal(ask_queue_login(f->e, "desk", "ann", 1, "*", 0, NULL), USHER_SAME);
     opt.lane = "vip";
     opt.priority = 3;
-    assert_int_equal(usher_queue_apply(f->e, "desk", "a", &opt, &seat), USHER_OK);
+    assert_int_equal(ask_queue_apply(f->e, "desk", "a", &opt, &seat), USHER_OK);
     assert_int_equal(seat.place, USHER_QUEUE_PLACE_OFFER);
     assert_string_equal(seat.agent, "ann");
     assert_int_equal(seat.until_ms, f->now + 5000);
     assert_string_equal(seat.room, usher_queue_room_name(room, seat.epoch, login, 1));
     opt.lane = NULL;
     opt.priority = 10;
-    assert_int_equal(usher_queue_apply(f->e, "desk", "b", &opt, &seat), USHER_OK);
+    assert_int_equal(ask_queue_apply(f->e, "desk", "b", &opt, &seat), USHER_OK);
     assert_int_equal(seat.place, USHER_QUEUE_PLACE_QUEUE);
     assert_int_equal(seat.index, 0);
-    assert_int_equal(usher_queue_reject(f->e, "desk", "ann", "a"), USHER_OK);
-    assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "a"), USHER_REFUSED);
-    assert_int_equal(usher_queue_accept(f->e, "desk", "ann", "b"), USHER_OK);
-    assert_int_equal(usher_queue_room(f->e, "desk", "ann", &r), USHER_OK);
+    assert_int_equal(ask_queue_reject(f->e, "desk", "ann", "a"), USHER_OK);
+    assert_int_equal(ask_queue_accept(f->e, "desk", "ann", "a"), USHER_REFUSED);
+    assert_int_equal(ask_queue_accept(f->e, "desk", "ann", "b"), USHER_OK);
+    assert_int_equal(ask_queue_room(f->e, "desk", "ann", &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
     usher_result_done(&r);
-    assert_int_equal(usher_queue_agent_alive(f->e, "desk", "ann", NULL), USHER_OK);
-    assert_int_equal(usher_queue_user_alive(f->e, "desk", "a", &seat), USHER_OK);
-    assert_int_equal(usher_queue_where(f->e, "desk", "nobody", &seat), USHER_MISSING);
-    assert_int_equal(usher_queue_move(f->e, "desk", "a", NULL, 9, -1, &seat), USHER_OK);
-    assert_int_equal(usher_queue_list(f->e, "desk", "vip", -1, NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_queue_agent_alive(f->e, "desk", "ann", NULL), USHER_OK);
+    assert_int_equal(ask_queue_user_alive(f->e, "desk", "a", &seat), USHER_OK);
+    assert_int_equal(ask_queue_where(f->e, "desk", "nobody", &seat), USHER_MISSING);
+    assert_int_equal(ask_queue_move(f->e, "desk", "a", NULL, 9, -1, &seat), USHER_OK);
+    assert_int_equal(ask_queue_list(f->e, "desk", "vip", -1, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
     assert_int_equal(r.of.queue.rows[0].priority, 9);
     usher_result_done(&r);
-    assert_int_equal(usher_queue_agents(f->e, "desk", NULL, 5, &r), USHER_OK);
+    assert_int_equal(ask_queue_agents(f->e, "desk", NULL, 5, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 1);
     usher_result_done(&r);
-    assert_int_equal(usher_queue_finish(f->e, "desk", room, "a", 0), USHER_STALE);
-    assert_int_equal(usher_queue_finish(f->e, "desk", room, "b", 0), USHER_OK);
-    assert_int_equal(usher_queue_pull(f->e, "desk", "ann", NULL), USHER_REFUSED); /* has a again */
-    assert_int_equal(usher_queue_match(f->e, "desk", NULL), USHER_SAME);
-    assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_OK);
-    assert_int_equal(usher_queue_history(f->e, "desk", NULL, NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_queue_finish(f->e, "desk", room, "a", 0), USHER_STALE);
+    assert_int_equal(ask_queue_finish(f->e, "desk", room, "b", 0), USHER_OK);
+    assert_int_equal(ask_queue_pull(f->e, "desk", "ann", NULL), USHER_REFUSED); /* has a again */
+    assert_int_equal(ask_queue_match(f->e, "desk", NULL), USHER_SAME);
+    assert_int_equal(ask_queue_leave(f->e, "desk", "a"), USHER_OK);
+    assert_int_equal(ask_queue_history(f->e, "desk", NULL, NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.queue.n_rows, 2);
     usher_result_done(&r);
-    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.idle, 1);
-    assert_int_equal(usher_queue_pause(f->e, "desk", "ann"), USHER_OK);
-    assert_int_equal(usher_queue_ready(f->e, "desk", "ann"), USHER_OK);
-    assert_int_equal(usher_queue_free(f->e, "desk", "ann", &n), USHER_SAME);
+    assert_int_equal(ask_queue_pause(f->e, "desk", "ann"), USHER_OK);
+    assert_int_equal(ask_queue_ready(f->e, "desk", "ann"), USHER_OK);
+    assert_int_equal(ask_queue_free(f->e, "desk", "ann", &n), USHER_SAME);
     f->now += MINUTE;
-    assert_int_equal(usher_queue_sweep(f->e, "desk", &n), USHER_OK);
+    assert_int_equal(ask_queue_sweep(f->e, "desk", &n), USHER_OK);
     assert_int_equal(n, 1);
-    assert_int_equal(usher_queue_logout(f->e, "desk", "ann"), USHER_SAME);
-    assert_int_equal(usher_queue_apply(f->e, "desk", "a", NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_queue_logout(f->e, "desk", "ann"), USHER_SAME);
+    assert_int_equal(ask_queue_apply(f->e, "desk", "a", NULL, NULL), USHER_INVALID);
 }
 
 /* ---- threads, opening again ---------------------------------------------------------- */
@@ -1340,15 +1341,15 @@ static void *visitor(void *payload)
 
     for (int i = 0; i < VISITS; i++) {
         char user[32];
-        struct usher_queue_seat seat;
+        struct ask_queue_seat seat;
         enum usher_status status;
 
         (void)snprintf(user, sizeof user, "u%d-%d", t->i, i);
-        status = usher_queue_apply(t->f->e, "desk", user, NULL, &seat);
+        status = ask_queue_apply(t->f->e, "desk", user, NULL, &seat);
         while (USHER_IS_DONE(status) && seat.place != USHER_QUEUE_PLACE_ROOM)
-            status = usher_queue_where(t->f->e, "desk", user, &seat);
+            status = ask_queue_where(t->f->e, "desk", user, &seat);
         if (!USHER_IS_DONE(status) ||
-            usher_queue_finish(t->f->e, "desk", seat.room, user, seat.token) != USHER_OK)
+            ask_queue_finish(t->f->e, "desk", seat.room, user, seat.token) != USHER_OK)
             t->failed++;
         t->seated++;
     }
@@ -1360,7 +1361,7 @@ static void threads_are_served_one_by_one(void **state)
     struct fixture *f = *state;
     struct thread threads[THREADS];
     pthread_t ids[THREADS];
-    struct usher_queue_statistics stats;
+    struct usher_queue_result_statistics stats;
 
     usher_close(f->twin);
     f->twin = NULL;
@@ -1373,7 +1374,7 @@ static void threads_are_served_one_by_one(void **state)
         assert_int_equal(pthread_join(ids[i], NULL), 0);
         assert_int_equal(threads[i].failed, 0);
     }
-    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.seated_today, THREADS * VISITS);
     assert_int_equal(stats.waiting + stats.seated, 0);
 }
@@ -1406,7 +1407,7 @@ static void a_restart_frees_nobody_who_is_in_a_room(void **state)
 static void figures_and_counts_are_not_doubled_by_opening_again(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_statistics before;
+    struct usher_queue_result_statistics before;
 
     STORY(f, { "set ttl=0 limit=1", "ok" }, { "login ann", "ok idle" },
           { "apply a", "ok room ann" }, { "apply b", "ok queue 0" }, { "+1000", 0 },
@@ -1458,7 +1459,7 @@ struct kept {
     struct {
         uint64_t epoch;
         char queue[32], user[32], agent[32], lane[32];
-        struct usher_queue_row row; /* but for the texts */
+        struct usher_queue_result_row row; /* but for the texts */
     } visits[KEPT_MAX];
 };
 
@@ -1468,8 +1469,8 @@ static void copy(char to[32], const struct usher_text *t)
 }
 
 static enum usher_status kept_put(struct usher_history *h, const struct usher_text *queue,
-                                  uint64_t epoch, const struct usher_queue_row *visits, size_t n,
-                                  int64_t deadline_ms, char why[192])
+                                  uint64_t epoch, const struct usher_queue_result_row *visits,
+                                  size_t n, int64_t deadline_ms, char why[192])
 {
     struct kept *k = (struct kept *)h;
 
@@ -1514,7 +1515,7 @@ static enum usher_status kept_read(struct usher_history *h, const struct usher_h
     (void)deadline_ms;
     (void)why;
     for (size_t i = k->n; i-- > 0 && status == USHER_OK && told < q->max;) {
-        struct usher_queue_row row = k->visits[i].row;
+        struct usher_queue_result_row row = k->visits[i].row;
 
         row.user = text(k->visits[i].user);
         row.agent = text(k->visits[i].agent);
@@ -1573,36 +1574,36 @@ static void a_history_has_each_visit_once_whatever_fails(void **state)
     STORY(f, { "apply a", "ok room ann" }, { "finish ann.1", "ok a ann" },
           { "apply b", "ok room ann" }, { "finish ann.1", "ok b ann" });
     k.mode = REFUSES;
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "history: the disk is full"));
     assert_int_equal(k.n, 0);
     assert_string_equal(all_visits(f, 1), "b a ");
     k.mode = FORGETS;
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
     assert_string_equal(all_visits(f, 5), "b a ");
     k.mode = KEEPS_AND_FORGETS_TO_SAY; /* then they are here and there */
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_UNAVAILABLE);
     assert_int_equal(k.n, 2);
     STORY(f, { "apply c", "ok room ann" }, { "leave c", "ok c ann" });
     assert_string_equal(all_visits(f, 1), "c b a ");
     assert_string_equal(all_visits(f, 2), "c b a ");
     k.mode = WELL;
-    assert_int_equal(usher_queue_drain(f->e, "desk", &moved), USHER_OK);
+    assert_int_equal(ask_queue_drain(f->e, "desk", &moved), USHER_OK);
     assert_int_equal(moved, 3);
     assert_int_equal(k.n, 3);
-    assert_int_equal(usher_queue_drain(f->e, "desk", &moved), USHER_SAME);
+    assert_int_equal(ask_queue_drain(f->e, "desk", &moved), USHER_SAME);
     assert_int_equal(moved, 0);
     STORY(f, { "apply d", "ok room ann" }, { "leave d", "ok d ann" }, { "stats", "ok" },
           { "history user=c", "ok c:seated" }, { "history user=d", "ok d:seated" },
           { "history max=2", "ok d:seated c:seated …" });
     for (int max = 1; max < 6; max++)
         assert_string_equal(all_visits(f, max), "d c b a ");
-    assert_int_equal(usher_queue_drain(f->e, "nowhere", NULL), USHER_MISSING);
+    assert_int_equal(ask_queue_drain(f->e, "nowhere", NULL), USHER_MISSING);
     /* one page of some, moved between two pages */
     STORY(f, { "apply e", "ok room ann" }, { "leave e", "ok e ann" },
           { "history max=1", "ok e:seated …" });
     (void)snprintf(after, sizeof after, "%s", f->r.of.queue.agent);
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_OK);
     command(f, "history max=1 after=%s", after);
     assert_string_equal(f->said, "ok d:seated …");
     /* what is left is moved as the engine is closed */
@@ -1627,7 +1628,7 @@ static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **st
         STORY(f, { "apply a", "ok room ann" }, { "leave a", "ok a ann" });
     k.mode = REFUSES;
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(usher_queue_leave(f->e, "desk", "a"), USHER_MISSING);
+        assert_int_equal(ask_queue_leave(f->e, "desk", "a"), USHER_MISSING);
         command(f, "apply a");
         command(f, "leave a");
     }
@@ -1635,7 +1636,7 @@ static void a_user_is_not_refused_for_visits_that_a_history_would_take(void **st
     assert_string_equal(f->said, "full");
     assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
     k.mode = WELL;
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_OK);
     STORY(f, { "apply b", "ok room ann" });
     suite_close(&f->e);
     f->e = engine_open(f, f->url);
@@ -1647,19 +1648,19 @@ static void engines_share_a_history(void **state)
     struct fixture *f = *state;
     struct usher_engine *plain;
     struct kept k;
-    struct usher_queue_seat seat;
+    struct ask_queue_seat seat;
 
     kept_init(&k);
     with_history(f, &k);
     plain = engine_open(f, f->url);
     STORY(f, { "set ttl=0 history=0", "ok" }, { "login ann", "ok idle" });
     for (int i = 0; i < 5; i++) { /* who has no history drops none */
-        assert_int_equal(usher_queue_apply(plain, "desk", "a", NULL, &seat), USHER_OK);
-        assert_int_equal(usher_queue_leave(plain, "desk", "a"), USHER_OK);
+        assert_int_equal(ask_queue_apply(plain, "desk", "a", NULL, &seat), USHER_OK);
+        assert_int_equal(ask_queue_leave(plain, "desk", "a"), USHER_OK);
     }
-    assert_int_equal(usher_queue_drain(plain, "desk", NULL), USHER_INVALID);
+    assert_int_equal(ask_queue_drain(plain, "desk", NULL), USHER_INVALID);
     assert_string_equal(all_visits(f, 2), "a a a a a ");
-    assert_int_equal(usher_queue_drain(f->e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(f->e, "desk", NULL), USHER_OK);
     assert_int_equal(k.n, 5);
     usher_close(plain);
     suite_close(&f->e);

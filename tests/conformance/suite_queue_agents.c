@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "conformance/story.h"
+#include "lib/calls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -215,7 +216,7 @@ static void however_many_are_idle_the_new_strategy_has_them_all(void **state)
 /* As many as no single command gives rooms to. */
 static void however_many_wait_none_does_once_the_trigger_is_auto(void **state)
 {
-    struct usher_queue_statistics stats;
+    struct usher_queue_result_statistics stats;
     struct fixture *f = *state;
     enum { N = 2300 };
 
@@ -227,7 +228,7 @@ static void however_many_wait_none_does_once_the_trigger_is_auto(void **state)
         command(f, "apply u%d", i);
     }
     STORY(f, { "set trigger=auto strategy=level wrapup=1", "ok" });
-    assert_int_equal(usher_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(f->e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.waiting, 0);
     assert_int_equal(stats.seated, N);
     command(f, "where u0");
@@ -290,7 +291,7 @@ static void logout_ends_a_pause_of_who_is_there_and_of_who_is_not(void **state)
 static void figures_of_a_lane_count_the_agents_that_serve_it(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_queue_statistics *s = &f->r.of.queue.of.stats;
+    const struct usher_queue_result_statistics *s = &f->r.of.queue.of.stats;
 
     STORY(f,
         { "set ttl=0", "ok" }, { "login ann lanes=sales,billing", "ok idle" },

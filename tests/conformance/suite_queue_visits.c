@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "conformance/story.h"
+#include "lib/calls.h"
 #include "lib/share.h"
 
 #include <inttypes.h>
@@ -23,7 +24,7 @@
 static void last_visit(struct fixture *f, enum usher_queue_outcome outcome, int64_t wait,
                        int64_t talk, int64_t from, int64_t ended)
 {
-    const struct usher_queue_row *row;
+    const struct usher_queue_result_row *row;
 
     command(f, "history max=1");
     assert_int_equal(f->r.of.queue.n_rows, 1);
@@ -39,13 +40,13 @@ static void last_visit(struct fixture *f, enum usher_queue_outcome outcome, int6
 static void adds_up(struct fixture *f)
 {
     int64_t seated, wait = 0, talk = 0, finished = 0, stays = 0, without = 0;
-    struct usher_queue_statistics s;
+    struct usher_queue_result_statistics s;
 
     command(f, "stats");
     s = f->r.of.queue.of.stats;
     command(f, "history max=1000");
     for (size_t i = 0; i < f->r.of.queue.n_rows; i++) {
-        const struct usher_queue_row *row = &f->r.of.queue.rows[i];
+        const struct usher_queue_result_row *row = &f->r.of.queue.rows[i];
 
         without += row->matched_ms == 0;
         if (row->matched_ms == 0)
@@ -452,23 +453,22 @@ static void an_offer_that_a_look_makes_rings_for_as_long_as_any(void **state)
 static void no_two_rooms_of_a_store_have_one_name(void **state)
 {
     struct fixture *f = *state;
-    struct usher_queue_seat one, two;
+    struct ask_queue_seat one, two;
 
     usher_close(f->twin);
     f->twin = NULL;
-    assert_int_equal(usher_queue_login(f->e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
-    assert_int_equal(usher_queue_login(f->e, "other", "ann", 1, NULL, 0, NULL), USHER_OK);
-    assert_int_equal(usher_queue_apply(f->e, "desk", "bob", NULL, &one), USHER_OK);
-    assert_int_equal(usher_queue_apply(f->e, "other", "bob", NULL, &two), USHER_OK);
+    assert_int_equal(ask_queue_login(f->e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(ask_queue_login(f->e, "other", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(ask_queue_apply(f->e, "desk", "bob", NULL, &one), USHER_OK);
+    assert_int_equal(ask_queue_apply(f->e, "other", "bob", NULL, &two), USHER_OK);
     assert_int_equal(one.token, two.token);
     assert_string_not_equal(one.room, two.room);
-    assert_int_equal(usher_queue_finish(f->e, "desk", two.room, NULL, 0), USHER_MISSING);
-    assert_int_equal(usher_queue_finish(f->e, "other", one.room, NULL, 0), USHER_MISSING);
-    assert_int_equal(usher_queue_finish(f->e, "desk", one.room, NULL, one.token), USHER_OK);
+    assert_int_equal(ask_queue_finish(f->e, "desk", two.room, NULL, 0), USHER_MISSING);
+    assert_int_equal(ask_queue_finish(f->e, "other", one.room, NULL, 0), USHER_MISSING);
+    assert_int_equal(ask_queue_finish(f->e, "desk", one.room, NULL, one.token), USHER_OK);
     /* what stands behind the epoch will do */
-    assert_int_equal(usher_queue_finish(f->e, "other", strchr(two.room, '.') + 1, NULL, 0),
-                     USHER_OK);
-    assert_int_equal(usher_queue_finish(f->e, "other", strchr(two.room, '.'), NULL, 0),
+    assert_int_equal(ask_queue_finish(f->e, "other", strchr(two.room, '.') + 1, NULL, 0), USHER_OK);
+    assert_int_equal(ask_queue_finish(f->e, "other", strchr(two.room, '.'), NULL, 0),
                      USHER_MISSING);
 }
 

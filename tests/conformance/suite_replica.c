@@ -7,6 +7,7 @@
 #include "config.h"
 
 #include "conformance/fixture.h"
+#include "lib/calls.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -112,39 +113,39 @@ static void step(struct world *w)
         case 1:
         case 2:
         case 3:
-            status[i] = usher_room_join(e, "r", member, which == 0 ? NULL : &fields);
+            status[i] = ask_room_join(e, "r", member, which == 0 ? NULL : &fields);
             break;
         case 4:
-            status[i] = usher_room_leave(e, "r", member);
+            status[i] = ask_room_leave(e, "r", member);
             break;
         case 5:
-            status[i] = usher_room_kick(e, "r", member, 300);
+            status[i] = ask_room_kick(e, "r", member, 300);
             break;
         case 6:
         case 7:
-            status[i] = usher_room_member(e, "r", member, name, &value, NULL);
+            status[i] = ask_room_member(e, "r", member, name, &value, NULL);
             break;
         case 8:
-            status[i] = usher_room_all(e, "r", name, &value);
+            status[i] = ask_room_all(e, "r", name, &value);
             break;
         case 9:
-            status[i] = usher_room_set(e, "r", name, &value, NULL);
+            status[i] = ask_room_set(e, "r", name, &value, NULL);
             break;
         case 10:
-            status[i] = usher_room_role(e, "r", name, member, NULL);
+            status[i] = ask_room_role(e, "r", name, member, NULL);
             break;
         case 11:
         case 12:
-            status[i] = usher_room_share(e, "r", member, name, &fields);
+            status[i] = ask_room_share(e, "r", member, name, &fields);
             break;
         case 13:
-            status[i] = usher_room_unshare(e, "r", name);
+            status[i] = ask_room_unshare(e, "r", name);
             break;
         case 14:
-            status[i] = usher_room_unlock(e, "r");
+            status[i] = ask_room_unlock(e, "r");
             break;
         default:
-            status[i] = usher_room_alive(e, "r", member, NULL, NULL, NULL);
+            status[i] = ask_room_alive(e, "r", member, NULL, NULL, NULL);
         }
     }
     assert_int_equal(status[0], status[1]);
@@ -161,10 +162,10 @@ static void catch_up(struct world *w, struct usher_engine *e, int which)
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(e, "r", q.after, q.since, which == BY_PAGES ? 2 : 0, &reply);
+            (void)ask_room_snapshot(e, "r", q.after, q.since, which == BY_PAGES ? 2 : 0, &reply);
         else
-            (void)usher_room_changes(e, "r", q.since, 3, &reply);
-        (void)usher_replica_answer(r, q.ticket, &reply);
+            (void)ask_room_changes(e, "r", q.since, 3, &reply);
+        (void)usher_replica_result(r, q.ticket, &reply);
         usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
@@ -176,7 +177,7 @@ static uint64_t mark_now(struct usher_engine *e, uint64_t version)
     uint64_t mark;
 
     memset(&reply, 0, sizeof reply);
-    assert_int_equal(usher_room_changes(e, "r", version, 1, &reply), USHER_OK);
+    assert_int_equal(ask_room_changes(e, "r", version, 1, &reply), USHER_OK);
     assert_true(reply.version == version);
     mark = reply.of.room.mark;
     usher_result_done(&reply);
@@ -208,12 +209,12 @@ static void compare(struct world *w)
 static void replicas_of_a_room_are_the_room(void **state)
 {
     struct world *w = *state;
-    struct usher_room_settings settings = {
+    struct usher_room_result_settings settings = {
         .capacity = 6, .ttl_ms = 4000, .away_ms = 1500, .grace_ms = 1000
     };
 
-    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
-    assert_int_equal(usher_room_open(w->twin, "r", &settings), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", &settings), USHER_OK);
+    assert_int_equal(ask_room_open(w->twin, "r", &settings), USHER_OK);
     for (int i = 0; i < STEPS; i++) {
         step(w);
         if (i % 20 == 19)
@@ -226,29 +227,31 @@ static void replicas_of_a_room_are_the_room(void **state)
 static void a_replica_follows_a_room_that_tells_together(void **state)
 {
     struct world *w = *state;
-    struct usher_room_settings settings = { .capacity = 6, .ttl_ms = 4000, .presence_ms = 1000 };
+    struct usher_room_result_settings settings = { .capacity = 6,
+                                                   .ttl_ms = 4000,
+                                                   .presence_ms = 1000 };
     uint64_t epoch, version, mark;
     struct usher_replica_about about;
 
-    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
-    assert_int_equal(usher_room_open(w->twin, "r", &settings), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", &settings), USHER_OK);
+    assert_int_equal(ask_room_open(w->twin, "r", &settings), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     for (int i = 0; i < 5; i++) {
         char member[16];
 
         (void)snprintf(member, sizeof member, "n%d", i);
-        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
-        assert_int_equal(usher_room_join(w->twin, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->twin, "r", member, NULL), USHER_OK);
     }
-    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
+    assert_int_equal(ask_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
     assert_int_equal(version, 1);
     assert_int_equal(usher_replica_heartbeat(w->r[BY_NOTICE], epoch, version, mark),
                      USHER_REPLICA_IGNORE);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_true(about.version == 1 && about.members == 0);
     w->now += 1000;
-    assert_int_equal(usher_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
-    assert_int_equal(usher_room_alive(w->twin, "r", "n1", NULL, NULL, NULL), USHER_OK);
+    assert_int_equal(ask_room_alive(w->e, "r", "n1", &epoch, &version, &mark), USHER_OK);
+    assert_int_equal(ask_room_alive(w->twin, "r", "n1", NULL, NULL, NULL), USHER_OK);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_true(version == 6 && about.version == 6 && about.members == 5);
     assert_true(usher_replica_current(w->r[BY_NOTICE]));
@@ -268,12 +271,12 @@ static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
     char digest[33];
 
     assert_int_equal(usher_room_digest(w->e, "r", NULL, NULL, digest), USHER_MISSING);
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
-    assert_int_equal(usher_room_join(w->e, "r", "ann", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_join(w->e, "r", "ann", NULL), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     catch_up(w, w->e, BY_LOG);
-    assert_int_equal(usher_room_alive(w->e, "r", "ann", &epoch, NULL, NULL), USHER_OK);
-    assert_int_equal(usher_room_close(w->e, "r"), USHER_OK);
+    assert_int_equal(ask_room_alive(w->e, "r", "ann", &epoch, NULL, NULL), USHER_OK);
+    assert_int_equal(ask_room_close(w->e, "r"), USHER_OK);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_int_equal(about.state, USHER_ROOM_STATE_CLOSED);
     assert_int_equal(about.members, 0);
@@ -283,7 +286,7 @@ static void a_replica_sees_that_a_room_is_gone_and_comes_again(void **state)
     usher_replica_show(w->r[BY_LOG], &about);
     assert_int_equal(about.state, USHER_ROOM_STATE_CLOSED);
 
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     catch_up(w, w->e, BY_NOTICE);
     usher_replica_show(w->r[BY_NOTICE], &about);
     assert_int_equal(about.state, USHER_ROOM_STATE_OPEN);
@@ -299,14 +302,14 @@ static void a_large_room_has_the_digest_of_its_copy(void **state)
     struct usher_text on = text("on");
     char member[24], digest[33], copy[33];
 
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     for (int i = 0; i < 250; i++) {
         (void)snprintf(member, sizeof member, "member-%d", i);
-        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->e, "r", member, NULL), USHER_OK);
         if (i % 50 == 0)
-            assert_int_equal(usher_room_member(w->e, "r", member, "mic", &on, NULL), USHER_OK);
+            assert_int_equal(ask_room_member(w->e, "r", member, "mic", &on, NULL), USHER_OK);
         if (i == 120)
-            assert_int_equal(usher_room_all(w->e, "r", "mic", &on), USHER_OK);
+            assert_int_equal(ask_room_all(w->e, "r", "mic", &on), USHER_OK);
     }
     catch_up(w, w->e, BY_LOG);
     assert_int_equal(usher_room_digest(w->e, "r", NULL, NULL, digest), USHER_OK);
@@ -323,10 +326,10 @@ static void one_answer(struct world *w, struct usher_replica *r, size_t max)
     memset(&reply, 0, sizeof reply);
     usher_replica_ask(r, &q);
     if (q.kind == USHER_REPLICA_PULL)
-        (void)usher_room_snapshot(w->e, "r", q.after, q.since, max, &reply);
+        (void)ask_room_snapshot(w->e, "r", q.after, q.since, max, &reply);
     else
-        (void)usher_room_changes(w->e, "r", q.since, 0, &reply);
-    (void)usher_replica_answer(r, q.ticket, &reply);
+        (void)ask_room_changes(w->e, "r", q.since, 0, &reply);
+    (void)usher_replica_result(r, q.ticket, &reply);
     usher_result_done(&reply);
 }
 
@@ -340,12 +343,12 @@ static void a_room_is_copied_while_it_changes(void **state)
     struct usher_text value = text("v");
     int answers = 0, n = MEMBERS;
 
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     for (int i = 0; i < MEMBERS; i++) {
         (void)snprintf(member, sizeof member, "member-%d", i);
-        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->e, "r", member, NULL), USHER_OK);
         if (i % 7 == 0)
-            assert_int_equal(usher_room_share(w->e, "r", member, member, NULL), USHER_OK);
+            assert_int_equal(ask_room_share(w->e, "r", member, member, NULL), USHER_OK);
     }
     for (; !usher_replica_current(w->r[BY_LOG]); answers++) {
         char one[16], other[16];
@@ -356,16 +359,16 @@ static void a_room_is_copied_while_it_changes(void **state)
             continue;
         (void)snprintf(one, sizeof one, "member-%u", (unsigned)rnd(w, MEMBERS));
         (void)snprintf(other, sizeof other, "member-%u", (unsigned)rnd(w, MEMBERS));
-        assert_true(USHER_IS_DONE(usher_room_leave(w->e, "r", one)));
-        (void)usher_room_role(w->e, "r", "host", other, NULL);
-        (void)usher_room_share(w->e, "r", other, one, NULL);
-        (void)usher_room_member(w->e, "r", other, "mic", &value, NULL);
+        assert_true(USHER_IS_DONE(ask_room_leave(w->e, "r", one)));
+        (void)ask_room_role(w->e, "r", "host", other, NULL);
+        (void)ask_room_share(w->e, "r", other, one, NULL);
+        (void)ask_room_member(w->e, "r", other, "mic", &value, NULL);
         if (answers % 3 == 0)
-            assert_int_equal(usher_room_join(w->e, "r", one, NULL), USHER_OK);
+            assert_int_equal(ask_room_join(w->e, "r", one, NULL), USHER_OK);
         if (answers % 5 == 0)
-            assert_int_equal(usher_room_all(w->e, "r", "mic", &value), USHER_OK);
+            assert_int_equal(ask_room_all(w->e, "r", "mic", &value), USHER_OK);
         (void)snprintf(member, sizeof member, "new-%d", n++);
-        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->e, "r", member, NULL), USHER_OK);
     }
     usher_replica_show(w->r[BY_LOG], &about);
     assert_true(about.members >= 250);
@@ -397,7 +400,7 @@ static void restless_trace(void *payload, const struct usher_operation *command,
         return;
     (void)snprintf(number, sizeof number, "%u", restless->n++);
     value = text(number);
-    assert_int_equal(usher_room_set(restless->other, "r", "topic", &value, NULL), USHER_OK);
+    assert_int_equal(ask_room_set(restless->other, "r", "topic", &value, NULL), USHER_OK);
 }
 
 static void a_room_that_never_rests_has_a_digest(void **state)
@@ -417,11 +420,11 @@ static void a_room_that_never_rests_has_a_digest(void **state)
     opt.payload = &restless;
     opt.drivers = backend->drivers;
     assert_int_equal(usher_open(w->url, &opt, &e), USHER_OK);
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     for (int i = 0; i < 50; i++) { /* so much that it takes some pages */
         (void)snprintf(member, sizeof member, "member-%d", i);
-        assert_int_equal(usher_room_join(w->e, "r", member, NULL), USHER_OK);
-        assert_int_equal(usher_room_member(w->e, "r", member, "big", &value, NULL), USHER_OK);
+        assert_int_equal(ask_room_join(w->e, "r", member, NULL), USHER_OK);
+        assert_int_equal(ask_room_member(w->e, "r", member, "big", &value, NULL), USHER_OK);
     }
     assert_int_equal(usher_room_digest(e, "r", NULL, &version, digest), USHER_OK);
     assert_true(restless.n > 4);
@@ -458,7 +461,7 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
     struct world *w = *state;
     static struct listener heard[2];
     struct usher_engine *const e[2] = { w->e, suite_open(backend, w->url, &w->now, NULL) };
-    struct usher_room_settings settings = { .presence_ms = 1000 };
+    struct usher_room_result_settings settings = { .presence_ms = 1000 };
     struct usher_watcher *watch[2];
     struct usher_text value = text("1");
     uint64_t made[2][400], since;
@@ -466,19 +469,19 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
     char member[16];
 
     memset(heard, 0, sizeof heard);
-    assert_int_equal(usher_room_open(w->e, "r", &settings), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", &settings), USHER_OK);
     for (int i = 0; i < 2; i++)
         assert_int_equal(usher_watch(e[i], USHER_ROOM, "r", listen, &heard[i], &watch[i]),
                          USHER_OK);
     /* as it was found: A's joins were told to B's watchers, with B's change */
-    assert_int_equal(usher_room_join(e[0], "r", "x", NULL), USHER_OK);
-    assert_int_equal(usher_room_join(e[0], "r", "y", NULL), USHER_OK);
-    assert_int_equal(usher_room_set(e[1], "r", "f", &value, NULL), USHER_OK);
+    assert_int_equal(ask_room_join(e[0], "r", "x", NULL), USHER_OK);
+    assert_int_equal(ask_room_join(e[0], "r", "y", NULL), USHER_OK);
+    assert_int_equal(ask_room_set(e[1], "r", "f", &value, NULL), USHER_OK);
     assert_true(heard[0].n == 0 && heard[1].n == 1 && heard[1].version[0] == 4);
-    assert_int_equal(usher_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
+    assert_int_equal(ask_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
     assert_int_equal(since, 1); /* what its watchers were told of */
     w->now += 1000;
-    assert_int_equal(usher_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
+    assert_int_equal(ask_room_alive(e[0], "r", "x", NULL, &since, NULL), USHER_OK);
     assert_true(heard[0].n == 2 && heard[0].version[0] == 2 && heard[0].version[1] == 3);
     assert_int_equal(since, 4);
     made[0][n[0]++] = 2;
@@ -506,7 +509,7 @@ static void each_engine_tells_its_watchers_what_it_changed(void **state)
         usher_result_done(&reply);
     }
     for (int i = 0; i < 2; i++) {
-        assert_true(USHER_IS_DONE(usher_room_unlock(e[i], "r"))); /* tells what waits */
+        assert_true(USHER_IS_DONE(ask_room_unlock(e[i], "r"))); /* tells what waits */
         assert_int_equal(heard[i].n, n[i]);
         assert_memory_equal(heard[i].version, made[i], n[i] * sizeof *made[i]);
         usher_unwatch(e[i], watch[i]);

@@ -24,9 +24,10 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/verbs.h"
+#include "lib/calls.h"
 #include "lib/share.h"
 #include "steps/kept.h"
 
@@ -203,7 +204,7 @@ static bool is_text(struct usher_text t, const char *want)
 }
 
 /* The row of @kind and @id in the last answer; NULL: there is none. */
-static const struct usher_room_row *row_of(const struct fixture *f, int kind, const char *id)
+static const struct usher_room_result_row *row_of(const struct fixture *f, int kind, const char *id)
 {
     for (size_t i = 0; i < f->r.of.room.n_rows; i++)
         if (f->r.of.room.rows[i].kind == kind && is_text(f->r.of.room.rows[i].id, id))
@@ -221,7 +222,7 @@ static void assert_value(struct fixture *f, const char *field, const char *want)
 /* Who has @role: "" nobody. */
 static void assert_holder(struct fixture *f, const char *role, const char *want)
 {
-    const struct usher_room_row *row;
+    const struct usher_room_result_row *row;
 
     ok(f, "snapshot r");
     row = row_of(f, USHER_ROOM_ROW_ROLE, role);
@@ -230,7 +231,7 @@ static void assert_holder(struct fixture *f, const char *role, const char *want)
 
 static int state_of(struct fixture *f, const char *member)
 {
-    const struct usher_room_row *row;
+    const struct usher_room_result_row *row;
 
     ok(f, "snapshot r");
     row = row_of(f, USHER_ROOM_ROW_MEMBER, member);
@@ -241,7 +242,7 @@ static int state_of(struct fixture *f, const char *member)
 static void assert_counts(struct fixture *f, const char *member, const char *field,
                           const char *want)
 {
-    const struct usher_room_row *row, *all;
+    const struct usher_room_result_row *row, *all;
     struct usher_fields fields = { 0 };
     struct usher_text name, value, found = { NULL, 0 };
     uint64_t version, newest = 0;
@@ -641,7 +642,7 @@ static void a_member_that_beats_in_time_is_never_removed(void **state)
         } else if (what == 6 && other != NULL && f->twin == NULL) {
             struct usher_result r;
 
-            (void)usher_room_sweep(other, "r", 0, &r);
+            (void)ask_room_sweep(other, "r", 0, &r);
             usher_result_done(&r);
         } else {
             ok(f, "snapshot r");
@@ -848,7 +849,7 @@ static int64_t mute_all_ns(struct fixture *f, const char *room)
         int64_t ns;
 
         (void)clock_gettime(CLOCK_MONOTONIC, &a);
-        assert_int_equal(usher_room_all(f->e, room, "mic", &value), USHER_OK);
+        assert_int_equal(ask_room_all(f->e, room, "mic", &value), USHER_OK);
         (void)clock_gettime(CLOCK_MONOTONIC, &b);
         ns = (int64_t)(b.tv_sec - a.tv_sec) * 1000000000 + b.tv_nsec - a.tv_nsec;
         least = ns < least ? ns : least;
@@ -899,7 +900,7 @@ static void to_mute_a_million_takes_no_longer_than_to_mute_one(void **state)
 static void who_is_behind_is_told_what_there_is_now(void **state)
 {
     struct fixture *f = *state;
-    const struct usher_room_row *row;
+    const struct usher_room_result_row *row;
     uint64_t version;
 
     ok(f, "open r");
@@ -1056,7 +1057,7 @@ static void sound(struct fixture *f)
 {
     ok(f, "snapshot r");
     for (int i = 0; i < 2; i++) {
-        const struct usher_room_row *row =
+        const struct usher_room_result_row *row =
             row_of(f, USHER_ROOM_ROW_ROLE, i == 0 ? "role0" : "role1");
         char name[24];
 
@@ -1192,7 +1193,7 @@ static void a_snapshot_comes_in_pages(void **state)
         assert_true((row_of(f, USHER_ROOM_ROW_FIELD, "topic") != NULL) == (after == 0));
         assert_non_null(row_of(f, USHER_ROOM_ROW_ALL, "mic"));
         for (size_t i = 0; i < f->r.of.room.n_rows; i++) {
-            const struct usher_room_row *row = &f->r.of.room.rows[i];
+            const struct usher_room_result_row *row = &f->r.of.room.rows[i];
             char name[24];
 
             (void)snprintf(name, sizeof name, "m%d", seen);
@@ -1280,7 +1281,7 @@ static void a_heartbeat_returns_the_newest_version(void **state)
     f->now += 10;
     ok(f, "alive r ann");
     assert_int_equal(f->r.of.room.until_ms, f->now + 1000);
-    assert_int_equal(usher_room_alive(f->e, "r", "ann", &epoch, &version, &mark), USHER_OK);
+    assert_int_equal(ask_room_alive(f->e, "r", "ann", &epoch, &version, &mark), USHER_OK);
     assert_true(epoch == f->r.epoch && version == 3 && mark == f->r.of.room.mark);
     /* and what is seen is as before */
     assert_int_equal(usher_room_digest(f->e, "r", NULL, NULL, after), USHER_OK);
@@ -1596,7 +1597,7 @@ static void rooms_are_listed_by_time_and_name(void **state)
                          USHER_OK);
         pages++;
         for (size_t i = 0; i < r.of.room.n_rows; i++) {
-            const struct usher_room_row *row = &r.of.room.rows[i];
+            const struct usher_room_result_row *row = &r.of.room.rows[i];
             char name[USHER_NAME_MAX + 1];
             int k;
 
@@ -2261,7 +2262,7 @@ static void who_comes_and_goes_is_told_together(void **state)
     /* but who follows is not to miss what will be told */
     ok(f, "alive r bob");
     assert_true(f->r.version == 4 && f->r.of.room.since == 1);
-    assert_int_equal(usher_room_alive(f->e, "r", "bob", NULL, &version, NULL), USHER_OK);
+    assert_int_equal(ask_room_alive(f->e, "r", "bob", NULL, &version, NULL), USHER_OK);
     assert_int_equal(version, 1);
     heard(f, w, "");
     f->now += 499;

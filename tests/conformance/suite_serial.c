@@ -18,11 +18,12 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "conformance/fixture.h"
 #include "core/pack.h"
 #include "core/verbs.h"
+#include "lib/calls.h"
 #include "lib/share.h"
 #include "steps/kept.h"
 
@@ -1234,7 +1235,7 @@ static void a_hold_that_is_late_goes_out_again(void **state)
 static void a_hold_without_a_deadline_is_ended_by_its_token_only(void **state)
 {
     struct fixture *f = *state;
-    struct usher_serial_hold hold;
+    struct ask_serial_hold hold;
     uint64_t ann, bob;
 
     ok(f, "rule i mode=gapfree lease=1000");
@@ -1274,9 +1275,9 @@ static void a_hold_without_a_deadline_is_ended_by_its_token_only(void **state)
     assert_int_equal(stock(f, "i")->held, 1);
     same(f, "sweep i");
     ok(f, "rule j mode=gapfree");
-    assert_int_equal(usher_serial_reserve(f->e, "j", "dan", -1, NULL, &hold), USHER_OK);
+    assert_int_equal(ask_serial_reserve(f->e, "j", "dan", -1, NULL, &hold), USHER_OK);
     assert_int_equal(hold.until_ms, 0);
-    assert_int_equal(usher_serial_confirm(f->e, "j", hold.serial, hold.token), USHER_OK);
+    assert_int_equal(ask_serial_confirm(f->e, "j", hold.serial, hold.token), USHER_OK);
 }
 
 static void a_number_of_last_year_goes_out_with_last_years_date(void **state)
@@ -1318,18 +1319,18 @@ static void *client_run(void *payload)
     struct client *c = payload;
 
     for (int i = 0; i < NUMBERS / 4; i++) {
-        struct usher_serial_hold h;
+        struct ask_serial_hold h;
         int what = rand_r(&c->seed) % 10;
 
-        if (usher_serial_reserve(c->e, "i", NULL, 0, NULL, &h) != USHER_OK)
+        if (ask_serial_reserve(c->e, "i", NULL, 0, NULL, &h) != USHER_OK)
             continue;
         if (what < 5) {
-            if (usher_serial_confirm(c->e, "i", h.serial, h.token) == USHER_OK)
+            if (ask_serial_confirm(c->e, "i", h.serial, h.token) == USHER_OK)
                 c->twice += c->used[h.number]++ != 0;
         } else if (what < 8) {
-            (void)usher_serial_return(c->e, "i", h.serial, h.token);
+            (void)ask_serial_return(c->e, "i", h.serial, h.token);
         } else if (what < 9) {
-            if (usher_serial_void(c->e, "i", h.serial, h.token) == USHER_OK)
+            if (ask_serial_void(c->e, "i", h.serial, h.token) == USHER_OK)
                 c->twice += c->used[h.number]++ != 0;
         }
     }
@@ -1342,7 +1343,7 @@ static void sixteen_clients_leave_no_gap(void **state)
     unsigned char used[CLIENTS * NUMBERS] = { 0 };
     struct client clients[CLIENTS];
     pthread_t threads[CLIENTS];
-    struct usher_serial_hold h;
+    struct ask_serial_hold h;
     int64_t highest = 0;
 
     no_twin(f);
@@ -1359,8 +1360,8 @@ static void sixteen_clients_leave_no_gap(void **state)
     for (int i = 0; i < CLIENTS * NUMBERS; i++)
         highest = used[i] != 0 ? i : highest;
     do {
-        assert_int_equal(usher_serial_reserve(f->e, "i", NULL, 0, NULL, &h), USHER_OK);
-        assert_int_equal(usher_serial_confirm(f->e, "i", h.serial, h.token), USHER_OK);
+        assert_int_equal(ask_serial_reserve(f->e, "i", NULL, 0, NULL, &h), USHER_OK);
+        assert_int_equal(ask_serial_confirm(f->e, "i", h.serial, h.token), USHER_OK);
         assert_int_equal(used[h.number]++, 0);
     } while (h.number <= highest || stock(f, "i")->returned > 0);
     for (int64_t i = 1; i <= h.number; i++)
@@ -1381,7 +1382,7 @@ static void *taker_run(void *payload)
     for (int i = 0; i < 100; i++) {
         struct usher_result r;
 
-        if (usher_serial_take(t->e, "r", 1 + i % 7, NULL, &r) != USHER_OK)
+        if (ask_serial_take(t->e, "r", 1 + i % 7, NULL, &r) != USHER_OK)
             continue;
         for (size_t k = 0; k < r.of.serial.n_rows && t->ranges < 200; k++) {
             t->first[t->ranges] = r.of.serial.rows[k].first;

@@ -6,6 +6,7 @@
 #include "config.h"
 
 #include "conformance/fixture.h"
+#include "lib/calls.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -128,14 +129,14 @@ static void a_queue_told_the_year_9999_goes_on(void **state)
                                          "login q b now=" YEAR_9999,
                                          NULL };
     struct fixture *f = *state;
-    struct usher_queue_statistics stats;
+    struct usher_queue_result_statistics stats;
 
     assert_int_equal(done(f, USHER_QUEUE, "login q a"), USHER_OK);
     assert_int_equal(done(f, USHER_QUEUE, "apply q u"), USHER_OK);
     assert_int_equal(done(f, USHER_QUEUE, "apply q v"), USHER_OK);
     nothing_moves(f, USHER_QUEUE, "q", wrong);
     assert_int_equal(done(f, USHER_QUEUE, "login q b"), USHER_OK);
-    assert_int_equal(usher_queue_stats(f->e, "q", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(f->e, "q", NULL, &stats), USHER_OK);
     assert_int_equal(stats.seated, 2);
     assert_int_equal(stats.agents, 2);
 }
@@ -146,14 +147,14 @@ static void a_pool_told_the_year_9999_ends_its_leases_in_time(void **state)
                                          "show p 1 now=" YEAR_9999, "sweep p now=" YEAR_9999,
                                          NULL };
     struct fixture *f = *state;
-    struct usher_number_hold hold;
-    struct usher_number_call_options call = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold;
+    struct ask_number_call_options call = ASK_NUMBER_CALL_OPTIONS_INIT;
 
     assert_int_equal(done(f, USHER_NUMBER, "add p 1"), USHER_OK);
     assert_int_equal(done(f, USHER_NUMBER, "reg p 1"), USHER_OK);
     nothing_moves(f, USHER_NUMBER, "p", wrong);
     call.lease_ms = 60000;
-    assert_int_equal(usher_number_call(f->e, "p", "c", &call, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(f->e, "p", "c", &call, &hold), USHER_OK);
     assert_true(hold.until_ms < ((int64_t)time(NULL) + 3600) * 1000);
     is_refused(f, USHER_NUMBER, "add new 1 now=" YEAR_9999); /* a scope that is not there, too */
     assert_int_equal(done(f, USHER_NUMBER, "stats new"), USHER_MISSING);
@@ -202,17 +203,17 @@ static void skew_says_how_far_a_time_may_be_ahead(void **state)
 static void an_application_with_a_wrong_clock_is_told_so(void **state)
 {
     struct fixture *f = *state;
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
 
     f->now = ((int64_t)time(NULL) + 86400) * 1000; /* a day ahead */
     engine_open(f, "", true);
-    assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_INVALID);
+    assert_int_equal(ask_number_add(f->e, "p", "1", NULL), USHER_INVALID);
     assert_non_null(strstr(usher_message(), "ahead of the store's clock"));
-    assert_int_equal(usher_number_stats(f->e, "p", &stats), USHER_INVALID);
+    assert_int_equal(ask_number_stats(f->e, "p", &stats), USHER_INVALID);
     f->now -= INT64_C(86400000);
-    assert_int_equal(usher_number_add(f->e, "p", "1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(f->e, "p", "1", NULL), USHER_OK);
     f->now -= INT64_C(86400000) * 365; /* a year behind: the scope's time does not go back */
-    assert_int_equal(usher_number_reg(f->e, "p", "1"), USHER_OK);
+    assert_int_equal(ask_number_reg(f->e, "p", "1"), USHER_OK);
 }
 
 static void virtual_time_may_be_any(void **state)

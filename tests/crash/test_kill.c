@@ -17,7 +17,7 @@
  */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <inttypes.h>
 #include <sched.h>

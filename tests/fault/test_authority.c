@@ -23,8 +23,9 @@
 #include <cmocka.h>
 
 #include <usher/authority.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/servers.h"
 
 static struct redis_server *server;
@@ -256,7 +257,7 @@ static int64_t taken(struct usher_engine *e, const char *rule, int64_t n)
 {
     struct usher_result r;
     int64_t count;
-    enum usher_status status = usher_serial_take(e, rule, n, NULL, &r);
+    enum usher_status status = ask_serial_take(e, rule, n, NULL, &r);
 
     if (status != USHER_OK)
         fail_msg("take: %s: %s", usher_status_word(status), usher_message());
@@ -300,10 +301,10 @@ static void make_rule(struct usher_engine *e, const char *name)
     (void)snprintf(form.prefix, sizeof form.prefix, "P");
     form.critical = 20;
     form.batch = 50;
-    assert_int_equal(usher_serial_rule(e, name,
-                                       USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_CRITICAL |
-                                           USHER_GIVEN_SERIAL_BATCH,
-                                       &form),
+    assert_int_equal(ask_serial_rule(e, name,
+                                     USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_CRITICAL |
+                                         USHER_GIVEN_SERIAL_BATCH,
+                                     &form),
                      USHER_OK);
     assert_int_equal(form.authority, 1);
 }
@@ -355,7 +356,7 @@ static void no_serial_comes_twice_when_redis_is_wiped(void **state)
     }
     assert_true(total > 900000);
     /* the rule is as it was */
-    assert_int_equal(usher_serial_rule(e, "r", 0, &form), USHER_OK);
+    assert_int_equal(ask_serial_rule(e, "r", 0, &form), USHER_OK);
     assert_string_equal(form.prefix, "P");
     assert_int_equal(form.critical, 20);
     assert_int_equal(form.batch, 50);
@@ -451,7 +452,7 @@ static int64_t id_highest, id_count, id_losses;
 static void id_taken(struct usher_engine *e, int64_t n)
 {
     struct usher_id_range r = { .first = -1 };
-    enum usher_status status = usher_id_next(e, "i", n, NULL, &r);
+    enum usher_status status = ask_id_next(e, "i", n, NULL, &r);
 
     if (status != USHER_OK)
         fail_msg("next: %s: %s", usher_status_word(status), usher_message());
@@ -463,10 +464,10 @@ static void id_taken(struct usher_engine *e, int64_t n)
 
 static void ids_begin(struct usher_engine *e)
 {
-    struct usher_id_settings set = { .step = ID_STEP };
+    struct usher_id_result_settings set = { .step = ID_STEP };
 
     id_highest = id_count = id_losses = 0;
-    assert_int_equal(usher_id_create(e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
+    assert_int_equal(ask_id_create(e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
 }
 
 static void id_gaps_are_bounded(void)
@@ -478,7 +479,7 @@ static void no_id_comes_twice_when_redis_is_wiped(void **state)
 {
     char authority[256], url[REDIS_URL_MAX];
     struct usher_engine *e, *other;
-    struct usher_id_row row;
+    struct usher_id_result_row row;
 
     (void)state;
     (void)snprintf(authority, sizeof authority, "%s", new_file());
@@ -499,7 +500,7 @@ static void no_id_comes_twice_when_redis_is_wiped(void **state)
     }
     id_taken(e, 1);
     id_gaps_are_bounded();
-    assert_int_equal(usher_id_show(e, "i", &row), USHER_OK);
+    assert_int_equal(ask_id_show(e, "i", &row), USHER_OK);
     assert_int_equal(row.step, ID_STEP); /* it is as it was */
     no_faults(e);
     usher_close(e);
@@ -632,9 +633,9 @@ static void a_new_day_has_a_maximum_of_its_own(void **state)
         if (lost == 0) {
             (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
             form.reset = USHER_SERIAL_RESET_DAY;
-            assert_int_equal(usher_serial_rule(
-                                 e, "d", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &form),
-                             USHER_OK);
+            assert_int_equal(
+                ask_serial_rule(e, "d", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &form),
+                USHER_OK);
         }
         for (int i = 1; i <= 3; i++) {
             struct usher_operation c;
@@ -690,36 +691,35 @@ static void taking_goes_on_while_the_authority_is_away(void **state)
         later = engine_with(url, authority);
         (void)taken(later, "r", 500);                   /* was granted */
         assert_int_equal(taken(later, "r", 5000), 500); /* the rest of that, and at once */
-        assert_int_equal(usher_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
+        assert_int_equal(ask_serial_take(later, "r", 5000, NULL, &r), USHER_UNAVAILABLE);
         assert_non_null(strstr(usher_message(), "authority"));
         /* of what is skipped the authority has to know */
-        assert_int_equal(usher_serial_setmaxcur(later, "r", 2000), USHER_UNAVAILABLE);
+        assert_int_equal(ask_serial_setmaxcur(later, "r", 2000), USHER_UNAVAILABLE);
         /* max is no limit by itself here: raising it by hand is what lets it go on */
-        assert_int_equal(usher_serial_take(later, "r", 1, NULL, &r), USHER_UNAVAILABLE);
+        assert_int_equal(ask_serial_take(later, "r", 1, NULL, &r), USHER_UNAVAILABLE);
         {
             struct usher_serial_form form;
 
             memset(&form, 0, sizeof form);
             form.max = 2000;
-            assert_int_equal(usher_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
+            assert_int_equal(ask_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
                              USHER_UNAVAILABLE); /* not known whether it is kept */
             /* by an engine without an authority */
             usher_close(later);
             assert_int_equal(usher_open(url, NULL, &later), USHER_OK);
-            assert_int_equal(usher_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form),
-                             USHER_OK);
+            assert_int_equal(ask_serial_rule(later, "r", USHER_GIVEN_SERIAL_MAX, &form), USHER_OK);
             usher_close(later);
             later = engine_with(url, authority);
         }
-        assert_int_equal(usher_serial_setmax(later, "r", 3000, &max), USHER_OK);
+        assert_int_equal(ask_serial_setmax(later, "r", 3000, &max), USHER_OK);
         assert_int_equal(max, 5000);
         (void)taken(later, "r", 2900);
-        assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
+        assert_int_equal(ask_serial_check(later, "r", &stock), USHER_OK);
         assert_int_equal(stock.debt, 4001);
         assert_int_equal(rename(gone, away), 0); /* back */
     }
-    (void)usher_serial_tick(later, "r", NULL);
-    assert_int_equal(usher_serial_check(later, "r", &stock), USHER_OK);
+    (void)ask_serial_tick(later, "r", NULL);
+    assert_int_equal(ask_serial_check(later, "r", &stock), USHER_OK);
     assert_int_equal(stock.debt, 0);
     *strchr(authority, '&') = '\0';
     a = open_authority(authority);
@@ -769,40 +769,39 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
             assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
         else
             e = engine_with(url, authority);
-        assert_int_equal(usher_serial_rule(e, "r",
-                                           i / 2 == 1
-                                               ? USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET
-                                               : USHER_GIVEN_SERIAL_BATCH,
-                                           (form.batch = 10, dated.batch = 10, &dated)),
+        assert_int_equal(ask_serial_rule(e, "r",
+                                         i / 2 == 1
+                                             ? USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET
+                                             : USHER_GIVEN_SERIAL_BATCH,
+                                         (form.batch = 10, dated.batch = 10, &dated)),
                          USHER_OK);
         (void)taken(e, "r", 5000);
         usher_close(e);
         e = engine_with(url, authority);
         if (i / 2 < 2) {
-            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+            assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
                              USHER_OK);
             first = 5001;
         } else if (i / 2 == 2) { /* by one without, and met by one with it */
             usher_close(e);
             assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
-            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+            assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
                              USHER_OK);
             usher_close(e);
             e = engine_with(url, authority);
             (void)taken(e, "r", 1);
             first = 5001;
         } else if (i / 2 == 3) {
-            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
+            assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_AUTHORITY, &form),
                              USHER_OK);
             (void)taken(e, "r", 1);
-            assert_int_equal(usher_serial_setmaxcur(e, "r", 50000), USHER_OK);
+            assert_int_equal(ask_serial_setmaxcur(e, "r", 50000), USHER_OK);
             first = 50001;
         } else { /* the numbers so far are of this period from now on */
             (void)snprintf(dated.date, sizeof dated.date, "%%Y-");
-            assert_int_equal(usher_serial_rule(e, "r",
-                                               USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET,
-                                               &dated),
-                             USHER_OK);
+            assert_int_equal(
+                ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_RESET, &dated),
+                USHER_OK);
             no_faults(e);
             first = 5001;
         }
@@ -810,7 +809,7 @@ static void what_an_authority_was_not_asked_for_is_told_to_it(void **state)
         lose(url);
         e = engine_with(url, authority);
         memset(&r, 0, sizeof r);
-        if (usher_serial_take(e, "r", 1, NULL, &r) != USHER_OK || r.of.serial.rows->first < first)
+        if (ask_serial_take(e, "r", 1, NULL, &r) != USHER_OK || r.of.serial.rows->first < first)
             fail_msg("case %d: %" PRId64 " instead of at least %" PRId64 " (%s)", i,
                      r.of.serial.n_rows == 1 ? r.of.serial.rows->first : -1, first,
                      usher_message());
@@ -843,14 +842,14 @@ static void an_authority_beyond_the_maximum_uses_up_the_rule(void **state)
         make_rule(e, name);
         (void)taken(e, name, 10);
         form.max = 500;
-        assert_int_equal(usher_serial_rule(e, name, USHER_GIVEN_SERIAL_MAX, &form), USHER_OK);
+        assert_int_equal(ask_serial_rule(e, name, USHER_GIVEN_SERIAL_MAX, &form), USHER_OK);
         usher_close(e);
         lose(url);
         e = engine_with(url, authority);
-        assert_int_equal(usher_serial_take(e, name, 1, NULL, &r), USHER_EMPTY);
+        assert_int_equal(ask_serial_take(e, name, 1, NULL, &r), USHER_EMPTY);
         no_faults(e);
-        assert_int_equal(usher_serial_setmax(e, name, 5000, NULL), USHER_OK);
-        assert_int_equal(usher_serial_take(e, name, 1, NULL, &r), USHER_OK);
+        assert_int_equal(ask_serial_setmax(e, name, 5000, NULL), USHER_OK);
+        assert_int_equal(ask_serial_take(e, name, 1, NULL, &r), USHER_OK);
         assert_true(r.of.serial.rows->first > 1000); /* which were granted before the loss */
         usher_result_done(&r);
         no_faults(e);
@@ -878,25 +877,25 @@ static void a_lost_rule_is_compared_before_its_period_changes(void **state)
         } else {
             (void)snprintf(form.date, sizeof form.date, "%%Y%%m%%d-");
             form.reset = i == 1 ? USHER_SERIAL_RESET_YEAR : USHER_SERIAL_RESET_MONTH;
-            assert_int_equal(usher_serial_rule(
-                                 e, "r", USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_DATE, &form),
-                             USHER_OK);
+            assert_int_equal(
+                ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_RESET | USHER_GIVEN_SERIAL_DATE, &form),
+                USHER_OK);
         }
         for (int k = 0; k < 3; k++)
             (void)taken(e, "r", 100);
         no_faults(e);
         if (i == 1) /* one made anew is no other */
-            assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
+            assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
         usher_close(e);
         lose(url);
     }
     /* and one that is deleted while the store does not have it stays so */
     e = engine_with(url, authority);
-    assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
+    assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
     usher_close(e);
     lose(url);
     e = engine_with(url, authority);
-    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    assert_int_equal(ask_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
     usher_close(e);
 }
 
@@ -1005,7 +1004,7 @@ static void the_journal_tells_each_numbers_life(void **state)
                                         "reserve 1 1 I1 cid", "void 1 1 I1 cid" };
     char authority[256];
     struct usher_serial_form form;
-    struct usher_serial_hold x, y;
+    struct ask_serial_hold x, y;
     struct usher_authority *a;
     struct usher_engine *e;
     struct life life;
@@ -1017,14 +1016,14 @@ static void the_journal_tells_each_numbers_life(void **state)
     (void)snprintf(form.prefix, sizeof form.prefix, "I");
     form.mode = USHER_SERIAL_MODE_GAPFREE;
     assert_int_equal(
-        usher_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_MODE, &form),
+        ask_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX | USHER_GIVEN_SERIAL_MODE, &form),
         USHER_OK);
-    assert_int_equal(usher_serial_reserve(e, "i", "ann", 0, NULL, &x), USHER_OK);
-    assert_int_equal(usher_serial_reserve(e, "i", "bob", 0, NULL, &y), USHER_OK);
-    assert_int_equal(usher_serial_return(e, "i", x.serial, x.token), USHER_OK);
-    assert_int_equal(usher_serial_confirm(e, "i", y.serial, y.token), USHER_OK);
-    assert_int_equal(usher_serial_reserve(e, "i", "cid", 0, NULL, &x), USHER_OK);
-    assert_int_equal(usher_serial_void(e, "i", x.serial, x.token), USHER_OK);
+    assert_int_equal(ask_serial_reserve(e, "i", "ann", 0, NULL, &x), USHER_OK);
+    assert_int_equal(ask_serial_reserve(e, "i", "bob", 0, NULL, &y), USHER_OK);
+    assert_int_equal(ask_serial_return(e, "i", x.serial, x.token), USHER_OK);
+    assert_int_equal(ask_serial_confirm(e, "i", y.serial, y.token), USHER_OK);
+    assert_int_equal(ask_serial_reserve(e, "i", "cid", 0, NULL, &x), USHER_OK);
+    assert_int_equal(ask_serial_void(e, "i", x.serial, x.token), USHER_OK);
     usher_close(e);
     a = open_authority(authority);
     memset(&life, 0, sizeof life);
@@ -1066,19 +1065,19 @@ static void the_journal_is_in_order_over_losses(void **state)
     for (int i = 0; i < 2; i++) {
         e = engine_with("memory:", authority);
         if (i == 0)
-            assert_int_equal(usher_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
+            assert_int_equal(ask_serial_rule(e, "i", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
         for (int k = 0; k < 2; k++) {
             assert_int_equal(
-                usher_serial_take(e, "i", k == 0 && i == 0 ? 2 : 1, k == 0 ? "a" : "b", &r),
+                ask_serial_take(e, "i", k == 0 && i == 0 ? 2 : 1, k == 0 ? "a" : "b", &r),
                 USHER_OK);
             usher_result_done(&r);
         }
         if (i == 1) { /* another epoch, and the first answer again */
-            assert_int_equal(usher_serial_setmaxcur(e, "i", 2000), USHER_OK);
-            assert_int_equal(usher_serial_take(e, "i", 1, "b", &r), USHER_OK);
+            assert_int_equal(ask_serial_setmaxcur(e, "i", 2000), USHER_OK);
+            assert_int_equal(ask_serial_take(e, "i", 1, "b", &r), USHER_OK);
             assert_true(r.repeated);
             usher_result_done(&r);
-            assert_int_equal(usher_serial_take(e, "i", 1, NULL, &r), USHER_OK);
+            assert_int_equal(ask_serial_take(e, "i", 1, NULL, &r), USHER_OK);
             usher_result_done(&r);
         }
         memset(&life, 0, sizeof life);
@@ -1271,13 +1270,13 @@ static void take_until_killed(const char *url, const char *authority, unsigned d
         struct usher_id_range range;
         struct usher_result r;
 
-        if (usher_serial_take(e, "r", 400, NULL, &r) != USHER_OK)
+        if (ask_serial_take(e, "r", 400, NULL, &r) != USHER_OK)
             _exit(2);
         told[0] = r.of.serial.rows[0].first + 399;
         usher_result_done(&r);
         if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
             _exit(3);
-        if (usher_id_next(e, "i", 40, NULL, &range) != USHER_OK)
+        if (ask_id_next(e, "i", 40, NULL, &range) != USHER_OK)
             _exit(4);
         told[1] = range.first + 39;
         if (write(fd, told, sizeof told) != (ssize_t)sizeof told)
@@ -1328,11 +1327,11 @@ static void a_process_killed_between_authority_and_store_repeats_nothing(void **
                 struct usher_id_range range;
                 struct usher_result r;
 
-                assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_OK);
+                assert_int_equal(ask_serial_take(e, "r", 1, NULL, &r), USHER_OK);
                 assert_true(r.of.serial.rows[0].first > highest[0]);
                 highest[0] = r.of.serial.rows[0].first;
                 usher_result_done(&r);
-                assert_int_equal(usher_id_next(e, "i", 1, NULL, &range), USHER_OK);
+                assert_int_equal(ask_id_next(e, "i", 1, NULL, &range), USHER_OK);
                 assert_true(range.first > highest[1]);
                 highest[1] = range.first;
             }
@@ -1354,11 +1353,11 @@ static void a_deleted_rule_does_not_come_back(void **state)
     e = engine_with("memory:", authority);
     make_rule(e, "r");
     (void)taken(e, "r", 3);
-    assert_int_equal(usher_serial_delete(e, "r"), USHER_OK);
-    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    assert_int_equal(ask_serial_delete(e, "r"), USHER_OK);
+    assert_int_equal(ask_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
     usher_close(e);
     e = engine_with("memory:", authority);
-    assert_int_equal(usher_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
+    assert_int_equal(ask_serial_take(e, "r", 1, NULL, &r), USHER_MISSING);
     make_rule(e, "r"); /* made again, on a store that knows nothing: goes on behind */
     (void)taken(e, "r", 3);
     usher_close(e);

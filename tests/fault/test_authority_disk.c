@@ -9,7 +9,7 @@
  */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -21,6 +21,7 @@
 
 #include <cmocka.h>
 
+#include "lib/calls.h"
 #include "lib/disk.h"
 #include "lib/share.h"
 
@@ -49,14 +50,14 @@ static bool is_failure(enum usher_status status)
 /* False: it is not there, and cannot be made. */
 static bool make(struct usher_engine *e, struct given *g)
 {
-    struct usher_id_settings set = { .step = 300 };
+    struct usher_id_result_settings set = { .step = 300 };
     struct usher_serial_form form;
     enum usher_status rule, id;
 
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "P");
-    rule = usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form);
-    id = usher_id_create(e, "i", USHER_GIVEN_ID_STEP, &set);
+    rule = ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form);
+    id = ask_id_create(e, "i", USHER_GIVEN_ID_STEP, &set);
     assert_true(USHER_IS_DONE(rule) || is_failure(rule));
     assert_true(USHER_IS_DONE(id) || is_failure(id));
     g->failures += is_failure(rule) || is_failure(id);
@@ -67,7 +68,7 @@ static void take(struct usher_engine *e, struct given *g)
 {
     struct usher_id_range range = { .first = -1 };
     struct usher_result r;
-    enum usher_status status = usher_serial_take(e, "r", 600, NULL, &r);
+    enum usher_status status = ask_serial_take(e, "r", 600, NULL, &r);
 
     if (status == USHER_OK) {
         assert_int_equal(r.of.serial.n_rows, 1);
@@ -79,7 +80,7 @@ static void take(struct usher_engine *e, struct given *g)
         assert_true(is_failure(status) || status == USHER_MISSING);
         g->failures++;
     }
-    status = usher_id_next(e, "i", 200, NULL, &range);
+    status = ask_id_next(e, "i", 200, NULL, &range);
     if (status == USHER_OK) {
         if (range.first <= g->id)
             fail_msg("id %" PRId64 " behind %" PRId64, range.first, g->id);

@@ -23,7 +23,7 @@
 #include <cmocka.h>
 #include <sqlite3.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/line.h"
 #include "lib/share.h"

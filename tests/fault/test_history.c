@@ -25,7 +25,7 @@
 #include "config.h"
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <inttypes.h>
 #include <pthread.h>

@@ -33,9 +33,10 @@
 #include <usher/authority.h>
 #include <usher/extension.h>
 #include <usher/replica.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/verbs.h"
+#include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/hooks.h"
 #include "lib/notary.h"
@@ -447,17 +448,17 @@ static void others(struct world *w)
         (void)usher_room_digest(e, babble_scope(USHER_ROOM, 0), &epoch, &version, digest);
         return;
     case 4:
-        (void)usher_room_sweep(e, babble_scope(USHER_ROOM, 0), 0, &r);
+        (void)ask_room_sweep(e, babble_scope(USHER_ROOM, 0), 0, &r);
         break;
     case 5: {
         static const char *const numbers[] = { "b1", "b2", "n1" };
 
-        (void)usher_number_bulk(e, rng_chance(&w->rng, 50) ? USHER_NUMBER_ADD : USHER_NUMBER_DEL,
-                                babble_scope(USHER_NUMBER, 0), numbers, 3, NULL, NULL);
+        (void)ask_number_bulk(e, rng_chance(&w->rng, 50) ? USHER_NUMBER_ADD : USHER_NUMBER_DEL,
+                              babble_scope(USHER_NUMBER, 0), numbers, 3, NULL, NULL);
         return;
     }
     case 6:
-        (void)usher_number_free_all(e, babble_scope(USHER_NUMBER, 1), NULL);
+        (void)ask_number_free_all(e, babble_scope(USHER_NUMBER, 1), NULL);
         return;
     case 7:
         if (w->extension != NULL) {
@@ -496,12 +497,12 @@ static void replicas_ask(struct world *w)
             continue;
         usher_replica_ask(w->replicas[i], &q);
         if (q.kind == USHER_REPLICA_REPLAY)
-            (void)usher_room_changes(w->e, babble_scope(USHER_ROOM, i), q.since, 0, &r);
+            (void)ask_room_changes(w->e, babble_scope(USHER_ROOM, i), q.since, 0, &r);
         else if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(w->e, babble_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
+            (void)ask_room_snapshot(w->e, babble_scope(USHER_ROOM, i), q.after, q.since, 0, &r);
         else
             continue;
-        (void)usher_replica_answer(w->replicas[i], q.ticket, &r);
+        (void)usher_replica_result(w->replicas[i], q.ticket, &r);
         usher_result_done(&r);
     }
 }
@@ -817,7 +818,7 @@ static void intrude(struct intruder *i)
     if (i->e == NULL)
         return; /* being opened */
     i->asked += 3;
-    i->refused += usher_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
+    i->refused += ask_number_add(i->e, "p", "n2", NULL) == USHER_INVALID &&
                   strstr(usher_message(), "must not use it") != NULL;
     i->refused += usher_digest(i->e, USHER_NUMBER, "p", digest) == USHER_INVALID;
     i->refused += usher_audit(i->e, NULL, NULL, &faults) == USHER_INVALID;
@@ -825,7 +826,7 @@ static void intrude(struct intruder *i)
     i->closes += strstr(usher_message(), "stays open") != NULL;
     /* another one is nobody's business */
     if (i->other != NULL)
-        assert_true(usher_number_reg(i->other, "p", "n1") <= USHER_MISSING);
+        assert_true(ask_number_reg(i->other, "p", "n1") <= USHER_MISSING);
 }
 
 static int64_t intruding_clock(void *payload)
@@ -871,14 +872,13 @@ static void hooks_that_use_their_engine_are_told(void **state)
             assert_true(store_at(s)->fresh(url));
             assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
             i.e = e;
-            assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
+            assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
             assert_string_equal(usher_message(), ""); /* what the hook was told is not for us */
             assert_true(i.asked > 0);
             assert_int_equal(i.refused, i.asked);
             assert_int_equal(i.closes * 3, i.asked);
-            assert_int_equal(
-                usher_number_call(e, "p", NULL, NULL, &(struct usher_number_hold){ 0 }),
-                USHER_EMPTY);
+            assert_int_equal(ask_number_call(e, "p", NULL, NULL, &(struct ask_number_hold){ 0 }),
+                             USHER_EMPTY);
             assert_string_not_equal(usher_message(), "");
             i.e = NULL;
             usher_close(e);
@@ -983,8 +983,8 @@ static void side_close(struct usher_authority *a)
 }
 
 static enum usher_status side_put(struct usher_history *h, const struct usher_text *queue,
-                                  uint64_t epoch, const struct usher_queue_row *visits, size_t n,
-                                  int64_t deadline_ms, char message[192])
+                                  uint64_t epoch, const struct usher_queue_result_row *visits,
+                                  size_t n, int64_t deadline_ms, char message[192])
 {
     (void)intruded_history(h, PUTS);
     (void)queue;
@@ -1054,9 +1054,9 @@ static void sides_that_use_their_engine_are_told(void **state)
     for (unsigned k = 0; k <= n_stores; k++) {
         struct usher_options opt = USHER_OPTIONS_INIT;
         struct usher_serial_form rule = { .authority = 1 };
-        struct usher_id_settings settings = { .managed = 1 };
+        struct usher_id_result_settings settings = { .managed = 1 };
         struct intruder i = { NULL, NULL, NULL, 0, 0, 0, false };
-        struct usher_queue_seat seat;
+        struct ask_queue_seat seat;
         struct usher_id_range ids;
         struct usher_engine *e;
         struct usher_result r;
@@ -1076,16 +1076,16 @@ static void sides_that_use_their_engine_are_told(void **state)
         assert_true(store_at(k)->fresh(url));
         assert_int_equal(usher_open(url, &opt, &e), USHER_OK);
         i.e = e;
-        assert_int_equal(usher_serial_rule(e, "q", USHER_GIVEN_SERIAL_AUTHORITY, &rule), USHER_OK);
-        assert_int_equal(usher_serial_take(e, "q", 3, NULL, &r), USHER_OK);
+        assert_int_equal(ask_serial_rule(e, "q", USHER_GIVEN_SERIAL_AUTHORITY, &rule), USHER_OK);
+        assert_int_equal(ask_serial_take(e, "q", 3, NULL, &r), USHER_OK);
         usher_result_done(&r);
-        assert_int_equal(usher_id_create(e, "d", USHER_GIVEN_ID_MANAGED, &settings), USHER_OK);
-        assert_int_equal(usher_id_next(e, "d", 3, NULL, &ids), USHER_OK);
-        assert_int_equal(usher_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
-        assert_int_equal(usher_queue_apply(e, "desk", "ann", NULL, &seat), USHER_OK);
-        assert_int_equal(usher_queue_leave(e, "desk", "ann"), USHER_OK);
-        (void)usher_queue_drain(e, "desk", NULL);
-        assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
+        assert_int_equal(ask_id_create(e, "d", USHER_GIVEN_ID_MANAGED, &settings), USHER_OK);
+        assert_int_equal(ask_id_next(e, "d", 3, NULL, &ids), USHER_OK);
+        assert_int_equal(ask_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
+        assert_int_equal(ask_queue_apply(e, "desk", "ann", NULL, &seat), USHER_OK);
+        assert_int_equal(ask_queue_leave(e, "desk", "ann"), USHER_OK);
+        (void)ask_queue_drain(e, "desk", NULL);
+        assert_int_equal(ask_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_OK);
         usher_result_done(&r);
         assert_int_equal(usher_audit(e, intruding_fault, &i, &faults), USHER_OK);
         assert_int_equal(usher_serial_journal(e, "q", 0, 0, intruding_event, &i), USHER_OK);
@@ -1111,7 +1111,7 @@ static void closing_watcher(void *payload, const struct usher_notice *n)
     usher_close(i->e);
     i->refused += strstr(usher_message(), "stays open") != NULL;
     if (n->noun == USHER_NUMBER && n->verb == USHER_NUMBER_ADD)
-        assert_int_equal(usher_number_reg(i->e, "p", "n1"), USHER_OK);
+        assert_int_equal(ask_number_reg(i->e, "p", "n1"), USHER_OK);
     usher_close(i->other); /* another one it may */
     i->other = NULL;
 }
@@ -1142,12 +1142,12 @@ static void an_engine_is_not_closed_by_its_own_watcher(void **state)
         assert_int_equal(usher_open(url, &opt, &i.other), USHER_OK);
         assert_int_equal(usher_watch(i.e, USHER_NUMBER, NULL, closing_watcher, &i, &watch),
                          USHER_OK);
-        assert_int_equal(usher_number_add(i.e, "p", "n1", NULL), USHER_OK);
+        assert_int_equal(ask_number_add(i.e, "p", "n1", NULL), USHER_OK);
         assert_int_equal(i.asked, 2); /* of the add, and of its own */
         assert_int_equal(i.refused, 2);
         assert_null(i.other);
         usher_unwatch(i.e, watch);
-        assert_int_equal(usher_room_open(i.e, "r", NULL), USHER_OK);
+        assert_int_equal(ask_room_open(i.e, "r", NULL), USHER_OK);
         i.asked = i.refused = 0;
         assert_int_equal(usher_room_extend(i.e, "wb", closing_extension, &i, &i.x), USHER_OK);
         assert_int_equal(usher_extension_set(i.x, "r", "mark", &value, NULL), USHER_OK);

@@ -44,9 +44,10 @@
 #include <cmocka.h>
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #ifdef USHER_WITH_REDIS
+#include "lib/calls.h"
 #include "lib/servers.h"
 #endif
 #include "lib/share.h"
@@ -194,7 +195,7 @@ static void in_child(child_fn *fn, const struct place *p, void *payload)
 struct world {
     const char *url;
     struct usher_engine *e;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     struct usher_watcher *watch;
     unsigned notices;
 };
@@ -217,26 +218,26 @@ static enum usher_status do_watch(struct world *w)
 
 static enum usher_status do_set(struct world *w)
 {
-    struct usher_number_settings s = { .lease_ms = 50000, .daily = 500 };
+    struct usher_number_result_settings s = { .lease_ms = 50000, .daily = 500 };
 
-    return usher_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
+    return ask_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
 }
 
 static enum usher_status do_add(struct world *w)
 {
-    return usher_number_add(w->e, "p", "n1", "g");
+    return ask_number_add(w->e, "p", "n1", "g");
 }
 
 static enum usher_status do_reg(struct world *w)
 {
-    return usher_number_reg(w->e, "p", "n1");
+    return ask_number_reg(w->e, "p", "n1");
 }
 
 static enum usher_status do_bulk(struct world *w)
 {
     static const char *const numbers[] = { "b1", "b2", "b3" };
 
-    return usher_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
+    return ask_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
 }
 
 /* Enough for more than one helping of whatever sizes the engine and the store have. */
@@ -266,23 +267,23 @@ static enum usher_status do_execute(struct world *w)
 
 static enum usher_status do_call(struct world *w)
 {
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
 
     opt.groups = "x,g,*";
     opt.sticky = "peer";
     opt.request = "request";
-    return usher_number_call(w->e, "p", "ann", &opt, &w->hold);
+    return ask_number_call(w->e, "p", "ann", &opt, &w->hold);
 }
 
 static enum usher_status do_renew(struct world *w)
 {
-    return usher_number_renew(w->e, "p", "n1", w->hold.token, 90000, NULL);
+    return ask_number_renew(w->e, "p", "n1", w->hold.token, 90000, NULL);
 }
 
 static enum usher_status do_show(struct world *w)
 {
     struct usher_result reply;
-    enum usher_status status = usher_number_show(w->e, "p", "n1", &reply);
+    enum usher_status status = ask_number_show(w->e, "p", "n1", &reply);
 
     if (status == USHER_OK)
         usher_result_done(&reply);
@@ -292,7 +293,7 @@ static enum usher_status do_show(struct world *w)
 static enum usher_status do_list(struct world *w)
 {
     struct usher_result reply;
-    enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, USHER_LIST_MAX, &reply);
+    enum usher_status status = ask_number_list(w->e, "p", -1, NULL, NULL, USHER_LIST_MAX, &reply);
 
     if (status == USHER_OK)
         usher_result_done(&reply);
@@ -301,34 +302,34 @@ static enum usher_status do_list(struct world *w)
 
 static enum usher_status do_stats(struct world *w)
 {
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
 
-    return usher_number_stats(w->e, "p", &stats);
+    return ask_number_stats(w->e, "p", &stats);
 }
 
 static enum usher_status do_hangup(struct world *w)
 {
-    return usher_number_hangup(w->e, "p", "n1", w->hold.token, 1);
+    return ask_number_hangup(w->e, "p", "n1", w->hold.token, 1);
 }
 
 static enum usher_status do_free(struct world *w)
 {
-    return usher_number_free(w->e, "p", "ann", NULL, NULL);
+    return ask_number_free(w->e, "p", "ann", NULL, NULL);
 }
 
 static enum usher_status do_sweep(struct world *w)
 {
-    return usher_number_sweep(w->e, "p", NULL);
+    return ask_number_sweep(w->e, "p", NULL);
 }
 
 static enum usher_status do_unreg(struct world *w)
 {
-    return usher_number_unreg(w->e, "p", "n1");
+    return ask_number_unreg(w->e, "p", "n1");
 }
 
 static enum usher_status do_del(struct world *w)
 {
-    return usher_number_del(w->e, "p", "b1");
+    return ask_number_del(w->e, "p", "b1");
 }
 
 static enum usher_status do_audit(struct world *w)
@@ -542,7 +543,7 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
 
     like_the_model(twin, g); /* in the locale "C" */
     assert_int_equal(usher_digest(twin, USHER_NUMBER, gen_pool(g, 0), before), USHER_OK);
-    assert_int_equal(usher_number_hangup(twin, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
+    assert_int_equal(ask_number_hangup(twin, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
     (void)snprintf(why, sizeof why, "%s", usher_message());
     usher_close(twin);
     gen_close(g);
@@ -560,7 +561,7 @@ static void a_locale_with_a_decimal_comma_changes_nothing(void **state)
     like_the_model(e, g);
     assert_int_equal(usher_digest(e, USHER_NUMBER, gen_pool(g, 0), after), USHER_OK);
     assert_string_equal(after, before);
-    assert_int_equal(usher_number_hangup(e, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
+    assert_int_equal(ask_number_hangup(e, gen_pool(g, 0), "", 0, -1), USHER_INVALID);
     assert_string_equal(usher_message(), why);
     audit_is_clean(e);
     usher_close(e);
@@ -613,15 +614,15 @@ static void a_child_is_told_to_open_its_own_engine(void **state)
 static void open_own(const struct place *p, void *payload)
 {
     struct usher_engine *own = NULL;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
 
     usher_close(payload); /* the inherited one */
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
     if (p->kind == MEMORY) {
-        MUST(usher_number_add(own, "p", "n1", NULL) == USHER_OK); /* another memory */
-        MUST(usher_number_reg(own, "p", "n1") == USHER_OK);
+        MUST(ask_number_add(own, "p", "n1", NULL) == USHER_OK); /* another memory */
+        MUST(ask_number_reg(own, "p", "n1") == USHER_OK);
     }
-    MUST(usher_number_call(own, "p", "child", NULL, &hold) == USHER_OK);
+    MUST(ask_number_call(own, "p", "child", NULL, &hold) == USHER_OK);
     MUST(strcmp(hold.number, "n1") == 0);
     usher_close(own);
 }
@@ -632,14 +633,14 @@ static void a_child_and_its_parent_share_the_store_each_with_its_engine(void **s
     struct usher_engine *e = open_url(p->url, NULL);
     struct usher_result show;
 
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n1"), USHER_OK);
     in_child(open_own, p, e);
-    assert_int_equal(usher_number_show(e, "p", "n1", &show), USHER_OK);
+    assert_int_equal(ask_number_show(e, "p", "n1", &show), USHER_OK);
     assert_int_equal(show.of.number.state,
                      p->kind == MEMORY ? USHER_NUMBER_STATE_IDLE_UP : USHER_NUMBER_STATE_BUSY_UP);
     usher_result_done(&show);
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
     audit_is_clean(e);
     usher_close(e);
 }
@@ -695,13 +696,13 @@ static void outlive_the_parents_engine(const struct place *p, void *payload)
     steps_keep(&o->steps, false);
     usher_close(o->inherited); /* first, as a child must */
     MUST(usher_open(p->url, NULL, &own) == USHER_OK);
-    MUST(usher_number_add(own, "p", "first", NULL) == USHER_OK);
+    MUST(ask_number_add(own, "p", "first", NULL) == USHER_OK);
     MUST(step(o->steps.to_parent[1]));
     MUST(await(o->steps.to_child[0]));
-    MUST(usher_number_add(own, "p", "second", NULL) == USHER_OK);
+    MUST(ask_number_add(own, "p", "second", NULL) == USHER_OK);
     MUST(step(o->steps.to_parent[1]));
     MUST(await(o->steps.to_child[0]));
-    MUST(usher_number_add(own, "p", "third", NULL) == USHER_OK);
+    MUST(ask_number_add(own, "p", "third", NULL) == USHER_OK);
     /* ends without closing: what was acknowledged must be there all the same */
 }
 
@@ -709,12 +710,12 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
 {
     const struct place *p = *state;
     struct orphan o = { .inherited = open_url(p->url, NULL) };
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
     struct usher_engine *e;
     pid_t pid;
 
     steps_open(&o.steps);
-    assert_int_equal(usher_number_add(o.inherited, "p", "before", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(o.inherited, "p", "before", NULL), USHER_OK);
     pid = child_start(outlive_the_parents_engine, p, &o);
     steps_keep(&o.steps, true);
     assert_true(await(o.steps.to_parent[0]));
@@ -722,14 +723,14 @@ static void what_a_child_wrote_stays_when_its_parent_closes_first(void **state)
     assert_true(step(o.steps.to_child[1]));
     assert_true(await(o.steps.to_parent[0]));
     e = open_url(p->url, NULL); /* and others come and go */
-    assert_int_equal(usher_number_stats(e, "p", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 3);
     audit_is_clean(e);
     usher_close(e);
     assert_true(step(o.steps.to_child[1]));
     assert_int_equal(child_end(pid), 0);
     e = open_url(p->url, NULL);
-    assert_int_equal(usher_number_stats(e, "p", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 4);
     audit_is_clean(e);
     usher_close(e);
@@ -753,7 +754,7 @@ static void write_a_hundred(const struct place *p, void *payload)
         char number[16];
 
         (void)snprintf(number, sizeof number, "%s%d", c->prefix, i);
-        MUST(usher_number_add(own, "p", number, NULL) == USHER_OK);
+        MUST(ask_number_add(own, "p", number, NULL) == USHER_OK);
     }
     usher_close(own);
 }
@@ -763,21 +764,21 @@ static void children_that_write_at_the_same_time_lose_nothing(void **state)
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
     struct child a = { e, "a" }, b = { e, "b" };
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
     pid_t first, second;
 
-    assert_int_equal(usher_number_add(e, "p", "before", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "before", NULL), USHER_OK);
     first = child_start(write_a_hundred, p, &a);
     second = child_start(write_a_hundred, p, &b);
     for (int i = 0; i < 100; i++) {
         char number[16];
 
         (void)snprintf(number, sizeof number, "c%d", i);
-        assert_int_equal(usher_number_add(e, "p", number, NULL), USHER_OK);
+        assert_int_equal(ask_number_add(e, "p", number, NULL), USHER_OK);
     }
     assert_int_equal(child_end(first), 0);
     assert_int_equal(child_end(second), 0);
-    assert_int_equal(usher_number_stats(e, "p", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_int_equal(stats.total, 301);
     assert_true(version_of(e, "p") == 301);
     audit_is_clean(e);
@@ -812,13 +813,13 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
     (void)payload;
     options.timeout_ms = 3000;
     MUST(usher_open(p->url, &options, &e) == USHER_OK);
-    MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);
+    MUST(ask_number_add(e, "p", "n1", NULL) == USHER_OK);
     MUST(setrlimit(RLIMIT_NOFILE, &limit) == 0);
     while (n < 64 && (fds[n] = dup(0)) >= 0)
         n++;
     MUST(errno == EMFILE);
 
-    MUST(usher_number_add(e, "p", "n2", NULL) == USHER_OK); /* it has what it needs */
+    MUST(ask_number_add(e, "p", "n2", NULL) == USHER_OK); /* it has what it needs */
     status = usher_open(p->url, &options, &other);
     if (p->kind == MEMORY) {
         MUST(status == USHER_OK);
@@ -831,7 +832,7 @@ static void run_out_of_descriptors(const struct place *p, void *payload)
     status = usher_audit(e, NULL, NULL, &faults);
     MUST(status == USHER_OK || status == USHER_UNAVAILABLE);
     MUST(status == USHER_OK || usher_message()[0] != '\0');
-    MUST(usher_number_add(e, "p", "n3", NULL) == USHER_OK);
+    MUST(ask_number_add(e, "p", "n3", NULL) == USHER_OK);
 
     while (n > 0)
         (void)close(fds[--n]);
@@ -862,7 +863,7 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
     options.timeout_ms = 1500;
     MUST(c != NULL);
     MUST(usher_open(p->url, &options, &e) == USHER_OK);
-    MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);
+    MUST(ask_number_add(e, "p", "n1", NULL) == USHER_OK);
     reply = redisCommand(c, "CLIENT KILL TYPE normal SKIPME yes");
     MUST(reply != NULL && reply->type == REDIS_REPLY_INTEGER && reply->integer >= 1);
     freeReplyObject(reply);
@@ -871,15 +872,15 @@ static void reconnect_without_descriptors(const struct place *p, void *payload)
     while (n < 64 && (fds[n] = dup(0)) >= 0)
         n++;
     /* The first discards the dead connection, which may leave one descriptor free. */
-    (void)usher_number_add(e, "p", "n2", NULL);
+    (void)ask_number_add(e, "p", "n2", NULL);
     while (n < 64 && (fds[n] = dup(0)) >= 0)
         n++;
     reply = NULL;
-    MUST(usher_number_add(e, "p", "n3", NULL) != USHER_INVALID);
+    MUST(ask_number_add(e, "p", "n3", NULL) != USHER_INVALID);
     while (n > 0)
         (void)close(fds[--n]);
-    MUST(done(usher_number_add(e, "p", "n2", NULL)));
-    MUST(done(usher_number_add(e, "p", "n3", NULL)));
+    MUST(done(ask_number_add(e, "p", "n2", NULL)));
+    MUST(done(ask_number_add(e, "p", "n3", NULL)));
     MUST(version_of(e, "p") == 3);
     usher_close(e);
 }
@@ -941,7 +942,7 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
     options.timeout_ms = 1500;
     (void)snprintf(url, sizeof url, "redis+unix://%s", redis_server_socket(v->server));
     MUST(usher_open(url, &options, &e) == USHER_OK);
-    MUST(usher_number_add(e, "p", "n1", NULL) == USHER_OK);
+    MUST(ask_number_add(e, "p", "n1", NULL) == USHER_OK);
     v->fd = newest_socket();
     for (size_t i = 0; i < GROUPS_SIZE; i++) /* 15 of the longest names */
         groups[i] = i % 256 == 255 ? ',' : 'g';
@@ -956,7 +957,7 @@ static void write_to_a_dying_server(const struct place *p, void *payload)
     MUST(pthread_create(&thread, NULL, kill_when_stuck, v) == 0);
     MUST(usher_operate(e, commands, replies, 200) == USHER_UNKNOWN);
     MUST(pthread_join(thread, NULL) == 0);
-    MUST(usher_number_add(e, "p", "n2", NULL) == USHER_UNAVAILABLE);
+    MUST(ask_number_add(e, "p", "n2", NULL) == USHER_UNAVAILABLE);
     usher_close(e);
 }
 
@@ -980,7 +981,7 @@ static void a_server_that_dies_while_it_is_written_to_raises_no_signal(void **st
 static void fill(const struct place *p, void (*make_room)(void *payload), void *payload)
 {
     struct usher_engine *e = NULL;
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
     char number[240], digest[33], again[33];
     enum usher_status status = USHER_OK;
     uint64_t faults = 1;
@@ -990,18 +991,18 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
     while (status == USHER_OK) {
         MUST(added < 100000);
         (void)snprintf(number, sizeof number, "%0200d", added);
-        status = usher_number_add(e, "p", number, NULL);
+        status = ask_number_add(e, "p", number, NULL);
         added += status == USHER_OK;
     }
     MUST(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN);
     MUST(usher_message()[0] != '\0');
     maybe = status == USHER_UNKNOWN;
-    MUST(usher_number_stats(e, "p", &stats) == USHER_OK); /* can be read */
+    MUST(ask_number_stats(e, "p", &stats) == USHER_OK); /* can be read */
     MUST(stats.total >= added && stats.total <= added + maybe);
     added = (int)stats.total;
     MUST(usher_digest(e, USHER_NUMBER, "p", digest) == USHER_OK);
     for (int i = 0; i < 5; i++) {
-        status = usher_number_reg(e, "p", number);
+        status = ask_number_reg(e, "p", number);
         MUST(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN || status == USHER_MISSING ||
              status == USHER_OK);
         if (status == USHER_UNAVAILABLE || status == USHER_MISSING) {
@@ -1012,12 +1013,12 @@ static void fill(const struct place *p, void (*make_room)(void *payload), void *
         }
     }
     make_room(payload);
-    MUST(done(usher_number_add(e, "p", "after", NULL)));
-    MUST(usher_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
+    MUST(done(ask_number_add(e, "p", "after", NULL)));
+    MUST(ask_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
     MUST(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
     usher_close(e);
     MUST(usher_open(p->url, NULL, &e) == USHER_OK);
-    MUST(usher_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
+    MUST(ask_number_stats(e, "p", &stats) == USHER_OK && stats.total == added + 1);
     MUST(usher_audit(e, NULL, NULL, &faults) == USHER_OK && faults == 0);
     usher_close(e);
 }
@@ -1164,7 +1165,7 @@ static void read_only_case(mode_t folder, mode_t file, bool exists)
     if (exists) {
         (void)snprintf(url, sizeof url, "sqlite:%s", r.file);
         e = open_url(url, NULL);
-        assert_int_equal(usher_number_add(e, "p", "n", NULL), USHER_OK);
+        assert_int_equal(ask_number_add(e, "p", "n", NULL), USHER_OK);
         usher_close(e);
         assert_int_equal(chmod(r.file, file), 0);
     }
@@ -1201,9 +1202,9 @@ static void a_file_that_is_deleted_under_the_engine_is_noticed(void **state)
     struct usher_engine *e = open_url(p->url, NULL);
     uint64_t faults;
 
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
     assert_int_equal(unlink(p->file), 0);
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_UNAVAILABLE);
     assert_string_not_equal(usher_message(), "");
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_UNAVAILABLE);
     usher_close(e);
@@ -1234,14 +1235,14 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 
 #define T0 INT64_C(1700000000000)
 
-static struct usher_number_hold call_of(struct usher_engine *e, const char *owner,
-                                        enum usher_status expected)
+static struct ask_number_hold call_of(struct usher_engine *e, const char *owner,
+                                      enum usher_status expected)
 {
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     enum usher_status status;
 
     memset(&hold, 0, sizeof hold);
-    status = usher_number_call(e, "p", owner, NULL, &hold);
+    status = ask_number_call(e, "p", owner, NULL, &hold);
     if (status != expected)
         fail_msg("call of %s: %s, not %s", owner, usher_status_word(status),
                  usher_status_word(expected));
@@ -1251,18 +1252,18 @@ static struct usher_number_hold call_of(struct usher_engine *e, const char *owne
 /* Both must be alike: a clock that was set back stands still for the pool. */
 static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
 {
-    struct usher_number_settings set = { .lease_ms = 1000 };
-    struct usher_number_hold ann, bob, carl;
-    struct usher_number_statistics stats;
+    struct usher_number_result_settings set = { .lease_ms = 1000 };
+    struct ask_number_hold ann, bob, carl;
+    struct usher_number_result_statistics stats;
     struct usher_result list;
     uint64_t expired = 0;
 
     atomic_store(&fake_now, T0);
-    assert_int_equal(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n2"), USHER_OK);
+    assert_int_equal(ask_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n1"), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n2"), USHER_OK);
     ann = call_of(e, "ann", USHER_OK);
     assert_string_equal(ann.number, "n1");
     assert_true(ann.until_ms == T0 + 1000);
@@ -1272,30 +1273,30 @@ static void day_with_a_clock_set_back(struct usher_engine *e, char digest[33])
     assert_string_equal(bob.number, "n2");
     assert_true(bob.until_ms == T0 + 1000);
     assert_true(bob.version == ann.version + 1 && bob.token > ann.token);
-    assert_int_equal(usher_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_SAME);
+    assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_SAME);
     (void)call_of(e, "carl", USHER_EMPTY);
-    assert_int_equal(usher_number_stats(e, "p", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "p", &stats), USHER_OK);
     assert_true(stats.longest_hold_ms == 0 && stats.calls_today == 2);
-    assert_int_equal(usher_number_list(e, "p", -1, NULL, NULL, 0, &list), USHER_OK);
+    assert_int_equal(ask_number_list(e, "p", -1, NULL, NULL, 0, &list), USHER_OK);
     assert_int_equal(list.of.number.n_rows, 2);
     for (int i = 0; i < 2; i++) {
         assert_int_equal(list.of.number.rows[i].calls_today, 1);
         assert_true(list.of.number.rows[i].used_ms == T0);
     }
     usher_result_done(&list);
-    assert_int_equal(usher_number_hangup(e, "p", "n2", bob.token, 100), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "p", "n2", bob.token, 100), USHER_OK);
     (void)call_of(e, "carl", USHER_EMPTY);
 
     atomic_store(&fake_now, T0 + 100); /* the rest is over, the hold is not */
     carl = call_of(e, "carl", USHER_OK);
     assert_string_equal(carl.number, "n2");
     atomic_store(&fake_now, T0 + 99);
-    assert_int_equal(usher_number_sweep(e, "p", &expired), USHER_SAME);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_SAME);
     atomic_store(&fake_now, T0 + 1000);
-    assert_int_equal(usher_number_sweep(e, "p", &expired), USHER_OK);
+    assert_int_equal(ask_number_sweep(e, "p", &expired), USHER_OK);
     assert_true(expired == 1);
     atomic_store(&fake_now, 1); /* what has expired does not come back */
-    assert_int_equal(usher_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
+    assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", digest), USHER_OK);
     audit_is_clean(e);
 }
@@ -1321,14 +1322,14 @@ static void the_time_of_day_may_be_set_back(void **state)
 {
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_number_settings set = { .lease_ms = 3600000 };
-    struct usher_number_hold ann, bob;
+    struct usher_number_result_settings set = { .lease_ms = 3600000 };
+    struct ask_number_hold ann, bob;
 
-    assert_int_equal(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n2"), USHER_OK);
+    assert_int_equal(ask_number_set(e, "p", USHER_GIVEN_LEASE, &set), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n1"), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n2"), USHER_OK);
     ann = call_of(e, "ann", USHER_OK);
     atomic_store(&skew_s, -100000);
     bob = call_of(e, "bob", USHER_OK);
@@ -1338,9 +1339,9 @@ static void the_time_of_day_may_be_set_back(void **state)
     atomic_store(&skew_s, 7200);
     /* that of a server is another clock */
     if (p->kind == REDIS)
-        assert_true(done(usher_number_renew(e, "p", "n1", ann.token, 0, NULL)));
+        assert_true(done(ask_number_renew(e, "p", "n1", ann.token, 0, NULL)));
     else
-        assert_int_equal(usher_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
+        assert_int_equal(ask_number_renew(e, "p", "n1", ann.token, 0, NULL), USHER_REFUSED);
     atomic_store(&skew_s, 0);
     audit_is_clean(e);
     usher_close(e);
@@ -1353,28 +1354,28 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
     const struct place *p = *state;
     struct usher_options options = USHER_OPTIONS_INIT;
     struct usher_engine *e;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
 
     options.now_ms = fake_clock;
     e = open_url(p->url, &options);
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        struct usher_number_settings set = { .lease_ms = USHER_SPAN_MAX, .rest_ms = 1 };
-        struct usher_number_statistics stats;
+        struct usher_number_result_settings set = { .lease_ms = USHER_SPAN_MAX, .rest_ms = 1 };
+        struct usher_number_result_statistics stats;
         char pool[32];
         enum usher_status status;
 
         (void)snprintf(pool, sizeof pool, "p%zu", i);
         for (int old = 0; old < 2; old++) { /* a pool that is new, and one that is not */
             atomic_store(&fake_now, times[i]);
-            (void)usher_number_set(e, pool, USHER_GIVEN_LEASE | USHER_GIVEN_REST, &set);
-            (void)usher_number_add(e, pool, "n1", NULL);
-            (void)usher_number_reg(e, pool, "n1");
-            (void)usher_number_call(e, pool, "ann", NULL, &hold);
-            (void)usher_number_stats(e, pool, &stats);
-            (void)usher_number_hangup(e, pool, "n1", 0, -1);
-            (void)usher_number_sweep(e, pool, NULL);
+            (void)ask_number_set(e, pool, USHER_GIVEN_LEASE | USHER_GIVEN_REST, &set);
+            (void)ask_number_add(e, pool, "n1", NULL);
+            (void)ask_number_reg(e, pool, "n1");
+            (void)ask_number_call(e, pool, "ann", NULL, &hold);
+            (void)ask_number_stats(e, pool, &stats);
+            (void)ask_number_hangup(e, pool, "n1", 0, -1);
+            (void)ask_number_sweep(e, pool, NULL);
             atomic_store(&fake_now, T0);
-            status = usher_number_add(e, pool, "n2", NULL);
+            status = ask_number_add(e, pool, "n2", NULL);
             if (!done(status))
                 fail_msg("after %" PRId64 ": %s", times[i], usher_message());
         }
@@ -1384,7 +1385,7 @@ static void a_clock_that_shows_nonsense_harms_no_store(void **state)
     e = open_url(p->url, &options); /* and after it was written and read again */
     audit_is_clean(e);
     if (p->kind != MEMORY)
-        assert_true(done(usher_number_add(e, "p0", "n3", NULL)));
+        assert_true(done(ask_number_add(e, "p0", "n3", NULL)));
     usher_close(e);
 }
 
@@ -1407,9 +1408,9 @@ static void *toil(void *payload)
         (void)snprintf(pool, sizeof pool, "p%u", t->index % 2);
         (void)snprintf(number, sizeof number, "n%u-%d", t->index, i % 7);
         if (t->index < 3) {
-            status = usher_number_add(t->e, pool, number, NULL);
+            status = ask_number_add(t->e, pool, number, NULL);
             if (status == USHER_OK)
-                status = usher_number_del(t->e, pool, number);
+                status = ask_number_del(t->e, pool, number);
         } else if (t->index == 3) {
             uint64_t faults = 1;
 
@@ -1510,7 +1511,7 @@ static void a_thousand_opens_and_closes_leave_nothing_behind(void **state)
         }
         e = open_url(p->url, &options);
         if (i % 10 == 0)
-            assert_true(done(usher_number_add(e, "p", "n1", NULL)));
+            assert_true(done(ask_number_add(e, "p", "n1", NULL)));
         usher_close(e);
         assert_true(counted.bytes == 0);
         e = NULL;
@@ -1766,7 +1767,7 @@ static void options_that_are_wrong_open_nothing(void **state)
     o = init;
     o.timeout_ms = USHER_SPAN_MAX;
     assert_int_equal(usher_open(p->url, &o, &e), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
     usher_close(e);
 }
 
@@ -1774,9 +1775,9 @@ static void arguments_that_are_wrong_change_nothing(void **state)
 {
     const struct place *p = *state;
     struct usher_engine *e = open_url(p->url, NULL);
-    struct usher_number_call_options o = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_settings set = { 0 };
-    struct usher_number_hold hold = { .token = 1, .number = "n1" };
+    struct ask_number_call_options o = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_result_settings set = { 0 };
+    struct ask_number_hold hold = { .token = 1, .number = "n1" };
     struct usher_operation c;
     struct usher_result reply;
     struct usher_watcher *watch;
@@ -1786,54 +1787,54 @@ static void arguments_that_are_wrong_change_nothing(void **state)
     memset(&c, 0, sizeof c);
     memset(name, 'x', sizeof name);
     name[256] = '\0';
-    assert_int_equal(usher_number_add(e, "p", "n1", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "n1"), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "n1"), USHER_OK);
     assert_int_equal(usher_digest(e, USHER_NUMBER, "p", before), USHER_OK);
 #define WRONG(call)                            \
     do {                                       \
         assert_int_equal(call, USHER_INVALID); \
         assert_is_a_line(usher_message());     \
     } while (0)
-    WRONG(usher_number_add(NULL, "p", "n", NULL));
-    WRONG(usher_number_add(e, NULL, "n", NULL));
-    WRONG(usher_number_add(e, "p", NULL, NULL));
-    WRONG(usher_number_add(e, "", "n", NULL));
-    WRONG(usher_number_add(e, "p", "", NULL));
-    WRONG(usher_number_add(e, "p", "n", ""));
-    WRONG(usher_number_add(e, "p{", "n", NULL));
-    WRONG(usher_number_add(e, "p", name, NULL));
-    WRONG(usher_number_add(e, name, "n", NULL));
-    WRONG(usher_number_add(e, "p", "\xff", NULL));
-    WRONG(usher_number_add(e, "p", "a\nb", NULL));
-    WRONG(usher_number_call(e, "p", NULL, NULL, NULL));
+    WRONG(ask_number_add(NULL, "p", "n", NULL));
+    WRONG(ask_number_add(e, NULL, "n", NULL));
+    WRONG(ask_number_add(e, "p", NULL, NULL));
+    WRONG(ask_number_add(e, "", "n", NULL));
+    WRONG(ask_number_add(e, "p", "", NULL));
+    WRONG(ask_number_add(e, "p", "n", ""));
+    WRONG(ask_number_add(e, "p{", "n", NULL));
+    WRONG(ask_number_add(e, "p", name, NULL));
+    WRONG(ask_number_add(e, name, "n", NULL));
+    WRONG(ask_number_add(e, "p", "\xff", NULL));
+    WRONG(ask_number_add(e, "p", "a\nb", NULL));
+    WRONG(ask_number_call(e, "p", NULL, NULL, NULL));
     o.size = 3;
-    WRONG(usher_number_call(e, "p", NULL, &o, &hold));
+    WRONG(ask_number_call(e, "p", NULL, &o, &hold));
     o.size = sizeof o;
     o.groups = ",";
-    WRONG(usher_number_call(e, "p", NULL, &o, &hold));
+    WRONG(ask_number_call(e, "p", NULL, &o, &hold));
     o.groups = NULL;
     o.lease_ms = INT64_MAX;
-    WRONG(usher_number_call(e, "p", NULL, &o, &hold));
-    WRONG(usher_number_hangup(e, "p", "n1", 1, INT64_MAX));
-    WRONG(usher_number_renew(e, "p", "n1", 1, INT64_MAX, NULL));
-    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold)); /* its lease, too */
+    WRONG(ask_number_call(e, "p", NULL, &o, &hold));
+    WRONG(ask_number_hangup(e, "p", "n1", 1, INT64_MAX));
+    WRONG(ask_number_renew(e, "p", "n1", 1, INT64_MAX, NULL));
+    WRONG(ask_number_renew_as(e, "p", "ann", &o, &hold)); /* its lease, too */
     o.lease_ms = 0;
     o.node = "";
-    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold));
+    WRONG(ask_number_renew_as(e, "p", "ann", &o, &hold));
     o.node = NULL;
-    WRONG(usher_number_renew_as(e, "p", NULL, &o, &hold));
-    WRONG(usher_number_renew_as(e, "p", "ann", &o, NULL));
+    WRONG(ask_number_renew_as(e, "p", NULL, &o, &hold));
+    WRONG(ask_number_renew_as(e, "p", "ann", &o, NULL));
     o.size = 3;
-    WRONG(usher_number_renew_as(e, "p", "ann", &o, &hold));
-    WRONG(usher_number_show(e, "p", "n1", NULL));
-    WRONG(usher_number_list(e, "p", 9, NULL, NULL, 0, &reply));
-    WRONG(usher_number_list(e, "p", -1, NULL, NULL, SIZE_MAX, &reply));
-    WRONG(usher_number_list(e, "p", -1, "ann", "n1", 0, &reply));
-    WRONG(usher_number_stats(e, "p", NULL));
-    WRONG(usher_number_set(e, "p", 0, NULL));
-    WRONG(usher_number_set(e, "p", 0xffffffff, &set));
-    WRONG(usher_number_bulk(e, USHER_NUMBER_CALL, "p", NULL, 0, NULL, NULL));
-    WRONG(usher_number_bulk(e, USHER_NUMBER_ADD, "p", NULL, 1, NULL, NULL));
+    WRONG(ask_number_renew_as(e, "p", "ann", &o, &hold));
+    WRONG(ask_number_show(e, "p", "n1", NULL));
+    WRONG(ask_number_list(e, "p", 9, NULL, NULL, 0, &reply));
+    WRONG(ask_number_list(e, "p", -1, NULL, NULL, SIZE_MAX, &reply));
+    WRONG(ask_number_list(e, "p", -1, "ann", "n1", 0, &reply));
+    WRONG(ask_number_stats(e, "p", NULL));
+    WRONG(ask_number_set(e, "p", 0, NULL));
+    WRONG(ask_number_set(e, "p", 0xffffffff, &set));
+    WRONG(ask_number_bulk(e, USHER_NUMBER_CALL, "p", NULL, 0, NULL, NULL));
+    WRONG(ask_number_bulk(e, USHER_NUMBER_ADD, "p", NULL, 1, NULL, NULL));
     WRONG(usher_operate(e, NULL, &reply, 1));
     WRONG(usher_operate(e, &c, NULL, 1));
     WRONG(usher_operate(e, &c, &reply, 0));

@@ -17,6 +17,7 @@
 
 #define OWN_AUTHORITY_IN_TEST
 #include "../../examples/own_authority.c"
+#include "lib/calls.h"
 
 struct fixture {
     char path[300], url[320];
@@ -128,7 +129,7 @@ static void the_limit_is_given_and_not_passed(void **state)
 static void a_store_that_loses_everything_repeats_nothing(void **state)
 {
     struct fixture *f = *state;
-    struct usher_id_settings set = { .step = 20, .by = 2 };
+    struct usher_id_result_settings set = { .step = 20, .by = 2 };
     int64_t last = 0;
     char url[400];
 
@@ -139,12 +140,12 @@ static void a_store_that_loses_everything_repeats_nothing(void **state)
 
         assert_int_equal(usher_open(url, NULL, &e), USHER_OK);
         if (i == 0)
-            assert_int_equal(
-                usher_id_create(e, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, &set), USHER_OK);
+            assert_int_equal(ask_id_create(e, "fed", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_BY, &set),
+                             USHER_OK);
         for (int k = 0; k < 33; k++) {
             struct usher_id_range r = { .first = -1 };
 
-            assert_int_equal(usher_id_next(e, "fed", 1, NULL, &r), USHER_OK);
+            assert_int_equal(ask_id_next(e, "fed", 1, NULL, &r), USHER_OK);
             assert_true(r.first > last && r.first % 2 == 1);
             last = r.first;
         }
@@ -165,7 +166,7 @@ static void an_applications_own_tables_are_an_authority(void **state)
     for (int i = 0; i < 20; i++) {
         struct usher_authority *shop = shop_open(path);
         struct usher_options opt = USHER_OPTIONS_INIT;
-        struct usher_id_settings set = { .step = 10, .limit = 190 };
+        struct usher_id_result_settings set = { .step = 10, .limit = 190 };
         struct usher_engine *e;
         uint64_t faults = 1;
 
@@ -176,20 +177,19 @@ static void an_applications_own_tables_are_an_authority(void **state)
             struct usher_serial_form form = { .prefix = "SO-" };
 
             assert_int_equal(
-                usher_id_create(e, "i", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_LIMIT, &set),
-                USHER_OK);
-            assert_int_equal(usher_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
+                ask_id_create(e, "i", USHER_GIVEN_ID_STEP | USHER_GIVEN_ID_LIMIT, &set), USHER_OK);
+            assert_int_equal(ask_serial_rule(e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
         }
         for (int k = 0; k < 3; k++) {
             struct usher_id_range r = { .first = -1 };
             struct usher_result reply;
-            enum usher_status status = usher_id_next(e, "i", 1, NULL, &r);
+            enum usher_status status = ask_id_next(e, "i", 1, NULL, &r);
 
             assert_int_equal(status, i < 19 ? USHER_OK : USHER_FULL);
             if (status == USHER_OK)
                 assert_true(r.first == 10 * i + k + 1 && r.first > id);
             id = r.first;
-            assert_int_equal(usher_serial_take(e, "r", 1, NULL, &reply), USHER_OK);
+            assert_int_equal(ask_serial_take(e, "r", 1, NULL, &reply), USHER_OK);
             assert_true(reply.of.serial.rows[0].first > serial);
             serial = reply.of.serial.rows[0].first;
             usher_result_done(&reply);

@@ -25,8 +25,9 @@
 #include <cmocka.h>
 
 #include <usher/authority.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/share.h"
 #include "lib/stores.h"
 #ifdef USHER_WITH_REDIS
@@ -201,7 +202,7 @@ static void take_serials(struct client *c)
     struct world *w = c->w;
     int64_t n = 1 + (int64_t)(next_random(&c->random) % SERIALS_MOST);
     struct usher_result r;
-    enum usher_status status = usher_serial_take(w->e, "r", n, NULL, &r);
+    enum usher_status status = ask_serial_take(w->e, "r", n, NULL, &r);
 
     if (status == USHER_OK) {
         for (size_t i = 0; i < r.of.serial.n_rows; i++)
@@ -221,7 +222,7 @@ static void take_ids(struct client *c)
     struct world *w = c->w;
     int64_t n = 1 + (int64_t)(next_random(&c->random) % IDS_MOST);
     struct usher_id_range r = { .first = -1 };
-    enum usher_status status = usher_id_next(w->e, "i", n, NULL, &r);
+    enum usher_status status = ask_id_next(w->e, "i", n, NULL, &r);
 
     if (status == USHER_OK)
         see(w, &w->ids, r.first, r.n, "id");
@@ -376,7 +377,7 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     static struct client clients[CLIENTS];
     static struct world w;
     struct usher_options opt = USHER_OPTIONS_INIT;
-    struct usher_id_settings set = { .step = ID_STEP };
+    struct usher_id_result_settings set = { .step = ID_STEP };
     struct usher_serial_form form;
     const char *seed = getenv("USHER_SEED"), *tmp = getenv("TMPDIR");
     uint64_t random = seed != NULL ? strtoull(seed, NULL, 10) : (uint64_t)time(NULL), faults = 1;
@@ -401,10 +402,10 @@ static void run(const char *name, const char *url, void (*happen)(struct world *
     opt.timeout_ms = 2000;
     if (usher_open(url, &opt, &w.e) != USHER_OK)
         fail_msg("%s: %s", url, usher_message());
-    assert_int_equal(usher_id_create(w.e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
+    assert_int_equal(ask_id_create(w.e, "i", USHER_GIVEN_ID_STEP, &set), USHER_OK);
     memset(&form, 0, sizeof form);
     (void)snprintf(form.prefix, sizeof form.prefix, "S");
-    assert_int_equal(usher_serial_rule(w.e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
+    assert_int_equal(ask_serial_rule(w.e, "r", USHER_GIVEN_SERIAL_PREFIX, &form), USHER_OK);
     /* while each meets the scopes for the first time; longer than another process is waited for */
     atomic_store(&w.gate.slow_ms, 50);
     for (int i = 0; i < CLIENTS; i++) {

@@ -21,8 +21,9 @@
 
 #include <usher/replica.h>
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
 #ifdef USHER_WITH_REDIS
@@ -211,15 +212,15 @@ static void sound(struct usher_engine *e)
 /* The number that bob had is free: he goes on with it, and nobody else by what he was given. */
 static void taken_back(struct usher_engine *e, const struct given *bob)
 {
-    struct usher_number_hold hold = { .token = bob->token }, again;
-    struct usher_number_call_options options = USHER_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold = { .token = bob->token }, again;
+    struct ask_number_call_options options = ASK_NUMBER_CALL_OPTIONS_INIT;
     struct usher_result r;
     uint64_t n;
 
     (void)snprintf(hold.number, sizeof hold.number, "%s", bob->number);
     options.node = "pbx1";
     options.lease_ms = 3600000;
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", &options, &hold), USHER_OK);
+    assert_int_equal(ask_number_renew_as(e, "p", "bob", &options, &hold), USHER_OK);
     assert_string_equal(hold.number, bob->number);
     assert_true(hold.token != bob->token && hold.until_ms > 0);
     line_execute(e, &r, "number show p %s", bob->number);
@@ -231,14 +232,14 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     again.token = bob->token;
     options.node = "pbx2";
     options.lease_ms++;
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", &options, &again), USHER_OK);
+    assert_int_equal(ask_number_renew_as(e, "p", "bob", &options, &again), USHER_OK);
     assert_true(again.token == hold.token);
-    assert_int_equal(usher_number_list_node(e, "p", "pbx1", NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_number_list_node(e, "p", "pbx1", NULL, 0, &r), USHER_OK);
     assert_int_equal(r.of.number.n_rows, 1);
     assert_true(r.of.number.rows[0].token == hold.token);
     usher_result_done(&r);
-    assert_int_equal(usher_number_renew_node(e, "p", "pbx2", 5000, &n), USHER_SAME);
-    assert_int_equal(usher_number_renew_node(e, "p", "pbx1", 5000, &n), USHER_OK);
+    assert_int_equal(ask_number_renew_node(e, "p", "pbx2", 5000, &n), USHER_SAME);
+    assert_int_equal(ask_number_renew_node(e, "p", "pbx1", 5000, &n), USHER_OK);
     assert_true(n == 1);
     sound(e);
     must(e, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob->number, bob->token);
@@ -246,10 +247,9 @@ static void taken_back(struct usher_engine *e, const struct given *bob)
     must(e, USHER_SAME, "number call p owner=bob");
     must(e, USHER_OK, "number hangup p %s token=%" PRIu64 " rest=0", bob->number, hold.token);
     must(e, USHER_LOST, "number renew p none token=%" PRIu64 " owner=bob", bob->token);
-    assert_int_equal(usher_number_renew_as(e, "p", NULL, NULL, &hold), USHER_INVALID);
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", NULL, NULL), USHER_INVALID);
-    assert_int_equal(usher_number_renew_as(e, "p", "bob", NULL, &hold),
-                     USHER_REFUSED); /* is over */
+    assert_int_equal(ask_number_renew_as(e, "p", NULL, NULL, &hold), USHER_INVALID);
+    assert_int_equal(ask_number_renew_as(e, "p", "bob", NULL, NULL), USHER_INVALID);
+    assert_int_equal(ask_number_renew_as(e, "p", "bob", NULL, &hold), USHER_REFUSED); /* is over */
 }
 
 /* Notices of a scope follow each other by `before`, gap or not. */
@@ -294,12 +294,12 @@ static void copy_settle(struct usher_engine *e, struct copy *c)
 
         usher_replica_ask(c->r, &q);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(e, "lobby", q.after, q.since, 0, &r);
+            (void)ask_room_snapshot(e, "lobby", q.after, q.since, 0, &r);
         else
-            (void)usher_room_changes(e, "lobby", q.since, 0, &r);
+            (void)ask_room_changes(e, "lobby", q.since, 0, &r);
         c->pulls += q.kind == USHER_REPLICA_PULL;
         c->replays += q.kind == USHER_REPLICA_REPLAY;
-        (void)usher_replica_answer(c->r, q.ticket, &r);
+        (void)usher_replica_result(c->r, q.ticket, &r);
         usher_result_done(&r);
     }
     assert_true(usher_replica_current(c->r));
@@ -570,7 +570,7 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
     struct usher_options options = USHER_OPTIONS_INIT;
     struct fickle_copy *copy;
     struct usher_engine *e;
-    struct usher_number_hold bob;
+    struct ask_number_hold bob;
     struct usher_result r;
 
     (void)state;
@@ -589,8 +589,8 @@ static void a_call_goes_on_with_a_number_that_is_not_offered(void **state)
         if (i == 0)
             must(e, USHER_OK, "number reg p 1");
         must(e, USHER_OK, "number set p daily=9");
-        (void)usher_number_lift(e, "p", "1");
-        assert_int_equal(usher_number_call(e, "p", "bob", NULL, &bob), USHER_OK);
+        (void)ask_number_lift(e, "p", "1");
+        assert_int_equal(ask_number_call(e, "p", "bob", NULL, &bob), USHER_OK);
         fickle_back(copy);
         fickle_free(copy);
         line_execute(e, &r, "number call p owner=eve");

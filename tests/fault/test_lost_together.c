@@ -24,16 +24,17 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
 
 /* Options of a call that has a lease of so long. */
-#define for_ms(ms)                                                                          \
-    (&(struct usher_number_call_options){ .size = sizeof(struct usher_number_call_options), \
-                                          .lease_ms = (ms) })
+#define for_ms(ms)                                                                      \
+    (&(struct ask_number_call_options){ .size = sizeof(struct ask_number_call_options), \
+                                        .lease_ms = (ms) })
 
 #define PATIENCE_MS 60000
 
@@ -176,11 +177,11 @@ static void begin(struct usher_engine *e, const char *pool, int n)
     }
 }
 
-static struct usher_number_hold called(struct usher_engine *e, const char *owner)
+static struct ask_number_hold called(struct usher_engine *e, const char *owner)
 {
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
 
-    assert_int_equal(usher_number_call(e, "p", owner, NULL, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(e, "p", owner, NULL, &hold), USHER_OK);
     return hold;
 }
 
@@ -205,7 +206,7 @@ static void sound(struct usher_engine *e)
 static void a_repeat_comes_to_the_hold_that_there_is(void **state)
 {
     struct usher_engine *a, *b;
-    struct usher_number_hold bob, carl;
+    struct ask_number_hold bob, carl;
     struct usher_result r;
     uint64_t again;
 
@@ -327,7 +328,7 @@ static void watchers_of_both_sides_hear_what_is_true_there(void **state)
 {
     struct usher_engine *a, *b;
     struct heard at_a, at_b;
-    struct usher_number_hold bob, mine;
+    struct ask_number_hold bob, mine;
     uint64_t whole;
 
     (void)state;
@@ -344,13 +345,13 @@ static void watchers_of_both_sides_hear_what_is_true_there(void **state)
     (void)ask(b, USHER_LOST, "number renew p %s token=%" PRIu64, bob.number, bob.token);
     assert_true(at_b.n == 0 && at_b.lost == 1 && at_b.whole == whole);
     mine = bob;
-    assert_int_equal(usher_number_renew_as(b, "p", "bob", for_ms(900000), &mine), USHER_OK);
+    assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(900000), &mine), USHER_OK);
     hears(&at_b, 1, bob.number, "bob", mine.token, whole);
     assert_true(!at_b.was_busy && at_b.verb == USHER_NUMBER_RENEW && at_b.version == mine.token);
     assert_true(at_b.version != bob.token);
     /* asked again by what he had before: only the lease is another one */
     bob.token = at_a.token;
-    assert_int_equal(usher_number_renew_as(b, "p", "bob", for_ms(800000), &bob), USHER_OK);
+    assert_int_equal(ask_number_renew_as(b, "p", "bob", for_ms(800000), &bob), USHER_OK);
     hears(&at_b, 2, bob.number, "bob", mine.token, mine.token);
     assert_true(at_b.was_busy);
     (void)ask(b, USHER_LOST, "number renew p %s token=%" PRIu64 " owner=eve", bob.number,
@@ -382,7 +383,7 @@ struct claim {
     struct usher_engine *e;
     atomic_uint *gate;
     const char *owner;
-    struct usher_number_hold hold[CONTESTS];
+    struct ask_number_hold hold[CONTESTS];
     enum usher_status status[CONTESTS];
 };
 
@@ -398,7 +399,7 @@ static void *claims(void *payload)
         while (atomic_load(c->gate) < 2 * (i + 1))
             (void)sched_yield();
         (void)snprintf(owner, sizeof owner, "%s-%u", c->owner, i);
-        c->status[i] = usher_number_renew_as(c->e, "p", owner, for_ms(900000), &c->hold[i]);
+        c->status[i] = ask_number_renew_as(c->e, "p", owner, for_ms(900000), &c->hold[i]);
     }
     return NULL;
 }
@@ -536,20 +537,20 @@ static bool one_call(struct caller *c)
     unsigned n = atomic_load(&c->calls);
     struct had *had = &c->had[n];
     enum usher_status status;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     char owner[32];
 
     (void)snprintf(owner, sizeof owner, "o%u-%u", c->id, n);
-    status = usher_number_call(c->e, c->pool, owner, NULL, &hold);
+    status = ask_number_call(c->e, c->pool, owner, NULL, &hold);
     if (status != USHER_OK)
         return go_wrong(c, had, "call");
     (void)snprintf(had->number, sizeof had->number, "%.15s", hold.number);
     had->token = hold.token;
     had->from = clock_ns();
-    status = usher_number_renew(c->e, c->pool, hold.number, hold.token, 900000, NULL);
+    status = ask_number_renew(c->e, c->pool, hold.number, hold.token, 900000, NULL);
     had->to = clock_ns();
     if (status == USHER_OK)
-        status = usher_number_hangup(c->e, c->pool, hold.number, hold.token, 0);
+        status = ask_number_hangup(c->e, c->pool, hold.number, hold.token, 0);
     had->lost = status == USHER_LOST;
     if (status != USHER_OK && !had->lost)
         return go_wrong(c, had, usher_status_word(status));
@@ -788,7 +789,7 @@ static void what_is_being_mended_changes_hands(void **state)
     struct redis_server *master = first, *other = second;
     unsigned inherited = 0, tries = 0;
     struct usher_engine *e;
-    struct usher_number_hold ann;
+    struct ask_number_hold ann;
 
     (void)state;
     e = open_at(proxy_port(name));
@@ -799,7 +800,7 @@ static void what_is_being_mended_changes_hands(void **state)
         struct usher_check_result found;
         enum usher_status status;
         struct usher_result r;
-        struct usher_number_hold bob;
+        struct ask_number_hold bob;
         struct mender m;
         char owner[32];
 

@@ -10,7 +10,7 @@
  */
 #include "config.h"
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -23,6 +23,7 @@
 
 #include <cmocka.h>
 
+#include "lib/calls.h"
 #include "lib/script.h"
 
 struct faulty {
@@ -66,7 +67,7 @@ struct world {
     struct usher_engine *e;
     const struct script *script; /* the commands of this one; NULL: calls[] */
     bool at_once;                /* its store writes at once and takes nothing back */
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     unsigned notices;
     char owner[32];
 };
@@ -81,56 +82,56 @@ typedef enum usher_status call_fn(struct world *w);
 
 static enum usher_status do_set(struct world *w)
 {
-    struct usher_number_settings s = { .lease_ms = 50000, .daily = 5 };
+    struct usher_number_result_settings s = { .lease_ms = 50000, .daily = 5 };
 
-    return usher_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
+    return ask_number_set(w->e, "p", USHER_GIVEN_LEASE | USHER_GIVEN_DAILY, &s);
 }
 
 static enum usher_status do_add(struct world *w)
 {
-    return usher_number_add(w->e, "p", "n1", NULL);
+    return ask_number_add(w->e, "p", "n1", NULL);
 }
 
 static enum usher_status do_add_grouped(struct world *w)
 {
-    return usher_number_add(w->e, "p", "n2", "a group with a long name: longer than small");
+    return ask_number_add(w->e, "p", "n2", "a group with a long name: longer than small");
 }
 
 static enum usher_status do_reg(struct world *w)
 {
-    return usher_number_reg(w->e, "p", "n1");
+    return ask_number_reg(w->e, "p", "n1");
 }
 
 static enum usher_status do_reg_grouped(struct world *w)
 {
-    return usher_number_reg(w->e, "p", "n2");
+    return ask_number_reg(w->e, "p", "n2");
 }
 
 static enum usher_status do_call(struct world *w)
 {
-    return usher_number_call(w->e, "p", "ann", NULL, &w->hold);
+    return ask_number_call(w->e, "p", "ann", NULL, &w->hold);
 }
 
 static enum usher_status do_renew(struct world *w)
 {
-    return usher_number_renew(w->e, "p", w->hold.number, w->hold.token, 90000, NULL);
+    return ask_number_renew(w->e, "p", w->hold.number, w->hold.token, 90000, NULL);
 }
 
 static enum usher_status do_call_sticky(struct world *w)
 {
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_hold hold;
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold;
 
     opt.sticky = "peer";
     opt.request = "request 1";
     opt.groups = "none,*";
-    return usher_number_call(w->e, "p", "bob", &opt, &hold);
+    return ask_number_call(w->e, "p", "bob", &opt, &hold);
 }
 
 static enum usher_status do_show(struct world *w)
 {
     struct usher_result reply;
-    enum usher_status status = usher_number_show(w->e, "p", "n1", &reply);
+    enum usher_status status = ask_number_show(w->e, "p", "n1", &reply);
 
     if (status == USHER_OK)
         usher_result_done(&reply);
@@ -140,7 +141,7 @@ static enum usher_status do_show(struct world *w)
 static enum usher_status do_list(struct world *w)
 {
     struct usher_result reply;
-    enum usher_status status = usher_number_list(w->e, "p", -1, NULL, NULL, 0, &reply);
+    enum usher_status status = ask_number_list(w->e, "p", -1, NULL, NULL, 0, &reply);
 
     if (status == USHER_OK)
         usher_result_done(&reply);
@@ -149,46 +150,46 @@ static enum usher_status do_list(struct world *w)
 
 static enum usher_status do_stats(struct world *w)
 {
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
 
-    return usher_number_stats(w->e, "p", &stats);
+    return ask_number_stats(w->e, "p", &stats);
 }
 
 static enum usher_status do_hangup(struct world *w)
 {
-    return usher_number_hangup(w->e, "p", w->hold.number, w->hold.token, 1000);
+    return ask_number_hangup(w->e, "p", w->hold.number, w->hold.token, 1000);
 }
 
 /* What the store has lost: with a record in the list of its node. */
 static enum usher_status do_take_back(struct world *w)
 {
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold = { .token = UINT64_C(1) << 52, .number = "n1" };
 
     opt.node = "a node with a long name: longer than small";
-    return usher_number_renew_as(w->e, "p", "carl", &opt, &hold);
+    return ask_number_renew_as(w->e, "p", "carl", &opt, &hold);
 }
 
 static enum usher_status do_free(struct world *w)
 {
-    return usher_number_free(w->e, "p", "bob", NULL, NULL);
+    return ask_number_free(w->e, "p", "bob", NULL, NULL);
 }
 
 static enum usher_status do_sweep(struct world *w)
 {
-    return usher_number_sweep(w->e, "p", NULL);
+    return ask_number_sweep(w->e, "p", NULL);
 }
 
 static enum usher_status do_bulk(struct world *w)
 {
     static const char *const numbers[] = { "b1", "b2", "b3" };
 
-    return usher_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
+    return ask_number_bulk(w->e, USHER_NUMBER_ADD, "p", numbers, 3, "g", NULL);
 }
 
 static enum usher_status do_del(struct world *w)
 {
-    return usher_number_del(w->e, "p", "n2");
+    return ask_number_del(w->e, "p", "n2");
 }
 
 static enum usher_status do_audit(struct world *w)
@@ -411,7 +412,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     struct usher_allocator alloc = { faulty_resize, &f };
     struct usher_options options = USHER_OPTIONS_INIT;
     /* holds without an end stand in fewer lists than idle numbers: memory is needed */
-    struct usher_number_settings set = { .lease_ms = verb == USHER_NUMBER_SWEEP ? 1000 : 0 };
+    struct usher_number_result_settings set = { .lease_ms = verb == USHER_NUMBER_SWEEP ? 1000 : 0 };
     struct usher_operation c, call;
     struct usher_result r;
     struct usher_engine *e;
@@ -422,7 +423,7 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
     options.alloc = &alloc;
     options.clock_given = true;
     assert_int_equal(usher_open(url, &options, &e), USHER_OK);
-    assert_true(USHER_IS_DONE(usher_number_set(e, "p", USHER_GIVEN_LEASE, &set)));
+    assert_true(USHER_IS_DONE(ask_number_set(e, "p", USHER_GIVEN_LEASE, &set)));
     memset(&call, 0, sizeof call);
     call.verb = USHER_NUMBER_CALL;
     call.scope.data = "p";
@@ -434,14 +435,14 @@ static bool half_way(const char *url, enum usher_verb verb, unsigned long nth, b
 
         (void)snprintf(number, sizeof number, "n%d", i);
         (void)snprintf(group, sizeof group, "g%d", i % 8);
-        assert_int_equal(usher_number_add(e, "p", number, group), USHER_OK);
+        assert_int_equal(ask_number_add(e, "p", number, group), USHER_OK);
     }
     /* never idle and up all at once, which would leave room behind */
     for (int i = 0; i < MANY; i++) {
         char number[16];
 
         (void)snprintf(number, sizeof number, "n%d", i);
-        assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
+        assert_int_equal(ask_number_reg(e, "p", number), USHER_OK);
         assert_int_equal(usher_operate(e, &call, &r, 1), USHER_OK);
     }
     assert_int_equal(r.status, USHER_OK);

@@ -40,8 +40,9 @@
 #include <hiredis/hiredis.h>
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/proxy.h"
 #include "lib/servers.h"
@@ -97,7 +98,7 @@ static void warm(struct usher_engine *e)
     int64_t until = clock_ms() + PATIENT;
 
     /* the deadline of one that is to be disappointed may be short for a loaded machine */
-    while (!USHER_IS_DONE(usher_number_add(e, "other", "n", NULL)))
+    while (!USHER_IS_DONE(ask_number_add(e, "other", "n", NULL)))
         if (clock_ms() > until)
             fail_msg("%s", usher_message());
 }
@@ -200,7 +201,7 @@ static enum usher_status run(struct usher_engine *e, const struct usher_operatio
 }
 
 /* At the time of the world, in which no hold of it has ended. */
-static struct usher_number_statistics stats_of(struct usher_engine *e)
+static struct usher_number_result_statistics stats_of(struct usher_engine *e)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -215,11 +216,12 @@ static struct usher_number_statistics stats_of(struct usher_engine *e)
     return reply.of.number.of.stats;
 }
 
-static struct usher_number_row row_of(struct usher_engine *e, const char *pool, const char *number)
+static struct usher_number_result_row row_of(struct usher_engine *e, const char *pool,
+                                             const char *number)
 {
     struct usher_result reply;
-    struct usher_number_row row;
-    enum usher_status status = usher_number_show(e, pool, number, &reply);
+    struct usher_number_result_row row;
+    enum usher_status status = ask_number_show(e, pool, number, &reply);
 
     if (status != USHER_OK)
         fail_msg("show %s: %s", number, usher_message());
@@ -1139,9 +1141,9 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
         (void)snprintf(names[i], sizeof names[i], "b%zu", i);
         numbers[i] = names[i];
     }
-    assert_int_equal(usher_number_add(e, "bulk", "first", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "bulk", "first", NULL), USHER_OK);
     for (size_t v = 0; v < 4; v++) {
-        struct usher_number_bulk_counts counts;
+        struct ask_number_bulk_counts counts;
         struct proxy_fault f = { .kind = v % 2 == 0 ? PROXY_SWALLOW_REPLY : PROXY_CUT_REQUEST,
                                  .match = CALL,
                                  .skip = (unsigned)(next_random(&random) % 3),
@@ -1149,7 +1151,7 @@ static void bulk_work_goes_on_when_answers_are_lost(void **state)
                                  .bytes = 30 };
 
         proxy_arm(proxy, &f);
-        if (usher_number_bulk(e, verbs[v], "bulk", numbers, MANY, NULL, &counts) != USHER_OK)
+        if (ask_number_bulk(e, verbs[v], "bulk", numbers, MANY, NULL, &counts) != USHER_OK)
             fail_msg("%s: %s", usher_verb_word(verbs[v]), usher_message());
         assert_true(proxy_fired(proxy) >= 1);
         assert_true(counts.ok + counts.same == MANY && counts.other == 0);
@@ -1166,7 +1168,7 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
     struct usher_result *replies = calloc(LARGE, sizeof *replies);
     char(*names)[USHER_NAME_MAX + 1] = calloc(LARGE, sizeof *names);
     struct usher_engine *e = open_at(proxy_port(proxy), PATIENT);
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
 
     (void)state;
     assert_true(commands != NULL && replies != NULL && names != NULL);
@@ -1183,7 +1185,7 @@ static void a_batch_larger_than_all_buffers_gets_through(void **state)
     assert_int_equal(usher_operate(e, commands, replies, LARGE), USHER_OK);
     for (size_t i = 0; i < LARGE; i++)
         assert_int_equal(replies[i].status, USHER_OK);
-    assert_int_equal(usher_number_stats(e, "large", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "large", &stats), USHER_OK);
     assert_int_equal(stats.total, LARGE);
     audit_is_clean(e);
     usher_close(e);
@@ -1222,10 +1224,10 @@ static void slow_answers_are_waited_for_until_the_deadline(void **state)
     assert_int_equal(run(e, &call, &reply), USHER_UNKNOWN);
     assert_in_time(began, TIMEOUT);
     began = clock_ms();
-    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_UNAVAILABLE); /* no connection */
+    assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_UNAVAILABLE); /* no connection */
     assert_in_time(began, TIMEOUT);
     proxy_set_drip(proxy, 0);
-    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
     audit_is_clean(e);
     usher_close(patient);
     usher_close(e);
@@ -1271,7 +1273,7 @@ static void a_black_hole_swallows_no_caller(void **state)
     proxy_set_blackhole(proxy, true);
     behind_a_wall(e, direct, true);
     proxy_set_blackhole(proxy, false);
-    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
     usher_close(e);
     usher_close(direct);
 }
@@ -1286,14 +1288,14 @@ static void a_refused_connection_is_unavailable_in_time(void **state)
     proxy_drop(proxy);
     behind_a_wall(e, direct, false);
     proxy_set_refuse(proxy, false);
-    assert_int_equal(usher_number_add(e, "p", "n6", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n6", NULL), USHER_OK);
     /* a connection that is accepted and closed at once */
     proxy_set_target(proxy, 0);
     proxy_drop(proxy);
     behind_a_wall(e, direct, false);
     proxy_set_target(proxy, redis_server_port(server));
     proxy_drop(proxy);
-    assert_int_equal(usher_number_add(e, "p", "n7", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n7", NULL), USHER_OK);
     usher_close(e);
     usher_close(direct);
 }
@@ -1333,7 +1335,7 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     struct redis_server_options options = { .aof = REDIS_AOF_ALWAYS };
     struct redis_server *own = redis_server_start(&options);
     struct usher_engine *e, *direct;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     int64_t began;
 
     (void)state;
@@ -1345,22 +1347,22 @@ static void a_server_that_is_killed_and_restarted_is_used_again(void **state)
     for (int i = 0; i < 3; i++) {
         assert_int_equal(redis_server_kill(own, SIGKILL), 0);
         began = clock_ms();
-        assert_int_equal(usher_number_call(e, "p", NULL, NULL, &hold), USHER_UNAVAILABLE);
+        assert_int_equal(ask_number_call(e, "p", NULL, NULL, &hold), USHER_UNAVAILABLE);
         assert_in_time(began, TIMEOUT);
         assert_is_a_line(usher_message());
         assert_true(redis_server_restart(own));
-        assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold),
+        assert_int_equal(ask_number_call(e, "p", "bob", NULL, &hold),
                          i == 0 ? USHER_OK : USHER_SAME);
         audit_is_clean(direct);
     }
     /* stopped, not dead: it keeps what it was sent and does it later */
     assert_int_equal(redis_server_kill(own, SIGSTOP), 0);
     began = clock_ms();
-    assert_int_equal(usher_number_free(e, "p", "bob", NULL, NULL), USHER_UNKNOWN);
+    assert_int_equal(ask_number_free(e, "p", "bob", NULL, NULL), USHER_UNKNOWN);
     assert_in_time(began, TIMEOUT);
     assert_int_equal(redis_server_kill(own, SIGCONT), 0);
     assert_true(redis_do_ok(own, "PING", NULL)); /* however long it takes it to wake up */
-    assert_int_equal(usher_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(e, "p", "bob", NULL, &hold), USHER_OK);
     audit_is_clean(direct);
     usher_close(direct);
     usher_close(e);
@@ -1555,18 +1557,18 @@ static void a_script_is_sent_once_however_often_one_connects(void **state)
 
     (void)state;
     e = open_direct();
-    assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "sent", "n1", NULL), USHER_OK);
     before = loads();
     for (int i = 0; i < 20; i++) {
         assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", NULL));
-        assert_int_equal(usher_number_del(e, "sent", "n1"), USHER_OK);
-        assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+        assert_int_equal(ask_number_del(e, "sent", "n1"), USHER_OK);
+        assert_int_equal(ask_number_add(e, "sent", "n1", NULL), USHER_OK);
     }
     assert_int_equal(loads(), before);
     assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
-    assert_int_equal(usher_number_del(e, "sent", "n1"), USHER_OK);
+    assert_int_equal(ask_number_del(e, "sent", "n1"), USHER_OK);
     assert_true(redis_do_ok(server, "CLIENT", "KILL", "TYPE", "normal", NULL));
-    assert_int_equal(usher_number_add(e, "sent", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "sent", "n1", NULL), USHER_OK);
     assert_int_equal(loads(), before + 1);
     usher_close(e);
 }
@@ -1863,7 +1865,7 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     struct breaker breaker = { .random = seed + 77 };
     _Atomic unsigned long operations = 0;
     pthread_t threads[WORKERS], thread;
-    struct usher_number_statistics stats;
+    struct usher_number_result_statistics stats;
     struct usher_operation c = LINE(STATS, 0, 0, ARGS(.max = 0));
     struct usher_result reply;
     unsigned long unknown = 0, unavailable = 0;
@@ -1876,8 +1878,8 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
         char number[16];
 
         (void)snprintf(number, sizeof number, "n%d", i);
-        assert_int_equal(usher_number_add(direct, "shared", number, NULL), USHER_OK);
-        assert_int_equal(usher_number_reg(direct, "shared", number), USHER_OK);
+        assert_int_equal(ask_number_add(direct, "shared", number, NULL), USHER_OK);
+        assert_int_equal(ask_number_reg(direct, "shared", number), USHER_OK);
     }
     breaker.operations = &operations;
     for (unsigned i = 0; i < WORKERS; i++) {
@@ -1925,7 +1927,7 @@ static void connections_that_break_at_random_confuse_nobody(void **state)
     c.given = 0;
     assert_int_equal(run(direct, &c, &reply), USHER_OK);
     assert_true(reply.version == 2 * POOL_NUMBERS + 2 * n);
-    assert_int_equal(usher_number_stats(direct, "shared", &stats), USHER_OK);
+    assert_int_equal(ask_number_stats(direct, "shared", &stats), USHER_OK);
     assert_int_equal(stats.idle_up, POOL_NUMBERS);
     assert_true(stats.calls_today == (int64_t)n);
     audit_is_clean(direct);
@@ -2211,10 +2213,10 @@ static void a_wrong_password_user_or_database_is_said_so(void **state)
     does_not_open(URL(":s3cret@127.0.0.1:%d/999999"), USHER_UNAVAILABLE, "DB index");
     does_not_open(URL("someone@127.0.0.1:%d"), USHER_INVALID, NULL);
     assert_int_equal(usher_open(URL(":s3cret@127.0.0.1:%d/15"), NULL, &e), USHER_OK);
-    assert_int_equal(usher_number_add(e, "p", "n", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n", NULL), USHER_OK);
     /* the password changes while it is connected, and then the connection is lost */
     assert_true(redis_do_ok(own, "CONFIG", "SET", "requirepass", "other", NULL));
-    assert_int_equal(usher_number_add(e, "p", "n2", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n2", NULL), USHER_OK);
     {
         redisReply *reply =
             redis_do(own, "CLIENT", "KILL", "TYPE", "normal", "SKIPME", "yes", NULL);
@@ -2222,12 +2224,12 @@ static void a_wrong_password_user_or_database_is_said_so(void **state)
         assert_non_null(reply);
         freeReplyObject(reply);
     }
-    assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_number_add(e, "p", "n3", NULL), USHER_UNAVAILABLE);
     assert_is_a_line(usher_message());
     assert_non_null(strstr(usher_message(), "WRONGPASS"));
     assert_null(strstr(usher_message(), "s3cret"));
     assert_true(redis_do_ok(own, "CONFIG", "SET", "requirepass", "s3cret", NULL));
-    assert_int_equal(usher_number_add(e, "p", "n3", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "n3", NULL), USHER_OK);
     usher_close(e);
     assert_int_equal(usher_open(URL("someone:s3cret@127.0.0.1:%d"), NULL, &e), USHER_OK);
     usher_close(e);
@@ -2269,7 +2271,7 @@ static void assert_is_safe(const struct usher_result *r)
     assert_true(strlen(n->number) == n->number_size);
     assert_non_null(usher_number_state_word(n->state));
     for (size_t i = 0; i < n->n_rows; i++) {
-        const struct usher_number_row *row = &n->rows[i];
+        const struct usher_number_result_row *row = &n->rows[i];
 
         assert_true(row->number.size <= USHER_NAME_MAX);
         assert_true(row->owner.size <= USHER_NAME_MAX && row->group.size <= USHER_NAME_MAX);
@@ -3116,7 +3118,7 @@ static void the_least_rights_are_enough(void **state)
         expected_done(&x);
     }
     assert_true(redis_do_ok(server, "SCRIPT", "FLUSH", NULL));
-    assert_int_equal(usher_number_add(e, "q", "n1", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "q", "n1", NULL), USHER_OK);
     assert_true(notices > 0);
     usher_unwatch(e, watch);
     usher_close(e);
@@ -3144,7 +3146,7 @@ static void one_right_less_fails_and_says_so(void **state)
             assert_is_a_line(usher_message());
             assert_null(strstr(usher_message(), "s3cret"));
         } else {
-            struct usher_number_statistics stats;
+            struct usher_number_result_statistics stats;
             uint64_t faults;
 
             for (size_t t = 0; t < TARGETS; t++) {
@@ -3171,7 +3173,7 @@ static void one_right_less_fails_and_says_so(void **state)
             }
             /* the server's clock, the other end of the list of idle numbers */
             fresh_world(direct);
-            failed = failed || usher_number_stats(e, "p", &stats) != USHER_OK;
+            failed = failed || ask_number_stats(e, "p", &stats) != USHER_OK;
             for (int k = 0; k < 2; k++) {
                 static const struct usher_operation last[] = {
                     LINE(SET, 12, USHER_GIVEN_ORDER, ARGS(.order = USHER_NUMBER_ORDER_MOST_RECENT)),
@@ -3226,7 +3228,7 @@ static void one_right_less_fails_and_says_so(void **state)
         struct usher_engine *e;
 
         assert_int_equal(open_as(NULL, "~other:*", &e), USHER_OK);
-        assert_int_equal(usher_number_add(e, "p", "n9", NULL), USHER_UNAVAILABLE);
+        assert_int_equal(ask_number_add(e, "p", "n9", NULL), USHER_UNAVAILABLE);
         assert_is_a_line(usher_message());
         usher_close(e);
     }
@@ -3273,7 +3275,7 @@ static void a_person_can_use_the_script_by_hand(void **state)
     char *text = script_text();
     redisReply *sha = must(redis_do(server, "SCRIPT", "LOAD", text, NULL));
     struct usher_engine *e = open_direct(), *twin = open_twin();
-    struct usher_number_row row;
+    struct usher_number_result_row row;
     redisReply *reply;
     static const char *const renewals[][5] = { { "1", "token", "9", "node", "m" },
                                                { "1", "token", "9", "after", "5" },
@@ -3299,7 +3301,7 @@ static void a_person_can_use_the_script_by_hand(void **state)
     row = row_of(e, "numpool", "123456"); /* the same pool to the library */
     assert_int_equal(row.state, USHER_NUMBER_STATE_BUSY_UP);
     assert_true(row.token == 3);
-    assert_int_equal(usher_number_hangup(e, "numpool", "123456", 3, -1), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "numpool", "123456", 3, -1), USHER_OK);
     reply = must(redis_do(server, "EVALSHA", sha->str, "1", "{numpool}", "call", "123456", "owner",
                           "ann", "lease", "60000", NULL));
     assert_answer(reply, "ok");

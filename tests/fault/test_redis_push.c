@@ -16,8 +16,9 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/servers.h"
 
@@ -160,7 +161,7 @@ static void what_is_published_is_in_the_log(void **state)
         (void)snprintf(text, sizeof text, "room set log f %u now=1000", i);
         version = must(e, text, USHER_OK);
         hears(c, version);
-        assert_int_equal(usher_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
+        assert_int_equal(ask_room_changes(other, "log", version - 1, 10, &r), USHER_OK);
         assert_true(r.of.room.n_rows == 1 && r.version == version);
         usher_result_done(&r);
     }

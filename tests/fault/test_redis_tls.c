@@ -32,9 +32,10 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "conn.h"
+#include "lib/calls.h"
 #include "lib/certs.h"
 #include "lib/servers.h"
 #include "lib/share.h"
@@ -155,7 +156,7 @@ static void opens_once(const char *where)
 {
     struct usher_engine *e = opens(where);
 
-    assert_true(USHER_IS_DONE(usher_number_add(e, "once", "1", NULL)));
+    assert_true(USHER_IS_DONE(ask_number_add(e, "once", "1", NULL)));
     usher_close(e);
 }
 
@@ -342,12 +343,12 @@ static void options_that_are_wrong_are_invalid(void **state)
 
 static enum usher_status call_and_end(struct usher_engine *e)
 {
-    struct usher_number_hold hold;
-    enum usher_status status = usher_number_call(e, "p", "ann", NULL, &hold);
+    struct ask_number_hold hold;
+    enum usher_status status = ask_number_call(e, "p", "ann", NULL, &hold);
 
     if (status != USHER_OK)
         return status;
-    return usher_number_hangup(e, "p", hold.number, hold.token, 0);
+    return ask_number_hangup(e, "p", hold.number, hold.token, 0);
 }
 
 static void must_call(struct usher_engine *e)
@@ -364,8 +365,8 @@ static struct usher_engine *with_a_number(const char *where)
 
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     e = opens(where);
-    assert_int_equal(usher_number_add(e, "p", "100", NULL), USHER_OK);
-    assert_int_equal(usher_number_reg(e, "p", "100"), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "100", NULL), USHER_OK);
+    assert_int_equal(ask_number_reg(e, "p", "100"), USHER_OK);
     return e;
 }
 
@@ -445,10 +446,10 @@ static void a_server_that_is_killed_is_told_of_and_found_again(void **state)
     assert_int_equal(call_and_end(e), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "connection refused"));
     assert_true(redis_server_restart(server));
-    assert_int_equal(usher_number_add(e, "p", "100", NULL), USHER_OK);
+    assert_int_equal(ask_number_add(e, "p", "100", NULL), USHER_OK);
     /* one that stands still has perhaps done it */
     assert_int_equal(redis_server_kill(server, SIGSTOP), 0);
-    assert_int_equal(usher_number_reg(e, "p", "100"), USHER_UNKNOWN);
+    assert_int_equal(ask_number_reg(e, "p", "100"), USHER_UNKNOWN);
     assert_int_equal(redis_server_kill(server, SIGCONT), 0);
     usher_close(e);
 }
@@ -465,15 +466,15 @@ static void *calls_and_lists(void *payload)
     (void)snprintf(owner, sizeof owner, "t%p", (void *)owner);
     for (int i = 0; i < CALLS; i++) {
         struct usher_result reply;
-        struct usher_number_hold hold;
-        enum usher_status status = usher_number_call(e, "p", owner, NULL, &hold);
+        struct ask_number_hold hold;
+        enum usher_status status = ask_number_call(e, "p", owner, NULL, &hold);
 
         if (status == USHER_OK)
-            status = usher_number_hangup(e, "p", hold.number, hold.token, 0);
+            status = ask_number_hangup(e, "p", hold.number, hold.token, 0);
         if (status != USHER_OK)
             return (void *)usher_status_word(status);
         /* more than a record */
-        status = usher_number_list(e, "p", -1, NULL, NULL, ROWS, &reply);
+        status = ask_number_list(e, "p", -1, NULL, NULL, ROWS, &reply);
         if (status != USHER_OK || reply.of.number.n_rows != ROWS)
             return (void *)"a list that is not whole";
         usher_result_done(&reply);
@@ -492,9 +493,9 @@ static void many_callers_and_long_answers(void **state)
     e = with_a_number(trusting("%s", ""));
     for (int i = 0; i < ROWS; i++) {
         (void)snprintf(number, sizeof number, "number-%026d", i);
-        assert_int_equal(usher_number_add(e, "p", number, NULL), USHER_OK);
+        assert_int_equal(ask_number_add(e, "p", number, NULL), USHER_OK);
         if (i < CALLERS)
-            assert_int_equal(usher_number_reg(e, "p", number), USHER_OK);
+            assert_int_equal(ask_number_reg(e, "p", number), USHER_OK);
     }
     for (int i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&thread[i], NULL, calls_and_lists, e), 0);

@@ -20,8 +20,9 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/line.h"
 #include "lib/servers.h"
 
@@ -718,12 +719,12 @@ static void *calls(void *payload)
     char owner[32];
 
     while (!atomic_load(&over)) {
-        struct usher_number_hold hold;
+        struct ask_number_hold hold;
         enum usher_status status;
 
         (void)snprintf(owner, sizeof owner, "o%u-%u", c->id, atomic_load(&c->calls));
         do
-            status = usher_number_call(engine, "p", owner, NULL, &hold);
+            status = ask_number_call(engine, "p", owner, NULL, &hold);
         while (status == USHER_UNAVAILABLE && ++c->refused != 0 && !atomic_load(&over));
         if (status == USHER_UNAVAILABLE)
             break;
@@ -732,7 +733,7 @@ static void *calls(void *payload)
             break;
         }
         do
-            status = usher_number_hangup(engine, "p", hold.number, hold.token, -1);
+            status = ask_number_hangup(engine, "p", hold.number, hold.token, -1);
         while (status == USHER_UNAVAILABLE && ++c->refused != 0 && !atomic_load(&over));
         if (status != USHER_OK && status != USHER_UNAVAILABLE)
             (void)snprintf(c->wrong, sizeof c->wrong, "hangup: %.200s", usher_message());

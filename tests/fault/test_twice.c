@@ -25,8 +25,9 @@
 #include <sqlite3.h>
 
 #include <usher/authority.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
 #include "lib/notary.h"
@@ -477,19 +478,19 @@ static void *one_of_two(void *payload)
     struct engine_of_two *two = payload;
 
     for (int i = 0; i < 150 && two->failed == NULL; i++) {
-        struct usher_serial_hold hold;
+        struct ask_serial_hold hold;
         struct usher_result r;
 
-        if (usher_serial_take(two->e, "q", 1 + rand_r(&two->seed) % 4, NULL, &r) != USHER_OK)
+        if (ask_serial_take(two->e, "q", 1 + rand_r(&two->seed) % 4, NULL, &r) != USHER_OK)
             two->failed = "take";
         usher_result_done(&r);
-        if (usher_serial_reserve(two->e, "g", NULL, 0, NULL, &hold) != USHER_OK)
+        if (ask_serial_reserve(two->e, "g", NULL, 0, NULL, &hold) != USHER_OK)
             two->failed = "reserve";
         else if (rand_r(&two->seed) % 3 == 0)
-            two->failed = usher_serial_confirm(two->e, "g", hold.serial, hold.token) == USHER_OK
+            two->failed = ask_serial_confirm(two->e, "g", hold.serial, hold.token) == USHER_OK
                               ? two->failed
                               : "confirm";
-        else if (usher_serial_return(two->e, "g", hold.serial, hold.token) != USHER_OK)
+        else if (ask_serial_return(two->e, "g", hold.serial, hold.token) != USHER_OK)
             two->failed = "return";
     }
     return NULL;

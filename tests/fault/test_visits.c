@@ -29,8 +29,9 @@
 #include <sqlite3.h>
 
 #include <usher/history.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/share.h"
 
 static char directory[200];
@@ -70,25 +71,25 @@ static struct usher_engine *engine_open(const char *store, const char *history)
 
 static void queue_make(struct usher_engine *e)
 {
-    struct usher_queue_settings set;
+    struct usher_queue_result_settings set;
 
     memset(&set, 0, sizeof set);
     assert_int_equal(
-        usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_HISTORY, &set),
+        ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_TTL | USHER_GIVEN_QUEUE_HISTORY, &set),
         USHER_OK);
-    assert_int_equal(usher_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(ask_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
 }
 
 /* The visit of user number @i, from apply to end. */
 static enum usher_status visit(struct usher_engine *e, uint64_t i)
 {
     char user[32];
-    struct usher_queue_seat seat;
+    struct ask_queue_seat seat;
     enum usher_status status;
 
     (void)snprintf(user, sizeof user, "u%" PRIu64, i);
-    status = usher_queue_apply(e, "desk", user, NULL, &seat);
-    return status == USHER_OK ? usher_queue_leave(e, "desk", user) : status;
+    status = ask_queue_apply(e, "desk", user, NULL, &seat);
+    return status == USHER_OK ? ask_queue_leave(e, "desk", user) : status;
 }
 
 /* What @sql says of the file at @path. */
@@ -153,18 +154,18 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
     /* the store is another one, and the history is still the same */
     e = engine_open("memory:", history);
     {
-        struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
+        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
         struct usher_result r;
 
         filter.user = "u1";
-        assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
+        assert_int_equal(ask_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
         assert_int_equal(r.of.queue.n_rows, 1);
         assert_int_equal(r.of.queue.rows[0].state, USHER_QUEUE_OUTCOME_SEATED);
         assert_int_equal(r.of.queue.rows[0].no, 1);
         usher_result_done(&r);
         filter.user = NULL;
         filter.agent = "bob";
-        assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_MISSING);
+        assert_int_equal(ask_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_MISSING);
         usher_result_done(&r);
     }
     usher_close(e);
@@ -174,7 +175,7 @@ static void a_visit_is_a_row_that_sql_can_ask_for(void **state)
 static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
 {
     char store[256];
-    struct usher_queue_settings set = { .history = 0 };
+    struct usher_queue_result_settings set = { .history = 0 };
     struct usher_engine *e;
     sqlite3 *db = NULL;
 
@@ -208,10 +209,10 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
         new_path(history);
         e = engine_open(store, history);
         set.history = 1;
-        assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+        assert_int_equal(ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
         for (uint64_t i = 3; i < 6; i++)
             assert_int_equal(visit(e, i), USHER_OK);
-        assert_true(USHER_IS_DONE(usher_queue_drain(e, "desk", NULL)));
+        assert_true(USHER_IS_DONE(ask_queue_drain(e, "desk", NULL)));
         usher_close(e);
         assert_int_equal(ask(store, "SELECT count(DISTINCT user) * 100 + count(*) FROM visit"),
                          606);
@@ -223,7 +224,7 @@ static void a_visit_is_a_row_of_its_store_by_its_end(void **state)
 /* What `history` tells of all of "desk", in pages of @max, a line a visit. */
 static char *all_told(struct usher_engine *e, const char *user, size_t max)
 {
-    struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
+    struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
     char after[USHER_NAME_MAX + 1] = "", *told = calloc(1, 1);
     size_t size = 0;
     struct usher_result r;
@@ -233,10 +234,10 @@ static char *all_told(struct usher_engine *e, const char *user, size_t max)
     filter.user = user;
     do {
         assert_int_equal(
-            usher_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL, max, &r),
+            ask_queue_history(e, "desk", &filter, after[0] != '\0' ? after : NULL, max, &r),
             USHER_OK);
         for (size_t i = 0; i < r.of.queue.n_rows; i++) {
-            const struct usher_queue_row *v = &r.of.queue.rows[i];
+            const struct usher_queue_result_row *v = &r.of.queue.rows[i];
             char line[600];
             int n = snprintf(
                 line, sizeof line,
@@ -383,14 +384,14 @@ static void a_store_tells_of_all_visits_as_a_queue_that_keeps_them(void **state)
 
 static double milliseconds(struct usher_engine *e, const char *user, const char *agent)
 {
-    struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
+    struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
     struct timespec from, to;
     struct usher_result r;
 
     filter.user = user;
     filter.agent = agent;
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &from);
-    assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
     (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &to);
     assert_int_equal(r.of.queue.n_rows, user != NULL);
     usher_result_done(&r);
@@ -449,8 +450,7 @@ static void child_works(const char *store, const char *history, struct diary *d,
         if (status != USHER_OK)
             _exit(1);
         atomic_store(&d->acknowledged, i + 1);
-        if (history != NULL && i % every == 0 &&
-            usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
+        if (history != NULL && i % every == 0 && ask_queue_drain(e, "desk", NULL) >= USHER_INVALID)
             _exit(2);
     }
 }
@@ -493,10 +493,10 @@ static void killed(bool within)
 
             (void)snprintf(user, sizeof user, "u%" PRIu64, last);
             if (visit(e, last) == USHER_SAME)
-                assert_int_equal(usher_queue_leave(e, "desk", user), USHER_OK);
+                assert_int_equal(ask_queue_leave(e, "desk", user), USHER_OK);
         }
         atomic_store(&d->acknowledged, atomic_load(&d->begun));
-        assert_true(within || USHER_IS_DONE(usher_queue_drain(e, "desk", NULL)));
+        assert_true(within || USHER_IS_DONE(ask_queue_drain(e, "desk", NULL)));
         usher_close(e);
         assert_int_equal(ask(file, "SELECT count(DISTINCT user) FROM visit"),
                          atomic_load(&d->begun));
@@ -529,7 +529,7 @@ static void many_end_visits_in_one_file_and_each_is_a_row(void **state)
     enum { VISITS = 250, CHILDREN = 4 };
     char store[256];
     struct usher_engine *e;
-    struct usher_queue_settings set = { .history = 30 };
+    struct usher_queue_result_settings set = { .history = 30 };
     pid_t children[CHILDREN];
     int left = CHILDREN, reads = 0;
 
@@ -537,7 +537,7 @@ static void many_end_visits_in_one_file_and_each_is_a_row(void **state)
     new_path(store);
     e = engine_open(store, NULL);
     queue_make(e);
-    assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+    assert_int_equal(ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
     usher_close(e);
     for (int i = 0; i < CHILDREN; i++) {
         children[i] = fork();
@@ -584,8 +584,8 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
 {
     enum { VISITS = 3000, CHILDREN = 4 };
     char store[256], history[256];
-    struct usher_queue_settings set = { .archive = 1000000 };
-    struct usher_queue_statistics stats;
+    struct usher_queue_result_settings set = { .archive = 1000000 };
+    struct usher_queue_result_statistics stats;
     struct usher_engine *e;
     pid_t children[CHILDREN];
 
@@ -594,7 +594,7 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
     new_path(history);
     e = engine_open(store, NULL);
     queue_make(e);
-    assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_ARCHIVE, &set), USHER_OK);
+    assert_int_equal(ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_ARCHIVE, &set), USHER_OK);
     for (uint64_t i = 0; i < VISITS; i += 500) { /* in batches: apply, leave, apply, … */
         static struct usher_operation commands[1000];
         static struct usher_result replies[1000];
@@ -621,7 +621,7 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
             enum usher_status status;
 
             e = engine_open(store, history);
-            while ((status = usher_queue_drain(e, "desk", NULL)) == USHER_OK)
+            while ((status = ask_queue_drain(e, "desk", NULL)) == USHER_OK)
                 ;
             usher_close(e);
             _exit(status == USHER_SAME ? 0 : 1);
@@ -640,7 +640,7 @@ static void many_move_the_same_visits_and_none_is_there_twice(void **state)
                                   " WHERE a.version >= b.version"),
                      0);
     e = engine_open(store, NULL);
-    assert_int_equal(usher_queue_stats(e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.visits, 0);
     usher_close(e);
 }
@@ -651,7 +651,7 @@ static void visits_end_although_their_history_cannot_be_reached(void **state)
 {
     char store[256], history[300], folder[256];
     struct usher_engine *e;
-    struct usher_queue_statistics stats;
+    struct usher_queue_result_statistics stats;
 
     (void)state;
     new_path(store);
@@ -662,9 +662,9 @@ static void visits_end_although_their_history_cannot_be_reached(void **state)
     n_logged = 0;
     assert_int_equal(visit(e, 0), USHER_OK);
     assert_int_equal(visit(e, 1), USHER_OK);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "history: cannot be opened: no such directory"));
-    assert_int_equal(usher_queue_stats(e, "desk", NULL, &stats), USHER_OK);
+    assert_int_equal(ask_queue_stats(e, "desk", NULL, &stats), USHER_OK);
     assert_int_equal(stats.visits, 2);
     usher_close(e); /* tries once more, and says so */
     assert_int_equal(n_logged, 1);
@@ -691,19 +691,19 @@ static void a_file_of_others_is_left_alone(void **state)
     e = engine_open(store, history);
     queue_make(e);
     assert_int_equal(visit(e, 0), USHER_OK);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "the file is not that of a history"));
     usher_close(e);
     assert_int_equal(ask(history, "SELECT count(*) FROM visit"), 0);
     e = engine_open(store, newer);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_OK);
     usher_close(e);
     assert_int_equal(sqlite3_open(newer, &db), SQLITE_OK);
     assert_int_equal(sqlite3_exec(db, "PRAGMA user_version = 99", NULL, NULL, NULL), SQLITE_OK);
     (void)sqlite3_close(db);
     e = engine_open(store, newer);
     assert_int_equal(visit(e, 1), USHER_OK);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_UNAVAILABLE);
     assert_non_null(strstr(usher_message(), "the file is of another format"));
     usher_close(e);
     assert_int_equal(ask(newer, "SELECT count(*) FROM visit"), 1);
@@ -722,7 +722,7 @@ static void a_full_disk_stops_no_visit(void **state)
     e = engine_open("memory:", history); /* so that the history alone is written to */
     queue_make(e);
     assert_int_equal(visit(e, n++), USHER_OK);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_OK);
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &limit), 0);
     before = limit.rlim_cur;
     (void)signal(SIGXFSZ, SIG_IGN);
@@ -731,26 +731,26 @@ static void a_full_disk_stops_no_visit(void **state)
     while (n < 20000) { /* until it is full */
         for (int i = 0; i < 500; i++)
             assert_int_equal(visit(e, n++), USHER_OK);
-        if (usher_queue_drain(e, "desk", NULL) >= USHER_INVALID)
+        if (ask_queue_drain(e, "desk", NULL) >= USHER_INVALID)
             break;
     }
     assert_true(n < 20000);
     for (int i = 0; i < 100; i++)
         assert_int_equal(visit(e, n++), USHER_OK);
     {
-        struct usher_queue_visit_filter filter = USHER_QUEUE_VISIT_FILTER_INIT;
+        struct ask_queue_visit_filter filter = ASK_QUEUE_VISIT_FILTER_INIT;
         struct usher_result r;
         char user[32];
 
         (void)snprintf(user, sizeof user, "u%" PRIu64, n - 1);
         filter.user = user;
-        assert_int_equal(usher_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
+        assert_int_equal(ask_queue_history(e, "desk", &filter, NULL, 0, &r), USHER_OK);
         assert_int_equal(r.of.queue.n_rows, 1);
         usher_result_done(&r);
     }
     limit.rlim_cur = before;
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_OK);
     usher_close(e);
     assert_int_equal(ask(history, "SELECT count(*) FROM visit"), n);
     assert_int_equal(ask(history, "SELECT count(DISTINCT user) FROM visit"), n);
@@ -783,7 +783,7 @@ static void a_full_disk_loses_no_row_of_a_store(void **state)
         char user[32];
 
         (void)snprintf(user, sizeof user, "u%" PRIu64, n);
-        status = usher_queue_leave(e, "desk", user);
+        status = ask_queue_leave(e, "desk", user);
         assert_true(status == USHER_UNAVAILABLE || status == USHER_UNKNOWN ||
                     status == USHER_MISSING);
         doubts += status == USHER_UNKNOWN;
@@ -795,7 +795,7 @@ static void a_full_disk_loses_no_row_of_a_store(void **state)
         char user[32];
 
         (void)snprintf(user, sizeof user, "u%" PRIu64, n);
-        assert_int_equal(usher_queue_leave(e, "desk", user), USHER_OK);
+        assert_int_equal(ask_queue_leave(e, "desk", user), USHER_OK);
     }
     usher_close(e);
     print_message("%" PRIu64 " visits\n", n);
@@ -816,11 +816,11 @@ static void a_child_of_fork_leaves_its_parents_history_alone(void **state)
     e = engine_open(store, history);
     queue_make(e);
     assert_int_equal(visit(e, 0), USHER_OK);
-    assert_int_equal(usher_queue_drain(e, "desk", NULL), USHER_OK);
+    assert_int_equal(ask_queue_drain(e, "desk", NULL), USHER_OK);
     assert_int_equal(visit(e, 1), USHER_OK);
     child = fork();
     if (child == 0) {
-        bool told = usher_queue_drain(e, "desk", NULL) == USHER_INVALID;
+        bool told = ask_queue_drain(e, "desk", NULL) == USHER_INVALID;
 
         usher_close(e);
         e = engine_open(store, history);

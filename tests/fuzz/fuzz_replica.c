@@ -226,7 +226,7 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
     static const enum usher_status statuses[] = { USHER_OK,      USHER_OK,         USHER_OK,
                                                   USHER_OK,      USHER_SAME,       USHER_STALE,
                                                   USHER_MISSING, USHER_UNAVAILABLE };
-    struct usher_room_row rows[ROWS_MAX];
+    struct usher_room_result_row rows[ROWS_MAX];
     struct usher_result reply;
     struct usher_room_result *room = &reply.of.room;
     unsigned char packed[ROWS_MAX][NOTICE_MAX];
@@ -252,14 +252,14 @@ static void answer(struct input *in, struct usher_replica *r, uint64_t ticket)
         if (rows[i].kind == USHER_ROOM_ROW_NOTICE && byte(in) % 8 != 0)
             rows[i].value = packed_notice(in, r, packed[i]);
     }
-    (void)usher_replica_answer(r, ticket, &reply);
+    (void)usher_replica_result(r, ticket, &reply);
 }
 
 static void look(const struct usher_replica *r)
 {
     struct usher_replica_about about;
     uint64_t n[USHER_ROOM_ROW_NOTICE + 1] = { 0 };
-    struct usher_room_row row, other;
+    struct usher_room_result_row row, other;
     struct usher_text text;
     const void *at = NULL;
     char digest[33], again[33];

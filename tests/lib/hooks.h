@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 struct hooks {
     struct usher_allocator alloc;

@@ -31,6 +31,7 @@
 #include <sys/prctl.h>
 #endif
 
+#include "lib/calls.h"
 #include "servers.h"
 
 /* Generous: a loaded machine under valgrind must not fail for this. */

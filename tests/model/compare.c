@@ -92,7 +92,7 @@ bool replies_equal(enum usher_verb verb, const struct usher_result *a, const str
              y->number[y->number_size]);
     OF(n_rows);
     for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
-        const struct usher_number_row *p = &x->rows[i], *q = &y->rows[i];
+        const struct usher_number_result_row *p = &x->rows[i], *q = &y->rows[i];
 
         diff_text(&d, "number", i, p->number, q->number);
         diff_text(&d, "group", i, p->group, q->group);
@@ -184,7 +184,7 @@ bool queue_replies_equal(enum usher_verb verb, const struct usher_result *a,
     diff_int(&d, "NUL after agent", SIZE_MAX, x->agent[x->agent_size], y->agent[y->agent_size]);
     OF(n_rows);
     for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
-        const struct usher_queue_row *p = &x->rows[i], *q = &y->rows[i];
+        const struct usher_queue_result_row *p = &x->rows[i], *q = &y->rows[i];
 
         diff_text(&d, "user", i, p->user, q->user);
         diff_text(&d, "agent", i, p->agent, q->agent);
@@ -278,7 +278,7 @@ bool room_replies_equal(enum usher_verb verb, const struct usher_result *a,
     diff_int(&d, "NUL after name", SIZE_MAX, x->name[x->name_size], y->name[y->name_size]);
     OF(n_rows);
     for (size_t i = 0; i < x->n_rows && i < y->n_rows; i++) {
-        const struct usher_room_row *p = &x->rows[i], *q = &y->rows[i];
+        const struct usher_room_result_row *p = &x->rows[i], *q = &y->rows[i];
 
         ROW(kind);
         ROW(state);
@@ -338,7 +338,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
         (void)fprintf(f, " (%s)", r->message);
     (void)fputc('\n', f);
     for (size_t i = 0; i < n->n_rows; i++) {
-        const struct usher_number_row *row = &n->rows[i];
+        const struct usher_number_result_row *row = &n->rows[i];
 
         (void)fprintf(f,
                       "      \"%.*s\" group \"%.*s\" owner \"%.*s\" %s%s token %" PRIu64
@@ -355,7 +355,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
     if (!USHER_IS_DONE(r->status))
         return;
     if (verb == USHER_NUMBER_SET) {
-        const struct usher_number_settings *s = &n->of.settings;
+        const struct usher_number_result_settings *s = &n->of.settings;
 
         (void)fprintf(f,
                       "      order %" PRId64 " lease %" PRId64 " rest %" PRId64 " daily %" PRId64
@@ -365,7 +365,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
                       s->sticky_ms, s->sticky_max, s->requests);
     }
     if (verb == USHER_NUMBER_STATS) {
-        const struct usher_number_statistics *s = &n->of.stats;
+        const struct usher_number_result_statistics *s = &n->of.stats;
 
         (void)fprintf(f,
                       "      total %" PRId64 " idle+up %" PRId64 " idle+down %" PRId64
@@ -376,7 +376,7 @@ void reply_print(FILE *f, enum usher_verb verb, const struct usher_result *r)
     }
 }
 
-static void queue_row_print(FILE *f, const struct usher_queue_row *row)
+static void queue_row_print(FILE *f, const struct usher_queue_result_row *row)
 {
     (void)fprintf(f,
                   "      user \"%.*s\" agent \"%.*s\" lane \"%.*s\" lanes \"%.*s\" room %" PRIu64
@@ -409,7 +409,7 @@ void queue_reply_print(FILE *f, enum usher_verb verb, const struct usher_result 
     for (size_t i = 0; i < q->n_rows; i++)
         queue_row_print(f, &q->rows[i]);
     if (verb == USHER_QUEUE_STATS && r->status == USHER_OK) {
-        const struct usher_queue_statistics *s = &q->of.stats;
+        const struct usher_queue_result_statistics *s = &q->of.stats;
 
         (void)fprintf(f,
                       "      waiting %" PRId64 " away %" PRId64 " offered %" PRId64

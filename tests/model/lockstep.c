@@ -18,7 +18,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/hooks.h"
 #include "lib/share.h"

@@ -1054,7 +1054,7 @@ static enum usher_status verb_sweep(struct work *w)
 
 static enum usher_status verb_set(struct work *w)
 {
-    struct usher_number_settings *s = &w->p->set, before = *s;
+    struct usher_number_result_settings *s = &w->p->set, before = *s;
     const struct usher_number_args *a = w->a;
     uint32_t given = w->c->given;
 
@@ -1100,11 +1100,11 @@ static const char *kept(const struct model_text *t)
 static void add_row(struct work *w, const struct model_number *n)
 {
     struct usher_number_result *r = &w->r->of.number;
-    struct usher_number_row *row;
+    struct usher_number_result_row *row;
 
     w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
     r->rows = w->r->block;
-    row = (struct usher_number_row *)w->r->block + r->n_rows++;
+    row = (struct usher_number_result_row *)w->r->block + r->n_rows++;
     row->number = (struct usher_text){ kept(&n->id), n->id.size };
     row->group = (struct usher_text){ kept(&n->group), n->group.size };
     row->owner = (struct usher_text){ kept(&n->owner), n->owner.size };
@@ -1187,7 +1187,7 @@ static enum usher_status verb_list(struct work *w)
 static enum usher_status verb_stats(struct work *w)
 {
     const struct model_pool *p = w->p;
-    struct usher_number_statistics *s = &w->r->of.number.of.stats;
+    struct usher_number_result_statistics *s = &w->r->of.number.of.stats;
     int64_t today = day_of(p, w->now);
 
     if (!p->exists)
@@ -1341,7 +1341,7 @@ void model_execute(struct model *m, const struct usher_operation *c, struct ushe
 
 void model_reply_done(struct usher_result *r)
 {
-    struct usher_number_row *rows = r->block;
+    struct usher_number_result_row *rows = r->block;
 
     if (rows == NULL)
         return;

@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 /* A name; size 0: none. */
 struct model_text {
@@ -63,7 +63,7 @@ struct model_pool {
     bool exists;
     uint64_t version;
     int64_t clock;
-    struct usher_number_settings set;
+    struct usher_number_result_settings set;
     struct model_number *numbers; /* any order */
     size_t n_numbers;
     struct model_sticky *stickies; /* oldest first */

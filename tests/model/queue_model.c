@@ -847,16 +847,16 @@ static const char *kept_lanes(const char *data, size_t size)
     return memcpy(grown(NULL, size, 1), data, size);
 }
 
-static struct usher_queue_row *row_add(struct work *w, const struct model_text *user_id,
-                                       const struct model_text *agent_id,
-                                       const struct model_text *lane_id)
+static struct usher_queue_result_row *row_add(struct work *w, const struct model_text *user_id,
+                                              const struct model_text *agent_id,
+                                              const struct model_text *lane_id)
 {
     struct usher_queue_result *r = &w->r->of.queue;
-    struct usher_queue_row *row;
+    struct usher_queue_result_row *row;
 
     w->r->block = grown(w->r->block, r->n_rows, sizeof *row);
     r->rows = w->r->block;
-    row = (struct usher_queue_row *)w->r->block + r->n_rows++;
+    row = (struct usher_queue_result_row *)w->r->block + r->n_rows++;
     if (user_id != NULL)
         row->user = (struct usher_text){ kept(user_id), user_id->size };
     if (agent_id != NULL)
@@ -866,10 +866,10 @@ static struct usher_queue_row *row_add(struct work *w, const struct model_text *
     return row;
 }
 
-static struct usher_queue_row *user_row(struct work *w, const user *u,
-                                        const struct model_text *agent_id)
+static struct usher_queue_result_row *user_row(struct work *w, const user *u,
+                                               const struct model_text *agent_id)
 {
-    struct usher_queue_row *row = row_add(w, &u->id, agent_id, &u->lane);
+    struct usher_queue_result_row *row = row_add(w, &u->id, agent_id, &u->lane);
 
     row->login = u->login;
     row->no = u->no;
@@ -1347,7 +1347,7 @@ static enum usher_status verb_room(struct work *w, agent *a, enum usher_status s
         return tell_agent(w, USHER_MISSING, NULL);
     for (int64_t no = 1; no <= a->capacity; no++) {
         const user *in_it = NULL;
-        struct usher_queue_row *row;
+        struct usher_queue_result_row *row;
 
         for (size_t i = 0; i < w->q->n_users; i++)
             if (with_agent(&w->q->users[i], a) && w->q->users[i].no == no)
@@ -1759,7 +1759,7 @@ static enum usher_status verb_sweep(struct work *w)
 
 static enum usher_status verb_set(struct work *w)
 {
-    struct usher_queue_settings *s = &w->q->set, before = *s;
+    struct usher_queue_result_settings *s = &w->q->set, before = *s;
     const struct usher_queue_args *a = w->a;
     uint32_t given = w->c->given & ~(uint32_t)USHER_GIVEN_NOW;
 
@@ -1910,7 +1910,7 @@ static enum usher_status verb_agents(struct work *w)
         return USHER_MISSING;
     for (;;) {
         const agent *next = NULL;
-        struct usher_queue_row *row;
+        struct usher_queue_result_row *row;
 
         for (size_t i = 0; i < w->q->n_agents; i++)
             if (text_compare(&w->q->agents[i].id, &after) > 0 &&
@@ -1942,7 +1942,7 @@ static enum usher_status verb_agents(struct work *w)
 static enum usher_status verb_stats(struct work *w)
 {
     const queue *q = w->q;
-    struct usher_queue_statistics *s = &w->r->of.queue.of.stats;
+    struct usher_queue_result_statistics *s = &w->r->of.queue.of.stats;
     const struct usher_text *of = &w->a->lane;
     int64_t within = 0, wait = 0, talk = 0;
 
@@ -1995,7 +1995,7 @@ static enum usher_status verb_stats(struct work *w)
 
 static void visit_add(struct work *w, const struct queue_model_visit *v)
 {
-    struct usher_queue_row *row = row_add(w, &v->user, &v->agent, &v->lane);
+    struct usher_queue_result_row *row = row_add(w, &v->user, &v->agent, &v->lane);
 
     row->login = v->login;
     row->no = v->no;
@@ -2079,7 +2079,7 @@ static void remember_request(struct work *w)
     queue *q = w->q;
     struct queue_model_request *k;
     const struct usher_text *id = &w->c->request;
-    const struct usher_queue_row *rows = w->r->of.queue.rows;
+    const struct usher_queue_result_row *rows = w->r->of.queue.rows;
 
     if (id->data == NULL)
         return;
@@ -2122,7 +2122,7 @@ static void answer_again(struct work *w, const struct queue_model_request *k)
     w->r->of.queue.rows = NULL;
     w->r->of.queue.n_rows = 0;
     for (size_t i = 0; i < k->n_rows; i++) {
-        struct usher_queue_row *row =
+        struct usher_queue_result_row *row =
             row_add(w, &k->rows[i].user, &k->rows[i].agent, &k->rows[i].lane);
         struct usher_text user_id = row->user, agent_id = row->agent, lane_id = row->lane;
 
@@ -2344,7 +2344,7 @@ void queue_model_execute(struct queue_model *m, const struct usher_operation *c,
 
 void queue_model_reply_done(struct usher_result *r)
 {
-    struct usher_queue_row *rows = r->block;
+    struct usher_queue_result_row *rows = r->block;
 
     if (rows == NULL)
         return;

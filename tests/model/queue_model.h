@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "model/model.h"
 
@@ -85,7 +85,7 @@ struct queue_model_row {
     struct model_text user, agent, lane;
     size_t lanes_size;
     char lanes[USHER_LIST_TEXT_MAX + 1];
-    struct usher_queue_row row; /* texts not set */
+    struct usher_queue_result_row row; /* texts not set */
 };
 
 struct queue_model_request {
@@ -102,7 +102,7 @@ struct queue_model_queue {
     bool exists;
     uint64_t version;
     int64_t clock;
-    struct usher_queue_settings set;
+    struct usher_queue_result_settings set;
     struct queue_model_agent *agents; /* any order */
     size_t n_agents;
     struct queue_model_user *users; /* any order */

@@ -1064,7 +1064,7 @@ static bool gate(struct work *w)
 
 static void settings_out(struct work *w)
 {
-    struct usher_room_settings *s = &w->reply->of.room.settings;
+    struct usher_room_result_settings *s = &w->reply->of.room.settings;
     const int64_t *set = w->r->set;
 
     s->capacity = set[CAPACITY];
@@ -1989,7 +1989,7 @@ static char *put_out(struct usher_text *to, const text *from, char *at)
 
 static void rows_out(struct work *w)
 {
-    struct usher_room_row *rows;
+    struct usher_room_result_row *rows;
     size_t bytes = 0;
     char *at;
 

@@ -10,9 +10,9 @@
 #ifndef USHER_TESTS_ROOM_MODEL_H
 #define USHER_TESTS_ROOM_MODEL_H
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
-#define ROOM_MODEL_SETTINGS 9 /* in the order of struct usher_room_settings */
+#define ROOM_MODEL_SETTINGS 9 /* in the order of struct usher_room_result_settings */
 
 /* A text that several may have; never changed. */
 struct room_model_text {

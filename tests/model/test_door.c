@@ -326,7 +326,7 @@ static bool wants_form(struct wanted *w, const struct usher_operation *c,
 }
 
 static bool wants_notice(struct wanted *w, const struct usher_operation *c,
-                         const struct usher_room_row *row)
+                         const struct usher_room_result_row *row)
 {
     struct usher_notice n;
 
@@ -442,7 +442,7 @@ static bool row_same(const struct usher_operation *c, const struct usher_result 
             if ((f->verbs >> (((unsigned)c->verb & 0xff) - 1) & 1u) == 0)
                 continue;
             if (f->type == USHER__FIELD_ROOM) {
-                const struct usher_queue_row *q = (const void *)base;
+                const struct usher_queue_result_row *q = (const void *)base;
 
                 const struct usher_value *v = value(&w, USHER_FIELD_ROOM);
                 uint64_t epoch = reply->epoch;
@@ -479,7 +479,7 @@ static bool rows_same(const struct usher_operation *c, const struct usher_result
         return reply->n_rows == 0 || fault("a rule has rows");
     for (size_t i = 0; i < n; i++) {
         const char *base = rows + i * noun->row_size;
-        struct usher_serial_row one;
+        struct usher_serial_result_row one;
 
         if (c->verb != USHER_SERIAL_TAKE) {
             if (k >= reply->n_rows)

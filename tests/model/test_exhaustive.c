@@ -21,7 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/number.h"
 #include "model/exhaustive.h"
@@ -39,8 +39,8 @@ struct profile {
     const char *name;
     int64_t later[3]; /* commands come so much later than the last change */
     unsigned n_later;
-    struct usher_number_settings set; /* what is not 0 is set */
-    int64_t leases[2];                /* that calls and renewals name; -1: none */
+    struct usher_number_result_settings set; /* what is not 0 is set */
+    int64_t leases[2];                       /* that calls and renewals name; -1: none */
     unsigned n_leases;
     int64_t rests[2]; /* that hangups name; -1: none */
     unsigned n_rests;
@@ -379,8 +379,8 @@ static const char *counts_fault(const struct model *m)
     struct usher_operation c;
     struct usher_result list, stats;
     struct model *copy = model_copy(m);
-    struct usher_number_statistics s;
-    const struct usher_number_statistics *t = &stats.of.number.of.stats;
+    struct usher_number_result_statistics s;
+    const struct usher_number_result_statistics *t = &stats.of.number.of.stats;
 
     memset(&s, 0, sizeof s);
     memset(&c, 0, sizeof c);
@@ -392,7 +392,7 @@ static const char *counts_fault(const struct model *m)
     c.verb = USHER_NUMBER_STATS;
     model_execute(copy, &c, &stats);
     for (size_t i = 0; i < list.of.number.n_rows; i++) {
-        const struct usher_number_row *row = &list.of.number.rows[i];
+        const struct usher_number_result_row *row = &list.of.number.rows[i];
 
         s.total++;
         s.idle_up += row->state == USHER_NUMBER_STATE_IDLE_UP;

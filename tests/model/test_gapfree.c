@@ -25,8 +25,9 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/share.h"
 #include "lib/stores.h"
 #include "model/gen.h"
@@ -216,9 +217,9 @@ static void reserve(void)
     }
     EACH(s)
     {
-        struct usher_serial_hold hold;
+        struct ask_serial_hold hold;
 
-        agree("reserve", s, usher_serial_reserve(w.e[s], "inv", owner, lease, NULL, &hold), want);
+        agree("reserve", s, ask_serial_reserve(w.e[s], "inv", owner, lease, NULL, &hold), want);
         if (!USHER_IS_DONE(want))
             continue;
         if (s == 0 && want == USHER_OK) {
@@ -258,9 +259,9 @@ static void settle(void)
     want = settled(n, text, token, states[which]);
     EACH(s)
     {
-        enum usher_status status = which == 0   ? usher_serial_confirm(w.e[s], "inv", text, token)
-                                   : which == 1 ? usher_serial_return(w.e[s], "inv", text, token)
-                                                : usher_serial_void(w.e[s], "inv", text, token);
+        enum usher_status status = which == 0   ? ask_serial_confirm(w.e[s], "inv", text, token)
+                                   : which == 1 ? ask_serial_return(w.e[s], "inv", text, token)
+                                                : ask_serial_void(w.e[s], "inv", text, token);
 
         agree(which == 0 ? "confirm" : which == 1 ? "return" : "void", s, status, want);
     }
@@ -277,10 +278,10 @@ static void ask(void)
     }
     EACH(s)
     {
-        struct usher_serial_found found;
+        struct ask_serial_found found;
         struct usher_serial_stock stock;
 
-        agree("number", s, usher_serial_number(w.e[s], "inv", n->text, &found), USHER_OK);
+        agree("number", s, ask_serial_number(w.e[s], "inv", n->text, &found), USHER_OK);
         assert_int_equal(found.number, n->k);
         assert_int_equal(found.state, n->state);
         assert_int_equal(found.token, n->token);
@@ -289,7 +290,7 @@ static void ask(void)
             assert_int_equal(found.until_ms, n->until_ms);
         }
         assert_string_equal(found.serial, n->text);
-        agree("check", s, usher_serial_check(w.e[s], "inv", &stock), USHER_OK);
+        agree("check", s, ask_serial_check(w.e[s], "inv", &stock), USHER_OK);
         assert_int_equal(stock.held, held);
         assert_int_equal(stock.returned, returned);
         assert_int_equal(stock.taken, w.cur);
@@ -326,10 +327,10 @@ static void list(const char *owner)
         struct usher_result r;
         char text[USHER_SERIAL_TEXT_MAX + 1];
 
-        agree("holds", s, usher_serial_holds(w.e[s], "inv", owner, WORLD + 1, &r), USHER_OK);
+        agree("holds", s, ask_serial_holds(w.e[s], "inv", owner, WORLD + 1, &r), USHER_OK);
         assert_int_equal(r.of.serial.n_rows, n);
         for (unsigned i = 0; i < n; i++) {
-            const struct usher_serial_row *row = &r.of.serial.rows[i];
+            const struct usher_serial_result_row *row = &r.of.serial.rows[i];
 
             if (s == 0)
                 told[i] = row->first;
@@ -365,7 +366,7 @@ static void sweep(void)
 
     EACH(s)
     {
-        enum usher_status status = usher_serial_sweep(w.e[s], "inv", NULL);
+        enum usher_status status = ask_serial_sweep(w.e[s], "inv", NULL);
 
         if (s == 0 && status == USHER_OK)
             want = status;
@@ -421,7 +422,7 @@ static void rule(void)
         form.width = w.width;
         form.lease_ms = w.lease_ms;
         form.max = w.max;
-        agree("rule", s, usher_serial_rule(w.e[s], "inv", given, &form),
+        agree("rule", s, ask_serial_rule(w.e[s], "inv", given, &form),
               change || given == 0 ? USHER_OK : USHER_SAME);
         assert_string_equal(form.prefix, w.prefix);
         assert_string_equal(form.suffix, w.suffix);
@@ -496,11 +497,11 @@ static void run_world(uint64_t seed)
         assert_true(stores[s].fresh(url));
         assert_int_equal(usher_open(url, &opt, &w.e[s]), USHER_OK);
         agree("rule", s,
-              usher_serial_rule(w.e[s], "inv",
-                                USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_WIDTH |
-                                    USHER_GIVEN_SERIAL_MAX | USHER_GIVEN_SERIAL_RESET |
-                                    USHER_GIVEN_SERIAL_MODE | USHER_GIVEN_SERIAL_LEASE,
-                                &form),
+              ask_serial_rule(w.e[s], "inv",
+                              USHER_GIVEN_SERIAL_DATE | USHER_GIVEN_SERIAL_WIDTH |
+                                  USHER_GIVEN_SERIAL_MAX | USHER_GIVEN_SERIAL_RESET |
+                                  USHER_GIVEN_SERIAL_MODE | USHER_GIVEN_SERIAL_LEASE,
+                              &form),
               USHER_OK);
     }
     for (unsigned i = 0; i < WORLD; i++)

@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "lib/share.h"
@@ -81,14 +81,14 @@ static void model_say(const struct ids_model *m, struct usher_result *r, enum us
 
 static void model_settings(const struct ids_model *m, struct usher_result *r)
 {
-    r->of.id.of.settings = (struct usher_id_settings){ .start = (int64_t)m->start,
-                                                       .step = m->step,
-                                                       .by = m->by,
-                                                       .limit = (int64_t)m->limit,
-                                                       .step_max = m->step_max,
-                                                       .life_ms = m->life,
-                                                       .managed = m->managed,
-                                                       .requests = m->requests };
+    r->of.id.of.settings = (struct usher_id_result_settings){ .start = (int64_t)m->start,
+                                                              .step = m->step,
+                                                              .by = m->by,
+                                                              .limit = (int64_t)m->limit,
+                                                              .step_max = m->step_max,
+                                                              .life_ms = m->life,
+                                                              .managed = m->managed,
+                                                              .requests = m->requests };
 }
 
 static void model_renew(struct ids_model *m)
@@ -156,7 +156,7 @@ static bool same_settings(const struct ids_model *a, const struct ids_model *b)
 
 /* True: something changed. */
 static bool model_verb(struct ids_model *m, const struct usher_operation *c, struct usher_result *r,
-                       struct usher_id_row *row)
+                       struct usher_id_result_row *row)
 {
     const struct usher_id_args *a = &c->arg.id;
     struct usher_id_result *out = &r->of.id;
@@ -194,10 +194,10 @@ static bool model_verb(struct ids_model *m, const struct usher_operation *c, str
         return true;
     case USHER_ID_SHOW:
         model_say(m, r, USHER_OK);
-        *row = (struct usher_id_row){ out->next,          out->max,    out->step,
-                                      (int64_t)m->start,  m->by,       (int64_t)m->limit,
-                                      (int64_t)m->issued, m->segments, m->began,
-                                      m->lasted,          m->managed };
+        *row = (struct usher_id_result_row){ out->next,          out->max,    out->step,
+                                             (int64_t)m->start,  m->by,       (int64_t)m->limit,
+                                             (int64_t)m->issued, m->segments, m->began,
+                                             m->lasted,          m->managed };
         out->n_rows = 1;
         out->rows = row;
         return false;
@@ -310,7 +310,7 @@ static bool same_question(const struct usher_operation *one, const struct usher_
 }
 
 static void ids_execute(struct ids_model *m, const struct usher_operation *c,
-                        struct usher_result *r, struct usher_id_row *row)
+                        struct usher_result *r, struct usher_id_result_row *row)
 {
     int request = c->request.data != NULL ? c->request.data[1] - '0' : -1;
     int64_t clock = m->clock;
@@ -612,7 +612,7 @@ static void run_world(uint64_t seed)
     for (unsigned step = 0; step < WORLD; step++) {
         struct usher_operation c;
         struct usher_result want, got;
-        struct usher_id_row row;
+        struct usher_id_result_row row;
         unsigned name;
 
         make(&r, models, &now, &c, &name);

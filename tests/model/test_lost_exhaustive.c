@@ -24,8 +24,9 @@
 #include <cmocka.h>
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
+#include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/line.h"
 #include "lib/share.h"
@@ -34,7 +35,7 @@
 
 /* What was given to somebody: a number, and a version of the room. */
 struct grant {
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     unsigned owner;
     uint64_t room;
     bool back; /* it is one that was lost before */
@@ -73,7 +74,7 @@ static void keep(struct server *s)
     assert_non_null(s->has);
 }
 
-static void add(struct world *w, struct server *s, const struct usher_number_hold *hold,
+static void add(struct world *w, struct server *s, const struct ask_number_hold *hold,
                 unsigned owner, bool back)
 {
     struct grant *g = &w->grants[w->n];
@@ -115,12 +116,12 @@ static unsigned newest(uint32_t grants)
 
 static bool call(struct world *w, struct server *s)
 {
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     char name[16];
     enum usher_status status;
 
     be(s);
-    status = usher_number_call(e, "p", owner_name(w->owners, name), NULL, &hold);
+    status = ask_number_call(e, "p", owner_name(w->owners, name), NULL, &hold);
     if (status == USHER_EMPTY)
         return false;
     assert_int_equal(status, USHER_OK);
@@ -137,8 +138,7 @@ static bool hang_up(struct world *w, struct server *s)
         return false;
     be(s);
     assert_int_equal(
-        usher_number_hangup(e, "p", w->grants[i].hold.number, w->grants[i].hold.token, -1),
-        USHER_OK);
+        ask_number_hangup(e, "p", w->grants[i].hold.number, w->grants[i].hold.token, -1), USHER_OK);
     s->live &= ~(1u << i);
     keep(s);
     return true;
@@ -148,8 +148,8 @@ static bool hang_up(struct world *w, struct server *s)
 static bool take_back(struct world *w, struct server *s)
 {
     unsigned i = newest(~s->history & ((1u << w->n) - 1)), by = GRANTS;
-    struct usher_number_call_options options = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_hold hold;
+    struct ask_number_call_options options = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct ask_number_hold hold;
     char name[16];
     enum usher_status status;
 
@@ -163,7 +163,7 @@ static bool take_back(struct world *w, struct server *s)
     hold = w->grants[i].hold;
     options.node = "m";
     options.lease_ms = -1;
-    status = usher_number_renew_as(e, "p", owner_name(w->grants[i].owner, name), &options, &hold);
+    status = ask_number_renew_as(e, "p", owner_name(w->grants[i].owner, name), &options, &hold);
     if (by == GRANTS) {
         if (status != USHER_OK)
             fail_msg("%s: what is free is not taken back: %s", path, usher_status_word(status));
@@ -215,7 +215,7 @@ static void look_at_node(const struct world *w, const struct server *s)
     struct usher_result r;
     size_t n = 0;
 
-    assert_int_equal(usher_number_list_node(e, "p", "m", NULL, 0, &r), USHER_OK);
+    assert_int_equal(ask_number_list_node(e, "p", "m", NULL, 0, &r), USHER_OK);
     for (unsigned i = 0; i < w->n; i++)
         if ((s->live & 1u << i) != 0 && w->grants[i].back) {
             bool found = false;
@@ -245,14 +245,14 @@ static void look(const struct world *w)
             bool known = (s->history & 1u << i) != 0;
             struct usher_result r;
             enum usher_status status =
-                usher_number_renew(e, "p", g->hold.number, g->hold.token, -1, NULL);
+                ask_number_renew(e, "p", g->hold.number, g->hold.token, -1, NULL);
 
             if (known ? (s->live & 1u << i) != 0 ? status != USHER_SAME
                                                  : status != USHER_STALE && status != USHER_REFUSED
                       : status != USHER_LOST)
                 fail_msg("%s: %c says %s of the %u. hold", path, 'a' + (int)k,
                          usher_status_word(status), i + 1);
-            (void)usher_room_changes(e, "r", g->room, 0, &r);
+            (void)ask_room_changes(e, "r", g->room, 0, &r);
             /* before any change of hands a version from elsewhere may be of a room of before, too
              */
             if (known ? !USHER_IS_DONE(r.status)

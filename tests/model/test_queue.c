@@ -31,7 +31,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #ifdef USHER_WITH_REDIS
 #include "lib/servers.h"
@@ -409,7 +409,8 @@ static bool texts_equal(const struct usher_text *a, const struct usher_text *b)
     return a->size == b->size && (a->size == 0 || memcmp(a->data, b->data, a->size) == 0);
 }
 
-static bool rows_equal(const struct usher_queue_row *a, const struct usher_queue_row *b)
+static bool rows_equal(const struct usher_queue_result_row *a,
+                       const struct usher_queue_result_row *b)
 {
     return texts_equal(&a->user, &b->user) && texts_equal(&a->agent, &b->agent) &&
            texts_equal(&a->lane, &b->lane) && texts_equal(&a->lanes, &b->lanes) &&
@@ -504,7 +505,7 @@ static const char *state_fault(struct usher_engine *e)
         c.given |= USHER_GIVEN_QUEUE_STATE;
         one(e, &c, &users);
         for (size_t i = 0; i < users.of.queue.n_rows; i++) {
-            const struct usher_queue_row *u = &users.of.queue.rows[i];
+            const struct usher_queue_result_row *u = &users.of.queue.rows[i];
             struct user *known = &w.users[index_of(&u->user)];
 
             counted[c.arg.queue.state]++;
@@ -519,7 +520,7 @@ static const char *state_fault(struct usher_engine *e)
                 known->offered)
                 continue;
             for (size_t k = 0; k < agents.of.queue.n_rows; k++) {
-                const struct usher_queue_row *a = &agents.of.queue.rows[k];
+                const struct usher_queue_result_row *a = &agents.of.queue.rows[k];
 
                 if (a->state == USHER_QUEUE_AGENT_IDLE && lane_in(&a->lanes, &u->lane))
                     fault = "an agent is idle while somebody waits for it";

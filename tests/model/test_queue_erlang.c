@@ -32,7 +32,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/share.h"
 #include "model/gen.h"

@@ -26,7 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "lib/share.h"
 #include "model/exhaustive.h"
@@ -44,12 +44,12 @@ struct profile {
     const char *name;
     int64_t later[2]; /* commands come so much later than the last change */
     unsigned n_later;
-    struct usher_queue_settings set; /* ttl and what is not 0 is set */
-    int64_t capacity;                /* of agent a; b has one room */
-    bool lanes;                      /* users choose their lane, and are moved; else x l, y m */
-    bool priorities, since;          /* that users apply with, and are moved to */
-    bool rests;                      /* pause, ready */
-    bool triggers;                   /* set trigger= */
+    struct usher_queue_result_settings set; /* ttl and what is not 0 is set */
+    int64_t capacity;                       /* of agent a; b has one room */
+    bool lanes;             /* users choose their lane, and are moved; else x l, y m */
+    bool priorities, since; /* that users apply with, and are moved to */
+    bool rests;             /* pause, ready */
+    bool triggers;          /* set trigger= */
 };
 
 /* clang-format off */
@@ -263,7 +263,7 @@ static size_t alphabet(unsigned i, void *ret)
 
 static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {
-    const struct usher_queue_settings *set = &profiles[i].set;
+    const struct usher_queue_result_settings *set = &profiles[i].set;
     struct usher_operation c;
     struct usher_queue_args *a = &c.arg.queue;
 
@@ -421,7 +421,7 @@ static const char *counts_fault(const struct queue_model *m)
 {
     struct queue_model *copy = queue_model_copy(m);
     struct usher_result r, stats;
-    const struct usher_queue_statistics *t = &stats.of.queue.of.stats;
+    const struct usher_queue_result_statistics *t = &stats.of.queue.of.stats;
     int64_t in[USHER_QUEUE_AGENT_PAUSING + 1] = { 0 }, used = 0, of_user[5] = { 0 };
     bool right;
 

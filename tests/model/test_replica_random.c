@@ -39,6 +39,7 @@
 
 #include <usher/replica.h>
 
+#include "lib/calls.h"
 #include "lib/fickle.h"
 #include "lib/share.h"
 
@@ -514,7 +515,7 @@ static void put_back(struct world *w)
     for (unsigned i = 0; i < REPLICAS; i++)
         channel_clear(w, i);
     memset(&reply, 0, sizeof reply);
-    (void)usher_room_changes(w->e, ROOM, 0, 1, &reply);
+    (void)ask_room_changes(w->e, ROOM, 0, 1, &reply);
     w->noted = reply.epoch != 0 ? reply.version : 0;
     w->missing = reply.epoch == 0;
     sum.failovers++;
@@ -575,7 +576,7 @@ static void failover(struct world *w)
     }
     assert_int_equal(w->n_ops, n);
     memset(&reply, 0, sizeof reply);
-    (void)usher_room_changes(w->e, ROOM, USHER_EXACT_MAX, 1, &reply);
+    (void)ask_room_changes(w->e, ROOM, USHER_EXACT_MAX, 1, &reply);
     real = reply.epoch;
     mark = reply.of.room.mark;
     version = reply.version; /* nothing that is due by now was applied: it is below the others' */
@@ -688,10 +689,10 @@ static struct message *reply_to(struct world *w, const struct message *q)
     m->question = q->question;
     (void)leader_now(w, &epoch, &version, &mark);
     if (q->question.kind == USHER_REPLICA_PULL)
-        (void)usher_room_snapshot(w->e, ROOM, q->question.after, q->question.since,
-                                  rnd(w, 4) != 0 ? 1 + rnd(w, 3) : 0, &m->reply);
+        (void)ask_room_snapshot(w->e, ROOM, q->question.after, q->question.since,
+                                rnd(w, 4) != 0 ? 1 + rnd(w, 3) : 0, &m->reply);
     else
-        (void)usher_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
+        (void)ask_room_changes(w->e, ROOM, q->question.since, rnd(w, 8), &m->reply);
     sum.lost += m->reply.status == USHER_LOST;
     sum.pages += q->question.after != 0 && m->reply.status == USHER_OK &&
                  m->reply.version > q->question.since;
@@ -717,7 +718,7 @@ static void deliver(struct world *w, unsigned i, struct message *m)
         break;
     default:
         w->asked[i] = false;
-        took(w, i, usher_replica_answer(w->r[i], m->question.ticket, &m->reply));
+        took(w, i, usher_replica_result(w->r[i], m->question.ticket, &m->reply));
     }
 }
 
@@ -743,7 +744,7 @@ static void settle(struct world *w, unsigned i)
     for (int turn = 0; turn < 100 && !usher_replica_current(w->r[i]); turn++) {
         struct message *q = ask(w, i), *answer = reply_to(w, q);
 
-        took(w, i, usher_replica_answer(w->r[i], q->question.ticket, &answer->reply));
+        took(w, i, usher_replica_result(w->r[i], q->question.ticket, &answer->reply));
         message_drop(q);
         message_drop(answer);
     }
@@ -985,9 +986,9 @@ static void small_change(struct small *s, unsigned symbol)
     struct usher_text value = text(symbol == 0 ? "1" : "2");
 
     if (symbol < 2)
-        (void)usher_room_set(s->e, ROOM, "f", &value, NULL);
-    else if (usher_room_join(s->e, ROOM, "ann", NULL) == USHER_SAME)
-        (void)usher_room_leave(s->e, ROOM, "ann");
+        (void)ask_room_set(s->e, ROOM, "f", &value, NULL);
+    else if (ask_room_join(s->e, ROOM, "ann", NULL) == USHER_SAME)
+        (void)ask_room_leave(s->e, ROOM, "ann");
 }
 
 /* The room with the first @n of @course, an open one first. */
@@ -1000,7 +1001,7 @@ static void small_open(struct small *s, const unsigned *course, size_t n)
     opt.now_ms = small_clock;
     assert_int_equal(usher_open("memory:", &opt, &s->e), USHER_OK);
     assert_int_equal(usher_watch(s->e, USHER_ROOM, ROOM, small_told, s, &watch), USHER_OK);
-    assert_int_equal(usher_room_open(s->e, ROOM, NULL), USHER_OK);
+    assert_int_equal(ask_room_open(s->e, ROOM, NULL), USHER_OK);
     for (size_t i = 0; i < n; i++)
         small_change(s, course[i]);
 }
@@ -1022,11 +1023,11 @@ static void small_ask(const struct small *s, struct usher_replica *r)
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
         if (q.kind == USHER_REPLICA_PULL)
-            (void)usher_room_snapshot(s->e, ROOM, q.after, q.since, 1, &reply);
+            (void)ask_room_snapshot(s->e, ROOM, q.after, q.since, 1, &reply);
         else
-            (void)usher_room_changes(s->e, ROOM, q.since, 1, &reply);
+            (void)ask_room_changes(s->e, ROOM, q.since, 1, &reply);
         reply.epoch = 1;
-        (void)usher_replica_answer(r, q.ticket, &reply);
+        (void)usher_replica_result(r, q.ticket, &reply);
         usher_result_done(&reply);
     }
     assert_true(usher_replica_current(r));
@@ -1061,7 +1062,7 @@ static void small_world(const struct small *before, const struct small *after, s
         if ((which >> (i - from) & 1u) != 0)
             (void)usher_replica_notice(r, &after->told[i]->notice);
     memset(&reply, 0, sizeof reply);
-    assert_int_equal(usher_room_changes(after->e, ROOM, 0, 1, &reply), USHER_OK);
+    assert_int_equal(ask_room_changes(after->e, ROOM, 0, 1, &reply), USHER_OK);
     if (beats)
         (void)usher_replica_heartbeat(r, 1, reply.version, reply.of.room.mark);
     if (last && usher_replica_current(r) && !small_equal(after, r))
@@ -1142,19 +1143,19 @@ static void paged_change(struct usher_engine *e, unsigned symbol)
 
     switch (symbol / 3) {
     case 0: /* goes, or comes again: behind all pages */
-        if (usher_room_leave(e, ROOM, member) == USHER_SAME)
-            (void)usher_room_join(e, ROOM, member, NULL);
+        if (ask_room_leave(e, ROOM, member) == USHER_SAME)
+            (void)ask_room_join(e, ROOM, member, NULL);
         break;
     case 1:
-        (void)usher_room_role(e, ROOM, "host", member, NULL);
+        (void)ask_room_role(e, ROOM, "host", member, NULL);
         break;
     case 2: /* one share, now of this one, now of that one */
-        if (usher_room_share(e, ROOM, member, "board", NULL) != USHER_OK)
-            (void)usher_room_unshare(e, ROOM, "board");
+        if (ask_room_share(e, ROOM, member, "board", NULL) != USHER_OK)
+            (void)ask_room_unshare(e, ROOM, "board");
         break;
     default:
-        (void)usher_room_member(e, ROOM, member, "f", &value, NULL);
-        (void)usher_room_all(e, ROOM, "f", &value);
+        (void)ask_room_member(e, ROOM, member, "f", &value, NULL);
+        (void)ask_room_all(e, ROOM, "f", &value);
     }
 }
 
@@ -1169,7 +1170,7 @@ static void paged_world(unsigned code)
 
     opt.now_ms = small_clock;
     assert_int_equal(usher_open("memory:", &opt, &s.e), USHER_OK);
-    assert_int_equal(usher_room_open(s.e, ROOM, NULL), USHER_OK);
+    assert_int_equal(ask_room_open(s.e, ROOM, NULL), USHER_OK);
     for (unsigned i = 0; i < 3; i++) /* all join; bob has the role and the share */
         paged_change(s.e, i);
     paged_change(s.e, 4);
@@ -1182,9 +1183,9 @@ static void paged_world(unsigned code)
         memset(&reply, 0, sizeof reply);
         usher_replica_ask(r, &q);
         assert_true(q.kind == USHER_REPLICA_PULL && (q.after != 0 || turn == 0));
-        (void)usher_room_snapshot(s.e, ROOM, q.after, q.since, 1, &reply);
+        (void)ask_room_snapshot(s.e, ROOM, q.after, q.since, 1, &reply);
         reply.epoch = 1;
-        (void)usher_replica_answer(r, q.ticket, &reply);
+        (void)usher_replica_result(r, q.ticket, &reply);
         usher_result_done(&reply);
         if (!usher_replica_current(r) && code % (PAGED_SYMBOLS + 1) != 0)
             paged_change(s.e, code % (PAGED_SYMBOLS + 1) - 1);

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "model/exhaustive.h"
 #include "model/room_gen.h"
@@ -38,7 +38,7 @@ struct profile {
     const char *name;
     int64_t later[2]; /* commands come so much later than the last change */
     unsigned n_later;
-    struct usher_room_settings set;
+    struct usher_room_result_settings set;
     bool bans, locks, shares;
 };
 
@@ -71,7 +71,7 @@ static struct usher_text text(const char *s)
 
 static size_t first(unsigned i, struct usher_operation ret[EXHAUSTIVE_FIRST])
 {
-    const struct usher_room_settings *set = &profiles[i].set;
+    const struct usher_room_result_settings *set = &profiles[i].set;
     struct usher_operation *c = &ret[0];
 
     memset(c, 0, sizeof *c);

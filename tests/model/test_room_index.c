@@ -22,7 +22,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "engine/room_index.h"
 #include "lib/line.h"

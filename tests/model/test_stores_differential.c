@@ -26,7 +26,7 @@
 
 #include <cmocka.h>
 
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "core/verbs.h"
 #include "lib/share.h"

@@ -13,6 +13,8 @@
 
 #include <usher/extension.h>
 
+#include "lib/calls.h"
+
 struct world {
     struct usher_engine *e;
     struct usher_extension *board, *chat;
@@ -66,8 +68,8 @@ static int setup(void **state)
     assert_int_equal(usher_open("memory:", NULL, &w->e), USHER_OK);
     assert_int_equal(usher_room_extend(w->e, "board", board_told, w, &w->board), USHER_OK);
     assert_int_equal(usher_room_extend(w->e, "chat", chat_told, w, &w->chat), USHER_OK);
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
-    assert_int_equal(usher_room_join(w->e, "r", "ann", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_join(w->e, "r", "ann", NULL), USHER_OK);
     *state = w;
     return 0;
 }
@@ -91,7 +93,7 @@ static void names_are_checked(void **state)
     struct world *w = *state;
     struct usher_extension *x = NULL;
     struct usher_text one = text("1");
-    struct usher_result reply;
+    struct usher_reply *reply;
     char name[USHER_NAME_MAX + 1];
 
     memset(name, 'x', sizeof name);
@@ -108,7 +110,7 @@ static void names_are_checked(void **state)
     assert_int_equal(usher_extension_set(w->board, "r", name, &one, NULL), USHER_INVALID);
     assert_int_equal(usher_extension_unset(w->board, "r", ""), USHER_INVALID);
     assert_int_equal(usher_extension_get(w->board, "r", NULL, &reply), USHER_INVALID);
-    usher_result_done(&reply);
+    assert_null(reply);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", name, NULL), USHER_INVALID);
     assert_int_equal(usher_extension_unshare(w->board, "r", name), USHER_INVALID);
     name[USHER_NAME_MAX - 6] = '\0';
@@ -119,20 +121,24 @@ static void names_are_checked(void **state)
 static void fields_have_the_extensions_name(void **state)
 {
     struct world *w = *state;
-    struct usher_text one = text("1"), two = text("2"), name;
-    struct usher_result reply;
+    struct usher_text one = text("1"), two = text("2"), name, full;
+    struct usher_room_row row = USHER_ROOM_ROW_INIT;
+    struct usher_reply *reply;
 
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, NULL), USHER_OK);
     assert_int_equal(usher_extension_set(w->chat, "r", "page", &two, NULL), USHER_OK);
     assert_int_equal(usher_extension_get(w->board, "r", "page", &reply), USHER_OK);
-    assert_int_equal(reply.of.room.n_rows, 1);
-    assert_memory_equal(reply.of.room.rows[0].id.data, "board.page", 10);
-    assert_memory_equal(reply.of.room.rows[0].value.data, "1", 1);
-    assert_true(usher_extension_owns(w->board, &reply.of.room.rows[0].id, &name));
+    assert_int_equal(reply->n_rows, 1);
+    assert_true(usher_room_row_of(reply, 0, &row));
+    assert_string_equal(row.name, "board.page");
+    assert_int_equal(row.value.size, 1);
+    assert_memory_equal(row.value.data, "1", 1);
+    full = text(row.name);
+    assert_true(usher_extension_owns(w->board, &full, &name));
     assert_int_equal(name.size, 4);
     assert_memory_equal(name.data, "page", 4);
-    assert_false(usher_extension_owns(w->chat, &reply.of.room.rows[0].id, &name));
-    usher_result_done(&reply);
+    assert_false(usher_extension_owns(w->chat, &full, &name));
+    usher_reply_done(reply);
     /* somebody else's value is not what is expected */
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, &two), USHER_STALE);
     assert_int_equal(usher_extension_unset(w->board, "r", "page"), USHER_OK);
@@ -147,14 +153,14 @@ static void what_is_not_its_own_is_not_told(void **state)
     struct world *w = *state;
     struct usher_text one = text("1");
 
-    assert_int_equal(usher_room_set(w->e, "r", "page", &one, NULL), USHER_OK);
-    assert_int_equal(usher_room_set(w->e, "r", "boardx", &one, NULL), USHER_OK);
-    assert_int_equal(usher_room_set(w->e, "r", "board.", &one, NULL), USHER_OK);
-    assert_int_equal(usher_room_share(w->e, "r", "ann", "screen", NULL), USHER_OK);
-    assert_int_equal(usher_room_unshare(w->e, "r", "screen"), USHER_OK);
+    assert_int_equal(ask_room_set(w->e, "r", "page", &one, NULL), USHER_OK);
+    assert_int_equal(ask_room_set(w->e, "r", "boardx", &one, NULL), USHER_OK);
+    assert_int_equal(ask_room_set(w->e, "r", "board.", &one, NULL), USHER_OK);
+    assert_int_equal(ask_room_share(w->e, "r", "ann", "screen", NULL), USHER_OK);
+    assert_int_equal(ask_room_unshare(w->e, "r", "screen"), USHER_OK);
     assert_string_equal(w->told, "");
     /* by whatever way, it is its own */
-    assert_int_equal(usher_room_set(w->e, "r", "board.ink", &one, NULL), USHER_OK);
+    assert_int_equal(ask_room_set(w->e, "r", "board.ink", &one, NULL), USHER_OK);
     assert_string_equal(w->told, "set ink=1;");
 }
 
@@ -163,17 +169,17 @@ static void objects_go_with_their_member(void **state)
     struct world *w = *state;
     struct usher_result reply;
 
-    assert_int_equal(usher_room_join(w->e, "r", "bob", NULL), USHER_OK);
+    assert_int_equal(ask_room_join(w->e, "r", "bob", NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "bob", "line1", NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", "line2", NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", "line1", NULL), USHER_REFUSED);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", "line3", NULL), USHER_OK);
     assert_int_equal(usher_extension_unshare(w->board, "r", "line3"), USHER_OK);
-    assert_int_equal(usher_room_leave(w->e, "r", "bob"), USHER_OK);
+    assert_int_equal(ask_room_leave(w->e, "r", "bob"), USHER_OK);
     assert_string_equal(w->told, "made line1 of bob;made line2 of ann;made line3 of ann;"
                                  "gone line3;left bob;");
     memset(&reply, 0, sizeof reply);
-    assert_int_equal(usher_room_snapshot(w->e, "r", 0, 0, 0, &reply), USHER_OK);
+    assert_int_equal(ask_room_snapshot(w->e, "r", 0, 0, 0, &reply), USHER_OK);
     for (size_t i = 0; i < reply.of.room.n_rows; i++)
         if (reply.of.room.rows[i].kind == USHER_ROOM_ROW_SHARE)
             assert_memory_equal(reply.of.room.rows[i].id.data, "board.line2", 11);
@@ -185,9 +191,9 @@ static void who_is_banned_from_outside_did_not_leave(void **state)
 {
     struct world *w = *state;
 
-    assert_int_equal(usher_room_kick(w->e, "r", "eve", 1000), USHER_OK);
+    assert_int_equal(ask_room_kick(w->e, "r", "eve", 1000), USHER_OK);
     assert_string_equal(w->told, "");
-    assert_int_equal(usher_room_kick(w->e, "r", "ann", -1), USHER_OK);
+    assert_int_equal(ask_room_kick(w->e, "r", "ann", -1), USHER_OK);
     assert_string_equal(w->told, "left ann;");
 }
 
@@ -195,15 +201,15 @@ static void a_closed_room_has_nothing_of_it(void **state)
 {
     struct world *w = *state;
     struct usher_text one = text("1");
-    struct usher_result reply;
+    struct usher_reply *reply;
 
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, NULL), USHER_OK);
     assert_int_equal(usher_extension_share(w->board, "r", "ann", "line", NULL), USHER_OK);
-    assert_int_equal(usher_room_close(w->e, "r"), USHER_OK);
+    assert_int_equal(ask_room_close(w->e, "r"), USHER_OK);
     assert_string_equal(w->told, "set page=1;made line of ann;closed;");
-    assert_int_equal(usher_room_open(w->e, "r", NULL), USHER_OK);
+    assert_int_equal(ask_room_open(w->e, "r", NULL), USHER_OK);
     assert_int_equal(usher_extension_get(w->board, "r", "page", &reply), USHER_MISSING);
-    usher_result_done(&reply);
+    usher_reply_done(reply);
 }
 
 static void what_is_too_large_is_untold(void **state)
@@ -215,7 +221,7 @@ static void what_is_too_large_is_untold(void **state)
     assert_int_equal(usher_extension_set(w->board, "r", "picture", &value, NULL), USHER_OK);
     assert_string_equal(w->told, "untold picture;");
     /* nobody can know that it was not one of its own */
-    assert_int_equal(usher_room_set(w->e, "r", "picture", &value, NULL), USHER_OK);
+    assert_int_equal(ask_room_set(w->e, "r", "picture", &value, NULL), USHER_OK);
     assert_string_equal(w->told, "untold picture;untold ;");
 }
 
@@ -231,11 +237,11 @@ static void notices_of_others_are_heard(void **state)
     /* an engine that makes none of these changes itself */
     assert_int_equal(usher_open("memory:", NULL, &e), USHER_OK);
     assert_int_equal(usher_extension_set(w->board, "r", "page", &one, NULL), USHER_OK);
-    assert_int_equal(usher_room_leave(w->e, "r", "ann"), USHER_OK);
+    assert_int_equal(ask_room_leave(w->e, "r", "ann"), USHER_OK);
     *told = '\0';
     assert_int_equal(usher_room_extend(e, "board", board_told, w, &far), USHER_OK);
     memset(&reply, 0, sizeof reply);
-    assert_int_equal(usher_room_changes(w->e, "r", 0, 0, &reply), USHER_OK);
+    assert_int_equal(ask_room_changes(w->e, "r", 0, 0, &reply), USHER_OK);
     for (size_t i = 0; i < reply.of.room.n_rows; i++) {
         struct usher_notice n;
 

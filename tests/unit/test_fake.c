@@ -15,12 +15,13 @@
 #include <hiredis/hiredis.h>
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "conn.h"
 #include "core/verbs.h"
 #include "engine/memory.h"
 #include "engine/result.h"
+#include "lib/calls.h"
 #include "lib/fake.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -449,20 +450,20 @@ static void an_engine_learns_which_node_answered(void **state)
 {
     struct fake *f = fake_start(2);
     struct usher_engine *e;
-    struct usher_number_statistics stats;
-    struct usher_number_hold hold;
+    struct usher_number_result_statistics stats;
+    struct ask_number_hold hold;
 
     (void)state;
     assert_non_null(f);
     fake_give(f, FAKE_ALL, 0, FAKE_SLOTS - 1, 1);
     e = engine_on(f, 1);
-    assert_int_equal(usher_number_add(e, "desk", "1", NULL), USHER_OK);
-    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
+    assert_int_equal(ask_number_add(e, "desk", "1", NULL), USHER_OK);
+    assert_int_equal(ask_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
     assert_true(hold.epoch == FAKE_EPOCH(1));
     assert_true(hold.token == 2);
     assert_string_equal(hold.number, "1");
-    assert_int_equal(usher_number_hangup(e, "desk", "1", hold.token, -1), USHER_OK);
-    assert_int_equal(usher_number_stats(e, "desk", &stats), USHER_OK);
+    assert_int_equal(ask_number_hangup(e, "desk", "1", hold.token, -1), USHER_OK);
+    assert_int_equal(ask_number_stats(e, "desk", &stats), USHER_OK);
     assert_int_equal(fake_seen(f, 1, "SCRIPT LOAD"), 1);
     assert_int_equal(fake_seen(f, 1, "EVALSHA"), 4);
     assert_int_equal(fake_seen(f, 0, NULL), 0);

@@ -19,12 +19,13 @@
 #include <cmocka.h>
 
 #include <usher/store.h>
-#include <usher/usher.h>
+#include <usher/operation.h>
 
 #include "cli/cli.h"
 #include "cli/parse.h"
 #include "cli/words.h"
 #include "core/number.h"
+#include "lib/calls.h"
 #include "lib/servers.h"
 
 static struct redis_server *server;
@@ -166,7 +167,7 @@ static void it_can_be_called_by_hand(void **state)
     char *script = text_of(false), url[REDIS_URL_MAX];
     redisReply *sha = redis_do(server, "SCRIPT", "LOAD", script, NULL), *reply;
     struct usher_engine *e;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     uint64_t faults;
 
     (void)state;
@@ -183,7 +184,7 @@ static void it_can_be_called_by_hand(void **state)
 
     /* a pool made by hand is one like any other */
     assert_int_equal(usher_open(redis_server_url(server, url), NULL, &e), USHER_OK);
-    assert_int_equal(usher_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
+    assert_int_equal(ask_number_call(e, "desk", "ann", NULL, &hold), USHER_OK);
     assert_string_equal(hold.number, "123456");
     assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
     assert_int_equal(faults, 0);
@@ -219,44 +220,42 @@ static void grant(size_t without)
 /* Everything that a user may do; the first thing that failed, or NULL. */
 static const char *failure(struct usher_engine *e)
 {
-    struct usher_number_settings set = { 0 };
-    struct usher_number_call_options opt = USHER_NUMBER_CALL_OPTIONS_INIT;
-    struct usher_number_statistics stats;
+    struct usher_number_result_settings set = { 0 };
+    struct ask_number_call_options opt = ASK_NUMBER_CALL_OPTIONS_INIT;
+    struct usher_number_result_statistics stats;
     struct usher_result reply;
-    struct usher_number_hold hold;
+    struct ask_number_hold hold;
     uint64_t n;
     char digest[33];
 
     opt.sticky = "callee";
     opt.request = "request";
     set.order = USHER_NUMBER_ORDER_MOST_RECENT;
-    if (usher_number_set(e, "p", USHER_GIVEN_ORDER, &set) != USHER_OK)
+    if (ask_number_set(e, "p", USHER_GIVEN_ORDER, &set) != USHER_OK)
         return "set";
-    if (usher_number_add(e, "p", "1", "north") != USHER_OK ||
-        usher_number_reg(e, "p", "1") != USHER_OK)
+    if (ask_number_add(e, "p", "1", "north") != USHER_OK || ask_number_reg(e, "p", "1") != USHER_OK)
         return "add";
-    if (usher_number_call(e, "p", "ann", &opt, &hold) != USHER_OK)
+    if (ask_number_call(e, "p", "ann", &opt, &hold) != USHER_OK)
         return "call";
-    if (usher_number_renew(e, "p", "1", hold.token, 60000, NULL) != USHER_OK)
+    if (ask_number_renew(e, "p", "1", hold.token, 60000, NULL) != USHER_OK)
         return "renew";
-    if (usher_number_show(e, "p", "1", &reply) != USHER_OK)
+    if (ask_number_show(e, "p", "1", &reply) != USHER_OK)
         return "show";
     usher_result_done(&reply);
-    if (usher_number_list(e, "p", -1, NULL, NULL, 0, &reply) != USHER_OK)
+    if (ask_number_list(e, "p", -1, NULL, NULL, 0, &reply) != USHER_OK)
         return "list";
     usher_result_done(&reply);
-    if (usher_number_stats(e, "p", &stats) != USHER_OK)
+    if (ask_number_stats(e, "p", &stats) != USHER_OK)
         return "stats";
-    if (usher_number_hangup(e, "p", "1", hold.token, -1) != USHER_OK)
+    if (ask_number_hangup(e, "p", "1", hold.token, -1) != USHER_OK)
         return "hangup";
-    if (usher_number_sweep(e, "p", &n) != USHER_SAME ||
-        usher_number_free_all(e, "p", &n) != USHER_SAME)
+    if (ask_number_sweep(e, "p", &n) != USHER_SAME || ask_number_free_all(e, "p", &n) != USHER_SAME)
         return "sweep";
     if (usher_audit(e, NULL, NULL, &n) != USHER_OK || n != 0)
         return "audit";
     if (usher_digest(e, USHER_NUMBER, "p", digest) != USHER_OK)
         return "digest";
-    if (usher_number_del(e, "p", "1") != USHER_OK)
+    if (ask_number_del(e, "p", "1") != USHER_OK)
         return "del";
     return NULL;
 }
@@ -428,12 +427,12 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
                 fail_msg("%s: %s %s", l->lines[i], usher_status_word(status), message);
         }
         if (l->noun == USHER_ROOM) {
-            assert_int_equal(usher_room_open(e, "hall", NULL), USHER_OK);
+            assert_int_equal(ask_room_open(e, "hall", NULL), USHER_OK);
             assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
             assert_int_equal(usher_room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
-            assert_int_equal(usher_room_close(e, "hall"), USHER_OK);
+            assert_int_equal(ask_room_close(e, "hall"), USHER_OK);
         }
         assert_int_equal(usher_audit(e, NULL, NULL, &faults), USHER_OK);
         assert_int_equal(faults, 0);
@@ -889,7 +888,7 @@ static void a_user_cannot_reach_other_keys(void **state)
                    redis_server_port(server));
     assert_true(redis_do_ok(server, "FLUSHALL", NULL));
     if (usher_open(url, NULL, &e) == USHER_OK) {
-        assert_int_not_equal(usher_number_add(e, "p", "1", NULL), USHER_OK);
+        assert_int_not_equal(ask_number_add(e, "p", "1", NULL), USHER_OK);
         usher_close(e);
     }
 }

@@ -17,6 +17,7 @@
 #include <usher/replica.h>
 
 #include "core/pack.h"
+#include "lib/calls.h"
 #include "steps/kept.h"
 
 #define EPOCH UINT64_C(0x1122334455667788)
@@ -57,7 +58,7 @@ struct world {
     struct usher_allocator alloc;
     struct usher_replica *r;
     struct usher_result reply;
-    struct usher_room_row rows[ROWS_MAX];
+    struct usher_room_result_row rows[ROWS_MAX];
     unsigned char bytes[ROWS_MAX][600];
     uint64_t asked; /* the ticket of the last question */
 };
@@ -210,10 +211,10 @@ static struct usher_room_result *reply(struct world *w, enum usher_status status
     return &w->reply.of.room;
 }
 
-static struct usher_room_row *add_row(struct world *w, int kind, const char *id, const char *owner,
-                                      uint64_t version)
+static struct usher_room_result_row *add_row(struct world *w, int kind, const char *id,
+                                             const char *owner, uint64_t version)
 {
-    struct usher_room_row *row = &w->rows[w->reply.of.room.n_rows];
+    struct usher_room_result_row *row = &w->rows[w->reply.of.room.n_rows];
 
     assert_true(w->reply.of.room.n_rows < ROWS_MAX);
     memset(row, 0, sizeof *row);
@@ -250,7 +251,7 @@ static void add_told(struct world *w, const struct told *t)
     unsigned char data[512];
     struct usher_notice n = notice(t, data, sizeof data);
     struct usher__packer p = { w->bytes[i], sizeof w->bytes[i], 0 };
-    struct usher_room_row *row = add_row(w, USHER_ROOM_ROW_NOTICE, "", NULL, t->version);
+    struct usher_room_result_row *row = add_row(w, USHER_ROOM_ROW_NOTICE, "", NULL, t->version);
 
     usher__notice_pack(&p, &n);
     assert_true(p.n <= sizeof w->bytes[i]);
@@ -262,7 +263,7 @@ static void add_told(struct world *w, const struct told *t)
 
 static int answer(struct world *w)
 {
-    return (int)usher_replica_answer(w->r, w->asked, &w->reply);
+    return (int)usher_replica_result(w->r, w->asked, &w->reply);
 }
 
 /* At version 10: fields f=0 g=0, mic=on for all, ann (here, name=Ann) with role host and share
@@ -303,7 +304,7 @@ static void assert_version(const struct world *w, uint64_t version)
 static void assert_value(const struct world *w, enum usher_room_row_kind kind, const char *id,
                          const char *value)
 {
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     if (value == NULL) {
         assert_false(usher_replica_find(w->r, kind, id, &row));
@@ -370,7 +371,7 @@ static void a_snapshot_is_the_copy(void **state)
         { USHER_ROOM_ROW_MEMBER, "bob", "" },
     };
     struct world *w = *state;
-    struct usher_room_row row;
+    struct usher_room_result_row row;
     const void *at = NULL;
 
     know(w);
@@ -624,7 +625,7 @@ static void an_answer_to_an_older_question_is_ignored(void **state)
     old = w->asked;
     ask_for(w, PULL);
     known_rows(w, EPOCH, 10);
-    assert_int_equal(usher_replica_answer(w->r, old, &w->reply), IGNORE);
+    assert_int_equal(usher_replica_result(w->r, old, &w->reply), IGNORE);
     assert_false(about(w).known);
     assert_int_equal(answer(w), APPLY);
 }
@@ -1341,7 +1342,7 @@ static void a_digest_shows_what_nothing_else_did(void **state)
 static void fields_are_set_and_unset(void **state)
 {
     struct world *w = *state;
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     know(w);
     assert_int_equal(HEAR_SET(w, 11, "f=1 g=0 h=2"), APPLY);
@@ -1360,7 +1361,7 @@ static void fields_are_set_and_unset(void **state)
 static void a_member_comes_changes_and_goes(void **state)
 {
     struct world *w = *state;
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     know(w);
     assert_int_equal(HEAR(w, 11, USHER_ROOM_JOIN, .subject = "cid", .to = 1, .data = "name=Cid"),
@@ -1414,7 +1415,7 @@ static void roles_and_shares_go_with_their_member(void **state)
 static void a_share_changes_and_goes(void **state)
 {
     struct world *w = *state;
-    struct usher_room_row row;
+    struct usher_room_result_row row;
 
     know(w);
     assert_int_equal(

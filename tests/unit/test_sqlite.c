@@ -32,6 +32,7 @@
 #include "data/sqlite_format_6.h"
 #include "engine/memory.h"
 #include "engine/result.h"
+#include "lib/calls.h"
 #include "sqlite.h"
 
 #define LONG 60000 /* ms; a test that gets there has failed */
@@ -1735,15 +1736,15 @@ static void what_a_place_says_is_audited(void **state)
 {
     struct place *p = *state;
     struct usher_engine *e = engine_at(p);
-    struct usher_queue_seat seat;
+    struct ask_queue_seat seat;
     sqlite3 *db;
 
-    assert_int_equal(usher_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
+    assert_int_equal(ask_queue_login(e, "desk", "ann", 1, NULL, 0, NULL), USHER_OK);
     for (int i = 0; i < 4; i++) {
         char user[8];
 
         (void)snprintf(user, sizeof user, "u%d", i);
-        assert_int_equal(usher_queue_apply(e, "desk", user, NULL, &seat), USHER_OK);
+        assert_int_equal(ask_queue_apply(e, "desk", user, NULL, &seat), USHER_OK);
     }
     assert_int_equal(seat.place, USHER_QUEUE_PLACE_QUEUE);
     assert_int_equal(seat.index, 2);
@@ -1808,17 +1809,17 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
     sql(db, "DELETE FROM visit WHERE ended_ms < 1700000080000; CREATE INDEX mine ON visit(lane)");
     assert_int_equal(faults_found(e), 0);
     {
-        struct usher_queue_settings set = { .history = 0 };
+        struct usher_queue_result_settings set = { .history = 0 };
 
-        assert_int_equal(usher_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
+        assert_int_equal(ask_queue_set(e, "desk", USHER_GIVEN_QUEUE_HISTORY, &set), USHER_OK);
         visitors(e, got, sizeof got); /* the queue has its own still */
         assert_string_equal(got, U31 " " U41 " c a b u2 u3 u1 ");
-        assert_int_equal(usher_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
+        assert_int_equal(ask_queue_login(e, "desk", "bob", 1, NULL, 0, NULL), USHER_OK);
         for (int i = 0; i < 8; i++) {
-            struct usher_queue_seat seat;
+            struct ask_queue_seat seat;
 
-            assert_int_equal(usher_queue_apply(e, "desk", "new", NULL, &seat), USHER_OK);
-            assert_int_equal(usher_queue_leave(e, "desk", "new"), USHER_OK);
+            assert_int_equal(ask_queue_apply(e, "desk", "new", NULL, &seat), USHER_OK);
+            assert_int_equal(ask_queue_leave(e, "desk", "new"), USHER_OK);
         }
         visitors(e, got, sizeof got);
         assert_string_equal(got, "new new new new new new new new " U31 " " U41 " c a ");
@@ -1828,7 +1829,7 @@ static void rows_of_visits_may_be_deleted_but_not_changed(void **state)
     {
         struct usher_result r;
 
-        assert_int_equal(usher_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_UNAVAILABLE);
+        assert_int_equal(ask_queue_history(e, "desk", NULL, NULL, 0, &r), USHER_UNAVAILABLE);
         usher_result_done(&r);
         assert_non_null(strstr(usher_message(), "corrupt file: a visit"));
     }

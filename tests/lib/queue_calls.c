@@ -2,6 +2,8 @@
 /* The typed functions of queues: each makes one command, executes it, and unpacks the reply. */
 #include "config.h"
 
+#include "lib/calls.h"
+
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -67,18 +69,8 @@ static bool given_to(const void *ret, const char *verb, const char *name)
     return ret != NULL;
 }
 
-const char *usher_queue_room_name(char to[USHER_QUEUE_ROOM_MAX], uint64_t epoch, uint64_t login,
-                                  int64_t no)
-{
-    to[0] = '\0';
-    if (no != 0)
-        (void)snprintf(to, USHER_QUEUE_ROOM_MAX, "%016" PRIx64 ".%" PRIu64 ".%" PRId64, epoch,
-                       login, no);
-    return to;
-}
-
 static enum usher_status seat_of(struct usher_engine *e, const struct usher_operation *c,
-                                 struct usher_queue_seat *ret)
+                                 struct ask_queue_seat *ret)
 {
     struct usher_result reply;
     const struct usher_queue_result *q = &reply.of.queue;
@@ -111,8 +103,8 @@ static enum usher_status of_agent(struct usher_engine *e, enum usher_verb verb, 
     return execute_to(e, &c, ret);
 }
 
-enum usher_status usher_queue_set(struct usher_engine *e, const char *queue, uint32_t given,
-                                  struct usher_queue_settings *inout)
+enum usher_status ask_queue_set(struct usher_engine *e, const char *queue, uint32_t given,
+                                struct usher_queue_result_settings *inout)
 {
     struct usher_operation c;
     struct usher_queue_args *a = &c.arg.queue;
@@ -143,9 +135,9 @@ enum usher_status usher_queue_set(struct usher_engine *e, const char *queue, uin
     return status;
 }
 
-enum usher_status usher_queue_login(struct usher_engine *e, const char *queue, const char *agent,
-                                    int64_t capacity, const char *lanes, int64_t level,
-                                    uint64_t *ret_login)
+enum usher_status ask_queue_login(struct usher_engine *e, const char *queue, const char *agent,
+                                  int64_t capacity, const char *lanes, int64_t level,
+                                  uint64_t *ret_login)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -163,48 +155,47 @@ enum usher_status usher_queue_login(struct usher_engine *e, const char *queue, c
     return status;
 }
 
-enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue, const char *agent)
+enum usher_status ask_queue_logout(struct usher_engine *e, const char *queue, const char *agent)
 {
     return of_agent(e, USHER_QUEUE_LOGOUT, queue, agent, NULL);
 }
 
-enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue, const char *agent)
+enum usher_status ask_queue_pause(struct usher_engine *e, const char *queue, const char *agent)
 {
     return of_agent(e, USHER_QUEUE_PAUSE, queue, agent, NULL);
 }
 
-enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue, const char *agent)
+enum usher_status ask_queue_ready(struct usher_engine *e, const char *queue, const char *agent)
 {
     return of_agent(e, USHER_QUEUE_READY, queue, agent, NULL);
 }
 
-enum usher_status usher_queue_agent_alive(struct usher_engine *e, const char *queue,
-                                          const char *agent, struct usher_result *ret_reply)
+enum usher_status ask_queue_agent_alive(struct usher_engine *e, const char *queue,
+                                        const char *agent, struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_ALIVE, queue, agent, ret_reply);
 }
 
-enum usher_status usher_queue_room(struct usher_engine *e, const char *queue, const char *agent,
-                                   struct usher_result *ret_reply)
+enum usher_status ask_queue_room(struct usher_engine *e, const char *queue, const char *agent,
+                                 struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_ROOM, queue, agent, ret_reply);
 }
 
-enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue, const char *agent,
-                                   struct usher_result *ret_reply)
+enum usher_status ask_queue_pull(struct usher_engine *e, const char *queue, const char *agent,
+                                 struct usher_result *ret_reply)
 {
     return of_agent(e, USHER_QUEUE_PULL, queue, agent, ret_reply);
 }
 
-enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, const char *user,
-                                    const struct usher_queue_apply_options *opt,
-                                    struct usher_queue_seat *ret_seat)
+enum usher_status ask_queue_apply(struct usher_engine *e, const char *queue, const char *user,
+                                  const struct ask_queue_apply_options *opt,
+                                  struct ask_queue_seat *ret_seat)
 {
     struct usher_operation c;
 
     if (opt != NULL && opt->size != sizeof *opt) {
-        usher__message_set(
-            "queue apply: options.size is not set by USHER_QUEUE_APPLY_OPTIONS_INIT");
+        usher__message_set("queue apply: options.size is not set by ASK_QUEUE_APPLY_OPTIONS_INIT");
         return USHER_INVALID;
     }
     command_init(&c, USHER_QUEUE_APPLY, queue);
@@ -223,7 +214,7 @@ enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, c
 }
 
 static enum usher_status of_user(struct usher_engine *e, enum usher_verb verb, const char *queue,
-                                 const char *user, struct usher_queue_seat *ret_seat)
+                                 const char *user, struct ask_queue_seat *ret_seat)
 {
     struct usher_operation c;
 
@@ -232,19 +223,19 @@ static enum usher_status of_user(struct usher_engine *e, enum usher_verb verb, c
     return seat_of(e, &c, ret_seat);
 }
 
-enum usher_status usher_queue_where(struct usher_engine *e, const char *queue, const char *user,
-                                    struct usher_queue_seat *ret_seat)
+enum usher_status ask_queue_where(struct usher_engine *e, const char *queue, const char *user,
+                                  struct ask_queue_seat *ret_seat)
 {
     return of_user(e, USHER_QUEUE_WHERE, queue, user, ret_seat);
 }
 
-enum usher_status usher_queue_user_alive(struct usher_engine *e, const char *queue,
-                                         const char *user, struct usher_queue_seat *ret_seat)
+enum usher_status ask_queue_user_alive(struct usher_engine *e, const char *queue, const char *user,
+                                       struct ask_queue_seat *ret_seat)
 {
     return of_user(e, USHER_QUEUE_ALIVE, queue, user, ret_seat);
 }
 
-enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue, const char *user)
+enum usher_status ask_queue_leave(struct usher_engine *e, const char *queue, const char *user)
 {
     struct usher_operation c;
 
@@ -253,8 +244,8 @@ enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue, c
     return execute_to(e, &c, NULL);
 }
 
-enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue, const char *room,
-                                     const char *user, uint64_t token)
+enum usher_status ask_queue_finish(struct usher_engine *e, const char *queue, const char *room,
+                                   const char *user, uint64_t token)
 {
     struct usher_operation c;
 
@@ -279,20 +270,20 @@ static enum usher_status of_both(struct usher_engine *e, enum usher_verb verb, c
     return execute_to(e, &c, NULL);
 }
 
-enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue, const char *agent,
-                                     const char *user)
+enum usher_status ask_queue_accept(struct usher_engine *e, const char *queue, const char *agent,
+                                   const char *user)
 {
     return of_both(e, USHER_QUEUE_ACCEPT, queue, agent, user);
 }
 
-enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue, const char *agent,
-                                     const char *user)
+enum usher_status ask_queue_reject(struct usher_engine *e, const char *queue, const char *agent,
+                                   const char *user)
 {
     return of_both(e, USHER_QUEUE_REJECT, queue, agent, user);
 }
 
-enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
-                                    struct usher_result *ret_reply)
+enum usher_status ask_queue_match(struct usher_engine *e, const char *queue,
+                                  struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -300,8 +291,7 @@ enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
     return execute_to(e, &c, ret_reply);
 }
 
-enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
-                                    uint64_t *ret_expired)
+enum usher_status ask_queue_sweep(struct usher_engine *e, const char *queue, uint64_t *ret_expired)
 {
     struct usher_operation c;
     uint64_t total = 0;
@@ -337,9 +327,9 @@ static enum usher_status page(struct usher_engine *e, struct usher_operation *c,
     return execute(e, c, ret_reply);
 }
 
-enum usher_status usher_queue_list(struct usher_engine *e, const char *queue, const char *lane,
-                                   int state, const char *after, size_t max,
-                                   struct usher_result *ret_reply)
+enum usher_status ask_queue_list(struct usher_engine *e, const char *queue, const char *lane,
+                                 int state, const char *after, size_t max,
+                                 struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -352,8 +342,8 @@ enum usher_status usher_queue_list(struct usher_engine *e, const char *queue, co
     return page(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, const char *after,
-                                     size_t max, struct usher_result *ret_reply)
+enum usher_status ask_queue_agents(struct usher_engine *e, const char *queue, const char *after,
+                                   size_t max, struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -361,16 +351,16 @@ enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue, 
     return page(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
-                                      const struct usher_queue_visit_filter *filter,
-                                      const char *after, size_t max, struct usher_result *ret_reply)
+enum usher_status ask_queue_history(struct usher_engine *e, const char *queue,
+                                    const struct ask_queue_visit_filter *filter, const char *after,
+                                    size_t max, struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
     command_init(&c, USHER_QUEUE_HISTORY, queue);
     if (filter != NULL && filter->size != sizeof *filter) {
         usher__message_set(
-            "queue history: filter.size is not set: use USHER_QUEUE_VISIT_FILTER_INIT");
+            "queue history: filter.size is not set: use ASK_QUEUE_VISIT_FILTER_INIT");
         return USHER_INVALID;
     }
     if (filter != NULL) {
@@ -383,7 +373,7 @@ enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
     return page(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, uint64_t *ret_moved)
+enum usher_status ask_queue_drain(struct usher_engine *e, const char *queue, uint64_t *ret_moved)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -402,8 +392,8 @@ enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue, u
     return status;
 }
 
-enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, const char *lane,
-                                    struct usher_queue_statistics *ret_stats)
+enum usher_status ask_queue_stats(struct usher_engine *e, const char *queue, const char *lane,
+                                  struct usher_queue_result_statistics *ret_stats)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -419,9 +409,9 @@ enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue, c
     return status;
 }
 
-enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, const char *user,
-                                   const char *lane, int64_t priority, int64_t since_ms,
-                                   struct usher_queue_seat *ret_seat)
+enum usher_status ask_queue_move(struct usher_engine *e, const char *queue, const char *user,
+                                 const char *lane, int64_t priority, int64_t since_ms,
+                                 struct ask_queue_seat *ret_seat)
 {
     struct usher_operation c;
 
@@ -439,8 +429,8 @@ enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, co
     return seat_of(e, &c, ret_seat);
 }
 
-enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, const char *agent,
-                                   uint64_t *ret_freed)
+enum usher_status ask_queue_free(struct usher_engine *e, const char *queue, const char *agent,
+                                 uint64_t *ret_freed)
 {
     struct usher_operation c;
     struct usher_result reply;

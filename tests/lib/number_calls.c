@@ -2,6 +2,8 @@
 /* The typed functions: each makes one command, executes it, and unpacks the reply. */
 #include "config.h"
 
+#include "lib/calls.h"
+
 #include "engine/engine.h"
 
 #include <stdio.h>
@@ -71,23 +73,23 @@ static enum usher_status simple(struct usher_engine *e, enum usher_verb verb, co
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_number_add(struct usher_engine *e, const char *pool, const char *number,
-                                   const char *group)
+enum usher_status ask_number_add(struct usher_engine *e, const char *pool, const char *number,
+                                 const char *group)
 {
     return simple(e, USHER_NUMBER_ADD, pool, number, group);
 }
 
-enum usher_status usher_number_del(struct usher_engine *e, const char *pool, const char *number)
+enum usher_status ask_number_del(struct usher_engine *e, const char *pool, const char *number)
 {
     return simple(e, USHER_NUMBER_DEL, pool, number, NULL);
 }
 
-enum usher_status usher_number_reg(struct usher_engine *e, const char *pool, const char *number)
+enum usher_status ask_number_reg(struct usher_engine *e, const char *pool, const char *number)
 {
     return simple(e, USHER_NUMBER_REG, pool, number, NULL);
 }
 
-enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool, const char *number)
+enum usher_status ask_number_unreg(struct usher_engine *e, const char *pool, const char *number)
 {
     return simple(e, USHER_NUMBER_UNREG, pool, number, NULL);
 }
@@ -101,7 +103,7 @@ static void lease_of(struct usher_operation *c, int64_t lease_ms)
     c->arg.number.lease_ms = lease_ms > 0 ? lease_ms : 0;
 }
 
-static void hold_write(const struct usher_result *reply, struct usher_number_hold *ret)
+static void hold_write(const struct usher_result *reply, struct ask_number_hold *ret)
 {
     const struct usher_number_result *n = &reply->of.number;
 
@@ -112,16 +114,16 @@ static void hold_write(const struct usher_result *reply, struct usher_number_hol
     memcpy(ret->number, n->number, n->number_size + 1);
 }
 
-static const char *options_fault(const struct usher_number_call_options *opt)
+static const char *options_fault(const struct ask_number_call_options *opt)
 {
     return opt != NULL && opt->size != sizeof *opt
-               ? "options.size is not set by USHER_NUMBER_CALL_OPTIONS_INIT"
+               ? "options.size is not set by ASK_NUMBER_CALL_OPTIONS_INIT"
                : NULL;
 }
 
-enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
-                                    const struct usher_number_call_options *opt,
-                                    struct usher_number_hold *ret_hold)
+enum usher_status ask_number_call(struct usher_engine *e, const char *pool, const char *owner,
+                                  const struct ask_number_call_options *opt,
+                                  struct ask_number_hold *ret_hold)
 {
     struct usher_operation c;
     struct usher_number_args *a = &c.arg.number;
@@ -149,8 +151,8 @@ enum usher_status usher_number_call(struct usher_engine *e, const char *pool, co
     return status;
 }
 
-enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, const char *number,
-                                      uint64_t token, int64_t rest_ms)
+enum usher_status ask_number_hangup(struct usher_engine *e, const char *pool, const char *number,
+                                    uint64_t token, int64_t rest_ms)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -167,8 +169,8 @@ enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, 
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, const char *number,
-                                     uint64_t token, int64_t lease_ms, int64_t *ret_until_ms)
+enum usher_status ask_number_renew(struct usher_engine *e, const char *pool, const char *number,
+                                   uint64_t token, int64_t lease_ms, int64_t *ret_until_ms)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -184,9 +186,9 @@ enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, c
     return status;
 }
 
-enum usher_status usher_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
-                                        const struct usher_number_call_options *opt,
-                                        struct usher_number_hold *hold)
+enum usher_status ask_number_renew_as(struct usher_engine *e, const char *pool, const char *owner,
+                                      const struct ask_number_call_options *opt,
+                                      struct ask_number_hold *hold)
 {
     const char *fault = owner == NULL  ? "owner is NULL"
                         : hold == NULL ? "hold is NULL"
@@ -240,8 +242,8 @@ static enum usher_status in_steps(struct usher_engine *e, struct usher_operation
     return status;
 }
 
-enum usher_status usher_number_free(struct usher_engine *e, const char *pool, const char *owner,
-                                    const char *number, uint64_t *ret_freed)
+enum usher_status ask_number_free(struct usher_engine *e, const char *pool, const char *owner,
+                                  const char *number, uint64_t *ret_freed)
 {
     struct usher_operation c;
 
@@ -250,8 +252,7 @@ enum usher_status usher_number_free(struct usher_engine *e, const char *pool, co
     return in_steps(e, &c, ret_freed);
 }
 
-enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool,
-                                        uint64_t *ret_freed)
+enum usher_status ask_number_free_all(struct usher_engine *e, const char *pool, uint64_t *ret_freed)
 {
     struct usher_operation c;
 
@@ -261,8 +262,8 @@ enum usher_status usher_number_free_all(struct usher_engine *e, const char *pool
     return in_steps(e, &c, ret_freed);
 }
 
-enum usher_status usher_number_free_node(struct usher_engine *e, const char *pool, const char *node,
-                                         uint64_t *ret_freed)
+enum usher_status ask_number_free_node(struct usher_engine *e, const char *pool, const char *node,
+                                       uint64_t *ret_freed)
 {
     struct usher_operation c;
 
@@ -271,8 +272,8 @@ enum usher_status usher_number_free_node(struct usher_engine *e, const char *poo
     return in_steps(e, &c, ret_freed);
 }
 
-enum usher_status usher_number_renew_node(struct usher_engine *e, const char *pool,
-                                          const char *node, int64_t lease_ms, uint64_t *ret_renewed)
+enum usher_status ask_number_renew_node(struct usher_engine *e, const char *pool, const char *node,
+                                        int64_t lease_ms, uint64_t *ret_renewed)
 {
     struct usher_operation c;
 
@@ -282,13 +283,12 @@ enum usher_status usher_number_renew_node(struct usher_engine *e, const char *po
     return in_steps(e, &c, ret_renewed);
 }
 
-enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, const char *number)
+enum usher_status ask_number_lift(struct usher_engine *e, const char *pool, const char *number)
 {
     return simple(e, USHER_NUMBER_LIFT, pool, number, NULL);
 }
 
-enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
-                                     uint64_t *ret_expired)
+enum usher_status ask_number_sweep(struct usher_engine *e, const char *pool, uint64_t *ret_expired)
 {
     struct usher_operation c;
 
@@ -296,8 +296,8 @@ enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
     return in_steps(e, &c, ret_expired);
 }
 
-enum usher_status usher_number_show(struct usher_engine *e, const char *pool, const char *number,
-                                    struct usher_result *ret_reply)
+enum usher_status ask_number_show(struct usher_engine *e, const char *pool, const char *number,
+                                  struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -324,9 +324,9 @@ static enum usher_status list(struct usher_engine *e, struct usher_operation *c,
     return execute(e, c, ret_reply);
 }
 
-enum usher_status usher_number_list(struct usher_engine *e, const char *pool, int state,
-                                    const char *owner, const char *after, size_t max,
-                                    struct usher_result *ret_reply)
+enum usher_status ask_number_list(struct usher_engine *e, const char *pool, int state,
+                                  const char *owner, const char *after, size_t max,
+                                  struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -339,9 +339,9 @@ enum usher_status usher_number_list(struct usher_engine *e, const char *pool, in
     return list(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_number_list_node(struct usher_engine *e, const char *pool, const char *node,
-                                         const char *after, size_t max,
-                                         struct usher_result *ret_reply)
+enum usher_status ask_number_list_node(struct usher_engine *e, const char *pool, const char *node,
+                                       const char *after, size_t max,
+                                       struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -352,8 +352,8 @@ enum usher_status usher_number_list_node(struct usher_engine *e, const char *poo
     return list(e, &c, after, max, ret_reply);
 }
 
-enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
-                                     struct usher_number_statistics *ret_stats)
+enum usher_status ask_number_stats(struct usher_engine *e, const char *pool,
+                                   struct usher_number_result_statistics *ret_stats)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -370,8 +370,8 @@ enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
     return status;
 }
 
-enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uint32_t given,
-                                   struct usher_number_settings *inout)
+enum usher_status ask_number_set(struct usher_engine *e, const char *pool, uint32_t given,
+                                 struct usher_number_result_settings *inout)
 {
     struct usher_operation c;
     struct usher_number_args *a = &c.arg.number;
@@ -401,11 +401,11 @@ enum usher_status usher_number_set(struct usher_engine *e, const char *pool, uin
 
 #define BULK 64
 
-enum usher_status usher_number_bulk(struct usher_engine *e, enum usher_verb verb, const char *pool,
-                                    const char *const *numbers, size_t n, const char *group,
-                                    struct usher_number_bulk_counts *ret_counts)
+enum usher_status ask_number_bulk(struct usher_engine *e, enum usher_verb verb, const char *pool,
+                                  const char *const *numbers, size_t n, const char *group,
+                                  struct ask_number_bulk_counts *ret_counts)
 {
-    struct usher_number_bulk_counts counts = { 0, 0, 0 };
+    struct ask_number_bulk_counts counts = { 0, 0, 0 };
     enum usher_status status = usher__engine_check(e);
     struct usher_operation *commands;
     struct usher_result *replies;

@@ -2,6 +2,8 @@
 /* The typed functions of rooms: each makes one command, executes it, and unpacks the reply. */
 #include "config.h"
 
+#include "lib/calls.h"
+
 #include "engine/engine.h"
 
 #include <stdio.h>
@@ -93,8 +95,8 @@ static enum usher_status fetch(struct usher_engine *e, const struct usher_operat
     return ask(e, c, ret_reply);
 }
 
-enum usher_status usher_room_open(struct usher_engine *e, const char *room,
-                                  const struct usher_room_settings *settings)
+enum usher_status ask_room_open(struct usher_engine *e, const char *room,
+                                const struct usher_room_result_settings *settings)
 {
     static const uint32_t all = USHER_GIVEN_ROOM_CAPACITY | USHER_GIVEN_ROOM_LINGER |
                                 USHER_GIVEN_ROOM_TTL | USHER_GIVEN_ROOM_AWAY |
@@ -134,7 +136,7 @@ enum usher_status usher_room_open(struct usher_engine *e, const char *room,
     return status;
 }
 
-enum usher_status usher_room_close(struct usher_engine *e, const char *room)
+enum usher_status ask_room_close(struct usher_engine *e, const char *room)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -149,18 +151,18 @@ enum usher_status usher_room_close(struct usher_engine *e, const char *room)
     return status == USHER_SAME && some ? USHER_OK : status;
 }
 
-enum usher_status usher_room_lock(struct usher_engine *e, const char *room)
+enum usher_status ask_room_lock(struct usher_engine *e, const char *room)
 {
     return simple(e, USHER_ROOM_LOCK, room, NULL);
 }
 
-enum usher_status usher_room_unlock(struct usher_engine *e, const char *room)
+enum usher_status ask_room_unlock(struct usher_engine *e, const char *room)
 {
     return simple(e, USHER_ROOM_UNLOCK, room, NULL);
 }
 
-enum usher_status usher_room_set(struct usher_engine *e, const char *room, const char *field,
-                                 const struct usher_text *value, const struct usher_text *expected)
+enum usher_status ask_room_set(struct usher_engine *e, const char *room, const char *field,
+                               const struct usher_text *value, const struct usher_text *expected)
 {
     struct usher_operation c;
 
@@ -171,8 +173,8 @@ enum usher_status usher_room_set(struct usher_engine *e, const char *room, const
     return tell(e, &c);
 }
 
-enum usher_status usher_room_get(struct usher_engine *e, const char *room, const char *field,
-                                 struct usher_result *ret_reply)
+enum usher_status ask_room_get(struct usher_engine *e, const char *room, const char *field,
+                               struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -181,8 +183,8 @@ enum usher_status usher_room_get(struct usher_engine *e, const char *room, const
     return fetch(e, &c, ret_reply);
 }
 
-enum usher_status usher_room_join(struct usher_engine *e, const char *room, const char *member,
-                                  const struct usher_text *fields)
+enum usher_status ask_room_join(struct usher_engine *e, const char *room, const char *member,
+                                const struct usher_text *fields)
 {
     struct usher_operation c;
 
@@ -191,13 +193,13 @@ enum usher_status usher_room_join(struct usher_engine *e, const char *room, cons
     return tell(e, &c);
 }
 
-enum usher_status usher_room_leave(struct usher_engine *e, const char *room, const char *member)
+enum usher_status ask_room_leave(struct usher_engine *e, const char *room, const char *member)
 {
     return simple(e, USHER_ROOM_LEAVE, room, member);
 }
 
-enum usher_status usher_room_kick(struct usher_engine *e, const char *room, const char *member,
-                                  int64_t ban_ms)
+enum usher_status ask_room_kick(struct usher_engine *e, const char *room, const char *member,
+                                int64_t ban_ms)
 {
     struct usher_operation c;
 
@@ -209,8 +211,8 @@ enum usher_status usher_room_kick(struct usher_engine *e, const char *room, cons
     return tell(e, &c);
 }
 
-enum usher_status usher_room_alive(struct usher_engine *e, const char *room, const char *member,
-                                   uint64_t *ret_epoch, uint64_t *ret_version, uint64_t *ret_mark)
+enum usher_status ask_room_alive(struct usher_engine *e, const char *room, const char *member,
+                                 uint64_t *ret_epoch, uint64_t *ret_version, uint64_t *ret_mark)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -229,9 +231,9 @@ enum usher_status usher_room_alive(struct usher_engine *e, const char *room, con
     return status;
 }
 
-enum usher_status usher_room_member(struct usher_engine *e, const char *room, const char *member,
-                                    const char *field, const struct usher_text *value,
-                                    const struct usher_text *expected)
+enum usher_status ask_room_member(struct usher_engine *e, const char *room, const char *member,
+                                  const char *field, const struct usher_text *value,
+                                  const struct usher_text *expected)
 {
     struct usher_operation c;
 
@@ -242,8 +244,8 @@ enum usher_status usher_room_member(struct usher_engine *e, const char *room, co
     return tell(e, &c);
 }
 
-enum usher_status usher_room_all(struct usher_engine *e, const char *room, const char *field,
-                                 const struct usher_text *value)
+enum usher_status ask_room_all(struct usher_engine *e, const char *room, const char *field,
+                               const struct usher_text *value)
 {
     struct usher_operation c;
 
@@ -253,8 +255,8 @@ enum usher_status usher_room_all(struct usher_engine *e, const char *room, const
     return tell(e, &c);
 }
 
-enum usher_status usher_room_role(struct usher_engine *e, const char *room, const char *role,
-                                  const char *member, const char *expected)
+enum usher_status ask_room_role(struct usher_engine *e, const char *room, const char *role,
+                                const char *member, const char *expected)
 {
     struct usher_operation c;
 
@@ -264,8 +266,8 @@ enum usher_status usher_room_role(struct usher_engine *e, const char *room, cons
     return tell(e, &c);
 }
 
-enum usher_status usher_room_share(struct usher_engine *e, const char *room, const char *member,
-                                   const char *share, const struct usher_text *fields)
+enum usher_status ask_room_share(struct usher_engine *e, const char *room, const char *member,
+                                 const char *share, const struct usher_text *fields)
 {
     struct usher_operation c;
 
@@ -275,7 +277,7 @@ enum usher_status usher_room_share(struct usher_engine *e, const char *room, con
     return tell(e, &c);
 }
 
-enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, const char *share)
+enum usher_status ask_room_unshare(struct usher_engine *e, const char *room, const char *share)
 {
     struct usher_operation c;
 
@@ -292,8 +294,8 @@ static void set_max(struct usher_operation *c, size_t max)
     c->arg.room.max = max > INT64_MAX ? INT64_MAX : (int64_t)max;
 }
 
-enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, uint64_t after,
-                                      uint64_t since, size_t max, struct usher_result *ret_reply)
+enum usher_status ask_room_snapshot(struct usher_engine *e, const char *room, uint64_t after,
+                                    uint64_t since, size_t max, struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -310,8 +312,8 @@ enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room, 
     return fetch(e, &c, ret_reply);
 }
 
-enum usher_status usher_room_changes(struct usher_engine *e, const char *room, uint64_t since,
-                                     size_t max, struct usher_result *ret_reply)
+enum usher_status ask_room_changes(struct usher_engine *e, const char *room, uint64_t since,
+                                   size_t max, struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -322,8 +324,8 @@ enum usher_status usher_room_changes(struct usher_engine *e, const char *room, u
     return fetch(e, &c, ret_reply);
 }
 
-enum usher_status usher_room_sweep(struct usher_engine *e, const char *room, int64_t ttl_ms,
-                                   struct usher_result *ret_reply)
+enum usher_status ask_room_sweep(struct usher_engine *e, const char *room, int64_t ttl_ms,
+                                 struct usher_result *ret_reply)
 {
     struct usher_operation c;
 
@@ -333,46 +335,4 @@ enum usher_status usher_room_sweep(struct usher_engine *e, const char *room, int
         c.arg.room.ttl_ms = ttl_ms;
     }
     return fetch(e, &c, ret_reply);
-}
-
-enum usher_status usher_room_notice(const struct usher_room_row *row, const struct usher_text *room,
-                                    uint64_t epoch, struct usher_notice *ret_notice)
-{
-    struct usher_unpacker u;
-
-    usher__message_set("%s", "");
-    if (row == NULL || room == NULL || ret_notice == NULL || row->kind != USHER_ROOM_ROW_NOTICE) {
-        usher__message_set("room notice: the row is none of `changes`");
-        return USHER_INVALID;
-    }
-    u.at = (const unsigned char *)row->value.data;
-    u.end = u.at + row->value.size;
-    memset(ret_notice, 0, sizeof *ret_notice);
-    if (row->value.size == 0 || !usher__notice_unpack(&u, ret_notice) || u.at != u.end) {
-        usher__message_set("room notice: it is not understood");
-        return USHER_INVALID;
-    }
-    ret_notice->noun = USHER_ROOM;
-    ret_notice->scope = *room;
-    ret_notice->epoch = epoch;
-    return USHER_OK;
-}
-
-bool usher_room_presence(const struct usher_notice *notice, size_t *at,
-                         struct usher_notice *ret_notice)
-{
-    struct usher_unpacker u;
-
-    if (notice->verb != USHER_ROOM_PRESENCE || *at >= notice->data.size)
-        return false;
-    u.at = (const unsigned char *)notice->data.data + *at;
-    u.end = (const unsigned char *)notice->data.data + notice->data.size;
-    memset(ret_notice, 0, sizeof *ret_notice);
-    if (!usher__notice_unpack(&u, ret_notice))
-        return false;
-    *at = (size_t)(u.at - (const unsigned char *)notice->data.data);
-    ret_notice->noun = USHER_ROOM;
-    ret_notice->scope = notice->scope;
-    ret_notice->epoch = notice->epoch;
-    return true;
 }

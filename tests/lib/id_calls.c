@@ -2,6 +2,8 @@
 /* The typed functions of ids: each makes one command, executes it, and unpacks the reply. */
 #include "config.h"
 
+#include "lib/calls.h"
+
 #include "engine/engine.h"
 
 #include <inttypes.h>
@@ -13,13 +15,6 @@ static struct usher_text text(const char *string)
     struct usher_text t = { string, string != NULL ? strlen(string) : 0 };
 
     return t;
-}
-
-static const char *const why_words[] = { "none", "back", "class" };
-
-const char *usher_id_why_word(enum usher_id_why why)
-{
-    return (unsigned)why < sizeof why_words / sizeof *why_words ? why_words[why] : "?";
 }
 
 static void command_init(struct usher_operation *c, enum usher_verb verb, const char *name)
@@ -50,7 +45,7 @@ static enum usher_status wrong(const char *message)
     return USHER_INVALID;
 }
 
-static void settings_to(struct usher_operation *c, const struct usher_id_settings *s)
+static void settings_to(struct usher_operation *c, const struct usher_id_result_settings *s)
 {
     struct usher_id_args *a = &c->arg.id;
 
@@ -64,8 +59,8 @@ static void settings_to(struct usher_operation *c, const struct usher_id_setting
     a->requests = s->requests;
 }
 
-enum usher_status usher_id_create(struct usher_engine *e, const char *name, uint32_t given,
-                                  const struct usher_id_settings *settings)
+enum usher_status ask_id_create(struct usher_engine *e, const char *name, uint32_t given,
+                                const struct usher_id_result_settings *settings)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -79,8 +74,8 @@ enum usher_status usher_id_create(struct usher_engine *e, const char *name, uint
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_t n,
-                                const char *request, struct usher_id_range *ret_range)
+enum usher_status ask_id_next(struct usher_engine *e, const char *name, int64_t n,
+                              const char *request, struct usher_id_range *ret_range)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -105,8 +100,8 @@ enum usher_status usher_id_next(struct usher_engine *e, const char *name, int64_
     return status;
 }
 
-enum usher_status usher_id_return(struct usher_engine *e, const char *name,
-                                  const struct usher_id_range *range)
+enum usher_status ask_id_return(struct usher_engine *e, const char *name,
+                                const struct usher_id_range *range)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -124,8 +119,8 @@ enum usher_status usher_id_return(struct usher_engine *e, const char *name,
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_id_show(struct usher_engine *e, const char *name,
-                                struct usher_id_row *ret_row)
+enum usher_status ask_id_show(struct usher_engine *e, const char *name,
+                              struct usher_id_result_row *ret_row)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -143,8 +138,8 @@ enum usher_status usher_id_show(struct usher_engine *e, const char *name,
     return status;
 }
 
-enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_t given,
-                               struct usher_id_settings *inout, int64_t next)
+enum usher_status ask_id_set(struct usher_engine *e, const char *name, uint32_t given,
+                             struct usher_id_result_settings *inout, int64_t next)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -168,7 +163,7 @@ enum usher_status usher_id_set(struct usher_engine *e, const char *name, uint32_
     return status;
 }
 
-enum usher_status usher_id_delete(struct usher_engine *e, const char *name)
+enum usher_status ask_id_delete(struct usher_engine *e, const char *name)
 {
     struct usher_operation c;
     struct usher_result reply;
@@ -177,8 +172,8 @@ enum usher_status usher_id_delete(struct usher_engine *e, const char *name)
     return execute(e, &c, &reply);
 }
 
-enum usher_status usher_id_install(struct usher_engine *e, const char *name, int64_t first,
-                                   int64_t n, int64_t max)
+enum usher_status ask_id_install(struct usher_engine *e, const char *name, int64_t first, int64_t n,
+                                 int64_t max)
 {
     struct usher_operation c;
     struct usher_result reply;

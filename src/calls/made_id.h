@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT */
+/* Made by make.py from id.txt: do not edit. */
+/* clang-format off */
+
+static const struct usher__member id_options[] = {
+    MEMBER(struct usher_id_options, next, NEXT, NUMBER),
+    MEMBER(struct usher_id_options, epoch, EPOCH, TOKEN),
+    MEMBER(struct usher_id_options, token, TOKEN, TOKEN),
+    MEMBER(struct usher_id_options, highest, HIGHEST, NUMBER),
+};
+
+static const struct usher__member id_settings[] = {
+    MEMBER(struct usher_id_settings, start, START, NUMBER),
+    MEMBER(struct usher_id_settings, step, STEP, NUMBER),
+    MEMBER(struct usher_id_settings, by, BY, NUMBER),
+    MEMBER(struct usher_id_settings, limit, LIMIT, NUMBER),
+    MEMBER(struct usher_id_settings, step_max, STEP_MAX, NUMBER),
+    MEMBER(struct usher_id_settings, life_ms, LIFE, NUMBER),
+    MEMBER(struct usher_id_settings, managed, MANAGED, NUMBER),
+    MEMBER(struct usher_id_settings, requests, REQUESTS, NUMBER),
+};
+
+static const struct usher__member id_answer[] = {
+    MEMBER(struct usher_id_answer, first, FIRST, NUMBER),
+    MEMBER(struct usher_id_answer, n, N, NUMBER),
+    MEMBER(struct usher_id_answer, next, NEXT, NUMBER),
+    MEMBER(struct usher_id_answer, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_answer, step, STEP, NUMBER),
+    MEMBER(struct usher_id_answer, step_first, STEP_FIRST, NUMBER),
+    MEMBER(struct usher_id_answer, by, BY, NUMBER),
+    MEMBER(struct usher_id_answer, token, TOKEN, TOKEN),
+    MEMBER(struct usher_id_answer, why, WHY, NUMBER),
+};
+
+static const struct usher__member id_row[] = {
+    MEMBER(struct usher_id_row, next, NEXT, NUMBER),
+    MEMBER(struct usher_id_row, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_row, step, STEP, NUMBER),
+    MEMBER(struct usher_id_row, start, START, NUMBER),
+    MEMBER(struct usher_id_row, by, BY, NUMBER),
+    MEMBER(struct usher_id_row, limit, LIMIT, NUMBER),
+    MEMBER(struct usher_id_row, issued, ISSUED, NUMBER),
+    MEMBER(struct usher_id_row, segments, SEGMENTS, NUMBER),
+    MEMBER(struct usher_id_row, began_ms, BEGAN, NUMBER),
+    MEMBER(struct usher_id_row, lasted_ms, LASTED, NUMBER),
+    MEMBER(struct usher_id_row, managed, MANAGED, NUMBER),
+};
+
+static const struct usher__calls id_calls = {
+    USHER_ID,
+    SHAPE(id, options),
+    SHAPE(id, settings),
+    SHAPE(id, answer),
+    SHAPE(id, row),
+    { NULL, 0, 0 },
+};
+
+enum usher_status usher_id_create(struct usher_engine *e, const char *dispenser,
+                                  const struct usher_id_settings *settings,
+                                  const struct usher_id_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &id_calls, USHER_ID_CREATE, dispenser, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_id_next(struct usher_engine *e, const char *dispenser, int64_t n,
+                                const struct usher_id_options *opt, struct usher_id_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_N, 0, n, NULL } };
+
+    return usher__call(e, &id_calls, USHER_ID_NEXT, dispenser, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_id_show(struct usher_engine *e, const char *dispenser,
+                                const struct usher_id_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &id_calls, USHER_ID_SHOW, dispenser, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_id_set(struct usher_engine *e, const char *dispenser,
+                               const struct usher_id_settings *settings,
+                               const struct usher_id_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &id_calls, USHER_ID_SET, dispenser, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_id_delete(struct usher_engine *e, const char *dispenser,
+                                  const struct usher_id_options *opt, struct usher_id_answer *ret)
+{
+    return usher__call(e, &id_calls, USHER_ID_DELETE, dispenser, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_id_return(struct usher_engine *e, const char *dispenser, int64_t first,
+                                  int64_t n, const struct usher_id_options *opt,
+                                  struct usher_id_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIRST, 0, first, NULL }, { USHER_FIELD_N, 0, n, NULL } };
+
+    return usher__call(e, &id_calls, USHER_ID_RETURN, dispenser, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_id_install(struct usher_engine *e, const char *dispenser, int64_t first,
+                                   int64_t n, const struct usher_id_options *opt,
+                                   struct usher_id_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIRST, 0, first, NULL }, { USHER_FIELD_N, 0, n, NULL } };
+
+    return usher__call(e, &id_calls, USHER_ID_INSTALL, dispenser, given, 2, NULL, opt, ret, NULL);
+}
+
+bool usher_id_answer_of(const struct usher_reply *reply, struct usher_id_answer *ret)
+{
+    return usher__call_answer(&id_calls, &id_calls.answer, reply, ret);
+}
+
+bool usher_id_settings_of(const struct usher_reply *reply, struct usher_id_settings *ret)
+{
+    return usher__call_values(&id_calls, &id_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_id_row_of(const struct usher_reply *reply, size_t i, struct usher_id_row *ret)
+{
+    return i != USHER_ANSWER && usher__call_values(&id_calls, &id_calls.row, reply, i, ret);
+}

@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT */
+/* Made by make.py from number.txt: do not edit. */
+/* clang-format off */
+
+static const struct usher__member number_options[] = {
+    MEMBER(struct usher_number_options, number, NUMBER, STRING),
+    MEMBER(struct usher_number_options, owner, OWNER, STRING),
+    MEMBER(struct usher_number_options, node, NODE, STRING),
+    MEMBER(struct usher_number_options, group, GROUP, STRING),
+    MEMBER(struct usher_number_options, groups, GROUPS, STRING),
+    MEMBER(struct usher_number_options, sticky, STICKY, STRING),
+    MEMBER(struct usher_number_options, lease_ms, LEASE, NUMBER),
+    MEMBER(struct usher_number_options, rest_ms, REST, NUMBER),
+    MEMBER(struct usher_number_options, state, STATE, NUMBER),
+    MEMBER(struct usher_number_options, all, ALL, NUMBER),
+    MEMBER(struct usher_number_options, after, AFTER, STRING),
+    MEMBER(struct usher_number_options, max, MAX, NUMBER),
+};
+
+static const struct usher__member number_settings[] = {
+    MEMBER(struct usher_number_settings, order, ORDER, NUMBER),
+    MEMBER(struct usher_number_settings, lease_ms, LEASE, NUMBER),
+    MEMBER(struct usher_number_settings, rest_ms, REST, NUMBER),
+    MEMBER(struct usher_number_settings, daily, DAILY, NUMBER),
+    MEMBER(struct usher_number_settings, zone_min, ZONE, NUMBER),
+    MEMBER(struct usher_number_settings, strict, STRICT, NUMBER),
+    MEMBER(struct usher_number_settings, sticky_ms, STICKY_MS, NUMBER),
+    MEMBER(struct usher_number_settings, sticky_max, STICKY_MAX, NUMBER),
+    MEMBER(struct usher_number_settings, requests, REQUESTS, NUMBER),
+};
+
+static const struct usher__member number_answer[] = {
+    MEMBER(struct usher_number_answer, state, STATE, NUMBER),
+    MEMBER(struct usher_number_answer, why, WHY, NUMBER),
+    MEMBER(struct usher_number_answer, token, TOKEN, TOKEN),
+    MEMBER(struct usher_number_answer, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_number_answer, next_free_ms, NEXT_FREE, NUMBER),
+    MEMBER(struct usher_number_answer, count, COUNT, NUMBER),
+    MEMBER(struct usher_number_answer, number, NUMBER, CHARS),
+    MEMBER(struct usher_number_answer, after, AFTER, CHARS),
+};
+
+static const struct usher__member number_row[] = {
+    MEMBER(struct usher_number_row, number, NUMBER, STRING),
+    MEMBER(struct usher_number_row, group, GROUP, STRING),
+    MEMBER(struct usher_number_row, owner, OWNER, STRING),
+    MEMBER(struct usher_number_row, node, NODE, STRING),
+    MEMBER(struct usher_number_row, state, STATE, NUMBER),
+    MEMBER(struct usher_number_row, resting, RESTING, NUMBER),
+    MEMBER(struct usher_number_row, token, TOKEN, TOKEN),
+    MEMBER(struct usher_number_row, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_number_row, calls_today, CALLS_TODAY, NUMBER),
+    MEMBER(struct usher_number_row, used_ms, USED, NUMBER),
+    MEMBER(struct usher_number_row, capped, CAPPED, NUMBER),
+    MEMBER(struct usher_number_row, age_ms, AGE, NUMBER),
+};
+
+static const struct usher__member number_statistics[] = {
+    MEMBER(struct usher_number_statistics, total, TOTAL, NUMBER),
+    MEMBER(struct usher_number_statistics, idle_up, IDLE_UP, NUMBER),
+    MEMBER(struct usher_number_statistics, idle_down, IDLE_DOWN, NUMBER),
+    MEMBER(struct usher_number_statistics, busy_up, BUSY_UP, NUMBER),
+    MEMBER(struct usher_number_statistics, busy_down, BUSY_DOWN, NUMBER),
+    MEMBER(struct usher_number_statistics, resting_numbers, RESTING_NUMBERS, NUMBER),
+    MEMBER(struct usher_number_statistics, calls_today, CALLS_TODAY, NUMBER),
+    MEMBER(struct usher_number_statistics, refused_today, REFUSED_TODAY, NUMBER),
+    MEMBER(struct usher_number_statistics, longest_hold_ms, LONGEST_HOLD, NUMBER),
+    MEMBER(struct usher_number_statistics, capped_numbers, CAPPED_NUMBERS, NUMBER),
+};
+
+static const struct usher__calls number_calls = {
+    USHER_NUMBER,
+    SHAPE(number, options),
+    SHAPE(number, settings),
+    SHAPE(number, answer),
+    SHAPE(number, row),
+    SHAPE(number, statistics),
+};
+
+enum usher_status usher_number_add(struct usher_engine *e, const char *pool, const char *number,
+                                   const struct usher_number_options *opt,
+                                   struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_ADD, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_del(struct usher_engine *e, const char *pool, const char *number,
+                                   const struct usher_number_options *opt,
+                                   struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_DEL, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_reg(struct usher_engine *e, const char *pool, const char *number,
+                                   const struct usher_number_options *opt,
+                                   struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_REG, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_unreg(struct usher_engine *e, const char *pool, const char *number,
+                                     const struct usher_number_options *opt,
+                                     struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_UNREG, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_call(struct usher_engine *e, const char *pool, const char *owner,
+                                    const struct usher_number_options *opt,
+                                    struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_OWNER, USHER_TO_NUL, 0, owner } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_CALL, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_hangup(struct usher_engine *e, const char *pool, const char *number,
+                                      uint64_t token, const struct usher_number_options *opt,
+                                      struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_HANGUP, pool, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_renew(struct usher_engine *e, const char *pool, const char *number,
+                                     uint64_t token, const struct usher_number_options *opt,
+                                     struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_RENEW, pool, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_free(struct usher_engine *e, const char *pool,
+                                    const struct usher_number_options *opt,
+                                    struct usher_number_answer *ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_FREE, pool, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_lift(struct usher_engine *e, const char *pool, const char *number,
+                                    const struct usher_number_options *opt,
+                                    struct usher_number_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_LIFT, pool, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_number_show(struct usher_engine *e, const char *pool, const char *number,
+                                    const struct usher_number_options *opt,
+                                    struct usher_reply **ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_NUMBER, USHER_TO_NUL, 0, number } };
+
+    return usher__call(e, &number_calls, USHER_NUMBER_SHOW, pool, given, 1, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_number_list(struct usher_engine *e, const char *pool,
+                                    const struct usher_number_options *opt,
+                                    struct usher_reply **ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_LIST, pool, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_number_stats(struct usher_engine *e, const char *pool,
+                                     const struct usher_number_options *opt,
+                                     struct usher_reply **ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_STATS, pool, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_number_set(struct usher_engine *e, const char *pool,
+                                   const struct usher_number_settings *settings,
+                                   const struct usher_number_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_SET, pool, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_number_sweep(struct usher_engine *e, const char *pool,
+                                     const struct usher_number_options *opt,
+                                     struct usher_number_answer *ret)
+{
+    return usher__call(e, &number_calls, USHER_NUMBER_SWEEP, pool, NULL, 0, NULL, opt, ret, NULL);
+}
+
+bool usher_number_answer_of(const struct usher_reply *reply, struct usher_number_answer *ret)
+{
+    return usher__call_answer(&number_calls, &number_calls.answer, reply, ret);
+}
+
+bool usher_number_settings_of(const struct usher_reply *reply, struct usher_number_settings *ret)
+{
+    return usher__call_values(&number_calls, &number_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_number_statistics_of(const struct usher_reply *reply, struct usher_number_statistics *ret)
+{
+    return usher__call_values(&number_calls, &number_calls.statistics, reply, USHER_ANSWER, ret);
+}
+
+bool usher_number_row_of(const struct usher_reply *reply, size_t i, struct usher_number_row *ret)
+{
+    return i != USHER_ANSWER && usher__call_values(&number_calls, &number_calls.row, reply, i, ret);
+}

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: MIT */
+/* Made by make.py from queue.txt: do not edit. */
+/* clang-format off */
+
+static const struct usher__member queue_options[] = {
+    MEMBER(struct usher_queue_options, agent, AGENT, STRING),
+    MEMBER(struct usher_queue_options, user, USER, STRING),
+    MEMBER(struct usher_queue_options, lane, LANE, STRING),
+    MEMBER(struct usher_queue_options, lanes, LANES, STRING),
+    MEMBER(struct usher_queue_options, capacity, CAPACITY, NUMBER),
+    MEMBER(struct usher_queue_options, level, LEVEL, NUMBER),
+    MEMBER(struct usher_queue_options, priority, PRIORITY, NUMBER),
+    MEMBER(struct usher_queue_options, since_ms, SINCE, NUMBER),
+    MEMBER(struct usher_queue_options, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_queue_options, token, TOKEN, TOKEN),
+    MEMBER(struct usher_queue_options, state, STATE, NUMBER),
+    MEMBER(struct usher_queue_options, after, AFTER, STRING),
+    MEMBER(struct usher_queue_options, max, MAX, NUMBER),
+};
+
+static const struct usher__member queue_settings[] = {
+    MEMBER(struct usher_queue_settings, ttl_ms, TTL, NUMBER),
+    MEMBER(struct usher_queue_settings, trigger, TRIGGER, NUMBER),
+    MEMBER(struct usher_queue_settings, strategy, STRATEGY, NUMBER),
+    MEMBER(struct usher_queue_settings, offer_ms, OFFER, NUMBER),
+    MEMBER(struct usher_queue_settings, wrapup_ms, WRAPUP, NUMBER),
+    MEMBER(struct usher_queue_settings, limit, LIMIT, NUMBER),
+    MEMBER(struct usher_queue_settings, maxwait_ms, MAXWAIT, NUMBER),
+    MEMBER(struct usher_queue_settings, grace_ms, GRACE, NUMBER),
+    MEMBER(struct usher_queue_settings, requeue, REQUEUE, NUMBER),
+    MEMBER(struct usher_queue_settings, history, HISTORY, NUMBER),
+    MEMBER(struct usher_queue_settings, zone_min, ZONE, NUMBER),
+    MEMBER(struct usher_queue_settings, service_ms, SERVICE, NUMBER),
+    MEMBER(struct usher_queue_settings, requests, REQUESTS, NUMBER),
+    MEMBER(struct usher_queue_settings, archive, ARCHIVE, NUMBER),
+};
+
+static const struct usher__member queue_answer[] = {
+    MEMBER(struct usher_queue_answer, agent_state, AGENT_STATE, NUMBER),
+    MEMBER(struct usher_queue_answer, place, PLACE, NUMBER),
+    MEMBER(struct usher_queue_answer, why, WHY, NUMBER),
+    MEMBER(struct usher_queue_answer, index, INDEX, NUMBER),
+    MEMBER(struct usher_queue_answer, wait_ms, WAIT_MS, NUMBER),
+    MEMBER(struct usher_queue_answer, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_queue_answer, token, TOKEN, TOKEN),
+    MEMBER(struct usher_queue_answer, login, LOGIN, NUMBER),
+    MEMBER(struct usher_queue_answer, rooms, ROOMS, NUMBER),
+    MEMBER(struct usher_queue_answer, count, COUNT, NUMBER),
+    MEMBER(struct usher_queue_answer, room, ROOM, CHARS),
+    MEMBER(struct usher_queue_answer, user, USER, CHARS),
+    MEMBER(struct usher_queue_answer, agent, AGENT, CHARS),
+    MEMBER(struct usher_queue_answer, after, AFTER, CHARS),
+};
+
+static const struct usher__member queue_row[] = {
+    MEMBER(struct usher_queue_row, user, USER, STRING),
+    MEMBER(struct usher_queue_row, agent, AGENT, STRING),
+    MEMBER(struct usher_queue_row, lane, LANE, STRING),
+    MEMBER(struct usher_queue_row, lanes, LANES, STRING),
+    MEMBER(struct usher_queue_row, room, ROOM, STRING),
+    MEMBER(struct usher_queue_row, user_state, USER_STATE, NUMBER),
+    MEMBER(struct usher_queue_row, agent_state, AGENT_STATE, NUMBER),
+    MEMBER(struct usher_queue_row, outcome, OUTCOME, NUMBER),
+    MEMBER(struct usher_queue_row, priority, PRIORITY, NUMBER),
+    MEMBER(struct usher_queue_row, since_ms, SINCE, NUMBER),
+    MEMBER(struct usher_queue_row, applied_ms, APPLIED, NUMBER),
+    MEMBER(struct usher_queue_row, matched_ms, MATCHED, NUMBER),
+    MEMBER(struct usher_queue_row, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_queue_row, finished_ms, FINISHED, NUMBER),
+    MEMBER(struct usher_queue_row, waited_ms, WAITED, NUMBER),
+    MEMBER(struct usher_queue_row, talked_ms, TALKED, NUMBER),
+    MEMBER(struct usher_queue_row, token, TOKEN, TOKEN),
+    MEMBER(struct usher_queue_row, version, VERSION, NUMBER),
+    MEMBER(struct usher_queue_row, login, LOGIN, NUMBER),
+    MEMBER(struct usher_queue_row, capacity, CAPACITY, NUMBER),
+    MEMBER(struct usher_queue_row, used_rooms, USED_ROOMS, NUMBER),
+    MEMBER(struct usher_queue_row, served, SERVED, NUMBER),
+    MEMBER(struct usher_queue_row, level, LEVEL, NUMBER),
+    MEMBER(struct usher_queue_row, logged_in_ms, LOGGED_IN, NUMBER),
+    MEMBER(struct usher_queue_row, state_since_ms, STATE_SINCE, NUMBER),
+};
+
+static const struct usher__member queue_statistics[] = {
+    MEMBER(struct usher_queue_statistics, waiting, WAITING, NUMBER),
+    MEMBER(struct usher_queue_statistics, users_away, USERS_AWAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, offered, OFFERED, NUMBER),
+    MEMBER(struct usher_queue_statistics, seated, SEATED, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents, AGENTS, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents_idle, AGENTS_IDLE, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents_offered, AGENTS_OFFERED, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents_busy, AGENTS_BUSY, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents_wrapup, AGENTS_WRAPUP, NUMBER),
+    MEMBER(struct usher_queue_statistics, agents_paused, AGENTS_PAUSED, NUMBER),
+    MEMBER(struct usher_queue_statistics, longest_wait_ms, LONGEST_WAIT, NUMBER),
+    MEMBER(struct usher_queue_statistics, seated_today, SEATED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, abandoned_today, ABANDONED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, timeout_today, TIMEOUT_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, finished_today, FINISHED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, service_level, SERVICE_LEVEL, NUMBER),
+    MEMBER(struct usher_queue_statistics, mean_wait_ms, MEAN_WAIT, NUMBER),
+    MEMBER(struct usher_queue_statistics, mean_talk_ms, MEAN_TALK, NUMBER),
+    MEMBER(struct usher_queue_statistics, dropped_today, DROPPED_TODAY, NUMBER),
+    MEMBER(struct usher_queue_statistics, visits, VISITS, NUMBER),
+};
+
+static const struct usher__calls queue_calls = {
+    USHER_QUEUE,
+    SHAPE(queue, options),
+    SHAPE(queue, settings),
+    SHAPE(queue, answer),
+    SHAPE(queue, row),
+    SHAPE(queue, statistics),
+};
+
+enum usher_status usher_queue_set(struct usher_engine *e, const char *queue,
+                                  const struct usher_queue_settings *settings,
+                                  const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_SET, queue, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_login(struct usher_engine *e, const char *queue, const char *agent,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_LOGIN, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_logout(struct usher_engine *e, const char *queue, const char *agent,
+                                     const struct usher_queue_options *opt,
+                                     struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_LOGOUT, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_pause(struct usher_engine *e, const char *queue, const char *agent,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_PAUSE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_ready(struct usher_engine *e, const char *queue, const char *agent,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_READY, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_alive(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_ALIVE, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_room(struct usher_engine *e, const char *queue, const char *agent,
+                                   const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_ROOM, queue, given, 1, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_apply(struct usher_engine *e, const char *queue, const char *user,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_APPLY, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_where(struct usher_engine *e, const char *queue, const char *user,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_WHERE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_leave(struct usher_engine *e, const char *queue, const char *user,
+                                    const struct usher_queue_options *opt,
+                                    struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_LEAVE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_finish(struct usher_engine *e, const char *queue, const char *room,
+                                     uint64_t token, const struct usher_queue_options *opt,
+                                     struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_ROOM, USHER_TO_NUL, 0, room }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_FINISH, queue, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_accept(struct usher_engine *e, const char *queue, const char *agent,
+                                     const char *user, const struct usher_queue_options *opt,
+                                     struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent }, { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_ACCEPT, queue, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_reject(struct usher_engine *e, const char *queue, const char *agent,
+                                     const char *user, const struct usher_queue_options *opt,
+                                     struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent }, { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_REJECT, queue, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_pull(struct usher_engine *e, const char *queue, const char *agent,
+                                   const struct usher_queue_options *opt,
+                                   struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_PULL, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_match(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_MATCH, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_sweep(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_SWEEP, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_list(struct usher_engine *e, const char *queue,
+                                   const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_LIST, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_agents(struct usher_engine *e, const char *queue,
+                                     const struct usher_queue_options *opt,
+                                     struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_AGENTS, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_history(struct usher_engine *e, const char *queue,
+                                      const struct usher_queue_options *opt,
+                                      struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_HISTORY, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_drain(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_DRAIN, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_stats(struct usher_engine *e, const char *queue,
+                                    const struct usher_queue_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &queue_calls, USHER_QUEUE_STATS, queue, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_queue_move(struct usher_engine *e, const char *queue, const char *user,
+                                   const struct usher_queue_options *opt,
+                                   struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_USER, USHER_TO_NUL, 0, user } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_MOVE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_queue_free(struct usher_engine *e, const char *queue, const char *agent,
+                                   const struct usher_queue_options *opt,
+                                   struct usher_queue_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_AGENT, USHER_TO_NUL, 0, agent } };
+
+    return usher__call(e, &queue_calls, USHER_QUEUE_FREE, queue, given, 1, NULL, opt, ret, NULL);
+}
+
+bool usher_queue_answer_of(const struct usher_reply *reply, struct usher_queue_answer *ret)
+{
+    return usher__call_answer(&queue_calls, &queue_calls.answer, reply, ret);
+}
+
+bool usher_queue_settings_of(const struct usher_reply *reply, struct usher_queue_settings *ret)
+{
+    return usher__call_values(&queue_calls, &queue_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_queue_statistics_of(const struct usher_reply *reply, struct usher_queue_statistics *ret)
+{
+    return usher__call_values(&queue_calls, &queue_calls.statistics, reply, USHER_ANSWER, ret);
+}
+
+bool usher_queue_row_of(const struct usher_reply *reply, size_t i, struct usher_queue_row *ret)
+{
+    return i != USHER_ANSWER && usher__call_values(&queue_calls, &queue_calls.row, reply, i, ret);
+}

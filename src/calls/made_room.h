@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT */
+/* Made by make.py from room.txt: do not edit. */
+/* clang-format off */
+
+static const struct usher__member room_options[] = {
+    MEMBER(struct usher_room_options, fields, FIELDS, BYTES),
+    MEMBER(struct usher_room_options, expected, IF, BYTES),
+    MEMBER(struct usher_room_options, if_version, IF_VERSION, NUMBER),
+    MEMBER(struct usher_room_options, ban_ms, BAN, NUMBER),
+    MEMBER(struct usher_room_options, since_version, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_room_options, after_version, AFTER_VERSION, NUMBER),
+    MEMBER(struct usher_room_options, ttl_ms, TTL, NUMBER),
+    MEMBER(struct usher_room_options, max, MAX, NUMBER),
+};
+
+static const struct usher__member room_settings[] = {
+    MEMBER(struct usher_room_settings, capacity, CAPACITY, NUMBER),
+    MEMBER(struct usher_room_settings, linger_ms, LINGER, NUMBER),
+    MEMBER(struct usher_room_settings, ttl_ms, TTL, NUMBER),
+    MEMBER(struct usher_room_settings, away_ms, AWAY, NUMBER),
+    MEMBER(struct usher_room_settings, grace_ms, GRACE, NUMBER),
+    MEMBER(struct usher_room_settings, log, LOG, NUMBER),
+    MEMBER(struct usher_room_settings, requests, REQUESTS, NUMBER),
+    MEMBER(struct usher_room_settings, presence_ms, PRESENCE, NUMBER),
+    MEMBER(struct usher_room_settings, push, PUSH, NUMBER),
+};
+
+static const struct usher__member room_answer[] = {
+    MEMBER(struct usher_room_answer, state, STATE, NUMBER),
+    MEMBER(struct usher_room_answer, member_state, MEMBER_STATE, NUMBER),
+    MEMBER(struct usher_room_answer, members, MEMBERS, NUMBER),
+    MEMBER(struct usher_room_answer, count, COUNT, NUMBER),
+    MEMBER(struct usher_room_answer, since_version, SINCE_VERSION, NUMBER),
+    MEMBER(struct usher_room_answer, mark, MARK, TOKEN),
+    MEMBER(struct usher_room_answer, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_room_answer, created_ms, CREATED, NUMBER),
+    MEMBER(struct usher_room_answer, name, NAME, CHARS),
+    MEMBER(struct usher_room_answer, owner, OWNER, CHARS),
+};
+
+static const struct usher__member room_row[] = {
+    MEMBER(struct usher_room_row, kind, KIND, NUMBER),
+    MEMBER(struct usher_room_row, member_state, MEMBER_STATE, NUMBER),
+    MEMBER(struct usher_room_row, name, NAME, STRING),
+    MEMBER(struct usher_room_row, owner, OWNER, STRING),
+    MEMBER(struct usher_room_row, value, VALUE, BYTES),
+    MEMBER(struct usher_room_row, version, VERSION, NUMBER),
+    MEMBER(struct usher_room_row, since_ms, SINCE, NUMBER),
+    MEMBER(struct usher_room_row, seen_ms, SEEN, NUMBER),
+    MEMBER(struct usher_room_row, verb, VERB, NUMBER),
+    MEMBER(struct usher_room_row, subject, SUBJECT, STRING),
+    MEMBER(struct usher_room_row, before, BEFORE, NUMBER),
+    MEMBER(struct usher_room_row, from_state, FROM_STATE, NUMBER),
+    MEMBER(struct usher_room_row, to_state, TO_STATE, NUMBER),
+    MEMBER(struct usher_room_row, data, DATA, BYTES),
+    MEMBER(struct usher_room_row, time_ms, TIME, NUMBER),
+    MEMBER(struct usher_room_row, was, WAS, TOKEN),
+    MEMBER(struct usher_room_row, mark, MARK, TOKEN),
+};
+
+static const struct usher__calls room_calls = {
+    USHER_ROOM,
+    SHAPE(room, options),
+    SHAPE(room, settings),
+    SHAPE(room, answer),
+    SHAPE(room, row),
+    { NULL, 0, 0 },
+};
+
+enum usher_status usher_room_open(struct usher_engine *e, const char *room,
+                                  const struct usher_room_settings *settings,
+                                  const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_OPEN, room, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_room_close(struct usher_engine *e, const char *room,
+                                   const struct usher_room_options *opt,
+                                   struct usher_room_answer *ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_CLOSE, room, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_lock(struct usher_engine *e, const char *room,
+                                  const struct usher_room_options *opt,
+                                  struct usher_room_answer *ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_LOCK, room, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_unlock(struct usher_engine *e, const char *room,
+                                    const struct usher_room_options *opt,
+                                    struct usher_room_answer *ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_UNLOCK, room, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_set(struct usher_engine *e, const char *room, const char *field,
+                                 const struct usher_text *value,
+                                 const struct usher_room_options *opt,
+                                 struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIELD, USHER_TO_NUL, 0, field }, usher__call_bytes(USHER_FIELD_VALUE, value) };
+
+    return usher__call(e, &room_calls, USHER_ROOM_SET, room, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_unset(struct usher_engine *e, const char *room, const char *field,
+                                   const struct usher_room_options *opt,
+                                   struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIELD, USHER_TO_NUL, 0, field } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_UNSET, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_get(struct usher_engine *e, const char *room, const char *field,
+                                 const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIELD, USHER_TO_NUL, 0, field } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_GET, room, given, 1, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_room_join(struct usher_engine *e, const char *room, const char *member,
+                                  const struct usher_room_options *opt,
+                                  struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_JOIN, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_leave(struct usher_engine *e, const char *room, const char *member,
+                                   const struct usher_room_options *opt,
+                                   struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_LEAVE, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_kick(struct usher_engine *e, const char *room, const char *member,
+                                  const struct usher_room_options *opt,
+                                  struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_KICK, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_alive(struct usher_engine *e, const char *room, const char *member,
+                                   const struct usher_room_options *opt,
+                                   struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_ALIVE, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_member(struct usher_engine *e, const char *room, const char *member,
+                                    const char *field, const struct usher_text *value,
+                                    const struct usher_room_options *opt,
+                                    struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member }, { USHER_FIELD_FIELD, USHER_TO_NUL, 0, field }, usher__call_bytes(USHER_FIELD_VALUE, value) };
+
+    return usher__call(e, &room_calls, USHER_ROOM_MEMBER, room, given, 3, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_all(struct usher_engine *e, const char *room, const char *field,
+                                 const struct usher_text *value,
+                                 const struct usher_room_options *opt,
+                                 struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FIELD, USHER_TO_NUL, 0, field }, usher__call_bytes(USHER_FIELD_VALUE, value) };
+
+    return usher__call(e, &room_calls, USHER_ROOM_ALL, room, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_role(struct usher_engine *e, const char *room, const char *role,
+                                  const char *holder, const struct usher_room_options *opt,
+                                  struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_ROLE, USHER_TO_NUL, 0, role }, { USHER_FIELD_HOLDER, USHER_TO_NUL, 0, holder } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_ROLE, room, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_share(struct usher_engine *e, const char *room, const char *member,
+                                   const char *share, const struct usher_room_options *opt,
+                                   struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_MEMBER, USHER_TO_NUL, 0, member }, { USHER_FIELD_SHARE, USHER_TO_NUL, 0, share } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_SHARE, room, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_unshare(struct usher_engine *e, const char *room, const char *share,
+                                     const struct usher_room_options *opt,
+                                     struct usher_room_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SHARE, USHER_TO_NUL, 0, share } };
+
+    return usher__call(e, &room_calls, USHER_ROOM_UNSHARE, room, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_room_show(struct usher_engine *e, const char *room,
+                                  const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_SHOW, room, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_room_snapshot(struct usher_engine *e, const char *room,
+                                      const struct usher_room_options *opt,
+                                      struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_SNAPSHOT, room, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_room_changes(struct usher_engine *e, const char *room,
+                                     const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_CHANGES, room, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_room_sweep(struct usher_engine *e, const char *room,
+                                   const struct usher_room_options *opt, struct usher_reply **ret)
+{
+    return usher__call(e, &room_calls, USHER_ROOM_SWEEP, room, NULL, 0, NULL, opt, NULL, ret);
+}
+
+bool usher_room_answer_of(const struct usher_reply *reply, struct usher_room_answer *ret)
+{
+    return usher__call_answer(&room_calls, &room_calls.answer, reply, ret);
+}
+
+bool usher_room_settings_of(const struct usher_reply *reply, struct usher_room_settings *ret)
+{
+    return usher__call_values(&room_calls, &room_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_room_row_of(const struct usher_reply *reply, size_t i, struct usher_room_row *ret)
+{
+    return i != USHER_ANSWER && usher__call_values(&room_calls, &room_calls.row, reply, i, ret);
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT */
+/* Made by make.py from serial.txt: do not edit. */
+/* clang-format off */
+
+static const struct usher__member serial_options[] = {
+    MEMBER(struct usher_serial_options, owner, OWNER, STRING),
+    MEMBER(struct usher_serial_options, lease_ms, LEASE, NUMBER),
+    MEMBER(struct usher_serial_options, n, N, NUMBER),
+    MEMBER(struct usher_serial_options, debt, DEBT, NUMBER),
+    MEMBER(struct usher_serial_options, period, PERIOD, NUMBER),
+};
+
+static const struct usher__member serial_settings[] = {
+    MEMBER(struct usher_serial_settings, prefix, PREFIX, STRING),
+    MEMBER(struct usher_serial_settings, suffix, SUFFIX, STRING),
+    MEMBER(struct usher_serial_settings, date, DATE, STRING),
+    MEMBER(struct usher_serial_settings, width, WIDTH, NUMBER),
+    MEMBER(struct usher_serial_settings, base, BASE, NUMBER),
+    MEMBER(struct usher_serial_settings, start, START, NUMBER),
+    MEMBER(struct usher_serial_settings, step, STEP, NUMBER),
+    MEMBER(struct usher_serial_settings, radix, RADIX, NUMBER),
+    MEMBER(struct usher_serial_settings, check, CHECK, NUMBER),
+    MEMBER(struct usher_serial_settings, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_serial_settings, critical, CRITICAL, NUMBER),
+    MEMBER(struct usher_serial_settings, batch, BATCH, NUMBER),
+    MEMBER(struct usher_serial_settings, reset, RESET, NUMBER),
+    MEMBER(struct usher_serial_settings, zone_min, ZONE, NUMBER),
+    MEMBER(struct usher_serial_settings, stamp, STAMP, NUMBER),
+    MEMBER(struct usher_serial_settings, mode, MODE, NUMBER),
+    MEMBER(struct usher_serial_settings, overflow, OVERFLOW, NUMBER),
+    MEMBER(struct usher_serial_settings, lease_ms, LEASE, NUMBER),
+    MEMBER(struct usher_serial_settings, requests, REQUESTS, NUMBER),
+    MEMBER(struct usher_serial_settings, authority, AUTHORITY, NUMBER),
+};
+
+static const struct usher__member serial_answer[] = {
+    MEMBER(struct usher_serial_answer, why, WHY, NUMBER),
+    MEMBER(struct usher_serial_answer, count, COUNT, NUMBER),
+    MEMBER(struct usher_serial_answer, left, LEFT, NUMBER),
+    MEMBER(struct usher_serial_answer, made, MADE, NUMBER),
+    MEMBER(struct usher_serial_answer, cur, CUR, NUMBER),
+    MEMBER(struct usher_serial_answer, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_serial_answer, granted, GRANTED, NUMBER),
+    MEMBER(struct usher_serial_answer, period, PERIOD, NUMBER),
+    MEMBER(struct usher_serial_answer, token, TOKEN, TOKEN),
+    MEMBER(struct usher_serial_answer, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_serial_answer, state, STATE, NUMBER),
+    MEMBER(struct usher_serial_answer, number_made, NUMBER_MADE, NUMBER),
+    MEMBER(struct usher_serial_answer, n, N, NUMBER),
+    MEMBER(struct usher_serial_answer, text_value, TEXT_VALUE, NUMBER),
+    MEMBER(struct usher_serial_answer, at_ms, AT, NUMBER),
+    MEMBER(struct usher_serial_answer, owner, OWNER, CHARS),
+    MEMBER(struct usher_serial_answer, serial, SERIAL, CHARS),
+    MEMBER(struct usher_serial_answer, prefix, PREFIX, CHARS),
+    MEMBER(struct usher_serial_answer, date, DATE, CHARS),
+    MEMBER(struct usher_serial_answer, suffix, SUFFIX, CHARS),
+    MEMBER(struct usher_serial_answer, check_digit, CHECK_DIGIT, CHARS),
+};
+
+static const struct usher__member serial_row[] = {
+    MEMBER(struct usher_serial_row, serial, SERIAL, STRING),
+    MEMBER(struct usher_serial_row, number_made, NUMBER_MADE, NUMBER),
+    MEMBER(struct usher_serial_row, n, N, NUMBER),
+    MEMBER(struct usher_serial_row, at_ms, AT, NUMBER),
+    MEMBER(struct usher_serial_row, token, TOKEN, TOKEN),
+    MEMBER(struct usher_serial_row, until_ms, UNTIL, NUMBER),
+    MEMBER(struct usher_serial_row, state, STATE, NUMBER),
+    MEMBER(struct usher_serial_row, owner, OWNER, STRING),
+};
+
+static const struct usher__member serial_statistics[] = {
+    MEMBER(struct usher_serial_statistics, left, LEFT, NUMBER),
+    MEMBER(struct usher_serial_statistics, cur, CUR, NUMBER),
+    MEMBER(struct usher_serial_statistics, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_serial_statistics, granted, GRANTED, NUMBER),
+    MEMBER(struct usher_serial_statistics, period, PERIOD, NUMBER),
+    MEMBER(struct usher_serial_statistics, available, AVAILABLE, NUMBER),
+    MEMBER(struct usher_serial_statistics, recent, RECENT, NUMBER),
+    MEMBER(struct usher_serial_statistics, longterm, LONGTERM, NUMBER),
+    MEMBER(struct usher_serial_statistics, critical, CRITICAL, NUMBER),
+    MEMBER(struct usher_serial_statistics, batch, BATCH, NUMBER),
+    MEMBER(struct usher_serial_statistics, target, TARGET, NUMBER),
+    MEMBER(struct usher_serial_statistics, held, HELD, NUMBER),
+    MEMBER(struct usher_serial_statistics, returned, RETURNED, NUMBER),
+    MEMBER(struct usher_serial_statistics, taken, TAKEN, NUMBER),
+    MEMBER(struct usher_serial_statistics, debt, DEBT, NUMBER),
+};
+
+static const struct usher__calls serial_calls = {
+    USHER_SERIAL,
+    SHAPE(serial, options),
+    SHAPE(serial, settings),
+    SHAPE(serial, answer),
+    SHAPE(serial, row),
+    SHAPE(serial, statistics),
+};
+
+enum usher_status usher_serial_rule(struct usher_engine *e, const char *rule,
+                                    const struct usher_serial_settings *settings,
+                                    const struct usher_serial_options *opt,
+                                    struct usher_reply **ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_RULE, rule, NULL, 0, settings, opt, NULL, ret);
+}
+
+enum usher_status usher_serial_fill(struct usher_engine *e, const char *rule, int64_t n,
+                                    const struct usher_serial_options *opt,
+                                    struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_N, 0, n, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_FILL, rule, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_take(struct usher_engine *e, const char *rule, int64_t n,
+                                    const struct usher_serial_options *opt,
+                                    struct usher_reply **ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_N, 0, n, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_TAKE, rule, given, 1, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_serial_check(struct usher_engine *e, const char *rule,
+                                     const struct usher_serial_options *opt,
+                                     struct usher_reply **ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_CHECK, rule, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_serial_tick(struct usher_engine *e, const char *rule,
+                                    const struct usher_serial_options *opt,
+                                    struct usher_serial_answer *ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_TICK, rule, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_setmax(struct usher_engine *e, const char *rule, int64_t raise,
+                                      const struct usher_serial_options *opt,
+                                      struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_RAISE, 0, raise, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_SETMAX, rule, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_setmaxcur(struct usher_engine *e, const char *rule, int64_t highest,
+                                         const struct usher_serial_options *opt,
+                                         struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_HIGHEST, 0, highest, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_SETMAXCUR, rule, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_parse(struct usher_engine *e, const char *rule, const char *serial,
+                                     const struct usher_serial_options *opt,
+                                     struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_PARSE, rule, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_reserve(struct usher_engine *e, const char *rule, const char *owner,
+                                       const struct usher_serial_options *opt,
+                                       struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_OWNER, USHER_TO_NUL, 0, owner } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_RESERVE, rule, given, 1, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_confirm(struct usher_engine *e, const char *rule, const char *serial,
+                                       uint64_t token, const struct usher_serial_options *opt,
+                                       struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_CONFIRM, rule, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_return(struct usher_engine *e, const char *rule, const char *serial,
+                                      uint64_t token, const struct usher_serial_options *opt,
+                                      struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_RETURN, rule, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_void(struct usher_engine *e, const char *rule, const char *serial,
+                                    uint64_t token, const struct usher_serial_options *opt,
+                                    struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial }, { USHER_FIELD_TOKEN, 0, (int64_t)token, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_VOID, rule, given, 2, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_show(struct usher_engine *e, const char *rule, const char *serial,
+                                    const struct usher_serial_options *opt,
+                                    struct usher_reply **ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_SERIAL, USHER_TO_NUL, 0, serial } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_SHOW, rule, given, 1, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_serial_delete(struct usher_engine *e, const char *rule,
+                                      const struct usher_serial_options *opt,
+                                      struct usher_serial_answer *ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_DELETE, rule, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_holds(struct usher_engine *e, const char *rule,
+                                     const struct usher_serial_options *opt,
+                                     struct usher_reply **ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_HOLDS, rule, NULL, 0, NULL, opt, NULL, ret);
+}
+
+enum usher_status usher_serial_sweep(struct usher_engine *e, const char *rule,
+                                     const struct usher_serial_options *opt,
+                                     struct usher_serial_answer *ret)
+{
+    return usher__call(e, &serial_calls, USHER_SERIAL_SWEEP, rule, NULL, 0, NULL, opt, ret, NULL);
+}
+
+enum usher_status usher_serial_grant(struct usher_engine *e, const char *rule, int64_t from,
+                                     int64_t to, const struct usher_serial_options *opt,
+                                     struct usher_serial_answer *ret)
+{
+    const struct usher_value given[] = { { USHER_FIELD_FROM, 0, from, NULL }, { USHER_FIELD_TO, 0, to, NULL } };
+
+    return usher__call(e, &serial_calls, USHER_SERIAL_GRANT, rule, given, 2, NULL, opt, ret, NULL);
+}
+
+bool usher_serial_answer_of(const struct usher_reply *reply, struct usher_serial_answer *ret)
+{
+    return usher__call_answer(&serial_calls, &serial_calls.answer, reply, ret);
+}
+
+bool usher_serial_settings_of(const struct usher_reply *reply, struct usher_serial_settings *ret)
+{
+    return usher__call_values(&serial_calls, &serial_calls.settings, reply, USHER_ANSWER, ret);
+}
+
+bool usher_serial_statistics_of(const struct usher_reply *reply, struct usher_serial_statistics *ret)
+{
+    return usher__call_values(&serial_calls, &serial_calls.statistics, reply, USHER_ANSWER, ret);
+}
+
+bool usher_serial_row_of(const struct usher_reply *reply, size_t i, struct usher_serial_row *ret)
+{
+    return i != USHER_ANSWER && usher__call_values(&serial_calls, &serial_calls.row, reply, i, ret);
+}

@@ -1,0 +1,461 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The calls of each noun: the end of its header, and the tables behind them.
+
+    make.py LIBRARY SOURCES [--check]
+
+For maintainers: what it makes is committed.  A call is a line of NOUN.txt here; what its verb takes
+and tells is what LIBRARY (libusher.so) says of it, so the members of the structs and the list of
+options of each call cannot be wrong.  --check compares, and changes nothing.
+"""
+import ctypes
+import os
+import re
+import sys
+import textwrap
+
+INT, BOOL, CODE, MS, TIME, MIN, TOKEN, TEXT, BYTES = range(1, 10)
+HEADERS = {"number": "number", "queue": "queue", "room": "room", "serial": "serial", "id": "ids"}
+COMMON = {"REQUEST", "NOW", "WAIT", "MORE"}
+NAMES = {"IF": "expected"}  # a keyword
+STRINGS = {"HOLDER", "PREFIX", "SUFFIX", "DATE"}  # BYTES that are C strings
+ROOM_OF = {"ROOM": "USHER_QUEUE_ROOM_MAX", "SERIAL": "USHER_SERIAL_TEXT_MAX + 1",
+           "PREFIX": "USHER_SERIAL_AFFIX_MAX + 1", "SUFFIX": "USHER_SERIAL_AFFIX_MAX + 1",
+           "DATE": "USHER_SERIAL_TEXT_MAX + 1", "CHECK_DIGIT": "2"}
+BEGIN = "/* ---- made by src/calls/make.py: do not edit"
+HEAD_OPTIONS = [
+    ("size_t size", "set by …_INIT"),
+    ("void *post", "not NULL: do not wait, usher_collect() gives the reply with this tag"),
+    ("int64_t timeout_ms", "so long at most; not given: the engine's"),
+    ("const char *request", "request id: a repeat gets the first answer"),
+    ("int64_t now_ms", "the time of the command; not given: the engine's clock"),
+    ("int64_t wait", "replicas to wait for, when it is done"),
+]
+HEAD_ANSWER = [
+    ("size_t size", "set by …_INIT"),
+    ("uint64_t epoch", "0: the scope does not exist"),
+    ("uint64_t version", "after the command; of USHER_LOST the last one known not to be lost"),
+    ("int64_t due_ms", "nothing of the scope changes by itself before; USHER_NEVER"),
+    ("int64_t replicas", "with wait: so many have it"),
+    ("bool repeated", "the kept answer of an earlier command with this request id"),
+    ("bool more", "not all yet: ask again"),
+    ("char message[USHER_MESSAGE_MAX]", 'one line, "" when there is nothing to say'),
+]
+
+
+class FieldAbout(ctypes.Structure):
+    _fields_ = [("field", ctypes.c_uint32), ("type", ctypes.c_int), ("name", ctypes.c_char_p),
+                ("word", ctypes.c_char_p), ("help", ctypes.c_char_p)]
+
+
+class VerbAbout(ctypes.Structure):
+    _fields_ = [("size", ctypes.c_size_t), ("verb", ctypes.c_uint32), ("flags", ctypes.c_uint32),
+                ("noun", ctypes.c_char_p), ("word", ctypes.c_char_p), ("help", ctypes.c_char_p)]
+
+
+class Field:
+    def __init__(self, about):
+        self.name = about.name.decode()
+        self.type = about.type
+        self.help = about.help.decode()
+
+    def member(self):
+        name = NAMES.get(self.name, self.name.lower())
+        unit = {MS: "_ms", TIME: "_ms", MIN: "_min"}.get(self.type, "")
+        return name if name.endswith(unit) else name + unit
+
+    def is_string(self):
+        return self.type == TEXT or self.name in STRINGS
+
+    def kind(self):
+        if self.is_string():
+            return "STRING"
+        return {BYTES: "BYTES", TOKEN: "TOKEN"}.get(self.type, "NUMBER")
+
+    def declared(self):
+        """As a member that is given, or of a row."""
+        c = {"STRING": "const char *", "BYTES": "struct usher_text ", "TOKEN": "uint64_t "}
+        return c.get(self.kind(), "int64_t ") + self.member()
+
+    def told(self):
+        """As a member of an answer, which owns its texts."""
+        if self.kind() == "STRING":
+            return f"char {self.member()}[{ROOM_OF.get(self.name, 'USHER_NAME_MAX + 1')}]"
+        if self.kind() == "BYTES":
+            sys.exit(f"{self.name}: an answer has no bytes")
+        return self.declared()
+
+    def argument(self):
+        if self.kind() == "BYTES":
+            return f"const struct usher_text *{self.member()}"
+        return self.declared()
+
+    def value(self):
+        """As one of the values of a command."""
+        code, name = f"USHER_FIELD_{self.name}", self.member()
+        if self.kind() == "BYTES":
+            return f"usher__call_bytes({code}, {name})"
+        if self.kind() == "STRING":
+            return f"{{ {code}, USHER_TO_NUL, 0, {name} }}"
+        return f"{{ {code}, 0, {'(int64_t)' if self.kind() == 'TOKEN' else ''}{name}, NULL }}"
+
+
+class Library:
+    def __init__(self, path):
+        self.lib = ctypes.CDLL(path)
+        self.lib.usher_about_field.restype = ctypes.POINTER(FieldAbout)
+        self.lib.usher_verb_takes.argtypes = [ctypes.c_uint32, ctypes.c_size_t, ctypes.c_void_p]
+        self.lib.usher_verb_tells.argtypes = [ctypes.c_uint32, ctypes.c_bool, ctypes.c_size_t]
+        self.fields = {}
+        code = 1
+        while self.lib.usher_about_field(code):
+            field = Field(self.lib.usher_about_field(code).contents)
+            self.fields[field.name] = field
+            code += 1
+        self.names = list(self.fields)
+
+    def listed(self, ask):
+        names, i = [], 0
+        while ask(i):
+            names.append(self.names[ask(i) - 1])
+            i += 1
+        return [n for n in names if n not in COMMON]
+
+    def verbs(self, noun):
+        code = 0
+        while code := self.lib.usher_next_verb(code):
+            about = VerbAbout(size=ctypes.sizeof(VerbAbout))
+            self.lib.usher_about_verb(code, ctypes.byref(about))
+            if about.noun.decode() == noun:
+                yield (about.word.decode(),
+                       self.listed(lambda i: self.lib.usher_verb_takes(code, i, None)),
+                       self.listed(lambda i: self.lib.usher_verb_tells(code, False, i)),
+                       self.listed(lambda i: self.lib.usher_verb_tells(code, True, i)))
+
+
+class Call:
+    def __init__(self, line):
+        left, _, self.returns = line.partition(" = ")
+        self.word, *self.given = left.split()
+        self.doc = []
+
+
+class Noun:
+    def __init__(self, path, noun, library):
+        self.noun, self.lists, self.calls = noun, {}, {}
+        with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
+            for line in file:
+                line = line.rstrip()
+                first = line.split(" ")[0]
+                if line.startswith("    ") or (not line and self.calls):
+                    list(self.calls.values())[-1].doc.append(line[4:])
+                elif first in ("options", "settings", "answer", "row", "statistics"):
+                    self.lists[first] = line.split()[1:]
+                elif first == "scope":
+                    self.scope = line.split()[1]
+                elif line and not line.startswith("#"):
+                    self.calls[first] = Call(line)
+        self.fields = library.fields
+        self.used = {}  # (list, field): verbs
+        self.check(library)
+
+    def check(self, library):
+        seen = set()
+        for word, takes, tells, rows in library.verbs(self.noun):
+            if word not in self.calls:
+                sys.exit(f"{self.noun}.txt has no call `{word}`")
+            call = self.calls[word]
+            seen.add(word)
+            call.rows = bool(rows)
+            where = "settings" if call.returns == "settings" else "options"
+            call.options = [n for n in takes if n not in call.given]
+            if call.returns == "settings":
+                for name in [n for n in call.options if n not in self.lists["settings"]]:
+                    self.use("options", name, word)
+                call.settings = [n for n in call.options if n in self.lists["settings"]]
+                call.options = [n for n in call.options if n not in self.lists["settings"]]
+                for name in call.settings:
+                    self.use(where, name, word)
+                tells = [n for n in tells if n not in self.lists["settings"]]
+            else:
+                for name in call.options:
+                    self.use("options", name, word)
+            known = self.lists["answer"] + self.lists.get("statistics", [])
+            known += self.lists["settings"] if call.returns else []
+            for name in tells:
+                if name not in known:
+                    sys.exit(f"{self.noun} {word} tells {name}: {self.noun}.txt has it nowhere")
+                self.use("answer", name, word)
+            for name in rows if call.returns else []:
+                if name not in self.lists["row"]:
+                    sys.exit(f"{self.noun} {word} has rows with {name}: {self.noun}.txt has not")
+                self.use("row", name, word)
+        for word in self.calls:
+            if word not in seen:
+                sys.exit(f"{self.noun}.txt: there is no verb `{word}`")
+        for name in self.lists["options"]:
+            if ("options", name) not in self.used:
+                sys.exit(f"{self.noun}.txt: no verb takes {name}")
+
+    def use(self, where, name, word):
+        if where in ("options", "settings") and name not in self.lists[where]:
+            sys.exit(f"{self.noun} {word} takes {name}: {self.noun}.txt has it nowhere")
+        self.used.setdefault((where, name), []).append(word)
+
+    # ---- the header ----
+
+    def struct(self, which, about, head, told):
+        lines = [f"/* {about} */"] if len(about) < 94 else comment(about)
+        lines.append(f"struct usher_{self.noun}_{which} {{")
+        for declared, help_ in head:
+            lines += member(declared, help_)
+        for name in self.lists[which]:
+            field = self.fields[name]
+            help_ = field.help
+            if which in ("options", "answer"):
+                verbs = self.used.get((which, name), [])
+                help_ = f"{', '.join(verbs)}: {help_}" if 0 < len(verbs) < 5 else help_
+            lines += member(field.told() if told else field.declared(), help_)
+        lines.append("};")
+        name = f"USHER_{self.noun.upper()}_{which.upper()}_INIT"
+        size = f"sizeof(struct usher_{self.noun}_{which})"
+        zeroes = []
+        for declared in [d for d, _ in head[1:]] + [
+                self.fields[n].told() if told else self.fields[n].declared()
+                for n in self.lists[which]]:
+            if "[" in declared:
+                zeroes.append('""')
+            elif declared.startswith("struct"):
+                zeroes.append("{ NULL, 0 }")
+            else:
+                zeroes.append("NULL" if "*" in declared else
+                              "false" if declared.startswith("bool") else "0")
+        lines += ["#ifdef __cplusplus", f"#define {name} \\"]
+        wrapped = textwrap.wrap(f"{{ {size}, {', '.join(zeroes)} }}", 92)
+        lines += [f"    {line} \\" for line in wrapped[:-1]] + [f"    {wrapped[-1]}"]
+        lines += ["#else", f"#define {name} {{ .size = {size} }}", "#endif", ""]
+        return lines
+
+    def prototype(self, call):
+        noun = self.noun
+        args = ["struct usher_engine *e", f"const char *{self.scope}"]
+        args += [self.fields[n].argument() for n in call.given]
+        if call.returns == "settings":
+            args.append(f"const struct usher_{noun}_settings *settings")
+        args.append(f"const struct usher_{noun}_options *opt")
+        args.append(f"struct usher_{noun}_answer *ret" if not call.returns else
+                    "struct usher_reply **ret")
+        start = f"enum usher_status usher_{noun}_{call.word}("
+        return args, start
+
+    def header(self):
+        noun = self.noun
+        lines = [f"{BEGIN} {'-' * (90 - len(BEGIN))} */", "/* clang-format off */", ""]
+        lines += [f"struct usher_reply;", ""]
+        lines += self.struct("options", f"What a call of the noun `{noun}` may be given: the verbs "
+                             "that take it stand in front, if they are few.  0 or NULL is not "
+                             "given; USHER_NONE is none, never, off, and so is \"\".  What the verb "
+                             "does not take is USHER_INVALID.", HEAD_OPTIONS, False)
+        lines += self.struct("settings", "Settings: not given, they stay as they are, or of what is "
+                             "made anew have their defaults; USHER_NONE is none, never, off.  As "
+                             "they come back they can be given again.",
+                             [("size_t size", "set by …_INIT")], False)
+        lines += self.struct("answer", "An answer, written whatever the status.  What it has "
+                             "nothing to say of is USHER_NONE, \"\", of a token 0.", HEAD_ANSWER,
+                             True)
+        lines += self.struct("row", "One row of a reply.  Texts are the reply's and live as long; "
+                             "what does not apply is USHER_NONE, NULL, of a token 0.",
+                             [("size_t size", "set by …_INIT")], False)
+        if "statistics" in self.lists:
+            lines += self.struct("statistics", "Figures.  What there is none of is USHER_NONE.",
+                                 [("size_t size", "set by …_INIT")], False)
+        lines += comment(
+            f"All calls: @e, then the {self.scope}, then what the verb is about, then @opt (NULL: "
+            "nothing), then where the answer goes (NULL: nowhere).  A reply is the caller's, who "
+            "gives it back with usher_reply_done(); it is NULL if the call itself failed.  With "
+            "opt->post the call returns as usher_post() does, and the answer comes as an event.  "
+            "Besides what each one names they return USHER_INVALID, USHER_UNAVAILABLE (nothing "
+            "changed), USHER_UNKNOWN (no answer: it may have been applied), USHER_LOST and "
+            "USHER_NOMEM; usher_message() says more.  Any thread.  Since 0.1.")
+        lines.append("")
+        for call in self.calls.values():
+            doc = [d for d in call.doc]
+            while doc and not doc[-1]:
+                doc.pop()
+            takes = ", ".join("opt->" + self.fields[n].member() for n in self.lists["options"]
+                              if n in call.options)
+            if takes:
+                doc += textwrap.wrap(f"Takes {takes}.", 96)
+            lines += ([f"/** {doc[0]} */"] if len(doc) == 1 and len(doc[0]) < 93 else
+                      ["/**"] + [f" * {d}".rstrip() for d in doc] + [" */"])
+            args, start = self.prototype(call)
+            lines += laid_out("USHER_API " + start, args, ");")
+            lines.append("")
+        what = [("answer", f"The answer of @reply as the calls give it"),
+                ("settings", "The settings in @reply"),
+                ("statistics", "The figures in @reply")]
+        lines += comment(
+            "What @reply says, as a struct: its answer, its settings or figures, row @i.  Texts "
+            "of all but the answer are the reply's and live as long.  False, and *@ret is not "
+            "written: NULL, another noun's, no such row, or a size that is not set.  O(members "
+            "* values).")
+        for which, _ in what:
+            if which in self.lists:
+                lines.append(f"USHER_API bool usher_{noun}_{which}_of(const struct usher_reply "
+                             f"*reply, struct usher_{noun}_{which} *ret);")
+        lines += [f"USHER_API bool usher_{noun}_row_of(const struct usher_reply *reply, size_t i, "
+                  f"struct usher_{noun}_row *ret);", "/* clang-format on */"]
+        return lines
+
+    # ---- the tables and functions ----
+
+    def made(self):
+        noun = self.noun
+        lines = ["/* SPDX-License-Identifier: MIT */",
+                 f"/* Made by make.py from {noun}.txt: do not edit. */", "/* clang-format off */",
+                 ""]
+        for which in ("options", "settings", "answer", "row", "statistics"):
+            if which not in self.lists:
+                continue
+            lines.append(f"static const struct usher__member {noun}_{which}[] = {{")
+            for name in self.lists[which]:
+                field = self.fields[name]
+                kind = field.kind()
+                if which == "answer" and kind == "STRING":
+                    kind = "CHARS"
+                lines.append(f"    MEMBER(struct usher_{noun}_{which}, {field.member()}, {name}, "
+                             f"{kind}),")
+            lines += ["};", ""]
+        lines.append(f"static const struct usher__calls {noun}_calls = {{")
+        lines.append(f"    USHER_{noun.upper()},")
+        for which in ("options", "settings", "answer", "row", "statistics"):
+            lines.append(f"    SHAPE({noun}, {which})," if which in self.lists else
+                         "    { NULL, 0, 0 },")
+        lines += ["};", ""]
+        for call in self.calls.values():
+            args, start = self.prototype(call)
+            lines += laid_out(start, args, ")")
+            lines.append("{")
+            must = "NULL, 0"
+            if call.given:
+                values = ", ".join(self.fields[n].value() for n in call.given)
+                lines.append(f"    const struct usher_value given[] = {{ {values} }};")
+                lines.append("")
+                must = f"given, {len(call.given)}"
+            settings = "settings" if call.returns == "settings" else "NULL"
+            into = "NULL, ret" if call.returns else "ret, NULL"
+            lines.append(f"    return usher__call(e, &{noun}_calls, USHER_{noun.upper()}_"
+                         f"{call.word.upper()}, {self.scope}, {must}, {settings}, opt, {into});")
+            lines += ["}", ""]
+        for which in ("answer", "settings", "statistics"):
+            if which in self.lists:
+                lines += [f"bool usher_{noun}_{which}_of(const struct usher_reply *reply, "
+                          f"struct usher_{noun}_{which} *ret)", "{",
+                          f"    return usher__call_{'answer' if which == 'answer' else 'values'}"
+                          f"(&{noun}_calls, &{noun}_calls.{which}, reply, "
+                          f"{'' if which == 'answer' else 'USHER_ANSWER, '}ret);",
+                          "}", ""]
+        lines += [f"bool usher_{noun}_row_of(const struct usher_reply *reply, size_t i, "
+                  f"struct usher_{noun}_row *ret)", "{",
+                  f"    return i != USHER_ANSWER && usher__call_values(&{noun}_calls, "
+                  f"&{noun}_calls.row, reply, i, ret);", "}"]
+        return lines
+
+
+def tried(nouns):
+    """Each call by its verb, for the tests."""
+    lines = ["/* SPDX-License-Identifier: MIT */",
+             "/* Made by src/calls/make.py: do not edit. */", "/* clang-format off */", "",
+             "static bool is_given(uint32_t verb, uint32_t field)", "{", "    switch (verb) {"]
+    for n in nouns:
+        for call in n.calls.values():
+            if call.given:
+                are = " || ".join(f"field == USHER_FIELD_{name}" for name in call.given)
+                lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
+                          f"        return {are};"]
+    lines += ["    default:", "        return false;", "    }", "}", "",
+              "static bool has_settings(uint32_t verb)", "{"]
+    have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
+            for call in n.calls.values() if call.returns == "settings"]
+    lines += [f"    return {' || '.join(have)};", "}", "",
+              "static enum usher_status give(struct usher_engine *e, const struct told *t, "
+              "uint32_t verb, const char *scope,",
+              "                              const void *settings, const void *opt, void *answer, "
+              "struct usher_reply **reply)", "{", "    switch (verb) {"]
+    for n in nouns:
+        for call in n.calls.values():
+            args = ["e", "scope"]
+            args += [f"{n.fields[f].kind().lower()}_of(t, USHER_FIELD_{f})" for f in call.given]
+            args += ["settings"] if call.returns == "settings" else []
+            args += ["opt", "reply" if call.returns else "answer"]
+            lines += [f"    case USHER_{n.noun.upper()}_{call.word.upper()}:",
+                      f"        return usher_{n.noun}_{call.word}({', '.join(args)});"]
+    lines += ["    default:", "        fail();", "        return USHER_INVALID;", "    }", "}", "",
+              "static bool is_reply(uint32_t verb)", "{"]
+    have = [f"verb == USHER_{n.noun.upper()}_{call.word.upper()}" for n in nouns
+            for call in n.calls.values() if call.returns]
+    lines += ["    return " + " ||\n           ".join(have) + ";", "}"]
+    return lines
+
+
+def comment(text):
+    lines = textwrap.wrap(text, 94)
+    return [f"/* {lines[0]}"] + [f" * {l}" for l in lines[1:-1]] + [f" * {lines[-1]} */"]
+
+
+def member(declared, help_):
+    line = f"    {declared}; /* {help_} */"
+    if len(line) <= 100:
+        return [line]
+    wrapped = textwrap.wrap(help_, 88)
+    if len(wrapped) == 1:
+        return [f"    /* {help_} */", f"    {declared};"]
+    return ([f"    /* {wrapped[0]}"] + [f"     * {w}" for w in wrapped[1:-1]] +
+            [f"     * {wrapped[-1]} */", f"    {declared};"])
+
+
+def laid_out(start, args, end):
+    lines = [start]
+    for i, arg in enumerate(args):
+        arg += end if i == len(args) - 1 else ","
+        if len(lines[-1]) + 1 + len(arg) > 100:
+            lines.append(" " * len(start) + arg)
+        else:
+            lines[-1] += arg if lines[-1].endswith("(") else " " + arg
+    return lines
+
+
+def header_with(path, made):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    before = text[:text.index(BEGIN)] if BEGIN in text else \
+        text[:text.rindex("#ifdef __cplusplus\n}")]
+    after = text[text.rindex("#ifdef __cplusplus\n}"):]
+    return before + "\n".join(made) + "\n\n" + after
+
+
+def main():
+    library, sources, check = Library(sys.argv[1]), sys.argv[2], "--check" in sys.argv
+    here = os.path.join(sources, "src", "calls")
+    nouns = [Noun(here, noun, library) for noun in HEADERS]
+    files = {os.path.join(sources, "tests", "model", "made_calls.h"): tried(nouns)}
+    for n in nouns:
+        path = os.path.join(sources, "include", "usher", HEADERS[n.noun] + ".h")
+        files[path] = header_with(path, n.header()).split("\n")[:-1]
+        files[os.path.join(here, f"made_{n.noun}.h")] = n.made()
+    wrong = 0
+    for name, lines in files.items():
+        text = "\n".join(lines) + "\n"
+        old = open(name, encoding="utf-8").read() if os.path.exists(name) else ""
+        if old == text:
+            continue
+        wrong += 1
+        if check:
+            print(f"{name} is not what src/calls/make.py makes: run it")
+        else:
+            with open(name, "w", encoding="utf-8") as file:
+                file.write(text)
+    return 1 if check and wrong else 0
+
+
+sys.exit(main())

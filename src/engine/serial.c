@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: MIT */
+/* Of serials: words, the printing of what results tell, the journal and the list of rules. */
+#include "config.h"
+
+#include <usher/authority.h>
+
+#include <string.h>
+
+#include "core/serial.h"
+#include "core/serial_machine.h"
+#include "engine/authority.h"
+#include "engine/engine.h"
+#include "engine/serial.h"
+
+/* ---- words -------------------------------------------------------------------------- */
+
+static const struct {
+    const char *word, *text;
+} whys[] = {
+    [USHER_SERIAL_WHY_NONE] = { "none", "" },
+    [USHER_SERIAL_WHY_EXHAUSTED] = { "exhausted", "the maximum is reached" },
+    [USHER_SERIAL_WHY_GRANT] = { "grant", "the authority has to be asked for more" },
+    [USHER_SERIAL_WHY_LOST] = { "lost", "the store may have gone back in time: the authority has "
+                                        "to be asked" },
+    [USHER_SERIAL_WHY_KEPT] = { "kept",
+                                "base, step, radix, mode and whether there is a check digit "
+                                "stay once numbers were made" },
+    [USHER_SERIAL_WHY_ROOM] = { "room", "max or width has no room for numbers already made" },
+    [USHER_SERIAL_WHY_MODE] = { "mode", "the verb is for rules of the other mode" },
+    [USHER_SERIAL_WHY_HELD] = { "held", "numbers are held or returned" },
+    [USHER_SERIAL_WHY_FILLS] = { "fills", "32 fills wait to be taken" },
+    [USHER_SERIAL_WHY_BACK] = { "back",
+                                "in this zone it is still the day before, whose numbers may "
+                                "have been made: change the zone later" },
+};
+
+const char *usher_serial_why_word(enum usher_serial_why why)
+{
+    return (unsigned)why < sizeof whys / sizeof *whys ? whys[why].word : "?";
+}
+
+const char *usher_serial_why_text(enum usher_serial_why why)
+{
+    return (unsigned)why < sizeof whys / sizeof *whys ? whys[why].text : "?";
+}
+
+const char *usher_serial_state_word(enum usher_serial_state state)
+{
+    if (state == USHER_SERIAL_STATE_PAST)
+        return "past";
+    return (unsigned)state < usher__serial_machine.n_states
+               ? usher__serial_machine.state_words[state]
+               : "?";
+}
+
+/* ---- replies ------------------------------------------------------------------------ */
+
+static uint64_t print(const struct usher_result *reply, uint64_t i, uint64_t max, char *to,
+                      size_t size)
+{
+    uint64_t n = 0;
+
+    if (reply == NULL || reply->noun != USHER_SERIAL)
+        return 0;
+    for (size_t k = 0; k < reply->of.serial.n_rows; k++) {
+        const struct usher_serial_result_row *row = &reply->of.serial.rows[k];
+        struct usher__serial_format f;
+        char text[USHER_SERIAL_TEXT_MAX + 1];
+        size_t head;
+
+        if (row->n <= 0)
+            continue;
+        if (i >= (uint64_t)row->n) {
+            i -= (uint64_t)row->n;
+            continue;
+        }
+        if (!usher__serial_unpack(&row->format, &f))
+            break;
+        head = usher__serial_head(&f, row->at_ms, text);
+        for (; i < (uint64_t)row->n && (int64_t)i <= INT64_MAX - row->first; i++, n++) {
+            size_t length = usher__serial_tail(&f, head, row->first + (int64_t)i, text);
+
+            if (length == 0 || size <= length || n == max)
+                return n;
+            memcpy(to, text, length);
+            to[length] = '\0';
+            to += length + 1;
+            size -= length + 1;
+        }
+        i = 0;
+    }
+    return n;
+}
+
+uint64_t usher_serial_texts(const struct usher_result *reply, uint64_t i, char *to, size_t size)
+{
+    return print(reply, i, UINT64_MAX, to, size);
+}
+
+size_t usher_serial_text(const struct usher_result *reply, uint64_t i, char *to, size_t size)
+{
+    char text[USHER_SERIAL_TEXT_MAX + 1] = "";
+    size_t length, fits;
+
+    (void)print(reply, i, 1, text, sizeof text);
+    length = strlen(text);
+    fits = length < size ? length : size - 1;
+    if (size > 0) {
+        memcpy(to, text, fits);
+        to[fits] = '\0';
+    }
+    return length;
+}
+
+bool usher_serial_form_of(const struct usher_result *reply, struct usher_serial_form *ret_form)
+{
+    const struct usher_serial_result_settings *set = &reply->of.serial.of.settings;
+    struct usher__serial_format f;
+
+    if (reply->noun != USHER_SERIAL || reply->of.serial.n_rows != 1 ||
+        !usher__serial_unpack(&reply->of.serial.rows->format, &f))
+        return false;
+    memset(ret_form, 0, sizeof *ret_form);
+    if (f.prefix.size != 0)
+        memcpy(ret_form->prefix, f.prefix.data, f.prefix.size);
+    if (f.suffix.size != 0)
+        memcpy(ret_form->suffix, f.suffix.data, f.suffix.size);
+    if (f.date.size != 0)
+        memcpy(ret_form->date, f.date.data, f.date.size);
+    ret_form->width = f.width;
+    ret_form->base = f.base;
+    ret_form->start = set->start;
+    ret_form->step = f.step;
+    ret_form->radix = f.radix;
+    ret_form->check = f.check;
+    ret_form->overflow = f.overflow;
+    ret_form->max = reply->of.serial.max;
+    ret_form->critical = set->critical;
+    ret_form->batch = set->batch;
+    ret_form->reset = set->reset;
+    ret_form->zone_min = f.zone_min;
+    ret_form->stamp = set->stamp;
+    ret_form->mode = set->mode;
+    ret_form->lease_ms = set->lease_ms;
+    ret_form->requests = set->requests;
+    ret_form->authority = set->authority;
+    return true;
+}
+
+void usher__serial_parsed(const struct usher_operation *command, struct usher_result *reply)
+{
+    const struct usher_text *serial = &command->arg.serial.serial;
+    struct usher_serial_parts *to = &reply->of.serial.of.parts;
+    struct usher__serial_format f;
+    struct usher__serial_parts parts;
+    const char *fault;
+
+    if (reply->status != USHER_OK)
+        return;
+    if (reply->of.serial.n_rows != 1 || !usher__serial_unpack(&reply->of.serial.rows->format, &f)) {
+        usher_result_fail(reply, USHER_UNAVAILABLE, "the store is damaged: a rule");
+        return;
+    }
+    fault = usher__serial_parse(&f, serial, &parts);
+    if (fault != NULL) {
+        usher_result_fail(reply, USHER_INVALID, fault);
+        return;
+    }
+    if (command->verb != USHER_SERIAL_PARSE)
+        return;
+    to->number = parts.number;
+    to->value = parts.value;
+    to->date_at = parts.date.data - serial->data;
+    to->date_size = (int64_t)parts.date.size;
+    to->check = (unsigned char)parts.check;
+}
+
+/* ---- journal and rules -------------------------------------------------------------------- */
+
+enum usher_status usher_serial_journal(struct usher_engine *e, const char *rule, uint64_t row,
+                                       size_t max, usher_authority_event_fn *fn, void *payload)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (rule == NULL || fn == NULL) {
+        usher__message_set("serial journal: rule or fn is NULL");
+        return USHER_INVALID;
+    }
+    if (e->authority == NULL) {
+        usher__message_set("serial journal: the store has no authority, which keeps it");
+        return USHER_INVALID;
+    }
+    return usher__authority_events(e->authority, USHER_SERIAL, rule, row, max,
+                                   usher__monotonic_ms() + e->timeout_ms, fn, payload);
+}
+
+struct rules {
+    usher_serial_rules_fn *fn;
+    void *payload;
+    char name[USHER_NAME_MAX + 1];
+};
+
+static enum usher_status rules_item(void *payload, const struct usher_item *item)
+{
+    struct rules *r = payload;
+
+    if (item->kind == USHER_ITEM_SCOPE) {
+        memcpy(r->name, item->scope->name.data, item->scope->name.size);
+        r->name[item->scope->name.size] = '\0';
+    } else if (item->kind == USHER_ITEM_RECORD && item->record->kind == 1) {
+        r->fn(r->payload, r->name); /* one whose rule was deleted has no such record */
+    } else if (item->kind == USHER_ITEM_FAULT && item->scope != NULL) {
+        /* of which nothing can be read: whoever asks for it is told so */
+        memcpy(r->name, item->scope->name.data, item->scope->name.size);
+        r->name[item->scope->name.size] = '\0';
+        r->fn(r->payload, r->name);
+    }
+    return USHER_OK;
+}
+
+enum usher_status usher_serial_rules(struct usher_engine *e, usher_serial_rules_fn *fn,
+                                     void *payload)
+{
+    struct rules r = { fn, payload, "" };
+    char why[192] = "";
+    enum usher_status status = usher__engine_check(e);
+
+    if (status != USHER_OK)
+        return status;
+    if (fn == NULL) {
+        usher__message_set("serial rules: fn is NULL");
+        return USHER_INVALID;
+    }
+    status = e->store->ops->scan(e->store, USHER_SERIAL, NULL, true,
+                                 usher__monotonic_ms() + e->timeout_ms, rules_item, &r, why);
+    if (status != USHER_OK)
+        usher__message_set("serial rules: %s: %s", e->store->ops->name,
+                           why[0] != '\0' ? why : usher_status_text(status));
+    return status;
+}

@@ -89,31 +89,32 @@ static void must(bool good, const char *what)
 static void one_of_each_noun()
 {
     struct usher_engine *e = nullptr;
-    struct usher_number_hold hold;
-    struct usher_queue_seat seat;
-    struct usher_serial_form form = usher_serial_form();
-    struct usher_result reply;
+    struct usher_number_answer hold = USHER_NUMBER_ANSWER_INIT;
+    struct usher_queue_answer seat = USHER_QUEUE_ANSWER_INIT;
+    struct usher_serial_settings rule = USHER_SERIAL_SETTINGS_INIT;
+    struct usher_serial_row row = USHER_SERIAL_ROW_INIT;
+    struct usher_reply *reply = nullptr;
     struct usher_ids *ids = nullptr;
-    char serial[64];
     int64_t id = 0;
 
     must(usher_open("memory:", nullptr, &e) == USHER_OK, "open");
-    must(usher_number_add(e, "pool", "100", nullptr) == USHER_OK, "number add");
-    must(usher_number_reg(e, "pool", "100") == USHER_OK, "number reg");
+    must(usher_number_add(e, "pool", "100", nullptr, nullptr) == USHER_OK, "number add");
+    must(usher_number_reg(e, "pool", "100", nullptr, nullptr) == USHER_OK, "number reg");
     must(usher_number_call(e, "pool", "ann", nullptr, &hold) == USHER_OK &&
              std::strcmp(hold.number, "100") == 0, "number call");
-    must(usher_queue_login(e, "queue", "bob", 1, nullptr, 0, nullptr) == USHER_OK, "queue login");
+    must(usher_queue_login(e, "queue", "bob", nullptr, nullptr) == USHER_OK, "queue login");
     must(usher_queue_apply(e, "queue", "eve", nullptr, &seat) == USHER_OK &&
              seat.place == USHER_QUEUE_PLACE_ROOM, "queue apply");
-    must(usher_room_open(e, "room", nullptr) == USHER_OK, "room open");
-    must(usher_room_close(e, "room") == USHER_OK, "room close");
-    form.width = 4;
-    must(usher_serial_rule(e, "rule", USHER_GIVEN_SERIAL_WIDTH, &form) == USHER_OK, "serial rule");
+    must(usher_room_open(e, "room", nullptr, nullptr, nullptr) == USHER_OK, "room open");
+    must(usher_room_close(e, "room", nullptr, nullptr) == USHER_OK, "room close");
+    rule.width = 4;
+    must(usher_serial_rule(e, "rule", &rule, nullptr, nullptr) == USHER_OK, "serial rule");
     must(usher_serial_fill(e, "rule", 1, nullptr, nullptr) == USHER_OK, "serial fill");
     must(usher_serial_take(e, "rule", 1, nullptr, &reply) == USHER_OK &&
-             usher_serial_text(&reply, 0, serial, sizeof serial) > 0, "serial take");
-    usher_result_done(&reply);
-    must(usher_id_create(e, "ids", 0, nullptr) == USHER_OK, "id create");
+             usher_serial_row_of(reply, 0, &row) && std::strcmp(row.serial, "0001") == 0,
+         "serial take");
+    usher_reply_done(reply);
+    must(usher_id_create(e, "ids", nullptr, nullptr, nullptr) == USHER_OK, "id create");
     must(usher_ids_open(e, "ids", nullptr, &ids) == USHER_OK, "ids open");
     must(usher_ids_next(ids, &id) == USHER_OK && id == 1, "ids next");
     usher_ids_close(ids);

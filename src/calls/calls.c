@@ -208,7 +208,9 @@ static void tell_head(struct answer *a, const struct usher_reply *r)
     a->replicas = r->replicas;
     a->repeated = r->repeated;
     a->more = r->more;
-    (void)snprintf(a->message, sizeof a->message, "%s", r->message);
+    a->message[0] = '\0';
+    if (*r->message != '\0')
+        (void)snprintf(a->message, sizeof a->message, "%s", r->message);
 }
 
 struct telling {
@@ -272,7 +274,8 @@ static enum usher_status call(struct usher_engine *e, const struct usher__calls 
     enum usher_status status;
 
     if (ret_reply == NULL) {
-        status = usher__door_ask(e, c, timeout_ms, told, &t);
+        status =
+            usher__door_ask(e, c, timeout_ms, answer != NULL ? told : NULL, told, &t, &t.status);
         return status == USHER_OK ? t.status : nothing_told(of, status, answer);
     }
     status = usher_execute(e, c, 1, timeout_ms, &reply);

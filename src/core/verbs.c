@@ -170,14 +170,16 @@ const struct usher__verb *usher__verb(unsigned verb)
 void usher__seen_begin(struct usher__seen *seen, const struct usher__noun *noun, uint32_t verb,
                        bool rows)
 {
+    uint32_t bit = 1u << ((verb & 0xff) - 1);
+
     seen->lists[0] = rows ? noun->row : noun->outs;
-    seen->n[0] = rows ? noun->n_row : noun->n_outs;
+    seen->n[0] = !rows ? noun->n_outs : (noun->row_verbs & bit) != 0 ? noun->n_row : 0;
     seen->lists[1] = rows ? noun->row_views : noun->views;
-    seen->n[1] = rows ? noun->n_row_views : noun->n_views;
+    seen->n[1] = rows ? noun->n_row_views : (noun->view_verbs & bit) != 0 ? noun->n_views : 0;
     seen->lists[2] = noun->extras;
-    seen->n[2] = rows ? 0 : noun->n_extras;
+    seen->n[2] = !rows && (noun->extra_verbs & bit) != 0 ? noun->n_extras : 0;
     seen->list = seen->i = 0;
-    seen->bit = 1u << ((verb & 0xff) - 1);
+    seen->bit = bit;
 }
 
 const struct usher__field *usher__seen_next(struct usher__seen *seen)

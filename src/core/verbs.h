@@ -95,6 +95,7 @@ struct usher__noun {
     /* What else a program sees of that, made of it. */
     const struct usher__field *views, *row_views;
     unsigned n_views, n_row_views;
+    uint32_t extra_verbs, view_verbs, row_verbs; /* those that have any of the list */
     size_t row_size, n_rows_at, rows_at; /* the last two in struct usher_result */
     size_t reply_size;                   /* of its member of usher_result.of */
 };

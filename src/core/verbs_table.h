@@ -140,6 +140,18 @@ static const struct usher__noun THE(noun) = {
     .n_extras = COUNT(THE(extras)),
     .row = THE(row),
     .n_row = COUNT(THE(row)),
+    .extra_verbs = 0u
+#define EXTRA(verb, ...) | V(verb)
+#include NOUN_DEF
+    ,
+    .view_verbs = 0u
+#define VIEW(type, member, field, verbs) | (verbs)
+#include NOUN_DEF
+    ,
+    .row_verbs = 0u
+#define ROW(type, member, field, verbs) | (verbs)
+#include NOUN_DEF
+    ,
     .views = THE(views),
     .n_views = COUNT(THE(views)) - 1,
     .row_views = THE(row_views),

@@ -143,6 +143,15 @@ static const struct usher__arg *arg_of(const struct usher__noun *noun,
     return NULL;
 }
 
+static enum usher_status no_argument(struct usher_result *r, const struct usher_field_about *about,
+                                     const struct usher__verb *verb)
+{
+    char what[80];
+
+    (void)snprintf(what, sizeof what, "(%s) is not an argument of `%s`", about->name, verb->word);
+    return wrong(r, about->word, what);
+}
+
 /* @c as an operation.  USHER_INVALID: @r says why. */
 static enum usher_status enter(const struct usher_command *c, struct usher_operation *op,
                                char epoch[EPOCH_SIZE], struct usher_result *r)
@@ -173,12 +182,8 @@ static enum usher_status enter(const struct usher_command *c, struct usher_opera
                 return wrong(r, about->word, "is given twice");
         status = give_common(v, op, r);
         if (status == USHER_MISSING) {
-            char what[80];
-
             arg = arg_of(noun, verb, v->field);
-            (void)snprintf(what, sizeof what, "(%s) is not an argument of `%s`", about->name,
-                           verb->word);
-            status = arg != NULL ? give(arg, v, op, epoch, r) : wrong(r, about->word, what);
+            status = arg != NULL ? give(arg, v, op, epoch, r) : no_argument(r, about, verb);
         }
         if (status != USHER_OK)
             return status;
@@ -903,7 +908,8 @@ static void tell(const struct usher_operation *op, const struct usher_result *r,
 }
 
 enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
-                                  int64_t timeout_ms, usher__told_fn *told, void *payload)
+                                  int64_t timeout_ms, usher__told_fn *told, usher__told_fn *failed,
+                                  void *payload, enum usher_status *ret_status)
 {
     struct usher_reply *none;
     struct usher_operation op;
@@ -919,7 +925,9 @@ enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_com
         if (status == USHER_INVALID)
             return status; /* the engine itself: the result is not touched */
     }
-    tell(&op, &r, e->opt.alloc, told, payload);
+    *ret_status = r.status;
+    if (told != NULL || !USHER_IS_DONE(r.status))
+        tell(&op, &r, e->opt.alloc, told != NULL ? told : failed, payload);
     usher_result_done(&r);
     return USHER_OK;
 }

@@ -40,9 +40,11 @@ typedef void usher__told_fn(void *payload, const struct usher_reply *reply,
                             const struct usher_value *row, size_t n_row);
 
 /* Execute one command and tell @told of the answer; nothing is allocated for it but what is large.
- * USHER_OK: it was told; USHER_INVALID: the call itself, as usher_message() says.  @e is checked by
- * the caller. */
+ * With @told NULL it is told to @failed, if it is not done; who is told may be told that it is not
+ * known any more.  USHER_OK: it was executed, with *@ret_status; USHER_INVALID: the call itself, as
+ * usher_message() says.  @e is checked by the caller. */
 enum usher_status usher__door_ask(struct usher_engine *e, const struct usher_command *command,
-                                  int64_t timeout_ms, usher__told_fn *told, void *payload);
+                                  int64_t timeout_ms, usher__told_fn *told, usher__told_fn *failed,
+                                  void *payload, enum usher_status *ret_status);
 
 #endif

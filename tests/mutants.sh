@@ -857,6 +857,18 @@ mutant 'door: a call has the time of its engine' src/engine/door.c \
 mutant 'door: a row has the values of the one before' src/engine/door.c \
     's/^        row_at\[i\] = g->n;/        row_at[i] = i > 1 ? row_at[i - 1] : g->n;/' tests/model/test_door
 
+# ---- calls of nouns ----
+mutant 'calls: none is not given' src/calls/calls.c 's/^                v.number = 0;/                continue;/' \
+    tests/model/test_calls
+mutant 'calls: a shorter answer is written beyond its end' src/calls/calls.c \
+    's/^        if ((size_t)m->offset + m->size > size)/        if (size == 0)/' tests/model/test_calls
+mutant 'calls: an answer that nobody wants is always ok' src/engine/door.c \
+    's/^    \*ret_status = r.status;/    *ret_status = USHER_IS_DONE(r.status) ? USHER_OK : r.status;/' tests/model/test_calls
+mutant 'calls: what a later version says is left out' src/calls/calls.c \
+    's/^        if (((const char \*)p)\[i\] != 0)/        if (i == 0)/' tests/model/test_calls
+mutant 'calls: one that is posted waits' src/calls/calls.c 's/^    if (c.tag != NULL)/    if (c.tag == \&c)/' \
+    tests/model/test_calls
+
 if [ "$wanted" != --planted ]; then
     echo
     echo "$n planted, $((n - bad)) caught, $bad not"

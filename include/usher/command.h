@@ -14,7 +14,7 @@
  *     }
  *
  * Which fields a verb takes, and which its answer has: usher_verb_takes(), usher_verb_tells(). What
- * each verb does is said with the typed function of the same name.  Comes with usher.h.
+ * each verb does is said with the call of the same name.  Comes with usher.h.
  */
 #ifndef USHER_COMMAND_H
 #define USHER_COMMAND_H
@@ -246,7 +246,7 @@ USHER_API enum usher_status usher_work(struct usher_engine *e, int64_t timeout_m
  * With @on, end all waiting in usher_collect() and usher_work(), now and until it is switched off:
  * the one returns events that are there and executes if it has to, but waits no more; the other
  * begins nothing and returns USHER_UNAVAILABLE.  What is with the store goes on to its end or its
- * deadline, and usher_execute() and the typed calls take no notice.
+ * deadline, and usher_execute() and the calls of nouns take no notice.
  *
  * Cost: O(1).  Threads: any, a signal handler too.  Since 0.1.
  */

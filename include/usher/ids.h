@@ -309,14 +309,18 @@ struct usher_id_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_id_settings {
     size_t size; /* set by …_INIT */
-    int64_t start; /* the first one */
-    int64_t step; /* from one number to the next; of ids: so many in a segment */
-    int64_t by; /* from one id to the next */
-    int64_t limit; /* no more than this */
-    int64_t step_max; /* ids in a segment at most */
-    int64_t life_ms; /* how long a segment should last */
-    int64_t managed; /* its segments are installed from outside */
-    int64_t requests; /* answers kept for request ids */
+    int64_t start; /* the first id; default 1 */
+    /* ids of a segment, 1 to USHER_ID_N_MAX; default USHER_ID_STEP_DEFAULT.  As it comes back
+     * it is that of the next segment */
+    int64_t step;
+    int64_t by; /* between two ids; default 1 */
+    int64_t limit; /* no id is larger; default USHER_ID_LIMIT_MAX */
+    int64_t step_max; /* the step grows to this at most */
+    /* it grows when a segment lasts less than this, shrinks when it lasts twice as long; none:
+     * the step stays as it is */
+    int64_t life_ms;
+    int64_t managed; /* 1: segments come by install only, or from the engine's authority */
+    int64_t requests; /* answers kept for request ids; default 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_ID_SETTINGS_INIT \

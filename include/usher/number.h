@@ -87,15 +87,15 @@ struct usher_number_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_number_settings {
     size_t size; /* set by …_INIT */
-    int64_t order; /* which number is given first */
-    int64_t lease_ms; /* how long a hold lasts; 0: until it is ended */
-    int64_t rest_ms; /* not offered for this long after a call */
-    int64_t daily; /* calls of one number a local day; 0: any */
-    int64_t zone_min; /* local time, minutes east of UTC */
-    int64_t strict; /* hangup needs the token */
-    int64_t sticky_ms; /* how long the number of a callee is remembered */
-    int64_t sticky_max; /* callees remembered */
-    int64_t requests; /* answers kept for request ids */
+    int64_t order; /* enum usher_number_order; default longest-idle */
+    int64_t lease_ms; /* of a call that names none; none: until hangup; default none */
+    int64_t rest_ms; /* a number is not offered for so long after a call; default none */
+    int64_t daily; /* calls of one number a local day; none: any; default none */
+    int64_t zone_min; /* the local time, minutes east of UTC; none: UTC */
+    int64_t strict; /* 1: hangup needs the token; default none */
+    int64_t sticky_ms; /* how long the number of a callee is remembered; default 7 days */
+    int64_t sticky_max; /* of how many callees; default 10,000 */
+    int64_t requests; /* answers kept for request ids, each for less than an hour; default 10,000 */
 };
 #ifdef __cplusplus
 #define USHER_NUMBER_SETTINGS_INIT \

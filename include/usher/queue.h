@@ -177,20 +177,27 @@ struct usher_queue_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_queue_settings {
     size_t size; /* set by …_INIT */
-    int64_t ttl_ms; /* silent for so long: gone, or offline; 0: never */
-    int64_t trigger; /* when users are given to agents */
-    int64_t strategy; /* which agent is first */
-    int64_t offer_ms; /* how long an agent may take to accept; 0: no asking */
-    int64_t wrapup_ms; /* an agent's time after a visit */
-    int64_t limit; /* no more than this */
-    int64_t maxwait_ms; /* who waits longer is timed out; 0: never */
-    int64_t grace_ms; /* how long the place of who is silent is kept */
-    int64_t requeue; /* what becomes of users whose agent is gone */
-    int64_t history; /* ended visits kept */
-    int64_t zone_min; /* local time, minutes east of UTC */
-    int64_t service_ms; /* seated within this counts for the service level */
-    int64_t requests; /* answers kept for request ids */
-    int64_t archive; /* ended visits kept for who drains them */
+    int64_t ttl_ms; /* who is silent for so long is gone; none: nobody ever; default 15,000 */
+    int64_t trigger; /* enum usher_queue_trigger; default auto */
+    int64_t strategy; /* enum usher_queue_strategy; default longest-idle */
+    /* how long an agent may take to accept; none: users are seated at once; default none */
+    int64_t offer_ms;
+    int64_t wrapup_ms; /* an agent's time after a visit; default none */
+    int64_t limit; /* users waiting at most, away ones included; none: any; default none */
+    /* who waits so long is timed out, an offer included, a room not; none: never; default none */
+    int64_t maxwait_ms;
+    /* how long the place of who is silent is kept; none: not at all; default none */
+    int64_t grace_ms;
+    int64_t requeue; /* enum usher_queue_requeue; default front */
+    /* ended visits that the queue keeps, without archive; default 1,000.  A history, also that
+     * within an SQLite store, has them besides */
+    int64_t history;
+    int64_t zone_min; /* for what is counted by day: minutes east of UTC; none: UTC */
+    int64_t service_ms; /* service level: seated within this; default 20,000 */
+    int64_t requests; /* answers kept for request ids; default 10,000 */
+    /* ended visits are kept until they are in a history (usher/history.h); while so many wait
+     * for it, apply is refused; none: see history; default none */
+    int64_t archive;
 };
 #ifdef __cplusplus
 #define USHER_QUEUE_SETTINGS_INIT \

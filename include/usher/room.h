@@ -184,15 +184,21 @@ struct usher_room_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_room_settings {
     size_t size; /* set by …_INIT */
-    int64_t capacity; /* so many at a time */
-    int64_t linger_ms; /* an empty room closes after this; 0: never */
-    int64_t ttl_ms; /* silent for so long: gone, or offline; 0: never */
-    int64_t away_ms; /* silent for so long: away; 0: never */
-    int64_t grace_ms; /* how long the place of who is silent is kept */
-    int64_t log; /* changes kept for who asks later */
-    int64_t requests; /* answers kept for request ids */
-    int64_t presence_ms; /* who comes and goes is told together, within this */
-    int64_t push; /* Redis publishes each version */
+    int64_t capacity; /* members at most; none: any number; default none */
+    int64_t linger_ms; /* an empty room closes by itself after this; none: never; default none */
+    int64_t ttl_ms; /* a member is offline after this time without a heartbeat; none: never */
+    int64_t away_ms; /* and away after this; none, or not below ttl: never */
+    int64_t grace_ms; /* how long who is offline stays a member and can come back */
+    int64_t log; /* notices kept for changes; default USHER_ROOM_LOG_DEFAULT */
+    int64_t requests; /* answers kept for request ids; default 10,000 */
+    /* who comes and goes is told together, so long after the first of them at most; none: one
+     * by one; default none.  See usher_room_presence() */
+    int64_t presence_ms;
+    /* 1: on Redis each change is published: the version of the room, in digits, to the channel
+     * that has the name of its hash ("{ROOM}:room" behind the prefix), by PUBLISH, on a
+     * cluster by SPUBLISH.  Who hears it reads the log (usher_room_changes()), which is what
+     * counts: messages may be lost.  Other stores keep it and do nothing */
+    int64_t push;
 };
 #ifdef __cplusplus
 #define USHER_ROOM_SETTINGS_INIT \

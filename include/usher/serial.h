@@ -161,26 +161,35 @@ struct usher_serial_options {
  * USHER_NONE is none, never, off.  As they come back they can be given again. */
 struct usher_serial_settings {
     size_t size; /* set by …_INIT */
-    const char *prefix; /* what stands in front */
+    const char *prefix; /* in front; none: "" said aloud */
     const char *suffix; /* what stands behind */
-    const char *date; /* the date, a pattern of strftime; of a serial: as it is printed */
-    int64_t width; /* digits at least */
-    int64_t base; /* what numbers are added to */
-    int64_t start; /* the first one */
-    int64_t step; /* from one number to the next; of ids: so many in a segment */
-    int64_t radix; /* base of the digits, 10 to 36 */
-    int64_t check; /* the kind of check digit */
-    int64_t highest; /* the last number there may be */
-    int64_t critical; /* make more when so few are left */
-    int64_t batch; /* make at most so many at a time */
-    int64_t reset; /* when numbers begin anew */
-    int64_t zone_min; /* local time, minutes east of UTC */
-    int64_t stamp; /* whose date it has */
-    int64_t mode; /* a stock, or gap-free */
-    int64_t overflow; /* what happens beyond the width */
-    int64_t lease_ms; /* how long a hold lasts; 0: until it is ended */
-    int64_t requests; /* answers kept for request ids */
-    int64_t authority; /* nothing is given out that an authority has not granted */
+    const char *date; /* of %Y %y %m %d %j %H %M %S %% and other text */
+    int64_t width; /* digits at least, zeroes in front; none: as many as it takes */
+    int64_t base; /* value = base + k * step, for the k-th number; from 0 */
+    int64_t start; /* the first k, from 1; default 1 */
+    int64_t step; /* 1 to USHER_SERIAL_STEP_MAX; default 1 */
+    int64_t radix; /* 10 to 36, capitals; default 10 */
+    /* enum usher_serial_check_digit: over the digits of date and number; default none */
+    int64_t check;
+    int64_t highest; /* the last k that may be made; default 2^63 - 1 */
+    /* a take that leaves at most so many in stock makes more, at most batch: up to critical +
+     * f, where f is what was taken in the last half hour, plus what that is more than in the
+     * half hour before (at least 1); tick does the same; default none */
+    int64_t critical;
+    int64_t batch; /* see critical; default 1,000 */
+    int64_t reset; /* enum usher_serial_reset; default none */
+    /* local time, minutes east of UTC; with another one what is in stock gets the date of the
+     * change (stamp) */
+    int64_t zone_min;
+    int64_t stamp; /* enum usher_serial_stamp; default take */
+    int64_t mode; /* enum usher_serial_mode; default queue */
+    int64_t overflow; /* enum usher_serial_overflow; default refuse */
+    /* of a reservation that names none; none: no clock decides; default five minutes */
+    int64_t lease_ms;
+    /* answers kept for request ids, and numbers of which it is known how their last hold ended
+     * (USHER_SERIAL_STATE_PAST); default 10,000 */
+    int64_t requests;
+    int64_t authority; /* 1: nothing is given out that an authority has not granted */
 };
 #ifdef __cplusplus
 #define USHER_SERIAL_SETTINGS_INIT \

@@ -15,6 +15,11 @@
  *    SQLite's belief to have them is, and the child's writes could be lost.
  *  - Strings given in are copied or used during the call only.  Results are written into
  *    the caller's memory, on success only unless said otherwise.
+ *  - The calls of a noun (usher_NOUN_VERB(): number.h, queue.h, room.h, serial.h, ids.h) have their
+ *    arguments in this order: engine, scope, what the verb is about, options, where the answer
+ *    goes.  In options and settings 0 or NULL is not given; USHER_NONE, or "", is none, never, off,
+ *    said aloud.  An answer is written whatever the status.  Structs that a program fills, or
+ *    has filled, begin with their size (…_INIT sets it) and grow at their end.
  *  - Times are Unix milliseconds, durations milliseconds.
  *  - Names (scope, number, owner, group, peer, request id) are 1..USHER_NAME_MAX bytes of
  *    valid UTF-8 without control characters; scope names also without '{' and '}'.

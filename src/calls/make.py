@@ -143,6 +143,7 @@ class Call:
 class Noun:
     def __init__(self, path, noun, library):
         self.noun, self.lists, self.calls = noun, {}, {}
+        self.notes = {}  # of settings: more than the help of the field
         with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
             for line in file:
                 line = line.rstrip()
@@ -151,6 +152,9 @@ class Noun:
                     list(self.calls.values())[-1].doc.append(line[4:])
                 elif first in ("options", "settings", "answer", "row", "statistics"):
                     self.lists[first] = line.split()[1:]
+                elif first == "note":
+                    name, _, note = line[5:].partition(" ")
+                    self.notes[name] = note
                 elif first == "scope":
                     self.scope = line.split()[1]
                 elif line and not line.startswith("#"):
@@ -193,6 +197,9 @@ class Noun:
         for word in self.calls:
             if word not in seen:
                 sys.exit(f"{self.noun}.txt: there is no verb `{word}`")
+        for name in self.notes:
+            if name not in self.lists["settings"]:
+                sys.exit(f"{self.noun}.txt has a note on {name}, which is no setting")
         for name in self.lists["options"]:
             if ("options", name) not in self.used:
                 sys.exit(f"{self.noun}.txt: no verb takes {name}")
@@ -211,7 +218,7 @@ class Noun:
             lines += member(declared, help_)
         for name in self.lists[which]:
             field = self.fields[name]
-            help_ = field.help
+            help_ = self.notes.get(name, field.help) if which == "settings" else field.help
             if which in ("options", "answer"):
                 verbs = self.used.get((which, name), [])
                 help_ = f"{', '.join(verbs)}: {help_}" if 0 < len(verbs) < 5 else help_

@@ -645,34 +645,16 @@ USHER_API enum usher_status usher_room_notice(const struct usher_room_result_row
                                               const struct usher_text *room, uint64_t epoch,
                                               struct usher_notice *ret_notice);
 
-/**
- * Open rooms by (time of opening, name), at most @max (0: 100) of them, as rows.  While
- * reply.of.room.more, go on with @after = reply.of.room.name and @created_ms =
- * reply.of.room.created_ms (0: that of @after, which must still be open: else USHER_MISSING).  A
- * room that is open all the while is on exactly one page, one that is closed or whose linger is
- * over on none; so a page may have fewer than @max though there are more.  @now_ms < 0: the
- * engine's clock.  64 commands in one batch, then one for each room.
- *
- * Where a part of the store does not answer, the status is USHER_UNAVAILABLE and the message says
- * how much was not seen; with reply.of.room.partial the rows are those that were, and the reply is
- * to be read as any other.
- */
-USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
-                                            int64_t created_ms, size_t max, int64_t now_ms,
-                                            struct usher_result *ret_reply);
-
-/**
- * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
- * them as usher_room_sweep() does.  Each room is due once in @every_ms (0: a minute), and handed
- * to one worker: it is @worker's until that calls again, which says that it is done, or until
- * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
- * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
- * USHER_UNAVAILABLE and reply.of.room.partial as with usher_room_list(): the rows have been handed
- * out all the same.
- */
-USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
-                                              size_t batch, int64_t every_ms, int64_t lease_ms,
-                                              int64_t now_ms, struct usher_result *ret_reply);
+/** As usher_room_list() and usher_room_patrol(), with results: where to go on is of.room.name and
+ *  of.room.created_ms; of.room.partial: not all was seen, and the result is to be read as any
+ * other. */
+USHER_API enum usher_status usher_room_list_result(struct usher_engine *e, const char *after,
+                                                   int64_t created_ms, size_t max, int64_t now_ms,
+                                                   struct usher_result *ret_result);
+USHER_API enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *worker,
+                                                     size_t batch, int64_t every_ms,
+                                                     int64_t lease_ms, int64_t now_ms,
+                                                     struct usher_result *ret_result);
 
 #ifdef __cplusplus
 }

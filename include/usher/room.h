@@ -47,7 +47,7 @@ extern "C" {
 #define USHER_NOTICE_DATA_MAX 8192
 
 struct usher_engine;
-struct usher_result;
+struct usher_reply;
 struct usher_notice;
 
 /* Of a room: src/core/room.def.  Codes are stored. */
@@ -144,6 +144,36 @@ USHER_API bool usher_room_presence(const struct usher_notice *notice, size_t *at
 USHER_API enum usher_status usher_room_digest(struct usher_engine *e, const char *room,
                                               uint64_t *ret_epoch, uint64_t *ret_version,
                                               char ret_digest[33]);
+
+/**
+ * Open rooms by (time of opening, name), at most @max (0: 100) of them: rows with name, since_ms
+ * (when it was opened).  While the reply has more, go on with @after and @created_ms = name and
+ * created_ms of its answer (usher_room_answer_of(); @created_ms 0: that of @after, which must
+ * still be open: else USHER_MISSING).  A room that is open all the while is on exactly one page, one
+ * that is closed or whose linger is over on none; so a page may have fewer than @max though there
+ * are more.  @now_ms < 0: the engine's clock.  64 commands in one batch, then one for each room.
+ *
+ * *@ret_reply is the caller's, NULL if the call itself failed.  USHER_OK, USHER_MISSING,
+ * USHER_INVALID, USHER_NOMEM; USHER_UNAVAILABLE: a part of the store does not answer, the message
+ * says how much was not seen, and the rows are those that were.  Any thread.  Since 0.1.
+ */
+USHER_API enum usher_status usher_room_list(struct usher_engine *e, const char *after,
+                                            int64_t created_ms, size_t max, int64_t now_ms,
+                                            struct usher_reply **ret_reply);
+
+/**
+ * Hand out at most @batch (0: 100) open rooms that are due, as rows, and apply what is due in
+ * them as usher_room_sweep() does.  Each room is due once in @every_ms (0: a minute), and handed
+ * to one worker: it is @worker's until that calls again, which says that it is done, or until
+ * @lease_ms (0: 30 s) are over, after which it goes to whoever comes.  A worker that begins anew
+ * takes a new name.  @now_ms < 0: the store's time.  64 commands, and one for each room.
+ *
+ * Reply and statuses as with usher_room_list(); with USHER_UNAVAILABLE the rows have been handed out
+ * all the same.
+ */
+USHER_API enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker,
+                                              size_t batch, int64_t every_ms, int64_t lease_ms,
+                                              int64_t now_ms, struct usher_reply **ret_reply);
 
 /* ---- made by src/calls/make.py: do not edit -------------------------------------------- */
 /* clang-format off */

@@ -409,10 +409,10 @@ int usher__cli_rooms(struct cli *cli, char *const *words, size_t n)
     if (rc != 0)
         return rc;
     if (patrol)
-        (void)usher_room_patrol(cli->engine, words[2], (size_t)max, every, lease,
+        (void)usher_room_patrol_result(cli->engine, words[2], (size_t)max, every, lease,
                                 (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
     else
-        (void)usher_room_list(cli->engine, after, created, (size_t)max,
+        (void)usher_room_list_result(cli->engine, after, created, (size_t)max,
                               (c.given & USHER_GIVEN_NOW) != 0 ? c.now_ms : -1, &r);
     return rooms_answer(cli, &r);
 }

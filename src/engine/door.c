@@ -989,6 +989,91 @@ void usher__door_execute(struct usher_engine *e, const struct usher__entry *entr
     slice_end(&s, e->opt.alloc);
 }
 
+/* ---- lists of rooms: of the whole store, so no command of one scope ------------------------- */
+
+/* @r, which is given back, as a reply. */
+static enum usher_status rooms_reply(struct usher_engine *e, struct usher_result *r,
+                                     enum usher_status status, struct usher_reply **ret)
+{
+    const struct usher_room_result *room = &r->of.room;
+    struct head *head = heads_new(e->opt.alloc, 1);
+    size_t n = room->n_rows;
+    size_t *row_at = usher__resize(e->opt.alloc, NULL, 0, (n + 1) * sizeof *row_at);
+    struct gather g;
+
+    gather_begin(&g, e->opt.alloc);
+    if (room->more) {
+        add_text(&g, USHER_FIELD_NAME, room->name, room->name_size);
+        add_number(&g, USHER_FIELD_CREATED, room->created_ms);
+    }
+    for (size_t i = 0; i < n && row_at != NULL; i++) {
+        const struct usher_room_result_row *row = &room->rows[i];
+
+        row_at[i] = g.n;
+        add_number(&g, USHER_FIELD_KIND, row->kind);
+        add_text(&g, USHER_FIELD_NAME, row->id.data, row->id.size);
+        add_number(&g, USHER_FIELD_SINCE, row->since_ms);
+    }
+    if (row_at != NULL)
+        row_at[n] = g.n;
+    if (head != NULL && row_at != NULL && keep(&g, head, row_at, n, r->message)) {
+        leave_head(r, &head->r);
+        head->r.verb = USHER_ROOM_SHOW; /* fields and rows are read as those of a room */
+        head->r.more = room->more;
+        head->r.n = room->more ? 2 : 0;
+        head->r.n_rows = n;
+        *ret = &head->r;
+    } else {
+        if (head != NULL)
+            (void)usher__resize(e->opt.alloc, head->of, head->of->size, 0);
+        usher__message_set("room: %s", not_kept);
+        status = USHER_NOMEM;
+    }
+    gather_end(&g);
+    if (row_at != NULL)
+        (void)usher__resize(e->opt.alloc, row_at, (n + 1) * sizeof *row_at, 0);
+    usher_result_done(r);
+    return status;
+}
+
+/* Is there somebody to answer to? */
+static enum usher_status rooms_check(struct usher_engine *e, struct usher_reply **ret)
+{
+    enum usher_status status = usher__engine_check(e);
+
+    if (ret != NULL)
+        *ret = NULL;
+    if (status != USHER_OK || ret != NULL)
+        return status;
+    usher__message_set("room: ret_reply is NULL");
+    return USHER_INVALID;
+}
+
+enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
+                                  size_t max, int64_t now_ms, struct usher_reply **ret_reply)
+{
+    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_result r;
+
+    if (status != USHER_OK)
+        return status;
+    status = usher_room_list_result(e, after, created_ms, max, now_ms, &r);
+    return rooms_reply(e, &r, status, ret_reply);
+}
+
+enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
+                                    int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                    struct usher_reply **ret_reply)
+{
+    enum usher_status status = rooms_check(e, ret_reply);
+    struct usher_result r;
+
+    if (status != USHER_OK)
+        return status;
+    status = usher_room_patrol_result(e, worker, batch, every_ms, lease_ms, now_ms, &r);
+    return rooms_reply(e, &r, status, ret_reply);
+}
+
 /* ---- reading ----------------------------------------------------------------------------------
  */
 

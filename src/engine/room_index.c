@@ -688,8 +688,9 @@ static enum usher_status ask_all(struct usher_engine *e, const struct usher_oper
     return status;
 }
 
-enum usher_status usher_room_list(struct usher_engine *e, const char *after, int64_t created_ms,
-                                  size_t max, int64_t now_ms, struct usher_result *ret_reply)
+enum usher_status usher_room_list_result(struct usher_engine *e, const char *after,
+                                         int64_t created_ms, size_t max, int64_t now_ms,
+                                         struct usher_result *ret_reply)
 {
     struct asked *a;
     struct usher_operation of;
@@ -835,9 +836,9 @@ static enum usher_status claim(struct usher_engine *e, const struct usher_operat
     return status;
 }
 
-enum usher_status usher_room_patrol(struct usher_engine *e, const char *worker, size_t batch,
-                                    int64_t every_ms, int64_t lease_ms, int64_t now_ms,
-                                    struct usher_result *ret_reply)
+enum usher_status usher_room_patrol_result(struct usher_engine *e, const char *worker, size_t batch,
+                                           int64_t every_ms, int64_t lease_ms, int64_t now_ms,
+                                           struct usher_result *ret_reply)
 {
     struct usher_text name = { worker, worker != NULL ? strlen(worker) : 0 };
     struct usher_operation of;

@@ -293,7 +293,7 @@ static void all_is_looked_at(unsigned dead)
     assert_non_null(strstr(usher_message(), port));
 
     begin_us = clock_us();
-    (void)usher_room_list(onlooker, NULL, 0, 100, -1, &r);
+    (void)usher_room_list_result(onlooker, NULL, 0, 100, -1, &r);
     some_rooms("room list", &r, port, begin_us);
     for (size_t i = 0; i < r.of.room.n_rows; i++) {
         char name[16];
@@ -305,7 +305,7 @@ static void all_is_looked_at(unsigned dead)
     usher_result_done(&r);
 
     begin_us = clock_us();
-    (void)usher_room_patrol(onlooker, "watchman", 100, 0, 0, -1, &r);
+    (void)usher_room_patrol_result(onlooker, "watchman", 100, 0, 0, -1, &r);
     some_rooms("room patrol", &r, port, begin_us);
     usher_result_done(&r);
 }
@@ -390,7 +390,7 @@ static void a_stopped_master_stops_nobody_else(void **state)
     print_message("the machine was %" PRId64 " ms late\n", atomic_load(&late_us) / 1000);
     assert_int_equal(usher_audit(onlooker, NULL, NULL, &faults), USHER_OK);
     assert_true(faults == 0);
-    assert_int_equal(usher_room_list(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
+    assert_int_equal(usher_room_list_result(onlooker, NULL, 0, 100, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, ROOMS);
     assert_false(r.of.room.partial);
     usher_result_done(&r);

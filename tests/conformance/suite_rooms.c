@@ -1583,7 +1583,7 @@ static void rooms_are_listed_by_time_and_name(void **state)
     struct usher_result r;
     unsigned pages = 0;
 
-    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
+    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
     usher_result_done(&r);
     for (int i = 0; i < N; i++) {
@@ -1593,8 +1593,9 @@ static void rooms_are_listed_by_time_and_name(void **state)
     same(f, "open room7");
     same_index(f);
     for (;;) {
-        assert_int_equal(usher_room_list(f->e, *after != '\0' ? after : NULL, created, 7, -1, &r),
-                         USHER_OK);
+        assert_int_equal(
+            usher_room_list_result(f->e, *after != '\0' ? after : NULL, created, 7, -1, &r),
+            USHER_OK);
         pages++;
         for (size_t i = 0; i < r.of.room.n_rows; i++) {
             const struct usher_room_result_row *row = &r.of.room.rows[i];
@@ -1630,7 +1631,7 @@ static void rooms_are_listed_by_time_and_name(void **state)
     assert_true(pages >= 6);
     for (int i = 0; i < N; i++)
         assert_true(seen[i]);
-    assert_int_equal(usher_room_list(f->e, "room39", 0, 7, -1, &r), USHER_MISSING);
+    assert_int_equal(usher_room_list_result(f->e, "room39", 0, 7, -1, &r), USHER_MISSING);
     usher_result_done(&r);
     same_index(f);
     for (int i = 0; i < N; i++) {
@@ -1651,7 +1652,7 @@ static bool listed(struct fixture *f, const char *name)
     struct usher_result r;
     bool found = false;
 
-    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
+    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now, &r), USHER_OK);
     assert_false(r.of.room.more);
     for (size_t i = 0; i < r.of.room.n_rows; i++)
         found = found || is_text(r.of.room.rows[i].id, name);
@@ -1675,7 +1676,7 @@ static void only_rooms_that_are_open_are_listed(void **state)
     assert_true(listed(f, "r"));
     f->now += 1; /* nobody has looked */
     assert_false(listed(f, "r"));
-    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
+    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, f->now - 1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 2); /* as of that time */
     usher_result_done(&r);
     same(f, "close r"); /* which looks, and it is gone */
@@ -1693,8 +1694,9 @@ static void only_rooms_that_are_open_are_listed(void **state)
            (unsigned)i * 2654435761u); /* in any partition */
     f->now += 10;
     do {
-        assert_int_equal(usher_room_list(f->e, pages > 0 ? after : NULL, created, 1, f->now, &r),
-                         USHER_OK);
+        assert_int_equal(
+            usher_room_list_result(f->e, pages > 0 ? after : NULL, created, 1, f->now, &r),
+            USHER_OK);
         assert_true(r.of.room.n_rows <= 1);
         for (size_t i = 0; i < r.of.room.n_rows; i++)
             found +=
@@ -1830,7 +1832,8 @@ static void the_index_of_rooms_is_checked_and_mended(void **state)
 
             for (int k = 0; k < 2 && (k == 0 || f->twin != NULL); k++) {
                 assert_int_equal(
-                    usher_room_patrol(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r), USHER_OK);
+                    usher_room_patrol_result(k == 0 ? f->e : f->twin, "w", 0, 1, 1, f->now, &r),
+                    USHER_OK);
                 usher_result_done(&r);
             }
         }
@@ -1846,8 +1849,9 @@ static size_t patrol(struct fixture *f, const char *worker, size_t batch, unsign
     struct usher_result a, b;
     size_t n;
 
-    assert_int_equal(usher_room_patrol(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
-    assert_int_equal(usher_room_patrol(f->twin, worker, batch, every, lease, -1, &b), USHER_OK);
+    assert_int_equal(usher_room_patrol_result(f->e, worker, batch, every, lease, -1, &a), USHER_OK);
+    assert_int_equal(usher_room_patrol_result(f->twin, worker, batch, every, lease, -1, &b),
+                     USHER_OK);
     n = a.of.room.n_rows;
     assert_int_equal(n, b.of.room.n_rows);
     for (size_t i = 0; i < n; i++) {
@@ -1928,7 +1932,8 @@ static void patrol_round(struct fixture *f, int workers, int dead, size_t batch,
             if (w == dead)
                 continue;
             (void)snprintf(name, sizeof name, "worker-%d", w);
-            assert_int_equal(usher_room_patrol(f->e, name, batch, EVERY, LEASE, -1, &r), USHER_OK);
+            assert_int_equal(usher_room_patrol_result(f->e, name, batch, EVERY, LEASE, -1, &r),
+                             USHER_OK);
             for (size_t i = 0; i < r.of.room.n_rows; i++) {
                 char room[32];
                 int k;
@@ -2003,7 +2008,8 @@ static void any_number_of_workers_share_very_many_rooms(void **state)
             struct usher_result r;
 
             (void)snprintf(name, sizeof name, "worker-%d", w - 1);
-            assert_int_equal(usher_room_patrol(f->e, name, 50, 60000, 30000, -1, &r), USHER_OK);
+            assert_int_equal(usher_room_patrol_result(f->e, name, 50, 60000, 30000, -1, &r),
+                             USHER_OK);
             taken = r.of.room.n_rows;
             usher_result_done(&r);
         }
@@ -2046,7 +2052,7 @@ static void a_patrol_closes_what_lingered_and_forgets_what_is_not_there(void **s
         assert_int_equal(usher_operate(i == 0 ? f->e : f->twin, &c, &r, 1), USHER_OK);
         usher_result_done(&r);
     }
-    assert_int_equal(usher_room_list(f->e, NULL, 0, 0, -1, &r), USHER_OK);
+    assert_int_equal(usher_room_list_result(f->e, NULL, 0, 0, -1, &r), USHER_OK);
     assert_int_equal(r.of.room.n_rows, 0);
     usher_result_done(&r);
     same_index(f);

@@ -435,11 +435,11 @@ static void others(struct world *w)
 
     switch (rng_below(&w->rng, 9)) {
     case 0:
-        (void)usher_room_patrol(e, rng_chance(&w->rng, 50) ? "ann" : "bob", is_on(w, HOOK(LEAST)),
-                                1000, 500, babble_now(w->b), &r);
+        (void)usher_room_patrol_result(e, rng_chance(&w->rng, 50) ? "ann" : "bob",
+                                       is_on(w, HOOK(LEAST)), 1000, 500, babble_now(w->b), &r);
         break;
     case 1:
-        (void)usher_room_list(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
+        (void)usher_room_list_result(e, NULL, 0, is_on(w, HOOK(LEAST)), -1, &r);
         break;
     case 2:
         (void)usher_digest(e, noun, scope, digest);

@@ -650,6 +650,57 @@ static void settings_come_back_as_they_can_be_given(void **state)
     usher_close(e);
 }
 
+/* ---- lists of rooms ------------------------------------------------------------------------- */
+
+static void rooms_are_listed_page_by_page(void **state)
+{
+    (void)state;
+    for (unsigned k = 0; k < n_stores; k++) {
+        struct usher_engine *e = opened(&stores[k]);
+        struct usher_room_options opt = USHER_ROOM_OPTIONS_INIT;
+        struct usher_room_answer a = USHER_ROOM_ANSWER_INIT;
+        struct usher_room_row row = USHER_ROOM_ROW_INIT;
+        struct usher_reply *reply;
+        char name[16], after[USHER_NAME_MAX + 1] = "";
+        int64_t created = 0;
+        int seen = 0, pages = 0;
+
+        assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, NULL), USHER_INVALID);
+        assert_int_equal(usher_room_list(e, NULL, -5, 0, -1, &reply), USHER_INVALID);
+        assert_non_null(strstr(reply->message, "created"));
+        usher_reply_done(reply);
+        for (int i = 0; i < 25; i++) {
+            (void)snprintf(name, sizeof name, "room-%02d", i);
+            opt.now_ms = 4000000000000 + i;
+            assert_int_equal(usher_room_open(e, name, NULL, &opt, NULL), USHER_OK);
+        }
+        do {
+            assert_int_equal(usher_room_list(e, *after != '\0' ? after : NULL, created, 7,
+                                             4000000000100, &reply),
+                             USHER_OK);
+            for (size_t i = 0; usher_room_row_of(reply, i, &row); i++) {
+                (void)snprintf(name, sizeof name, "room-%02d", seen);
+                assert_string_equal(row.name, name);
+                assert_int_equal(row.since_ms, 4000000000000 + seen++);
+                assert_int_equal(row.kind, USHER_ROOM_ROW_ROOM);
+            }
+            assert_true(usher_room_answer_of(reply, &a));
+            (void)snprintf(after, sizeof after, "%s", a.name);
+            created = a.created_ms != USHER_NONE ? a.created_ms : 0;
+            usher_reply_done(reply);
+            pages++;
+        } while (a.more);
+        assert_int_equal(seen, 25);
+        assert_int_equal(pages, 4);
+        assert_int_equal(usher_room_patrol(e, "ann", 10, 1000, 0, 4000000000100, &reply), USHER_OK);
+        assert_int_equal(reply->n_rows, 10);
+        usher_reply_done(reply);
+        assert_int_equal(usher_room_patrol(e, NULL, 0, 0, 0, -1, &reply), USHER_INVALID);
+        usher_reply_done(reply);
+        usher_close(e);
+    }
+}
+
 static void redis_takes_part(void **state)
 {
     (void)state;
@@ -664,6 +715,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(each_option_is_taken_or_refused),
         cmocka_unit_test(an_older_program_is_understood),
         cmocka_unit_test(settings_come_back_as_they_can_be_given),
+        cmocka_unit_test(rooms_are_listed_page_by_page),
         cmocka_unit_test(redis_takes_part),
     };
     int rc = stores_start();

@@ -428,9 +428,9 @@ static void the_documented_rights_of_each_noun_are_enough(void **state)
         }
         if (l->noun == USHER_ROOM) {
             assert_int_equal(ask_room_open(e, "hall", NULL), USHER_OK);
-            assert_int_equal(usher_room_list(e, NULL, 0, 0, -1, &reply), USHER_OK);
+            assert_int_equal(usher_room_list_result(e, NULL, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
-            assert_int_equal(usher_room_patrol(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
+            assert_int_equal(usher_room_patrol_result(e, "w", 0, 0, 0, -1, &reply), USHER_OK);
             usher_result_done(&reply);
             assert_int_equal(ask_room_close(e, "hall"), USHER_OK);
         }

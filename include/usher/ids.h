@@ -310,8 +310,7 @@ struct usher_id_options {
 struct usher_id_settings {
     size_t size; /* set by …_INIT */
     int64_t start; /* the first id; default 1 */
-    /* ids of a segment, 1 to USHER_ID_N_MAX; default USHER_ID_STEP_DEFAULT.  As it comes back
-     * it is that of the next segment */
+    /* ids of a segment at first, 1 to USHER_ID_N_MAX; default USHER_ID_STEP_DEFAULT */
     int64_t step;
     int64_t by; /* between two ids; default 1 */
     int64_t limit; /* no id is larger; default USHER_ID_LIMIT_MAX */
@@ -346,14 +345,13 @@ struct usher_id_answer {
     int64_t highest; /* the last number there may be */
     /* next, show, return, install: from one number to the next; of ids: so many in a segment */
     int64_t step;
-    int64_t step_first; /* create, set: ids in the first segment */
     int64_t by; /* next, return, install: from one id to the next */
     uint64_t token; /* next, return: of a hold: another one for every later hold of the scope */
     int64_t why; /* set: why not */
 };
 #ifdef __cplusplus
 #define USHER_ID_ANSWER_INIT \
-    { sizeof(struct usher_id_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0, 0 }
+    { sizeof(struct usher_id_answer), 0, 0, 0, 0, false, false, "", 0, 0, 0, 0, 0, 0, 0, 0 }
 #else
 #define USHER_ID_ANSWER_INIT { .size = sizeof(struct usher_id_answer) }
 #endif

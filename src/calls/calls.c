@@ -193,9 +193,9 @@ static void tell_members(const struct usher__shape *shape, bool settings,
 
         if ((size_t)m->offset + m->size > size)
             continue;
-        v = find(values, n, m->field);
+        v = find(values, n, m->told);
         if (v == NULL)
-            v = find(more, n_more, m->field);
+            v = find(more, n_more, m->told);
         tell(m, v, settings, (char *)to + m->offset);
     }
 }
@@ -370,10 +370,10 @@ bool usher__call_values(const struct usher__calls *of, const struct usher__shape
 
 /* ---- the tables, and the calls -------------------------------------------------------------- */
 
-#define MEMBER(type, member, field, kind)                               \
-    {                                                                   \
-        USHER_FIELD_##field, (uint16_t)offsetof(type, member),          \
-            (uint16_t)sizeof(((type *)0)->member), USHER__MEMBER_##kind \
+#define MEMBER(type, member, field, told, kind)                                    \
+    {                                                                              \
+        USHER_FIELD_##field, USHER_FIELD_##told, (uint16_t)offsetof(type, member), \
+            (uint16_t)sizeof(((type *)0)->member), USHER__MEMBER_##kind            \
     }
 #define SHAPE(noun, which)                                              \
     {                                                                   \

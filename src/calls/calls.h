@@ -22,7 +22,8 @@ enum usher__member_kind {
 };
 
 struct usher__member {
-    uint32_t field;
+    uint32_t field; /* as it is given */
+    uint32_t told;  /* and comes back: a step that grows is not the one that was set */
     uint16_t offset, size;
     enum usher__member_kind kind;
 };

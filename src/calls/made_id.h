@@ -3,47 +3,46 @@
 /* clang-format off */
 
 static const struct usher__member id_options[] = {
-    MEMBER(struct usher_id_options, next, NEXT, NUMBER),
-    MEMBER(struct usher_id_options, epoch, EPOCH, TOKEN),
-    MEMBER(struct usher_id_options, token, TOKEN, TOKEN),
-    MEMBER(struct usher_id_options, highest, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_options, next, NEXT, NEXT, NUMBER),
+    MEMBER(struct usher_id_options, epoch, EPOCH, EPOCH, TOKEN),
+    MEMBER(struct usher_id_options, token, TOKEN, TOKEN, TOKEN),
+    MEMBER(struct usher_id_options, highest, HIGHEST, HIGHEST, NUMBER),
 };
 
 static const struct usher__member id_settings[] = {
-    MEMBER(struct usher_id_settings, start, START, NUMBER),
-    MEMBER(struct usher_id_settings, step, STEP, NUMBER),
-    MEMBER(struct usher_id_settings, by, BY, NUMBER),
-    MEMBER(struct usher_id_settings, limit, LIMIT, NUMBER),
-    MEMBER(struct usher_id_settings, step_max, STEP_MAX, NUMBER),
-    MEMBER(struct usher_id_settings, life_ms, LIFE, NUMBER),
-    MEMBER(struct usher_id_settings, managed, MANAGED, NUMBER),
-    MEMBER(struct usher_id_settings, requests, REQUESTS, NUMBER),
+    MEMBER(struct usher_id_settings, start, START, START, NUMBER),
+    MEMBER(struct usher_id_settings, step, STEP, STEP_FIRST, NUMBER),
+    MEMBER(struct usher_id_settings, by, BY, BY, NUMBER),
+    MEMBER(struct usher_id_settings, limit, LIMIT, LIMIT, NUMBER),
+    MEMBER(struct usher_id_settings, step_max, STEP_MAX, STEP_MAX, NUMBER),
+    MEMBER(struct usher_id_settings, life_ms, LIFE, LIFE, NUMBER),
+    MEMBER(struct usher_id_settings, managed, MANAGED, MANAGED, NUMBER),
+    MEMBER(struct usher_id_settings, requests, REQUESTS, REQUESTS, NUMBER),
 };
 
 static const struct usher__member id_answer[] = {
-    MEMBER(struct usher_id_answer, first, FIRST, NUMBER),
-    MEMBER(struct usher_id_answer, n, N, NUMBER),
-    MEMBER(struct usher_id_answer, next, NEXT, NUMBER),
-    MEMBER(struct usher_id_answer, highest, HIGHEST, NUMBER),
-    MEMBER(struct usher_id_answer, step, STEP, NUMBER),
-    MEMBER(struct usher_id_answer, step_first, STEP_FIRST, NUMBER),
-    MEMBER(struct usher_id_answer, by, BY, NUMBER),
-    MEMBER(struct usher_id_answer, token, TOKEN, TOKEN),
-    MEMBER(struct usher_id_answer, why, WHY, NUMBER),
+    MEMBER(struct usher_id_answer, first, FIRST, FIRST, NUMBER),
+    MEMBER(struct usher_id_answer, n, N, N, NUMBER),
+    MEMBER(struct usher_id_answer, next, NEXT, NEXT, NUMBER),
+    MEMBER(struct usher_id_answer, highest, HIGHEST, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_answer, step, STEP, STEP, NUMBER),
+    MEMBER(struct usher_id_answer, by, BY, BY, NUMBER),
+    MEMBER(struct usher_id_answer, token, TOKEN, TOKEN, TOKEN),
+    MEMBER(struct usher_id_answer, why, WHY, WHY, NUMBER),
 };
 
 static const struct usher__member id_row[] = {
-    MEMBER(struct usher_id_row, next, NEXT, NUMBER),
-    MEMBER(struct usher_id_row, highest, HIGHEST, NUMBER),
-    MEMBER(struct usher_id_row, step, STEP, NUMBER),
-    MEMBER(struct usher_id_row, start, START, NUMBER),
-    MEMBER(struct usher_id_row, by, BY, NUMBER),
-    MEMBER(struct usher_id_row, limit, LIMIT, NUMBER),
-    MEMBER(struct usher_id_row, issued, ISSUED, NUMBER),
-    MEMBER(struct usher_id_row, segments, SEGMENTS, NUMBER),
-    MEMBER(struct usher_id_row, began_ms, BEGAN, NUMBER),
-    MEMBER(struct usher_id_row, lasted_ms, LASTED, NUMBER),
-    MEMBER(struct usher_id_row, managed, MANAGED, NUMBER),
+    MEMBER(struct usher_id_row, next, NEXT, NEXT, NUMBER),
+    MEMBER(struct usher_id_row, highest, HIGHEST, HIGHEST, NUMBER),
+    MEMBER(struct usher_id_row, step, STEP, STEP, NUMBER),
+    MEMBER(struct usher_id_row, start, START, START, NUMBER),
+    MEMBER(struct usher_id_row, by, BY, BY, NUMBER),
+    MEMBER(struct usher_id_row, limit, LIMIT, LIMIT, NUMBER),
+    MEMBER(struct usher_id_row, issued, ISSUED, ISSUED, NUMBER),
+    MEMBER(struct usher_id_row, segments, SEGMENTS, SEGMENTS, NUMBER),
+    MEMBER(struct usher_id_row, began_ms, BEGAN, BEGAN, NUMBER),
+    MEMBER(struct usher_id_row, lasted_ms, LASTED, LASTED, NUMBER),
+    MEMBER(struct usher_id_row, managed, MANAGED, MANAGED, NUMBER),
 };
 
 static const struct usher__calls id_calls = {

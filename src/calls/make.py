@@ -144,6 +144,7 @@ class Noun:
     def __init__(self, path, noun, library):
         self.noun, self.lists, self.calls = noun, {}, {}
         self.notes = {}  # of settings: more than the help of the field
+        self.told = {}  # settings that come back as another field: STEP=STEP_FIRST
         with open(os.path.join(path, noun + ".txt"), encoding="utf-8") as file:
             for line in file:
                 line = line.rstrip()
@@ -151,7 +152,8 @@ class Noun:
                 if line.startswith("    ") or (not line and self.calls):
                     list(self.calls.values())[-1].doc.append(line[4:])
                 elif first in ("options", "settings", "answer", "row", "statistics"):
-                    self.lists[first] = line.split()[1:]
+                    self.lists[first] = [word.split("=")[0] for word in line.split()[1:]]
+                    self.told.update(word.split("=") for word in line.split() if "=" in word)
                 elif first == "note":
                     name, _, note = line[5:].partition(" ")
                     self.notes[name] = note
@@ -180,12 +182,13 @@ class Noun:
                 call.options = [n for n in call.options if n not in self.lists["settings"]]
                 for name in call.settings:
                     self.use(where, name, word)
-                tells = [n for n in tells if n not in self.lists["settings"]]
+                tells = [n for n in tells if n not in self.lists["settings"] and
+                         n not in self.told.values()]
             else:
                 for name in call.options:
                     self.use("options", name, word)
             known = self.lists["answer"] + self.lists.get("statistics", [])
-            known += self.lists["settings"] if call.returns else []
+            known += self.lists["settings"] + list(self.told.values()) if call.returns else []
             for name in tells:
                 if name not in known:
                     sys.exit(f"{self.noun} {word} tells {name}: {self.noun}.txt has it nowhere")
@@ -330,8 +333,9 @@ class Noun:
                 kind = field.kind()
                 if which == "answer" and kind == "STRING":
                     kind = "CHARS"
+                told = self.told.get(name, name) if which == "settings" else name
                 lines.append(f"    MEMBER(struct usher_{noun}_{which}, {field.member()}, {name}, "
-                             f"{kind}),")
+                             f"{told}, {kind}),")
             lines += ["};", ""]
         lines.append(f"static const struct usher__calls {noun}_calls = {{")
         lines.append(f"    USHER_{noun.upper()},")

@@ -611,6 +611,7 @@ static void settings_come_back_as_they_can_be_given(void **state)
     struct usher_engine *e = opened(&stores[0]);
     struct usher_number_settings s = USHER_NUMBER_SETTINGS_INIT, back = USHER_NUMBER_SETTINGS_INIT;
     struct usher_serial_settings rule = USHER_SERIAL_SETTINGS_INIT;
+    struct usher_id_settings ids = USHER_ID_SETTINGS_INIT;
     struct usher_number_row row = USHER_NUMBER_ROW_INIT;
     struct usher_reply *reply;
 
@@ -636,6 +637,11 @@ static void settings_come_back_as_they_can_be_given(void **state)
     assert_false(usher_serial_settings_of(reply, &rule));
     back.size = 0;
     assert_false(usher_number_settings_of(reply, &back));
+    usher_reply_done(reply);
+    /* the step that was set, not the one that it has become */
+    assert_int_equal(usher_id_create(e, "d", NULL, NULL, &reply), USHER_OK);
+    assert_true(usher_id_settings_of(reply, &ids));
+    assert_int_equal(ids.step, USHER_ID_STEP_DEFAULT);
     usher_reply_done(reply);
     rule.prefix = "A";
     rule.width = 3;

@@ -141,7 +141,8 @@ enum usher_queue_given {
     USHER_GIVEN_QUEUE_TOKEN = 1u << 24,
     USHER_GIVEN_QUEUE_STATE = 1u << 25,
     USHER_GIVEN_QUEUE_ARCHIVE = 1u << 26,
-    USHER_GIVEN_QUEUE_UNTIL = 1u << 27
+    USHER_GIVEN_QUEUE_UNTIL = 1u << 27,
+    USHER_GIVEN_QUEUE_IF_VERSION = 1u << 28
 };
 
 /* Arguments; which verb takes which: src/core/queue_verbs.def. */
@@ -159,6 +160,7 @@ struct usher_queue_args {
     uint64_t token; /* finish: the match that is meant; drain: the version of a visit */
     int64_t state;  /* list: enum usher_queue_user_state */
     int64_t archive, until_ms;
+    int64_t if_version; /* only if that is the queue's */
 };
 
 struct usher_queue_settings {
@@ -232,7 +234,8 @@ struct usher_queue_result {
     uint64_t token;   /* version of the match; finish takes it */
     uint64_t login;   /* the room, or 0 */
     int64_t no;       /* in it; login …: the number of rooms */
-    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away */
+    uint64_t count;   /* sweep: expired; free: users freed; drain: visits taken away; drop: records
+                       * erased */
     size_t user_size;
     char user[USHER_NAME_MAX + 1];
     size_t agent_size; /* or where to go on: list, agents, history */

@@ -275,6 +275,7 @@ enum usher_verb {
     USHER_NUMBER_SET,
     USHER_NUMBER_SWEEP,
     USHER_NUMBER_LIFT,
+    USHER_NUMBER_DROP,
     USHER_NUMBER_EXPIRE, /* in notices only: a hold or a rest ended by itself, or the cap keeps it
                           * no more */
     USHER_NUMBER_REST,   /* in notices only: found free, but it has had its calls of the day */
@@ -301,6 +302,7 @@ enum usher_verb {
     USHER_QUEUE_MOVE,
     USHER_QUEUE_FREE,
     USHER_QUEUE_DRAIN,
+    USHER_QUEUE_DROP,
     USHER_QUEUE_EXPIRE,  /* in notices only: a deadline has passed */
     USHER_QUEUE_REQUEUE, /* in notices only: a user whose agent is gone */
     USHER_ROOM_OPEN = 0x301,
@@ -414,6 +416,7 @@ enum usher_given {
     USHER_GIVEN_STICKY_MAX = 1u << 16,
     USHER_GIVEN_REQUESTS = 1u << 17,
     USHER_GIVEN_ALL = 1u << 19,
+    USHER_GIVEN_IF_VERSION = 1u << 20,
     USHER_GIVEN_ROOM_AFTER = 1u << 8,
     USHER_GIVEN_ROOM_IF_VERSION = 1u << 9,
     USHER_GIVEN_ROOM_CAPACITY = 1u << 10,
@@ -446,6 +449,7 @@ struct usher_number_args {
     int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
     int64_t max;   /* list, sweep: rows or changes at most */
     int64_t all;   /* free: 1, every call of the pool */
+    int64_t if_version; /* only if that is the pool's */
 };
 
 #ifdef __cplusplus
@@ -530,8 +534,8 @@ struct usher_number_result {
      * then, unless more than 64 holds and rests end before that free none: of numbers not
      * registered, or that rest again.) */
     int64_t next_ms;
-    uint64_t count; /* free, renew of a node, sweep: how many */
-    bool more;      /* free, renew of a node, sweep, list: not all yet, ask again */
+    uint64_t count; /* free, renew of a node, sweep: how many; drop: records erased */
+    bool more;      /* free, renew of a node, sweep, list, drop: not all yet, ask again */
     size_t number_size;
     char number[USHER_NAME_MAX + 1]; /* NUL-terminated; list, renew of a node: where to go on, or
                                       * "" */

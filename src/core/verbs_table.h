@@ -119,6 +119,7 @@ static uint32_t THE(texts_given)(const struct usher_operation *command)
     return given;
 }
 
+#define IS_IF_VERSION(name) (FIELD(name) == USHER_FIELD_IF_VERSION)
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static const struct usher__noun THE(noun) = {
@@ -130,6 +131,15 @@ static const struct usher__noun THE(noun) = {
     .texts = THE(texts_given),
     .token = 0u
 #define ARG(name, word, type, ...) | (USHER__ARG_##type == USHER__ARG_TOKEN ? A(name) : 0u)
+#include NOUN_DEF
+    ,
+    .if_version = 0u
+#define ARG(name, ...) | (IS_IF_VERSION(name) ? A(name) : 0u)
+#include NOUN_DEF
+    ,
+    .if_version_at = 0u
+#define ARG(name, word, type, field, ...) \
+    +(IS_IF_VERSION(name) ? offsetof(struct usher_operation, ARGS(field)) : 0u)
 #include NOUN_DEF
     ,
     .verbs = THE(verbs),
@@ -154,6 +164,7 @@ static const struct usher__noun THE(noun) = {
 #undef IS_TEXT
 #undef EMPTY
 #undef COUNT
+#undef IS_IF_VERSION
 #undef NOUN_CODE
 #undef NOUN_WORD
 #undef NOUN_SCOPE

@@ -175,7 +175,11 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put(o, " '\n");
     for (unsigned i = 0; i < noun->n_verbs; i++)
         put_int(o, "V_", noun->verbs[i].word, noun->verbs[i].verb);
-    put(o, "local ARGS = '");
+    put(o, "local CREATES = '");
+    for (unsigned i = 0; i < noun->n_verbs; i++)
+        if ((noun->verbs[i].flags & USHER__CREATES) != 0)
+            put(o, " %u ", noun->verbs[i].verb);
+    put(o, "'\nlocal ARGS = '");
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 
@@ -193,6 +197,8 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     put_int(o, "", "ARG", FIRST_ARGUMENT);
     for (unsigned i = 0; i < noun->n_args; i++)
         put_int(o, "ARG_", noun->args[i].name, FIRST_ARGUMENT + i);
+    if (noun->if_version == 0)
+        put_int(o, "ARG_", "IF_VERSION", 0); /* nothing stands there */
     for (unsigned i = 0; i < noun->n_args; i++)
         codes_lua(o, &noun->args[i]);
     put_int(o, "", "GAPS", USHER_GAPS);
@@ -231,6 +237,10 @@ static void steps_lua(struct out *o, const struct usher__steps *steps)
     for (int i = 0; i < USHER_SETTINGS; i++)
         put(o, "%s%lld", i > 0 ? ", " : "", (long long)scope.settings[i]);
     put(o, "}\nlocal FIRST = '%s'\nlocal LISTED = '%s'\n", steps->first, steps->listed);
+    put(o, "local DROPS = '%s'\n", steps->drops != NULL ? steps->drops : "");
+    put_int(o, "", "DROP_VERB", steps->drop_verb);
+    put_int(o, "", "DROP_MAX", USHER__DROP_MAX);
+    put_int(o, "", "DROPPING", USHER__DROPPING);
     for (int i = 0; i < USHER_COUNTS; i++)
         if (steps->count_names[i] != NULL)
             put_int(o, "COUNT_", steps->count_names[i], i);

@@ -1530,6 +1530,8 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
+    if (w->command->verb == USHER_NUMBER_DROP)
+        return usher__drop(w, &w->reply->of.number.count, &w->reply->of.number.more);
     if (w->command->verb == USHER_NUMBER_SWEEP)
         return sweep(w);
     if (w->scope.due_ms <= w->now) {
@@ -1680,8 +1682,11 @@ const struct usher__steps usher__number_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.number.number),
     .sought_kind = USHER_KIND_NUMBER,
+    .drops = "132330405062",
+    .drop_verb = USHER_NUMBER_DROP,
+    .come_again = come_again,
     .first = "1:",
-    .listed = "1",
+    .listed = "12",
     .count_names = {
         [USHER__COUNT_RESTING] = "RESTING",
         [USHER__COUNT_STICKY] = "STICKY",

@@ -123,6 +123,23 @@ static enum usher_status set(struct run *run)
     return settings_write(w, new);
 }
 
+/* Visits that nobody has put into the history yet are not to be lost with it. */
+static enum usher_status drop(work *w)
+{
+    struct usher_queue_result *q = reply_of(w);
+    int64_t n = w->scope.counts[COUNT_VISITS];
+
+    if (w->scope.ref != NULL && w->scope.settings[SET_ARCHIVE] != 0 && n > 0 &&
+        !usher__other_version(w)) {
+        q->why = USHER_QUEUE_WHY_HISTORY;
+        usher__say(w->reply, USHER_REFUSED,
+                   "%lld ended visits are not in the history yet: drain them, or set archive=0",
+                   (long long)n);
+        return USHER_OK;
+    }
+    return usher__drop(w, &q->count, &q->more);
+}
+
 /* ---- all together ----------------------------------------------------------------- */
 
 static enum usher_status verb(struct run *run)
@@ -252,6 +269,8 @@ static enum usher_status run(work *w)
         usher_result_fail(w->reply, USHER_INVALID, fault);
         return USHER_OK;
     }
+    if (v == USHER_QUEUE_DROP)
+        return drop(w);
     todo.n_agents = todo.n_users = 0;
     version = w->scope.version;
     if (v == USHER_QUEUE_SWEEP) {
@@ -349,8 +368,11 @@ const struct usher__steps usher__queue_steps = {
     .state_word = state_word,
     .sought_at = offsetof(struct usher_operation, arg.queue.user),
     .sought_kind = K_USER,
+    .drops = "1323303132405063" "70",
+    .drop_verb = USHER_QUEUE_DROP,
+    .come_again = come_again,
     .first = "1:",
-    .listed = "16",
+    .listed = "126",
     .count_names = {
         [COUNT_LANES] = "LANES",
         [COUNT_VISITS] = "VISITS",

@@ -869,6 +869,16 @@ function S.run()
         S.answer = S.kept()
         if S.answer then return end
     end
+    if verb == K.V_DROP or S.dropping() then
+        if not S.drop_step then S.make_drop() end
+        if verb == K.V_DROP then
+            S.counted = S.drop_scope() or 0
+            S.more = S.dropping() and 1 or 0
+            return
+        end
+        S.drop_step()
+        if S.exists then return S.come_again() end
+    end
     if verb ~= K.V_SWEEP and S.due >= 0 and S.due <= S.now then
         if not S.expire then S.make_expiry() end
         S.expire_due(K.EXPIRE_MAX)

@@ -87,6 +87,18 @@ function S.looks(verb)
         or verb == K.V_HISTORY
 end
 
+-- visits that nobody has put into the history yet are not to be lost with it
+function S.drop_queue()
+    local n = S.exists and S.set[K.SET_ARCHIVE + 1] ~= 0 and S.cnt(K.COUNT_VISITS) or 0
+    if n > 0 and not S.other_version() then
+        S.status, S.why = K.REFUSED, 3
+        S.because = format('%.0f ended visits are not in the history yet: drain them, or set archive=0', n)
+        return
+    end
+    S.counted = S.drop_scope() or 0
+    S.more = S.dropping() and 1 or 0
+end
+
 function S.run()
     -- those behind this one in the call would have as much to do
     local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
@@ -99,6 +111,12 @@ function S.run()
     if fault then
         S.answer = {K.INVALID, fault}
         return
+    end
+    if verb == K.V_DROP or S.dropping() then
+        if not S.drop_step then S.make_drop() end
+        if verb == K.V_DROP then return S.drop_queue() end
+        S.drop_step()
+        if S.exists then return S.come_again() end
     end
     if verb == K.V_SWEEP then
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX

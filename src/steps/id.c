@@ -423,6 +423,12 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ----------------------------------- */
 
+/* The dispenser was deleted. */
+static bool gone(const struct usher_scope *scope)
+{
+    return scope->counts[USHER__COUNT_ID_THERE] == 0;
+}
+
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *counts = scope->counts, *set = scope->settings;
@@ -516,6 +522,7 @@ static const struct usher__constant constants[] = {
 const struct usher__steps usher__id_steps = {
     .defaults = defaults,
     .run = run,
+    .gone = gone,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,

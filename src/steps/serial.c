@@ -1882,6 +1882,12 @@ static enum usher_status run(work *w)
 
 /* ---- for the executor, the audit and the digest ------------------------------------- */
 
+/* The rule was deleted. */
+static bool gone(const struct usher_scope *scope)
+{
+    return scope->settings[SET_RULE] == 0;
+}
+
 static const char *scope_fault(const struct usher_scope *scope)
 {
     const int64_t *set = scope->settings, *counts = scope->counts;
@@ -2107,6 +2113,7 @@ static const struct usher__constant constants[] = {
 const struct usher__steps usher__serial_steps = {
     .defaults = defaults,
     .run = run,
+    .gone = gone,
     .scope_fault = scope_fault,
     .record_fault = record_fault,
     .tally = tally,

@@ -327,6 +327,8 @@ struct usher__steps {
     const char *(*record_fault)(const struct usher_scope *scope, const struct usher_record *r);
     /* Count @r. */
     void (*tally)(struct usher__tally *t, const struct usher_record *r);
+    /* May be NULL.  Of @scope nothing is there but what has been given out. */
+    bool (*gone)(const struct usher_scope *scope);
     /* May be NULL.  Up to which number the scope (@r NULL) or its record @r says that an authority
      * has granted, and under which period of the name; -1: it says nothing of the kind. */
     int64_t (*granted)(const struct usher_scope *scope, const struct usher_record *r,

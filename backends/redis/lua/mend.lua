@@ -14,7 +14,7 @@ local function there(key) return call('EXISTS', key) end
 local head = call('HGET', KEYS[1], 'head')
 local marked = head and #head == 173
 -- all that is left of one that was dropped
-local gone = not head and call('HEXISTS', KEYS[1], 'gone') == 1
+local gone = not head and call('HGET', KEYS[1], 'gone')
 if op == 'look' then return {gone and 0 or there(KEYS[1]), there(KEYS[2]), there(KEYS[3]), head and 1 or 0} end
 if op == 'drop' then return {(gone or there(KEYS[1]) == 0) and call('DEL', KEYS[2], KEYS[3]) or 0} end
 if op == 'begin' then

@@ -548,7 +548,7 @@ static enum usher_verb any_verb(struct gen *g)
         { USHER_NUMBER_REG, 12 },  { USHER_NUMBER_UNREG, 4 },   { USHER_NUMBER_ADD, 8 },
         { USHER_NUMBER_DEL, 3 },   { USHER_NUMBER_FREE, 2 },    { USHER_NUMBER_SHOW, 4 },
         { USHER_NUMBER_LIST, 4 },  { USHER_NUMBER_STATS, 3 },   { USHER_NUMBER_SWEEP, 2 },
-        { USHER_NUMBER_LIFT, 2 },
+        { USHER_NUMBER_LIFT, 1 },  { USHER_NUMBER_DROP, 1 },
     };
     uint64_t k = rng_below(&g->rng, 100);
 
@@ -681,7 +681,12 @@ void gen_next(struct gen *g, struct gen_command *ret)
         }
         break;
     case USHER_NUMBER_STATS:
+    case USHER_NUMBER_DROP:
         a->number.data = NULL;
+        if (c->verb == USHER_NUMBER_DROP && rng_chance(r, 20)) {
+            c->given |= USHER_GIVEN_IF_VERSION;
+            a->if_version = 1 + (int64_t)rng_below(r, 50);
+        }
         break;
     case USHER_NUMBER_SET:
         a->number.data = NULL;

@@ -294,8 +294,9 @@ static enum usher_verb any_verb(struct queue_gen *g)
         { USHER_QUEUE_MATCH, 3 },   { USHER_QUEUE_SWEEP, 2 },  { USHER_QUEUE_LIST, 3 },
         { USHER_QUEUE_AGENTS, 2 },  { USHER_QUEUE_STATS, 2 },  { USHER_QUEUE_MOVE, 2 },
         { USHER_QUEUE_HISTORY, 2 }, { USHER_QUEUE_FREE, 1 },   { USHER_QUEUE_DRAIN, 2 },
+        { USHER_QUEUE_DROP, 1 },
     };
-    uint64_t k = rng_below(&g->rng, 102);
+    uint64_t k = rng_below(&g->rng, 103);
 
     if (rng_chance(&g->rng, g->set))
         return USHER_QUEUE_SET;
@@ -452,6 +453,12 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
         break;
     case USHER_QUEUE_SET:
         give_settings(g, c);
+        break;
+    case USHER_QUEUE_DROP:
+        if (rng_chance(r, 20)) {
+            c->given |= USHER_GIVEN_QUEUE_IF_VERSION;
+            a->if_version = 1 + (int64_t)rng_below(r, 50);
+        }
         break;
     default:
         break;

@@ -3,7 +3,7 @@
  * queue_model -- queues, obviously right rather than fast.
  *
  * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
- * which is 1 for every queue, and `message`, which stays empty).  It shares no code with the
+ * which is 1 for every queue, and 1 more for each that was dropped, and `message`, which stays empty).  It shares no code with the
  * library: arrays, linear search, one `if` a rule of queue_verbs.def.  The time is always the
  * command's.
  *
@@ -100,6 +100,9 @@ struct queue_model_request {
 struct queue_model_queue {
     struct model_text name;
     bool exists;
+    uint64_t epoch; /* the next one has one more */
+    bool dropping;  /* it is there for `drop` alone */
+    size_t left;    /* records then */
     uint64_t version;
     int64_t clock;
     struct usher_queue_settings set;

@@ -317,6 +317,15 @@ end
 -- Dropping: see src/steps/drop.c.
 function S.dropping() return S.exists and S.count[1] == K.DROPPING end
 
+-- Before a command is run.  Who makes the scope anew does a step first: true, there are more of them.
+function S.drop_meet()
+    if S.verb ~= K.DROP_VERB and not S.dropping() then return false end
+    if not S.drop_step then S.make_drop() end
+    if S.verb == K.DROP_VERB then return false end
+    S.drop_step()
+    return S.exists
+end
+
 function S.make_drop()
     -- a list of @key, or all of it: how much of a member stands before an id
     local function erase_some(kind, slot, n)

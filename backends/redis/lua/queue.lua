@@ -103,6 +103,7 @@ function S.run()
     -- those behind this one in the call would have as much to do
     local verb, max = S.verb, K.EXPIRE_MAX * S.n_commands
     if S.behind then return S.come_again() end
+    if S.drop_meet() then return S.come_again() end
     if S.req then
         S.answer = S.kept()
         if S.answer then return end
@@ -112,12 +113,7 @@ function S.run()
         S.answer = {K.INVALID, fault}
         return
     end
-    if verb == K.V_DROP or S.dropping() then
-        if not S.drop_step then S.make_drop() end
-        if verb == K.V_DROP then return S.drop_queue() end
-        S.drop_step()
-        if S.exists then return S.come_again() end
-    end
+    if verb == K.V_DROP then return S.drop_queue() end
     if verb == K.V_SWEEP then
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end

@@ -446,9 +446,9 @@ struct usher_number_args {
     int64_t lease_ms, rest_ms;
     int64_t daily, zone_min, strict, order;
     int64_t sticky_ms, sticky_max, requests;
-    int64_t state; /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
-    int64_t max;   /* list, sweep: rows or changes at most */
-    int64_t all;   /* free: 1, every call of the pool */
+    int64_t state;      /* list: enum usher_number_state, or USHER_NUMBER_STATE_BUSY */
+    int64_t max;        /* list, sweep: rows or changes at most */
+    int64_t all;        /* free: 1, every call of the pool */
     int64_t if_version; /* only if that is the pool's */
 };
 

@@ -86,8 +86,8 @@ struct usher__noun {
     unsigned n_args; /* bit i of the masks above is args[i] */
     /* Bits of the texts that @command gives. */
     uint32_t (*texts)(const struct usher_operation *command);
-    uint32_t token; /* the bit of the argument of type TOKEN, 0 if it has none */
-    uint32_t if_version;   /* the same of if-version, … */
+    uint32_t token;       /* the bit of the argument of type TOKEN, 0 if it has none */
+    uint32_t if_version;  /* the same of if-version, … */
     size_t if_version_at; /* … an int64_t there in struct usher_operation */
     const struct usher__verb *verbs;
     unsigned n_verbs;

@@ -69,8 +69,9 @@ static void explain(const struct usher_operation *c, enum usher_status status, c
 {
     if (status == USHER_REFUSED && (unsigned)c->verb >> 8 == USHER_SERIAL)
         why = "numbers of it are held, or may come back";
-    usher__message_set("drop %s/%.100s: %s", usher_noun_word((enum usher_noun)((unsigned)c->verb >> 8)),
-                       c->scope.data, why[0] != '\0' ? why : usher_status_text(status));
+    usher__message_set("drop %s/%.100s: %s",
+                       usher_noun_word((enum usher_noun)((unsigned)c->verb >> 8)), c->scope.data,
+                       why[0] != '\0' ? why : usher_status_text(status));
 }
 
 enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const char *scope,
@@ -110,7 +111,8 @@ enum usher_status usher_drop(struct usher_engine *e, enum usher_noun noun, const
             tries = 0;
         } else if (status == USHER_UNKNOWN && begun && ++tries < TRIES) {
             more = true;
-        } else if (begun && (status == USHER_SAME || status == USHER_STALE || status == USHER_LOST)) {
+        } else if (begun &&
+                   (status == USHER_SAME || status == USHER_STALE || status == USHER_LOST)) {
             status = USHER_OK; /* somebody else did the last step, and may have made it anew */
         } else if (status != USHER_SAME) {
             explain(&c, status, reply.message);

@@ -172,6 +172,7 @@ unsigned usher_operation_flags(const struct usher_operation *command)
 {
     const struct usher__verb *verb = usher__verb((unsigned)command->verb);
     unsigned flags = 0;
+    bool kept; /* no scope, no kept answer */
 
     if (verb == NULL)
         return 0;
@@ -181,7 +182,9 @@ unsigned usher_operation_flags(const struct usher_operation *command)
         flags |= USHER_OPERATION_CREATES;
     if ((verb->flags & USHER__COMMUTES) != 0)
         flags |= USHER_OPERATION_COMMUTES;
-    if (command->request.data != NULL || (verb->flags & USHER__AGAIN) != 0 ||
+    kept = command->request.data != NULL && command->verb != USHER_NUMBER_DROP &&
+           command->verb != USHER_QUEUE_DROP;
+    if (kept || (verb->flags & USHER__AGAIN) != 0 ||
         ((verb->flags & USHER__IF_OWNER) != 0 && (unsigned)command->verb >> 8 == USHER_NUMBER &&
          command->arg.number.owner.data != NULL) ||
         (command->verb == USHER_SERIAL_RESERVE && command->arg.serial.owner.data != NULL))

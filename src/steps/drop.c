@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Dropping a scope with all that is in it: a mark in its header, which is the one change that has a
- * version and a notice, then its records in bounded steps.  From the mark on the scope is not there,
- * for any command; who makes it anew does steps until it is gone.
+ * version and a notice, then its records in bounded steps.  From the mark on the scope is not
+ * there, for any command; who makes it anew does steps until it is gone.
  *
  * What is left is its header (on Redis a field of the hash that is no header), with the version
  * and nothing else.  It is shown nowhere.  A scope that is made anew under the name goes on behind

@@ -344,9 +344,9 @@ struct usher__steps {
      * kind of that; 0: none is. */
     uint16_t sought_at;
     uint8_t sought_kind;
-    /* May be NULL.  Its verb `drop` erases records by kind and slot, two digits each, in this order;
-     * slot 3: by id.  Not all of its scopes' records stand in a list: those that do not are named by
-     * id. */
+    /* May be NULL.  Its verb `drop` erases records by kind and slot, two digits each, in this
+     * order; slot 3: by id.  Not all of its scopes' records stand in a list: those that do not are
+     * named by id. */
     const char *drops;
     enum usher_verb drop_verb;
     enum usher_status (*come_again)(struct usher__work *w); /* usher__come_again(), with a why */

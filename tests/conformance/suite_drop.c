@@ -452,8 +452,7 @@ static void visits_that_wait_for_the_history_are_not_lost_with_a_queue(void **st
     assert_int_equal(f->r.of.queue.why, USHER_QUEUE_WHY_HISTORY);
     SAY(USHER_OK, "queue drain q");
     assert_int_equal(f->r.of.queue.n_rows, 1);
-    said(f, USHER_OK, "queue drain q token=%llu",
-         (unsigned long long)f->r.of.queue.rows->version);
+    said(f, USHER_OK, "queue drain q token=%llu", (unsigned long long)f->r.of.queue.rows->version);
     (void)drop(f, USHER_QUEUE, "q", USHER_OK);
     gone(f, USHER_QUEUE, "q");
 }

@@ -3,9 +3,9 @@
  * queue_model -- queues, obviously right rather than fast.
  *
  * Executes the same commands as an engine and fills in the same replies (but for `epoch`,
- * which is 1 for every queue, and 1 more for each that was dropped, and `message`, which stays empty).  It shares no code with the
- * library: arrays, linear search, one `if` a rule of queue_verbs.def.  The time is always the
- * command's.
+ * which is 1 for every queue, and 1 more for each that was dropped, and `message`, which stays
+ * empty).  It shares no code with the library: arrays, linear search, one `if` a rule of
+ * queue_verbs.def.  The time is always the command's.
  *
  * It watches itself: nobody is overtaken within lane and priority, nobody is lost, nobody waits
  * whom an open agent could take.  queue_model_fault() tells.

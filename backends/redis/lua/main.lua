@@ -156,16 +156,17 @@ local cache = {}
 local head, settings = got[1], got[2]
 -- what is left of one that was dropped: the next one goes on behind its version
 local gone = not head and K.DROPS ~= '' and call('HGET', HASH, 'gone')
+local header = head or gone
 local exists, epoch, version, clock, due, count = head and true or false, '0000000000000000', 0, 0, -1, nil
 local own, writer, time = all[6], 0, nil
 -- where the server is another one than that which wrote the scope: the version that the scope has,
 -- the last one that nobody may be given, and all such pairs.  See usher__scope_loaded().
 local last, first, gaps
 local wrong
-if head or gone then
+if header then
     local format
-    format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', head or gone)
-    if format ~= K.FORMAT or #(head or gone) ~= 157 then
+    format, epoch, version, clock, due, writer = sunpack('>Bc16I7I7i7I7', header)
+    if format ~= K.FORMAT or #header ~= 157 then
         wrong = {K.INVALID, 'the scope has a format that this library does not know'}
         -- mend.lua
         if format == K.FORMAT and #head == 173 then
@@ -187,11 +188,11 @@ if wrong then
     for i = 1, n_commands do out[i] = mpack(wrong) end
     return out[2] and out or out[1]
 end
-if own ~= writer and own ~= 0 and (head or gone or own < 0) then
+if own ~= writer and own ~= 0 and (header or own < 0) then
     -- the client's knowledge may be old, and whoever types has none
     --@identity
     own = id
-    if (head or gone) and own ~= writer and own ~= 0 then
+    if header and own ~= writer and own ~= 0 then
         local t = call('TIME')
         time = t[1] * 1000 + math.floor(t[2] / 1000)
         local today = t[1] * 125000 + math.floor(t[2] / 8)

@@ -51,7 +51,8 @@ enum usher_id_given {
     USHER_GIVEN_ID_MANAGED = 1u << 10,
     USHER_GIVEN_ID_NEXT = 1u << 11,
     USHER_GIVEN_ID_MAX = 1u << 12,
-    USHER_GIVEN_ID_REQUESTS = 1u << 13
+    USHER_GIVEN_ID_REQUESTS = 1u << 13,
+    USHER_GIVEN_ID_IF_VERSION = 1u << 14
 };
 
 /* Arguments of the id verbs; which verb takes which: src/core/id_verbs.def. */
@@ -63,6 +64,7 @@ struct usher_id_args {
     int64_t next; /* set: raise the counter to this */
     int64_t max;  /* install: that of the segment before */
     int64_t requests;
+    int64_t if_version; /* only if that is the dispenser's */
 };
 
 /* Why `set` was refused.  Sites that share nothing begin at different starts with one by; so ids

@@ -131,7 +131,8 @@ enum usher_serial_given {
     USHER_GIVEN_SERIAL_TO = 1u << 25,
     USHER_GIVEN_SERIAL_PERIOD = 1u << 26,
     USHER_GIVEN_SERIAL_AUTHORITY = 1u << 27,
-    USHER_GIVEN_SERIAL_DEBT = 1u << 28
+    USHER_GIVEN_SERIAL_DEBT = 1u << 28,
+    USHER_GIVEN_SERIAL_IF_VERSION = 1u << 29
 };
 
 /* Arguments of the serial verbs; which verb takes which: src/core/serial_verbs.def. */
@@ -146,6 +147,7 @@ struct usher_serial_args {
     int64_t from, to, period; /* grant: (from, to] is the store's */
     int64_t authority;
     int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
+    int64_t if_version; /* only if that is the rule's */
 };
 
 /* Numbers in a row, or one of a gap-free rule, or several of them that are lost. */

@@ -10,8 +10,11 @@
 
 #include "core/machine.h"
 #include "core/number.h"
+#include "core/pack.h"
 #include "core/verbs.h"
 #include "engine/engine.h"
+#include "engine/result.h"
+#include "steps/kept.h"
 #include "steps/work.h"
 #ifdef USHER_WITH_REDIS
 #include "../backends/redis/script.h"
@@ -154,6 +157,28 @@ static void codes_lua(struct out *o, const struct usher__arg *arg)
         put_int(o, prefix, arg->words[code], (long long)code);
 }
 
+/* The fields of an answer that says nothing, as bytes, by verb that writes. */
+static void blanks_lua(struct out *o, const struct usher__noun *noun)
+{
+    struct usher_result blank;
+    unsigned char bytes[512];
+
+    usher__result_init(&blank, (enum usher_noun)noun->noun, NULL);
+    put(o, "local BLANKS = {");
+    for (unsigned i = 0; i < noun->n_verbs; i++) {
+        struct usher__packer p = { bytes, sizeof bytes, 0 };
+
+        if ((noun->verbs[i].flags & USHER__WRITES) == 0)
+            continue;
+        usher__fields_pack(&p, noun, (enum usher_verb)noun->verbs[i].verb, &blank);
+        put(o, "%s[%u]='", i > 0 ? "," : "", noun->verbs[i].verb);
+        for (size_t k = 0; k < p.n && k < sizeof bytes; k++)
+            put(o, "\\%u", bytes[k]);
+        put(o, "'");
+    }
+    put(o, "}\n");
+}
+
 /* What all nouns have. */
 static void common_lua(struct out *o, const struct usher__noun *noun)
 {
@@ -179,7 +204,9 @@ static void common_lua(struct out *o, const struct usher__noun *noun)
     for (unsigned i = 0; i < noun->n_verbs; i++)
         if ((noun->verbs[i].flags & USHER__CREATES) != 0)
             put(o, " %u ", noun->verbs[i].verb);
-    put(o, "'\nlocal ARGS = '");
+    put(o, "'\n");
+    blanks_lua(o, noun);
+    put(o, "local ARGS = '");
     for (unsigned i = 0; i < noun->n_args; i++) {
         const struct usher__arg *arg = &noun->args[i];
 

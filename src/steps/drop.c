@@ -149,6 +149,7 @@ enum usher_status usher__drop_meet(work *w, bool *ret_done)
 
 enum usher_status usher__drop(work *w, uint64_t *ret_n, bool *ret_more)
 {
+    bool marks = !dropping(w);
     enum usher_status status = USHER_OK;
 
     if (w->scope.ref == NULL) {
@@ -157,7 +158,7 @@ enum usher_status usher__drop(work *w, uint64_t *ret_n, bool *ret_more)
     }
     if (usher__other_version(w))
         return USHER_OK;
-    if (!dropping(w)) {
+    if (marks) {
         change c;
 
         usher__change_begin(w, &c);
@@ -166,8 +167,11 @@ enum usher_status usher__drop(work *w, uint64_t *ret_n, bool *ret_more)
         c.scope->due_ms = INT64_MAX;
         status = usher__change_commit(w, &c, w->steps->drop_verb, 0, 0, NULL);
     }
-    if (status == USHER_OK)
+    if (status == USHER_OK) {
         status = step(w, ret_n);
+        if (usher__work_stops(w, status, marks)) /* the mark is there */
+            status = USHER_OK;
+    }
     w->reply->status = USHER_OK;
     *ret_more = dropping(w);
     return status;

@@ -202,7 +202,8 @@ static enum usher_status set_refused(work *w, enum usher_id_why why)
 static enum usher_status set(work *w)
 {
     const struct usher_id_args *a = &w->command->arg.id;
-    uint32_t given = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t given =
+        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_ID_IF_VERSION);
     int64_t *counts = w->scope.counts;
     int64_t new[USHER_SETTINGS];
     uint64_t next, to;
@@ -405,6 +406,8 @@ static enum usher_status run(work *w)
     status = usher__request_find(w);
     if (status != USHER_MISSING)
         return status;
+    if (usher__other_version(w))
+        return USHER_OK;
     switch (w->command->verb) {
     case USHER_ID_CREATE:
         return create(w);

@@ -77,7 +77,8 @@ static enum usher_status set(struct run *run)
 {
     work *w = run->w;
     const struct usher_queue_args *g = args(w);
-    uint32_t bits = w->command->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t bits =
+        w->command->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
     int64_t new[USHER_SETTINGS];
     const struct {
         uint32_t bit;
@@ -274,6 +275,8 @@ static enum usher_status run(work *w)
     todo.n_agents = todo.n_users = 0;
     version = w->scope.version;
     if (v == USHER_QUEUE_SWEEP) {
+        if (usher__other_version(w))
+            return USHER_OK;
         run.matched_rows = true;
         max = given(w, USHER_GIVEN_QUEUE_MAX) ? args(w)->max : USHER__STEP_MAX;
     }
@@ -293,6 +296,8 @@ static enum usher_status run(work *w)
         if (more && v != USHER_QUEUE_SWEEP)
             return come_again(w);
     }
+    if (v != USHER_QUEUE_SWEEP && usher__other_version(w))
+        return USHER_OK;
     if (v == USHER_QUEUE_SWEEP) {
         w->reply->status = w->scope.ref == NULL ? USHER_MISSING : n > 0 ? USHER_OK : USHER_SAME;
         reply_of(w)->count = n;

@@ -86,14 +86,25 @@ uint64_t usher__version_before(const struct usher_scope *s, uint64_t version)
 bool usher__other_version(struct usher__work *w)
 {
     const struct usher__noun *noun = usher__noun(w->scope.noun);
+    uint64_t epoch = w->reply->epoch, is = w->reply->version;
     int64_t version;
 
     if ((w->command->given & noun->if_version) == 0)
         return false;
     memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
-    if ((uint64_t)version == usher__scope_shown(w))
-        return false;
-    w->reply->status = USHER_STALE;
+    if (w->scope.ref == NULL && (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
+        return false; /* the verb will say so itself */
+    if (w->scope.ref != NULL) {
+        if ((uint64_t)version == usher__scope_shown(w))
+            return false;
+        if (w->scope.n_gaps > 0 && usher__scope_lost(w, (uint64_t)version)) {
+            (void)usher__say_lost(w, "version");
+            return true;
+        }
+    }
+    usher_result_fail(w->reply, w->scope.ref != NULL ? USHER_STALE : USHER_MISSING, "");
+    w->reply->epoch = epoch;
+    w->reply->version = is;
     return true;
 }
 

@@ -71,6 +71,11 @@ static bool of_calls(const struct usher_operation *c)
            ((c->given & USHER_GIVEN_STATE) != 0 && a->state > USHER_NUMBER_STATE_IDLE_UP);
 }
 
+static bool writes(enum usher_verb verb)
+{
+    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
+}
+
 static bool arguments_right(const struct usher_operation *c)
 {
     const struct usher_number_args *a = &c->arg.number;
@@ -157,11 +162,12 @@ static bool arguments_right(const struct usher_operation *c)
         may = USHER_GIVEN_MAX;
         break;
     case USHER_NUMBER_DROP:
-        may = USHER_GIVEN_IF_VERSION;
         break;
     default: /* no command */
         return false;
     }
+    if (writes(c->verb))
+        may |= USHER_GIVEN_IF_VERSION;
     if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
         return false;
     /* All that take one number need it, but for these. */
@@ -1061,9 +1067,9 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_number_settings *s = &w->p->set, before = *s;
     const struct usher_number_args *a = w->a;
-    uint32_t given = w->c->given;
+    uint32_t given = w->c->given & ~(uint32_t)(USHER_GIVEN_NOW | USHER_GIVEN_IF_VERSION);
 
-    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0 && !w->p->exists)
+    if (given == 0 && !w->p->exists)
         return USHER_MISSING;
     if (given & USHER_GIVEN_ORDER)
         s->order = a->order;
@@ -1086,7 +1092,7 @@ static enum usher_status verb_set(struct work *w)
     if (given & USHER_GIVEN_REQUESTS)
         s->requests = a->requests;
     w->r->of.number.of.settings = *s;
-    if ((given & ~(uint32_t)USHER_GIVEN_NOW) == 0)
+    if (given == 0)
         return USHER_OK; /* a read */
     if (w->p->exists && memcmp(s, &before, sizeof before) == 0)
         return USHER_SAME;
@@ -1276,11 +1282,6 @@ static enum usher_status verb_drop(struct work *w)
 
 /* ---- dispatch ---------------------------------------------------------------------- */
 
-static bool writes(enum usher_verb verb)
-{
-    return verb != USHER_NUMBER_SHOW && verb != USHER_NUMBER_LIST && verb != USHER_NUMBER_STATS;
-}
-
 static enum usher_status answer(struct work *w)
 {
     struct model_number *n =
@@ -1321,6 +1322,18 @@ static enum usher_status answer(struct work *w)
     }
 }
 
+/* It is to be done at one version alone, and that is not this one: answered. */
+static bool other_version(struct work *w)
+{
+    bool makes = w->c->verb == USHER_NUMBER_ADD || w->c->verb == USHER_NUMBER_SET;
+
+    if ((w->c->given & USHER_GIVEN_IF_VERSION) == 0 ||
+        (w->p->exists ? (uint64_t)w->a->if_version == w->p->version : !makes))
+        return false;
+    w->r->status = w->p->exists ? USHER_STALE : USHER_MISSING;
+    return true;
+}
+
 static void execute(struct work *w)
 {
     struct usher_result *r = w->r;
@@ -1354,6 +1367,10 @@ static void execute(struct work *w)
     if (w->c->verb != USHER_NUMBER_SWEEP)
         expire(w, EXPIRE_MOST);
     version = w->p->version;
+    if (other_version(w)) {
+        r->version = w->p->exists ? w->p->version : 0;
+        return;
+    }
     r->status = answer(w);
     r->version = w->p->exists ? w->p->version : 0;
     r->epoch = w->p->exists ? w->p->epoch : 0;

@@ -454,12 +454,6 @@ static void arguments(struct queue_gen *g, struct queue_gen_command *q)
     case USHER_QUEUE_SET:
         give_settings(g, c);
         break;
-    case USHER_QUEUE_DROP:
-        if (rng_chance(r, 20)) {
-            c->given |= USHER_GIVEN_QUEUE_IF_VERSION;
-            a->if_version = 1 + (int64_t)rng_below(r, 50);
-        }
-        break;
     default:
         break;
     }
@@ -500,6 +494,11 @@ void queue_gen_next(struct queue_gen *g, struct queue_gen_command *ret)
     }
     if (g->big && g->made <= g->users.n && c->verb == USHER_QUEUE_APPLY)
         c->arg.queue.user = text(g->users.name[g->made - 1]);
+    if (rng_chance(r, 5)) {
+        c->given |= USHER_GIVEN_QUEUE_IF_VERSION;
+        c->arg.queue.if_version = rng_chance(r, 80) ? 0 : (int64_t)rng_below(r, 3) - 1;
+        ret->version_of = true;
+    }
     if (rng_chance(r, 2)) {
         spoil(g, c);
         ret->room_of &= c->arg.queue.room.data == NULL;
@@ -535,10 +534,15 @@ struct usher_operation queue_gen_resolve(struct queue_gen_command *q, const stru
     const struct queue_model_queue *queue = NULL;
     const struct queue_model_user *u = NULL;
 
-    if (q->of.data == NULL)
-        return c;
     if (c.scope.data != NULL)
         queue = queue_model_queue(m, c.scope.data, c.scope.size);
+    if (q->version_of) {
+        int64_t version = queue != NULL ? (int64_t)queue->version : 0;
+
+        a->if_version += version + a->if_version > 0 ? version : 2;
+    }
+    if (q->of.data == NULL)
+        return c;
     if (queue != NULL)
         u = queue_model_user(queue, q->of.data, q->of.size);
     if (q->room_of) {

@@ -135,7 +135,6 @@ static const char *takes(enum usher_verb verb, uint32_t *ret_may)
         *ret_may = USHER_GIVEN_QUEUE_TOKEN | USHER_GIVEN_QUEUE_UNTIL | USHER_GIVEN_QUEUE_MAX;
         return "";
     case USHER_QUEUE_DROP:
-        *ret_may = USHER_GIVEN_QUEUE_IF_VERSION;
         return "";
     default:
         return NULL; /* no command */
@@ -157,7 +156,8 @@ static bool arguments_right(const struct usher_operation *c)
         return false;
     if (a->lanes.data != NULL && !is_groups(a->lanes.data, a->lanes.size))
         return false;
-    if (!texts_only(a, texts) || (c->given & ~(may | USHER_GIVEN_NOW)) != 0)
+    if (!texts_only(a, texts) ||
+        (c->given & ~(may | USHER_GIVEN_NOW | USHER_GIVEN_QUEUE_IF_VERSION)) != 0)
         return false;
     if ((strchr(texts, 'A') != NULL && a->agent.data == NULL) ||
         (strchr(texts, 'U') != NULL && a->user.data == NULL) ||
@@ -1766,7 +1766,8 @@ static enum usher_status verb_set(struct work *w)
 {
     struct usher_queue_settings *s = &w->q->set, before = *s;
     const struct usher_queue_args *a = w->a;
-    uint32_t given = w->c->given & ~(uint32_t)USHER_GIVEN_NOW;
+    uint32_t given =
+        w->c->given & ~((uint32_t)USHER_GIVEN_NOW | (uint32_t)USHER_GIVEN_QUEUE_IF_VERSION);
 
     if (given == 0 && !w->q->exists)
         return USHER_MISSING;
@@ -2290,6 +2291,18 @@ static bool right_by_now(const struct work *w)
     return hi == 0;
 }
 
+/* It is to be done at one version alone, and that is not this one: answered. */
+static bool other_version(struct work *w)
+{
+    bool makes = w->c->verb == USHER_QUEUE_LOGIN || w->c->verb == USHER_QUEUE_SET;
+
+    if ((w->c->given & USHER_GIVEN_QUEUE_IF_VERSION) == 0 ||
+        (w->q->exists ? (uint64_t)w->a->if_version == w->q->version : !makes))
+        return false;
+    w->r->status = w->q->exists ? USHER_STALE : USHER_MISSING;
+    return true;
+}
+
 static void execute(struct work *w)
 {
     struct usher_result *r = w->r;
@@ -2328,6 +2341,11 @@ static void execute(struct work *w)
         expire_all(w);
     version = w->q->version;
     w->matches = 0;
+    if (other_version(w)) {
+        r->version = w->q->exists ? w->q->version : 0;
+        r->epoch = w->q->exists ? w->q->epoch : 0;
+        return;
+    }
     r->status = answer(w);
     settle(w);
     if (w->matches > 0 &&

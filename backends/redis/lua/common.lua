@@ -309,8 +309,16 @@ end
 -- See usher__other_version().
 function S.other_version()
     local v = S.a[K.ARG_IF_VERSION]
-    if not v or v == S.version_shown() then return false end
-    S.status = K.STALE
+    if not v or S.exists and v == S.version_shown() then return false end
+    if not S.exists then
+        if not string.find(K.CREATES, string.format(' %d ', S.verb), 1, true) then return false end
+        S.status = K.MISSING
+    elseif S.all_gaps() ~= '' and S.of_lost(v) then
+        S.say_lost('version')
+    else
+        S.status = K.STALE
+    end
+    S.rows, S.because, S.blank = nil, nil, true
     return true
 end
 
@@ -372,8 +380,11 @@ function S.make_drop()
             S.add(0, K.DROPPING)
             S.pset, S.pdue = K.DEFAULTS, -1
             S.commit(S.verb, 0, 0, nil)
+            S.half = true -- should the step fail
         end
-        return S.drop_step()
+        local n = S.drop_step()
+        S.half = nil
+        return n
     end
 end
 

@@ -256,7 +256,7 @@ for i = 1, n_commands do
         end
         S.a, S.verb, S.req, S.seed, S.watch, S.print = a, a[1], a[3], a[4], a[5], a[6] or 0
         S.status, S.rows, S.notices, S.answer, S.because = K.OK, nil, nil, nil, nil
-        S.epoch_first, S.epoch_told = nil, nil
+        S.epoch_first, S.epoch_told, S.blank = nil, nil, nil
         S.begin()
         if S.req and not S.keep then S.make_memory() end
         local good, why = pcall(S.run)
@@ -281,7 +281,13 @@ for i = 1, n_commands do
         local answer = S.answer
         if not answer then
             answer = {S.status, shown, shown_version, shown_due, 0, S.notices or {}, S.rows or {}}
-            S.fields(answer, 7)
+            if S.blank then
+                local blanks = K.BLANKS
+                local blank = {munpack(blanks[verb])}
+                for k = 1, #blank do answer[7 + k] = blank[k] end
+            else
+                S.fields(answer, 7)
+            end
             if S.because then answer[#answer + 1] = S.because end
         elseif S.notices then
             answer[3], answer[4] = shown, S.notices -- a failure, but what ended by itself before it has

@@ -879,6 +879,7 @@ function S.run()
         if not S.expire then S.make_expiry() end
         S.expire_due(K.EXPIRE_MAX)
     end
+    if S.other_version() then return end
     if verb == K.V_CALL then
         local id = S.a[K.ARG_NUMBER]
         if not id then return S.call_any() end

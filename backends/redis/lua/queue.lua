@@ -115,6 +115,7 @@ function S.run()
     end
     if verb == K.V_DROP then return S.drop_queue() end
     if verb == K.V_SWEEP then
+        if S.other_version() then return end
         S.tell_rows, max = true, S.a[K.ARG_MAX] or K.STEP_MAX
     end
     local version, n, more = S.version, 0, false
@@ -129,6 +130,7 @@ function S.run()
         S.now = S.seen
         if more and verb ~= K.V_SWEEP then return S.come_again() end
     end
+    if verb ~= K.V_SWEEP and S.other_version() then return end
     if verb == K.V_SWEEP then
         S.status = not S.exists and K.MISSING or n > 0 and K.OK or K.SAME
         S.counted, S.more = n, more and 1 or 0

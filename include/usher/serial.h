@@ -146,7 +146,7 @@ struct usher_serial_args {
     uint64_t token;
     int64_t from, to, period; /* grant: (from, to] is the store's */
     int64_t authority;
-    int64_t debt; /* 1: the authority is away.  setmax raises the grant; take gives fewer */
+    int64_t debt;       /* 1: the authority is away.  setmax raises the grant; take gives fewer */
     int64_t if_version; /* only if that is the rule's */
 };
 

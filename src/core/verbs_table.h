@@ -62,15 +62,15 @@ static const struct usher__arg THE(args)[] = {
      ~((uint32_t)(mask) & (uint32_t)(SHARED) ? (uint32_t)(SHARED) : 0u))
 
 static const struct usher__verb THE(verbs)[] = {
-#define VERB(name, word, order, keys, flags, help)                    \
-    { VERB_CODE(name),                                                \
-      word,                                                           \
-      order,                                                          \
-      KEYS(keys, flags),                                              \
-      ((order) | (keys)) & (uint32_t)THE(texts),                      \
-      EMPTY((order) | (keys)),                                        \
+#define VERB(name, word, order, keys, flags, help)                               \
+    { VERB_CODE(name),                                                           \
+      word,                                                                      \
+      order,                                                                     \
+      KEYS(keys, flags),                                                         \
+      ((order) | (keys)) & (uint32_t)THE(texts),                                 \
+      EMPTY((order) | (keys)),                                                   \
       USHER_GIVEN_NOW | (((order) | KEYS(keys, flags)) & ~(uint32_t)THE(texts)), \
-      flags,                                                          \
+      flags,                                                                     \
       help },
 #include NOUN_DEF
 };

@@ -406,12 +406,10 @@ static bool follows(const struct usher_operation *command, const struct usher_re
     bool open = command->verb == USHER_ROOM_OPEN && reply->status != USHER_MISSING;
 
     /* what is stale is there, and may tell nothing else */
-    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID ||
-        reply->status == USHER_STALE)
+    if (reply->noun != USHER_ROOM || reply->status >= USHER_INVALID || reply->status == USHER_STALE)
         return false;
     *ret_verb = open ? USHER_ROOMS_PUT : USHER_ROOMS_FIND;
-    return open || gone ||
-           (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
+    return open || gone || (command->verb == USHER_ROOM_CLOSE && reply->status == USHER_SAME);
 }
 
 void usher__room_index_after(struct usher_engine *e, const struct usher_operation *commands,

@@ -92,7 +92,8 @@ bool usher__other_version(struct usher__work *w)
     if ((w->command->given & noun->if_version) == 0)
         return false;
     memcpy(&version, (const char *)w->command + noun->if_version_at, sizeof version);
-    if (w->scope.ref == NULL && (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
+    if (w->scope.ref == NULL &&
+        (usher__verb((unsigned)w->command->verb)->flags & USHER__CREATES) == 0)
         return false; /* the verb will say so itself */
     if (w->scope.ref != NULL) {
         if ((uint64_t)version == usher__scope_shown(w))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What every store must do when a scope is dropped.  A twin, which is a memory store, is told the
- * same steps and must answer the same. */
+/* What every store must do when a scope is dropped, and with commands for one version alone.  A
+ * twin, which is a memory store, is told the same steps and must answer the same. */
 #include "config.h"
 
 #include "conformance/fixture.h"
@@ -492,6 +492,84 @@ static void rooms_rules_and_dispensers_go_as_they_always_did(void **state)
     (void)drop(f, USHER_NUMBER, NULL, USHER_INVALID);
 }
 
+/* Every verb that writes, of every noun, may be for one version alone. */
+static void a_command_for_another_version_changes_nothing(void **state)
+{
+    static const char *const before[] = {
+        "number add s 1",        "number reg s 1", "queue login s ann", "queue apply s zoe",
+        "serial rule s width=4", "serial take s",  "id create s",       "id next s",
+    };
+    static const char *const lines[] = {
+        "number add s 2",
+        "number del s 1",
+        "number reg s 1",
+        "number unreg s 1",
+        "number call s owner=ann",
+        "number hangup s 1",
+        "number free s all=1",
+        "number set s rest=5",
+        "number sweep s",
+        "number lift s 1",
+        "number drop s",
+        "queue set s ttl=5",
+        "queue login s bob",
+        "queue logout s ann",
+        "queue pause s ann",
+        "queue ready s ann",
+        "queue alive s user=zoe",
+        "queue apply s eve",
+        "queue leave s zoe",
+        "queue match s",
+        "queue sweep s",
+        "queue free s ann",
+        "queue stats s",
+        "queue drain s",
+        "queue drop s",
+        "serial rule s max=5",
+        "serial take s",
+        "serial fill s 3",
+        "serial tick s",
+        "serial setmaxcur s 9",
+        "serial delete s",
+        "id next s",
+        "id set s step=9",
+        "id delete s",
+    };
+    struct fixture *f = *state;
+    char digest[2][33];
+
+    for (size_t i = 0; i < sizeof before / sizeof *before; i++)
+        said(f, USHER_OK, "%s", before[i]);
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
+        enum usher_noun noun = lines[i][0] == 'n'   ? USHER_NUMBER
+                               : lines[i][0] == 'q' ? USHER_QUEUE
+                               : lines[i][0] == 's' ? USHER_SERIAL
+                                                    : USHER_ID;
+
+        assert_int_equal(usher_digest(f->e, noun, "s", digest[0]), USHER_OK);
+        said(f, USHER_STALE, "%s if-version=1", lines[i]);
+        assert_true(f->r.version > 1 && f->r.epoch != 0);
+        assert_int_equal(usher_digest(f->e, noun, "s", digest[1]), USHER_OK);
+        assert_string_equal(digest[0], digest[1]);
+    }
+    said(f, USHER_OK, "number add s 2 if-version=2");
+    said(f, USHER_STALE, "number add s 3 if-version=2");
+    /* what is not there is not made, and a repeat gets its answer */
+    said(f, USHER_MISSING, "number add t 1 if-version=1");
+    said(f, USHER_MISSING, "queue login t ann if-version=1");
+    said(f, USHER_MISSING, "id create t if-version=1");
+    said(f, USHER_MISSING, "serial rule t width=4 if-version=1");
+    said(f, USHER_MISSING, "room open t if-version=1");
+    said(f, USHER_OK, "number add s 3 if-version=3 req=r");
+    said(f, USHER_OK, "number add s 3 if-version=3 req=r");
+    assert_true(f->r.repeated && f->r.version == 4);
+    /* what is due comes first, and is a change */
+    said(f, USHER_OK, "number call s owner=ann lease=1000 if-version=4");
+    f->now += 2000;
+    said(f, USHER_STALE, "number add s 4 if-version=5");
+    assert_int_equal(f->r.version, 6);
+}
+
 int suite_drop(const struct backend *b)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
@@ -506,6 +584,7 @@ int suite_drop(const struct backend *b)
         TEST(a_queue_goes_with_all_who_are_in_it),
         TEST(visits_that_wait_for_the_history_are_not_lost_with_a_queue),
         TEST(rooms_rules_and_dispensers_go_as_they_always_did),
+        TEST(a_command_for_another_version_changes_nothing),
     };
 
     backend = b;

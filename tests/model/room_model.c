@@ -1739,8 +1739,8 @@ static const struct {
     uint32_t given;
 } takes[] = {
     V(OPEN, 0, 0,
-      G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) | G(PRESENCE) |
-          G(PUSH)),
+      G(IF_VERSION) | G(CAPACITY) | G(LINGER) | G(TTL) | G(AWAY) | G(GRACE) | G(LOG) | G(REQUESTS) |
+          G(PRESENCE) | G(PUSH)),
     V(CLOSE, 0, 0, G(IF_VERSION)),
     V(LOCK, 0, 0, G(IF_VERSION)),
     V(UNLOCK, 0, 0, G(IF_VERSION)),
